@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/export/exporttest"
@@ -37,7 +38,8 @@ func TestAgentTellsOfAStartUp(t *testing.T) {
 	now := time.Now()
 	before := func(d time.Duration) time.Time { return now.Add(-d) }
 	runtime.PutSandbox(critest.Sandbox{ID: "s1", PodUID: "uid-web-0", CreatedAt: before(300 * time.Millisecond)})
-	runtime.StoreSandbox("s1", critest.Stamps{CreatedAt: before(500 * time.Millisecond), UpdatedAt: before(200 * time.Millisecond)})
+	runtime.StoreSandbox("s1",
+		critest.Stamps{CreatedAt: before(500 * time.Millisecond), UpdatedAt: before(200 * time.Millisecond)})
 	runtime.PutContainer(critest.Container{
 		ID: "c1", SandboxID: "s1", PodUID: "uid-web-0", Name: "app",
 		CreatedAt: before(100 * time.Millisecond), StartedAt: now,
@@ -68,7 +70,8 @@ func TestAgentTellsOfAStartUp(t *testing.T) {
 	for _, want := range []string{
 		"podlapse_pod_startup_duration_seconds_count 1\n",
 		`podlapse_source_up{source="pod_watch"} 1`, `podlapse_source_up{source="event_watch"} 1`,
-		`podlapse_source_up{source="cri"} 1`, "podlapse_sink_dropped_total{sink=\"records\"} 0\n", "podlapse_event_watch_open_seconds_total ", "podlapse_events_used_total 0\n",
+		`podlapse_source_up{source="cri"} 1`, "podlapse_sink_dropped_total{sink=\"records\"} 0\n",
+		"podlapse_event_watch_open_seconds_total ", "podlapse_events_used_total 0\n",
 		"podlapse_build_info{", "go_goroutines",
 	} {
 		if !strings.Contains(metrics, want) {
@@ -87,7 +90,8 @@ func TestAgentWritesBothKindsOfRecordWhileAPodStarts(t *testing.T) {
 	pod := web0(time.Now().Add(-3 * time.Second))
 	pod.Labels = map[string]string{"app.kubernetes.io/name": "web", "app": "not to be told"}
 	cluster.Put(pod)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--records", "both", "--records-partial")
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--records", "both",
+		"--records-partial")
 	var timelines, transitions []string
 	next := func(want ...string) {
 		t.Helper()
@@ -146,7 +150,8 @@ func TestAgentWaitsForServerAndRuntime(t *testing.T) {
 	agent := start(t, "--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint", "unix://"+socket)
 	agent.poll("/readyz?verbose", "refused")
 	status, body := agent.get("/readyz?verbose")
-	for _, want := range []string{"[-]pod_watch down since", "[+]event_watch ok", "[-]cri down since", "readyz check failed"} {
+	for _, want := range []string{"[-]pod_watch down since", "[+]event_watch ok", "[-]cri down since",
+		"readyz check failed"} {
 		if status != http.StatusServiceUnavailable || !strings.Contains(body, want) {
 			t.Errorf("readyz %d, no %q in\n%s", status, want, body)
 		}
@@ -187,7 +192,8 @@ func TestAgentWithoutEvents(t *testing.T) {
 	if line, err := agent.records.ReadString('\n'); err != nil || !strings.Contains(line, `"state":"ready"`) {
 		t.Errorf("record %q, %v", line, err)
 	}
-	if _, metrics := agent.get("/metrics"); strings.Contains(metrics, "podlapse_event_watch") || strings.Contains(metrics, "podlapse_events_received") {
+	if _, metrics := agent.get("/metrics"); strings.Contains(metrics, "podlapse_event_watch") ||
+		strings.Contains(metrics, "podlapse_events_received") {
 		t.Errorf("counts Events that are off")
 	}
 	agent.mustEndCleanly()
@@ -230,7 +236,7 @@ func TestAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
 	if !strings.Contains(reason, "standard output") || !strings.Contains(reason, "broken pipe") {
 		t.Errorf("the agent says %q", reason)
 	}
-	if state := agent.wait(); state.ExitCode() != exitFailed {
+	if state := agent.wait(); state.ExitCode() != cli.ExitFailed {
 		t.Errorf("ended with %s", state)
 	}
 }
@@ -271,7 +277,7 @@ func TestAgentDoesNotWaitForAStuckReader(t *testing.T) {
 	agent := startStuck(t)
 	began := time.Now()
 	reason := fmt.Sprint(agent.await("agent failed")["error"])
-	if state, took := agent.wait(), time.Since(began); state.ExitCode() != exitFailed || took > 5*time.Second {
+	if state, took := agent.wait(), time.Since(began); state.ExitCode() != cli.ExitFailed || took > 5*time.Second {
 		t.Errorf("ended after %s with %s", took, state)
 	}
 	if !strings.Contains(reason, "sinks: did not stop within") {
@@ -285,7 +291,7 @@ func TestASecondSignalEndsTheAgentAtOnce(t *testing.T) {
 	var last string
 	for last = range agent.logs { // ends with the process
 	}
-	if state := agent.wait(); state.ExitCode() != exitFailed || !strings.Contains(last, "a second signal") {
+	if state := agent.wait(); state.ExitCode() != cli.ExitFailed || !strings.Contains(last, "a second signal") {
 		t.Errorf("ended with %s after saying %s", state, last)
 	}
 }
@@ -296,15 +302,15 @@ func TestAgentThatCannotStart(t *testing.T) {
 	for name, test := range map[string]struct {
 		flags []string
 		want  []string
-		exit  int // exitFailed unless given
+		exit  int // cli.ExitFailed unless given
 	}{
 		"no kubeconfig": {
-			[]string{"--kubeconfig", "/does/not/exist"}, []string{"--kubeconfig", "/does/not/exist"}, exitUsage,
+			[]string{"--kubeconfig", "/does/not/exist"}, []string{"--kubeconfig", "/does/not/exist"}, cli.ExitUsage,
 		},
 		"a kubeconfig that is none": {
-			[]string{"--kubeconfig", "/proc/self/cmdline"}, []string{"--kubeconfig"}, exitUsage,
+			[]string{"--kubeconfig", "/proc/self/cmdline"}, []string{"--kubeconfig"}, cli.ExitUsage,
 		},
-		"outside a cluster": {nil, []string{"--kubeconfig", "in-cluster"}, exitUsage},
+		"outside a cluster": {nil, []string{"--kubeconfig", "in-cluster"}, cli.ExitUsage},
 		"no place for a recording": {
 			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--record-observations", "/does/not/exist"},
 			[]string{"--record-observations", "/does/not/exist"}, 0,
@@ -331,7 +337,7 @@ func TestAgentThatCannotStart(t *testing.T) {
 		command.Env = agentEnvironment()
 		output, err := command.CombinedOutput()
 		var exit *exec.ExitError
-		if want := cmp.Or(test.exit, exitFailed); !errors.As(err, &exit) || exit.ExitCode() != want {
+		if want := cmp.Or(test.exit, cli.ExitFailed); !errors.As(err, &exit) || exit.ExitCode() != want {
 			t.Errorf("%s: ended with %v, want exit %d", name, err, want)
 		}
 		for _, want := range test.want {

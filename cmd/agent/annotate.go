@@ -1,31 +1,21 @@
 package main
 
 import (
-	"context"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/rest"
-
 	"github.com/podlapse/podlapse/internal/annotate"
-	"github.com/podlapse/podlapse/internal/health"
-	"github.com/podlapse/podlapse/internal/reconcile"
-	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// partAnnotations is what the health board calls who annotates pods.
+// partAnnotations is the name of the annotator on the health board.
 const partAnnotations = "annotations"
 
-// newAnnotator makes who annotates pods, or nil without --annotate; reconciler is asked for when all runs.
-func newAnnotator(c config, client rest.Interface, reconciler func() *reconcile.Reconciler, registry prometheus.Registerer, board *health.Board) *annotate.Annotator {
-	if !c.annotate {
+// newAnnotator makes what annotates pods, or nil without --annotate.
+func newAnnotator(d deps, k *core) *annotate.Annotator {
+	if !d.config.annotate {
 		return nil
 	}
 	return annotate.New(annotate.Config{
-		Client: client, NodeName: c.nodeName,
-		Timelines: func(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
-			return reconciler().Some(ctx, uids)
-		},
-		Now: time.Now, Report: board.Register(partAnnotations, "not started yet"), Registerer: registry,
+		Client: d.api.own, NodeName: d.config.nodeName, Timelines: k.some, Now: time.Now,
+		Report: d.board.Register(partAnnotations, "not started yet"), Registerer: d.registry,
 	})
 }

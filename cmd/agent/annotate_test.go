@@ -11,14 +11,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
-// An agent that is killed while a pod starts, the next one that sees it end, and one that comes when it was over long ago.
+// An agent that is killed while a pod starts, the next one that sees it end, and one that comes when it was over long
+// ago.
 func TestAgentAnnotatesOnceWhoeverIsThere(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	pod.Annotations = map[string]string{annotate.AskStartUp: "true", annotate.AskTime: ""}
 	cluster.Put(pod)
 	run := func() *process {
-		return start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off", "--annotate")
+		return start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
+			"--annotate")
 	}
 	held := func(annotation string) string { return cluster.Pod("shop", "web-0").Annotations[annotation] }
 	await := func(annotation string) {
@@ -39,7 +41,8 @@ func TestAgentAnnotatesOnceWhoeverIsThere(t *testing.T) {
 	over := ready(cluster.Pod("shop", "web-0"), time.Now())
 	cluster.Put(over)
 	await(annotate.StartUp)
-	if got := held(annotate.StartUp); !strings.HasPrefix(got, `{"state":"ready",`) || strings.Contains(got, "reconstructed") {
+	if got := held(annotate.StartUp); !strings.HasPrefix(got, `{"state":"ready",`) ||
+		strings.Contains(got, "reconstructed") {
 		t.Errorf("annotated %s", got)
 	}
 	second.poll("/metrics", "podlapse_annotation_waiting_pods 0\n")

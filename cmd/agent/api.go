@@ -9,17 +9,17 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// apiServer is how the agent reaches the API server, and what it learns of it by the way.
+// apiServer is how the agent reaches the API server, with its clock and the count of requests.
 type apiServer struct {
 	config  *rest.Config
-	pods    rest.Interface // in the node's name when --impersonate-node is on
-	own     rest.Interface // in the agent's own
-	events  rest.Interface // the same, for watches of Events alone
+	pods    rest.Interface // impersonates the node with --impersonate-node
+	own     rest.Interface // with the agent's own identity
+	events  rest.Interface // the same, only for watches of Events
 	clock   *podwatch.Clock
 	traffic *podwatch.Traffic
 }
 
-// newAPIServer does not connect. Its error is one of the settings.
+// newAPIServer does not connect. An error means that the configuration is wrong.
 func newAPIServer(c config) (apiServer, error) {
 	api := apiServer{clock: podwatch.NewClock(time.Now), traffic: podwatch.NewTraffic()}
 	var err error
@@ -38,7 +38,8 @@ func newAPIServer(c config) (apiServer, error) {
 	return api, nil
 }
 
-// podClient is for pods alone: in the node's name, if that is wanted, and of whole objects only if they are served.
+// podClient is for reading pods: it impersonates the node if configured, and decodes whole objects only if the agent
+// serves them.
 func (api apiServer) podClient(c config) (rest.Interface, error) {
 	config := api.config
 	if c.asNode {

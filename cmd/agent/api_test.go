@@ -21,7 +21,8 @@ func TestAgentServesItsAPI(t *testing.T) {
 	pod := web0(time.Now().Add(-3 * time.Second))
 	pod.Labels = map[string]string{"app": "web"}
 	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: "hunter2"}}
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off", "--serve-objects", "on")
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
+		"--serve-objects", "on")
 	agent.poll("/readyz?verbose", "[+]pod_watch ok")
 
 	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
@@ -47,7 +48,8 @@ func TestAgentServesItsAPI(t *testing.T) {
 					corev1.PodList
 					Cache struct{ Connected bool }
 				}
-				if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Items) != 1 || !list.Cache.Connected ||
+				if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Items) != 1 ||
+					!list.Cache.Connected ||
 					list.Items[0].Name != "web-0" || strings.Contains(body, "hunter2") {
 					t.Errorf("%v: %s", err, body)
 				}
@@ -74,13 +76,15 @@ func TestAgentServesItsAPI(t *testing.T) {
 	if _, err := api.Pod(ctx, "shop", "none"); err == nil || !strings.Contains(err.Error(), "no pod shop/none") {
 		t.Errorf("%v", err)
 	}
-	for _, path := range []string{"/api/v1/pulls", "/api/v1/registries", "/api/v1/evidence", "/api/v1/pods/shop/web-0/trace", "/api/v1/openapi.json"} {
+	for _, path := range []string{"/api/v1/pulls", "/api/v1/registries", "/api/v1/evidence",
+		"/api/v1/pods/shop/web-0/trace", "/api/v1/openapi.json"} {
 		if status, body := agent.get(path); status != http.StatusOK || !json.Valid([]byte(body)) {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
 	_, metrics := agent.get("/metrics")
-	for _, want := range []string{"podlapse_history_pods 1\n", "podlapse_stream_viewers 0\n", "podlapse_stream_resets_total 1\n"} {
+	for _, want := range []string{"podlapse_history_pods 1\n", "podlapse_stream_viewers 0\n",
+		"podlapse_stream_resets_total 1\n"} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %q in the metrics", want)
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
-// A node comes up full, its agent is killed in the midst of it, and all pods are ready when the next one comes: a healthy collector
-// gets every trace.
+// A node comes up full, its agent is killed in the midst of it, and all pods are ready when the next one comes: a
+// healthy collector gets every trace.
 func TestABurstAfterARestartIsSentWhole(t *testing.T) {
 	const pods = 500
 	startCollector(t)
@@ -47,8 +47,10 @@ func TestABurstAfterARestartIsSentWhole(t *testing.T) {
 	agent = start(t, flags...)
 	written := agent.collect()
 	sent, dropped := 0.0, 0.0
-	for deadline = time.Now().Add(30 * time.Second); sent+dropped < pods && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		sent, dropped = agent.metric(`podlapse_sink_sent_total{sink="otlp"}`), agent.metric(`podlapse_sink_dropped_total{sink="otlp"}`)
+	deadline = time.Now().Add(30 * time.Second)
+	for ; sent+dropped < pods && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		sent = agent.metric(`podlapse_sink_sent_total{sink="otlp"}`)
+		dropped = agent.metric(`podlapse_sink_dropped_total{sink="otlp"}`)
 	}
 	if sent != pods || dropped != 0 {
 		t.Errorf("%v traces of %d start-ups were sent, %v dropped", sent, pods, dropped)

@@ -2,15 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/podlapse/podlapse/internal/cli"
 )
 
-// checkLimit is how long one question of check may take.
+// checkLimit is how long one test of check may take.
 const checkLimit = 5 * time.Second
 
 // The outcomes of a check.
@@ -18,15 +19,15 @@ const (
 	checkOK      = "ok"
 	checkFailed  = "failed"
 	checkOff     = "off"     // by a flag
-	checkSkipped = "skipped" // something that failed before stands in the way
+	checkSkipped = "skipped" // it needs what failed before
 )
 
-// finding is what check tells of one thing that the agent needs.
+// finding is the result of one test.
 type finding struct {
 	subject string
 	outcome string // checkOK and so on
 	detail  string
-	remedy  string // of what failed
+	remedy  string // empty unless it failed
 }
 
 func (f finding) String() string {
@@ -41,17 +42,13 @@ func (f finding) String() string {
 // oneLine keeps an error of several lines from looking like several findings.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// runCheck tries everything that run needs, in the way in which run would.
-func runCheck(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+// runCheck tests everything that run needs, in the same way as run does.
+func runCheck(ctx context.Context, call cli.Call) int {
 	var c config
-	_, err := settle(c.settings(), args, getenv, 0)
-	if errors.Is(err, errHelp) {
-		printHelp(stdout, agentProgram, "check [flags]\n\nTests what run needs, with the flags of run. "+
-			"Prints one line per test, and a remedy for each failure.", c.settings())
-		return exitOK
-	}
-	if err != nil {
-		return failUsage(stderr, "check", err)
+	_, code, ok := call.Parse(c.table(), "check [flags]\n\nTests what run needs, with the flags of run. "+
+		"Prints one line per test, and a remedy for each failure.", 0)
+	if !ok {
+		return code
 	}
 	findings := checkControlPlane(ctx, c)
 	findings = append(findings, checkRuntime(ctx, c), checkState(c))
@@ -59,12 +56,12 @@ func runCheck(ctx context.Context, args []string, getenv func(string) string, st
 	findings = append(findings, checkPressure(c)...)
 	findings = append(findings, checkProbes(c)...)
 	for _, f := range findings {
-		if _, err := io.WriteString(stdout, f.String()); err != nil {
-			return fail(stderr, "check", fmt.Errorf("write to standard output: %w", err))
+		if _, err := io.WriteString(call.Stdout, f.String()); err != nil {
+			return call.Fail(fmt.Errorf("write to standard output: %w", err))
 		}
 	}
 	if slices.ContainsFunc(findings, func(f finding) bool { return f.outcome == checkFailed }) {
-		return exitFailed
+		return cli.ExitFailed
 	}
-	return exitOK
+	return cli.ExitOK
 }

@@ -17,13 +17,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// skewLimit is how far the clocks may be apart: the phases before kubelet takes a pod up are dated by both.
+// skewLimit is how far the clocks may be apart. The phases before the kubelet starts a pod are measured by both
+// clocks.
 const skewLimit = 500 * time.Millisecond
 
-// nobodysNode is no node's name in any cluster (RFC 6761).
+// nobodysNode is a name that no node has (RFC 6761).
 const nobodysNode = "podlapse-check.invalid"
 
-// checkControlPlane tests the API server, what the agent may do there and must not, and the clocks.
+// checkControlPlane tests the API server, what it allows the agent and what it must refuse, and the clocks.
 func checkControlPlane(ctx context.Context, c config) []finding {
 	api, err := newAPIServer(c)
 	if err != nil {
@@ -52,7 +53,7 @@ func checkControlPlane(ctx context.Context, c config) []finding {
 	return append(findings, k.clocks())
 }
 
-// controlPlane is the API server as run would use it.
+// controlPlane is the API server as run uses it.
 type controlPlane struct {
 	ctx     context.Context
 	c       config
@@ -76,7 +77,7 @@ func (k controlPlane) reached() finding {
 	return f
 }
 
-// list asks for one object of a resource, which costs next to nothing.
+// list requests one object of a resource, which costs the API server very little.
 func (k controlPlane) list(client rest.Interface, resource, selector string) error {
 	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
 	defer cancel()
@@ -87,7 +88,7 @@ func (k controlPlane) list(client rest.Interface, resource, selector string) err
 	return request.Do(ctx).Error()
 }
 
-// failedToAsk is for errors that are no answer to the question.
+// failedToAsk is the finding if the API server did not answer the question.
 func failedToAsk(subject string, err error) finding {
 	f := finding{subject, checkFailed, err.Error(),
 		"check that the API server runs, that its address and CA are correct (--kubeconfig), and that no network " +
@@ -103,7 +104,7 @@ func failedToAsk(subject string, err error) finding {
 
 func podsOf(node string) string { return fields.OneTermEqualSelector("spec.nodeName", node).String() }
 
-// pods does what run needs.
+// pods lists and watches pods as run does.
 func (k controlPlane) pods() finding {
 	f := finding{subject: "pods", outcome: checkOK, detail: "can list and watch the pods of " + k.c.nodeName}
 	err := k.list(k.api.pods, "pods", podsOf(k.c.nodeName))
@@ -139,7 +140,7 @@ func (k controlPlane) watch(resource, selector string) error {
 	return err
 }
 
-// limit says which of the two is in force, plain RBAC or node impersonation, by trying what must be refused.
+// limit finds out whether plain RBAC or node impersonation applies, by trying what must be refused.
 func (k controlPlane) limit() finding {
 	f := finding{subject: "limit", outcome: checkOK}
 	own := k.list(k.api.own, "pods", "")
@@ -165,7 +166,8 @@ func (k controlPlane) asNodeLimit() finding {
 	f := finding{subject: "limit", outcome: checkOK,
 		detail: "node impersonation applies: the API server refuses pods of other nodes, and lists without a selector"}
 	for _, attempt := range []struct{ what, resource, selector string }{
-		{"pods of all nodes", "pods", ""}, {"another node's pods", "pods", podsOf(nobodysNode)}, {"secrets", "secrets", ""},
+		{"pods of all nodes", "pods", ""}, {"another node's pods", "pods", podsOf(nobodysNode)},
+		{"secrets", "secrets", ""},
 	} {
 		err := k.list(k.api.pods, attempt.resource, attempt.selector)
 		switch {
@@ -181,7 +183,7 @@ func (k controlPlane) asNodeLimit() finding {
 	return f
 }
 
-// unsure says that an error tells nothing of what is allowed.
+// unsure reports whether an error does not say what is allowed.
 func unsure(err error) bool { return err != nil && !apierrors.IsForbidden(err) }
 
 func (k controlPlane) events() finding {
@@ -194,7 +196,7 @@ func (k controlPlane) events() finding {
 		action{"watch", "", "events"})
 }
 
-// node does what run needs to tell of the node.
+// node lists and watches the node's object as run does.
 func (k controlPlane) node() finding {
 	f := finding{subject: "node", outcome: checkOK, detail: "can list and watch the object of " + k.c.nodeName}
 	selector := fields.OneTermEqualSelector("metadata.name", k.c.nodeName).String()
@@ -212,7 +214,8 @@ func (k controlPlane) node() finding {
 	case !apierrors.IsForbidden(err):
 		return failedToAsk(f.subject, err)
 	case k.c.asNode:
-		f.remedy = "allow the ServiceAccount impersonate-on:associated-node:list and :watch on nodes, or use --node-health=off"
+		f.remedy = "allow the ServiceAccount impersonate-on:associated-node:list and :watch on nodes, or use " +
+			"--node-health=off"
 	default:
 		f.remedy = "allow the ServiceAccount to list and watch nodes, or use --node-health=off"
 	}
@@ -223,13 +226,14 @@ func (k controlPlane) node() finding {
 func (k controlPlane) webAuth() finding {
 	return k.may("web auth", "can create token and access reviews",
 		"bind the ClusterRole system:auth-delegator to the ServiceAccount, or use --web-auth=none",
-		action{"create", "authentication.k8s.io", "tokenreviews"}, action{"create", "authorization.k8s.io", "subjectaccessreviews"})
+		action{"create", "authentication.k8s.io", "tokenreviews"},
+		action{"create", "authorization.k8s.io", "subjectaccessreviews"})
 }
 
 // action is one that RBAC can allow.
 type action struct{ verb, group, resource string }
 
-// may tests what the agent needs under its own name.
+// may tests what the agent needs with its own identity.
 func (k controlPlane) may(subject, detail, remedy string, needed ...action) finding {
 	for _, a := range needed {
 		may, err := k.mayI(a)
@@ -249,7 +253,7 @@ func (k controlPlane) mayI(a action) (bool, error) {
 	return k.reviews.MayI(ctx, a.verb, a.group, a.resource)
 }
 
-// secrets tests that the agent has not got more than it needs.
+// secrets tests that the agent does not have more permissions than it needs.
 func (k controlPlane) secrets() finding {
 	f := finding{subject: "secrets", outcome: checkOK, detail: "cannot be read"}
 	may, err := k.mayI(action{"list", "", "secrets"})
@@ -263,7 +267,7 @@ func (k controlPlane) secrets() finding {
 	return f
 }
 
-// clocks tells the skew from the dates of all the answers before.
+// clocks calculates the skew from the Date headers of all previous responses.
 func (k controlPlane) clocks() finding {
 	f := finding{subject: "clocks", outcome: checkOK}
 	var clocks timeline.Clocks
@@ -271,7 +275,8 @@ func (k controlPlane) clocks() finding {
 		clocks.Observe(seen)
 	}
 	skew := clocks.Skew()
-	f.detail = fmt.Sprintf("the API server's clock is %s to %s ahead of this node's", skew.Least.Round(time.Millisecond), skew.Most.Round(time.Millisecond))
+	f.detail = fmt.Sprintf("the API server's clock is %s to %s ahead of this node's",
+		skew.Least.Round(time.Millisecond), skew.Most.Round(time.Millisecond))
 	switch {
 	case !skew.Known():
 		f.outcome, f.detail = checkFailed, "the API server's responses have no valid Date header"
@@ -283,17 +288,20 @@ func (k controlPlane) clocks() finding {
 	return f
 }
 
-// annotations tests the right to patch pods, and that the API server knows the policies that limit it. Whether the policy is there the
-// agent finds out before it writes, since to read policies takes a right of its own.
+// annotations tests the permission to patch pods, and that the API server supports the policies that limit it. It does
+// not test that the policy exists, because reading policies requires another permission: the agent tests that before it
+// writes.
 func (k controlPlane) annotations() finding {
 	f := k.may("annotations", "can patch pods; before it writes, the agent tests that a policy limits this right",
-		"install the component annotate (annotate.enabled in the chart), or use --annotate=off", action{"patch", "", "pods"})
+		"install the component annotate (annotate.enabled in the chart), or use --annotate=off",
+		action{"patch", "", "pods"})
 	if f.outcome != checkOK {
 		return f
 	}
 	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
 	defer cancel()
-	body, err := k.api.own.Get().AbsPath("/apis/admissionregistration.k8s.io/v1").SetHeader("Accept", "application/json").DoRaw(ctx)
+	body, err := k.api.own.Get().AbsPath("/apis/admissionregistration.k8s.io/v1").
+		SetHeader("Accept", "application/json").DoRaw(ctx)
 	var kinds metav1.APIResourceList
 	if err == nil {
 		err = json.Unmarshal(body, &kinds)
@@ -301,7 +309,8 @@ func (k controlPlane) annotations() finding {
 	switch {
 	case err != nil && !apierrors.IsNotFound(err):
 		return failedToAsk(f.subject, err)
-	case !slices.ContainsFunc(kinds.APIResources, func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }):
+	case !slices.ContainsFunc(kinds.APIResources,
+		func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }):
 		return finding{f.subject, checkFailed,
 			"can patch pods, but the API server does not support ValidatingAdmissionPolicy to limit this right: " +
 				"the agent will not annotate",

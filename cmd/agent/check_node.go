@@ -14,7 +14,8 @@ import (
 func checkRuntime(ctx context.Context, c config) finding {
 	f := finding{subject: "runtime"}
 	if c.criEndpoint.Off() {
-		f.outcome, f.detail = checkOff, "--cri-endpoint=off: phases between the pull and the start of a container are less precise"
+		f.outcome, f.detail = checkOff,
+			"--cri-endpoint=off: phases between the pull and the start of a container are less precise"
 		return f
 	}
 	address, runtime, err := cri.Probe(ctx, c.criEndpoint)
@@ -26,7 +27,7 @@ func checkRuntime(ctx context.Context, c config) finding {
 	return f
 }
 
-// runtimeRemedy goes by the text: grpc keeps no more of an error.
+// runtimeRemedy depends on the text, because gRPC keeps nothing else of an error.
 func runtimeRemedy(reason string) string {
 	switch {
 	case strings.Contains(reason, "dial unix "+proxySocket+":"):
@@ -35,8 +36,8 @@ func runtimeRemedy(reason string) string {
 		return "run the agent as user 0 (no capability is needed) or in the group that owns the socket; " +
 			"with SELinux enforcing, as type spc_t"
 	case strings.Contains(reason, "connection refused"):
-		return "no process listens on this socket: check that the runtime runs (systemctl status containerd or crio), " +
-			"and that this is its socket"
+		return "no process listens on this socket: check that the runtime runs (systemctl status containerd or " +
+			"crio), and that this is its socket"
 	case strings.Contains(reason, "DeadlineExceeded"):
 		return "the runtime does not answer: check its log and the load of the node"
 	}
@@ -62,7 +63,7 @@ func checkState(c config) finding {
 	return f
 }
 
-// checkPressure tells nothing where it is off.
+// checkPressure has no finding if it is off.
 func checkPressure(c config) []finding {
 	if !c.node.pressure {
 		return nil
@@ -74,7 +75,7 @@ func checkPressure(c config) []finding {
 	return []finding{{"pressure", checkOK, "the kernel measures pressure", ""}}
 }
 
-// checkProbes tells what was tested when the flags were read: what they ask is what run is there to find out.
+// checkProbes reports what was validated when the flags were read. It does not run the probes.
 func checkProbes(c config) []finding {
 	if c.probes.load == nil {
 		return nil

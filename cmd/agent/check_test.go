@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/internal/state"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
@@ -21,7 +22,8 @@ import (
 
 // plain is the ClusterRole of an agent that is not limited to its node.
 func plain(a podwatchtest.Attempt) bool {
-	return a.User == podwatchtest.Agent && (a.Resource == "pods" || a.Resource == "events") && !strings.Contains(a.Verb, "impersonate")
+	return a.User == podwatchtest.Agent && (a.Resource == "pods" || a.Resource == "events") &&
+		!strings.Contains(a.Verb, "impersonate")
 }
 
 // asNode is that of one that is, and what the Node authorizer lets that node do.
@@ -29,7 +31,8 @@ func asNode(a podwatchtest.Attempt) bool {
 	if a.User == "system:node:node-a" {
 		return a.Resource == "pods" && a.Selector == "spec.nodeName=node-a"
 	}
-	return a.Resource == "events" || a.Verb == "impersonate:associated-node" || a.Resource == "pods" && strings.HasPrefix(a.Verb, "impersonate-on:")
+	return a.Resource == "events" || a.Verb == "impersonate:associated-node" ||
+		a.Resource == "pods" && strings.HasPrefix(a.Verb, "impersonate-on:")
 }
 
 func TestCheck(t *testing.T) {
@@ -54,92 +57,122 @@ func TestCheck(t *testing.T) {
 			"ok       web metrics    readable by every client that reaches :9717",
 		}},
 		"node impersonation": {allow: asNode, flags: "--impersonate-node", want: []string{
-			"ok       pods ", "ok       limit          node impersonation applies", "ok       events ", "ok       secrets ",
+			"ok       pods ", "ok       limit          node impersonation applies", "ok       events ",
+			"ok       secrets ",
 		}},
-		"an agent that may impersonate and does not": {allow: asNode, exit: exitFailed, want: []string{
-			"failed   pods           pods is forbidden", "remedy: allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit it",
+		"an agent that may impersonate and does not": {allow: asNode, exit: cli.ExitFailed, want: []string{
+			"failed   pods           pods is forbidden",
+			"remedy: allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit it",
 			"ok       limit          plain RBAC applies, and another authorizer denies",
 		}},
-		"an agent that wants to impersonate and may not": {allow: plain, flags: "--impersonate-node", exit: exitFailed, want: []string{
-			"failed   pods           nodes is forbidden", "remedy: allow the ServiceAccount impersonate:associated-node",
-			"failed   limit          plain RBAC applies: the agent can read the pods of every node under its own name",
-		}},
+		"an agent that wants to impersonate and may not": {allow: plain, flags: "--impersonate-node",
+			exit: cli.ExitFailed, want: []string{
+				"failed   pods           nodes is forbidden",
+				"remedy: allow the ServiceAccount impersonate:associated-node",
+				"failed   limit          plain RBAC applies: the agent can read the pods of every node under its own name",
+			}},
 		"both rules": {
-			allow: func(a podwatchtest.Attempt) bool { return plain(a) || asNode(a) }, flags: "--impersonate-node", exit: exitFailed,
-			want: []string{"ok       pods ", "failed   limit          plain RBAC applies", "remedy: remove all verbs on pods"},
+			allow: func(a podwatchtest.Attempt) bool { return plain(a) || asNode(a) }, flags: "--impersonate-node",
+			exit: cli.ExitFailed,
+			want: []string{"ok       pods ", "failed   limit          plain RBAC applies",
+				"remedy: remove all verbs on pods"},
 		},
 		"nodes that may read all pods": {
 			allow: func(a podwatchtest.Attempt) bool {
 				return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods"
 			},
-			flags: "--impersonate-node", exit: exitFailed,
-			want: []string{"failed   limit          as the node, the agent can read pods of all nodes", "--authorization-mode=Node,RBAC"},
+			flags: "--impersonate-node", exit: cli.ExitFailed,
+			want: []string{"failed   limit          as the node, the agent can read pods of all nodes",
+				"--authorization-mode=Node,RBAC"},
 		},
 		"nodes that may read any node's pods": {
 			allow: func(a podwatchtest.Attempt) bool {
 				return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods" && a.Selector != ""
 			},
-			flags: "--impersonate-node", exit: exitFailed, want: []string{"failed   limit          as the node, the agent can read another node's pods"},
+			flags: "--impersonate-node", exit: cli.ExitFailed,
+			want: []string{"failed   limit          as the node, the agent can read another node's pods"},
 		},
 		"nodes that may read secrets": {
 			allow: func(a podwatchtest.Attempt) bool {
-				return asNode(a) || a.Resource == "secrets" && (a.User != podwatchtest.Agent || strings.HasPrefix(a.Verb, "impersonate-on:"))
+				return asNode(a) ||
+					a.Resource == "secrets" &&
+						(a.User != podwatchtest.Agent || strings.HasPrefix(a.Verb, "impersonate-on:"))
 			},
-			flags: "--impersonate-node", exit: exitFailed, want: []string{"failed   limit          as the node, the agent can read secrets"},
+			flags: "--impersonate-node", exit: cli.ExitFailed,
+			want: []string{"failed   limit          as the node, the agent can read secrets"},
 		},
-		"far too much": {allow: nil, exit: exitFailed, want: []string{
+		"far too much": {allow: nil, exit: cli.ExitFailed, want: []string{
 			"failed   secrets        the agent can read secrets", "remedy: give the agent its own ServiceAccount",
 		}},
 		"no Events": {
-			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" }, exit: exitFailed,
-			want: []string{"failed   events         RBAC does not allow the verb watch on events", "--events=off"},
+			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" },
+			exit:  cli.ExitFailed,
+			want:  []string{"failed   events         RBAC does not allow the verb watch on events", "--events=off"},
 		},
 		"Events that are off": {
-			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" }, flags: "--events=off",
-			want: []string{"off      events "},
+			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" },
+			flags: "--events=off",
+			want:  []string{"off      events "},
 		},
-		"no reviews": {allow: plain, flags: "--web-auth=kubernetes", exit: exitFailed, want: []string{
+		"no reviews": {allow: plain, flags: "--web-auth=kubernetes", exit: cli.ExitFailed, want: []string{
 			"failed   web auth       RBAC does not allow the verb create on tokenreviews", "system:auth-delegator",
 		}},
 		"reviews": {
-			allow: func(a podwatchtest.Attempt) bool { return plain(a) || a.Verb == "create" }, flags: "--web-auth=kubernetes",
-			want: []string{"ok       web auth ", "ok       web pods       readable by clients that the API server allows", "ok       web metrics    readable by clients that the API server allows"},
+			allow: func(a podwatchtest.Attempt) bool { return plain(a) || a.Verb == "create" },
+			flags: "--web-auth=kubernetes",
+			want: []string{"ok       web auth ",
+				"ok       web pods       readable by clients that the API server allows",
+				"ok       web metrics    readable by clients that the API server allows"},
 		},
 		"an agent that annotates and may not": {
-			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Verb != "patch" }, flags: "--annotate", exit: exitFailed,
-			want: []string{"failed   annotations    RBAC does not allow the verb patch on pods", "install the component annotate"},
+			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Verb != "patch" }, flags: "--annotate",
+			exit: cli.ExitFailed,
+			want: []string{"failed   annotations    RBAC does not allow the verb patch on pods",
+				"install the component annotate"},
 		},
 		"an agent that annotates before Kubernetes 1.30": {
-			prepare: (*podwatchtest.Server).WithoutPolicies, allow: plain, flags: "--annotate", exit: exitFailed,
-			want: []string{"failed   annotations    can patch pods, but the API server does not support ValidatingAdmissionPolicy", "remedy: use Kubernetes 1.30"},
+			prepare: (*podwatchtest.Server).WithoutPolicies, allow: plain, flags: "--annotate", exit: cli.ExitFailed,
+			want: []string{
+				"failed   annotations    can patch pods, but the API server does not support ValidatingAdmissionPolicy",
+				"remedy: use Kubernetes 1.30",
+			},
 		},
-		"an agent that annotates": {allow: plain, flags: "--annotate", want: []string{"ok       annotations    can patch pods"}},
+		"an agent that annotates": {allow: plain, flags: "--annotate",
+			want: []string{"ok       annotations    can patch pods"}},
 		"a token that expired": {
 			prepare: func(s *podwatchtest.Server) {
 				s.Refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
 			},
-			exit: exitFailed, want: []string{"failed   api server ", "remedy: the API server rejects the agent's token", "skipped  pods"},
+			exit: cli.ExitFailed,
+			want: []string{"failed   api server ", "remedy: the API server rejects the agent's token",
+				"skipped  pods"},
 		},
 		"a clock that is behind": {
-			prepare: func(s *podwatchtest.Server) { s.Ahead(-3 * time.Second) }, allow: plain, exit: exitFailed,
+			prepare: func(s *podwatchtest.Server) { s.Ahead(-3 * time.Second) }, allow: plain, exit: cli.ExitFailed,
 			want: []string{"failed   clocks         the API server's clock is -", "remedy: synchronize the clocks"},
 		},
 		"a clock that is ahead": {
-			prepare: func(s *podwatchtest.Server) { s.Ahead(3 * time.Second) }, allow: plain, exit: exitFailed,
+			prepare: func(s *podwatchtest.Server) { s.Ahead(3 * time.Second) }, allow: plain, exit: cli.ExitFailed,
 			want: []string{"failed   clocks         the API server's clock is ", "remedy: synchronize the clocks"},
 		},
 		"clocks that are nearly right": {
-			prepare: func(s *podwatchtest.Server) { s.Ahead(400 * time.Millisecond) }, allow: plain, want: []string{"ok       clocks "},
+			prepare: func(s *podwatchtest.Server) { s.Ahead(400 * time.Millisecond) }, allow: plain,
+			want: []string{"ok       clocks "},
 		},
 		"pods that can be listed alone": {
-			allow: func(a podwatchtest.Attempt) bool { return plain(a) && (a.Resource != "pods" || a.Verb != "watch") }, exit: exitFailed,
-			want: []string{"failed   pods           pods is forbidden", "cannot watch", "remedy: allow the ServiceAccount to list and watch pods"},
+			allow: func(a podwatchtest.Attempt) bool {
+				return plain(a) &&
+					(a.Resource != "pods" || a.Verb != "watch")
+			}, exit: cli.ExitFailed,
+			want: []string{"failed   pods           pods is forbidden", "cannot watch",
+				"remedy: allow the ServiceAccount to list and watch pods"},
 		},
-		"no runtime": {allow: plain, flags: "--cri-endpoint=unix:///does/not/exist.sock", exit: exitFailed, want: []string{
-			"failed   runtime        /does/not/exist.sock: ", "remedy: mount the directory",
-		}},
+		"no runtime": {allow: plain, flags: "--cri-endpoint=unix:///does/not/exist.sock", exit: cli.ExitFailed,
+			want: []string{
+				"failed   runtime        /does/not/exist.sock: ", "remedy: mount the directory",
+			}},
 		"a runtime that is off": {allow: plain, flags: "--cri-endpoint=off", want: []string{"off      runtime "}},
-		"no place for state": {allow: plain, flags: "--state-dir=/proc", exit: exitFailed, want: []string{
+		"no place for state": {allow: plain, flags: "--state-dir=/proc", exit: cli.ExitFailed, want: []string{
 			"failed   state          /proc: ", "remedy: use a directory on a local disk",
 		}},
 	} {
@@ -149,13 +182,16 @@ func TestCheck(t *testing.T) {
 			cluster.Put(web0(time.Now()))
 			if test.allow != nil {
 				// What everybody may: ask about themselves.
-				cluster.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource == "selfsubjectaccessreviews" || test.allow(a) })
+				cluster.Authorize(func(a podwatchtest.Attempt) bool {
+					return a.Resource == "selfsubjectaccessreviews" || test.allow(a)
+				})
 			}
 			if test.prepare != nil {
 				test.prepare(cluster)
 			}
 			runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
-			args := append([]string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint()}, strings.Fields(test.flags)...)
+			args := append([]string{"--kubeconfig", kubeconfig(t, cluster.URL()),
+				"--cri-endpoint", runtime.Endpoint()}, strings.Fields(test.flags)...)
 			exit, text := checked(t, args...)
 			if exit != test.exit {
 				t.Errorf("exit %d, want %d", exit, test.exit)
@@ -165,10 +201,11 @@ func TestCheck(t *testing.T) {
 					t.Errorf("no %q in\n%s", want, text)
 				}
 			}
-			if failed, remedies := strings.Count("\n"+text, "\nfailed "), strings.Count(text, "remedy: "); failed != remedies {
+			if failed, remedies := strings.Count("\n"+text, "\nfailed "),
+				strings.Count(text, "remedy: "); failed != remedies {
 				t.Errorf("%d failed and %d remedies:\n%s", failed, remedies, text)
 			}
-			if (exit == exitFailed) != strings.Contains("\n"+text, "\nfailed ") {
+			if (exit == cli.ExitFailed) != strings.Contains("\n"+text, "\nfailed ") {
 				t.Errorf("exit %d of\n%s", exit, text)
 			}
 		})
@@ -179,7 +216,8 @@ func TestCheck(t *testing.T) {
 func checked(t *testing.T, args ...string) (exit int, text string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	exit = run(context.Background(), append([]string{"check", "--node-name=node-a"}, args...), environment{}.get, &stdout, &stderr)
+	exit = run(context.Background(), append([]string{"check", "--node-name=node-a"}, args...), environment{}.get,
+		&stdout, &stderr)
 	if stderr.Len() > 0 {
 		t.Errorf("on standard error: %s", stderr.String())
 	}
@@ -209,7 +247,8 @@ func TestCheckTellsWhatIsWrongWithTheSocket(t *testing.T) {
 	api := kubeconfig(t, "http://"+nobody(t))
 	want := func(remedy string) {
 		t.Helper()
-		if _, text := checked(t, "--kubeconfig", api, "--cri-endpoint", endpoint); !strings.Contains(text, "failed   runtime ") || !strings.Contains(text, remedy) {
+		_, text := checked(t, "--kubeconfig", api, "--cri-endpoint", endpoint)
+		if !strings.Contains(text, "failed   runtime ") || !strings.Contains(text, remedy) {
 			t.Errorf("no %q in\n%s", remedy, text)
 		}
 	}
@@ -221,33 +260,45 @@ func TestCheckTellsWhatIsWrongWithTheSocket(t *testing.T) {
 	want("remedy: no process listens on this socket")
 	// As grpc says it; nobody refuses root a socket.
 	const refused = `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /c.sock: connect: permission denied"`
-	if remedy := runtimeRemedy(refused); !strings.Contains(remedy, "the group that owns the socket") || !strings.Contains(remedy, "spc_t") {
+	if remedy := runtimeRemedy(refused); !strings.Contains(remedy, "the group that owns the socket") ||
+		!strings.Contains(remedy, "spc_t") {
 		t.Error(remedy)
 	}
 	const noProxy = `dial unix /run/podlapse/runtime.sock: connect: no such file or directory`
 	const proxied = `dial unix /run/containerd/containerd.sock: connect: permission denied` // as the proxy hands it on
-	if remedy := runtimeRemedy(noProxy); !strings.Contains(remedy, "container runtime-proxy") || runtimeRemedy(proxied) == remedy {
+	if remedy := runtimeRemedy(noProxy); !strings.Contains(remedy, "container runtime-proxy") ||
+		runtimeRemedy(proxied) == remedy {
 		t.Error(remedy)
 	}
 }
 
 func TestCheckTellsWhoMayRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "web.yaml")
-	if err := os.WriteFile(file, []byte("basic_auth_users: {a: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}"), 0o600); err != nil {
+	if err := os.WriteFile(file,
+		[]byte("basic_auth_users: {a: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for flags, want := range map[string][]string{
-		"": {"web pods       readable by clients over loopback", "web metrics    readable by every client that reaches :9717\n"},
+		"": {"web pods       readable by clients over loopback",
+			"web metrics    readable by every client that reaches :9717\n"},
 		"--web-auth=none": {"web pods       readable by every client that reaches :9717 (--web-auth=none): the API, the page and the stream name the pods of all",
 			"web metrics    readable by every client that reaches :9717\n"},
-		"--web-config-file=" + file: {"web            as configured in " + file + " at :9717", "web pods       readable by clients with a password",
+		"--web-config-file=" + file: {"web            as configured in " + file + " at :9717",
+			"web pods       readable by clients with a password",
 			"web metrics    readable by clients with a password\n"},
-		"--web-auth=local --web-config-file=" + file:      {"web pods       readable by clients over loopback", "web metrics    readable by clients with a password\n"},
-		"--metrics-pod-labels":                            {"they name pods: to restrict them, use --web-auth=kubernetes"},
-		"--web-auth=none --listen-address=127.0.0.1:9717": {"web pods       readable by clients over loopback, because 127.0.0.1:9717 is a loopback address"},
-		"--web-auth=kubernetes --listen-address=[::1]:1":  {"web pods       readable by clients that the API server allows"},
+		"--web-auth=local --web-config-file=" + file: {"web pods       readable by clients over loopback",
+			"web metrics    readable by clients with a password\n"},
+		"--metrics-pod-labels": {"they name pods: to restrict them, use --web-auth=kubernetes"},
+		"--web-auth=none --listen-address=127.0.0.1:9717": {
+			"web pods       readable by clients over loopback, because 127.0.0.1:9717 is a loopback address",
+		},
+		"--web-auth=kubernetes --listen-address=[::1]:1": {
+			"web pods       readable by clients that the API server allows",
+		},
 	} {
-		_, text := checked(t, append([]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint=off"}, strings.Fields(flags)...)...)
+		args := []string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint=off"}
+		_, text := checked(t, append(args, strings.Fields(flags)...)...)
 		for _, line := range want {
 			if !strings.Contains(text, line) {
 				t.Errorf("%s: no %q in\n%s", flags, line, text)
@@ -260,7 +311,8 @@ func TestCheckWithoutAnAPIServer(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for _, flags := range [][]string{{"--kubeconfig", kubeconfig(t, "http://"+nobody(t))}, {"--kubeconfig="}} {
 		exit, text := checked(t, append(flags, "--cri-endpoint=off")...)
-		if exit != exitFailed || !strings.HasPrefix(text, "failed   api server ") || !strings.Contains(text, "--kubeconfig") {
+		if exit != cli.ExitFailed || !strings.HasPrefix(text, "failed   api server ") ||
+			!strings.Contains(text, "--kubeconfig") {
 			t.Errorf("exit %d\n%s", exit, text)
 		}
 	}

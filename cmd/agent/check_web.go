@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// checkWeb tells what was tested when the flags were read, and what is open to whom.
+// checkWeb reports what was validated when the flags were read, and who may read what.
 func checkWeb(c config) []finding {
 	transport := "plain HTTP"
 	if c.webConfigFile != "" {
@@ -23,12 +23,12 @@ func checkWeb(c config) []finding {
 	}
 }
 
-// webFinding is about what is served.
+// webFinding says who may read something.
 func webFinding(what, who string) finding {
 	return finding{"web " + what, checkOK, "readable by " + who, ""}
 }
 
-// who may read names of pods (the API, the page and the stream), or metrics.
+// who returns who may read names of pods (the API, the page and the stream), or metrics.
 func (c config) who(names bool) string {
 	everybody := "every client that reaches " + c.listenAddress
 	if c.listensLocally() {
@@ -44,15 +44,15 @@ func (c config) who(names bool) string {
 	case c.webAuth == webAuthKubernetes:
 		return "clients that the API server allows (--web-auth=kubernetes)"
 	case c.webAuth == webAuthLocal && names:
-		return "clients over loopback (kubectl port-forward, kubectl podlapse); --web-auth=kubernetes opens the API to " +
-			"clients with a token, --web-auth=none to every client"
+		return "clients over loopback (kubectl port-forward, kubectl podlapse); --web-auth=kubernetes opens the " +
+			"API to clients with a token, --web-auth=none to every client"
 	case names:
 		return everybody + " (--web-auth=none): the API, the page and the stream name the pods of all namespaces"
 	}
 	return everybody
 }
 
-// listensLocally says that nothing but the node, or the agent's own pod, reaches the address.
+// listensLocally reports whether only the node, or the agent's own pod, can reach the address.
 func (c config) listensLocally() bool {
 	host, _, err := net.SplitHostPort(c.listenAddress)
 	if err != nil {

@@ -3,13 +3,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/zap/zapcore"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/internal/node"
 )
 
@@ -30,7 +34,7 @@ func selector(t *testing.T, given string) node.Selector {
 func TestConfigFrom(t *testing.T) {
 	defaults := config{
 		nodeName: "node-a", events: eventsAuto, listenAddress: ":9717", logLevel: zapcore.InfoLevel,
-		logFormat: formatJSON, records: recordsTimeline, partial: partialOff, debugObservations: debugOff,
+		logFormat: formatJSON, records: recordsTimeline,
 		historyBytes: 4 << 20, webAuth: webAuthLocal,
 		node: nodeConfig{warmUp: 5 * time.Minute, addons: selector(t, "kube-system")},
 	}
@@ -55,10 +59,10 @@ func TestConfigFrom(t *testing.T) {
 			want: func(c *config) {
 				c.nodeName, c.kubeconfig, c.listenAddress = "b.example", "/k", "[::1]:0"
 				c.logLevel, c.logFormat, c.records = zapcore.WarnLevel, formatConsole, recordsBoth
-				c.partial = partialOn
+				c.partial = true
 				c.events = eventsCluster
 				c.historyBytes, c.serveObjects = 0, true
-				c.recordObservations, c.debugObservations = "/o", debugOn
+				c.recordObservations, c.debugObservations = "/o", true
 				c.asNode, c.webAuth = true, webAuthKubernetes
 				c.node = nodeConfig{health: true, addons: selector(t, ":tier=node"), pressure: true}
 			},
@@ -70,11 +74,16 @@ func TestConfigFrom(t *testing.T) {
 		},
 		"a flag that needs no value": {
 			args: "--node-name node-a --records-partial --records both",
-			want: func(c *config) { c.records, c.partial = recordsBoth, partialOn },
+			want: func(c *config) { c.records, c.partial = recordsBoth, true },
 		},
 		"and may have one": {
 			args: "--records-partial off --node-name node-a --records=transition",
 			want: func(c *config) { c.records = recordsTransition },
+		},
+		"true and false": {
+			args: "--node-name node-a --annotate=true --termination true --pressure=false",
+			env:  environment{"WATCH_DELAYS": "true", "PRESSURE": "on", "SERVE_OBJECTS": "false"},
+			want: func(c *config) { c.annotate, c.termination, c.watchDelays = true, true, true },
 		},
 		"the last flag counts": {args: "--node-name b --node-name node-a"},
 	} {
@@ -83,7 +92,7 @@ func TestConfigFrom(t *testing.T) {
 			test.want(&want)
 		}
 		var got config
-		_, err := settle(got.settings(), strings.Fields(test.args), test.env.get, 0)
+		_, err := got.table().Parse(strings.Fields(test.args), test.env.get, 0)
 		want.criEndpoint = got.criEndpoint // compared below
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, want)
@@ -108,16 +117,19 @@ func TestConfigRefuses(t *testing.T) {
 		{"--cri-endpoint=", nil, "--cri-endpoint: must not be empty"},
 		{"--events on", nil, `--events: invalid value "on": must be auto, off or cluster`},
 		{"--events=", nil, `--events: invalid value ""`},
-		{"", environment{"EVENTS": "Auto"}, `--events (from EVENTS): invalid value "Auto": must be auto, off or cluster`},
+		{"", environment{"EVENTS": "Auto"},
+			`--events (from EVENTS): invalid value "Auto": must be auto, off or cluster`},
 		{"--listen-address 9717", nil, `--listen-address: invalid address "9717"`},
 		{"--listen-address :http", nil, `--listen-address: invalid port in ":http"`},
 		{"--listen-address :65536", nil, `--listen-address: invalid port in ":65536"`},
 		{"--listen-address a_b:1", nil, `--listen-address: invalid host in "a_b:1"`},
 		{"--records none --records-partial", nil, "--records-partial: requires --records=timeline, transition or both"},
-		{"--records-partial", environment{"RECORDS": "none"}, "--records-partial: requires --records=timeline, transition or both"},
+		{"--records-partial", environment{"RECORDS": "none"},
+			"--records-partial: requires --records=timeline, transition or both"},
 		{"--log-level loud", nil, `--log-level: invalid level "loud": must be debug, info, warn or error`},
 		{"--log-level fatal", nil, `--log-level: invalid level "fatal"`},
-		{"", environment{"LOG_FORMAT": "xml"}, `--log-format (from LOG_FORMAT): invalid value "xml": must be json or console`},
+		{"", environment{"LOG_FORMAT": "xml"},
+			`--log-format (from LOG_FORMAT): invalid value "xml": must be json or console`},
 		{"--records all", nil, `--records: invalid value "all": must be timeline, transition, both or none`},
 		{"--debug-observations=yes", nil, `--debug-observations: invalid value "yes": must be on or off`},
 		{"--verify-interval 5s", nil, `--verify-interval: invalid interval "5s": must be off, or 10s to 24h`},
@@ -139,7 +151,7 @@ func TestConfigRefuses(t *testing.T) {
 		{"--node-name a -- --records", nil, `unexpected argument "--records"`},
 	} {
 		var c config
-		_, err := settle(c.settings(), strings.Fields(test.args), test.env.get, 0)
+		_, err := c.table().Parse(strings.Fields(test.args), test.env.get, 0)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q %v: got %v, want %q", test.args, test.env, err, test.want)
 		}
@@ -147,7 +159,9 @@ func TestConfigRefuses(t *testing.T) {
 }
 
 func TestHistoryLimit(t *testing.T) {
-	for value, want := range map[string]int{"0": 0, "512KiB": 512 << 10, "64MiB": 64 << 20, "1Mi": 1 << 20, "1MB": 1_000_000, "100": 100} {
+	for value, want := range map[string]int{
+		"0": 0, "512KiB": 512 << 10, "64MiB": 64 << 20, "1Mi": 1 << 20, "1MB": 1_000_000, "100": 100,
+	} {
 		var c config
 		if err := c.setHistoryLimit(value); err != nil || c.historyBytes != want {
 			t.Errorf("%s: %d, %v; want %d", value, c.historyBytes, err, want)
@@ -159,8 +173,8 @@ func TestEveryProblemIsTold(t *testing.T) {
 	args := "run --node-name A --cri-endpoint tcp://x --listen-address x --wrong=1 stray --log-level loud"
 	env := environment{"LOG_FORMAT": "xml", "RECORDS": "all"}
 	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), strings.Fields(args), env.get, &stdout, &stderr); code != exitUsage {
-		t.Errorf("exit code %d, want %d", code, exitUsage)
+	if code := run(context.Background(), strings.Fields(args), env.get, &stdout, &stderr); code != cli.ExitUsage {
+		t.Errorf("exit code %d, want %d", code, cli.ExitUsage)
 	}
 	for _, want := range []string{
 		"8 problems:", "unknown flag --wrong", `"stray"`, "--node-name:", "--cri-endpoint:", "--listen-address:",
@@ -177,16 +191,45 @@ func TestEveryProblemIsTold(t *testing.T) {
 
 func TestHelpListsEverySetting(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), []string{"run", "--wrong", "--help"}, environment{}.get, &stdout, &stderr); code != exitOK {
+	args := []string{"run", "--wrong", "--help"}
+	if code := run(context.Background(), args, environment{}.get, &stdout, &stderr); code != cli.ExitOK {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 	var c config
-	for _, s := range c.settings() {
-		for _, want := range []string{"--" + s.flag + " ", s.variable, s.def, s.help} {
+	for _, s := range c.table() {
+		for _, want := range []string{"--" + s.Name + " ", s.Variable, s.Default, s.Help} {
 			if !strings.Contains(stdout.String(), want) {
 				t.Errorf("no %q in\n%s", want, stdout.String())
 			}
 		}
+	}
+}
+
+// TestReadmeListsEveryFlag compares the table in the README with that of run: flags, variables and defaults, in order.
+func TestReadmeListsEveryFlag(t *testing.T) {
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| `([A-Z_]+)` \\| (\\S+) \\| .+ \\|$")
+	var listed, want []string
+	for _, match := range row.FindAllStringSubmatch(string(page), -1) {
+		listed = append(listed, strings.Join(match[1:], " "))
+	}
+	for _, f := range new(config).table() {
+		def := "`" + f.Default + "`"
+		switch {
+		case f.Required:
+			def = "required"
+		case f.Name == "kubeconfig":
+			def = "in-cluster"
+		case f.Default == "":
+			def = "none"
+		}
+		want = append(want, strings.Join([]string{f.Name, f.Variable, def}, " "))
+	}
+	if !slices.Equal(listed, want) {
+		t.Errorf("README.md lists\n%q, the flags are\n%q", listed, want)
 	}
 }
 
@@ -196,26 +239,26 @@ func TestCommandLine(t *testing.T) {
 		code           int
 		stdout, stderr string // what each holds; empty for nothing at all
 	}{
-		{"", exitUsage, "", "Commands:"},
-		{"help", exitOK, "Commands:", ""},
-		{"--help", exitOK, "Commands:", ""},
-		{"-h", exitOK, "Commands:", ""},
-		{"help me", exitUsage, "", `unknown command "me"`},
-		{"help me now", exitUsage, "", `unexpected argument "now": help takes one command`},
-		{"help explain", exitOK, "Usage: podlapse-agent explain", ""},
-		{"help help", exitOK, "Commands:", ""},
-		{"help version", exitOK, "Usage: podlapse-agent version", ""},
-		{"ran", exitUsage, "", `unknown command "ran"`},
-		{"version", exitOK, "podlapse-agent ", ""},
-		{"--version", exitOK, "podlapse-agent ", ""},
-		{"version now", exitUsage, "", `unexpected argument "now"`},
-		{"explain --help", exitOK, "--server URL", ""},
-		{"replay --help", exitOK, "  -o waterfall|json\n", ""},
-		{"explain --server localhost:9717", exitUsage, "", "--server: "},
-		{"explain --width 0 --server x", exitUsage, "", "2 problems:"},
-		{"explain a/b c/d", exitUsage, "", `unexpected argument "c/d"`},
-		{"explain web-0", exitUsage, "", `invalid pod "web-0": must be NAMESPACE/POD`},
-		{"explain a/b/c", exitUsage, "", `invalid pod "a/b/c"`},
+		{"", cli.ExitUsage, "", "Commands:"},
+		{"help", cli.ExitOK, "Commands:", ""},
+		{"--help", cli.ExitOK, "Commands:", ""},
+		{"-h", cli.ExitOK, "Commands:", ""},
+		{"help me", cli.ExitUsage, "", `unknown command "me"`},
+		{"help me now", cli.ExitUsage, "", `unexpected argument "now": help takes one command`},
+		{"help explain", cli.ExitOK, "Usage: podlapse-agent explain", ""},
+		{"help help", cli.ExitOK, "Commands:", ""},
+		{"help version", cli.ExitOK, "Usage: podlapse-agent version", ""},
+		{"ran", cli.ExitUsage, "", `unknown command "ran"`},
+		{"version", cli.ExitOK, "podlapse-agent ", ""},
+		{"--version", cli.ExitOK, "podlapse-agent ", ""},
+		{"version now", cli.ExitUsage, "", `unexpected argument "now"`},
+		{"explain --help", cli.ExitOK, "--server URL", ""},
+		{"replay --help", cli.ExitOK, "  -o waterfall|json\n", ""},
+		{"explain --server localhost:9717", cli.ExitUsage, "", "--server: "},
+		{"explain --width 0 --server x", cli.ExitUsage, "", "2 problems:"},
+		{"explain a/b c/d", cli.ExitUsage, "", `unexpected argument "c/d"`},
+		{"explain web-0", cli.ExitUsage, "", `invalid pod "web-0": must be NAMESPACE/POD`},
+		{"explain a/b/c", cli.ExitUsage, "", `invalid pod "a/b/c"`},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(context.Background(), strings.Fields(test.args), environment{}.get, &stdout, &stderr)

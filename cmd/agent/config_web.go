@@ -7,32 +7,33 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/web"
 )
 
-// webSettings is the part of run's table that says who may read what is served.
-func (c *config) webSettings() []setting {
-	return []setting{
+// webTable is the part of run's table that says who may read what the agent serves.
+func (c *config) webTable() flags.Table {
+	return flags.Table{
 		{
-			flag: "web-config-file", variable: "WEB_CONFIG_FILE", value: "FILE",
-			help: "TLS and passwords for the HTTP server, in the format of prometheus/exporter-toolkit; the agent " +
+			Name: "web-config-file", Variable: "WEB_CONFIG_FILE", Value: "FILE",
+			Help: "TLS and passwords for the HTTP server, in the format of prometheus/exporter-toolkit; the agent " +
 				"rereads this file and the files it names when they change",
-			set: c.setWebConfigFile,
+			Set: c.setWebConfigFile,
 		},
 		{
-			flag: "web-auth", variable: "WEB_AUTH", value: "auto|local|none|kubernetes", def: webAuthAuto,
-			help: "who may read: local, loopback clients (kubectl port-forward, kubectl podlapse) everything, other " +
+			Name: "web-auth", Variable: "WEB_AUTH", Value: "auto|local|none|kubernetes", Default: webAuthAuto,
+			Help: "who may read: local, loopback clients (kubectl port-forward, kubectl podlapse) everything, other " +
 				"clients only metrics and health checks; none, every client everything; kubernetes, clients with a " +
 				"bearer token that the API server accepts (TokenReview) and allows to get the nonResourceURL " +
 				"/metrics or /podlapse/PATH (SubjectAccessReview); auto, none if --web-config-file requires " +
 				"passwords or client certificates, else local",
-			set: c.setWebAuth,
+			Set: c.setWebAuth,
 		},
 		{
-			flag: "web-hosts", variable: "WEB_HOSTS", value: "NAME[,NAME]...",
-			help: "host names to accept over loopback besides localhost and IP addresses, for example of a proxy in the same " +
-				"pod; requests for other names are refused, because they can come from foreign web pages",
-			set: c.setWebHosts,
+			Name: "web-hosts", Variable: "WEB_HOSTS", Value: "NAME[,NAME]...",
+			Help: "host names to accept over loopback besides localhost and IP addresses, for example of a proxy in " +
+				"the same pod; requests for other names are refused, because they can come from foreign web pages",
+			Set: c.setWebHosts,
 		},
 	}
 }
@@ -46,12 +47,13 @@ func (c *config) setWebConfigFile(value string) (err error) {
 
 // setWebAuth comes after setWebConfigFile in the table.
 func (c *config) setWebAuth(value string) error {
-	err := choice(&c.webAuth, webAuthAuto, webAuthLocal, webAuthNone, webAuthKubernetes)(value)
+	err := flags.Choice(&c.webAuth, webAuthAuto, webAuthLocal, webAuthNone, webAuthKubernetes)(value)
 	switch {
 	case err != nil:
 		return err
 	case c.webAuth == webAuthKubernetes && c.webAsks.Passwords:
-		return errors.New("kubernetes cannot be combined with basic_auth_users in --web-config-file: a request carries either a token or a password")
+		return errors.New("kubernetes cannot be combined with basic_auth_users in --web-config-file: a request " +
+			"carries either a token or a password")
 	case c.webAuth == webAuthAuto && (c.webAsks.Passwords || c.webAsks.Certificates):
 		c.webAuth = webAuthNone
 	case c.webAuth == webAuthAuto:

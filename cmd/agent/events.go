@@ -4,26 +4,26 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/client-go/rest"
-
-	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// newEvents makes the source of kubelet's Events, or nil when it is off.
-func newEvents(c config, client rest.Interface, observe func(context.Context, timeline.Observation), delay func(time.Duration), board *health.Board) *podwatch.Events {
+// newEvents makes the source of the kubelet's Events, or nil when it is off.
+func newEvents(d deps, observe func(context.Context, timeline.Observation),
+	delay func(time.Duration)) *podwatch.Events {
+	c := d.config
 	if c.events == eventsOff {
 		return nil
 	}
 	return podwatch.NewEvents(podwatch.EventsConfig{
-		Client: client, NodeName: c.nodeName, Observe: observe, Now: time.Now, Cluster: c.events == eventsCluster, Delay: delay,
-		Report: board.Register(string(timeline.SourceEventWatch), "not started yet"),
+		Client: d.api.events, NodeName: c.nodeName, Observe: observe, Now: time.Now,
+		Cluster: c.events == eventsCluster, Delay: delay,
+		Report: d.board.Register(string(timeline.SourceEventWatch), "not started yet"),
 	})
 }
 
-// countEvents is what Event watches cost, in the words of the metrics, beside what they were good for.
+// countEvents converts the statistics of Event watches for export, with how many Events were used.
 func countEvents(s podwatch.EventsStats, used uint64) export.EventWatches {
 	return export.EventWatches{
 		Opened: s.Opened, Open: s.Open, OpenFor: s.OpenFor, WaitingPods: s.Waiting, Received: s.Received, Used: used,
@@ -31,7 +31,7 @@ func countEvents(s podwatch.EventsStats, used uint64) export.EventWatches {
 	}
 }
 
-// countTraffic says in the words of export what the agent asked of the API server.
+// countTraffic converts the counts of requests to the API server for export.
 func countTraffic(t *podwatch.Traffic) []export.Traffic {
 	counts := t.Counts()
 	traffic := make([]export.Traffic, len(counts))

@@ -33,18 +33,23 @@ func TestForgedPullsSendTheAgentNowhere(t *testing.T) {
 	pod.Spec.Containers[0].Image = image
 	cluster.Put(pod)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(), "--probes-file", path, "--debug-observations=on")
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
+		"--probes-file", path, "--debug-observations=on")
 	agent.poll("/debug/observations", `"kind":"runtime_seen"`)
 	at := time.Now()
 	cluster.Put(event("Pulling", fmt.Sprintf("Pulling image %q", image), at.Add(-2*time.Second)))
-	cluster.Put(event("Pulled", fmt.Sprintf("Successfully pulled image %q in 200ms (300ms including waiting). Image size: 1 bytes.", image), at.Add(-time.Second)))
+	cluster.Put(event("Pulled",
+		fmt.Sprintf("Successfully pulled image %q in 200ms (300ms including waiting). Image size: 1 bytes.", image),
+		at.Add(-time.Second)))
 	agent.poll("/debug/observations", `"reason":"Pulled"`)
 	time.Sleep(4 * time.Second)
 	if n := asked.Load(); n > 0 {
 		t.Errorf("a forged Event had the agent ask %s %d times", host, n)
 	}
 	runtime.PutImage(image, 1)
-	cluster.Put(event("Pulled", fmt.Sprintf("Successfully pulled image %q in 200ms (210ms including waiting). Image size: 1 bytes.", image), time.Now()))
+	cluster.Put(event("Pulled",
+		fmt.Sprintf("Successfully pulled image %q in 200ms (210ms including waiting). Image size: 1 bytes.", image),
+		time.Now()))
 	cluster.Put(ready(pod, time.Now()))
 	for deadline := time.Now().Add(10 * time.Second); asked.Load() == 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {

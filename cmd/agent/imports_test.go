@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,59 +24,115 @@ var importRules = []struct {
 	forbid []string
 	reason string
 }{
-	{"pkg/timeline", []string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "google.golang.org/", "go.uber.org/",
-		"internal/reconcile", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web", "internal/health", "internal/record", "internal/state", "encoding/"},
+	{"pkg/timeline",
+		[]string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "google.golang.org/", "go.uber.org/",
+			"internal/reconcile", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web", "internal/health",
+			"internal/record", "internal/state", "encoding/"},
 		"the core is a pure function of its evidence: what it prints from a recording is what it printed on the node"},
-	{"pkg/imagepull", []string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "google.golang.org/", "go.uber.org/", "pkg/", "internal/"},
+	{"pkg/imagepull",
+		[]string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "google.golang.org/", "go.uber.org/", "pkg/",
+			"internal/"},
 		"pull knowledge is pure and serves the core, never the other way round"},
-	{"pkg/podwatch", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri"}, "sources observe; they do not know who listens"},
-	{"pkg/cri", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/podwatch"}, "sources observe; they do not know who listens"},
-	{"internal/node", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri", "internal/probe"}, "it turns objects into facts about the node; it does not know who listens"},
-	{"internal/probe", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri", "pkg/podwatch", "internal/node", "pkg/timeline", "k8s.io/client-go"},
-		"probes ask what the file lists and know nothing of pods; what is the agent's own to ask, they are given as functions"},
-	{"internal/runtimeproxy", []string{"net/http", "os/exec", "pkg/timeline", "internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/podwatch",
-		"internal/record", "pkg/client", "k8s.io/"}, "who holds the runtime's socket knows the list of calls, and nothing of the agent besides"},
-	{"internal/reconcile", []string{"pkg/podwatch", "pkg/cri", "internal/node", "internal/probe", "internal/state", "pkg/export", "internal/web", "k8s.io/", "google.golang.org/"},
+	{"pkg/podwatch", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri"},
+		"sources observe; they do not know who listens"},
+	{"pkg/cri", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/podwatch"},
+		"sources observe; they do not know who listens"},
+	{"internal/node",
+		[]string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri", "internal/probe"},
+		"it turns objects into facts about the node; it does not know who listens"},
+	{"internal/probe",
+		[]string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri", "pkg/podwatch",
+			"internal/node", "pkg/timeline", "k8s.io/client-go"},
+		"probes ask what the file lists and know nothing about pods; they get the agent's own questions as functions"},
+	{"internal/runtimeproxy",
+		[]string{"net/http", "os/exec", "pkg/timeline", "internal/reconcile", "internal/state", "pkg/export",
+			"internal/web", "pkg/podwatch",
+			"internal/record", "pkg/client", "k8s.io/"},
+		"who holds the runtime's socket knows the list of calls, and nothing of the agent besides"},
+	{"internal/reconcile",
+		[]string{"pkg/podwatch", "pkg/cri", "internal/node", "internal/probe", "internal/state", "pkg/export",
+			"internal/web", "k8s.io/", "google.golang.org/"},
 		"the owner of state works the same whatever feeds it and whoever reads"},
-	{"internal/record", []string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web", "internal/health", "k8s.io/", "google.golang.org/"},
+	{"internal/record",
+		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web",
+			"internal/health", "k8s.io/", "google.golang.org/"},
 		"a recording is what the core is told, in the core's words; it replays without the sources it came from"},
-	{"internal/state", []string{"internal/reconcile", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web", "internal/health", "k8s.io/", "google.golang.org/"},
-		"what survives is what was observed, in the words of a recording; who observed it and who reports it may be another version"},
-	{"pkg/export", []string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web", "k8s.io/"}, "exporters only read timelines"},
-	{"pkg/export", []string{"go.opentelemetry.io/", "pkg/export/otlp"}, "what Prometheus and standard output get needs no OpenTelemetry"},
-	{"pkg/export/otlp", []string{"internal/reconcile", "internal/record", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web", "k8s.io/",
-		"go.opentelemetry.io/otel/sdk/trace/tracetest"}, "exporters only read timelines"},
-	{"internal/web", []string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "k8s.io/"}, "the API serves snapshots; it reaches no source"},
-	{"internal/history", []string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web", "internal/live", "k8s.io/"},
+	{"internal/state",
+		[]string{"internal/reconcile", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web", "internal/health",
+			"k8s.io/", "google.golang.org/"},
+		"the state file holds observations in the format of a recording; another version may have written it"},
+	{"pkg/export",
+		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web", "k8s.io/"},
+		"exporters only read timelines"},
+	{"pkg/export", []string{"go.opentelemetry.io/", "pkg/export/otlp"},
+		"what Prometheus and standard output get needs no OpenTelemetry"},
+	{"pkg/export/otlp",
+		[]string{"internal/reconcile", "internal/record", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web",
+			"k8s.io/",
+			"go.opentelemetry.io/otel/sdk/trace/tracetest"}, "exporters only read timelines"},
+	{"internal/web", []string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "k8s.io/"},
+		"the API serves snapshots; it reaches no source"},
+	{"internal/history",
+		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web", "internal/live",
+			"k8s.io/"},
 		"what is kept of a pod is what is told of it; it reaches no source"},
-	{"internal/live", []string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web", "internal/history", "net", "k8s.io/"},
+	{"internal/live",
+		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web",
+			"internal/history", "net", "k8s.io/"},
 		"changes are told the same over whatever they go out"},
-	{"internal/filter", []string{"context", "sync", "os", "net/http", "internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web",
-		"k8s.io/api", "k8s.io/client-go"}, "a filter is pure; of Kubernetes it needs the language of label selectors alone"},
-	{"pkg/client", []string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web", "internal/live", "internal/history", "internal/filter", "internal/record",
-		"k8s.io/", "google.golang.org/", "go.uber.org/", "github.com/"}, "who asks an agent needs its answers' types and net/http, no part of the agent"},
-	{"internal/page", []string{"context", "sync", "net", "os", "pkg/", "internal/", "k8s.io/", "github.com/", "google.golang.org/", "go.uber.org/"},
+	{"internal/filter",
+		[]string{"context", "sync", "os", "net/http", "internal/reconcile", "internal/state", "pkg/podwatch",
+			"pkg/cri", "pkg/export", "internal/web",
+			"k8s.io/api", "k8s.io/client-go"},
+		"a filter is pure; of Kubernetes it needs the language of label selectors alone"},
+	{"pkg/client",
+		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web", "internal/live",
+			"internal/history", "internal/filter", "internal/record",
+			"k8s.io/", "google.golang.org/", "go.uber.org/", "github.com/"},
+		"who asks an agent needs its answers' types and net/http, no part of the agent"},
+	{"internal/page",
+		[]string{"context", "sync", "net", "os", "pkg/", "internal/", "k8s.io/", "github.com/", "google.golang.org/",
+			"go.uber.org/"},
 		"the page is files; it asks the API like any other client"},
-	{"internal/agents", []string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web", "internal/live", "internal/history", "internal/record",
-		"k8s.io/api/", "k8s.io/client-go/kubernetes/", "k8s.io/client-go/tools/"},
+	{"internal/agents",
+		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web",
+			"internal/live", "internal/history", "internal/record",
+			"k8s.io/api/", "k8s.io/client-go/kubernetes/", "k8s.io/client-go/tools/"},
 		"who asks is no part of the agent, and what it links must not cost the agent memory"},
-	{"internal/top", []string{"context", "sync", "os", "net", "net/http", "internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web", "internal/agents", "k8s.io/"},
+	{"internal/cli",
+		[]string{"internal/reconcile", "internal/state", "internal/web", "internal/live", "internal/history",
+			"internal/node", "internal/probe", "internal/runtimeproxy", "pkg/podwatch", "pkg/cri", "k8s.io/api/",
+			"k8s.io/client-go/kubernetes/", "k8s.io/client-go/informers/", "k8s.io/client-go/tools/cache/"},
+		"a program that only queries agents is no part of an agent"},
+	{"internal/flags", []string{"net", "os", "pkg/", "internal/", "k8s.io/", "github.com/"},
+		"a table of flags does not depend on what the flags mean"},
+	{"internal/top",
+		[]string{"context", "sync", "os", "net", "net/http", "internal/reconcile", "internal/state", "pkg/podwatch",
+			"pkg/cri", "internal/web", "internal/agents", "k8s.io/"},
 		"what is shown is a function of what was told and of the time"},
-	{"internal/terminal", []string{"pkg/", "internal/", "k8s.io/", "net"}, "what a terminal can bear does not depend on what is shown"},
-	{"internal/kubeauth", []string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web", "k8s.io/apiserver/", "k8s.io/client-go/kubernetes/"},
+	{"internal/terminal", []string{"pkg/", "internal/", "k8s.io/", "net"},
+		"what a terminal can bear does not depend on what is shown"},
+	{"internal/kubeauth",
+		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web",
+			"k8s.io/apiserver/", "k8s.io/client-go/kubernetes/"},
 		"it reviews for whoever serves; the ready-made libraries cost most of the memory that the agent has"},
-	{"internal/annotate", []string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web", "k8s.io/client-go/kubernetes/"},
+	{"internal/annotate",
+		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web",
+			"k8s.io/client-go/kubernetes/"},
 		"who annotates is shown objects and asks for timelines, whoever has them"},
-	{"internal/redact", []string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "pkg/", "internal/"}, "what is taken out of a text depends on the text alone"},
-	{"internal/sink", []string{"pkg/", "internal/", "k8s.io/", "google.golang.org/"}, "a queue knows nothing of what waits in it"},
-	{"internal/peer", []string{"pkg/", "internal/", "k8s.io/", "net/http"}, "limits of any server tell clients apart the same"},
+	{"internal/redact", []string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "pkg/", "internal/"},
+		"what is taken out of a text depends on the text alone"},
+	{"internal/sink", []string{"pkg/", "internal/", "k8s.io/", "google.golang.org/"},
+		"a queue knows nothing of what waits in it"},
+	{"internal/peer", []string{"pkg/", "internal/", "k8s.io/", "net/http"},
+		"limits of any server tell clients apart the same"},
 	{"internal/health", []string{"pkg/", "internal/", "k8s.io/"}, "anything may report its health"},
 }
 
 func TestImportsPointInwards(t *testing.T) {
 	for _, rule := range importRules {
 		files := 0
-		for path, file := range sources(t, filepath.Join("../..", rule.pkg)) {
+		for path, file := range sourceFiles(t, filepath.Join("../..", rule.pkg)) {
 			files++
 			for _, spec := range file.Imports {
 				name, _ := strconv.Unquote(spec.Path.Value)
@@ -93,12 +150,31 @@ func TestImportsPointInwards(t *testing.T) {
 	}
 }
 
+// TestAskingLinksNoAgent lists everything that a program with the commands of internal/cli links.
+func TestAskingLinksNoAgent(t *testing.T) {
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../internal/cli").Output()
+	if err != nil {
+		t.Fatalf("list the dependencies of internal/cli: %v", err)
+	}
+	for dep := range strings.FieldsSeq(string(output)) {
+		for _, agents := range []string{
+			module + "pkg/cri", module + "pkg/podwatch", module + "internal/reconcile", "k8s.io/cri-api", "k8s.io/api/",
+			"k8s.io/client-go/informers", "k8s.io/client-go/kubernetes", "k8s.io/client-go/tools/cache",
+			"google.golang.org/grpc",
+		} {
+			if strings.HasPrefix(dep, agents) {
+				t.Errorf("internal/cli links %s, which only agents need", dep)
+			}
+		}
+	}
+}
+
 // TestCoreReadsNoClock looks for the functions of package time that read the clock or start timers.
 func TestCoreReadsNoClock(t *testing.T) {
 	clock := map[string]bool{"Now": true, "Since": true, "Until": true, "Sleep": true, "After": true, "AfterFunc": true,
 		"Tick": true, "NewTimer": true, "NewTicker": true}
 	for _, pkg := range []string{"pkg/timeline", "pkg/imagepull"} {
-		for path, file := range sources(t, filepath.Join("../..", pkg)) {
+		for path, file := range sourceFiles(t, filepath.Join("../..", pkg)) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				if s, ok := n.(*ast.SelectorExpr); ok {
 					if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" && clock[s.Sel.Name] {
@@ -111,8 +187,8 @@ func TestCoreReadsNoClock(t *testing.T) {
 	}
 }
 
-// sources parses the package's files, tests and packages of fakes left out.
-func sources(t *testing.T, dir string) map[string]*ast.File {
+// sourceFiles parses the package's files, tests and packages of fakes left out.
+func sourceFiles(t *testing.T, dir string) map[string]*ast.File {
 	t.Helper()
 	files := map[string]*ast.File{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -134,14 +210,16 @@ func sources(t *testing.T, dir string) map[string]*ast.File {
 	return files
 }
 
-// TestArchitectureListsEveryPackage compares the repository layout in docs/architecture.md with the packages that there are.
+// TestArchitectureListsEveryPackage compares the repository layout in docs/architecture.md with the packages that there
+// are.
 func TestArchitectureListsEveryPackage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/architecture.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var listed, found []string
-	for _, match := range regexp.MustCompile(`(?m)^((?:cmd|pkg|internal)/[a-z/]+)/ +\S`).FindAllStringSubmatch(string(page), -1) {
+	row := regexp.MustCompile(`(?m)^((?:cmd|pkg|internal)/[a-z/]+)/ +\S`)
+	for _, match := range row.FindAllStringSubmatch(string(page), -1) {
 		listed = append(listed, match[1])
 	}
 	for _, top := range []string{"cmd", "pkg", "internal"} {
@@ -153,7 +231,7 @@ func TestArchitectureListsEveryPackage(t *testing.T) {
 			if fake {
 				return fs.SkipDir
 			}
-			if files := sources(t, path); len(files) > 0 {
+			if files := sourceFiles(t, path); len(files) > 0 {
 				found = append(found, strings.TrimPrefix(filepath.ToSlash(path), "../../"))
 			}
 			return nil

@@ -6,10 +6,12 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/podlapse/podlapse/internal/flags"
 )
 
-// newLogger writes whole messages to out, one a line, without sampling: the agent logs changes of
-// state, and none of those may go missing.
+// newLogger writes messages to out, one per line, without sampling: the agent logs changes of state, and none may be
+// lost.
 func newLogger(level zapcore.Level, format string, out io.Writer) *zap.Logger {
 	encoding := zap.NewProductionEncoderConfig()
 	encoding.TimeKey = "time"
@@ -25,11 +27,11 @@ func newLogger(level zapcore.Level, format string, out io.Writer) *zap.Logger {
 	return zap.New(zapcore.NewCore(encoder(encoding), zapcore.Lock(zapcore.AddSync(out)), level))
 }
 
-func logLevelSetting(level *zapcore.Level) setting {
-	return setting{
-		flag: "log-level", variable: "LOG_LEVEL", value: "debug|info|warn|error", def: "info",
-		help: "lowest level to log to standard error",
-		set: func(value string) error {
+func logLevelFlag(level *zapcore.Level) flags.Flag {
+	return flags.Flag{
+		Name: "log-level", Variable: "LOG_LEVEL", Value: "debug|info|warn|error", Default: "info",
+		Help: "lowest level to log to standard error",
+		Set: func(value string) error {
 			switch value {
 			case "debug", "info", "warn", "error":
 				return level.Set(value)
@@ -39,9 +41,9 @@ func logLevelSetting(level *zapcore.Level) setting {
 	}
 }
 
-func logFormatSetting(format *string) setting {
-	return setting{
-		flag: "log-format", variable: "LOG_FORMAT", value: "json|console", def: formatJSON,
-		help: "format of log messages", set: choice(format, formatJSON, formatConsole),
+func logFormatFlag(format *string) flags.Flag {
+	return flags.Flag{
+		Name: "log-format", Variable: "LOG_FORMAT", Value: "json|console", Default: formatJSON,
+		Help: "format of log messages", Set: flags.Choice(format, formatJSON, formatConsole),
 	}
 }

@@ -11,16 +11,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// memoryShare is how much of the cgroup's limit Go may use, in percent. The rest is for what Go does not count: pages
-// of the program's file, the kernel's buffers of connections.
+// memoryShare is how much of the cgroup's limit Go may use, in percent. The rest is for memory that Go does not count:
+// pages of the program's file, and the kernel's buffers of connections.
 const memoryShare = 90
 
-// collectAt is how much of what is in use Go's collector lets come on top as garbage, in percent, where its default is
-// 100. The agent allocates little, and what a pod of 1.4 MB leaves behind is soon gone: less memory costs it little.
+// collectAt is how much garbage may accumulate before Go collects it, in percent of the memory in use (GOGC, default
+// 100). The agent allocates little, and what a pod of 1.4 MB leaves behind is soon collected, so a lower value saves
+// memory at little cost.
 const collectAt = 50
 
-// limitMemory tells Go's garbage collector to let little garbage gather, and the memory limit of the process's cgroup:
-// it collects more often as that comes closer. GOGC and GOMEMLIMIT, where they are set, have been obeyed already.
+// limitMemory makes Go's garbage collector run more often than by default, and even more often close to the memory
+// limit of the process's cgroup. If GOGC or GOMEMLIMIT is set, Go has already applied it.
 func limitMemory(getenv func(string) string, root fs.FS) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
@@ -41,8 +42,8 @@ func memoryLimitField() zap.Field {
 	return zap.Skip()
 }
 
-// cgroupMemory is the lowest memory limit of the process's cgroup and those above it, as far as they can be seen. In a
-// container its own cgroup is mounted as the root, whatever its path is.
+// cgroupMemory is the lowest memory limit of the process's cgroup and its visible ancestors. In a container, its own
+// cgroup is mounted as the root, whatever its path is.
 func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 	membership, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -50,7 +51,7 @@ func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 	}
 	limit = math.MaxInt64
 	for line := range strings.Lines(string(membership)) {
-		// hierarchy:controllers:path, where version 2 has neither number nor controllers (man 7 cgroups).
+		// hierarchy:controllers:path; version 2 has no number and no controllers (man 7 cgroups).
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) != 3 {
 			continue
@@ -73,7 +74,7 @@ func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 	return limit, limit < math.MaxInt64
 }
 
-// readLimit is the number in a file; that of version 1 for no limit is the largest multiple of the page size.
+// readLimit reads the number in a file. Version 1 writes the largest multiple of the page size for no limit.
 func readLimit(root fs.FS, name string) int64 {
 	const none = 1 << 60
 	text, err := fs.ReadFile(root, name)
@@ -81,7 +82,7 @@ func readLimit(root fs.FS, name string) int64 {
 		return math.MaxInt64
 	}
 	limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil || limit <= 0 || limit >= none { // max, in version 2
+	if err != nil || limit <= 0 || limit >= none { // "max" in version 2
 		return math.MaxInt64
 	}
 	return limit

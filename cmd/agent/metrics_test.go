@@ -87,9 +87,12 @@ func TestMetricsDocument(t *testing.T) {
 func everything(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+nobody(t))
-	a := startInside(t, podwatchtest.Start(t), "--state-dir="+t.TempDir(), "--record-observations="+filepath.Join(t.TempDir(), "o.jsonl"),
-		"--metrics-pod-labels=on", "--annotate=on", "--termination=on", "--rollout-traces=on", "--life-traces=on", "--verify-interval=10m", "--watch-delays=on",
-		"--node-health", "--pressure", "--probes-file="+probesFile(t), "--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))
+	a := startInside(t, podwatchtest.Start(t), "--state-dir="+t.TempDir(),
+		"--record-observations="+filepath.Join(t.TempDir(), "o.jsonl"),
+		"--metrics-pod-labels=on", "--annotate=on", "--termination=on", "--rollout-traces=on", "--life-traces=on",
+		"--verify-interval=10m", "--watch-delays=on",
+		"--node-health", "--pressure", "--probes-file="+probesFile(t),
+		"--cri-endpoint=unix://"+filepath.Join(t.TempDir(), "never.sock"))
 	a.stop()
 	return a.registry
 }
@@ -110,8 +113,9 @@ func startInside(t testing.TB, cluster *podwatchtest.Server, flags ...string) in
 func startInsideWriting(t testing.TB, cluster *podwatchtest.Server, records io.Writer, flags ...string) inside {
 	t.Helper()
 	var c config
-	args := append([]string{"--node-name=node-a", "--listen-address=127.0.0.1:0", "--kubeconfig=" + kubeconfig(t, cluster.URL())}, flags...)
-	if _, err := settle(c.settings(), args, func(string) string { return "" }, 0); err != nil {
+	args := append([]string{"--node-name=node-a", "--listen-address=127.0.0.1:0",
+		"--kubeconfig=" + kubeconfig(t, cluster.URL())}, flags...)
+	if _, err := c.table().Parse(args, func(string) string { return "" }, 0); err != nil {
 		t.Fatal(err)
 	}
 	var err error
@@ -165,7 +169,8 @@ func typeOf(name string) string {
 	switch {
 	case strings.HasSuffix(name, "_total"):
 		return "counter"
-	case strings.HasSuffix(name, "_duration_seconds"), strings.HasSuffix(name, "_delay_seconds"), name == "podlapse_image_pull_queue_seconds":
+	case strings.HasSuffix(name, "_duration_seconds"), strings.HasSuffix(name, "_delay_seconds"),
+		name == "podlapse_image_pull_queue_seconds":
 		return "histogram"
 	}
 	return "gauge"

@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestRulesKnowThePhases holds the tables of phases in the Prometheus rules against the core's: who each is charged to, and that each
-// has a limit for how long it may take.
+// TestRulesKnowThePhases holds the tables of phases in the Prometheus rules against the core's: who each is charged to,
+// and that each has a limit for how long it may take.
 func TestRulesKnowThePhases(t *testing.T) {
 	rules, err := os.ReadFile("../../manifests/monitoring/rules.yaml")
 	if err != nil {

@@ -5,21 +5,19 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/node"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// What the health board calls the watch of the node's own object, and the kernel's pressure files.
+// The names of the watch of the node's object and of the kernel's pressure files on the health board.
 const (
 	partNode     = "node_watch"
 	partPressure = "pressure"
 )
 
-// nodeConfig is what is told of the node itself.
+// nodeConfig is what the agent reports about the node itself.
 type nodeConfig struct {
 	health   bool // from its object and its add-ons
 	warmUp   time.Duration
@@ -27,37 +25,25 @@ type nodeConfig struct {
 	pressure bool
 }
 
-// The values of --node-health and --pressure.
-const (
-	nodeHealthOn  = "on"
-	nodeHealthOff = "off"
-	pressureOn    = "on"
-	pressureOff   = "off"
-)
-
-func (c *config) nodeSettings() []setting {
-	return []setting{
+func (c *config) nodeTable() flags.Table {
+	return flags.Table{
+		flags.Switch("node-health", "NODE_HEALTH", &c.node.health,
+			"export metrics of the node: its conditions, its availability with the reasons, and its add-ons; "+
+				"requires permission to list and watch nodes"),
 		{
-			flag: "node-health", variable: "NODE_HEALTH", value: "on|off", def: nodeHealthOff, alone: nodeHealthOn,
-			help: "export metrics of the node: its conditions, its availability with the reasons, and its add-ons; requires " +
-				"permission to list and watch nodes",
-			set: onOff(&c.node.health, nodeHealthOn, nodeHealthOff),
+			Name: "node-warm-up", Variable: "NODE_WARM_UP", Value: "DURATION", Default: "5m",
+			Help: "minimum age of an available node, 0s to 24h", Set: c.setWarmUp,
 		},
 		{
-			flag: "node-warm-up", variable: "NODE_WARM_UP", value: "DURATION", def: "5m",
-			help: "minimum age of an available node, 0s to 24h", set: c.setWarmUp,
+			Name: "addons", Variable: "ADDONS", Value: "NAMESPACE[,NAMESPACE...][:LABELS]",
+			Default: node.DefaultSelector,
+			Help: "with --node-health, which pods are add-ons: pods of these namespaces (of all namespaces if none " +
+				"is named), limited to those that match LABELS, a label selector as in kubectl get -l",
+			Set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
 		},
-		{
-			flag: "addons", variable: "ADDONS", value: "NAMESPACE[,NAMESPACE...][:LABELS]", def: node.DefaultSelector,
-			help: "with --node-health, which pods are add-ons: pods of these namespaces (of all namespaces if none is named), " +
-				"limited to those that match LABELS, a label selector as in kubectl get -l",
-			set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
-		},
-		{
-			flag: "pressure", variable: "PRESSURE", value: "on|off", def: pressureOff, alone: pressureOn,
-			help: "report how long tasks on the node waited for cpu, io and memory during each phase; reads " +
-				"/proc/pressure while pods start", set: onOff(&c.node.pressure, pressureOn, pressureOff),
-		},
+		flags.Switch("pressure", "PRESSURE", &c.node.pressure,
+			"report how long tasks on the node waited for cpu, io and memory during each phase; reads "+
+				"/proc/pressure while pods start"),
 	}
 }
 
@@ -70,43 +56,45 @@ func (c *config) setWarmUp(value string) error {
 	return nil
 }
 
-// nodeHealth is the watch of the node's object, and who follows the pods that are add-ons. It is nil when it is off.
+// nodeHealth watches the node's object and follows the pods that are add-ons. It is nil when it is off.
 type nodeHealth struct {
 	object *podwatch.NodeObject
 	addons *node.Addons
 }
 
-func newNodeHealth(c config, api apiServer, registry prometheus.Registerer, board *health.Board) *nodeHealth {
+func newNodeHealth(d deps) *nodeHealth {
+	c := d.config
 	if !c.node.health {
 		return nil
 	}
 	latest := &node.Latest{}
 	h := &nodeHealth{
 		object: podwatch.NewNodeObject(podwatch.NodeConfig{
-			Client: api.pods, NodeName: c.nodeName, Seen: latest.See, Report: board.Register(partNode, "not connected to the API server yet"),
+			Client: d.api.pods, NodeName: c.nodeName, Seen: latest.See,
+			Report: d.board.Register(partNode, "not connected to the API server yet"),
 		}),
 		addons: node.NewAddons(c.node.addons, time.Now),
 	}
-	registry.MustRegister(node.NewMetrics(node.MetricsConfig{
+	d.registry.MustRegister(node.NewMetrics(node.MetricsConfig{
 		Health: latest.Health, Addons: h.addons.State, Now: time.Now, WarmUp: c.node.warmUp,
 	}))
 	return h
 }
 
-// follower is who is told of pod objects, if anybody.
-func (h *nodeHealth) follower() podwatch.Follower {
+func (h *nodeHealth) components() []component {
 	if h == nil {
 		return nil
 	}
-	return h.addons
+	return []component{{partNode, stageSources, h.object.Run}}
 }
 
 // newPressure makes the source of the node's pressure, or nil when it is off.
-func newPressure(c config, observe func(context.Context, timeline.Observation), board *health.Board) *node.Pressure {
-	if !c.node.pressure {
+func newPressure(d deps, observe func(context.Context, timeline.Observation)) *node.Pressure {
+	if !d.config.node.pressure {
 		return nil
 	}
 	return node.NewPressure(node.PressureConfig{
-		Dir: node.PressureFiles, Observe: observe, Now: time.Now, Report: board.Register(partPressure, "not read yet"),
+		Dir: node.PressureFiles, Observe: observe, Now: time.Now,
+		Report: d.board.Register(partPressure, "not read yet"),
 	})
 }

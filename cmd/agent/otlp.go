@@ -3,21 +3,17 @@ package main
 import (
 	"context"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
-
-	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/export/otlp"
 )
 
-// What the health board calls the sinks of OTLP.
+// The names of the OTLP sinks on the health board.
 const (
 	partTraces  = "otlp"
 	partMetrics = "otlp_metrics"
 )
 
-// tracesOf names the traces that start-ups are told in, if they are.
+// tracesOf returns which trace a start-up is in, or nil without an endpoint for traces.
 func tracesOf(c config) export.TraceOf {
 	if !c.otlp.Traces.On {
 		return nil
@@ -25,28 +21,30 @@ func tracesOf(c config) export.TraceOf {
 	return otlp.NewTraceOf(c.rolloutTraces)
 }
 
-// newTraces makes the sink of traces, or nil without an endpoint for them. The context is done when the agent is told to stop.
-func newTraces(ctx context.Context, c config, build export.Build, handed *reports, registry prometheus.Registerer,
-	board *health.Board, logger *zap.Logger) (*otlp.Traces, error) {
+// newTraces makes the sink of traces, or nil without an endpoint for them. The context is done when the agent must
+// stop.
+func newTraces(ctx context.Context, d deps, handed *reports) (*otlp.Traces, error) {
+	c := d.config
 	if !c.otlp.Traces.On {
 		return nil, nil
 	}
 	return otlp.NewTraces(ctx, otlp.TracesConfig{
-		Signal: c.otlp.Traces, Rollouts: c.rolloutTraces, Node: c.nodeName, Version: build.Version, Registerer: registry,
-		Report: board.Register(partTraces, "not started yet"), Logger: logger.Named(partTraces), Done: handed.sink(),
+		Signal: c.otlp.Traces, Rollouts: c.rolloutTraces, Node: c.nodeName, Version: d.build.Version,
+		Registerer: d.registry, Report: d.board.Register(partTraces, "not started yet"),
+		Logger: d.logger.Named(partTraces), Done: handed.sink(),
 		Stopping: func() bool { return ctx.Err() != nil },
 	})
 }
 
 // newMetricsPush makes the sink of metrics, or nil without an endpoint for them.
-func newMetricsPush(ctx context.Context, c config, build export.Build, registry *prometheus.Registry,
-	board *health.Board, logger *zap.Logger) (*otlp.Metrics, error) {
+func newMetricsPush(ctx context.Context, d deps) (*otlp.Metrics, error) {
+	c := d.config
 	if !c.otlp.Metrics.On {
 		return nil, nil
 	}
 	return otlp.NewMetrics(ctx, otlp.MetricsConfig{
-		Signal: c.otlp.Metrics, Interval: c.otlp.Interval, Exponential: c.otlp.Exponential, Node: c.nodeName, Version: build.Version,
-		Gatherer: registry, Registerer: registry,
-		Report: board.Register(partMetrics, "not started yet"), Logger: logger.Named(partMetrics),
+		Signal: c.otlp.Metrics, Interval: c.otlp.Interval, Exponential: c.otlp.Exponential,
+		Node: c.nodeName, Version: d.build.Version, Gatherer: d.registry, Registerer: d.registry,
+		Report: d.board.Register(partMetrics, "not started yet"), Logger: d.logger.Named(partMetrics),
 	})
 }

@@ -18,6 +18,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -96,7 +97,8 @@ func TestAgentSendsTracesAndMetrics(t *testing.T) {
 		agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
 		cluster.Put(ready(pod, time.Now()))
 		root := sent.root(t)
-		if root.Name != "pod startup shop/web-0" || time.Unix(0, int64(root.StartTimeUnixNano)).Sub(createdAt).Abs() > time.Second {
+		if root.Name != "pod startup shop/web-0" ||
+			time.Unix(0, int64(root.StartTimeUnixNano)).Sub(createdAt).Abs() > time.Second {
 			t.Errorf("got %s from %s", root.Name, time.Unix(0, int64(root.StartTimeUnixNano)))
 		}
 		agent.poll("/readyz?verbose", "[+]otlp ok")
@@ -166,7 +168,7 @@ func TestAgentEndsThoughEverythingIsStuck(t *testing.T) {
 	cluster.Hang()
 	began := time.Now()
 	agent.signal(syscall.SIGTERM)
-	if state, took := agent.wait(), time.Since(began); state.ExitCode() != exitFailed || took > 5*time.Second {
+	if state, took := agent.wait(), time.Since(began); state.ExitCode() != cli.ExitFailed || took > 5*time.Second {
 		t.Errorf("ended with %s after %s, want the failure to write within 5 s", state, took)
 	}
 }
@@ -174,16 +176,18 @@ func TestAgentEndsThoughEverythingIsStuck(t *testing.T) {
 func TestAgentRefusesVariablesThatItCannotUse(t *testing.T) {
 	variables := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317"}
 	var stderr bytes.Buffer
-	code := run(t.Context(), []string{"run", "--node-name", "node-a"}, func(name string) string { return variables[name] }, io.Discard, &stderr)
-	if code != exitUsage || strings.Count(stderr.String(), `OTEL_EXPORTER_OTLP_ENDPOINT: invalid endpoint "collector:4317"`) != 1 {
+	code := run(t.Context(), []string{"run", "--node-name", "node-a"},
+		func(name string) string { return variables[name] }, io.Discard, &stderr)
+	if code != cli.ExitUsage ||
+		strings.Count(stderr.String(), `OTEL_EXPORTER_OTLP_ENDPOINT: invalid endpoint "collector:4317"`) != 1 {
 		t.Errorf("exit code %d, %s", code, &stderr)
 	}
 }
 
 // Without an endpoint there is nothing of it.
 func TestAgentWithoutACollector(t *testing.T) {
-	traces, err := newTraces(t.Context(), config{}, thisBuild(), nil, nil, nil, nil)
-	push, err2 := newMetricsPush(t.Context(), config{}, thisBuild(), nil, nil, nil)
+	traces, err := newTraces(t.Context(), deps{}, nil)
+	push, err2 := newMetricsPush(t.Context(), deps{})
 	if traces != nil || push != nil || err != nil || err2 != nil {
 		t.Errorf("made %v and %v, %v, %v", traces, push, err, err2)
 	}

@@ -54,13 +54,15 @@ func TestAgentNamesOwnersWithoutAsking(t *testing.T) {
 		got[record.Name] = record.Owner.Kind + "/" + record.Owner.Name
 	}
 	want := map[string]string{
-		web.Name: "Deployment/web", backup.Name: "CronJob/backup", "import-zz9zz": "Job/import", "db-0": "StatefulSet/db", "web-0": "/",
+		web.Name: "Deployment/web", backup.Name: "CronJob/backup", "import-zz9zz": "Job/import",
+		"db-0": "StatefulSet/db", "web-0": "/",
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("owners %v, want %v", got, want)
 	}
 	agent.mustEndCleanly()
-	if requests := cluster.Requests(); slices.ContainsFunc(requests, func(r string) bool { return !strings.Contains(r, " /api/v1/pods ") }) {
+	others := func(r string) bool { return !strings.Contains(r, " /api/v1/pods ") }
+	if requests := cluster.Requests(); slices.ContainsFunc(requests, others) {
 		t.Errorf("asked %q", requests)
 	}
 }

@@ -7,25 +7,22 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// podFollowers are all that are told of pod objects.
+// podFollowers passes pod objects on to several followers.
 type podFollowers []podwatch.Follower
 
-// podFollowersOf leaves out those that are not there.
-func podFollowersOf(all ...podwatch.Follower) (there podFollowers) {
-	for _, f := range all {
-		if f != nil {
-			there = append(there, f)
-		}
+// podFollowersOf returns the followers of pod objects as one, or nil if both are off.
+func podFollowersOf(onNode *nodeHealth, annotator *annotate.Annotator) podwatch.Follower {
+	var all podFollowers
+	if onNode != nil {
+		all = append(all, onNode.addons)
 	}
-	return there
-}
-
-// one is all of them as the pod watch wants it, nil for none.
-func (f podFollowers) one() podwatch.Follower {
-	if len(f) == 0 {
+	if annotator != nil {
+		all = append(all, annotating{annotator})
+	}
+	if len(all) == 0 {
 		return nil
 	}
-	return f
+	return all
 }
 
 // Seen implements podwatch.Follower.
@@ -49,8 +46,8 @@ func (f podFollowers) Gone(uid string) {
 	}
 }
 
-// annotating is who annotates pods as a follower.
+// annotating is an annotator as a follower.
 type annotating struct{ *annotate.Annotator }
 
-// Restarted implements podwatch.Follower: it is nothing to annotate.
+// Restarted implements podwatch.Follower: restarts are not annotated.
 func (annotating) Restarted(*corev1.Pod, podwatch.Restart) {}

@@ -9,12 +9,10 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
-	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/probe"
 	"github.com/podlapse/podlapse/internal/reconcile"
 	"github.com/podlapse/podlapse/pkg/cri"
@@ -22,28 +20,28 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// partProbes is what the health board calls who asks what the file lists.
+// partProbes is the name of the probes on the health board.
 const partProbes = "probes"
 
-// probeConfig is what is asked again and again.
+// probeConfig is the configuration of the probes.
 type probeConfig struct {
 	load func() (probe.Config, error) // nil without a file
 	read probe.Config                 // when the agent started
-	node netip.Addr                   // the zero one where nobody told
+	node netip.Addr                   // the zero address if unset
 }
 
-// probeSettings come after --node-name and --cri-endpoint in the table.
-func (c *config) probeSettings() []setting {
-	return []setting{
+// probeTable comes after --node-name and --cri-endpoint in the table.
+func (c *config) probeTable() flags.Table {
+	return flags.Table{
 		{
-			flag: "node-address", variable: "NODE_ADDRESS", value: "IP",
-			help: "IP address of the node, which replaces $(NODE_ADDRESS) in the probes file; take it from " +
-				"status.hostIP", set: c.setNodeAddress,
+			Name: "node-address", Variable: "NODE_ADDRESS", Value: "IP",
+			Help: "IP address of the node, which replaces $(NODE_ADDRESS) in the probes file; take it from " +
+				"status.hostIP", Set: c.setNodeAddress,
 		},
 		{
-			flag: "probes-file", variable: "PROBES_FILE", value: "FILE",
-			help: "YAML file with periodic probes of DNS names, ports, HTTP servers, registries, the runtime and " +
-				"the API server, see docs/probes.md; the agent rereads it when it changes", set: c.setProbesFile,
+			Name: "probes-file", Variable: "PROBES_FILE", Value: "FILE",
+			Help: "YAML file with periodic probes of DNS names, ports, HTTP servers, registries, the runtime and " +
+				"the API server, see docs/probes.md; the agent rereads it when it changes", Set: c.setProbesFile,
 		},
 	}
 }
@@ -82,18 +80,20 @@ func loadProbes(path string, node probe.Node, runtime bool) (probe.Config, error
 	return config, nil
 }
 
-// newProbes makes what asks, or nil when there is nothing to ask; runtime is nil without one.
-func newProbes(c config, api apiServer, runtime *cri.Source, reconciler *reconcile.Reconciler, registry prometheus.Registerer, board *health.Board, logger *zap.Logger) *probe.Runner {
+// newProbes makes what runs the probes, or nil without a file of probes; runtime is nil without one.
+func newProbes(d deps, runtime *cri.Source, reconciler *reconcile.Reconciler) *probe.Runner {
+	c := d.config
 	if c.probes.load == nil {
 		return nil
 	}
 	config := probe.RunnerConfig{
-		Config: c.probes.read, Load: c.probes.load, Recorder: probe.NewMetrics(registry, c.probes.read.Probes), APIServer: askVersion(api.own),
+		Config: c.probes.read, Load: c.probes.load, Recorder: probe.NewMetrics(d.registry, c.probes.read.Probes),
+		APIServer: askVersion(d.api.own),
 		Pulled: func(ctx context.Context) []string {
 			present, _ := reconciler.Present(ctx) // none while the agent stops
 			return pulledFrom(present)
 		},
-		Report: board.Register(partProbes, "not started yet"), Logger: logger.Named("probe"),
+		Report: d.board.Register(partProbes, "not started yet"), Logger: d.logger.Named("probe"),
 	}
 	if runtime != nil {
 		config.Runtime = runtime.Ping
@@ -101,17 +101,17 @@ func newProbes(c config, api apiServer, runtime *cri.Source, reconciler *reconci
 	return probe.NewRunner(config)
 }
 
-// askVersion asks the API server for what every account may know and no etcd is asked for, once.
+// askVersion asks the API server once for its version, which every account may read and which needs no etcd.
 func askVersion(client rest.Interface) probe.RoundTrip {
 	return func(ctx context.Context) error {
 		return client.Get().AbsPath("/version").MaxRetries(0).
-			Throttle(flowcontrol.NewFakeAlwaysRateLimiter()). // the client's own wait is none of the API server's
+			Throttle(flowcontrol.NewFakeAlwaysRateLimiter()). // a wait in the client is not the API server's
 			Do(ctx).Error()
 	}
 }
 
-// pulledFrom lists the registries that an image of these pods came from, the most used first. A registry that no confirmed pull has
-// succeeded from may be anything that somebody wrote into a pod, or into an Event about it.
+// pulledFrom lists the registries that images of these pods were pulled from, the most used first. It counts confirmed
+// successful pulls only: any other name may be something that a user wrote into a pod or an Event.
 func pulledFrom(pods []timeline.Timeline) []string {
 	pulls := map[string]int{}
 	for _, t := range pods {

@@ -60,7 +60,8 @@ func tracesOfParts(t *testing.T, a inside, cluster *podwatchtest.Server) (gorout
 		}
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
-				if l.GetValue() == partNode || l.GetValue() == partPressure || l.GetValue() == partProbes || l.GetValue() == "nodes" {
+				if l.GetValue() == partNode || l.GetValue() == partPressure || l.GetValue() == partProbes ||
+					l.GetValue() == "nodes" {
 					seen = append(seen, f.GetName()+" of "+l.GetValue())
 				}
 			}
@@ -97,7 +98,8 @@ func TestWhatIsOffCostsNothing(t *testing.T) {
 			t.Errorf("with all of it on nothing of %s runs: the test proves nothing; %q", part, seen)
 		}
 	}
-	if !slices.Contains(seen, "podlapse_node_available") || !slices.Contains(seen, "request list /api/v1/nodes metadata.name=node-a") || more <= goroutines {
+	if !slices.Contains(seen, "podlapse_node_available") ||
+		!slices.Contains(seen, "request list /api/v1/nodes metadata.name=node-a") || more <= goroutines {
 		t.Errorf("with all of it on there are %d goroutines, %d with it off, and %q", more, goroutines, seen)
 	}
 }
@@ -107,9 +109,11 @@ func TestProbesOfTheRuntimeNeedOne(t *testing.T) {
 	if err := os.WriteFile(path, []byte("probes: [{name: cri, kind: cri}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for endpoint, want := range map[string]string{"off": "--probes-file: probes of kind cri need a container runtime", "auto": ""} {
+	for endpoint, want := range map[string]string{"off": "--probes-file: probes of kind cri need a container runtime",
+		"auto": ""} {
 		var c config
-		_, err := settle(c.settings(), []string{"--node-name=a", "--cri-endpoint=" + endpoint, "--probes-file=" + path}, func(string) string { return "" }, 0)
+		_, err := c.table().Parse([]string{"--node-name=a", "--cri-endpoint=" + endpoint, "--probes-file=" + path},
+			func(string) string { return "" }, 0)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", endpoint, err)
 		}
@@ -127,7 +131,7 @@ func TestTheProbesFileIsLoadedAnew(t *testing.T) {
 	write("probes: [{name: a, kind: tcp, target: '$(NODE_ADDRESS):1'}]")
 	var c config
 	args := []string{"--node-name=node-a", "--cri-endpoint=off", "--node-address=fd00::7", "--probes-file=" + path}
-	if _, err := settle(c.settings(), args, func(string) string { return "" }, 0); err != nil {
+	if _, err := c.table().Parse(args, func(string) string { return "" }, 0); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.probes.read.Probes[0].Target; got != "[fd00::7]:1" {
@@ -138,13 +142,15 @@ func TestTheProbesFileIsLoadedAnew(t *testing.T) {
 		t.Errorf("asks %+v, %v", got, err)
 	}
 	write("probes: [{name: a, kind: cri}]")
-	if _, err := c.probes.load(); err == nil || !strings.Contains(err.Error(), "probes of kind cri need a container runtime") {
+	if _, err := c.probes.load(); err == nil ||
+		!strings.Contains(err.Error(), "probes of kind cri need a container runtime") {
 		t.Errorf("took it: %v", err)
 	}
 }
 
 func TestNodeAddress(t *testing.T) {
-	for given, want := range map[string]bool{"": true, "10.0.0.7": true, "fd00::7": true, "node-a": false, "10.0.0.7:53": false, "fe80::1%eth0": false} {
+	for given, want := range map[string]bool{"": true, "10.0.0.7": true, "fd00::7": true, "node-a": false,
+		"10.0.0.7:53": false, "fe80::1%eth0": false} {
 		var c config
 		if err := c.setNodeAddress(given); (err == nil) != want || c.probes.node.IsValid() != (want && given != "") {
 			t.Errorf("%q: %v, %v", given, c.probes.node, err)
@@ -172,11 +178,14 @@ func TestRoundTripsWaitForNobody(t *testing.T) {
 
 func TestPulledFrom(t *testing.T) {
 	pull := func(registry string, outcome imagepull.Outcome) timeline.Timeline {
-		return timeline.Timeline{Pulls: []timeline.Pull{{Registry: registry, Outcome: outcome, Confirmed: registry != "forged"}}}
+		return timeline.Timeline{Pulls: []timeline.Pull{{Registry: registry, Outcome: outcome,
+			Confirmed: registry != "forged"}}}
 	}
 	got := pulledFrom([]timeline.Timeline{
-		pull("b", imagepull.OutcomeDownloaded), pull("c", imagepull.OutcomeDownloaded), pull("c", imagepull.OutcomeVerified), pull("a", imagepull.OutcomeJoined),
-		pull("invented", imagepull.OutcomeFailed), pull("forged", imagepull.OutcomeDownloaded), pull("present", imagepull.OutcomePresent), pull("unknown", imagepull.OutcomeDownloaded),
+		pull("b", imagepull.OutcomeDownloaded), pull("c", imagepull.OutcomeDownloaded),
+		pull("c", imagepull.OutcomeVerified), pull("a", imagepull.OutcomeJoined),
+		pull("invented", imagepull.OutcomeFailed), pull("forged", imagepull.OutcomeDownloaded),
+		pull("present", imagepull.OutcomePresent), pull("unknown", imagepull.OutcomeDownloaded),
 	})
 	if want := []string{"c", "a", "b"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -187,11 +196,15 @@ func TestCheckTellsOfNodeAndProbes(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	check := func(flags ...string) string {
 		var out, errs bytes.Buffer
-		run(t.Context(), append([]string{"check", "--node-name=node-a", "--kubeconfig=" + kubeconfig(t, cluster.URL()), "--cri-endpoint=off",
-			"--node-health", "--probes-file=" + probesFile(t)}, flags...), func(string) string { return "" }, &out, &errs)
+		run(t.Context(),
+			append([]string{"check", "--node-name=node-a", "--kubeconfig=" + kubeconfig(t, cluster.URL()),
+				"--cri-endpoint=off",
+				"--node-health", "--probes-file=" + probesFile(t)}, flags...), func(string) string { return "" }, &out,
+			&errs)
 		return out.String() + errs.String()
 	}
-	for _, want := range []string{"ok       node           can list and watch the object of node-a", "ok       probes         1 configured, and up to 1 registries"} {
+	for _, want := range []string{"ok       node           can list and watch the object of node-a",
+		"ok       probes         1 configured, and up to 1 registries"} {
 		if got := check(); !strings.Contains(got, want) {
 			t.Errorf("want %q in\n%s", want, got)
 		}
@@ -200,7 +213,8 @@ func TestCheckTellsOfNodeAndProbes(t *testing.T) {
 		t.Errorf("add-ons of all namespaces:\n%s", got)
 	}
 	cluster.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "nodes" })
-	if got := check(); !strings.Contains(got, "failed   node ") || !strings.Contains(got, "allow the ServiceAccount to list and watch nodes") {
+	if got := check(); !strings.Contains(got, "failed   node ") ||
+		!strings.Contains(got, "allow the ServiceAccount to list and watch nodes") {
 		t.Errorf("refused:\n%s", got)
 	}
 	cluster.Refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError, "no")

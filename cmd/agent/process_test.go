@@ -20,6 +20,8 @@ import (
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/internal/cli"
 )
 
 // asAgent makes the test binary be the agent, so that signals and broken pipes are real ones.
@@ -42,6 +44,11 @@ func TestMain(m *testing.M) {
 		return
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// run is the program under its own name.
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	return runAs(ctx, cli.AgentProgram, args, getenv, stdout, stderr)
 }
 
 // process is an agent in a process of its own.
@@ -147,7 +154,7 @@ func (p *process) mustEndCleanly() {
 	p.t.Helper()
 	began := time.Now()
 	p.signal(syscall.SIGTERM)
-	if state, took := p.wait(), time.Since(began); state.ExitCode() != exitOK || took > 5*time.Second {
+	if state, took := p.wait(), time.Since(began); state.ExitCode() != cli.ExitOK || took > 5*time.Second {
 		p.t.Errorf("ended after %s with %s, want exit 0 within 5 s", took, state)
 	}
 }
@@ -221,8 +228,9 @@ func web0(createdAt time.Time) *corev1.Pod {
 			Namespace: "shop", Name: "web-0", UID: "uid-web-0", CreationTimestamp: stamp,
 		},
 		Spec: corev1.PodSpec{
-			NodeName:   "node-a",
-			Containers: []corev1.Container{{Name: "app", Image: "registry.example/web:2", ImagePullPolicy: corev1.PullIfNotPresent}},
+			NodeName: "node-a",
+			Containers: []corev1.Container{{Name: "app", Image: "registry.example/web:2",
+				ImagePullPolicy: corev1.PullIfNotPresent}},
 		},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodPending, StartTime: &stamp,

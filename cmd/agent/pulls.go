@@ -9,8 +9,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/export"
 )
 
-// livePulls puts together what kubelet wants pulled and what the runtime downloads; runtime is nil without one.
-func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) func(context.Context) (export.LivePulls, error) {
+// livePullsFunc returns the image pulls in progress.
+type livePullsFunc func(context.Context) (export.LivePulls, error)
+
+// livePulls combines the pulls that the kubelet wants with the downloads of the runtime, which is nil without one.
+func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) livePullsFunc {
 	return func(ctx context.Context) (export.LivePulls, error) {
 		pulling, err := reconciler.Pulling(ctx)
 		if err != nil {
@@ -18,7 +21,7 @@ func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) func(conte
 		}
 		now := export.LivePulls{Starting: pulling.Timelines, Idle: pulling.Idle, Now: time.Now()}
 		if runtime != nil {
-			now.Downloads, _ = runtime.Downloads(ctx, now.Since()) // without them it is not known what comes
+			now.Downloads, _ = runtime.Downloads(ctx, now.Since()) // without them, how far a pull is stays unknown
 		}
 		return now, nil
 	}

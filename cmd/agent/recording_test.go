@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/internal/record"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
@@ -46,8 +47,9 @@ func TestARecordingReplaysToWhatTheAgentSaid(t *testing.T) {
 	now := time.Now()
 	before := func(ms int) time.Time { return now.Add(-time.Duration(ms) * time.Millisecond) }
 	cluster.Put(event("Pulling", `Pulling image "registry.example/web:2"`, before(600)))
-	cluster.Put(event("Pulled", `Successfully pulled image "registry.example/web:2" in 200ms (300ms including waiting). `+
-		`Image size: 20971520 bytes.`, before(300)))
+	cluster.Put(event("Pulled",
+		`Successfully pulled image "registry.example/web:2" in 200ms (300ms including waiting). `+
+			`Image size: 20971520 bytes.`, before(300)))
 	runtime.PutImage("registry.example/web:2", 20<<20)
 	runtime.PutSandbox(critest.Sandbox{ID: "s1", PodUID: "uid-web-0", CreatedAt: before(800)})
 	runtime.StoreSandbox("s1", critest.Stamps{CreatedAt: before(900), UpdatedAt: before(700)})
@@ -63,7 +65,8 @@ func TestARecordingReplaysToWhatTheAgentSaid(t *testing.T) {
 	agent.poll("/debug/observations", `"running_at"`)
 	_, latest := agent.get("/debug/observations")
 	_, metrics := agent.get("/metrics")
-	if !strings.Contains(metrics, "podlapse_sink_dropped_total{sink=\"recording\"} 0") || strings.Contains(metrics, `{source="recording"}`) {
+	if !strings.Contains(metrics, "podlapse_sink_dropped_total{sink=\"recording\"} 0") ||
+		strings.Contains(metrics, `{source="recording"}`) {
 		t.Error("the metrics do not tell of the recording as they should")
 	}
 	agent.mustEndCleanly()
@@ -73,7 +76,8 @@ func TestARecordingReplaysToWhatTheAgentSaid(t *testing.T) {
 		t.Errorf("%v; the file is\n%s/debug/observations said\n%s", err, recorded, latest)
 	}
 	var replayed, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"replay", "-o", "json", file}, environment{}.get, &replayed, &stderr); code != exitOK {
+	if code := run(t.Context(), []string{"replay", "-o", "json", file}, environment{}.get, &replayed,
+		&stderr); code != cli.ExitOK {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
 	if replayed.String() != said {
@@ -87,7 +91,8 @@ func TestARecordingReplaysToWhatTheAgentSaid(t *testing.T) {
 func TestAgentKeepsObservationsInMemoryAlone(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--debug-observations", "on")
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off",
+		"--debug-observations", "on")
 	agent.poll("/debug/observations", `"kind":"pod_seen"`)
 	if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "recording") {
 		t.Errorf("a file that is not there shows in\n%s", body)
@@ -115,7 +120,8 @@ func TestAgentGoesOnWhenTheFileCannotGrow(t *testing.T) {
 	if _, err := end.WriteString("\n"); err != nil {
 		t.Fatal(err)
 	}
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--record-observations", file, "--debug-observations=on")
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off",
+		"--record-observations", file, "--debug-observations=on")
 	agent.poll("/readyz?verbose", "[-]recording down since")
 	agent.poll("/readyz?verbose", "(still ready): recording stopped until the agent restarts: "+
 		"the file has reached its limit of 256 MiB")

@@ -22,13 +22,18 @@ const hidden = "hunter2"
 
 // leaking are messages of kubelet and the runtime with credentials.
 var leaking = map[string]string{
-	"Failed": `Failed to pull image "registry.example/web:2": Head "https://user:` + hidden + `@registry.example/v2/web/manifests/2": 401 Unauthorized`,
-	"FailedMount": `MountVolume.SetUp failed for volume "nas": mount -o username=joe,password=` + hidden + ` //nas/share: exit status 32, ` +
+	"Failed": `Failed to pull image "registry.example/web:2": Head "https://user:` + hidden +
+		`@registry.example/v2/web/manifests/2": 401 Unauthorized`,
+	"FailedMount": `MountVolume.SetUp failed for volume "nas": mount -o username=joe,password=` + hidden +
+		` //nas/share: exit status 32, ` +
 		`Authorization: Basic aHVudGVyMjpodW50ZXIy`,
-	"FailedCreatePodSandBox": `failed to get sandbox image: httpReadSeeker: Get "https://s3.example/l?X-Amz-Credential=` + hidden + `&X-Amz-Signature=` + hidden + `": 403 Forbidden`,
-	"FailedSync":             `blob?sv=1&sig=` + hidden + `&token=` + hidden + ` refused, with Bearer ` + hidden + `-` + hidden,
-	"Unhealthy":              `Readiness probe failed: it says ` + hidden,
-	"FailedPostStartHook":    `Exec lifecycle hook ([login ` + hidden + `]) failed`,
+	"FailedCreatePodSandBox": `failed to get sandbox image: httpReadSeeker: ` +
+		`Get "https://s3.example/l?X-Amz-Credential=` +
+		hidden + `&X-Amz-Signature=` + hidden + `": 403 Forbidden`,
+	"FailedSync": `blob?sv=1&sig=` + hidden + `&token=` + hidden +
+		` refused, with Bearer ` + hidden + `-` + hidden,
+	"Unhealthy":           `Readiness probe failed: it says ` + hidden,
+	"FailedPostStartHook": `Exec lifecycle hook ([login ` + hidden + `]) failed`,
 }
 
 func TestNoOutputHoldsCredentials(t *testing.T) {
@@ -37,15 +42,20 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	pod := web0(time.Now().Add(-8 * time.Second))
 	pod.Annotations = map[string]string{annotate.AskStartUp: "true"}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: "app", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: leaking["Failed"]}},
+		Name: "app",
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull",
+			Message: leaking["Failed"]}},
 	}}
 	cluster.Put(pod)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "recording.jsonl")
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint=off", "--log-level=debug", "--records=both", "--serve-objects", "--annotate",
-		"--life-traces", "--debug-observations=on", "--record-observations", file, "--state-dir", filepath.Join(dir, "state"))
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint=off", "--log-level=debug",
+		"--records=both", "--serve-objects", "--annotate",
+		"--life-traces", "--debug-observations=on", "--record-observations", file,
+		"--state-dir", filepath.Join(dir, "state"))
 	answers := func(outputs map[string]string, when string) {
-		for _, path := range []string{"/metrics", "/api/v1/pods/shop/web-0", "/api/v1/pods", "/api/v1/objects/pods", "/api/v1/pulls", "/debug/observations", "/readyz?verbose", "/"} {
+		for _, path := range []string{"/metrics", "/api/v1/pods/shop/web-0", "/api/v1/pods", "/api/v1/objects/pods",
+			"/api/v1/pulls", "/debug/observations", "/readyz?verbose", "/"} {
 			_, outputs[path+" "+when] = agent.get(path)
 		}
 		for path, text := range filesIn(t, filepath.Join(dir, "state")) {
@@ -71,7 +81,8 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	}
 	outputs["records"] = said
 	root := sent.root(t)
-	for deadline := time.Now().Add(10 * time.Second); cluster.Pod("shop", "web-0").Annotations[annotate.StartUp] == ""; time.Sleep(10 * time.Millisecond) {
+	annotated := func() bool { return cluster.Pod("shop", "web-0").Annotations[annotate.StartUp] != "" }
+	for deadline := time.Now().Add(10 * time.Second); !annotated(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("was never annotated")
 		}

@@ -6,26 +6,26 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// reports knows when a start-up is reported: when every sink that the agent has is through with it.
+// reports knows when a start-up is reported: when every sink of the agent has finished with it.
 type reports struct {
-	sinks    int // none is added once start-ups are
+	sinks    int // does not change once start-ups arrive
 	reported func(timeline.Timeline)
 
 	mu      sync.Mutex
-	missing map[string]int // by pod UID: of start-ups that a sink is through with, the sinks that are not
+	missing map[string]int // by pod UID: how many sinks have not finished, once one has
 }
 
 func newReports(reported func(timeline.Timeline)) *reports {
 	return &reports{reported: reported, missing: map[string]int{}}
 }
 
-// sink adds one, which is to call the returned function for each start-up that it is through with.
+// sink adds a sink, which must call the returned function for each start-up that it has finished with.
 func (r *reports) sink() func(timeline.Timeline) {
 	r.sinks++
 	return r.through
 }
 
-// settled takes a start-up that is over, which is all there is to wait for without any sink.
+// settled takes a completed start-up. Without any sink, it is reported at once.
 func (r *reports) settled(t timeline.Timeline) {
 	if r.sinks == 0 {
 		r.reported(t)
@@ -38,7 +38,7 @@ func (r *reports) through(t timeline.Timeline) {
 	}
 }
 
-// last notes that one more sink is through with a pod's start-up, and says whether none is missing.
+// last notes that a sink has finished with a pod's start-up, and reports whether it was the last one.
 func (r *reports) last(uid string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

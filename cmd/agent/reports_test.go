@@ -43,7 +43,8 @@ func TestReportsWaitForAllSinks(t *testing.T) {
 	}
 }
 
-// What was reported is forgotten: what is told again, as of a static pod whose mirror was made again, waits for all sinks as well.
+// What was reported is forgotten: what is told again, as of a static pod whose mirror was made again, waits for all
+// sinks as well.
 func TestReportsForgetWhatIsReported(t *testing.T) {
 	reported := 0
 	r := newReports(func(timeline.Timeline) { reported++ })
@@ -60,8 +61,8 @@ func TestReportsForgetWhatIsReported(t *testing.T) {
 	}
 }
 
-// What a collector did not take before the agent ended, since it was gone or the agent was killed, it gets from the next agent,
-// and only once.
+// What a collector did not take before the agent ended, since it was gone or the agent was killed, it gets from the
+// next agent, and only once.
 func TestTracesThatWereNotSentAreSentByTheNextAgent(t *testing.T) {
 	for _, records := range []string{recordsNone, recordsTimeline} {
 		for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -71,7 +72,8 @@ func TestTracesThatWereNotSentAreSentByTheNextAgent(t *testing.T) {
 				cluster := podwatchtest.Start(t)
 				pod := web0(time.Now().Add(-3 * time.Second))
 				cluster.Put(pod)
-				flags := []string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
+				flags := []string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off",
+					"--events", "off",
 					"--state-dir", filepath.Join(t.TempDir(), "state"), "--records", records}
 				agent := start(t, flags...)
 				written := agent.collect()

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/podlapse/podlapse/internal/cli"
+	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/runtimeproxy"
 	"github.com/podlapse/podlapse/pkg/cri"
 )
@@ -21,23 +22,24 @@ const (
 // proxyConfig is how the runtime proxy runs.
 type proxyConfig struct {
 	runtime   string // path of the runtime's socket
-	listen    string // path of the proxy's own
+	listen    string // path of the proxy's socket
 	logLevel  zapcore.Level
 	logFormat string
 }
 
-// settings is the table of the runtime-proxy command's flags. Those that run has as well have the same names.
-func (c *proxyConfig) settings() []setting {
-	return []setting{
+// table is the flags of runtime-proxy. Flags that run has too have the same names.
+func (c *proxyConfig) table() flags.Table {
+	return flags.Table{
 		{
-			flag: "cri-endpoint", variable: "CONTAINER_RUNTIME_ENDPOINT", value: "unix:///PATH", required: true,
-			help: "socket of the container runtime", set: setSocket(&c.runtime),
+			Name: "cri-endpoint", Variable: "CONTAINER_RUNTIME_ENDPOINT", Value: "unix:///PATH", Required: true,
+			Help: "socket of the container runtime", Set: setSocket(&c.runtime),
 		},
 		{
-			flag: "proxy-endpoint", variable: "PROXY_ENDPOINT", value: "unix:///PATH",
-			def:  "unix://" + proxySocket,
-			help: "socket to serve on, for --cri-endpoint of run; owned by the proxy's user and group, with mode 0660",
-			set: func(value string) error {
+			Name: "proxy-endpoint", Variable: "PROXY_ENDPOINT", Value: "unix:///PATH",
+			Default: "unix://" + proxySocket,
+			Help: "socket to serve on, for --cri-endpoint of run; owned by the proxy's user and group, with mode " +
+				"0660",
+			Set: func(value string) error {
 				err := setSocket(&c.listen)(value)
 				if err == nil && c.listen == c.runtime {
 					return errors.New("must differ from --cri-endpoint: choose another path")
@@ -45,11 +47,11 @@ func (c *proxyConfig) settings() []setting {
 				return err
 			},
 		},
-		logLevelSetting(&c.logLevel), logFormatSetting(&c.logFormat),
+		logLevelFlag(&c.logLevel), logFormatFlag(&c.logFormat),
 	}
 }
 
-// maxSocketPath is the longest path in bytes that a socket's address has room for (unix(7)).
+// maxSocketPath is the longest path in bytes that fits into a socket's address (unix(7)).
 const maxSocketPath = 107
 
 // setSocket accepts what --cri-endpoint of run accepts as a path.
@@ -72,35 +74,27 @@ func setSocket(path *string) func(value string) error {
 	}
 }
 
-// runRuntimeProxy serves until ctx ends. Its log is all that it tells: what is asked for it is a call on the socket.
-func runRuntimeProxy(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+// runRuntimeProxy serves until ctx is done. It prints nothing but its log.
+func runRuntimeProxy(ctx context.Context, call cli.Call) int {
 	var c proxyConfig
-	_, err := settle(c.settings(), args, getenv, 0)
-	if errors.Is(err, errHelp) {
-		printHelp(
-			stdout,
-			agentProgram,
-			"runtime-proxy [flags]\n\nForwards read-only calls to the container runtime for an agent in another container.\n"+
-				"Refuses every other call before it reaches the runtime.",
-			c.settings(),
-		)
-		return exitOK
+	_, code, ok := call.Parse(c.table(), "runtime-proxy [flags]\n\n"+
+		"Forwards read-only calls to the container runtime for an agent in another container.\n"+
+		"Refuses every other call before it reaches the runtime.", 0)
+	if !ok {
+		return code
 	}
-	if err != nil {
-		return failUsage(stderr, runtimeProxyCommand, err)
-	}
-	logger := newLogger(c.logLevel, c.logFormat, stderr)
+	logger := newLogger(c.logLevel, c.logFormat, call.Stderr)
 	proxy, err := runtimeproxy.Listen(runtimeproxy.Config{Runtime: c.runtime, Listen: c.listen, Logger: logger})
 	if err != nil {
 		logger.Error("runtime proxy failed", zap.Error(err))
-		return exitFailed
+		return cli.ExitFailed
 	}
 	logger.Info("starting runtime proxy", zap.String("version", thisBuild().Version), zap.String("runtime", c.runtime),
 		zap.String("socket", c.listen))
 	if err := proxy.Run(ctx); err != nil {
 		logger.Error("runtime proxy failed", zap.Error(err))
-		return exitFailed
+		return cli.ExitFailed
 	}
 	logger.Info("stopped")
-	return exitOK
+	return cli.ExitOK
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -93,7 +94,8 @@ func TestRuntimeProxyFlags(t *testing.T) {
 	env := environment{}
 	try := func(stderr string, args ...string) {
 		t.Helper()
-		runs(t, agentProgram, env, append([]string{runtimeProxyCommand}, args...)...).must(t, exitUsage, "", stderr)
+		runs(t, cli.AgentProgram, env, append([]string{runtimeProxyCommand}, args...)...).
+			must(t, cli.ExitUsage, "", stderr)
 	}
 	try("--cri-endpoint (or CONTAINER_RUNTIME_ENDPOINT) is required")
 	for _, value := range []string{"auto", "off", "/run/c.sock", "unix://c.sock", "unix:///a/../b"} {
@@ -104,20 +106,22 @@ func TestRuntimeProxyFlags(t *testing.T) {
 	try("choose another path", "--cri-endpoint=unix:///r.sock", "--proxy-endpoint=unix:///r.sock")
 	try("unknown flag", "--node-name=a")
 	try("unexpected argument", "x", "--cri-endpoint=unix:///r.sock")
-	runs(t, agentProgram, env, runtimeProxyCommand, "--help").must(t, exitOK, "--proxy-endpoint unix:///PATH", "")
+	runs(t, cli.AgentProgram, env, runtimeProxyCommand, "--help").
+		must(t, cli.ExitOK, "--proxy-endpoint unix:///PATH", "")
 	runs(
 		t,
-		agentProgram,
+		cli.AgentProgram,
 		env,
 		"__complete",
 		runtimeProxyCommand,
 		"--",
-	).must(t, exitOK, "--cri-endpoint\tsocket of the container runtime", "")
+	).must(t, cli.ExitOK, "--cri-endpoint\tsocket of the container runtime", "")
 
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runs(t, agentProgram, env, runtimeProxyCommand, "--cri-endpoint=unix:///r.sock", "--proxy-endpoint=unix://"+file).
-		must(t, exitFailed, "", "not a socket")
+	runs(t, cli.AgentProgram, env, runtimeProxyCommand, "--cri-endpoint=unix:///r.sock",
+		"--proxy-endpoint=unix://"+file).
+		must(t, cli.ExitFailed, "", "not a socket")
 }

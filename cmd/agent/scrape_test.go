@@ -17,13 +17,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
-// scrapeLimit is how many times as long as writing its result a scrape may take: an EPYC of 2026 writes that of 500 pods that start
-// in 0.8 ms, and 5 ms are allowed.
+// scrapeLimit is how many times as long as writing its result a scrape may take: an EPYC of 2026 writes that of 500
+// pods that start in 0.8 ms, and 5 ms are allowed.
 const scrapeLimit = 6
 
-// TestScrapeIsCheap measures what a scrape takes of processors, against what only writing its result takes: that scales with the
-// machine, and with -race. Of each the least of many counts, taken in turn, which a busy machine and the collector of garbage do not
-// change; this test alone is no proof of the bound, but what is far over it shows.
+// TestScrapeIsCheap measures what a scrape takes of processors, against what only writing its result takes: that scales
+// with the machine, and with -race. Of each the least of many counts, taken in turn, which a busy machine and the
+// collector of garbage do not change; this test alone is no proof of the bound, but what is far over it shows.
 func TestScrapeIsCheap(t *testing.T) {
 	const pods = 500
 	cluster := podwatchtest.Start(t)
@@ -71,8 +71,8 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// BenchmarkScrape scrapes an agent with 500 pods that all start, as after a node's reboot, and with as many that run. Package
-// export has a benchmark of the same with every value of every label.
+// BenchmarkScrape scrapes an agent with 500 pods that all start, as after a node's reboot, and with as many that run.
+// Package export has a benchmark of the same with every value of every label.
 func BenchmarkScrape(b *testing.B) {
 	const pods = 500
 	for name, start := range map[string]bool{"starting": true, "running": false} {
@@ -97,7 +97,8 @@ func BenchmarkScrape(b *testing.B) {
 			bytes := 0
 			for b.Loop() {
 				b.StopTimer()
-				time.Sleep(100 * time.Millisecond) // scrapes are far apart: nothing is left of what the one before worked out
+				// scrapes are far apart: nothing is left of what the one before worked out
+				time.Sleep(100 * time.Millisecond)
 				b.StartTimer()
 				request := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/metrics", nil)
 				request.Header.Set("Accept-Encoding", "gzip")

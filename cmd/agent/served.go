@@ -4,60 +4,87 @@ import (
 	"context"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
-
 	"github.com/podlapse/podlapse/internal/history"
 	"github.com/podlapse/podlapse/internal/live"
-	"github.com/podlapse/podlapse/internal/reconcile"
+	"github.com/podlapse/podlapse/internal/page"
 	"github.com/podlapse/podlapse/internal/web"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// historyPods is how many pods that are gone are told of at most.
+// historyPods is how many deleted pods the history holds at most.
 const historyPods = 1000
 
-// served is what the read API keeps or follows itself.
+// served is what the read API keeps itself.
 type served struct {
 	startedAt time.Time
 	history   *history.History
 	live      *live.Hub
 	objects   *podwatch.Objects // nil without --serve-objects
-	pulls     func(context.Context) (export.LivePulls, error)
+	pulls     livePullsFunc
 }
 
-// newServed wires what reconcile tells of; reconciler is asked for when all runs.
-func newServed(c config, reconciler func() *reconcile.Reconciler, registry prometheus.Registerer, logger *zap.Logger) *served {
+// newServed makes what the read API keeps. The caller sets pulls before anything runs.
+func newServed(d deps, k *core) *served {
 	s := &served{startedAt: time.Now(), history: history.New(history.Config{
-		Pods: historyPods, Bytes: c.historyBytes, Now: time.Now, Registerer: registry, Logger: logger.Named("history"),
+		Pods: historyPods, Bytes: d.config.historyBytes, Now: time.Now,
+		Registerer: d.registry, Logger: d.logger.Named("history"),
 	})}
 	s.live = live.New(live.Config{
-		Some: func(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
-			return reconciler().Some(ctx, uids)
-		},
+		Some:  k.some,
 		Pulls: func(ctx context.Context) (export.LivePulls, error) { return s.pulls(ctx) },
-		Now:   time.Now, Registerer: registry, Logger: logger.Named("stream"),
+		Now:   time.Now, Registerer: d.registry, Logger: d.logger.Named("stream"),
 	})
-	if c.serveObjects {
+	if d.config.serveObjects {
 		s.objects = podwatch.NewObjects(time.Now)
 	}
 	return s
 }
 
-// forgotten is told of pods that are gone. The history has them before the stream says so.
+// forgotten takes deleted pods. The history has a pod before the stream reports that it is gone.
 func (s *served) forgotten(t timeline.Timeline) {
 	s.history.Add(t)
 	s.live.Gone(t)
 }
 
-func (s *served) api(c config, build export.Build, skew func(context.Context) (timeline.Skew, error)) web.API {
+func (s *served) api(d deps, skew func(context.Context) (timeline.Skew, error)) web.API {
 	api := web.API{
-		Node: c.nodeName, Build: build, StartedAt: s.startedAt, Now: time.Now, Skew: skew, History: s.history, Live: s.live,
+		Node: d.config.nodeName, Build: d.build, StartedAt: s.startedAt, Now: time.Now, Skew: skew,
+		History: s.history, Live: s.live,
 	}
 	if s.objects != nil {
 		api.Objects = s.objects.WriteList
 	}
 	return api
+}
+
+// newServer returns a server that already listens.
+func newServer(ctx context.Context, d deps, k *core, s *served) (*web.Server, error) {
+	access, err := newAccess(d)
+	if err != nil {
+		return nil, err
+	}
+	files, err := page.New()
+	if err != nil {
+		return nil, err
+	}
+	return web.Listen(ctx, web.Config{
+		ListenAddress: d.config.listenAddress,
+		WebConfigFile: d.config.webConfigFile,
+		Access:        access,
+		LocalOnly:     d.config.webAuth == webAuthLocal,
+		Hosts:         d.config.webHosts,
+		Timelines:     k.reconciler.Present,
+		Pulls:         s.pulls,
+		Statuses:      d.board.Statuses,
+		Required:      []string{string(timeline.SourcePodWatch)},
+		Gatherer:      d.registry,
+		Registerer:    d.registry,
+		Observations:  k.latest(d.config),
+		Profiles:      d.config.profiles,
+		API:           s.api(d, k.reconciler.Skew),
+		Page:          files,
+		Logger:        d.logger.Named("web"),
+	})
 }

@@ -1,78 +1,103 @@
 package main
 
 import (
-	"slices"
-	"sync/atomic"
+	"context"
 	"time"
 
-	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/node"
+	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// sourcesOf leaves out the parts that observe nothing.
-func sourcesOf(statuses []health.Status) []health.Status {
-	others := []string{partRecording, partState, partTraces, partMetrics, partWebAuth, partAnnotations, partPodCache, partProbes}
-	return slices.DeleteFunc(statuses, func(s health.Status) bool { return slices.Contains(others, s.Part) })
+// sources is what observes the pods of the node.
+type sources struct {
+	pods     *podwatch.Pods
+	events   *podwatch.Events // nil with --events=off
+	runtime  *cri.Source      // nil with --cri-endpoint=off
+	pressure *node.Pressure   // nil with --pressure=off
 }
 
-// sightings is when each source observed something last, as Unix nanoseconds; zero is never.
-type sightings struct{ podWatch, eventWatch, cri atomic.Int64 }
+// sourcesConfig connects the sources to the rest of the agent.
+type sourcesConfig struct {
+	observe  func(context.Context, timeline.Observation)
+	known    []string          // pods whose end the pod watch reports even if it never saw them
+	objects  *podwatch.Objects // nil without --serve-objects
+	follower podwatch.Follower // nil without any
+}
 
-// note may be called from any goroutine. An answer's Date is a clock's reading, no news of a pod.
-func (s *sightings) note(o timeline.Observation, now time.Time) {
-	if at := s.at(sourceOf(o)); at != nil {
-		at.Store(now.UnixNano())
+func newSources(d deps, to sourcesConfig) sources {
+	c, delays := d.config, newWatchDelays(d)
+	var s sources
+	s.pods = podwatch.NewPods(podwatch.Config{
+		Client: d.api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: to.observe, Now: time.Now,
+		Report: d.board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
+		Known:  to.known,
+		Traits: c.records == recordsTransition || c.records == recordsBoth, Ends: c.termination, Objects: to.objects,
+		Follower: to.follower, Delay: delays.pod, Verify: newVerify(d),
+	})
+	registerVerification(d, s.pods)
+	s.events = newEvents(d, to.observe, delays.event)
+	s.runtime = newRuntime(d, to.observe)
+	s.pressure = newPressure(d, to.observe)
+	return s
+}
+
+// newRuntime makes the source that asks the container runtime, or nil when it is off.
+func newRuntime(d deps, observe func(context.Context, timeline.Observation)) *cri.Source {
+	if d.config.criEndpoint.Off() {
+		return nil
+	}
+	runtime := cri.New(cri.Config{
+		Endpoint: d.config.criEndpoint, Observe: observe, Now: time.Now,
+		Report: d.board.Register(string(timeline.SourceCRI), "not connected to the container runtime yet"),
+		Logger: d.logger.Named("cri"),
+	})
+	d.registry.MustRegister(export.NewRuntimeStores(runtime.Stores),
+		export.NewRuntimeQuestions(func() export.RuntimeQuestions { return export.RuntimeQuestions(runtime.Stats()) }))
+	return runtime
+}
+
+func (s sources) askRuntime(l timeline.LookUp) {
+	if s.runtime != nil {
+		s.runtime.Ask(l)
 	}
 }
 
-func (s *sightings) at(source timeline.Source) *atomic.Int64 {
-	switch source {
-	case timeline.SourcePodWatch:
-		return &s.podWatch
-	case timeline.SourceEventWatch:
-		return &s.eventWatch
-	case timeline.SourceCRI:
-		return &s.cri
+func (s sources) watchEvents(w timeline.EventWatch) {
+	if s.events != nil {
+		s.events.Watch(w)
 	}
-	return nil
 }
 
-// sourceOf is who observed; empty for nobody that the health board lists as a source.
-func sourceOf(o timeline.Observation) timeline.Source {
-	switch o.(type) {
-	case timeline.PodSeen, timeline.PodGone:
-		return timeline.SourcePodWatch
-	case timeline.EventSeen, timeline.EventsWatched:
-		return timeline.SourceEventWatch
-	case timeline.RuntimeSeen:
-		return timeline.SourceCRI
+func (s sources) unwatchEvents(uid string) {
+	if s.events != nil {
+		s.events.Unwatch(uid)
 	}
-	return ""
 }
 
-// of puts what the health board says of the sources beside when they observed.
-func (s *sightings) of(statuses []health.Status) []export.Source {
-	sources := make([]export.Source, len(statuses))
-	for i, status := range statuses {
-		sources[i] = export.Source{Name: status.Part, Up: status.Up, Recoveries: status.Recoveries}
-		if at := s.at(timeline.Source(status.Part)); at != nil && at.Load() != 0 {
-			sources[i].ObservedAt = time.Unix(0, at.Load())
-		}
+// sampleNode says whether any pod is starting.
+func (s sources) sampleNode(wanted bool) {
+	if s.pressure != nil {
+		s.pressure.Want(wanted)
 	}
-	return sources
+	if s.runtime != nil {
+		s.runtime.Watch(wanted)
+	}
 }
 
-// countRestarts lists every kind and reason, in the words of export.
-func countRestarts(counts map[podwatch.RestartKey]uint64) []export.Restarts {
-	var all []export.Restarts
-	for _, kind := range podwatch.RestartedKinds() {
-		for _, reason := range podwatch.RestartReasons() {
-			all = append(all, export.Restarts{
-				Kind: string(kind), Reason: string(reason), Count: counts[podwatch.RestartKey{Kind: kind, Reason: reason}],
-			})
-		}
+func (s sources) components() []component {
+	var list []component
+	if s.runtime != nil {
+		list = append(list, component{"cri", stageSources, s.runtime.Run})
 	}
-	return all
+	if s.events != nil {
+		list = append(list, component{"event_watch", stageSources, s.events.Run})
+	}
+	list = append(list, component{"pod_watch", stageSources, s.pods.Run})
+	if s.pressure != nil {
+		list = append(list, component{partPressure, stageSources, s.pressure.Run})
+	}
+	return list
 }

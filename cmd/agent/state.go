@@ -5,25 +5,20 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
-
-	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/internal/record"
 	"github.com/podlapse/podlapse/internal/state"
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// partState is what the health board calls the file in --state-dir.
+// partState is the name of the state file on the health board.
 const partState = "state"
 
-// newsFor is how old a start-up that an agent begins with may be to be reported: of older ones the API
-// server has no Events any more (its default time to live), and they are no news.
+// newsFor is the age up to which an agent reports a start-up that began before the agent did. The API server has
+// deleted the Events of older ones (its default time to live).
 const newsFor = time.Hour
 
-// memory is what an agent knows of the one before it and leaves to the next. Without --state-dir it is empty,
-// and its functions are nil.
+// memory is what an agent takes over from the previous one and leaves to the next. Without --state-dir it is empty, and
+// its functions are nil except reported.
 type memory struct {
 	dir    *state.Dir // nil without the directory
 	left   state.Contents
@@ -33,47 +28,55 @@ type memory struct {
 	// keepEnd is keep for ends of pods.
 	keepEnd func(o timeline.Observation, news bool)
 	gone    func(uid string)
-	// eventsUntil takes when kubelet said what was told last as Events after start-ups.
+	// eventsUntil takes the time of the latest kubelet Event that was reported after a start-up.
 	eventsUntil func(time.Time)
-	// reported takes a timeline that all sinks are through with.
+	// reported takes a timeline that all sinks have reported.
 	reported func(timeline.Timeline)
 }
 
-// newMemory opens the directory and carries on from when on start-ups are to be reported.
-func newMemory(c config, build export.Build, scope *timeline.Scope, registry prometheus.Registerer, board *health.Board,
-	logger *zap.Logger) (memory, error) {
+// newMemory opens the directory. It moves scope.Since back to when the previous agents began to report.
+func newMemory(d deps, scope *timeline.Scope) (memory, error) {
+	c := d.config
 	if c.stateDir == "" {
 		return memory{reported: func(timeline.Timeline) {}}, nil
 	}
-	logger = logger.Named(partState)
+	logger := d.logger.Named(partState)
 	dir, err := state.Open(c.stateDir, c.nodeName, logger)
 	if err != nil {
 		return memory{}, fmt.Errorf("--state-dir %s: %w", c.stateDir, err)
 	}
 	scope.Since = carriedOn(dir.Since, scope.Since)
 	keeper, err := dir.Keeper(state.Config{
-		Node: c.nodeName, Header: record.Header{Agent: build.Version, Scope: *scope}, Now: time.Now,
-		Report: board.Register(partState, "not saved yet"), Registerer: registry, Logger: logger,
+		Node: c.nodeName, Header: record.Header{Agent: d.build.Version, Scope: *scope}, Now: time.Now,
+		Report: d.board.Register(partState, "not saved yet"), Registerer: d.registry, Logger: logger,
 	})
 	if err != nil {
 		return memory{}, fmt.Errorf("--state-dir %s: %w: make the directory writable for the agent's user, or "+
 			"choose another", c.stateDir, err)
 	}
 	return memory{
-		dir: dir, left: dir.Contents, keeper: keeper, keep: keeper.Keep, keepEnd: keeper.KeepEnd, kept: keeper.Kept, gone: keeper.Gone, eventsUntil: keeper.EventsUntil,
-		reported: func(t timeline.Timeline) { keeper.Reported(t.UID) },
+		dir: dir, left: dir.Contents, keeper: keeper,
+		keep: keeper.Keep, keepEnd: keeper.KeepEnd, kept: keeper.Kept, gone: keeper.Gone,
+		eventsUntil: keeper.EventsUntil, reported: func(t timeline.Timeline) { keeper.Reported(t.UID) },
 	}, nil
 }
 
-// close lets the next agent have the directory.
+// close releases the directory for the next agent.
 func (m memory) close() {
 	if m.dir != nil {
 		_ = m.dir.Close()
 	}
 }
 
-// carriedOn is from when on start-ups are to be reported: since the first agent whose state was handed on,
-// but not for longer than start-ups are news. A clock that was set back does not hide what comes.
+func (m memory) components() []component {
+	if m.keeper == nil {
+		return nil
+	}
+	return []component{{partState, stageRest, m.keeper.Run}}
+}
+
+// carriedOn returns from when on the agent reports start-ups: since the first agent whose state it continues, but at
+// most newsFor ago. If the clock was set back, it is now.
 func carriedOn(since, now time.Time) time.Time {
 	oldest := now.Add(-newsFor)
 	switch {
@@ -85,7 +88,7 @@ func carriedOn(since, now time.Time) time.Time {
 	return since
 }
 
-// known are the pods whose end the pod watch must tell even if it never saw them.
+// known lists the pods whose end the pod watch must report even if it never saw them.
 func (m memory) known() []string {
 	known := slices.Clone(m.left.Reported)
 	listed := map[string]bool{}

@@ -82,8 +82,10 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 		if number > 0 {
 			pod, now := starting, time.Now()
 			id := "c" + pod.Name
-			runtime.PutSandbox(critest.Sandbox{ID: "s" + id, PodUID: string(pod.UID), CreatedAt: now.Add(-9 * time.Millisecond)})
-			runtime.StoreSandbox("s"+id, critest.Stamps{CreatedAt: now.Add(-10 * time.Millisecond), UpdatedAt: now.Add(-8 * time.Millisecond)})
+			runtime.PutSandbox(critest.Sandbox{ID: "s" + id, PodUID: string(pod.UID),
+				CreatedAt: now.Add(-9 * time.Millisecond)})
+			runtime.StoreSandbox("s"+id,
+				critest.Stamps{CreatedAt: now.Add(-10 * time.Millisecond), UpdatedAt: now.Add(-8 * time.Millisecond)})
 			runtime.PutContainer(critest.Container{ID: id, SandboxID: "s" + id, PodUID: string(pod.UID), Name: "app",
 				CreatedAt: now.Add(-7 * time.Millisecond), StartedAt: now})
 			cluster.Put(ready(pod, now))
@@ -137,7 +139,8 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 		for _, phase := range r.Phases {
 			phases[string(phase.Phase)] += phase.Length.Duration()
 		}
-		if r.State != "ready" || len(r.Conflicts) > 0 || phases["container_start"].Round(time.Millisecond) != 7*time.Millisecond {
+		if r.State != "ready" || len(r.Conflicts) > 0 ||
+			phases["container_start"].Round(time.Millisecond) != 7*time.Millisecond {
 			t.Errorf("%s is %s with conflicts %v and phases %v", id, r.State, r.Conflicts, phases)
 		}
 	}
@@ -160,7 +163,8 @@ func TestAgentGoesOnAfterADamagedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--state-dir", dir, "--records", "none")
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--state-dir", dir,
+		"--records", "none")
 	agent.poll("/readyz", "ok")
 	agent.mustEndCleanly()
 	saved, err := os.Open(file)
@@ -168,7 +172,8 @@ func TestAgentGoesOnAfterADamagedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer saved.Close()
-	if line, _, err := bufio.NewReader(saved).ReadLine(); err != nil || !strings.Contains(string(line), `"kind":"state","version":1,"node":"node-a"`) {
+	if line, _, err := bufio.NewReader(saved).ReadLine(); err != nil ||
+		!strings.Contains(string(line), `"kind":"state","version":1,"node":"node-a"`) {
 		t.Errorf("begins with %s, %v", line, err)
 	}
 	if bad, err := os.ReadFile(file + ".bad"); err != nil || string(bad) != "what?\n" {
@@ -176,13 +181,14 @@ func TestAgentGoesOnAfterADamagedState(t *testing.T) {
 	}
 }
 
-// TestAgentStopsWhileItsStateCannotBeSaved is of a start-up that is over, of which the runtime has yet to tell. It would be the next
-// agent's to report, but that will not know of it.
+// TestAgentStopsWhileItsStateCannotBeSaved is of a start-up that is over, of which the runtime has yet to tell. It
+// would be the next agent's to report, but that will not know of it.
 func TestAgentStopsWhileItsStateCannotBeSaved(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
 	dir := t.TempDir()
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(), "--events", "off", "--state-dir", dir)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
+		"--events", "off", "--state-dir", dir)
 	written := agent.collect()
 	agent.poll("/readyz?verbose", "[+]cri ok")
 	file := filepath.Join(dir, "state.jsonl")

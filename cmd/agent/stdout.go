@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readerLooks is how often standard output is asked whether anybody reads it.
+// readerLooks is how often the agent checks whether standard output has a reader.
 const readerLooks = 2 * time.Second
 
-// watchReader returns a function that runs until ctx is done, or until nobody reads out any more, which is its error. A node may
-// start no pod for hours, and without this the agent would find out only then. What is no pipe, socket or terminal always has a
-// reader.
+// watchReader returns a function that runs until ctx is done, or fails when out no longer has a reader. A node may
+// start no pod for hours, and without this check the agent would notice only at the next record. Anything but a pipe,
+// socket or terminal always has a reader.
 func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		looks := time.NewTicker(every)
@@ -35,11 +35,12 @@ func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) e
 	}
 }
 
-// readerGone asks without waiting. poll(2) tells of an error unasked, and of a pipe's write end that its readers are gone is one.
+// readerGone does not block. poll(2) always reports errors, and for the write end of a pipe without readers it reports
+// one.
 func readerGone(file *os.File) bool {
 	raw, err := file.SyscallConn()
 	if err != nil {
-		return false // a write will tell
+		return false // the next write reports it
 	}
 	gone := false
 	err = raw.Control(func(fd uintptr) {
@@ -55,9 +56,9 @@ func readerGone(file *os.File) bool {
 	return err == nil && gone
 }
 
-// discards says that out is /dev/null. Go's runtime opens that, to read and to write, where the agent was started with standard
-// output closed (runtime, checkfds), and so do those who mean it (daemon(3), Python's subprocess.DEVNULL): which of both it is
-// nothing tells.
+// discards reports whether out is /dev/null. Go's runtime opens /dev/null if the agent was started with standard output
+// closed (runtime, checkfds), and so do programs that discard output on purpose (daemon(3), Python's
+// subprocess.DEVNULL). The two cases cannot be told apart.
 func discards(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok {

@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -76,13 +77,18 @@ func TestAnAgentSaysThatNobodyGetsItsRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	for stdout, told := range map[string]bool{">&-": true, ">/dev/null": true, "--records=none >&-": false, "| cat": false} {
+	for stdout, told := range map[string]bool{
+		">&-": true, ">/dev/null": true, "--records=none >&-": false, "| cat": false,
+	} {
 		var stderr bytes.Buffer
-		agent := exec.CommandContext(t.Context(), "sh", "-c", `"$0" "$@" `+stdout, os.Args[0], "run", "--node-name", "node-a",
-			"--listen-address", taken.Addr().String(), "--kubeconfig", kubeconfig(t, nobody(t)), "--cri-endpoint", "off")
+		agent := exec.CommandContext(t.Context(), "sh", "-c", `"$0" "$@" `+stdout, os.Args[0], "run", "--node-name",
+			"node-a",
+			"--listen-address", taken.Addr().String(), "--kubeconfig", kubeconfig(t, nobody(t)),
+			"--cri-endpoint", "off")
 		agent.Env, agent.Stderr = append(agentEnvironment(), "PATH="+os.Getenv("PATH")), &stderr
 		_ = agent.Run()
-		if got := strings.Contains(stderr.String(), "records are discarded"); got != told || !strings.Contains(stderr.String(), "address already in use") {
+		if got := strings.Contains(stderr.String(), "records are discarded"); got != told ||
+			!strings.Contains(stderr.String(), "address already in use") {
 			t.Errorf("%s: told %t, want %t: %s", stdout, got, told, &stderr)
 		}
 	}
@@ -99,7 +105,8 @@ func TestAnIdleAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
 	if !strings.Contains(reason, "standard output") || !strings.Contains(reason, "broken pipe") {
 		t.Errorf("the agent says %q", reason)
 	}
-	if state, took := agent.wait(), time.Since(began); state.ExitCode() != exitFailed || took > readerLooks+5*time.Second {
+	if state, took := agent.wait(), time.Since(began); state.ExitCode() != cli.ExitFailed ||
+		took > readerLooks+5*time.Second {
 		t.Errorf("ended with %s after %s", state, took)
 	}
 }
@@ -143,7 +150,8 @@ func TestAgentWritesWholeLinesToASlowReader(t *testing.T) {
 // An agent that writes no records needs no reader.
 func TestAnAgentWithoutRecordsNeedsNoReader(t *testing.T) {
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off", "--records", "none")
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
+		"--records", "none")
 	agent.stdout.Close()
 	time.Sleep(readerLooks + 100*time.Millisecond)
 	agent.poll("/readyz", "ok")

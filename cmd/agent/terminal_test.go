@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -133,7 +134,8 @@ func (c *console) awaitText(want string) {
 func (c *console) resize(columns uint16) {
 	c.t.Helper()
 	c.columns = int(columns)
-	if err := unix.IoctlSetWinsize(int(c.slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
+	if err := unix.IoctlSetWinsize(int(c.slave.Fd()), unix.TIOCSWINSZ,
+		&unix.Winsize{Row: 24, Col: columns}); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -159,7 +161,8 @@ func topOfAnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *process
 	return cluster, agent, c, before
 }
 
-// TestTopOnATerminal follows a pod on a real terminal, which is made narrower, and gets it back as it was, however top ends.
+// TestTopOnATerminal follows a pod on a real terminal, which is made narrower, and gets it back as it was, however top
+// ends.
 func TestTopOnATerminal(t *testing.T) {
 	for name, end := range map[string]func(*console) error{
 		"q":       func(c *console) error { _, err := c.master.WriteString("q"); return err },
@@ -207,8 +210,8 @@ func TestTopOnATerminal(t *testing.T) {
 	}
 }
 
-// TestTopOnATerminalThatIsHeldUp gives it back at the second signal, though it takes no more text; and shows what was on it before, if it
-// does.
+// TestTopOnATerminalThatIsHeldUp gives it back at the second signal, though it takes no more text; and shows what was
+// on it before, if it does.
 func TestTopOnATerminalThatIsHeldUp(t *testing.T) {
 	_, agent, c, before := topOfAnIdleNode(t)
 	hold := func(how int) {
@@ -236,7 +239,7 @@ func TestTopOnATerminalThatIsHeldUp(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("it did not end")
 	}
-	if code := c.cmd.ProcessState.ExitCode(); code != exitFailed {
+	if code := c.cmd.ProcessState.ExitCode(); code != cli.ExitFailed {
 		t.Errorf("exit %d", code)
 	}
 	if after := c.settings(); after != before {
@@ -252,7 +255,7 @@ func TestTopOnATerminalThatIsHeldUp(t *testing.T) {
 func TestTopThatCannotBegin(t *testing.T) {
 	c := onConsole(t, "top", "--kubeconfig", kubeconfig(t, "http://"+nobody(t)))
 	var failed *exec.ExitError
-	if err := c.cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != exitUnreachable {
+	if err := c.cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != cli.ExitUnreachable {
 		t.Errorf("%v", err)
 	}
 	c.await("why", func() bool { return strings.Contains(c.text(), "connection refused") })
@@ -273,7 +276,7 @@ func TestTopThatIsRefused(t *testing.T) {
 	c := onConsole(t, "top", "--server", agent.URL)
 	before := c.settings()
 	var failed *exec.ExitError
-	if err := c.cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != exitForbidden {
+	if err := c.cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != cli.ExitForbidden {
 		t.Errorf("%v", err)
 	}
 	c.await("why", func() bool { return strings.Contains(c.text(), "\x1b[?1049lpodlapse-agent top: the agent says") })

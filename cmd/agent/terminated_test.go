@@ -15,11 +15,13 @@ import (
 
 // Who reads records by a schema that has no ends gets none.
 func TestEndsAreNoTransitionRecords(t *testing.T) {
-	end := timeline.Timeline{UID: "uid-1", Name: "web", Termination: &timeline.Termination{RequestedAt: time.Now(), GoneAt: time.Now()}}
+	end := timeline.Timeline{UID: "uid-1", Name: "web",
+		Termination: &timeline.Termination{RequestedAt: time.Now(), GoneAt: time.Now()}}
 	for records, want := range map[string]int{recordsTransition: 0, recordsTimeline: 1, recordsBoth: 1} {
 		var out bytes.Buffer
 		lines := export.NewJSONLines(export.JSONLinesConfig{
-			Out: &out, Kinds: []export.Lines{export.TimelineLines}, Now: time.Now, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
+			Out: &out, Kinds: []export.Lines{export.TimelineLines}, Now: time.Now,
+			Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
 		})
 		newTerminated(config{termination: true, records: records}, lines, nil)(end)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// newLater is told of what happens to pods after their start-ups; nil when that is not to be sent.
+// newLater returns what sends to traces what happens after a start-up; nil without --life-traces or traces.
 func newLater(c config, traces *otlp.Traces) func(timeline.Timeline) {
 	if !c.lifeTraces || traces == nil {
 		return nil
@@ -14,13 +14,14 @@ func newLater(c config, traces *otlp.Traces) func(timeline.Timeline) {
 	return traces.Offer
 }
 
-// newTerminated is told of pods whose ends were followed; nil when none are to be. The API has them all the same.
+// newTerminated returns what sends terminations to records and traces; nil without --termination. The API serves them
+// in any case.
 func newTerminated(c config, lines *export.JSONLines, traces *otlp.Traces) func(timeline.Timeline) {
 	if !c.termination {
 		return nil
 	}
 	return func(t timeline.Timeline) {
-		if lines != nil && c.records != recordsTransition { // whose schema has no such lines
+		if lines != nil && c.records != recordsTransition { // its schema has no terminations
 			lines.Offer(t)
 		}
 		if traces != nil {

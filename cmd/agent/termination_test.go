@@ -61,11 +61,12 @@ type shown struct {
 
 const imageStatus = "/runtime.v1.ImageService/ImageStatus"
 
-// awaitImage waits until the runtime has said more often than before what it has of an image, and the agent has read that: what the
-// record of a start-up holds depends on it.
+// awaitImage waits until the runtime has said more often than before what it has of an image, and the agent has read
+// that: what the record of a start-up holds depends on it.
 func awaitImage(t *testing.T, cri *critest.Runtime, before int) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); cri.Calls()[imageStatus] <= before; time.Sleep(10 * time.Millisecond) {
+	deadline := time.Now().Add(20 * time.Second)
+	for ; cri.Calls()[imageStatus] <= before; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the runtime was asked for an image %d times, %v", before, cri.Calls())
 		}
@@ -80,14 +81,16 @@ func showLife(t *testing.T, flags ...string) (s shown) {
 	t.Setenv("OTEL_METRICS_EXPORTER", "none") // some are sent before any pod starts, or not
 	cri := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
 	var out printed
-	a := startInsideWriting(t, cluster, &out, append([]string{"--cri-endpoint=" + cri.Endpoint(), "--events=off"}, flags...)...)
+	a := startInsideWriting(t, cluster, &out,
+		append([]string{"--cri-endpoint=" + cri.Endpoint(), "--events=off"}, flags...)...)
 
 	pod := ownedBy("ReplicaSet", "web-7d4b9c6f5", "web-7d4b9c6f5-x2x4k")
 	pod.Labels = map[string]string{"pod-template-hash": "7d4b9c6f5"}
 	pod.Generation, pod.Status.ObservedGeneration = 1, 1
 	cri.PutImage("registry.example/web:2", 1)
 	sandbox := critest.Sandbox{ID: "s1", PodUID: string(pod.UID), CreatedAt: time.Now()}
-	container := critest.Container{ID: "c1", SandboxID: "s1", PodUID: string(pod.UID), Name: "app", CreatedAt: time.Now(), StartedAt: time.Now()}
+	container := critest.Container{ID: "c1", SandboxID: "s1", PodUID: string(pod.UID), Name: "app",
+		CreatedAt: time.Now(), StartedAt: time.Now()}
 	cri.PutSandbox(sandbox)
 	cri.PutContainer(container)
 	cluster.Put(pod)
@@ -110,7 +113,9 @@ func showLife(t *testing.T, flags ...string) (s shown) {
 	cri.PutContainer(container)
 	cri.PutSandbox(sandbox)
 	pod = pod.DeepCopy()
-	pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 143, Reason: "Error", FinishedAt: metav1.Now()}}
+	pod.Status.ContainerStatuses[0].State = corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: 143, Reason: "Error", FinishedAt: metav1.Now()},
+	}
 	cluster.Put(pod)
 	time.Sleep(300 * time.Millisecond)
 	s.afterwards = calls(cri) - before
@@ -138,7 +143,8 @@ func showLife(t *testing.T, flags ...string) (s shown) {
 			s.series = append(s.series, fmt.Sprint(f.GetName(), m.GetLabel()))
 		}
 	}
-	for i := 0; i < 100 && (s.goroutines == 0 || s.goroutines != runtime.NumGoroutine()); i++ { // of what is over some end a moment later
+	// of what is over some end a moment later
+	for i := 0; i < 100 && (s.goroutines == 0 || s.goroutines != runtime.NumGoroutine()); i++ {
 		s.goroutines = runtime.NumGoroutine()
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -181,14 +187,15 @@ func keysOf(path string, value any) (keys []string) {
 	return keys
 }
 
-// TestTerminationAndRolloutsCostNothingWhileTheyAreOff holds an agent as it is by default against one that has both, and --life-traces: apart from what they
-// are for, a line, spans, and questions to the local runtime, all is the same.
+// TestTerminationAndRolloutsCostNothingWhileTheyAreOff holds an agent as it is by default against one that has both,
+// and --life-traces: apart from what they are for, a line, spans, and questions to the local runtime, all is the same.
 func TestTerminationAndRolloutsCostNothingWhileTheyAreOff(t *testing.T) {
 	var off, on shown
 	t.Run("off", func(t *testing.T) { off = showLife(t) })
 	t.Run("on", func(t *testing.T) { on = showLife(t, "--termination", "--rollout-traces", "--life-traces") })
 	if off.afterwards != 0 || on.afterwards == 0 {
-		t.Errorf("since the deletion the runtime was asked %d times, with --termination %d times", off.afterwards, on.afterwards)
+		t.Errorf("since the deletion the runtime was asked %d times, with --termination %d times", off.afterwards,
+			on.afterwards)
 	}
 	if !slices.Equal(off.requests, on.requests) {
 		t.Errorf("the API server was asked %q, with both %q", off.requests, on.requests)
@@ -211,7 +218,8 @@ func TestTerminationAndRolloutsCostNothingWhileTheyAreOff(t *testing.T) {
 	}
 	// With them a span of its own holds each rollout, and the end is under the start-up.
 	roots := slices.DeleteFunc(slices.Clone(off.spans), func(s string) bool { return !strings.HasSuffix(s, " under ") })
-	if want := []string{"pod startup shop/db-0 under ", "pod startup shop/web-7d4b9c6f5-x2x4k under "}; !slices.Equal(roots, want) {
+	if want := []string{"pod startup shop/db-0 under ",
+		"pod startup shop/web-7d4b9c6f5-x2x4k under "}; !slices.Equal(roots, want) {
 		t.Errorf("roots %q", roots)
 	}
 	for _, span := range off.spans {

@@ -4,17 +4,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// partPodCache is what the health board calls the comparison of pods with a list.
+// partPodCache is the name of the comparison of pods with a list on the health board.
 const partPodCache = "pod_cache"
 
-// Bounds of --verify-interval: a list costs the API server more than a watch that tells nothing.
+// Bounds of --verify-interval: a list costs the API server more than a watch without changes.
 const (
 	minVerifyInterval = 10 * time.Second
 	maxVerifyInterval = 24 * time.Hour
@@ -33,36 +30,40 @@ func (c *config) setVerifyInterval(value string) error {
 	return nil
 }
 
-// newVerify is how pods are compared with a list, which is never without --verify-interval.
-func newVerify(c config, board *health.Board) podwatch.Verify {
-	if c.verifyInterval == 0 {
+// newVerify says how often to compare pods with a list: never without --verify-interval.
+func newVerify(d deps) podwatch.Verify {
+	if d.config.verifyInterval == 0 {
 		return podwatch.Verify{}
 	}
-	return podwatch.Verify{Interval: c.verifyInterval, Report: board.Register(partPodCache, "not compared yet")}
-}
-
-// registerVerification has what comparisons find counted, if there are any.
-func registerVerification(c config, pods *podwatch.Pods, registry prometheus.Registerer) {
-	if c.verifyInterval > 0 {
-		registry.MustRegister(export.NewPodCache(func() export.PodCache { return export.PodCache(pods.Verification()) }))
+	return podwatch.Verify{
+		Interval: d.config.verifyInterval, Report: d.board.Register(partPodCache, "not compared yet"),
 	}
 }
 
-// watchDelays take how late watches are; both are nil without --watch-delays.
+// registerVerification registers the metrics of the comparisons, if there are any.
+func registerVerification(d deps, pods *podwatch.Pods) {
+	if d.config.verifyInterval > 0 {
+		d.registry.MustRegister(export.NewPodCache(func() export.PodCache {
+			return export.PodCache(pods.Verification())
+		}))
+	}
+}
+
+// watchDelays take the delays of the watches; both are nil without --watch-delays.
 type watchDelays struct {
 	pod   func(podwatch.Change, time.Duration)
 	event func(time.Duration)
 }
 
-func newWatchDelays(c config, registry prometheus.Registerer) watchDelays {
-	if !c.watchDelays {
+func newWatchDelays(d deps) watchDelays {
+	if !d.config.watchDelays {
 		return watchDelays{}
 	}
 	var changes []string
 	for _, change := range podwatch.Changes() {
 		changes = append(changes, string(change))
 	}
-	delays := export.NewWatchDelays(registry, changes)
+	delays := export.NewWatchDelays(d.registry, changes)
 	return watchDelays{
 		pod:   func(change podwatch.Change, late time.Duration) { delays.Pod(string(change), late) },
 		event: delays.Event,

@@ -10,14 +10,16 @@ import (
 
 func TestAgentTellsOfItsWatchIfAskedTo(t *testing.T) {
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--verify-interval", "24h", "--watch-delays")
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--verify-interval",
+		"24h", "--watch-delays")
 	agent.poll("/readyz?verbose", "[+]pod_watch ok")
 	agent.poll("/readyz?verbose", "[-]pod_cache down")
 	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
 	agent.poll("/metrics", `podlapse_pod_watch_delay_seconds_count{change="bound"} 1`)
 	_, metrics := agent.get("/metrics")
 	for _, want := range []string{
-		`podlapse_pod_cache_verifications_total{result="complete"} 0`, `podlapse_pod_cache_repairs_total{difference="missing"} 0`,
+		`podlapse_pod_cache_verifications_total{result="complete"} 0`,
+		`podlapse_pod_cache_repairs_total{difference="missing"} 0`,
 		`podlapse_pod_watch_delay_seconds_count{change="deleted"} 0`, "podlapse_event_watch_delay_seconds_count 0",
 	} {
 		if !strings.Contains(metrics, want) {

@@ -4,17 +4,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/export"
 )
 
 // The linker sets these: -X main.version=v1.2.3 -X main.revision=COMMIT.
 var version, revision string
 
-// thisBuild says which agent this is, from the linker's stamp or else from what Go recorded.
+// thisBuild returns the version and revision, as set by the linker or else as recorded by Go.
 func thisBuild() export.Build {
 	build := export.Build{Version: version, Revision: revision, GoVersion: runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -26,7 +26,7 @@ func thisBuild() export.Build {
 	return build
 }
 
-// commitOf is the commit that Go recorded; empty when it was told not to (-buildvcs=false).
+// commitOf is the commit that Go recorded; empty with -buildvcs=false.
 func commitOf(settings []debug.BuildSetting) string {
 	commit, suffix := "", ""
 	for _, s := range settings {
@@ -43,15 +43,17 @@ func commitOf(settings []debug.BuildSetting) string {
 	return commit + suffix
 }
 
-func runVersion(_ context.Context, args []string, _ func(string) string, stdout, stderr io.Writer) int {
-	if len(args) == 1 && args[0] == "--help" {
-		fmt.Fprintf(stdout, "Usage: %s version\n", agentProgram)
-		return exitOK
+func runVersion(_ context.Context, call cli.Call) int {
+	call.Program.Name = cli.AgentProgram // the plugin is the same program
+	if len(call.Args) == 1 && call.Args[0] == "--help" {
+		fmt.Fprintf(call.Stdout, "Usage: %s version\n", call.Program.Name)
+		return cli.ExitOK
 	}
-	if len(args) > 0 {
-		return failUsage(stderr, "version", fmt.Errorf("unexpected argument %q", args[0]))
+	if len(call.Args) > 0 {
+		return call.FailUsage(fmt.Errorf("unexpected argument %q", call.Args[0]))
 	}
 	build := thisBuild()
-	fmt.Fprintf(stdout, "podlapse-agent %s (revision %s, %s)\n", build.Version, build.Revision, build.GoVersion)
-	return exitOK
+	fmt.Fprintf(call.Stdout, "%s %s (revision %s, %s)\n", call.Program.Name, build.Version, build.Revision,
+		build.GoVersion)
+	return cli.ExitOK
 }

@@ -5,24 +5,21 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/client-go/rest"
-
-	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/internal/kubeauth"
 	"github.com/podlapse/podlapse/internal/web"
 )
 
-// partWebAuth is what the health board calls the API server as the judge of tokens.
+// partWebAuth is the name of the token reviews on the health board.
 const partWebAuth = "web_auth"
 
-// newAccess makes what judges tokens, or nil when everybody may read.
-func newAccess(c config, api *rest.Config, board *health.Board) (web.Access, error) {
-	if c.webAuth != webAuthKubernetes {
+// newAccess makes what reviews tokens, or nil if every client may read.
+func newAccess(d deps) (web.Access, error) {
+	if d.config.webAuth != webAuthKubernetes {
 		return nil, nil
 	}
-	report := board.Register(partWebAuth, "")
+	report := d.board.Register(partWebAuth, "")
 	report(true, "no token received yet")
-	reviewer, err := kubeauth.New(api, report, time.Now)
+	reviewer, err := kubeauth.New(d.api.config, report, time.Now)
 	if err != nil {
 		return nil, fmt.Errorf("--web-auth: %w", err)
 	}

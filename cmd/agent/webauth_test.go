@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
@@ -112,12 +113,16 @@ func TestAgentAsksForPodsAsItsNode(t *testing.T) {
 // TestTokensAndPasswordsExclude: both come in the same header.
 func TestTokensAndPasswordsExclude(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "web.yaml")
-	if err := os.WriteFile(path, []byte("basic_auth_users: {a: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}"), 0o600); err != nil {
+	if err := os.WriteFile(path,
+		[]byte("basic_auth_users: {a: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	code := run(context.Background(), []string{"run", "--node-name=a", "--web-config-file", path, "--web-auth=kubernetes"}, environment{}.get, &stdout, &stderr)
-	if code != exitUsage || !strings.Contains(stderr.String(), "either a token or a password") {
+	code := run(context.Background(),
+		[]string{"run", "--node-name=a", "--web-config-file", path, "--web-auth=kubernetes"}, environment{}.get,
+		&stdout, &stderr)
+	if code != cli.ExitUsage || !strings.Contains(stderr.String(), "either a token or a password") {
 		t.Errorf("exit %d, %s", code, stderr.String())
 	}
 }

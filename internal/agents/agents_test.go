@@ -43,8 +43,10 @@ func TestAgents(t *testing.T) {
 	secure.HTTPS, secure.Port = true, 9800
 	crashes := agentPod("agent-x", "node-a")
 	crashes.Ready = false
-	server := agentstest.Start(t, agentPod("agent-b", "node-b"), leaving, crashes, agentPod("agent-a", "node-a"), secure, unready,
-		agentstest.Pod{Namespace: "podlapse", Name: "other", Node: "node-z"}, agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-z"})
+	server := agentstest.Start(t, agentPod("agent-b", "node-b"), leaving, crashes, agentPod("agent-a", "node-a"),
+		secure, unready,
+		agentstest.Pod{Namespace: "podlapse", Name: "other", Node: "node-z"},
+		agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-z"})
 	c := open(t, server)
 	found, err := c.Agents(t.Context(), "")
 	if err != nil {
@@ -55,14 +57,16 @@ func TestAgents(t *testing.T) {
 		got = append(got, a.Node+" "+strings.TrimPrefix(a.Server, server.URL))
 	}
 	const base = "/api/v1/namespaces/podlapse/pods/"
-	want := []string{"node-a " + base + "agent-a:9717/proxy", "node-b " + base + "agent-b:9717/proxy", "node-c " + base + "https:agent-c:9800/proxy"}
+	want := []string{"node-a " + base + "agent-a:9717/proxy", "node-b " + base + "agent-b:9717/proxy",
+		"node-c " + base + "https:agent-c:9800/proxy"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if one, err := c.Agents(t.Context(), "node-b"); err != nil || len(one) != 1 || one[0].Pod != "agent-b" {
 		t.Errorf("%+v, %v", one, err)
 	}
-	if _, err := c.Agents(t.Context(), "node-z"); !errors.Is(err, ErrNoAgent) || !strings.Contains(err.Error(), `"node-z"`) {
+	if _, err := c.Agents(t.Context(), "node-z"); !errors.Is(err, ErrNoAgent) ||
+		!strings.Contains(err.Error(), `"node-z"`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -100,7 +104,8 @@ func TestAgentsOfPagesThatAreTooOld(t *testing.T) {
 }
 
 func TestNodeOf(t *testing.T) {
-	server := agentstest.Start(t, agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-a"}, agentstest.Pod{Namespace: "shop", Name: "new"})
+	server := agentstest.Start(t, agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-a"},
+		agentstest.Pod{Namespace: "shop", Name: "new"})
 	c := open(t, server)
 	if node, err := c.NodeOf(t.Context(), "shop", "web-0"); node != "node-a" || err != nil {
 		t.Errorf("%q, %v", node, err)
@@ -109,7 +114,8 @@ func TestNodeOf(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	var refused *client.Refusal
-	if _, err := c.NodeOf(t.Context(), "shop", "gone"); !errors.As(err, &refused) || refused.Status != http.StatusNotFound || !refused.Kubernetes {
+	_, err := c.NodeOf(t.Context(), "shop", "gone")
+	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound || !refused.Kubernetes {
 		t.Errorf("%v", err)
 	}
 	if names, err := c.Pods(t.Context(), "shop"); err != nil || fmt.Sprint(names) != "[web-0 new]" {
@@ -142,7 +148,8 @@ func TestNoAgentGetsTheToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused *client.Refusal
-	if _, err := found[0].Client.Node(t.Context()); !errors.As(err, &refused) || refused.Status != http.StatusTemporaryRedirect {
+	if _, err := found[0].Client.Node(t.Context()); !errors.As(err, &refused) ||
+		refused.Status != http.StatusTemporaryRedirect {
 		t.Errorf("%v", err)
 	}
 	if shown.Load() != 0 || elsewhere.Load() != 0 {
@@ -150,8 +157,8 @@ func TestNoAgentGetsTheToken(t *testing.T) {
 	}
 }
 
-// TestAgentsThatNamePodsOverLoopbackOnly are asked over a forwarded port, once they have said so: also for what never ends, and for what
-// is larger than a frame.
+// TestAgentsThatNamePodsOverLoopbackOnly are asked over a forwarded port, once they have said so:
+// also for what never ends, and for what is larger than a frame.
 func TestAgentsThatNamePodsOverLoopbackOnly(t *testing.T) {
 	var refused, shown atomic.Int32
 	long := strings.Repeat("x", 300_000)
@@ -226,22 +233,26 @@ func TestForwardingThatIsNotAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused *client.Refusal
-	if _, err := found[0].Client.Node(t.Context()); !errors.As(err, &refused) || !refused.Kubernetes || !strings.Contains(refused.Reason, "portforward") {
+	if _, err := found[0].Client.Node(t.Context()); !errors.As(err, &refused) || !refused.Kubernetes ||
+		!strings.Contains(refused.Reason, "portforward") {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestEachIsBounded asks many agents of which none answers: never more than a few at once, none longer than it may take, and none
-// that was not asked is taken for one that answered.
+// TestEachIsBounded asks many agents of which none answers: never more than a few at once, none
+// longer than it may take, and none that was not asked is taken for one that answered.
 func TestEachIsBounded(t *testing.T) {
 	var now, most atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}))
 	defer server.Close()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	many := make([]Agent, 100)
 	for i := range many {
-		many[i] = Agent{Node: fmt.Sprint(i), Client: client.Client{Server: server.URL, HTTP: &http.Client{Transport: transport}}}
+		many[i] = Agent{Node: fmt.Sprint(i),
+			Client: client.Client{Server: server.URL, HTTP: &http.Client{Transport: transport}}}
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 120*time.Millisecond)
 	defer stop()

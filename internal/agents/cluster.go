@@ -20,10 +20,10 @@ const (
 	pageSize  = 500
 )
 
-// ErrNotBound is that a pod is there and has no node yet, so that no agent can know it.
+// ErrNotBound says that a pod has no node yet, so that no agent can know it.
 var ErrNotBound = errors.New("is not bound to a node yet")
 
-// Cluster asks one API server. It is safe for concurrent use.
+// Cluster queries one API server. It is safe for concurrent use.
 type Cluster struct {
 	server    *url.URL
 	http      *http.Client
@@ -33,26 +33,27 @@ type Cluster struct {
 	routes map[string]*route // to agents, by the path of the proxy
 }
 
-// Open makes a Cluster of a kubeconfig's choice, whose agents are in the namespace. It does not connect.
+// Open creates a Cluster from a kubeconfig's settings, with the agents' namespace. It does not
+// connect.
 func Open(config *rest.Config, namespace string) (*Cluster, error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("read the API server's address: %w", err)
 	}
 	config = rest.CopyConfig(config)
-	config.Timeout = 0 // it would cut streams as well; requests here bound themselves
+	config.Timeout = 0 // a timeout would end streams as well; requests here have their own
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up requests to the API server: %w", err)
 	}
-	asking := *transport // it can be everybody's
-	// The kubeconfig's token goes with every request, wherever to. An agent must not be able to send us, with it, to a place of its
-	// choice.
+	asking := *transport // the original may be shared
+	// The kubeconfig's token is sent with every request, whatever its target. An agent must not be
+	// able to redirect such a request.
 	asking.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Cluster{server: server, http: &asking, namespace: namespace, routes: map[string]*route{}}, nil
 }
 
-// Close ends connections that nobody uses.
+// Close closes idle connections.
 func (c *Cluster) Close() {
 	c.http.CloseIdleConnections()
 	c.mu.Lock()
@@ -62,7 +63,7 @@ func (c *Cluster) Close() {
 	}
 }
 
-// route is the way to an agent's pod, which remembers how it was reached.
+// route returns the route to an agent's pod, which remembers how the agent was reached.
 func (c *Cluster) route(pod, scheme string, port int, prefix string) *route {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,11 +73,11 @@ func (c *Cluster) route(pod, scheme string, port int, prefix string) *route {
 	return c.routes[prefix]
 }
 
-// Namespace is where the agents are.
+// Namespace returns the agents' namespace.
 func (c *Cluster) Namespace() string { return c.namespace }
 
-// NodeOf asks on which node a pod is. It fails with ErrNotBound where it has none, and with a *client.Refusal of status 404 if
-// there is no such pod.
+// NodeOf returns the node of a pod. It fails with ErrNotBound if the pod has none, and with a
+// *client.Refusal of status 404 if there is no such pod.
 func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, error) {
 	pod, err := get[pod](ctx, c, wholeObjects, nil, "namespaces", namespace, "pods", name)
 	if err != nil {
@@ -88,12 +89,12 @@ func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, e
 	return pod.Spec.NodeName, nil
 }
 
-// Namespaces lists the names of the namespaces, at most 500.
+// Namespaces lists the names of at most 500 namespaces.
 func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
 	return c.names(ctx, "namespaces")
 }
 
-// Pods lists the names of a namespace's pods, at most 500.
+// Pods lists the names of at most 500 pods of a namespace.
 func (c *Cluster) Pods(ctx context.Context, namespace string) ([]string, error) {
 	return c.names(ctx, "namespaces", namespace, "pods")
 }
@@ -112,13 +113,13 @@ func (c *Cluster) names(ctx context.Context, path ...string) ([]string, error) {
 
 func firstPage() url.Values { return url.Values{"limit": {fmt.Sprint(pageSize)}} }
 
-// What is asked for, as media types.
+// The requested media types.
 const (
 	wholeObjects = "application/json"
 	namesOnly    = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// get asks for what is at a path below /api/v1.
+// get requests what is at a path below /api/v1.
 func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values, path ...string) (A, error) {
 	var answer A
 	address := c.address(path...)

@@ -9,20 +9,23 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// atOnce is how many agents are asked at the same time: enough for a large cluster to answer in seconds, and few enough not to be
-// felt by the API server in between.
+// atOnce is how many agents are queried at the same time: enough for a large cluster to answer in
+// seconds, and few enough not to burden the API server.
 const atOnce = 16
 
-// Answer is what one agent said.
+// Answer is the answer of one agent.
 type Answer[A any] struct {
 	Agent Agent
 	Value A
 	Err   error
 }
 
-// Each asks all agents the same, at most 16 at once and each for so long at most, and returns their answers in the order of the
-// agents. An agent that cannot be asked any more before ctx ends has its error as answer.
-func Each[A any](ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error)) []Answer[A] {
+// Each queries all agents, at most 16 at once and each for at most limit, and returns their answers
+// in the order of the agents. An agent that can no longer be queried before ctx ends has its error
+// as the answer.
+func Each[A any](
+	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
+) []Answer[A] {
 	answers := make([]Answer[A], len(agents))
 	var group errgroup.Group
 	group.SetLimit(atOnce)

@@ -14,24 +14,24 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// labels are those that the manifests give an agent's pod.
+// labels are the labels of an agent's pod in the manifests.
 const labels = "app.kubernetes.io/name=podlapse,app.kubernetes.io/component=agent"
 
-// defaultPort is where an agent serves whose pod does not say.
+// defaultPort is the port of an agent whose pod does not specify one.
 const defaultPort = 9717
 
-// ErrNoAgent is that no agent's pod is where one was looked for.
+// ErrNoAgent says that no agent's pod was found.
 var ErrNoAgent = errors.New("no agent")
 
-// Agent is one of a cluster, or one that was named by its address.
+// Agent is an agent of a cluster, or one at a given address.
 type Agent struct {
 	client.Client
-	Node  string // empty where only its address is known
-	Pod   string // of the agent; it names the agent among all
+	Node  string // empty if only its address is known
+	Pod   string // of the agent; unique among all agents
 	Ready bool
 }
 
-// list, object and pod are the few fields that matter here.
+// list, object and pod hold the few fields that are used here.
 type list[O any] struct {
 	Metadata struct {
 		Continue string `json:"continue"`
@@ -74,7 +74,8 @@ type container struct {
 	} `json:"readinessProbe"`
 }
 
-// Agents lists the agents by node, one a node; those of one node alone if it is named. It fails with ErrNoAgent where there are none.
+// Agents lists the agents by node, one per node; if node is set, only that of the node. It fails
+// with ErrNoAgent if there are none.
 func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	query := firstPage()
 	query.Set("labelSelector", labels)
@@ -85,7 +86,7 @@ func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	for {
 		page, err := get[list[pod]](ctx, c, wholeObjects, query, "namespaces", c.namespace, "pods")
 		if expired(err) && query.Get("continue") != "" {
-			query.Del("continue") // pages have an end at which they are too old to go on: begin anew
+			query.Del("continue") // the continue token has expired: start again
 			continue
 		}
 		if err != nil {
@@ -106,7 +107,8 @@ func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	}
 	if len(best) == 0 {
 		if node != "" {
-			return nil, fmt.Errorf("%w on node %q: no pod of podlapse there in namespace %s", ErrNoAgent, node, c.namespace)
+			return nil, fmt.Errorf("%w on node %q: no pod of podlapse there in namespace %s",
+				ErrNoAgent, node, c.namespace)
 		}
 		return nil, fmt.Errorf("%w: no pod in namespace %s with the labels %s", ErrNoAgent, c.namespace, labels)
 	}
@@ -123,7 +125,8 @@ func expired(err error) bool {
 	return errors.As(err, &refused) && refused.Status == http.StatusGone
 }
 
-// better says that this one of two pods on a node is rather the agent: while a new version rolls out there can be two.
+// better reports whether this pod is more likely the node's agent than another: during a rollout
+// there can be two.
 func (p pod) better(than pod) bool {
 	return cmp.Or(-compareBool(p.Metadata.DeletionTimestamp == "", than.Metadata.DeletionTimestamp == ""),
 		-compareBool(p.ready(), than.ready()),
@@ -149,7 +152,8 @@ func (p pod) ready() bool {
 	return false
 }
 
-// agent reads how the pod is served from its own specification: the port called metrics, and HTTPS if that is how it is probed.
+// agent reads how the pod serves from its specification: the port named metrics, and HTTPS if its
+// probes use it.
 func (c *Cluster) agent(p pod) Agent {
 	port, scheme := defaultPort, ""
 	for _, container := range p.Spec.Containers {
@@ -169,7 +173,8 @@ func (c *Cluster) agent(p pod) Agent {
 	if scheme != "" {
 		plain = "https"
 	}
-	reach := &http.Client{Transport: c.route(p.Metadata.Name, plain, port, "/"+strings.TrimPrefix(proxy.Path, "/")), CheckRedirect: c.http.CheckRedirect}
+	reach := &http.Client{Transport: c.route(p.Metadata.Name, plain, port, "/"+strings.TrimPrefix(proxy.Path, "/")),
+		CheckRedirect: c.http.CheckRedirect}
 	return Agent{
 		Client: client.Client{Server: proxy.String(), HTTP: reach},
 		Node:   p.Spec.NodeName, Pod: p.Metadata.Name, Ready: p.ready(),

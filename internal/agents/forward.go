@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // what WebSocket's handshake wants (RFC 6455, 4.2.2); it protects nothing
+	"crypto/sha1" //nolint:gosec // required by the WebSocket handshake (RFC 6455, 4.2.2); it protects nothing
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
@@ -25,19 +25,20 @@ import (
 const (
 	// forwardIdle is how long a forwarded connection stays open between two requests.
 	forwardIdle = 30 * time.Second
-	maxProblem  = 64 << 10 // bytes of an answer that is an error
-	// notLocal is the word of agents that name pods over loopback only.
+	maxProblem  = 64 << 10 // bytes of an error response
+	// notLocal is the error word of agents that serve data about pods over loopback only.
 	notLocal = "not_local"
 )
 
-// route reaches one agent: through the API server's proxy to pods, or where the agent names pods over loopback only, through a port that
-// the API server and kubelet forward, as kubectl port-forward does. It is safe for concurrent use.
+// route reaches one agent: through the API server's proxy to pods or, if the agent names pods over
+// loopback only, through a port that the API server and the kubelet forward, as kubectl
+// port-forward does. It is safe for concurrent use.
 type route struct {
 	proxy   http.RoundTripper // to the API server, with the kubeconfig's credentials
 	prefix  string            // the path of the proxy, before the agent's own
-	target  url.URL           // what the agent is asked as, over the forwarded port
+	target  url.URL           // the agent's address over the forwarded port
 	forward *http.Transport
-	local   atomic.Bool // the agent answered notLocal
+	local   atomic.Bool // the agent responded notLocal
 }
 
 func (c *Cluster) newRoute(pod, scheme string, port int, prefix string) *route {
@@ -47,10 +48,12 @@ func (c *Cluster) newRoute(pod, scheme string, port int, prefix string) *route {
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx, pod, port) }
 	return &route{
-		proxy: proxy, prefix: prefix, target: url.URL{Scheme: scheme, Host: net.JoinHostPort("localhost", strconv.Itoa(port))},
+		proxy: proxy, prefix: prefix,
+		target: url.URL{Scheme: scheme, Host: net.JoinHostPort("localhost", strconv.Itoa(port))},
 		forward: &http.Transport{
 			DialContext: dial, IdleConnTimeout: forwardIdle, MaxIdleConnsPerHost: 1,
-			// The API server authenticated the node, and the kubelet knows the pod; the proxy looks at no certificate, either.
+			// The API server authenticated the node, and the kubelet knows the pod; the proxy does
+			// not check certificates either.
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
 		},
 	}
@@ -73,7 +76,7 @@ func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.forward.RoundTrip(forwarded)
 }
 
-// saysNotLocal reads the answer and leaves it to be read again.
+// saysNotLocal reads the response and keeps it readable.
 func saysNotLocal(response *http.Response) bool {
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxProblem))
 	rest := response.Body
@@ -87,12 +90,13 @@ func saysNotLocal(response *http.Response) bool {
 	return err == nil && json.Unmarshal(body, &problem) == nil && problem.Error == notLocal
 }
 
-// dial forwards a connection to a port of an agent's pod, over WebSocket as kubelet speaks it without SPDY: a message begins with the
-// byte of its channel, 0 for data and 1 for errors, and the first message of each holds the port.
+// dial forwards a connection to a port of an agent's pod, over WebSocket, which the kubelet
+// supports as an alternative to SPDY: a message begins with the byte of its channel, 0 for data and
+// 1 for errors, and the first message of each channel contains the port.
 func (c *Cluster) dial(ctx context.Context, pod string, port int) (net.Conn, error) {
 	address := c.address("namespaces", c.namespace, "pods", pod, "portforward")
 	address.RawQuery = url.Values{"ports": {strconv.Itoa(port)}}.Encode()
-	// The connection outlives the request that wanted it, and ends when it is closed.
+	// The connection outlives the request that opened it, and ends when it is closed.
 	request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, address.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
@@ -125,13 +129,13 @@ func (c *Cluster) dial(ctx context.Context, pod string, port int) (net.Conn, err
 	return &tunnel{conn: both, in: bufio.NewReader(both), skip: [2]int{2, 2}}, nil
 }
 
-// within gives up on a request when ctx ends. A response that comes later is closed.
+// within abandons a request when ctx ends, and closes a later response.
 func within(ctx context.Context, do func() (*http.Response, error)) (*http.Response, error) {
 	type outcome struct {
 		response *http.Response
 		err      error
 	}
-	done := make(chan outcome, 1) // one send, never blocks
+	done := make(chan outcome, 1) // capacity 1, one send: never blocks
 	go func() {
 		response, err := do()
 		done <- outcome{response, err}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The opcodes of WebSocket's frames (RFC 6455, 5.2).
+// The opcodes of WebSocket frames (RFC 6455, 5.2).
 const (
 	opContinuation = 0x0
 	opBinary       = 0x2
@@ -29,14 +29,15 @@ const (
 	maxReason    = 4 << 10
 )
 
-// tunnel is a forwarded connection inside a WebSocket's frames. One goroutine may read while another writes.
+// tunnel is a forwarded connection in WebSocket frames. One goroutine may read while another
+// writes.
 type tunnel struct {
 	conn io.ReadWriteCloser
 	in   *bufio.Reader
 
-	channel byte   // of the frame that is being read
-	left    uint64 // bytes of it
-	skip    [2]int // of each channel, bytes of the port that come first
+	channel byte   // of the frame being read
+	left    uint64 // unread bytes of it
+	skip    [2]int // per channel, bytes of the port that come first
 
 	writing sync.Mutex // pongs are written while reading
 }
@@ -71,7 +72,7 @@ func (t *tunnel) Read(p []byte) (int, error) {
 	}
 }
 
-// next reads the beginning of a frame, and answers those that are for the connection itself.
+// next reads the header of a frame, and answers frames for the connection itself.
 func (t *tunnel) next() error {
 	var head [2]byte
 	if _, err := io.ReadFull(t.in, head[:]); err != nil {
@@ -129,7 +130,7 @@ func (t *tunnel) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// frame writes one, masked as a client's have to be.
+// frame writes one frame, masked as a client's must be.
 func (t *tunnel) frame(opcode byte, content []byte) error {
 	frame := []byte{0x80 | opcode}
 	switch n := len(content); {
@@ -161,7 +162,7 @@ func (t *tunnel) LocalAddr() net.Addr { return forwardedPort{} }
 // RemoteAddr implements net.Conn.
 func (t *tunnel) RemoteAddr() net.Addr { return forwardedPort{} }
 
-// SetDeadline implements net.Conn: who asks bounds requests by their context, which closes the connection.
+// SetDeadline implements net.Conn. The context of a request closes the connection instead.
 func (t *tunnel) SetDeadline(time.Time) error { return os.ErrNoDeadline }
 
 // SetReadDeadline implements net.Conn.

@@ -18,22 +18,24 @@ import (
 )
 
 const (
-	// perSecond and burst bound the requests of one agent: a node that restarts has all its pods to annotate.
+	// perSecond and burst limit the requests of one agent: after a restart, a node has all its pods
+	// to annotate.
 	perSecond, burst = 5, 10
 	firstRetry       = 100 * time.Millisecond
 	maxRetry         = time.Minute
-	// refusedRetry is how long a pod is let alone whose annotation was refused: a role or a policy may change, a pod
-	// hardly.
+	// refusedRetry is how long a pod waits after its annotation was refused. A role or a policy may
+	// change, a pod hardly.
 	refusedRetry = 5 * time.Minute
-	// changesWithin are looked at together: a pod that starts changes often, and is over once.
+	// changesWithin is the time within which changes are handled together: a starting pod changes
+	// often, and completes once.
 	changesWithin = 250 * time.Millisecond
 )
 
-// Config is what an Annotator needs; every field is required.
+// Config is what an Annotator needs. Every field is required.
 type Config struct {
-	Client   rest.Interface // of core/v1, in the agent's own name
-	NodeName string         // pods of other nodes are never written to
-	// Timelines tells of pods that are there, of which those that still start are Partial.
+	Client   rest.Interface // for core/v1, with the agent's own identity
+	NodeName string         // pods of other nodes are never changed
+	// Timelines returns the timelines of present pods. Those still starting are Partial.
 	Timelines  func(ctx context.Context, uids []string) ([]timeline.Timeline, error)
 	Now        func() time.Time
 	Report     health.Report
@@ -45,27 +47,27 @@ type Annotator struct {
 	config  Config
 	metrics metrics
 	limit   flowcontrol.RateLimiter
-	queue   workqueue.TypedDelayingInterface[string] // UIDs of pods that ask; one that waits is queued once
+	queue   workqueue.TypedDelayingInterface[string] // UIDs of pods with a request; each is queued once
 	retries workqueue.TypedRateLimiter[string]
 
-	provenAt time.Time // when a policy refused what it must; of Run's goroutine
+	provenAt time.Time // when a policy last refused what it must; used by Run's goroutine
 
 	mu   sync.Mutex
-	pods map[string]*asked // by UID: those that ask, so no more than the node has pods
+	pods map[string]*asked // by UID: those with a request, so at most as many as the node's pods
 }
 
 type asked struct {
 	asking
-	notBefore time.Time // after an answer that will not change soon
+	notBefore time.Time // after a response that will not change soon
 }
 
-// New makes an Annotator; Run has to be called.
+// New creates an Annotator. The caller must call Run.
 func New(config Config) *Annotator {
 	a := &Annotator{
 		config: config,
 		limit:  flowcontrol.NewTokenBucketRateLimiter(perSecond, burst),
 		queue:  workqueue.NewTypedDelayingQueue[string](),
-		// Of as many pods as ask.
+		// Limited by the number of pods with a request.
 		retries: workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, maxRetry),
 		pods:    map[string]*asked{},
 	}
@@ -89,7 +91,7 @@ func (a *Annotator) Run(ctx context.Context) error {
 	}
 }
 
-// Seen takes in a state of a pod's object. It keeps nothing of pods that ask for nothing.
+// Seen processes a state of a pod's object. It keeps nothing of pods without a request.
 func (a *Annotator) Seen(pod *corev1.Pod) {
 	uid := string(pod.UID)
 	now, asks := read(pod)
@@ -105,7 +107,7 @@ func (a *Annotator) Seen(pod *corev1.Pod) {
 		a.pods[uid] = before
 	}
 	if before.startUp != now.startUp || before.time != now.time {
-		before.notBefore = time.Time{} // it asks for something else
+		before.notBefore = time.Time{} // it requests something else
 	}
 	before.asking = now
 	a.queue.Add(uid)
@@ -118,7 +120,7 @@ func (a *Annotator) Gone(uid string) {
 	delete(a.pods, uid)
 }
 
-// Changed is told of pods of which Timelines may tell something new. It is cheap.
+// Changed is called for pods whose timelines may have changed. It is cheap.
 func (a *Annotator) Changed(uid string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -133,7 +135,7 @@ func (a *Annotator) waiting() int {
 	return len(a.pods)
 }
 
-// pod is what a pod asks for now.
+// pod returns what a pod requests now.
 func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -144,7 +146,7 @@ func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
 	return p.asking, p.notBefore, true
 }
 
-// serve gives one pod what it asks for and can have by now.
+// serve writes the requested annotations that one pod can have by now.
 func (a *Annotator) serve(ctx context.Context, uid string) {
 	p, notBefore, asks := a.pod(uid)
 	if !asks {
@@ -161,12 +163,12 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 	}
 	if !p.time && told == "" {
 		a.retries.Forget(uid)
-		return // Changed says when its start-up is over
+		return // Changed is called when its start-up is over
 	}
 	if a.limit.Wait(ctx) != nil {
 		return
 	}
-	// Whoever waits rests on an old version: the pod is looked at again last.
+	// The pod may have changed during the wait: read its latest state.
 	if p, _, asks = a.pod(uid); !asks {
 		a.retries.Forget(uid)
 		return
@@ -192,11 +194,11 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 	a.written(uid, p, values, err)
 }
 
-// told is the annotation about a start-up, or nothing while it goes on.
+// told returns the annotation for a start-up, or an empty text while it is in progress.
 func (a *Annotator) told(ctx context.Context, uid string) string {
 	timelines, err := a.config.Timelines(ctx, []string{uid})
 	if err != nil || len(timelines) != 1 || timelines[0].Partial {
-		return "" // the agent stops, or there is more to come
+		return "" // the agent stops, or the start-up is in progress
 	}
 	text, err := startUpText(timelines[0])
 	if err != nil {
@@ -205,7 +207,7 @@ func (a *Annotator) told(ctx context.Context, uid string) string {
 	return text
 }
 
-// written draws the conclusions of an answer.
+// written handles the response to a write.
 func (a *Annotator) written(uid string, p asking, values map[string]string, err error) {
 	result := resultOf(err)
 	a.metrics.requests.WithLabelValues(result).Inc()
@@ -215,9 +217,9 @@ func (a *Annotator) written(uid string, p asking, values map[string]string, err 
 		a.got(uid, p, values)
 		a.config.Report(true, "writing")
 	case resultGone:
-		a.retries.Forget(uid) // the watch will say so
+		a.retries.Forget(uid) // the watch will show it
 	case resultConflict:
-		a.queue.AddAfter(uid, a.retries.When(uid)) // or with the news of what changed
+		a.queue.AddAfter(uid, a.retries.When(uid)) // or earlier, when the watch shows a change
 	case resultRefused:
 		a.retries.Forget(uid)
 		a.later(uid, refusedRetry)
@@ -232,7 +234,7 @@ func (a *Annotator) written(uid string, p asking, values map[string]string, err 
 	}
 }
 
-// got notes what a pod has got, unless the watch was faster.
+// got notes what a pod has, unless the watch was faster.
 func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -240,7 +242,7 @@ func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	if now == nil || now.version != p.version {
 		return
 	}
-	now.owned = values // with what the pod had before: see serve
+	now.owned = values // including what the pod had before: see serve
 	now.startUp = now.startUp && values[StartUp] == ""
 	now.time = now.time && values[Time] == ""
 	if !now.startUp && !now.time {
@@ -248,7 +250,7 @@ func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	}
 }
 
-// later keeps the pod's changes from causing a request for a while.
+// later delays requests for a pod, whatever changes.
 func (a *Annotator) later(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -140,7 +140,8 @@ func TestConflictsAreTriedAgain(t *testing.T) {
 	h.eventually("annotated", func() bool { return h.annotation("web", Time) != "" })
 	h.quiet()
 	if h.annotation("web", "meddled") != "x" || h.annotation("raced", Time) != "of another" {
-		t.Errorf("lost an update: %v, %v", h.cluster.Pod("ns", "web").Annotations, h.cluster.Pod("ns", "raced").Annotations)
+		t.Errorf("lost an update: %v, %v", h.cluster.Pod("ns", "web").Annotations,
+			h.cluster.Pod("ns", "raced").Annotations)
 	}
 	if got := testutil.ToFloat64(h.agent.metrics.requests.WithLabelValues(resultConflict)); got < 1 {
 		t.Errorf("%v conflicts", got)
@@ -192,7 +193,10 @@ func TestRefusalsAndFailures(t *testing.T) {
 				return
 			}
 			version := h.cluster.Pod("ns", "web").ResourceVersion
-			h.eventually("heard of", func() bool { p, _, ok := h.agent.pod("uid-web"); return ok && p.version == version })
+			h.eventually("heard of", func() bool {
+				p, _, ok := h.agent.pod("uid-web")
+				return ok && p.version == version
+			})
 			time.Sleep(100 * time.Millisecond) // something that must not happen
 			if got := count(); got != asked || h.annotation("web", Time) != "" {
 				t.Errorf("asked again at once: %v times", got)

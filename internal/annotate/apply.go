@@ -16,11 +16,12 @@ import (
 // answerTimeout is how long the API server may take.
 const answerTimeout = 10 * time.Second
 
-// remedy begins a report, since what the API server says is long and a report is cut.
+// remedy begins a report, because the API server's message is long and reports are cut.
 const remedy = "install the component annotate, which lets the agent patch pods of its node, see docs/annotations.md: "
 
-// applied is what server-side apply is given: only what is to be owned, and which object it is about. With a UID no
-// other pod of that name is written to, and none is made; with a version, none that has changed.
+// applied is the configuration for server-side apply: only the annotations to own, and the identity
+// of the object. With a UID, apply never writes to another pod of that name and never creates one;
+// with a version, it never writes to a pod that has changed.
 type applied struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        appliedMeta `json:"metadata"`
@@ -34,7 +35,8 @@ type appliedMeta struct {
 	Annotations     map[string]string `json:"annotations"`
 }
 
-// apply asks the API server once for all annotations that the manager is to own. With a dry run, All, nothing is stored.
+// apply sends one request with all annotations that the manager is to own. With a dry run, All,
+// nothing is stored.
 func (a *Annotator) apply(ctx context.Context, p asking, annotations map[string]string, dryRun string) error {
 	body, err := json.Marshal(applied{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -48,7 +50,7 @@ func (a *Annotator) apply(ctx context.Context, p asking, annotations map[string]
 	request := a.config.Client.Patch(types.ApplyYAMLPatchType).Namespace(p.namespace).Resource("pods").Name(p.name).
 		Param("fieldManager", Manager).
 		Throttle(flowcontrol.NewFakeAlwaysRateLimiter()). // it would wait after the version was chosen
-		MaxRetries(0).                                    // the queue's
+		MaxRetries(0).                                    // the queue retries
 		Body(body)
 	if dryRun != "" {
 		request.Param("dryRun", dryRun)
@@ -68,8 +70,10 @@ func resultOf(err error) string {
 		return resultGone
 	case apierrors.IsConflict(err):
 		return resultConflict
-	case errors.Is(err, errNoPolicy), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err),
-		apierrors.IsMethodNotSupported(err), apierrors.IsUnsupportedMediaType(err), apierrors.IsRequestEntityTooLargeError(err):
+	case errors.Is(err, errNoPolicy), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err),
+		apierrors.IsInvalid(err), apierrors.IsBadRequest(err),
+		apierrors.IsMethodNotSupported(err), apierrors.IsUnsupportedMediaType(err),
+		apierrors.IsRequestEntityTooLargeError(err):
 		return resultRefused
 	}
 	return resultFailed

@@ -8,27 +8,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The annotations by which a pod asks, and those that it gets.
+// The annotations with which a pod requests annotations, and those that it gets.
 const (
-	AskStartUp = "podlapse.dev/annotate" // with the value true: for StartUp, once the start-up is over
+	AskStartUp = "podlapse.dev/annotate" // with the value true: requests StartUp, once the start-up is over
 	StartUp    = "podlapse.dev/startup"
-	AskTime    = "addtime" // with any value: for Time, at once
+	AskTime    = "addtime" // with any value: requests Time, at once
 	Time       = "timestamp"
 )
 
-// Manager is the field manager to which the API server ascribes what is written.
+// Manager is the field manager of the annotations.
 const Manager = "podlapse"
 
-// asking is a pod of this node that asks for what it has not got.
+// asking is a pod of this node with an open request.
 type asking struct {
 	uid, namespace, name string
-	version              string // of the object that this was read from
-	startUp, time        bool   // what it lacks
-	// owned are annotations that were written here before. Server-side apply removes what its manager stops naming.
+	version              string // of the object from which this was read
+	startUp, time        bool   // what is missing
+	// owned are annotations that this manager wrote before. Server-side apply removes what its
+	// manager no longer names.
 	owned map[string]string
 }
 
-// read says what a pod asks for and lacks; nothing while it is about to vanish.
+// read returns what a pod requests and lacks; nothing while it is being deleted.
 func read(pod *corev1.Pod) (asking, bool) {
 	has := func(name string) bool { _, ok := pod.Annotations[name]; return ok }
 	a := asking{
@@ -38,7 +39,7 @@ func read(pod *corev1.Pod) (asking, bool) {
 	if !a.startUp && !a.time || pod.DeletionTimestamp != nil {
 		return asking{}, false
 	}
-	// The object is not kept, so neither are its texts.
+	// The object is not kept, so its texts are copied.
 	a.uid, a.namespace, a.name = string(pod.UID), strings.Clone(pod.Namespace), strings.Clone(pod.Name)
 	a.version = strings.Clone(pod.ResourceVersion)
 	for _, name := range []string{StartUp, Time} {
@@ -52,8 +53,9 @@ func read(pod *corev1.Pod) (asking, bool) {
 	return a, true
 }
 
-// owns says whether the manager applied an annotation and nobody changed it since. Fields are keys of JSON with a prefix
-// (k8s.io/apimachinery, FieldsV1): nothing that an annotation's name can hold needs to be escaped there.
+// owns reports whether the manager applied an annotation and no other client changed it since.
+// Fields are JSON keys with a prefix (k8s.io/apimachinery, FieldsV1). The characters of an
+// annotation's name need no escaping there.
 func owns(fields []metav1.ManagedFieldsEntry, annotation string) bool {
 	for _, entry := range fields {
 		if entry.Manager == Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil &&

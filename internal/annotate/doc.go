@@ -1,9 +1,11 @@
-// Package annotate writes onto pods that ask for it by an annotation: where their start-up went, and when the agent came to
-// write it, as pod-time-controller did.
+// Package annotate writes annotations to pods that request them by an annotation: where the time of
+// their start-up went, and when the agent wrote the annotation, like pod-time-controller.
 //
-// What a pod asks for and has is read off each state of its object that the pod watch brings, so that nothing has to be
-// remembered over a restart: what is there is not written again. Every write names the version of the object that it rests on; the API
-// server refuses one that rests on an old version.
+// Each state of a pod's object from the pod watch shows what the pod requests and what it has, so
+// nothing must be remembered across a restart: existing annotations are not written again. Every
+// write names the version of the object on which it is based, and the API server rejects a write
+// based on an old version.
 //
-// Seen, Gone and Changed are called by others' goroutines and never block; the goroutine in Run asks the API server.
+// Other goroutines call Seen, Gone and Changed, which never block. The goroutine in Run sends
+// requests to the API server.
 package annotate

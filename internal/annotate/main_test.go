@@ -138,8 +138,9 @@ func (h *harness) quiet() {
 
 func pod(name string, annotations map[string]string) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name), Annotations: annotations},
-		Spec:       corev1.PodSpec{NodeName: nodeName, Containers: []corev1.Container{{Name: "app", Image: "app:1"}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name),
+			Annotations: annotations},
+		Spec: corev1.PodSpec{NodeName: nodeName, Containers: []corev1.Container{{Name: "app", Image: "app:1"}}},
 	}
 }
 
@@ -150,10 +151,14 @@ func settled() timeline.Timeline {
 		State: timeline.StateReady, CreatedAt: at, SettledAt: at.Add(3 * time.Second),
 		Total: 3 * time.Second, TotalError: 250 * time.Millisecond,
 		Phases: []timeline.Span{
-			{Phase: timeline.PhaseNetwork, Cause: timeline.CauseNetwork, StartAt: at, EndAt: at.Add(1500 * time.Millisecond)},
-			{Phase: timeline.PhaseContainerStart, Cause: timeline.CauseRuntime, StartAt: at.Add(1500 * time.Millisecond), EndAt: at.Add(1500 * time.Millisecond)},
-			{Phase: timeline.PhaseInitRun, Cause: timeline.CauseApp, Container: "init", StartAt: at.Add(1500 * time.Millisecond), EndAt: at.Add(2 * time.Second)},
-			{Phase: timeline.PhaseReadinessProbe, Cause: timeline.CauseApp, Container: "app", StartAt: at.Add(2 * time.Second), EndAt: at.Add(3 * time.Second)},
+			{Phase: timeline.PhaseNetwork, Cause: timeline.CauseNetwork, StartAt: at,
+				EndAt: at.Add(1500 * time.Millisecond)},
+			{Phase: timeline.PhaseContainerStart, Cause: timeline.CauseRuntime,
+				StartAt: at.Add(1500 * time.Millisecond), EndAt: at.Add(1500 * time.Millisecond)},
+			{Phase: timeline.PhaseInitRun, Cause: timeline.CauseApp, Container: "init",
+				StartAt: at.Add(1500 * time.Millisecond), EndAt: at.Add(2 * time.Second)},
+			{Phase: timeline.PhaseReadinessProbe, Cause: timeline.CauseApp, Container: "app",
+				StartAt: at.Add(2 * time.Second), EndAt: at.Add(3 * time.Second)},
 		},
 	}
 }

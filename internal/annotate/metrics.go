@@ -2,13 +2,13 @@ package annotate
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Results of asking the API server to write, a closed set.
+// Results of write requests to the API server, a closed set.
 const (
 	resultWritten  = "written"
 	resultConflict = "conflict" // the pod has changed, or is another one
 	resultGone     = "gone"
 	resultRefused  = "refused" // by RBAC, admission or validation
-	resultFailed   = "failed"  // no answer, or not now
+	resultFailed   = "failed"  // no response, or a temporary failure
 )
 
 type metrics struct {

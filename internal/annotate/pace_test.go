@@ -31,23 +31,26 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // inTime runs an agent for so long, in a bubble.
-func inTime(t *testing.T, length time.Duration, answer func(a *answers, r *http.Request) (*http.Response, error), begin func(a *answers), judge func(a *answers)) {
+func inTime(t *testing.T, length time.Duration, answer func(a *answers, r *http.Request) (*http.Response, error),
+	begin func(a *answers), judge func(a *answers)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		a, begunAt := &answers{}, time.Now()
-		client, err := podwatch.NewRESTClient(&rest.Config{Host: "http://server", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-			if r.URL.Query().Get("dryRun") != "" {
-				return refusedByPolicy()
-			}
-			a.asked = append(a.asked, time.Since(begunAt))
-			return answer(a, r)
-		})})
+		client, err := podwatch.NewRESTClient(&rest.Config{Host: "http://server",
+			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.URL.Query().Get("dryRun") != "" {
+					return refusedByPolicy()
+				}
+				a.asked = append(a.asked, time.Since(begunAt))
+				return answer(a, r)
+			})})
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.agent = New(Config{
-			Client: client, NodeName: nodeName, Now: time.Now, Report: func(bool, string) {}, Registerer: prometheus.NewRegistry(),
-			Timelines: func(context.Context, []string) ([]timeline.Timeline, error) { return nil, nil },
+			Client: client, NodeName: nodeName, Now: time.Now, Report: func(bool, string) {},
+			Registerer: prometheus.NewRegistry(),
+			Timelines:  func(context.Context, []string) ([]timeline.Timeline, error) { return nil, nil },
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -107,7 +110,8 @@ func TestRequestsAreLimited(t *testing.T) {
 				t.Fatalf("asked %d times", len(a.asked))
 			}
 			for i, at := range a.asked {
-				if soonest := time.Duration(max(0, i-burst)) * time.Second / perSecond; at < soonest || at > soonest+time.Second {
+				soonest := time.Duration(max(0, i-burst)) * time.Second / perSecond
+				if at < soonest || at > soonest+time.Second {
 					t.Errorf("request %d after %s, want %s", i, at, soonest)
 				}
 			}
@@ -162,7 +166,8 @@ func TestAnAPIServerThatIsBusy(t *testing.T) {
 		synctest.Wait()
 		a.agent.Seen(pod("web", map[string]string{AskTime: "", "changed": "x"})) // is no reason to come earlier
 	}, func(a *answers) {
-		if len(a.asked) != 2 || a.asked[1] < 20*time.Second || a.asked[1] > 25*time.Second || a.count(resultWritten) != 1 {
+		if len(a.asked) != 2 || a.asked[1] < 20*time.Second || a.asked[1] > 25*time.Second ||
+			a.count(resultWritten) != 1 {
 			t.Errorf("asked at %v", a.asked)
 		}
 	})
@@ -198,7 +203,8 @@ func TestOnlyWhatWasAppliedIsOwned(t *testing.T) {
 		{Manager, metav1.ManagedFieldsOperationApply, `{"f:metadata":{"f:annotations":{"f:timestamps":{}}}}`, false},
 	} {
 		p := pod("web", map[string]string{AskStartUp: "true", Time: "then"})
-		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: c.manager, Operation: c.operation, FieldsV1: metav1.NewFieldsV1(c.fields)}}
+		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: c.manager, Operation: c.operation,
+			FieldsV1: metav1.NewFieldsV1(c.fields)}}
 		if a, asks := read(p); !asks || (a.owned[Time] == "then") != c.want {
 			t.Errorf("%+v: owns %v, asks %t", c, a.owned, asks)
 		}

@@ -10,15 +10,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// RBAC cannot limit the right to patch pods to annotations, or to a node: with that right alone, whoever takes over
-// one agent can run anything on any node. The policy of the component annotate limits it, so the agent writes only
-// where it has seen the policy refuse something.
+// RBAC cannot restrict the permission to patch pods to annotations, or to a node: with that
+// permission alone, an attacker in control of one agent can run anything on any node. The policy of
+// the component annotate restricts it. So the agent writes only if it has seen the policy refuse a
+// request.
 const (
-	// Forbidden is an annotation that the policy lets no agent write. It is only ever asked for in a dry run.
+	// Forbidden is an annotation that the policy lets no agent write. It is only requested in a dry
+	// run.
 	Forbidden = "podlapse.dev/policy-must-refuse-this"
-	// provenFor is for how long a refusal counts: a policy may be removed while the agent runs.
+	// provenFor is how long a refusal counts: a policy may be removed while the agent runs.
 	provenFor = 10 * time.Minute
-	// policyWords are in what the API server says of a request that a policy refused
+	// policyWords are in the API server's message when a policy refuses a request
 	// (staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating, denied).
 	policyWords = "ValidatingAdmissionPolicy"
 )
@@ -28,7 +30,7 @@ var errNoPolicy = errors.New("no policy limits the agent's right to patch pods: 
 	"install the ValidatingAdmissionPolicy and binding of the component annotate, " +
 	"which require Kubernetes 1.30, or use --annotate=off; see docs/annotations.md")
 
-// limited asks the API server, in a dry run, for what the policy must refuse. It returns nil if a policy did.
+// limited sends a dry-run request that the policy must refuse. It returns nil if a policy did.
 func (a *Annotator) limited(ctx context.Context, p asking) error {
 	now := a.config.Now()
 	if !a.provenAt.IsZero() && now.Sub(a.provenAt) < provenFor {

@@ -16,7 +16,8 @@ func TestNothingIsWrittenWithoutAPolicy(t *testing.T) {
 	h.eventually("reported", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		return strings.Contains(strings.Join(h.told, " "), "install the ValidatingAdmissionPolicy and binding of the component annotate")
+		return strings.Contains(strings.Join(h.told, " "),
+			"install the ValidatingAdmissionPolicy and binding of the component annotate")
 	})
 	time.Sleep(2 * changesWithin)
 	if applies := h.cluster.Applies(); len(applies) > 0 || h.annotation("web", Forbidden) != "" {

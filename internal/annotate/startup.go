@@ -9,26 +9,28 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxVerdict bounds the sentence, in bytes: names of images and containers are in it. All else in the annotation is bounded by
-// the number of causes, so that the annotation has less than 4 KiB.
+// maxVerdict limits the sentence, in bytes: it contains names of images and containers. The number
+// of causes limits everything else, so the annotation is shorter than 4 KiB.
 const maxVerdict = 512
 
-// startUp is the annotation's content; its fields are a contract (docs/annotations.md).
+// startUp is the annotation's content. Its fields are a contract (docs/annotations.md).
 type startUp struct {
 	State timeline.State `json:"state"`
 	Total export.Seconds `json:"total_seconds"`
-	Error export.Seconds `json:"error_seconds"` // how far the total can be from the truth
-	// Causes add up to the total exactly; one that nothing is charged to is left out.
-	Causes        map[timeline.Cause]export.Seconds `json:"seconds_by_cause"`
-	Verdict       string                            `json:"verdict"`
-	Reconstructed bool                              `json:"reconstructed,omitempty"` // the agent came after the start-up was over
+	Error export.Seconds `json:"error_seconds"` // how far the total can be from the true value
+	// Causes add up to the total exactly. Causes without any time are omitted.
+	Causes  map[timeline.Cause]export.Seconds `json:"seconds_by_cause"`
+	Verdict string                            `json:"verdict"`
+	// the agent started after the start-up was over
+	Reconstructed bool `json:"reconstructed,omitempty"`
 }
 
-// startUpText is what is written of a start-up that is over.
+// startUpText returns the annotation for a completed start-up.
 func startUpText(t timeline.Timeline) (string, error) {
 	content := startUp{
 		State: t.State, Total: export.Seconds(t.Total), Error: export.Seconds(t.TotalError),
-		Causes: map[timeline.Cause]export.Seconds{}, Verdict: cut(t.Verdict(), maxVerdict), Reconstructed: t.Reconstructed,
+		Causes: map[timeline.Cause]export.Seconds{}, Verdict: cut(t.Verdict(), maxVerdict),
+		Reconstructed: t.Reconstructed,
 	}
 	for _, phase := range t.Phases {
 		if d := phase.Duration(); d != 0 {
@@ -42,7 +44,7 @@ func startUpText(t timeline.Timeline) (string, error) {
 	return string(text), nil
 }
 
-// cut shortens a text to at most so many bytes, between characters.
+// cut shortens a text to at most most bytes, between characters.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

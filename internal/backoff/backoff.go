@@ -1,4 +1,4 @@
-// Package backoff says how long to wait before the next try.
+// Package backoff computes how long to wait before a retry.
 package backoff
 
 import (
@@ -10,8 +10,8 @@ import (
 // Policy doubles the wait with each failure in a row, from First up to Max.
 type Policy struct{ First, Max time.Duration }
 
-// Delay is how long to wait after so many failures in a row. A random half is taken off, so that the
-// agents of many nodes do not come back together.
+// Delay returns how long to wait after a number of failures in a row. It takes off up to half at
+// random, so that the agents of many nodes do not retry together.
 func (p Policy) Delay(failures int) time.Duration {
 	d := p.Max
 	if failures < 10 {
@@ -20,7 +20,7 @@ func (p Policy) Delay(failures int) time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
-// Sleep waits unless ctx ends first, and says whether it waited to the end.
+// Sleep waits unless ctx ends first, and reports whether it waited to the end.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

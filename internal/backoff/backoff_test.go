@@ -9,7 +9,8 @@ import (
 
 func TestDelayDoublesUpToItsMaximum(t *testing.T) {
 	p := Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
-	for failures, want := range map[int]time.Duration{0: p.First, 1: 2 * p.First, 3: 8 * p.First, 5: p.Max, 1 << 40: p.Max} {
+	for failures, want := range map[int]time.Duration{0: p.First, 1: 2 * p.First, 3: 8 * p.First, 5: p.Max,
+		1 << 40: p.Max} {
 		for range 100 {
 			if d := p.Delay(failures); d < want/2 || d > want {
 				t.Errorf("after %d failures %s, want %s less up to half", failures, d, want)

@@ -1,4 +1,5 @@
-// Package filter decides which start-ups a reader of the API asked for. It is pure; the API uses it for lists and streams alike.
+// Package filter decides which start-ups match a request to the API. It is pure. The API uses it
+// for lists and streams, from the goroutines of requests.
 package filter
 
 import (
@@ -11,47 +12,47 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Filter is what a reader asked for; all must hold. The zero value takes every start-up.
+// Filter is a request's filter; all fields must match. The zero value matches every start-up.
 type Filter struct {
 	Namespaces []string
-	Name       string          // with a * at the end: a beginning
+	Name       string          // a prefix if it ends with *
 	Owner      timeline.Owner  // without a kind: of any
 	Labels     labels.Selector // nil for any
 	States     []timeline.State
 	Phases     []timeline.Phase
-	SlowerThan time.Duration // of the phases together, if there are any, else of all
+	SlowerThan time.Duration // of the phases together, if there are any, otherwise of the total
 	Since      time.Time
 	Gone       *bool
 }
 
-// Key is what is known of a start-up without looking into it.
+// Key is what is known about a start-up without its record.
 type Key struct {
 	Namespace, Name string
 	State           timeline.State
-	Total           time.Duration // so far, while it goes on
-	SettledAt       time.Time     // zero while it goes on
-	Gone            bool          // the pod's object is gone
+	Total           time.Duration // so far, while in progress
+	SettledAt       time.Time     // zero while in progress
+	Gone            bool          // the pod's object was removed
 }
 
-// Detail is what a start-up must be looked into for.
+// Detail is what only a start-up's record shows.
 type Detail struct {
 	Owner  timeline.Owner
-	Labels string // as timeline.Pod has them
+	Labels string // as in timeline.Pod
 	Phases []PhaseTime
 }
 
-// PhaseTime is how long a start-up was in a phase at a time.
+// PhaseTime is the duration of one phase.
 type PhaseTime struct {
 	Phase  timeline.Phase
 	Length time.Duration
 }
 
-// KeyOf is the key of a pod that is there.
+// KeyOf returns the key of a present pod.
 func KeyOf(t timeline.Timeline) Key {
 	return Key{Namespace: t.Namespace, Name: t.Name, State: t.State, Total: t.Total, SettledAt: t.SettledAt}
 }
 
-// DetailOf is the detail of a timeline.
+// DetailOf returns the detail of a timeline.
 func DetailOf(t timeline.Timeline) Detail {
 	d := Detail{Owner: t.Owner, Labels: t.Labels, Phases: make([]PhaseTime, 0, len(t.Phases))}
 	for _, s := range t.Phases {
@@ -60,7 +61,7 @@ func DetailOf(t timeline.Timeline) Detail {
 	return d
 }
 
-// MayMatch says whether a start-up can be meant, by its key alone.
+// MayMatch reports whether a start-up can match, by its key alone.
 func (f Filter) MayMatch(k Key) bool {
 	return f.named(k) &&
 		(len(f.States) == 0 || slices.Contains(f.States, k.State)) &&
@@ -69,15 +70,16 @@ func (f Filter) MayMatch(k Key) bool {
 		(f.Gone == nil || *f.Gone == k.Gone)
 }
 
-// Match says whether a start-up is meant that MayMatch.
+// Match reports whether a start-up matches for which MayMatch is true.
 func (f Filter) Match(d Detail) bool { return f.placed(d) && f.phased(d) }
 
-// NeedsDetail says whether Match can tell more than MayMatch.
+// NeedsDetail reports whether Match checks more than MayMatch.
 func (f Filter) NeedsDetail() bool {
 	return f.Owner != timeline.Owner{} || f.Labels != nil || len(f.Phases) > 0
 }
 
-// Belongs says whether a start-up can ever be meant, or could have been: by what does not change as it goes on.
+// Belongs reports whether a start-up can ever match, or could have matched: it checks only what
+// never changes.
 func (f Filter) Belongs(k Key, d Detail) bool { return f.named(k) && f.placed(d) }
 
 func (f Filter) named(k Key) bool {

@@ -15,8 +15,9 @@ var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 // web took 12 s, 7 s of them in two pulls, and was ready ten minutes ago.
 func web() (filter.Key, filter.Detail) {
 	t := timeline.Timeline{
-		Namespace: "shop", Name: "web-0", Owner: timeline.Owner{Kind: "StatefulSet", Name: "web"}, Labels: "app=web,empty=,tier=front",
-		State: timeline.StateReady, Total: 12 * time.Second, SettledAt: now.Add(-10 * time.Minute),
+		Namespace: "shop", Name: "web-0", Owner: timeline.Owner{Kind: "StatefulSet", Name: "web"},
+		Labels: "app=web,empty=,tier=front",
+		State:  timeline.StateReady, Total: 12 * time.Second, SettledAt: now.Add(-10 * time.Minute),
 		Phases: []timeline.Span{
 			{Phase: timeline.PhaseScheduling, StartAt: now, EndAt: now.Add(5 * time.Second)},
 			{Phase: timeline.PhasePull, StartAt: now, EndAt: now.Add(3 * time.Second)},

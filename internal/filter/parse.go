@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxText bounds a parameter, in bytes: what is quoted in an error, and what a selector may make of it.
+// maxText limits a parameter, in bytes: it is quoted in errors, and a selector may expand it.
 const maxText = 4096
 
 // parsers has a row for each parameter.
@@ -72,7 +72,8 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 		}
 		at, err := time.Parse(time.RFC3339Nano, value)
 		if err != nil {
-			return fmt.Errorf("must be a time, for example 2026-03-01T12:00:00Z, or a duration before now, for example 15m")
+			return fmt.Errorf("must be a time, for example 2026-03-01T12:00:00Z, " +
+				"or a duration before now, for example 15m")
 		}
 		f.Since = at
 		return nil
@@ -87,7 +88,7 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 	},
 }
 
-// States lists the states that a start-up can be in.
+// States lists the states of a start-up.
 func States() []timeline.State {
 	return []timeline.State{timeline.StateStarting, timeline.StateReady, timeline.StateSucceeded, timeline.StateFailed,
 		timeline.StateDeleted, timeline.StateGivenUp}
@@ -96,8 +97,8 @@ func States() []timeline.State {
 // Names lists the parameters that Parse knows.
 func Names() []string { return slices.Sorted(maps.Keys(parsers)) }
 
-// Parse reads the parameters of that name that are there; others are not looked at. An empty value is as none. The error names the
-// parameter and says what would be right.
+// Parse parses the parameters with the given names and ignores others. An empty value counts as
+// absent. The error names the parameter and a valid value.
 func Parse(values url.Values, now time.Time, names ...string) (Filter, error) {
 	var f Filter
 	for _, name := range names {
@@ -125,7 +126,7 @@ func list(value, want string) ([]string, error) {
 	return items, nil
 }
 
-// words reads some of the words that there are.
+// words parses a list of known words.
 func words[W ~string](value string, all []W) ([]W, error) {
 	var some []W
 	for item := range strings.SplitSeq(value, ",") {

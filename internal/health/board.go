@@ -1,5 +1,5 @@
-// Package health holds what each part of the agent last said of itself. Parts report their state;
-// /readyz and the metrics read. A Board is safe for concurrent use.
+// Package health holds the latest status of each part of the agent. Parts report their status from
+// their goroutines; /readyz and the metrics read it. A Board is safe for concurrent use.
 package health
 
 import (
@@ -11,20 +11,21 @@ import (
 	"go.uber.org/zap"
 )
 
-// maxDetail bounds a detail, in bytes: errors of other programs can be long.
+// maxDetail limits a detail, in bytes: errors of other programs can be long.
 const maxDetail = 256
 
-// Status is the last report of one part.
+// Status is the latest report of one part.
 type Status struct {
 	Part   string
 	Up     bool
 	Detail string    // one line for people: what is wrong and what is being done; no secrets
 	Since  time.Time // of the last change between up and down
-	// Recoveries is how often it was up again after it had been; the first time is none.
+	// Recoveries is how often the part was up again after it had been up before; the first time
+	// does not count.
 	Recoveries uint64
 }
 
-// Report tells the state of one part, with a detail of any form; repeated reports are free.
+// Report sets the status of one part, with a detail in any form. Repeated reports are free.
 type Report func(up bool, detail string)
 
 // Board collects reports and logs the changes between up and down. Parts are listed in the order of
@@ -43,12 +44,12 @@ type part struct {
 	wasUp    bool // at any time before
 }
 
-// NewBoard makes an empty board that reads the time from now.
+// NewBoard returns an empty board with the clock now.
 func NewBoard(now func() time.Time, logger *zap.Logger) *Board {
 	return &Board{now: now, logger: logger}
 }
 
-// Register adds a part, down until its first report, and returns how it reports.
+// Register adds a part, which is down until its first report, and returns its Report function.
 func (b *Board) Register(name, detail string) Report {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,7 +79,7 @@ func (b *Board) report(i int, up bool, detail string) {
 	}
 }
 
-// Statuses returns a copy of every part's last report.
+// Statuses returns a copy of every part's latest report.
 func (b *Board) Statuses() []Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,7 +90,7 @@ func (b *Board) Statuses() []Status {
 	return statuses
 }
 
-// oneLine makes any text one line of at most maxDetail bytes.
+// oneLine converts any text to one line of at most maxDetail bytes.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "�")), " ")
 	if len(text) <= maxDetail {

@@ -48,7 +48,8 @@ func TestSinceMovesOnlyBetweenUpAndDown(t *testing.T) {
 	} {
 		report(step.up, step.detail)
 		got := board.Statuses()[0]
-		if got.Up != step.up || got.Detail != step.detail || got.Since.Unix() != step.since || got.Recoveries != step.again {
+		if got.Up != step.up || got.Detail != step.detail || got.Since.Unix() != step.since ||
+			got.Recoveries != step.again {
 			t.Errorf("after %+v: got %+v", step, got)
 		}
 		c.pass(time.Second)

@@ -12,32 +12,34 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Entry is one pod that is gone: what lists are made and cut by, and the rest packed. It never changes.
+// Entry is one deleted pod: the fields for lists and filters, and the compressed rest. It never
+// changes.
 type Entry struct {
 	Namespace, Name, UID string
 	State                timeline.State
 	Total                time.Duration
 	Quality              export.Quality
-	Pulled               bool // the record has pulls of images that were not there
+	Pulled               bool // the record has pulls of images that were not present
 
 	createdAt, settledAt, goneAt int64  // Unix nanoseconds
-	packed                       []byte // the record and, before it, what it does not have
+	packed                       []byte // the labels, then the record
 }
 
-// overhead is what an entry takes beside its texts: itself, its place in the ring, and what the allocator rounds up.
+// overhead is what an entry takes beside its texts: the struct, its slot in the ring, and the
+// allocator's rounding.
 const overhead = int(unsafe.Sizeof(Entry{})) + 8 + 48
 
 func (e *Entry) size() int {
 	return overhead + len(e.Namespace) + len(e.Name) + len(e.UID) + cap(e.packed)
 }
 
-// CreatedAt is the pod's.
+// CreatedAt is when the pod was created.
 func (e *Entry) CreatedAt() time.Time { return time.Unix(0, e.createdAt).UTC() }
 
 // SettledAt is the end of the start-up.
 func (e *Entry) SettledAt() time.Time { return time.Unix(0, e.settledAt).UTC() }
 
-// GoneAt is when the agent heard that the pod was gone.
+// GoneAt is when the agent learned that the pod was removed.
 func (e *Entry) GoneAt() time.Time { return time.Unix(0, e.goneAt).UTC() }
 
 func newEntry(t timeline.Timeline, goneAt time.Time) (*Entry, error) {
@@ -59,10 +61,12 @@ func newEntry(t timeline.Timeline, goneAt time.Time) (*Entry, error) {
 }
 
 func pulled(t timeline.Timeline) bool {
-	return slices.ContainsFunc(slices.Concat(t.Pulls, t.Debug), func(p timeline.Pull) bool { return p.Outcome != imagepull.OutcomePresent })
+	return slices.ContainsFunc(slices.Concat(t.Pulls, t.Debug), func(p timeline.Pull) bool {
+		return p.Outcome != imagepull.OutcomePresent
+	})
 }
 
-// JSON unpacks the record, and the pod's labels as timeline.Pod has them.
+// JSON returns the uncompressed record, and the pod's labels in the form of timeline.Pod.
 func (e *Entry) JSON() (record []byte, labels string, err error) {
 	text, err := unpack(e.packed)
 	if err != nil {
@@ -76,7 +80,7 @@ func (e *Entry) JSON() (record []byte, labels string, err error) {
 	return nil, "", fmt.Errorf("unpack %s/%s: no record", e.Namespace, e.Name)
 }
 
-// Record is JSON, read.
+// Record is JSON, decoded.
 func (e *Entry) Record() (record export.Record, labels string, err error) {
 	text, labels, err := e.JSON()
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package history keeps what was known of pods that are gone, so that a pod deleted an hour ago can still be explained. It is a
-// ring bounded by count and bytes; the oldest leave first. Reconcile's goroutine adds, the API reads from any.
+// Package history keeps the records of deleted pods, so that a pod deleted an hour ago can still be
+// explained. It is a ring limited by count and bytes, which drops the oldest first. Reconcile's
+// goroutine adds; the API reads from any goroutine.
 package history
 
 import (
@@ -14,9 +15,9 @@ import (
 
 // Config is what a History needs.
 type Config struct {
-	Pods       int                   // as many are kept at most; 0 keeps none
-	Bytes      int                   // of memory that all may take together, as Entry counts it
-	Now        func() time.Time      // when a pod that is added went
+	Pods       int                   // the maximum number of pods; 0 keeps none
+	Bytes      int                   // the maximum memory of all entries, as counted by Entry
+	Now        func() time.Time      // when an added pod was removed
 	Registerer prometheus.Registerer // gets the metrics
 	Logger     *zap.Logger
 }
@@ -24,8 +25,8 @@ type Config struct {
 // Stats is how much is kept.
 type Stats struct {
 	Pods, Bytes int
-	Dropped     uint64    // that left for others, or were too large, so far
-	OldestAt    time.Time // when the oldest of them went; zero without any
+	Dropped     uint64    // dropped for others, or too large, so far
+	OldestAt    time.Time // when the oldest was removed; zero if there is none
 }
 
 // History is safe for concurrent use.
@@ -38,18 +39,20 @@ type History struct {
 	dropped uint64
 }
 
-// New makes an empty history. It panics when the registerer already has its metrics.
+// New returns an empty history. It panics if its metrics are already registered.
 func New(config Config) *History {
 	h := &History{config: config}
 	h.register()
 	return h
 }
 
-// Add keeps the timeline of a pod that has just gone. It takes a fraction of a millisecond and waits for nobody who does I/O.
+// Add keeps the timeline of a pod that was just removed. It takes a fraction of a millisecond and
+// never waits for I/O.
 func (h *History) Add(t timeline.Timeline) {
 	entry, err := newEntry(t, h.config.Now())
 	if err != nil {
-		h.config.Logger.Error("cannot keep a deleted pod in the history", zap.String("namespace", t.Namespace), zap.String("pod", t.Name), zap.Error(err))
+		h.config.Logger.Error("cannot keep a deleted pod in the history", zap.String("namespace", t.Namespace),
+			zap.String("pod", t.Name), zap.Error(err))
 		return
 	}
 	h.mu.Lock()
@@ -66,14 +69,14 @@ func (h *History) Add(t timeline.Timeline) {
 	h.dropped += uint64(leave)
 }
 
-// Entries are those that are kept, the oldest first.
+// Entries returns the kept entries, the oldest first.
 func (h *History) Entries() []*Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append([]*Entry(nil), h.entries...)
 }
 
-// Stats tells how much is kept.
+// Stats returns how much is kept.
 func (h *History) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,5 +87,5 @@ func (h *History) Stats() Stats {
 	return s
 }
 
-// Limits are those of the Config.
+// Limits returns the limits of the Config.
 func (h *History) Limits() (pods, bytes int) { return h.config.Pods, h.config.Bytes }

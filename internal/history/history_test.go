@@ -20,7 +20,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var goneAt = time.Date(2026, time.March, 1, 13, 0, 0, 7, time.UTC)
 
 func history(pods, bytes int) *History {
-	return New(Config{Pods: pods, Bytes: bytes, Now: func() time.Time { return goneAt }, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
+	return New(Config{Pods: pods, Bytes: bytes, Now: func() time.Time {
+		return goneAt
+	}, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
 }
 
 // What is told of a pod that is gone is what was told of it before, and when it went.
@@ -76,7 +78,8 @@ func TestTheOldestLeave(t *testing.T) {
 			}
 		}
 		if len(entries) > test.kept || len(entries) < min(test.kept, 5)-1 || stats.Bytes != sum || sum > test.bytes ||
-			stats.Pods != len(entries) || stats.Dropped != uint64(50-len(entries)) || stats.OldestAt.IsZero() != (len(entries) == 0) {
+			stats.Pods != len(entries) || stats.Dropped != uint64(50-len(entries)) ||
+			stats.OldestAt.IsZero() != (len(entries) == 0) {
 			t.Errorf("%s: kept %d, %+v, %d bytes in truth", name, len(entries), stats, sum)
 		}
 	}

@@ -8,7 +8,8 @@ func (h *History) register() {
 			Name: "podlapse_history_pods", Help: "Deleted pods that the API still serves.",
 		}, func() float64 { return float64(h.Stats().Pods) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "podlapse_history_bytes", Help: "Memory used by the pods in podlapse_history_pods, at most --history-limit.",
+			Name: "podlapse_history_bytes",
+			Help: "Memory used by the pods in podlapse_history_pods, at most --history-limit.",
 		}, func() float64 { return float64(h.Stats().Bytes) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_history_dropped_total", Help: "Deleted pods evicted from the history to make room.",

@@ -9,12 +9,13 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// typical is a record as most are. What a record has in common with it, such as names of fields, takes nothing when packed.
+// typical is a typical record. What a record has in common with it, such as field names, takes no
+// space when compressed.
 //
 //go:embed typical.txt
 var typical []byte
 
-// pack compresses without memory that it would keep between records. The result has no room to spare.
+// pack compresses without keeping memory between records. The result has no spare capacity.
 func pack(text []byte) ([]byte, error) {
 	var out bytes.Buffer
 	if err := flate.StatelessDeflate(&out, text, true, typical); err != nil {

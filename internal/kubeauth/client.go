@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client makes reviews. It knows their two groups alone: the full clientset's scheme costs megabytes.
+// Client creates reviews. It knows only their two API groups: the full clientset's scheme takes
+// megabytes.
 type Client struct {
 	authentication, authorization rest.Interface
 }
@@ -32,7 +33,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 		config.APIPath = "/apis"
 		config.NegotiatedSerializer = codecs
 		config.ContentType = runtime.ContentTypeJSON
-		config.QPS = -1 // who asks bounds it
+		config.QPS = -1 // the caller limits it
 		client, err := rest.RESTClientFor(config)
 		if err != nil {
 			return nil, fmt.Errorf("build client for %s: %w", group, err)
@@ -50,17 +51,18 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return &Client{authentication, authorization}, nil
 }
 
-// Whose tells whose token it is, or that it is nobody's.
+// Whose returns the owner of a token; known is false if the API server does not know it.
 func (c *Client) Whose(ctx context.Context, token string) (user authenticationv1.UserInfo, known bool, err error) {
 	review := authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-	// The answer repeats the token, so that it is not kept.
+	// The response repeats the token, so it is not kept.
 	if err := c.authentication.Post().Resource("tokenreviews").Body(&review).Do(ctx).Into(&review); err != nil {
 		return user, false, fmt.Errorf("review token: %w", err)
 	}
 	return review.Status.User, review.Status.Authenticated, nil
 }
 
-// MayGet tells whether a user may read a path of the agent, which RBAC knows as nonResourceURLs /podlapse/…, metrics also as /metrics.
+// MayGet reports whether a user may read a path of the agent. In RBAC, the path is the
+// nonResourceURL /podlapse/…; metrics are also /metrics.
 func (c *Client) MayGet(ctx context.Context, user authenticationv1.UserInfo, path string) (bool, error) {
 	for _, url := range nonResourceURLs(path) {
 		if may, err := c.mayGet(ctx, user, url); may || err != nil {
@@ -84,12 +86,13 @@ func (c *Client) mayGet(ctx context.Context, user authenticationv1.UserInfo, url
 	return review.Status.Allowed, nil
 }
 
-// MayI tells whether the agent itself may do something with a resource, in any namespace.
+// MayI reports whether the agent itself may use a verb on a resource, in any namespace.
 func (c *Client) MayI(ctx context.Context, verb, group, resource string) (bool, error) {
 	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource},
 	}}
-	if err := c.authorization.Post().Resource("selfsubjectaccessreviews").Body(&review).Do(ctx).Into(&review); err != nil {
+	err := c.authorization.Post().Resource("selfsubjectaccessreviews").Body(&review).Do(ctx).Into(&review)
+	if err != nil {
 		return false, fmt.Errorf("review the agent's access: %w", err)
 	}
 	return review.Status.Allowed, nil

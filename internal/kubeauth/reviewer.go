@@ -15,16 +15,17 @@ import (
 	"github.com/podlapse/podlapse/internal/peer"
 )
 
-// reviewTimeout is how long the API server may take for one review; a scrape waits no longer than 10 s.
+// reviewTimeout is how long the API server may take for one review; a scrape waits at most 10 s.
 const reviewTimeout = 3 * time.Second
 
-// remedyForbidden begins a report, which is cut.
+// remedyForbidden begins a report, because reports are cut.
 const remedyForbidden = "bind ClusterRole system:auth-delegator to the ServiceAccount, or use --web-auth=none: "
 
-// errFlood says that too many tokens or paths are new, so that the API server is not asked about this one.
+// errFlood says that too many tokens or paths are new, so that this one is not sent to the API
+// server.
 var errFlood = errors.New("too many reviews at once")
 
-// Reviewer gives verdicts. It is safe for concurrent use.
+// Reviewer returns verdicts. It is safe for concurrent use.
 type Reviewer struct {
 	client  *Client
 	report  health.Report
@@ -33,27 +34,29 @@ type Reviewer struct {
 	tokens  memory[authenticationv1.UserInfo]
 	access  memory[struct{}]
 
-	// friends are tokens whose owner was once allowed something. They have a budget of their own: who makes up
-	// tokens, or has one that is good for nothing here, as every pod in the cluster has, keeps no scraper out.
-	friends          *cache.LRUExpireCache
-	friend, stranger *rate.Limiter
-	// clients have a small budget each before they share that of strangers, so that a scraper whose token is new gets its reviews
-	// whatever others show.
+	// authorized holds tokens whose owner was once allowed something. They have a rate limit of
+	// their own. So invented tokens, or tokens without permissions here, as every pod in the
+	// cluster has one, do not keep out a scraper.
+	authorized                  *cache.LRUExpireCache
+	authorizedRate, unknownRate *rate.Limiter
+	// clients have a small rate limit each before they share that of unknown clients, so that a
+	// scraper with a new token gets its reviews whatever tokens others send.
 	clients *peer.Latest[*rate.Limiter]
 }
 
-// clientRate, clientBurst and maxClients are the reviews that each client has to itself, a second and at once: token and access of two
-// scrapes, and again after 20 s. 1024 clients are more than a node has pods.
+// clientRate, clientBurst and maxClients are the reviews reserved for each client, per second and
+// at once: token and access of two scrapes, and again after 20 s. 1024 clients are more than a node
+// has pods.
 const (
 	clientRate  = 0.2
 	clientBurst = 4
 	maxClients  = 1024
 )
 
-// friendFor outlasts the pauses of a scraper.
-const friendFor = time.Hour
+// authorizedFor is longer than a scrape interval.
+const authorizedFor = time.Hour
 
-// New makes a Reviewer that has asked nothing yet. The report tells whether the API server reviews.
+// New creates a Reviewer. report gets whether the API server reviews.
 func New(config *rest.Config, report health.Report, now func() time.Time) (*Reviewer, error) {
 	client, err := NewClient(config)
 	if err != nil {
@@ -62,32 +65,34 @@ func New(config *rest.Config, report health.Report, now func() time.Time) (*Revi
 	clock := clock(now)
 	return &Reviewer{
 		client: client, report: report, now: now, digests: newDigests(),
-		tokens:  newMemory[authenticationv1.UserInfo](maxTokens, acceptedFor, refusedFor, clock),
-		access:  newMemory[struct{}](maxAccess, allowedFor, deniedFor, clock),
-		friends: cache.NewLRUExpireCacheWithClock(maxTokens, clock),
-		friend:  rate.NewLimiter(10, 20), stranger: rate.NewLimiter(5, 10),
+		tokens:         newMemory[authenticationv1.UserInfo](maxTokens, acceptedFor, refusedFor, clock),
+		access:         newMemory[struct{}](maxAccess, allowedFor, deniedFor, clock),
+		authorized:     cache.NewLRUExpireCacheWithClock(maxTokens, clock),
+		authorizedRate: rate.NewLimiter(10, 20), unknownRate: rate.NewLimiter(5, 10),
 		clients: peer.NewLatest(maxClients, func() *rate.Limiter { return rate.NewLimiter(clientRate, clientBurst) }),
 	}, nil
 }
 
-// clock is a function as the clock of a cache.
+// clock adapts a function to cache.Clock.
 type clock func() time.Time
 
 // Now implements cache.Clock.
 func (c clock) Now() time.Time { return c() }
 
-// Request is what is asked of the agent: by a client at an address (IP:PORT), who shows a token, for a path.
+// Request is a request to the agent: the client's address (IP:PORT), its token, and the path.
 type Request struct{ Client, Token, Path string }
 
-// Review says whether the owner of the token may read the path. An error says that nobody can tell now; it never
-// holds the token.
+// Review reports whether the owner of the token may read the path. An error means that the answer
+// is currently unknown; it never contains the token.
 func (r *Reviewer) Review(ctx context.Context, request Request) (Verdict, error) {
 	token, path := request.Token, request.Path
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
 	who := r.digests.of(token)
 	budget := r.budget(who, request.Client)
-	user, known, err := ask(r, ctx, budget, r.tokens, who, func() (authenticationv1.UserInfo, bool, error) { return r.client.Whose(ctx, token) })
+	user, known, err := ask(r, ctx, budget, r.tokens, who, func() (authenticationv1.UserInfo, bool, error) {
+		return r.client.Whose(ctx, token)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -104,22 +109,25 @@ func (r *Reviewer) Review(ctx context.Context, request Request) (Verdict, error)
 	case !may:
 		return Denied, nil
 	}
-	r.friends.Add(who, struct{}{}, friendFor)
+	r.authorized.Add(who, struct{}{}, authorizedFor)
 	return Allowed, nil
 }
 
-// budget is from what the reviews of a request are paid.
+// budget returns the rate limit for the reviews of a request.
 func (r *Reviewer) budget(who digest, client string) func() bool {
 	now := r.now()
-	if _, ok := r.friends.Get(who); ok {
-		return func() bool { return r.friend.AllowN(now, 1) }
+	if _, ok := r.authorized.Get(who); ok {
+		return func() bool { return r.authorizedRate.AllowN(now, 1) }
 	}
 	own := r.clients.Of(peer.Of(client))
-	return func() bool { return own.AllowN(now, 1) || r.stranger.AllowN(now, 1) }
+	return func() bool { return own.AllowN(now, 1) || r.unknownRate.AllowN(now, 1) }
 }
 
-// ask recalls an answer, or asks the API server and remembers what it says. An error is not remembered.
-func ask[A any](r *Reviewer, ctx context.Context, pay func() bool, m memory[A], key digest, review func() (A, bool, error)) (A, bool, error) {
+// ask returns a cached answer, or queries the API server and caches its answer. It does not cache
+// errors.
+func ask[A any](
+	r *Reviewer, ctx context.Context, pay func() bool, m memory[A], key digest, review func() (A, bool, error),
+) (A, bool, error) {
 	if answer, yes, known := m.recall(key); known {
 		return answer, yes, nil
 	}
@@ -137,7 +145,8 @@ func ask[A any](r *Reviewer, ctx context.Context, pay func() bool, m memory[A], 
 	return answer, yes, nil
 }
 
-// tell reports why the API server did not review. That whoever asked went away says nothing of it.
+// tell reports why the API server did not review. A client that disconnected says nothing about the
+// API server.
 func (r *Reviewer) tell(ctx context.Context, err error) {
 	switch {
 	case apierrors.IsForbidden(err):

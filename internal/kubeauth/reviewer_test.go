@@ -44,15 +44,17 @@ func newBench(t *testing.T) *bench {
 	b.server.KnowToken("good", scraper)
 	b.server.KnowToken("other", nobody)
 	b.server.Authorize(func(a podwatchtest.Attempt) bool {
-		return a.Resource != "" || a.User == scraper && a.Verb == "get" && (a.Path == metrics || strings.HasPrefix(a.Path, "/podlapse/api/"))
+		return a.Resource != "" || a.User == scraper && a.Verb == "get" &&
+			(a.Path == metrics || strings.HasPrefix(a.Path, "/podlapse/api/"))
 	})
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	reviewer, err := New(&rest.Config{Host: b.server.URL(), Transport: b.timed(transport)}, func(up bool, detail string) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.up, b.reports = up, append(b.reports, detail)
-	}, func() time.Time { return b.now })
+	reviewer, err := New(&rest.Config{Host: b.server.URL(), Transport: b.timed(transport)},
+		func(up bool, detail string) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.up, b.reports = up, append(b.reports, detail)
+		}, func() time.Time { return b.now })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +82,8 @@ func (b *bench) timed(next http.RoundTripper) http.RoundTripper {
 
 func (b *bench) want(token, path string, verdict Verdict) {
 	b.t.Helper()
-	if got, err := b.Review(b.t.Context(), Request{Client: "10.0.0.1:1", Token: token, Path: path}); got != verdict || err != nil {
+	got, err := b.Review(b.t.Context(), Request{Client: "10.0.0.1:1", Token: token, Path: path})
+	if got != verdict || err != nil {
 		b.t.Errorf("%s for %s: %q, %v, want %q", token, path, got, err, verdict)
 	}
 }
@@ -137,7 +140,8 @@ func TestMetricsHaveTwoNames(t *testing.T) {
 // TestDiscoveryIsNotTheAgentsAPI: what every account may ask the API server for is not what it may ask the agent for.
 func TestDiscoveryIsNotTheAgentsAPI(t *testing.T) {
 	b := newBench(t)
-	for _, path := range []string{"/api/v1/pods", "/api/v1/pods/a/b", "/api/v1/pulls", "/debug/observations", "/healthz"} {
+	for _, path := range []string{"/api/v1/pods", "/api/v1/pods/a/b", "/api/v1/pulls", "/debug/observations",
+		"/healthz"} {
 		b.want("other", path, Denied)
 	}
 }
@@ -195,7 +199,8 @@ func TestWithoutTheAPIServer(t *testing.T) {
 func TestAnAgentThatMayNotReview(t *testing.T) {
 	b := newBench(t)
 	b.server.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "subjectaccessreviews" })
-	if verdict, err := b.Review(t.Context(), Request{Client: "10.0.0.1:1", Token: "good", Path: metrics}); verdict != "" || err == nil {
+	verdict, err := b.Review(t.Context(), Request{Client: "10.0.0.1:1", Token: "good", Path: metrics})
+	if verdict != "" || err == nil {
 		t.Errorf("%q, %v", verdict, err)
 	}
 	if last := b.reports[len(b.reports)-1]; b.up || !strings.HasPrefix(last, remedyForbidden) {
@@ -226,14 +231,16 @@ func TestAFloodKeepsNoScraperOut(t *testing.T) {
 	b.want("good", metrics, Allowed)
 }
 
-// TestAFloodOfStrangersLeavesANewScraperItsReviews: its token was never let in before, as after a restart of the agent or of Prometheus.
+// TestAFloodOfStrangersLeavesANewScraperItsReviews: its token was never let in before, as after a
+// restart of the agent or of Prometheus.
 func TestAFloodOfStrangersLeavesANewScraperItsReviews(t *testing.T) {
 	b := newBench(t)
 	b.server.KnowToken("renewed", scraper)
 	for round := range 3 {
 		for i := range 500 {
 			client := fmt.Sprintf("10.0.1.%d:1", i%50+1)
-			_, _ = b.Review(t.Context(), Request{Client: client, Token: fmt.Sprint("made up ", round, i), Path: metrics})
+			_, _ = b.Review(t.Context(),
+				Request{Client: client, Token: fmt.Sprint("made up ", round, i), Path: metrics})
 		}
 		if round == 0 {
 			b.want("good", metrics, Allowed)
@@ -257,7 +264,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	}
 	b.want("good", metrics, Allowed)
-	sizes := []int{len(b.tokens.yes.Keys()), len(b.tokens.no.Keys()), len(b.friends.Keys())}
+	sizes := []int{len(b.tokens.yes.Keys()), len(b.tokens.no.Keys()), len(b.authorized.Keys())}
 	if slices.Max(sizes) > maxTokens || len(b.access.yes.Keys()) > maxAccess {
 		t.Errorf("remembers %v tokens and %d accesses", sizes, len(b.access.yes.Keys()))
 	}

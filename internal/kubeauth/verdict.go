@@ -1,11 +1,11 @@
 package kubeauth
 
-// Verdict is what the API server says of a request.
+// Verdict is the API server's decision about a request.
 type Verdict string
 
-// The verdicts.
+// Values of Verdict.
 const (
 	Allowed Verdict = "allowed"
-	Unknown Verdict = "unknown" // the token belongs to nobody, or no longer
-	Denied  Verdict = "denied"  // its user may not
+	Unknown Verdict = "unknown" // the API server does not know the token, or no longer
+	Denied  Verdict = "denied"  // the token's user lacks the permission
 )

@@ -8,36 +8,36 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The kinds of events. KindOut is made by who filters.
+// The kinds of events. The code that filters creates KindOut.
 const (
-	KindReset = "reset" // what was told before may miss something
+	KindReset = "reset" // earlier events may be incomplete
 	KindPod   = "pod"
-	KindOut   = "out" // a pod that has changed and is not asked for
+	KindOut   = "out" // a pod that changed and does not match the filter
 	KindGone  = "gone"
 	KindPulls = "pulls"
 )
 
-// Event is one change. It never changes itself: all viewers share it.
+// Event is one change. It is immutable, because all viewers share it.
 type Event struct {
 	Kind   string
-	Key    filter.Key    // of KindPod and KindGone, as the next ones
+	Key    filter.Key    // of KindPod and KindGone, as the next fields
 	Detail filter.Detail //
 	Pod    export.PodKey //
 
-	subject string // what the last event of it is kept of
-	data    []byte // JSON in one line; let go of when the frame is made
-	number  uint64 // its place in the log
+	subject string // the log keeps the last event of each subject
+	data    []byte // one line of JSON; released when the frame is created
+	number  uint64 // its number in the log
 	id      string
 	frame   []byte
 }
 
-// ID is what a client resumes by.
+// ID returns the ID with which a client resumes.
 func (e *Event) ID() string { return e.id }
 
-// Frame is the event as text/event-stream has it. It must not be changed.
+// Frame returns the event in text/event-stream format. It must not be changed.
 func (e *Event) Frame() []byte { return e.frame }
 
-// frame is an event as text/event-stream has it; data is one line.
+// frame encodes an event for text/event-stream; data is one line.
 func frame(id, kind string, data []byte) []byte {
 	out := make([]byte, 0, len("id: \nevent: \ndata: \n\n")+len(id)+len(kind)+len(data))
 	out = append(append(out, "id: "...), id...)
@@ -46,7 +46,7 @@ func frame(id, kind string, data []byte) []byte {
 	return append(out, "\n\n"...)
 }
 
-// Out is the frame of KindOut in the place of an event of a pod.
+// Out returns the frame of KindOut to send in place of an event of a pod.
 func (e *Event) Out() ([]byte, error) {
 	data, err := export.EncodeLine(e.Pod)
 	return frame(e.id, KindOut, data), err
@@ -59,7 +59,7 @@ func (e *Event) settle(epoch string, number uint64) {
 	e.data = nil
 }
 
-// goneStartUp is what is told of a pod that is gone.
+// goneStartUp is what is sent about a deleted pod.
 type goneStartUp struct {
 	pod    export.PodKey
 	key    filter.Key

@@ -1,9 +1,10 @@
-// Package live tells changes of start-ups and pulls as they happen to as many viewers as there are. Each change is encoded once,
-// and of each pod only the last one is kept: a viewer is a place in that log, and one that reads slowly is overtaken, not queued for.
-// With no viewer nothing is computed.
+// Package live sends changes of start-ups and pulls to any number of viewers as they happen. It
+// encodes each change once, and keeps only the last one of each pod. A viewer is a position in that
+// log: changes overtake a viewer that reads slowly, instead of queueing for it. Without a viewer,
+// nothing is computed.
 //
-// Reconcile's goroutine says what has changed; the goroutine in Run asks for it and encodes; viewers read from goroutines of
-// their own.
+// Reconcile's goroutine notes what has changed. The goroutine in Run fetches and encodes it.
+// Viewers read from goroutines of their own.
 package live
 
 import (
@@ -26,56 +27,60 @@ import (
 )
 
 const (
-	// flushEvery is the least time between two looks at what has changed, so that a pod is told of twice a second at most.
+	// flushEvery is the shortest time between two flushes, so that a pod is sent at most twice a
+	// second.
 	flushEvery = 500 * time.Millisecond
-	// pullsEvery is the least time between two looks at the pulls that go on, while any does that a pod asked for.
+	// pullsEvery is the shortest time between two queries of the pulls in progress, while a pod
+	// waits for one.
 	pullsEvery = 2 * time.Second
-	// othersEvery is the same while none does: others may pull as well.
+	// othersEvery is pullsEvery while no pod waits: other clients may pull as well.
 	othersEvery = 10 * time.Second
-	// restFactor is how much longer than a look takes it is until the next, so that looks take 2 % of a core at most.
+	// restFactor is how many times as long as a query the pause after it is, so that queries take
+	// at most 2 % of a core.
 	restFactor = 50
-	// lingering is how long after the last viewer left its changes are still told, for when it comes back.
+	// lingering is how long after the last viewer left its changes are still logged, in case it
+	// comes back.
 	lingering = time.Minute
-	// maxViewers bounds the connections.
+	// maxViewers limits the connections.
 	maxViewers = 32
-	// maxBytes bounds the log.
+	// maxBytes limits the log.
 	maxBytes = 2 << 20
-	// maxBatch bounds how much a viewer that blocks holds of what the log has let go of.
+	// maxBatch limits how many events a blocked viewer holds that the log has already dropped.
 	maxBatch = 64
 )
 
 // Config is what a Hub needs.
 type Config struct {
-	// Some tells of those of the pods that are there; it is asked from the goroutine in Run.
+	// Some returns the timelines of those pods that are present. The goroutine in Run calls it.
 	Some func(ctx context.Context, uids []string) ([]timeline.Timeline, error)
-	// Pulls tells what is pulled now; like Some.
+	// Pulls returns the current pulls; otherwise like Some.
 	Pulls      func(ctx context.Context) (export.LivePulls, error)
 	Now        func() time.Time
 	Registerer prometheus.Registerer
 	Logger     *zap.Logger
 }
 
-// ErrTooManyViewers is the answer to one viewer too many.
+// ErrTooManyViewers says that all viewer slots are taken.
 var ErrTooManyViewers = errors.New("too many viewers")
 
 // Hub is safe for concurrent use.
 type Hub struct {
 	config  Config
 	metrics metrics
-	wake    chan struct{} // capacity 1: somebody watches
+	wake    chan struct{} // capacity 1: there is a viewer
 
 	mu      sync.Mutex
-	epoch   string // of the log; empty while nobody watches
+	epoch   string // of the log; empty without viewers
 	log     log
 	news    chan struct{} // closed when the log has more
 	viewers int
 	leftAt  time.Time              // when the last viewer left
 	changed map[string]struct{}    // UIDs
 	gone    map[string]goneStartUp // by UID
-	pulling bool                   // pulls may go on
+	pulling bool                   // pulls may be in progress
 }
 
-// New makes a hub. It panics when the registerer already has its metrics.
+// New creates a hub. It panics if its metrics are already registered.
 func New(config Config) *Hub {
 	h := &Hub{config: config, wake: make(chan struct{}, 1), news: make(chan struct{})}
 	h.metrics = newMetrics(config.Registerer, func() float64 {
@@ -86,7 +91,7 @@ func New(config Config) *Hub {
 	return h
 }
 
-// Changed says that Some would tell something new of a pod. It never blocks.
+// Changed notes that Some would return something new about a pod. It never blocks.
 func (h *Hub) Changed(uid string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -96,7 +101,7 @@ func (h *Hub) Changed(uid string) {
 	h.changed[uid] = struct{}{}
 }
 
-// Gone says that a pod's object is gone. It never blocks.
+// Gone notes that a pod's object was removed. It never blocks.
 func (h *Hub) Gone(t timeline.Timeline) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,7 +112,8 @@ func (h *Hub) Gone(t timeline.Timeline) {
 	h.gone[t.UID] = newGone(t)
 }
 
-// Follow adds a viewer that has seen everything up to lastID, which may be empty or anything else. The caller must Close it.
+// Follow adds a viewer that has seen everything up to lastID, which may be empty or invalid. The
+// caller must Close it.
 func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -119,7 +125,7 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 		h.epoch = strconv.FormatInt(h.config.Now().UnixNano(), 16)
 		h.log = newLog()
 		h.changed, h.gone = map[string]struct{}{}, map[string]goneStartUp{}
-		h.pulling = true // for all that is known
+		h.pulling = true // as far as known
 	}
 	h.viewers++
 	select {
@@ -127,7 +133,7 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	default: // it is awake
 	}
 	v := &Viewer{hub: h, at: h.log.last}
-	if at, ok := h.place(lastID); ok {
+	if at, ok := h.position(lastID); ok {
 		v.at = at
 	} else {
 		v.reset = true
@@ -135,11 +141,11 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	return v, nil
 }
 
-// Refused counts a viewer that whoever serves the stream did not let in.
+// Refused counts a viewer that the server of the stream refused.
 func (h *Hub) Refused() { h.metrics.refused.Inc() }
 
-// place reads the id of an event from which on the log is complete.
-func (h *Hub) place(id string) (uint64, bool) {
+// position parses the ID of an event after which the log is complete.
+func (h *Hub) position(id string) (uint64, bool) {
 	epoch, number, _ := strings.Cut(id, "-")
 	at, err := strconv.ParseUint(number, 10, 64)
 	return at, err == nil && epoch == h.epoch && at >= h.log.floor && at <= h.log.last
@@ -152,7 +158,7 @@ func (h *Hub) leave() {
 	h.leftAt = h.config.Now()
 }
 
-// Run looks at what has changed while anybody watches, until ctx ends, and then returns nil.
+// Run sends changes while there are viewers, until ctx ends, and then returns nil.
 func (h *Hub) Run(ctx context.Context) error {
 	for {
 		select {
@@ -172,7 +178,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// watched says whether there is, or was until lately, a viewer. When there is none the log is let go of.
+// watched reports whether there is, or recently was, a viewer. If not, it drops the log.
 func (h *Hub) watched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -182,7 +188,7 @@ func (h *Hub) watched() bool {
 	return h.epoch != ""
 }
 
-// flush tells what has changed since the last time.
+// flush logs what has changed since the last flush.
 func (h *Hub) flush(ctx context.Context) {
 	h.mu.Lock()
 	uids := slices.Collect(maps.Keys(h.changed))
@@ -226,7 +232,7 @@ func (h *Hub) encode(kind, subject string, value any) *Event {
 	return &Event{Kind: kind, subject: subject, data: data}
 }
 
-// tell puts events into the log and wakes the viewers.
+// tell appends events to the log and wakes the viewers.
 func (h *Hub) tell(events []*Event) {
 	if len(events) == 0 {
 		return

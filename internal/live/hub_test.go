@@ -99,7 +99,8 @@ func (n *node) remove(h *Hub, uid string) {
 func run(t *testing.T, n *node, test func(t *testing.T, h *Hub)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := New(Config{Some: n.some, Pulls: n.livePulls, Now: time.Now, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
+		h := New(Config{Some: n.some, Pulls: n.livePulls, Now: time.Now, Registerer: prometheus.NewRegistry(),
+			Logger: zap.NewNop()})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- h.Run(ctx) }()
@@ -189,7 +190,9 @@ func TestFrames(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s", e.Frame(), want)
 		}
 		out, err := e.Out()
-		if want := fmt.Sprintf("id: %s\nevent: out\ndata: %s\n\n", e.ID(), `{"id":"uid-a/0","namespace":"ns","name":"a","uid":"uid-a"}`); err != nil || string(out) != want {
+		want := fmt.Sprintf("id: %s\nevent: out\ndata: %s\n\n", e.ID(),
+			`{"id":"uid-a/0","namespace":"ns","name":"a","uid":"uid-a"}`)
+		if err != nil || string(out) != want {
 			t.Errorf("%v, got\n%s\nwant\n%s", err, out, want)
 		}
 	})
@@ -235,7 +238,8 @@ func TestResume(t *testing.T) {
 		n.set(h, pod("b"))
 		time.Sleep(30 * time.Second) // nobody watches, but lately somebody did
 		for id, want := range map[string][]string{
-			first: {"pod a", "pod b"}, second: {"pod b"}, "": {"reset"}, "x": {"reset"}, second + "9": {"reset"}, "0-1": {"reset"}, "-1": {"reset"},
+			first: {"pod a", "pod b"}, second: {"pod b"}, "": {"reset"}, "x": {"reset"}, second + "9": {"reset"},
+			"0-1": {"reset"}, "-1": {"reset"},
 		} {
 			w := follow(t, h, id)
 			events, _ := told(t, w)
@@ -294,8 +298,8 @@ func floor(h *Hub) uint64 {
 	return h.log.floor
 }
 
-// TestLog holds the log against one that keeps everything: whatever comes, who has not missed anything is given the last event of each
-// subject, in order, and the log stays small.
+// TestLog holds the log against one that keeps everything: whatever comes, who has not missed
+// anything is given the last event of each subject, in order, and the log stays small.
 func TestLog(t *testing.T) {
 	l := newLog()
 	all := map[string]uint64{}
@@ -328,7 +332,8 @@ func TestLog(t *testing.T) {
 			}
 			for subject, number := range all {
 				if (number > from) != (given[subject] == number) {
-					t.Fatalf("after %d: of %s given %d, the last is %d, the floor %d", from, subject, given[subject], number, l.floor)
+					t.Fatalf("after %d: of %s given %d, the last is %d, the floor %d", from, subject, given[subject],
+						number, l.floor)
 				}
 			}
 		}
@@ -397,11 +402,14 @@ func TestWhoWaitsForImages(t *testing.T) {
 		want bool
 	}{
 		{timeline.Timeline{State: timeline.StateStarting, Pulls: pulling}, true},
-		{timeline.Timeline{State: timeline.StateStarting, Pulls: []timeline.Pull{{Outcome: imagepull.OutcomeFailed}}}, true},
-		{timeline.Timeline{State: timeline.StateStarting, Pulls: []timeline.Pull{{Outcome: imagepull.OutcomeDownloaded}}}, false},
+		{timeline.Timeline{State: timeline.StateStarting,
+			Pulls: []timeline.Pull{{Outcome: imagepull.OutcomeFailed}}}, true},
+		{timeline.Timeline{State: timeline.StateStarting,
+			Pulls: []timeline.Pull{{Outcome: imagepull.OutcomeDownloaded}}}, false},
 		{timeline.Timeline{State: timeline.StateGivenUp, Pulls: pulling}, false},
 		{timeline.Timeline{State: timeline.StateReady, Debug: pulling}, true},
-		{timeline.Timeline{State: timeline.StateReady, Debug: []timeline.Pull{{Outcome: imagepull.OutcomePresent}}}, false},
+		{timeline.Timeline{State: timeline.StateReady,
+			Debug: []timeline.Pull{{Outcome: imagepull.OutcomePresent}}}, false},
 	} {
 		if got := pulls(test.of); got != test.want {
 			t.Errorf("%+v: %t", test.of, got)
@@ -464,7 +472,8 @@ func TestDearLooksAreRare(t *testing.T) {
 		asked, pulls := n.counts()
 		const most = minutes * 60 * 5 / restFactor
 		if asked < most/3 || pulls < most/3 || asked > most || pulls > most {
-			t.Errorf("asked %d times for pods and %d times for pulls, each for %s, in %d minutes; want %d at most", asked, pulls, n.slow, minutes, most)
+			t.Errorf("asked %d times for pods and %d times for pulls, each for %s, in %d minutes; want %d at most",
+				asked, pulls, n.slow, minutes, most)
 		}
 	})
 }

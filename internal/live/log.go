@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// log holds the last event of each subject, in the order in which they came, within maxBytes.
+// log holds the last event of each subject, in order of arrival, within maxBytes.
 type log struct {
-	events  []*Event // by number; some are nil: a later one of the same subject is there
-	numbers []uint64 // of the events, also of those that are nil
+	events  []*Event // by number; nil if there is a later one of the same subject
+	numbers []uint64 // of the events, including those that are nil
 	latest  map[string]*Event
 	bytes   int
 	last    uint64 // number of the last event
-	floor   uint64 // of the last one that had to leave: who has not seen that misses something
+	floor   uint64 // number of the last event that was dropped: a viewer that has not seen it misses something
 }
 
 func newLog() log { return log{latest: map[string]*Event{}} }
 
-// eventBytes is about what an event takes beside its frame.
+// eventBytes is roughly what an event takes beside its frame.
 const eventBytes = 1024
 
 func (l *log) add(e *Event, epoch string) {
@@ -43,7 +43,7 @@ func (l *log) add(e *Event, epoch string) {
 	}
 }
 
-// compact drops the places of events that are not there any more.
+// compact removes the entries of dropped events.
 func (l *log) compact() {
 	kept := 0
 	for i, e := range l.events {
@@ -56,13 +56,13 @@ func (l *log) compact() {
 	l.events, l.numbers = l.events[:kept], l.numbers[:kept]
 }
 
-// index is where the event of that number is, or the first one after it.
+// index returns the index of the event with a number, or of the first one after it.
 func (l *log) index(number uint64) int {
 	i, _ := slices.BinarySearchFunc(l.numbers, number, cmp.Compare[uint64])
 	return i
 }
 
-// after is the first events after that number, at most maxBatch.
+// after returns the first events after a number, at most maxBatch.
 func (l *log) after(number uint64) []*Event {
 	var batch []*Event
 	for _, e := range l.events[l.index(number+1):] {

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pulls says whether a pod, or an ephemeral container of one, waits for an image.
+// pulls reports whether a pod, or an ephemeral container of one, waits for an image.
 func pulls(t timeline.Timeline) bool {
 	waited := t.Debug
 	if t.State == timeline.StateStarting {
@@ -23,12 +23,12 @@ func pulls(t timeline.Timeline) bool {
 	})
 }
 
-// pullLook tells the pulls that go on, of the goroutine in Run.
+// pullLook sends the pulls in progress. Only the goroutine in Run uses it.
 type pullLook struct {
 	hub  *Hub
-	next time.Time // not before
-	at   time.Time // the last look
-	some bool      // it found some
+	next time.Time // the earliest time of the next query
+	at   time.Time // the last query
+	some bool      // it found pulls
 }
 
 func (l *pullLook) look(ctx context.Context) {
@@ -57,7 +57,7 @@ func (h *Hub) pullsGoOn() {
 	h.pulling = true
 }
 
-// takePulling says whether a pod that waits for an image was told of since it was asked the last time.
+// takePulling reports whether a pod that waits for an image was sent since its last call.
 func (h *Hub) takePulling() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,15 +2,16 @@ package live
 
 import "context"
 
-// Viewer is one reader's place in the log; of one goroutine.
+// Viewer is a reader's position in the log. It is for one goroutine.
 type Viewer struct {
 	hub   *Hub
-	at    uint64 // the last event that it was given
-	reset bool   // it does not know what it needs to go on
+	at    uint64 // the last event that it got
+	reset bool   // it lacks events that it needs to resume
 }
 
-// Next waits for events that the viewer has not been given, until ctx ends. Those of a pod that changed several times
-// meanwhile are only the last one. An event of KindReset comes first, and whenever the log could not wait for the viewer.
+// Next waits for events that the viewer has not got, until ctx ends. If a pod changed several times
+// meanwhile, only the last event is returned. An event of KindReset comes first, and again whenever
+// the log dropped events that the viewer had not got.
 func (v *Viewer) Next(ctx context.Context) ([]*Event, error) {
 	for {
 		batch, news := v.take()
@@ -46,5 +47,5 @@ func (v *Viewer) take() ([]*Event, <-chan struct{}) {
 // Disconnected counts a viewer that does not read.
 func (v *Viewer) Disconnected() { v.hub.metrics.slow.Inc() }
 
-// Close takes the viewer out.
+// Close removes the viewer.
 func (v *Viewer) Close() { v.hub.leave() }

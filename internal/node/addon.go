@@ -8,23 +8,23 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// Addon names an add-on. Empty is what nothing tells.
+// Addon identifies an add-on. Unknown fields are empty.
 type Addon struct {
 	Name, Version string
-	Controller    string // Deployment, DaemonSet, StatefulSet, Node of a static pod, …
+	Controller    string // Deployment, DaemonSet, StatefulSet, Node for a static pod, …
 }
 
-// unnamed is the add-on of pods that neither a label nor a controller names.
+// unnamed is the name of add-ons whose pods have neither a label nor a controller with a name.
 const unnamed = "unnamed"
 
-// GKE names its components, and the versions of them, in annotations (gke-prober goes by these alone).
+// GKE puts the names and versions of its components into annotations (gke-prober uses only these).
 const (
 	componentName    = "components.gke.io/component-name"
 	componentVersion = "components.gke.io/component-version"
 )
 
-// addonOf goes by what names a component for itself, then by Kubernetes' recommended labels, then by what add-ons had before
-// those: k8s-app, and component of kubeadm's static pods.
+// addonOf uses the component's own name first, then Kubernetes' recommended labels, then the older
+// labels of add-ons: k8s-app, and component of kubeadm's static pods.
 func addonOf(pod *corev1.Pod) Addon {
 	owner := podwatch.OwnerOf(pod)
 	if owner.Kind == "Node" {
@@ -33,7 +33,8 @@ func addonOf(pod *corev1.Pod) Addon {
 	return Addon{
 		Name: text(cmp.Or(pod.Annotations[componentName], pod.Labels["app.kubernetes.io/name"], pod.Labels["k8s-app"],
 			pod.Labels["component"], owner.Name, unnamed)),
-		Version:    text(cmp.Or(pod.Annotations[componentVersion], pod.Labels["app.kubernetes.io/version"], pod.Labels["version"])),
+		Version: text(cmp.Or(pod.Annotations[componentVersion], pod.Labels["app.kubernetes.io/version"],
+			pod.Labels["version"])),
 		Controller: text(owner.Kind),
 	}
 }

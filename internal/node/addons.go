@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// maxAddons bounds the add-ons that are told of: a node has a dozen.
+	// maxAddons limits the reported add-ons: a node has a dozen.
 	maxAddons = 64
-	// maxRestartSeries bounds the kinds of restart that are counted: programs choose their exit codes.
+	// maxRestartSeries limits the counted kinds of restart: programs choose their exit codes.
 	maxRestartSeries = 256
 	// stableAfter is how long after a restart a pod does not count as available.
 	stableAfter = time.Minute
 )
 
-// AddonState is how the pods of an add-on on this node are; each count is part of the one before it.
+// AddonState is the state of an add-on's pods on this node. Each count is part of the previous one.
 type AddonState struct {
 	Addon
 	Pods      int
 	Running   int // in that phase
 	Ready     int
-	Available int // ready, and no container of them was restarted within the last minute
+	Available int // ready, and no container was restarted within the last minute
 }
 
-// RestartKind is what restarts of add-ons are told apart by.
+// RestartKind is the key by which restarts of add-ons are counted.
 type RestartKind struct {
 	Addon
 	Container string
@@ -39,17 +39,17 @@ type RestartKind struct {
 	ExitCode  string // a number, or unknown
 }
 
-// AddonsState is what there is at a moment: the lists are in order, and bounded.
+// AddonsState is the state at a moment. The lists are sorted and limited.
 type AddonsState struct {
 	Addons          []AddonState
-	DroppedAddons   int // too many, or with the name of another namespace's add-on
+	DroppedAddons   int // beyond the limit, or with the name of another namespace's add-on
 	Restarts        map[RestartKind]uint64
 	DroppedRestarts uint64 // so far
 	Available       bool   // all pods of all add-ons
 }
 
-// Addons follows the pods that are add-ons: it implements podwatch.Follower. Pods that are to end, and those that have, are none. It
-// is safe for concurrent use.
+// Addons follows the pods that are add-ons: it implements podwatch.Follower. Pods that are being
+// deleted or have completed do not count. It is safe for concurrent use.
 type Addons struct {
 	selector Selector
 	now      func() time.Time
@@ -58,7 +58,7 @@ type Addons struct {
 	pods     map[string]addonPod // by UID
 	restarts map[RestartKind]uint64
 	dropped  uint64
-	unstable map[string]time.Time // by UID: when a container was restarted last
+	unstable map[string]time.Time // by UID: when a container was last restarted
 }
 
 type addonPod struct {
@@ -68,8 +68,9 @@ type addonPod struct {
 	running, ready bool
 }
 
-// compareClaim puts the pod first that has the better claim on the name of an add-on: one of Kubernetes' own namespace, then one that a
-// controller runs, then the older one. Who makes a pod chooses its labels, and not when it was made.
+// compareClaim sorts the pod with the better claim on the name of an add-on first: a pod in one of
+// Kubernetes' own namespaces, then one with a controller, then the older one. The creator of a pod
+// chooses its labels, but not its creation time.
 func (p addonPod) compareClaim(o addonPod) int {
 	first := func(a, b bool) int {
 		switch {
@@ -80,11 +81,12 @@ func (p addonPod) compareClaim(o addonPod) int {
 		}
 		return 1
 	}
-	return cmp.Or(first(p.namespace == DefaultSelector, o.namespace == DefaultSelector), first(p.addon.Controller != "", o.addon.Controller != ""),
+	return cmp.Or(first(p.namespace == DefaultSelector, o.namespace == DefaultSelector),
+		first(p.addon.Controller != "", o.addon.Controller != ""),
 		p.createdAt.Compare(o.createdAt), cmp.Compare(p.namespace, o.namespace))
 }
 
-// NewAddons knows no pods yet.
+// NewAddons returns an Addons without pods.
 func NewAddons(selector Selector, now func() time.Time) *Addons {
 	return &Addons{
 		selector: selector, now: now,
@@ -94,7 +96,7 @@ func NewAddons(selector Selector, now func() time.Time) *Addons {
 
 var _ podwatch.Follower = (*Addons)(nil)
 
-// isAddon leaves out what a Job runs, and what is left of pods that were evicted or have ended.
+// isAddon excludes pods of Jobs, and pods that were evicted or have completed.
 func (a *Addons) isAddon(pod *corev1.Pod, addon Addon) bool {
 	return a.selector.matches(pod) && addon.Controller != "Job" && addon.Controller != "CronJob" &&
 		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
@@ -145,7 +147,7 @@ func (a *Addons) Restarted(pod *corev1.Pod, r podwatch.Restart) {
 	a.restarts[kind] += uint64(r.Times)
 }
 
-// claims is of each name the pod with the best claim on it.
+// claims returns, for each name, the pod with the best claim on it.
 func (a *Addons) claims() map[string]addonPod {
 	best := map[string]addonPod{}
 	for _, pod := range a.pods {
@@ -156,7 +158,7 @@ func (a *Addons) claims() map[string]addonPod {
 	return best
 }
 
-// forgetAbsent makes room: what add-ons that are no longer on the node counted goes.
+// forgetAbsent makes room: it drops the counts of add-ons that are no longer on the node.
 func (a *Addons) forgetAbsent() {
 	present := map[Addon]bool{}
 	for _, pod := range a.pods {
@@ -173,16 +175,16 @@ func (a *Addons) Gone(uid string) {
 	delete(a.unstable, uid)
 }
 
-// State is how the add-ons are now.
+// State returns the current state of the add-ons.
 func (a *Addons) State() AddonsState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := AddonsState{Restarts: maps.Clone(a.restarts), DroppedRestarts: a.dropped, Available: true}
 	of, best := map[Addon]*AddonState{}, a.claims()
-	strangers := map[Addon]bool{}
+	foreign := map[Addon]bool{}
 	for uid, pod := range a.pods {
 		if a.selector.AnyNamespace() && pod.namespace != best[pod.addon.Name].namespace {
-			strangers[pod.addon] = true // it has another add-on's name
+			foreign[pod.addon] = true // it uses another add-on's name
 			continue
 		}
 		state := of[pod.addon]
@@ -208,11 +210,14 @@ func (a *Addons) State() AddonsState {
 		s.Available = s.Available && state.Available == state.Pods
 	}
 	byName := func(a, b AddonState) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Controller, b.Controller))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version),
+			cmp.Compare(a.Controller, b.Controller))
 	}
-	s.DroppedAddons = len(strangers)
+	s.DroppedAddons = len(foreign)
 	if over := len(s.Addons) - maxAddons; over > 0 {
-		slices.SortFunc(s.Addons, func(a, b AddonState) int { return cmp.Or(best[a.Name].compareClaim(best[b.Name]), byName(a, b)) })
+		slices.SortFunc(s.Addons, func(a, b AddonState) int {
+			return cmp.Or(best[a.Name].compareClaim(best[b.Name]), byName(a, b))
+		})
 		s.Addons, s.DroppedAddons = s.Addons[:maxAddons], s.DroppedAddons+over
 	}
 	slices.SortFunc(s.Addons, byName)

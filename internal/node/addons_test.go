@@ -16,7 +16,8 @@ import (
 )
 
 func systemPod(uid, name string, change func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name + "-x", UID: types.UID(uid), Labels: map[string]string{"k8s-app": name}}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name + "-x", UID: types.UID(uid),
+		Labels: map[string]string{"k8s-app": name}}}
 	p.Status.Phase = corev1.PodRunning
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	if change != nil {
@@ -62,7 +63,8 @@ func TestAddonNames(t *testing.T) {
 		}), Addon{Name: "etcd", Controller: "Node"}},
 		{systemPod("1", "", owned("StatefulSet", "store")), Addon{Name: "store", Controller: "StatefulSet"}},
 		{systemPod("1", "", owned("Node", "node-a")), Addon{Name: "unnamed", Controller: "Node"}},
-		{systemPod("1", strings.Repeat("ä", 40), nil), Addon{Name: strings.Repeat("ä", 31)}}, // cut to 63 bytes, and valid
+		// cut to 63 bytes, and valid
+		{systemPod("1", strings.Repeat("ä", 40), nil), Addon{Name: strings.Repeat("ä", 31)}},
 	} {
 		if got := addonOf(c.pod); got != c.want {
 			t.Errorf("%v: %+v, want %+v", c.pod.Labels, got, c.want)
@@ -87,7 +89,9 @@ func TestAddons(t *testing.T) {
 	a.Seen(systemPod("4", "proxy", nil))
 	for i, not := range []func(*corev1.Pod){
 		func(p *corev1.Pod) { p.Namespace = "shop" }, owned("Job", "install"),
-		func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded },
+		func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodSucceeded
+		},
 	} {
 		p := systemPod(fmt.Sprint("not-", i), "dns", not)
 		a.Restarted(p, podwatch.Restart{Times: 1})
@@ -99,9 +103,11 @@ func TestAddons(t *testing.T) {
 	a.Seen(systemPod("3", "dns", nil))
 	expect("two of two", true, AddonState{dns, 2, 2, 2, 2}, proxy)
 
-	restart := podwatch.Restart{Container: "app", Times: 1, ExitCode: new(int32(7)), RestartKey: podwatch.RestartKey{Reason: podwatch.RestartError}}
+	restart := podwatch.Restart{Container: "app", Times: 1, ExitCode: new(int32(7)),
+		RestartKey: podwatch.RestartKey{Reason: podwatch.RestartError}}
 	a.Restarted(systemPod("3", "dns", nil), restart)
-	a.Restarted(systemPod("3", "dns", nil), podwatch.Restart{Container: "app", Times: 2, RestartKey: podwatch.RestartKey{Reason: podwatch.RestartUnknown}})
+	a.Restarted(systemPod("3", "dns", nil),
+		podwatch.Restart{Container: "app", Times: 2, RestartKey: podwatch.RestartKey{Reason: podwatch.RestartUnknown}})
 	expect("restarted a moment ago", false, AddonState{dns, 2, 2, 2, 1}, proxy)
 	now = now.Add(stableAfter)
 	expect("stable again", true, AddonState{dns, 2, 2, 2, 2}, proxy)
@@ -142,7 +148,8 @@ func TestAddonsAreBounded(t *testing.T) {
 	crash("addon-000", 1001)
 	crash("addon-000", 0)
 	s := a.State()
-	if len(s.Restarts) != maxRestartSeries || s.DroppedRestarts != 2 || s.Restarts[RestartKind{Addon{Name: "addon-000"}, "app", "", "0"}] != 2 {
+	if len(s.Restarts) != maxRestartSeries || s.DroppedRestarts != 2 ||
+		s.Restarts[RestartKind{Addon{Name: "addon-000"}, "app", "", "0"}] != 2 {
 		t.Errorf("%d kinds of restart, %d dropped", len(s.Restarts), s.DroppedRestarts)
 	}
 }
@@ -158,7 +165,8 @@ func TestSelector(t *testing.T) {
 		}
 	}
 	for given, want := range map[string]string{
-		"": "must not select every pod", ":": "must not select every pod", "Kube": "invalid namespace", "a,,b": "invalid namespace", "a:b=c=d": "invalid label selector",
+		"": "must not select every pod", ":": "must not select every pod", "Kube": "invalid namespace",
+		"a,,b": "invalid namespace", "a:b=c=d": "invalid label selector",
 	} {
 		if _, err := ParseSelector(given); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", given, err, want)
@@ -198,7 +206,8 @@ func TestStrangersAreNoAddons(t *testing.T) {
 			a.Seen(systemPod("stranger", "dns", tenant(false)))
 			a.Restarted(systemPod("stranger", "dns", tenant(false)), podwatch.Restart{Container: "app", Times: 1})
 			s := a.State()
-			if want := []AddonState{{dns, 1, 1, 1, 1}}; !slices.Equal(s.Addons, want) || !s.Available || s.DroppedAddons != c.dropped || len(s.Restarts) > 0 {
+			want := []AddonState{{dns, 1, 1, 1, 1}}
+			if !slices.Equal(s.Addons, want) || !s.Available || s.DroppedAddons != c.dropped || len(s.Restarts) > 0 {
 				t.Errorf("%s: %+v, want %+v, %d dropped", c.selector, s, want, c.dropped)
 			}
 		}
@@ -209,7 +218,9 @@ func TestStrangersAreNoAddons(t *testing.T) {
 	}
 	a.Seen(systemPod("own", "dns", func(p *corev1.Pod) { older(p); p.Namespace = "platform" }))
 	s := a.State()
-	if !slices.ContainsFunc(s.Addons, func(state AddonState) bool { return state.Name == "dns" }) || s.DroppedAddons != 1 || len(s.Addons) != maxAddons {
-		t.Errorf("%d add-ons with names that come first push out an older one: %d dropped", len(s.Addons), s.DroppedAddons)
+	if !slices.ContainsFunc(s.Addons, func(state AddonState) bool { return state.Name == "dns" }) ||
+		s.DroppedAddons != 1 || len(s.Addons) != maxAddons {
+		t.Errorf("%d add-ons with names that come first push out an older one: %d dropped", len(s.Addons),
+			s.DroppedAddons)
 	}
 }

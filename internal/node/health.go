@@ -10,17 +10,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// maxConditions bounds the conditions that are told of: kubelet has five, node-problem-detector adds a dozen.
+// maxConditions limits the reported conditions: the kubelet has five, node-problem-detector adds a
+// dozen.
 const maxConditions = 32
 
-// The aspects of availability, in the order in which they are asked for.
+// The aspects of availability, in the order in which they are checked.
 const (
 	AspectReady       = "ready"       // condition Ready is True
 	AspectSchedulable = "schedulable" // not cordoned
-	AspectWarmedUp    = "warmed_up"   // so old that what comes up with a node is up
+	AspectWarmedUp    = "warmed_up"   // old enough for everything that starts with a node to be up
 )
 
-// Why an aspect is not given, where no condition's own reason says it.
+// Reasons for a missing aspect, if no condition gives one.
 const (
 	reasonCordoned    = "Cordoned"
 	reasonWarmingUp   = "WarmingUp"
@@ -30,35 +31,37 @@ const (
 
 // Health is what a Node object says. It is a value.
 type Health struct {
-	Known      bool // the API server was asked
+	Known      bool // the API server was queried
 	Exists     bool // and has the object
 	Place      Place
 	Conditions []Condition // by type
-	Dropped    int         // conditions beyond those that are told of
+	Dropped    int         // conditions beyond the limit
 	CreatedAt  time.Time
 	Cordoned   bool
-	NotReady   string // why condition Ready is not True, in its own word; empty if it is
+	NotReady   string // the reason of condition Ready if it is not True; otherwise empty
 }
 
-// Place is where a node belongs, by well-known labels; empty where it has none.
+// Place is where a node belongs, by well-known labels. Absent ones are empty.
 type Place struct{ Pool, Zone, Region, InstanceType string }
 
 // Condition is one condition of a node. Status is true, false or unknown.
 type Condition struct{ Type, Status string }
 
-// Aspect is one thing that a node needs to be available, and why it lacks it.
+// Aspect is one requirement for the node's availability.
 type Aspect struct {
 	Name   string
 	Given  bool
-	Reason string // empty if it is given
+	Reason string // why it is not met; empty if it is
 }
 
-// poolLabels are where clouds and provisioners name a node's pool, in the order in which they are looked for.
+// poolLabels are the labels in which clouds and provisioners name a node's pool, in order of
+// precedence.
 var poolLabels = []string{
 	"karpenter.sh/nodepool", "karpenter.sh/provisioner-name", // the latter before 0.32
 	"cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name",
 	"kubernetes.azure.com/agentpool", "agentpool",
-	"doks.digitalocean.com/node-pool", "k8s.scaleway.com/pool-name", "lke.linode.com/pool-id", "oke.oraclecloud.com/pool.name",
+	"doks.digitalocean.com/node-pool", "k8s.scaleway.com/pool-name", "lke.linode.com/pool-id",
+	"oke.oraclecloud.com/pool.name",
 	"node.cluster.x-k8s.io/pool", "worker.gardener.cloud/pool", "kops.k8s.io/instancegroup",
 }
 
@@ -69,7 +72,8 @@ var (
 	instanceLabels = []string{corev1.LabelInstanceTypeStable, corev1.LabelInstanceType}
 )
 
-// HealthOf reads a Node object; nil is that there is none. It keeps nothing of the object.
+// HealthOf converts a Node object; nil means that there is none. It keeps no reference to the
+// object.
 func HealthOf(n *corev1.Node) Health {
 	if n == nil {
 		return Health{Known: true, NotReady: reasonNoObject}
@@ -91,7 +95,8 @@ func HealthOf(n *corev1.Node) Health {
 				h.NotReady = text(cmp.Or(c.Reason, "NotReady"))
 			}
 		}
-		if known := (Condition{text(string(c.Type)), status(c.Status)}); !slices.ContainsFunc(h.Conditions, known.sameType) {
+		known := Condition{text(string(c.Type)), status(c.Status)}
+		if !slices.ContainsFunc(h.Conditions, known.sameType) {
 			h.Conditions = append(h.Conditions, known)
 		}
 	}
@@ -104,14 +109,14 @@ func HealthOf(n *corev1.Node) Health {
 
 func (c Condition) sameType(other Condition) bool { return c.Type == other.Type }
 
-// cordoned goes by the field and by the taint that follows from it: either may come first.
+// cordoned checks the field and the taint that follows from it: either may come first.
 func cordoned(n *corev1.Node) bool {
 	return n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == corev1.TaintNodeUnschedulable
 	})
 }
 
-// status is one of three words, whatever the object has.
+// status returns one of three words, whatever the object contains.
 func status(s corev1.ConditionStatus) string {
 	switch s {
 	case corev1.ConditionTrue:
@@ -131,7 +136,8 @@ func first(labels map[string]string, keys []string) string {
 	return ""
 }
 
-// Aspects is what the node needs to be available. Warming up is over when the object is as old as that takes.
+// Aspects returns the requirements for the node's availability. Warming up ends when the object is
+// older than warmUp.
 func (h Health) Aspects(now time.Time, warmUp time.Duration) []Aspect {
 	aspects := []Aspect{
 		{AspectReady, h.Exists && h.NotReady == "", h.NotReady},
@@ -149,18 +155,19 @@ func (h Health) Aspects(now time.Time, warmUp time.Duration) []Aspect {
 	return aspects
 }
 
-// Available says that all aspects are given.
+// Available reports whether all aspects are met.
 func (h Health) Available(now time.Time, warmUp time.Duration) bool {
 	return !slices.ContainsFunc(h.Aspects(now, warmUp), func(a Aspect) bool { return !a.Given })
 }
 
-// Latest holds what was seen last. It is safe for concurrent use; the zero one holds what is not known.
+// Latest holds the latest Health. It is safe for concurrent use. The zero value holds an unknown
+// Health.
 type Latest struct {
 	mu     sync.Mutex
 	health Health
 }
 
-// See takes in the Node object.
+// See processes the Node object.
 func (l *Latest) See(n *corev1.Node) {
 	h := HealthOf(n)
 	l.mu.Lock()
@@ -168,15 +175,17 @@ func (l *Latest) See(n *corev1.Node) {
 	l.health = h
 }
 
-// Health is what was seen last.
+// Health returns the latest Health.
 func (l *Latest) Health() Health {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.health
 }
 
-// maxText bounds what an object says where it becomes a label value, in bytes: most of it is bounded so by the API server.
+// maxText limits texts of an object that become label values, in bytes. The API server limits most
+// of them to the same length.
 const maxText = 63
 
-// text is of its own memory, short, and valid as a label value: with one that is not, all series of its metric are lost.
+// text returns a short copy that is valid as a label value: with an invalid value, all series of
+// its metric would be lost.
 func text(s string) string { return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxText)]), "") }

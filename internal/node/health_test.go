@@ -14,7 +14,8 @@ func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 // wellNode is ready and was made an hour ago.
 func wellNode(change func(*corev1.Node)) *corev1.Node {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a", CreationTimestamp: metav1.NewTime(noon().Add(-time.Hour))}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a",
+		CreationTimestamp: metav1.NewTime(noon().Add(-time.Hour))}}
 	n.Status.Conditions = []corev1.NodeCondition{
 		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"},
 		{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse},
@@ -41,9 +42,12 @@ func TestAvailability(t *testing.T) {
 		{"kubelet is silent", func(n *corev1.Node) {
 			n.Status.Conditions[0].Status, n.Status.Conditions[0].Reason = corev1.ConditionUnknown, "NodeStatusUnknown"
 		}, "ready NodeStatusUnknown "},
-		{"no reason", func(n *corev1.Node) { n.Status.Conditions[0] = corev1.NodeCondition{Type: corev1.NodeReady} }, "ready NotReady "},
+		{"no reason", func(n *corev1.Node) { n.Status.Conditions[0] = corev1.NodeCondition{Type: corev1.NodeReady} },
+			"ready NotReady "},
 		{"no such condition", func(n *corev1.Node) { n.Status.Conditions = nil }, "ready ConditionMissing "},
-		{"young", func(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(noon().Add(-5*time.Minute + time.Second)) }, "warmed_up WarmingUp "},
+		{"young", func(n *corev1.Node) {
+			n.CreationTimestamp = metav1.NewTime(noon().Add(-5*time.Minute + time.Second))
+		}, "warmed_up WarmingUp "},
 		{"old enough", func(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(noon().Add(-5 * time.Minute)) }, ""},
 		{"all at once", func(n *corev1.Node) {
 			n.Spec.Unschedulable, n.CreationTimestamp, n.Status.Conditions = true, metav1.NewTime(noon()), nil
@@ -78,10 +82,13 @@ func TestPlace(t *testing.T) {
 	}{
 		{nil, Place{}},
 		{map[string]string{"cloud.google.com/gke-nodepool": "pool-1", "topology.kubernetes.io/zone": "europe-west1-b",
-			"topology.kubernetes.io/region": "europe-west1", "node.kubernetes.io/instance-type": "e2"}, Place{"pool-1", "europe-west1-b", "europe-west1", "e2"}},
-		{map[string]string{"eks.amazonaws.com/nodegroup": "ng", "failure-domain.beta.kubernetes.io/zone": "a"}, Place{Pool: "ng", Zone: "a"}},
+			"topology.kubernetes.io/region": "europe-west1", "node.kubernetes.io/instance-type": "e2"},
+			Place{"pool-1", "europe-west1-b", "europe-west1", "e2"}},
+		{map[string]string{"eks.amazonaws.com/nodegroup": "ng", "failure-domain.beta.kubernetes.io/zone": "a"},
+			Place{Pool: "ng", Zone: "a"}},
 		{map[string]string{"kubernetes.azure.com/agentpool": "np", "agentpool": "other"}, Place{Pool: "np"}},
-		{map[string]string{"karpenter.sh/nodepool": "spot", "eks.amazonaws.com/nodegroup": "seed"}, Place{Pool: "spot"}},
+		{map[string]string{"karpenter.sh/nodepool": "spot", "eks.amazonaws.com/nodegroup": "seed"},
+			Place{Pool: "spot"}},
 	} {
 		n := wellNode(func(n *corev1.Node) { n.Labels = c.labels })
 		if got := HealthOf(n).Place; got != c.want {
@@ -94,13 +101,15 @@ func TestConditionsAreBounded(t *testing.T) {
 	h := HealthOf(wellNode(func(n *corev1.Node) {
 		n.Status.Conditions = append(n.Status.Conditions, n.Status.Conditions...) // twice each
 		for i := range 40 {
-			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeConditionType(fmt.Sprintf("X%02d", i)), Status: "Odd"})
+			n.Status.Conditions = append(n.Status.Conditions,
+				corev1.NodeCondition{Type: corev1.NodeConditionType(fmt.Sprintf("X%02d", i)), Status: "Odd"})
 		}
 	}))
 	if len(h.Conditions) != maxConditions || h.Dropped != 42-maxConditions || h.NotReady != "" {
 		t.Errorf("%d conditions, %d dropped, %q", len(h.Conditions), h.Dropped, h.NotReady)
 	}
-	if !slices.Contains(h.Conditions, Condition{"DiskPressure", "false"}) || !slices.Contains(h.Conditions, Condition{"X00", "unknown"}) {
+	if !slices.Contains(h.Conditions, Condition{"DiskPressure", "false"}) ||
+		!slices.Contains(h.Conditions, Condition{"X00", "unknown"}) {
 		t.Errorf("conditions are %v", h.Conditions)
 	}
 }

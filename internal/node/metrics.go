@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// MetricsConfig is what the collector reads; every field but WarmUp is required.
+// MetricsConfig is what the collector reads. Every field but WarmUp is required.
 type MetricsConfig struct {
 	Health func() Health
 	Addons func() AddonsState
@@ -14,7 +14,7 @@ type MetricsConfig struct {
 	WarmUp time.Duration
 }
 
-// metrics asks at each scrape.
+// metrics reads the state at each scrape.
 type metrics struct {
 	config MetricsConfig
 
@@ -25,7 +25,8 @@ type metrics struct {
 	droppedRestarts                                 *prometheus.Desc
 }
 
-// NewMetrics makes the collector of the node's health and add-ons. Of a node that is not known yet there is none.
+// NewMetrics creates the collector of the node's health and add-ons. There are no samples while the
+// node is unknown.
 func NewMetrics(config MetricsConfig) prometheus.Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, nil)
@@ -72,7 +73,8 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.info, m.condition, m.available, m.aspect, m.unavailable, m.pods, m.running, m.ready,
+	for _, d := range []*prometheus.Desc{m.info, m.condition, m.available, m.aspect, m.unavailable, m.pods, m.running,
+		m.ready,
 		m.podsAvailable, m.restarts, m.addonsAvailable, m.droppedRestarts} {
 		descs <- d
 	}

@@ -16,9 +16,11 @@ func TestMetrics(t *testing.T) {
 	addons := AddonsState{Available: true}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(NewMetrics(MetricsConfig{
-		Health: func() Health { return health }, Addons: func() AddonsState { return addons }, Now: noon, WarmUp: 5 * time.Minute,
+		Health: func() Health { return health }, Addons: func() AddonsState { return addons }, Now: noon,
+		WarmUp: 5 * time.Minute,
 	}))
-	if n, err := testutil.GatherAndCount(registry, "podlapse_node_available", "podlapse_addons_available", "podlapse_node_availability"); n != 0 || err != nil {
+	names := []string{"podlapse_node_available", "podlapse_addons_available", "podlapse_node_availability"}
+	if n, err := testutil.GatherAndCount(registry, names...); n != 0 || err != nil {
 		t.Errorf("before the node is known it has %d series, %v", n, err)
 	}
 	health = HealthOf(wellNode(func(n *corev1.Node) {
@@ -61,9 +63,12 @@ podlapse_node_unavailable{aspect="schedulable",reason="Cordoned"} 1
 	}
 	// The node is well, and an add-on is not.
 	health = HealthOf(wellNode(func(*corev1.Node) {}))
-	for available, text := range map[bool]string{true: "podlapse_addons_available 1", false: "podlapse_addons_available 0"} {
+	for available, text := range map[bool]string{true: "podlapse_addons_available 1",
+		false: "podlapse_addons_available 0"} {
 		addons.Available = available
-		if got := samples(t, registry); !strings.Contains(got, text) || !strings.Contains(got, "podlapse_node_available 1") || strings.Contains(got, "podlapse_node_unavailable{") {
+		got := samples(t, registry)
+		if !strings.Contains(got, text) || !strings.Contains(got, "podlapse_node_available 1") ||
+			strings.Contains(got, "podlapse_node_unavailable{") {
 			t.Errorf("all add-ons available: %t, got\n%s", available, got)
 		}
 	}

@@ -17,15 +17,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// PressureFiles is where the kernel tells of the whole machine's pressure, in a container as well: neither is it in a namespace
-// (kernel/sched/psi.c, psi_io_show reads psi_system), nor do runtimes mask it.
+// PressureFiles is where the kernel reports the pressure of the whole machine, also in a container:
+// the files are not namespaced (kernel/sched/psi.c, psi_io_show reads psi_system), and runtimes do
+// not mask them.
 const PressureFiles = "/proc/pressure"
 
-// pressureEvery is how often it is read while pods start. The kernel counts the stalls on each processor at each reading, so less
-// is better; phases that are shorter have no pressure of their own.
+// pressureEvery is how often pressure is read while pods start. The kernel sums up the stalls of
+// each CPU at each read, so fewer reads are better. Shorter phases have no pressure of their own.
 const pressureEvery = 250 * time.Millisecond
 
-// PressureConfig is what Pressure needs; every field is required.
+// PressureConfig is what Pressure needs. Every field is required.
 type PressureConfig struct {
 	Dir     string // PressureFiles
 	Observe func(context.Context, timeline.Observation)
@@ -33,10 +34,10 @@ type PressureConfig struct {
 	Now     func() time.Time
 }
 
-// Pressure observes timeline.PressureSeen while it is wanted.
+// Pressure observes timeline.PressureSeen while samples are wanted.
 type Pressure struct {
 	config PressureConfig
-	wanted chan bool // capacity 1: the latest word
+	wanted chan bool // capacity 1: the latest value
 }
 
 // NewPressure does nothing before Run.
@@ -44,16 +45,18 @@ func NewPressure(config PressureConfig) *Pressure {
 	return &Pressure{config, make(chan bool, 1)}
 }
 
-// Want says whether samples are of use from now on. It does not block; one goroutine at a time may call it.
+// Want says whether to take samples from now on. It does not block. One goroutine at a time may
+// call it.
 func (p *Pressure) Want(wanted bool) {
 	select {
-	case <-p.wanted: // overtaken
+	case <-p.wanted: // the older value is dropped
 	default:
 	}
 	p.wanted <- wanted
 }
 
-// Run observes until ctx ends and then returns nil. Where the kernel does not measure, it reports that once and reads no more.
+// Run observes until ctx ends and then returns nil. If the kernel does not measure pressure, Run
+// reports that once and reads no more.
 func (p *Pressure) Run(ctx context.Context) error {
 	if _, err := ReadPressure(p.config.Dir); unmeasured(err) {
 		p.config.Report(false, err.Error())
@@ -99,13 +102,13 @@ func (p *Pressure) sample(ctx context.Context) {
 	p.config.Observe(ctx, timeline.PressureSeen{ArrivedAt: p.config.Now(), Stalled: stalled})
 }
 
-// errUnmeasured says that the kernel was built or started without it.
+// errUnmeasured says that the kernel was built or started without pressure measurement.
 var errUnmeasured = errors.New("this kernel does not measure pressure: boot one with CONFIG_PSI, and with psi=1 on " +
 	"its command line if PSI is off by default; or use --pressure=off")
 
 func unmeasured(err error) bool { return errors.Is(err, errUnmeasured) }
 
-// ReadPressure reads what the kernel has counted so far, in microseconds.
+// ReadPressure returns the stalls that the kernel has counted so far, in microseconds.
 func ReadPressure(dir string) (timeline.Stalled, error) {
 	var s timeline.Stalled
 	for name, total := range map[string]*time.Duration{"cpu": &s.CPU, "io": &s.IO, "memory": &s.Memory} {
@@ -123,7 +126,7 @@ func ReadPressure(dir string) (timeline.Stalled, error) {
 	return s, nil
 }
 
-// someTotal finds the total of the line "some avg10=0.00 avg60=0.00 avg300=0.00 total=0".
+// someTotal returns the total of the line "some avg10=0.00 avg60=0.00 avg300=0.00 total=0".
 func someTotal(content []byte) (time.Duration, error) {
 	for line := range bytes.Lines(content) {
 		fields := bytes.Fields(line)

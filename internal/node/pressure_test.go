@@ -17,7 +17,8 @@ import (
 func kernel(t *testing.T, dir, cpu, io, memory string) {
 	t.Helper()
 	for name, total := range map[string]string{"cpu": cpu, "io": io, "memory": memory} {
-		text := "some avg10=1.23 avg60=0.00 avg300=0.00 total=" + total + "\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
+		text := "some avg10=1.23 avg60=0.00 avg300=0.00 total=" + total +
+			"\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +64,8 @@ func TestPressureIsReadOnlyWhileItIsWanted(t *testing.T) {
 			wanted bool
 			after  time.Duration
 			want   int // samples by then
-		}{{false, time.Hour, 0}, {true, 0, 1}, {true, time.Second, 6}, {false, time.Hour, 6}, {true, 500 * time.Millisecond, 9}} {
+		}{{false, time.Hour, 0}, {true, 0, 1}, {true, time.Second, 6}, {false, time.Hour, 6},
+			{true, 500 * time.Millisecond, 9}} {
 			p.Want(step.wanted)
 			synctest.Wait()
 			time.Sleep(step.after)

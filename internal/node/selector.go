@@ -11,16 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Selector says which pods are add-ons. The zero one has none.
+// Selector selects the pods that are add-ons. The zero Selector selects none.
 type Selector struct {
 	namespaces []string // empty: all
 	labels     labels.Selector
 }
 
-// DefaultSelector is where Kubernetes' own add-ons live.
+// DefaultSelector is the namespace of Kubernetes' own add-ons.
 const DefaultSelector = "kube-system"
 
-// ParseSelector reads NAMESPACE[,NAMESPACE…][:LABELS], or :LABELS for pods of all namespaces. LABELS is as for kubectl get -l.
+// ParseSelector parses NAMESPACE[,NAMESPACE…][:LABELS], or :LABELS for pods of all namespaces.
+// LABELS has the syntax of kubectl get -l.
 func ParseSelector(given string) (Selector, error) {
 	names, wanted, labeled := strings.Cut(given, ":")
 	s := Selector{labels: labels.Everything()}
@@ -47,7 +48,8 @@ func ParseSelector(given string) (Selector, error) {
 	return s, nil
 }
 
-// AnyNamespace says that labels alone select: whoever may create pods anywhere can make an add-on.
+// AnyNamespace reports whether only labels select: then whoever may create pods anywhere can create
+// an add-on.
 func (s Selector) AnyNamespace() bool { return s.labels != nil && len(s.namespaces) == 0 }
 
 func (s Selector) matches(pod *corev1.Pod) bool {

@@ -1,5 +1,6 @@
-// Package page holds the page that shows a node's start-ups: files as they are in assets/, without a build step. It serves nothing
-// itself. The page asks the read API for all it shows, at addresses relative to its own.
+// Package page holds the web page that shows a node's start-ups: the files in assets/, without a
+// build step. It serves nothing itself: package web does. The page loads all its data from the read
+// API, at addresses relative to its own.
 package page
 
 import (
@@ -18,16 +19,17 @@ var assets embed.FS
 const (
 	directory = "assets"
 	index     = "index.html"
-	// placeholder is where the version stands in addresses of index.html.
+	// placeholder stands for the version in the addresses of index.html.
 	placeholder = "page/VERSION/"
 )
 
-// Policy is the Content-Security-Policy of the page: its own files and the agent's API, no script and no style in markup, and no
-// markup made of text.
+// Policy is the Content-Security-Policy of the page: only its own files and the agent's API, no
+// script and no style in markup, and no markup created from text.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types 'none'"
 
-// types are those of the files that there are, by the end of their names.
+// types are the content types of the files, by file name extension.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
@@ -37,21 +39,21 @@ var types = map[string]string{
 
 // File is one file of the page.
 type File struct {
-	Type string // as Content-Type has it
+	Type string // the value of Content-Type
 	Text []byte // shared, must not be changed
 }
 
-// Page is all of it.
+// Page holds all files of the page.
 type Page struct {
-	// Version changes whenever any file does. Files are asked for under it, so that a browser can keep them for ever and never
-	// mixes those of two agents.
+	// Version changes whenever any file does. It is part of the files' addresses, so that a browser
+	// can cache them forever and never mixes the files of two agents.
 	Version string
 	Index   File
 
 	files map[string]File
 }
 
-// New reads the files that are built in.
+// New reads the embedded files.
 func New() (Page, error) { return read(assets) }
 
 func read(from fs.FS) (Page, error) {
@@ -80,7 +82,7 @@ func read(from fs.FS) (Page, error) {
 	return p, nil
 }
 
-// File is one of those that Index leads to.
+// File returns a file to which Index refers.
 func (p Page) File(name string) (File, bool) {
 	f, ok := p.files[name]
 	return f, ok

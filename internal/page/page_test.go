@@ -22,7 +22,8 @@ func made(t *testing.T) Page {
 func TestNothingIsMissingOrLeftOver(t *testing.T) {
 	p := made(t)
 	asked := map[string]bool{}
-	for _, found := range regexp.MustCompile(`(?:href|src)="page/`+p.Version+`/([^"]+)"`).FindAllSubmatch(p.Index.Text, -1) {
+	for _, found := range regexp.MustCompile(`(?:href|src)="page/`+p.Version+
+		`/([^"]+)"`).FindAllSubmatch(p.Index.Text, -1) {
 		asked[string(found[1])] = true
 	}
 	imports := regexp.MustCompile(`(?m)^import (?:\{[^}]*\} from )?'\./([a-z]+\.js)';$`)
@@ -55,7 +56,8 @@ func TestNothingIsMissingOrLeftOver(t *testing.T) {
 	}
 }
 
-// TestThePolicyHolds looks for what the policy would refuse, and for what would leave the agent or the place a proxy gave it.
+// TestThePolicyHolds looks for what the policy would refuse, and for what would leave the agent or
+// the place a proxy gave it.
 func TestThePolicyHolds(t *testing.T) {
 	p := made(t)
 	for what, pattern := range map[string]string{

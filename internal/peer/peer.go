@@ -1,4 +1,5 @@
-// Package peer tells apart who is at the other end of connections, so that limits hold for each of them. It does no I/O.
+// Package peer identifies the clients of connections, so that limits apply to each of them. It does
+// no I/O.
 package peer
 
 import (
@@ -7,7 +8,8 @@ import (
 	"sync"
 )
 
-// Of is whom limits are for: an IPv4 address, or the network that one IPv6 host has to itself. What has no address is one peer.
+// Of returns the key for limits: an IPv4 address, or the network of one IPv6 host. All addresses
+// that are invalid share one key.
 func Of(address string) netip.Prefix {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -17,11 +19,11 @@ func Of(address string) netip.Prefix {
 	if ip.Is4() {
 		bits = 32
 	}
-	prefix, _ := ip.Prefix(bits) // fails for lengths that no address has
+	prefix, _ := ip.Prefix(bits) // fails only for lengths that no address has
 	return prefix
 }
 
-// Latest remembers something of each of the peers that came last. It is safe for concurrent use.
+// Latest holds a value for each of the peers that came last. It is safe for concurrent use.
 type Latest[V any] struct {
 	most  int
 	start func() V
@@ -36,12 +38,13 @@ type remembered[V any] struct {
 	value V
 }
 
-// NewLatest remembers as many peers at most; start makes what a new one begins with.
+// NewLatest creates a Latest for at most most peers; start creates the value of a new one.
 func NewLatest[V any](most int, start func() V) *Latest[V] {
 	return &Latest[V]{most: most, start: start, known: map[netip.Prefix]*list.Element{}, order: list.New()}
 }
 
-// Of is what is remembered of a peer. Of more peers than are remembered, the one that was asked about longest ago is forgotten.
+// Of returns the value of a peer. Beyond the limit, the peer that was used longest ago is
+// forgotten.
 func (l *Latest[V]) Of(peer netip.Prefix) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// asked is what is asked at the moment. Its owner is the goroutine of Run.
+// asked holds the running probes. Only the goroutine of Run uses it.
 type asked struct {
 	runner     *Runner
 	config     Config
@@ -14,7 +14,7 @@ type asked struct {
 	registries *task            // nil for none
 }
 
-// task is a goroutine that asks.
+// task is a goroutine that runs a probe.
 type task struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -30,7 +30,7 @@ func begin(ctx context.Context, ask func(context.Context)) *task {
 	return t
 }
 
-// stop returns when it has ended. What it asks for at the moment is let go.
+// stop ends the task and waits for it. It abandons the current attempt.
 func (t *task) stop() {
 	t.cancel()
 	<-t.ended
@@ -42,7 +42,8 @@ func (r *Runner) ask(ctx context.Context, config Config) *asked {
 	return a
 }
 
-// become leaves alone what is asked as before. Of what is not, or no longer, the series go.
+// become starts and stops probes for a new configuration. Unchanged probes continue. The series of
+// changed and removed ones are deleted.
 func (a *asked) become(ctx context.Context, config Config) {
 	for _, was := range a.config.Probes {
 		if !slices.ContainsFunc(config.Probes, func(p Probe) bool { return reflect.DeepEqual(p, was) }) {
@@ -63,7 +64,7 @@ func (a *asked) become(ctx context.Context, config Config) {
 	if a.registries == nil && config.Registries.Top > 0 {
 		a.registries = begin(ctx, func(asking context.Context) {
 			names := a.runner.followRegistries(asking, config.Registries)
-			if ctx.Err() == nil { // else the agent ends, and tells once more what there was
+			if ctx.Err() == nil { // otherwise the agent is ending, and the metrics are sent once more
 				for _, name := range names {
 					a.runner.config.Recorder.Forget(name)
 				}
@@ -73,7 +74,7 @@ func (a *asked) become(ctx context.Context, config Config) {
 	a.config = config
 }
 
-// stop returns when nothing is asked.
+// stop ends all probes and waits for them.
 func (a *asked) stop() {
 	for _, t := range a.probes {
 		t.cancel()

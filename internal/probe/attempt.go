@@ -13,19 +13,21 @@ import (
 	"time"
 )
 
-// maxHeader bounds what an answer's header may take, in bytes; of bodies nothing is read.
+// maxHeader limits the header of a response, in bytes. Bodies are not read.
 const maxHeader = 64 << 10
 
-// userAgent names the agent in the logs of whom it asks.
+// userAgent identifies the agent in the logs of probed servers.
 const userAgent = "podlapse-agent"
 
-// RoundTrip asks a part of the node or of the control plane that the agent is connected to anyway.
+// RoundTrip queries a part of the node or of the control plane on an existing connection of the
+// agent.
 type RoundTrip func(context.Context) error
 
-// asker makes one attempt in a context that tells of its stages.
+// asker makes one attempt and records its stages.
 type asker func(ctx context.Context, s *stages) error
 
-// askerOf is how a probe asks. Each attempt that is no round trip on the agent's connections makes a connection of its own.
+// askerOf returns the function that makes the attempts of a probe. Each attempt opens its own
+// connection, except round trips on the agent's connections.
 func (r *Runner) askerOf(p Probe) asker {
 	switch p.Kind {
 	case KindDNS:
@@ -48,18 +50,19 @@ func (r *Runner) askerOf(p Probe) asker {
 }
 
 func dnsAsker(p Probe) asker {
-	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-		if p.Server != "" {
-			address = p.Server
-		}
-		var dialer net.Dialer
-		conn, err := dialer.DialContext(ctx, network, address)
-		if err == nil {
-			// A lookup that is canceled would wait for its answer all the same, some seconds more.
-			context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-		}
-		return conn, err
-	}}
+	resolver := &net.Resolver{PreferGo: true,
+		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			if p.Server != "" {
+				address = p.Server
+			}
+			var dialer net.Dialer
+			conn, err := dialer.DialContext(ctx, network, address)
+			if err == nil {
+				// A canceled lookup would still wait for its answer, for some seconds.
+				context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+			}
+			return conn, err
+		}}
 	return func(ctx context.Context, s *stages) error {
 		s.begin(StageDNS)
 		_, err := resolver.LookupNetIP(withoutTrace(ctx), "ip", p.Target)
@@ -68,10 +71,10 @@ func dnsAsker(p Probe) asker {
 	}
 }
 
-// withoutTrace hides that a lookup has a lookup's own stages: connections to servers of names.
+// withoutTrace hides from a lookup's own connections to DNS servers that stages are traced.
 func withoutTrace(ctx context.Context) context.Context { return untraced{ctx} }
 
-// untraced carries deadline and end of a context, and no values.
+// untraced has the deadline and end of a context, but not its values.
 type untraced struct{ context.Context }
 
 // Value implements context.Context.
@@ -88,7 +91,7 @@ func tcpAsker(p Probe) asker {
 	}
 }
 
-// registryAsker takes for an answer what the protocol has for it: yes, or that one has to log in.
+// registryAsker accepts the two answers of the protocol: success, and a request to log in.
 func registryAsker(p Probe) asker {
 	target := url.URL{Scheme: "https", Host: p.Target, Path: "/v2/"}
 	if p.PlainHTTP {
@@ -135,7 +138,8 @@ func httpAsker(p Probe, target string, right func(status int) bool) asker {
 	}
 }
 
-// getOnce follows nothing, which net/http's client would, and tells of what it cannot follow with words of the server's.
+// getOnce does not follow redirects, unlike net/http's client, whose errors about redirects also
+// contain words of the server.
 func getOnce(ctx context.Context, transport http.RoundTripper, target string, headers Headers) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
@@ -153,23 +157,25 @@ func getOnce(ctx context.Context, transport http.RoundTripper, target string, he
 	return response, nil
 }
 
-// redirect is where an answer leads to on the same host, empty if it does not: then it is what it is. What was asked for with TLS is
-// not asked for without.
+// redirect returns the address to which a response redirects on the same host, or an empty text if
+// it does not: the response is then final. A redirect from HTTPS to HTTP is not followed.
 func redirect(response *http.Response) string {
 	switch response.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 	default:
 		return ""
 	}
 	next, err := response.Location()
 	from := response.Request.URL
-	if err != nil || next.Host != from.Host || next.User != nil || from.Scheme == "https" && next.Scheme != "https" || next.Scheme != "https" && next.Scheme != "http" {
+	if err != nil || next.Host != from.Host || next.User != nil || from.Scheme == "https" && next.Scheme != "https" ||
+		next.Scheme != "https" && next.Scheme != "http" {
 		return ""
 	}
 	return next.String()
 }
 
-// attempt asks once.
+// attempt runs a probe once.
 func attempt(ctx context.Context, p Probe, ask asker) Outcome {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout.Duration)
 	defer cancel()
@@ -181,7 +187,7 @@ func attempt(ctx context.Context, p Probe, ask asker) Outcome {
 	return s.outcome(p, err)
 }
 
-// pause is until the next attempt.
+// pause returns the time until the next attempt.
 func (p Pace) pause(random func(time.Duration) time.Duration) time.Duration {
 	return p.Interval.Duration + random(p.Jitter.Duration)
 }

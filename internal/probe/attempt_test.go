@@ -139,14 +139,16 @@ func TestHTTP(t *testing.T) {
 	}))
 	defer server.Close()
 	server.Config.ErrorLog = nil
-	t.Setenv("HTTP_PROXY", "http://"+dead(t)) // is not asked; net/http itself would skip it for loopback, see TestNoProxy
+	// is not asked; net/http itself would skip it for loopback, see TestNoProxy
+	t.Setenv("HTTP_PROXY", "http://"+dead(t))
 	get := func(path string, change func(*Probe)) Outcome { return ask(t, made(KindHTTP, server.URL+path, change)) }
 	redirects := func(n int) func(*Probe) { return func(p *Probe) { p.Redirects = n } }
 	const reached = "connect=ok first_byte=ok"
 	expect(t, "well", get("/", nil), ResultOK, reached)
 	slow := get("/slow", nil)
 	expect(t, "slow", slow, ResultOK, reached)
-	if first := slow.Stages[1].Length; first < 90*time.Millisecond || first > slow.Length || slow.Stages[0].Length > 50*time.Millisecond {
+	if first := slow.Stages[1].Length; first < 90*time.Millisecond || first > slow.Length ||
+		slow.Stages[0].Length > 50*time.Millisecond {
 		t.Errorf("slow took %+v", slow)
 	}
 	stuck := get("/stuck?token=secret", nil)
@@ -173,7 +175,8 @@ func TestHTTP(t *testing.T) {
 	for _, path := range []string{"/garbled", "/nowhere"} {
 		for n := range 2 {
 			expect(t, path, get(path, redirects(n)), ResultOK, reached) // its status is one that is well
-			expect(t, path, get(path, func(p *Probe) { p.Redirects, p.Status = n, []int{200} }), ResultBadStatus, reached)
+			expect(t, path, get(path, func(p *Probe) { p.Redirects, p.Status = n, []int{200} }), ResultBadStatus,
+				reached)
 		}
 	}
 	taken()
@@ -189,7 +192,8 @@ func TestHTTP(t *testing.T) {
 			t.Errorf("asked with %v", r.Header)
 		}
 	}
-	expect(t, "nobody there", ask(t, made(KindHTTP, "http://"+dead(t), nil)), ResultConnectError, "connect=connect_error")
+	expect(t, "nobody there", ask(t, made(KindHTTP, "http://"+dead(t), nil)), ResultConnectError,
+		"connect=connect_error")
 }
 
 // As GKE's metadata server wants it.
@@ -207,9 +211,11 @@ func TestHeaders(t *testing.T) {
 	with := func(p *Probe) {
 		p.Headers, p.Redirects, p.Status = Headers{"metadata-flavor": "Google", "User-Agent": "another"}, 1, []int{200}
 	}
-	expect(t, "with, and after a redirect", ask(t, made(KindHTTP, server.URL, with)), ResultOK, "connect=ok first_byte=ok")
+	expect(t, "with, and after a redirect", ask(t, made(KindHTTP, server.URL, with)), ResultOK,
+		"connect=ok first_byte=ok")
 	server.Close()
-	if o := ask(t, made(KindHTTP, server.URL, with)); strings.Contains(o.Detail, "Google") || o.Result != ResultConnectError {
+	o := ask(t, made(KindHTTP, server.URL, with))
+	if strings.Contains(o.Detail, "Google") || o.Result != ResultConnectError {
 		t.Errorf("%+v", o)
 	}
 }
@@ -217,7 +223,8 @@ func TestHeaders(t *testing.T) {
 // What is sent with TLS is sent nowhere without.
 func TestRedirects(t *testing.T) {
 	for _, c := range []struct{ from, location, want string }{
-		{"https://a/x", "/y", "https://a/y"}, {"http://a/x", "https://a/y", "https://a/y"}, {"http://a/x", "http://a/y", "http://a/y"},
+		{"https://a/x", "/y", "https://a/y"}, {"http://a/x", "https://a/y", "https://a/y"},
+		{"http://a/x", "http://a/y", "http://a/y"},
 		{"https://a/x", "http://a/y", ""}, {"https://a/x", "https://b/y", ""}, {"https://a/x", "https://a:444/y", ""},
 		{"https://a/x", "https://u:p@a/y", ""}, {"http://a/x", "ftp://a/y", ""}, {"http://a/x", "", ""},
 	} {
@@ -230,7 +237,8 @@ func TestRedirects(t *testing.T) {
 			if status < 301 || status == 304 {
 				want = ""
 			}
-			answer := &http.Response{StatusCode: status, Header: http.Header{"Location": {c.location}}, Request: &http.Request{URL: from}}
+			answer := &http.Response{StatusCode: status, Header: http.Header{"Location": {c.location}},
+				Request: &http.Request{URL: from}}
 			if got := redirect(answer); got != want {
 				t.Errorf("%d from %s to %s leads to %q, want %q", status, c.from, c.location, got, want)
 			}
@@ -251,7 +259,9 @@ func TestTLS(t *testing.T) {
 	}
 	expect(t, "unknown authority", ask(t, made(KindHTTP, server.URL, nil)), ResultTLSError, "connect=ok tls=tls_error")
 	expect(t, "trusted", ask(t, made(KindHTTP, server.URL, trusted)), ResultOK, "connect=ok tls=ok first_byte=ok")
-	expect(t, "a registry that wants a login", ask(t, made(KindRegistry, strings.TrimPrefix(server.URL, "https://"), trusted)), ResultOK, "connect=ok tls=ok first_byte=ok")
+	expect(t, "a registry that wants a login",
+		ask(t, made(KindRegistry, strings.TrimPrefix(server.URL, "https://"), trusted)), ResultOK,
+		"connect=ok tls=ok first_byte=ok")
 	expect(t, "no TLS at all", ask(t, made(KindRegistry, silent(t), nil)), ResultTimeout, "connect=ok tls=timeout")
 }
 
@@ -265,7 +275,8 @@ func TestRegistry(t *testing.T) {
 	}))
 	defer server.Close()
 	p := made(KindRegistry, strings.TrimPrefix(server.URL, "http://"), func(p *Probe) { p.PlainHTTP = true })
-	for s, want := range map[int]Result{200: ResultOK, 401: ResultOK, 403: ResultBadStatus, 404: ResultBadStatus, 503: ResultBadStatus, 302: ResultBadStatus} {
+	for s, want := range map[int]Result{200: ResultOK, 401: ResultOK, 403: ResultBadStatus, 404: ResultBadStatus,
+		503: ResultBadStatus, 302: ResultBadStatus} {
 		status = s
 		expect(t, fmt.Sprint(s), ask(t, p), want, "connect=ok first_byte=ok")
 	}
@@ -278,7 +289,8 @@ func TestTCP(t *testing.T) {
 	expect(t, "by name", ask(t, made(KindTCP, "localhost:"+port, nil)), ResultOK, "dns=ok connect=ok")
 }
 
-// names answers lookups over UDP: of well at once, of slow after 100 ms, of nothing else that there is none, of silent never.
+// names answers lookups over UDP: of well at once, of slow after 100 ms, of nothing else that there
+// is none, of silent never.
 func names(t *testing.T) string {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -299,7 +311,8 @@ func names(t *testing.T) string {
 				continue
 			}
 			q := m.Questions[0]
-			answer := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true}, Questions: m.Questions}
+			answer := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true},
+				Questions: m.Questions}
 			switch name := q.Name.String(); name {
 			case "silent.test.":
 				continue
@@ -365,7 +378,9 @@ var errForever = errors.New("never comes back")
 
 func TestNoProxy(t *testing.T) {
 	asked := make(chan string, 16)
-	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.URL.String() }))
+	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.String()
+	}))
 	defer proxy.Close()
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"} {
 		t.Setenv(name, proxy.URL)
@@ -387,7 +402,8 @@ func TestEveryResultIsListed(t *testing.T) {
 	}
 }
 
-// The agent's own connection to the API server is one of HTTP/2, whose answer may begin before the request is said to be written.
+// The agent's own connection to the API server is one of HTTP/2, whose answer may begin before the
+// request is said to be written.
 func TestEveryAnswerHasAFirstByte(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	server.EnableHTTP2 = true

@@ -13,17 +13,17 @@ import (
 // Kind is what a probe does.
 type Kind string
 
-// The kinds.
+// Values of Kind.
 const (
-	KindDNS       Kind = "dns"       // looks a name up
+	KindDNS       Kind = "dns"       // looks up a name
 	KindTCP       Kind = "tcp"       // connects
 	KindHTTP      Kind = "http"      // gets a URL, http or https
-	KindRegistry  Kind = "registry"  // gets /v2/ of a registry; that it wants to know who asks is an answer
-	KindCRI       Kind = "cri"       // asks the container runtime for its version
-	KindAPIServer Kind = "apiserver" // asks the API server for its version, on the agent's own connection
+	KindRegistry  Kind = "registry"  // gets /v2/ of a registry; a request for authentication is a success
+	KindCRI       Kind = "cri"       // requests the container runtime's version
+	KindAPIServer Kind = "apiserver" // requests the API server's version, on the agent's own connection
 )
 
-// Bounds on a configuration.
+// Limits of a configuration.
 const (
 	maxProbes     = 32
 	maxRegistries = 8
@@ -39,13 +39,13 @@ const (
 	defaultTimeout  = 5 * time.Second
 )
 
-// Config is a checked configuration.
+// Config is a validated configuration.
 type Config struct {
 	Probes     []Probe
 	Registries Registries
 }
 
-// String says for people how much there is.
+// String returns a summary for people.
 func (c Config) String() string {
 	text := fmt.Sprintf("%d configured", len(c.Probes))
 	if top := c.Registries.Top; top > 0 {
@@ -54,43 +54,43 @@ func (c Config) String() string {
 	return text
 }
 
-// Probe is one thing to ask again and again.
+// Probe is one target to probe at an interval.
 type Probe struct {
 	Name   string `yaml:"name"` // the label of its series
 	Kind   Kind   `yaml:"kind"`
-	Target string `yaml:"target"` // a name, HOST:PORT, a URL or a registry's HOST[:PORT]; none of cri and apiserver
+	Target string `yaml:"target"` // a name, HOST:PORT, a URL or a registry's HOST[:PORT]; none for cri and apiserver
 	Pace   `yaml:",inline"`
 
-	Server    string `yaml:"server"`     // of dns: the server's IP:PORT; empty for those of the agent's pod
-	PlainHTTP bool   `yaml:"plain_http"` // of registry
-	CAFile    string `yaml:"ca_file"`    // of http and registry: PEM; empty for the system's
-	Redirects int    `yaml:"redirects"`  // of http: so many are followed, on the same host
-	Status    []int  `yaml:"status"`     // of http: these are right; empty for 200 to 399
+	Server    string `yaml:"server"`     // for dns: the server's IP:PORT; empty for those of the agent's pod
+	PlainHTTP bool   `yaml:"plain_http"` // for registry
+	CAFile    string `yaml:"ca_file"`    // for http and registry: PEM; empty for the system's
+	Redirects int    `yaml:"redirects"`  // for http: how many to follow, on the same host
+	Status    []int  `yaml:"status"`     // for http: accepted codes; empty for 200 to 399
 
-	Headers Headers `yaml:"headers"` // of http: sent as well
+	Headers Headers `yaml:"headers"` // for http: sent as well
 
-	authorities []byte // what CAFile holds
-	followed    bool   // a pod names the target, not the file: it must not lead to where credentials are
+	authorities []byte // the content of CAFile
+	followed    bool   // a pod, not the file, names the target: it must not lead to credentials
 }
 
-// Pace says how often, and how long to wait for an answer.
+// Pace says how often to probe, and how long to wait for an answer.
 type Pace struct {
 	Interval Duration `yaml:"interval"`
 	Timeout  Duration `yaml:"timeout"`
 	Jitter   Duration `yaml:"jitter"` // a random part of it is added to each interval
 }
 
-// Registries are those that pods of the node were pulled from.
+// Registries configures probes of the registries from which pods of the node pull.
 type Registries struct {
-	Top       int `yaml:"top"` // so many of those that were pulled from the most; 0 for none
+	Top       int `yaml:"top"` // how many of the most used ones; 0 for none
 	Pace      `yaml:",inline"`
 	PlainHTTP []string `yaml:"plain_http"` // HOST[:PORT] of those without TLS
 }
 
-// Duration is a length of time as Go writes it, such as 30s.
+// Duration is a duration in Go's syntax, such as 30s.
 type Duration struct {
 	time.Duration
-	given bool // in the file
+	given bool // set in the file
 }
 
 // UnmarshalYAML implements yaml.Unmarshaler.
@@ -107,13 +107,14 @@ func (d *Duration) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// file is the configuration as it is written.
+// file is the configuration in the file.
 type file struct {
 	Probes     []Probe    `yaml:"probes"`
 	Registries Registries `yaml:"registries"`
 }
 
-// Load reads a configuration, and the files that it names. The error tells of every problem, each with its field.
+// Load reads a configuration and the files that it names. The error lists every problem, each with
+// its field.
 func Load(path string, node Node) (Config, error) {
 	text, err := readFile(path)
 	if err != nil {
@@ -139,7 +140,7 @@ func Load(path string, node Node) (Config, error) {
 	return config, nil
 }
 
-// readFile reads no more than a file of this kind has, and waits for nobody, whatever the path leads to.
+// readFile reads at most maxFile, and never blocks, whatever the path leads to.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -160,7 +161,8 @@ func readFile(path string) ([]byte, error) {
 	return text, err
 }
 
-// Parse reads a configuration in YAML without the files that it names. A field that is not known is an error.
+// Parse parses a configuration in YAML, without the files that it names. An unknown field is an
+// error.
 func Parse(text []byte, node Node) (Config, error) {
 	var f file
 	if err := yaml.UnmarshalStrict(text, &f); err != nil {
@@ -179,7 +181,7 @@ func Parse(text []byte, node Node) (Config, error) {
 	return config, errors.Join(append(problems, config.problems()...)...)
 }
 
-// complete fills in what is left out.
+// complete sets the defaults.
 func (p *Pace) complete() {
 	if !p.Interval.given {
 		p.Interval.Duration = defaultInterval

@@ -38,7 +38,8 @@ func TestParse(t *testing.T) {
 	for _, p := range append(c.Probes, Probe{Name: "registries", Pace: c.Registries.Pace}) {
 		got = append(got, fmt.Sprint(p.Name, " ", p.Interval, " ", p.Timeout, " ", p.Jitter))
 	}
-	want := []string{"cluster-dns 10s 2s 0s", "db 30s 5s 3s", "shop 3s 3s 300ms", "ghcr 30s 5s 3s", "local 30s 5s 3s", "cri 30s 5s 3s",
+	want := []string{"cluster-dns 10s 2s 0s", "db 30s 5s 3s", "shop 3s 3s 300ms", "ghcr 30s 5s 3s", "local 30s 5s 3s",
+		"cri 30s 5s 3s",
 		"api 30s 5s 3s", "registries 1m0s 5s 6s"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
@@ -56,60 +57,70 @@ func TestEveryProblemNamesItsField(t *testing.T) {
 		"probes: []":         "probes: must not be empty",
 		"probe: []":          "field probe not found",
 		"probes: [{name: a}": "yaml:",
-		one("name: a, kind: tcp, target: 'a:1', port: 1"):                                                              "field port not found",
-		one("name: a, name: b"):                                                                                        "already set",
-		one("kind: tcp, target: 'a:1'"):                                                                                `probes[0]: name: invalid name ""`,
-		one("name: A_b, kind: tcp, target: 'a:1'"):                                                                     "probes[0] (A_b): name:",
-		"probes: [{name: a, kind: cri}, {name: a, kind: apiserver}]":                                                   "probes[1] (a): name: must be unique",
-		one("name: a, kind: icmp"):                                                                                     `(a): kind: invalid kind "icmp"`,
-		one("name: a, kind: cri, target: x"):                                                                           "target: must not be set for kind cri",
-		one("name: a, kind: dns"):                                                                                      "target:",
-		one("name: a, kind: dns, target: a_b"):                                                                         "target:",
-		one("name: a, kind: dns, target: a, server: dns"):                                                              "server:",
-		one("name: a, kind: tcp, target: a, server: '1.2.3.4:53'"):                                                     "server: may only be set for kind dns",
-		one("name: a, kind: tcp, target: a"):                                                                           "target:",
-		one("name: a, kind: tcp, target: 'a:0'"):                                                                       "target:",
-		one("name: a, kind: tcp, target: 'a:70000'"):                                                                   "target:",
-		one("name: a, kind: tcp, target: 'a/b:1'"):                                                                     "target:",
-		one("name: a, kind: http, target: 'ftp://a'"):                                                                  "target: invalid URL",
-		one("name: a, kind: http, target: 'http://a:x/'"):                                                              "target: invalid URL",
-		one("name: a, kind: http, target: 'http://u:secret@a/'"):                                                       "target: the URL must not contain a user",
-		one("name: a, kind: http, target: 'http://a/#x'"):                                                              "target: the URL must not contain a fragment",
-		one("name: a, kind: http, target: 'http://a/', redirects: 9"):                                                  "redirects:",
-		one("name: a, kind: http, target: 'http://a/', status: [100]"):                                                 "status:",
-		one("name: a, kind: http, target: 'http://a/', ca_file: x"):                                                    "ca_file: requires https",
-		one("name: a, kind: tcp, target: 'a:1', ca_file: x"):                                                           "ca_file: may only be set for kind http and registry",
-		one("name: a, kind: tcp, target: 'a:1', redirects: 1"):                                                         "redirects: may only be set for kind http",
-		one("name: a, kind: tcp, target: 'a:1', status: [200]"):                                                        "status: may only be set for kind http",
-		one("name: a, kind: http, target: 'http://a/', plain_http: true"):                                              "plain_http: may only be set for kind registry",
-		one("name: a, kind: registry, target: 'https://a'"):                                                            "target:",
-		one("name: a, kind: registry, target: 'a/b'"):                                                                  "target:",
-		one("name: a, kind: cri, interval: 0s"):                                                                        "interval:",
-		one("name: a, kind: cri, interval: 25h"):                                                                       "interval:",
-		one("name: a, kind: cri, interval: 5"):                                                                         `invalid duration "5"`,
-		one("name: a, kind: cri, interval: 2s, timeout: 3s"):                                                           "timeout:",
-		one("name: a, kind: cri, interval: 1h, timeout: 2m"):                                                           "timeout:",
-		one("name: a, kind: cri, timeout: -1s"):                                                                        "timeout:",
-		one("name: a, kind: cri, jitter: 1h"):                                                                          "jitter:",
-		one("name: a, kind: tcp, target: 'a:1', headers: {A: b}"):                                                      "headers: may only be set for kind http",
-		one("name: a, kind: http, target: 'http://a/', headers: [secret]"):                                             "headers: must be NAME: VALUE",
-		one("name: a, kind: http, target: 'http://a/', headers: 'X: secret'"):                                          "headers: must be NAME: VALUE",
-		one("name: a, kind: http, target: 'http://a/', headers: {A: [secret]}"):                                        "headers: must be NAME: VALUE",
-		one("name: a, kind: http, target: 'http://a/', headers: {A b: secret}"):                                        `headers: invalid header name "A b"`,
-		one(`name: a, kind: http, target: 'http://a/', headers: {A: "secret\n"}`):                                      "headers: A: invalid value: must be one line",
-		one("name: a, kind: http, target: 'http://a/', headers: {A: '" + strings.Repeat("s", maxHeaderValue+1) + "'}"): "headers: A: invalid value",
-		one("name: a, kind: http, target: 'http://a/', headers: {a-b: x, A-B: secret}"):                                "headers: A-B: is set twice",
-		one("name: a, kind: http, target: 'http://a/', headers: {authorization: Bearer secret}"):                       "headers: Authorization: must not be set: probes send no credentials",
-		one("name: a, kind: http, target: 'http://a/', headers: {host: secret}"):                                       "headers: Host: must not be set: the target sets the host",
-		one("name: a, kind: http, target: 'http://a/', headers: {transfer-encoding: chunked}"):                         "headers: Transfer-Encoding:",
-		one("name: a, kind: http, target: 'http://a/', headers: {" + manyHeaders() + "}"):                              "headers: 17 exceed the limit of 16",
-		one("name: a, kind: tcp, target: '$(NODE_ADDRESS):1'"):                                                         "(a): target: $(NODE_ADDRESS) requires the node's address: set --node-address",
-		one("name: a, kind: dns, target: a, server: '$(HOST):53'"):                                                     `(a): server: unknown variable "$(HOST)"`,
-		"registries: {top: 9}":                                                                                         "registries: top:",
-		"registries: {top: 1, plain_http: ['http://a']}":                                                               "registries: plain_http:",
-		"registries: {top: 1, timeout: 1h}":                                                                            "registries: timeout:",
-		"probes: [" + strings.Repeat("{name: a, kind: cri},", maxProbes+1) + "]":                                       "probes: 33 exceed the limit of 32",
-		one("name: a, kind: tcp, target: 'a:1'") + "\n---\nprobes: []\nx: y\n":                                         "", // what follows the first document is not read
+		one("name: a, kind: tcp, target: 'a:1', port: 1"):              "field port not found",
+		one("name: a, name: b"):                                        "already set",
+		one("kind: tcp, target: 'a:1'"):                                `probes[0]: name: invalid name ""`,
+		one("name: A_b, kind: tcp, target: 'a:1'"):                     "probes[0] (A_b): name:",
+		"probes: [{name: a, kind: cri}, {name: a, kind: apiserver}]":   "probes[1] (a): name: must be unique",
+		one("name: a, kind: icmp"):                                     `(a): kind: invalid kind "icmp"`,
+		one("name: a, kind: cri, target: x"):                           "target: must not be set for kind cri",
+		one("name: a, kind: dns"):                                      "target:",
+		one("name: a, kind: dns, target: a_b"):                         "target:",
+		one("name: a, kind: dns, target: a, server: dns"):              "server:",
+		one("name: a, kind: tcp, target: a, server: '1.2.3.4:53'"):     "server: may only be set for kind dns",
+		one("name: a, kind: tcp, target: a"):                           "target:",
+		one("name: a, kind: tcp, target: 'a:0'"):                       "target:",
+		one("name: a, kind: tcp, target: 'a:70000'"):                   "target:",
+		one("name: a, kind: tcp, target: 'a/b:1'"):                     "target:",
+		one("name: a, kind: http, target: 'ftp://a'"):                  "target: invalid URL",
+		one("name: a, kind: http, target: 'http://a:x/'"):              "target: invalid URL",
+		one("name: a, kind: http, target: 'http://u:secret@a/'"):       "target: the URL must not contain a user",
+		one("name: a, kind: http, target: 'http://a/#x'"):              "target: the URL must not contain a fragment",
+		one("name: a, kind: http, target: 'http://a/', redirects: 9"):  "redirects:",
+		one("name: a, kind: http, target: 'http://a/', status: [100]"): "status:",
+		one("name: a, kind: http, target: 'http://a/', ca_file: x"):    "ca_file: requires https",
+		one("name: a, kind: tcp, target: 'a:1', ca_file: x"):           "ca_file: may only be set for kind http and registry",
+		one("name: a, kind: tcp, target: 'a:1', redirects: 1"):         "redirects: may only be set for kind http",
+		one("name: a, kind: tcp, target: 'a:1', status: [200]"):        "status: may only be set for kind http",
+		one("name: a, kind: http, target: 'http://a/', plain_http: true"): "plain_http: may only be set for kind " +
+			"registry",
+		one("name: a, kind: registry, target: 'https://a'"):                     "target:",
+		one("name: a, kind: registry, target: 'a/b'"):                           "target:",
+		one("name: a, kind: cri, interval: 0s"):                                 "interval:",
+		one("name: a, kind: cri, interval: 25h"):                                "interval:",
+		one("name: a, kind: cri, interval: 5"):                                  `invalid duration "5"`,
+		one("name: a, kind: cri, interval: 2s, timeout: 3s"):                    "timeout:",
+		one("name: a, kind: cri, interval: 1h, timeout: 2m"):                    "timeout:",
+		one("name: a, kind: cri, timeout: -1s"):                                 "timeout:",
+		one("name: a, kind: cri, jitter: 1h"):                                   "jitter:",
+		one("name: a, kind: tcp, target: 'a:1', headers: {A: b}"):               "headers: may only be set for kind http",
+		one("name: a, kind: http, target: 'http://a/', headers: [secret]"):      "headers: must be NAME: VALUE",
+		one("name: a, kind: http, target: 'http://a/', headers: 'X: secret'"):   "headers: must be NAME: VALUE",
+		one("name: a, kind: http, target: 'http://a/', headers: {A: [secret]}"): "headers: must be NAME: VALUE",
+		one("name: a, kind: http, target: 'http://a/', headers: {A b: secret}"): `headers: invalid header name "A b"`,
+		one(
+			`name: a, kind: http, target: 'http://a/', headers: {A: "secret\n"}`): "headers: A: invalid value: " +
+			"must be one line",
+		one("name: a, kind: http, target: 'http://a/', headers: {A: '" + strings.Repeat("s", maxHeaderValue+1) +
+			"'}"): "headers: A: invalid value",
+		one("name: a, kind: http, target: 'http://a/', headers: {a-b: x, A-B: secret}"):          "headers: A-B: is set twice",
+		one("name: a, kind: http, target: 'http://a/', headers: {authorization: Bearer secret}"): "headers: Authorization: must not be set: probes send no credentials",
+		one("name: a, kind: http, target: 'http://a/', headers: {host: secret}"): "headers: Host: must not be set: " +
+			"the target sets the host",
+		one("name: a, kind: http, target: 'http://a/', headers: {transfer-encoding: chunked}"): "headers: Transfer-Encoding:",
+		one("name: a, kind: http, target: 'http://a/', headers: {" + manyHeaders() +
+			"}"): "headers: 17 exceed the limit of 16",
+		one("name: a, kind: tcp, target: '$(NODE_ADDRESS):1'"): "(a): target: $(NODE_ADDRESS) requires the node's " +
+			"address: set --node-address",
+		one("name: a, kind: dns, target: a, server: '$(HOST):53'"): `(a): server: unknown variable "$(HOST)"`,
+		"registries: {top: 9}":                           "registries: top:",
+		"registries: {top: 1, plain_http: ['http://a']}": "registries: plain_http:",
+		"registries: {top: 1, timeout: 1h}":              "registries: timeout:",
+		"probes: [" + strings.Repeat("{name: a, kind: cri},", maxProbes+1) +
+			"]": "probes: 33 exceed the limit of 32",
+		// what follows the first document is not read
+		one("name: a, kind: tcp, target: 'a:1'") +
+			"\n---\nprobes: []\nx: y\n": "",
 	} {
 		_, err := Parse([]byte(given), Node{})
 		switch {
@@ -133,8 +144,11 @@ func manyHeaders() string {
 
 // All that is wrong is told at once, the node's address as well.
 func TestAProblemHidesNoOther(t *testing.T) {
-	_, err := Parse([]byte("probes: [{name: a, kind: tcp, target: '$(NODE_ADDRESS):0'}, {name: b, kind: icmp}]"), Node{})
-	for _, want := range []string{"(a): target: $(NODE_ADDRESS) requires", "(a): target: invalid port in \"0.0.0.0:0\"", "(b): kind:"} {
+	_,
+		err := Parse([]byte("probes: [{name: a, kind: tcp, target: '$(NODE_ADDRESS):0'}, {name: b, kind: icmp}]"),
+		Node{})
+	for _, want := range []string{"(a): target: $(NODE_ADDRESS) requires", "(a): target: invalid port in \"0.0.0.0:0\"",
+		"(b): kind:"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: want %s", err, want)
 		}
@@ -171,9 +185,11 @@ func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "probes.yaml")
 	for _, c := range []struct{ text, want string }{
-		{"probes: [{name: a, kind: registry, target: a, ca_file: " + filepath.Join(dir, "none.pem") + "}]", "(a): ca_file: stat "},
+		{"probes: [{name: a, kind: registry, target: a, ca_file: " + filepath.Join(dir, "none.pem") + "}]",
+			"(a): ca_file: stat "},
 		{"probes: [{name: a, kind: registry, target: a, ca_file: " + path + "}]", "does not contain a PEM certificate"},
-		{"probes: [{name: a, kind: registry, target: a, ca_file: /dev/zero}]", "(a): ca_file: /dev/zero is not a regular file"},
+		{"probes: [{name: a, kind: registry, target: a, ca_file: /dev/zero}]",
+			"(a): ca_file: /dev/zero is not a regular file"},
 		{strings.Repeat("#", maxFile+1), "exceeds the limit of"},
 		{"probes: [{name: a}]", "(a): kind:"},
 		{whole, ""},
@@ -182,7 +198,8 @@ func TestLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Load(path, Node{})
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path)) {
 			t.Errorf("%.60q: %v, want %q", c.text, err, c.want)
 		}
 	}
@@ -219,7 +236,8 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: %+v", text, c)
 		}
 		for _, p := range c.Probes {
-			if p.Interval.Duration < leastInterval || p.Timeout.Duration <= 0 || p.Timeout.Duration > mostTimeout || strings.Contains(p.Target, "@") && p.Kind != KindHTTP {
+			if p.Interval.Duration < leastInterval || p.Timeout.Duration <= 0 || p.Timeout.Duration > mostTimeout ||
+				strings.Contains(p.Target, "@") && p.Kind != KindHTTP {
 				t.Errorf("%q: %+v", text, p)
 			}
 		}

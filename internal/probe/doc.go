@@ -1,7 +1,9 @@
-// Package probe asks, at intervals, what pods on this node depend on: names, ports, HTTP servers, registries, the container runtime,
-// the API server. It tells a Recorder how long each stage took, and where an attempt ended. Only what the configuration lists is
-// asked, and the registries that pods of the node were pulled from where it says so: no proxy, no cookie, no credential, no
-// redirect to another host.
+// Package probe checks, at intervals, what pods on this node depend on: names, ports, HTTP servers,
+// registries, the container runtime, the API server. It reports to a Recorder how long each stage
+// took, and where an attempt ended. It contacts only what the configuration lists and, if that is
+// configured, the registries from which pods of the node pull. It uses no proxy, cookie or
+// credential, and follows no redirect to another host.
 //
-// cmd/agent makes a Runner if there is a configuration, and nothing of this package if there is none.
+// cmd/agent creates a Runner if there is a configuration, and otherwise nothing of this package.
+// Each probe runs on a goroutine of its own.
 package probe

@@ -7,19 +7,20 @@ import (
 	"syscall"
 )
 
-// refused are the addresses that the agent never connects to because a pod's image names them: those of clouds'
-// metadata services, which hand out credentials, and those that are no host's.
+// refused are the addresses to which the agent never connects because a pod's image names them:
+// those of clouds' metadata services, which hand out credentials, and those of no host.
 var refused = []netip.Prefix{
-	netip.MustParsePrefix("169.254.0.0/16"),   // link-local: metadata of AWS, Azure, Google Cloud, OpenStack, Oracle; ECS, EKS Pod Identity
+	// link-local: metadata of AWS, Azure, Google Cloud, OpenStack, Oracle; ECS, EKS Pod Identity
+	netip.MustParsePrefix("169.254.0.0/16"),
 	netip.MustParsePrefix("fe80::/10"),        // link-local
 	netip.MustParsePrefix("fd00:ec2::/32"),    // metadata, time and names of AWS; EKS Pod Identity
 	netip.MustParsePrefix("fd20:ce::/32"),     // metadata of Google Cloud
 	netip.MustParsePrefix("100.100.100.0/24"), // metadata of Alibaba Cloud
 	netip.MustParsePrefix("192.0.0.192/32"),   // metadata of older Oracle Cloud
 	netip.MustParsePrefix("168.63.129.16/32"), // the wire server of Azure
-	netip.MustParsePrefix("0.0.0.0/8"),        // this host, as the kernel understands it
+	netip.MustParsePrefix("0.0.0.0/8"),        // this host, to the kernel
 	netip.MustParsePrefix("::/128"),
-	netip.MustParsePrefix("224.0.0.0/4"), // multicast, and what is reserved above it
+	netip.MustParsePrefix("224.0.0.0/4"), // multicast, and the reserved addresses above it
 	netip.MustParsePrefix("240.0.0.0/4"),
 	netip.MustParsePrefix("ff00::/8"),
 }
@@ -27,8 +28,8 @@ var refused = []netip.Prefix{
 // nat64 embeds an IPv4 address in its last four bytes (RFC 6052).
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// checkAddress refuses an address that a registry must not have. A loopback address is the agent's own pod, or with
-// the host's network the node: it has to be configured.
+// checkAddress refuses an address that a registry must not have. A loopback address is the agent's
+// own pod or, with host networking, the node: it must be allowed in the configuration.
 func checkAddress(address netip.Addr, loopback bool) error {
 	address = address.Unmap().WithZone("")
 	if nat64.Contains(address) {
@@ -50,7 +51,7 @@ func checkAddress(address netip.Addr, loopback bool) error {
 	return nil
 }
 
-// checkFollowed refuses the host of a registry that is none, or that is an address which is refused anyway.
+// checkFollowed refuses a registry whose host is invalid, or is a refused address.
 func checkFollowed(host string, loopback bool) error {
 	if err := checkRegistry(host); err != nil {
 		return err
@@ -65,8 +66,8 @@ func checkFollowed(host string, loopback bool) error {
 	return nil
 }
 
-// guardedDialer looks at each address just before it is connected to: a name can lead anywhere, and elsewhere the
-// next time.
+// guardedDialer checks each address just before it connects: a name can resolve to any address, and
+// to another one the next time.
 func guardedDialer(loopback bool) *net.Dialer {
 	return &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)

@@ -17,10 +17,15 @@ import (
 
 func TestAddressesOfRegistries(t *testing.T) {
 	for text, want := range map[string]bool{
-		"10.0.0.7": true, "192.168.1.1": true, "203.0.113.9": true, "fd00::7": true, "2001:db8::1": true, "64:ff9b::cb00:7109": true,
-		"169.254.169.254": false, "169.254.170.2": false, "169.254.170.23": false, "::ffff:169.254.169.254": false, "64:ff9b::a9fe:a9fe": false,
-		"fe80::1": false, "fe80::1%eth0": false, "febf::1": false, "fd00:ec2::254": false, "fd00:ec2::23": false, "fd20:ce::254": false, "100.100.100.200": false, "168.63.129.16": false,
-		"127.0.0.1": false, "127.8.8.8": false, "::1": false, "::ffff:127.0.0.1": false, "0.0.0.0": false, "::": false, "224.0.0.1": false, "255.255.255.255": false, "ff02::1": false,
+		"10.0.0.7": true, "192.168.1.1": true, "203.0.113.9": true, "fd00::7": true, "2001:db8::1": true,
+		"64:ff9b::cb00:7109": true,
+		"169.254.169.254":    false, "169.254.170.2": false, "169.254.170.23": false, "::ffff:169.254.169.254": false,
+		"64:ff9b::a9fe:a9fe": false,
+		"fe80::1":            false, "fe80::1%eth0": false, "febf::1": false, "fd00:ec2::254": false,
+		"fd00:ec2::23": false,
+		"fd20:ce::254": false, "100.100.100.200": false, "168.63.129.16": false,
+		"127.0.0.1": false, "127.8.8.8": false, "::1": false, "::ffff:127.0.0.1": false, "0.0.0.0": false, "::": false,
+		"224.0.0.1": false, "255.255.255.255": false, "ff02::1": false,
 	} {
 		address := netip.MustParseAddr(text)
 		if err := checkAddress(address, false); (err == nil) != want {
@@ -31,8 +36,10 @@ func TestAddressesOfRegistries(t *testing.T) {
 		}
 	}
 	for host, want := range map[string]bool{
-		"ghcr.io": true, "ghcr.io:5000": true, "10.0.0.7:5000": true, "169.254.169.254": false, "169.254.169.254:80": false, "[fd00:ec2::254]:80": false,
-		"127.0.0.1:5000": false, "a/b": false, "localhost:5000": true, // as a name, which is looked at when it is looked up
+		"ghcr.io": true, "ghcr.io:5000": true, "10.0.0.7:5000": true, "169.254.169.254": false,
+		"169.254.169.254:80": false, "[fd00:ec2::254]:80": false,
+		// as a name, which is looked at when it is looked up
+		"127.0.0.1:5000": false, "a/b": false, "localhost:5000": true,
 	} {
 		if err := checkFollowed(host, false); (err == nil) != want {
 			t.Errorf("%s: %v, want one that is asked: %t", host, err, want)
@@ -59,7 +66,8 @@ func TestRegistriesThatPodsNameAreGuarded(t *testing.T) {
 	}{{nil, ResultConnectError, 0}, {[]string{name}, ResultOK, 1}} {
 		p := r.follow(Registries{Pace: Pace{Timeout: Duration{Duration: time.Second}}, PlainHTTP: c.plain}, name).probe
 		o := attempt(t.Context(), p, r.askerOf(p))
-		if o.Result != c.result || asked.Load() != c.asked || c.plain == nil && !strings.Contains(o.Detail, "is a loopback address") {
+		if o.Result != c.result || asked.Load() != c.asked || c.plain == nil &&
+			!strings.Contains(o.Detail, "is a loopback address") {
 			t.Errorf("with plain_http %q: %+v, asked %d times", c.plain, o, asked.Load())
 		}
 	}
@@ -72,14 +80,16 @@ func TestRefusedRegistriesTakeNoPlace(t *testing.T) {
 	var book notebook
 	config := Config{Registries: Registries{Top: 1, PlainHTTP: []string{alive}}}
 	config.Registries.Interval.Duration, config.Registries.Timeout.Duration = 10*time.Millisecond, time.Second
-	r := NewRunner(RunnerConfig{Config: config, Load: same(config), Report: ignore, Recorder: &book, Logger: zap.New(core), Pulled: func(context.Context) []string {
-		return []string{"169.254.169.254", "127.0.0.1:1", "a/b", alive}
-	}})
+	r := NewRunner(RunnerConfig{Config: config, Load: same(config), Report: ignore, Recorder: &book,
+		Logger: zap.New(core), Pulled: func(context.Context) []string {
+			return []string{"169.254.169.254", "127.0.0.1:1", "a/b", alive}
+		}})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
 	lines := []string{}
-	for deadline := time.Now().Add(10 * time.Second); len(lines) == 0 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); len(lines) == 0 &&
+		time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		lines = book.take()
 	}
 	stop()

@@ -10,16 +10,16 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Bounds on what a probe sends besides its own.
+// Limits on configured headers.
 const (
 	maxHeaders     = 16
 	maxHeaderValue = 1024 // bytes
 )
 
-// Headers are those of a request, by name. No error, log or label repeats a value.
+// Headers are the headers of a request, by name. No error, log or label contains a value.
 type Headers map[string]string
 
-// UnmarshalYAML implements yaml.Unmarshaler. The parser's own error would repeat what stands there.
+// UnmarshalYAML implements yaml.Unmarshaler. The parser's own error would contain the value.
 func (h *Headers) UnmarshalYAML(unmarshal func(any) error) error {
 	var plain map[string]string
 	if unmarshal(&plain) != nil {
@@ -29,12 +29,14 @@ func (h *Headers) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// notSent says why a header is not for a probe to send.
+// notSent says why a probe must not send a header.
 var notSent = map[string]string{
-	"Authorization": "probes send no credentials", "Proxy-Authorization": "probes send no credentials", "Cookie": "probes send no credentials",
+	"Authorization": "probes send no credentials", "Proxy-Authorization": "probes send no credentials",
+	"Cookie":     "probes send no credentials",
 	"Host":       "the target sets the host",
 	"Connection": "the agent sets it", "Content-Length": "the agent sets it", "Transfer-Encoding": "the agent sets it",
-	"Te": "the agent sets it", "Trailer": "the agent sets it", "Upgrade": "the agent sets it", "Expect": "the agent sets it",
+	"Te": "the agent sets it", "Trailer": "the agent sets it", "Upgrade": "the agent sets it",
+	"Expect": "the agent sets it",
 }
 
 func (h Headers) problems() (problems []error) {
@@ -52,7 +54,8 @@ func (h Headers) problems() (problems []error) {
 		case known[name]:
 			problems = append(problems, fmt.Errorf("%s: is set twice", name))
 		case len(h[given]) > maxHeaderValue || !httpguts.ValidHeaderFieldValue(h[given]):
-			problems = append(problems, fmt.Errorf("%s: invalid value: must be one line of at most %d bytes", name, maxHeaderValue))
+			problems = append(problems,
+				fmt.Errorf("%s: invalid value: must be one line of at most %d bytes", name, maxHeaderValue))
 		}
 		known[name] = true
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// buckets run from a lookup in a cache to a timeout, in seconds.
+// buckets range from a cached lookup to a timeout, in seconds.
 var buckets = []float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5}
 
-// Metrics is the Recorder whose metrics /metrics shows and the push over OTLP sends.
+// Metrics is the Recorder whose metrics /metrics and the OTLP push show.
 type Metrics struct {
 	up       *prometheus.GaugeVec
 	attempts *prometheus.CounterVec
@@ -18,8 +18,8 @@ type Metrics struct {
 
 var _ Recorder = (*Metrics)(nil)
 
-// NewMetrics adds the metrics to the registerer, with what is known of the probes beforehand at zero. It panics when they are there
-// already.
+// NewMetrics registers the metrics, with those of known probes at zero. It panics if they are
+// already registered.
 func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 	m := &Metrics{
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{

@@ -25,7 +25,8 @@ func recorded(t *testing.T) (*Metrics, *prometheus.Registry) {
 	registry := prometheus.NewPedanticRegistry()
 	m := NewMetrics(registry, []Probe{{Name: "db", Kind: KindTCP}})
 	m.Record(Outcome{Probe: "db", Kind: KindTCP, Result: ResultConnectError, Length: time.Second,
-		Stages: []StageOutcome{{StageDNS, 250 * time.Millisecond, ResultOK}, {StageConnect, 750 * time.Millisecond, ResultConnectError}}})
+		Stages: []StageOutcome{{StageDNS, 250 * time.Millisecond, ResultOK},
+			{StageConnect, 750 * time.Millisecond, ResultConnectError}}})
 	m.Record(Outcome{Probe: "registry:ghcr.io", Kind: KindRegistry, Result: ResultOK, Length: time.Second})
 	return m, registry
 }
@@ -44,13 +45,15 @@ podlapse_probe_up{kind="tcp",probe="db"} 0
 	if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
 		t.Error(problems, err)
 	}
-	for name, want := range map[string]int{"podlapse_probe_attempts_total": 2 * len(Results()), "podlapse_probe_duration_seconds": 4} {
+	for name, want := range map[string]int{"podlapse_probe_attempts_total": 2 * len(Results()),
+		"podlapse_probe_duration_seconds": 4} {
 		if got, err := testutil.GatherAndCount(registry, name); got != want || err != nil {
 			t.Errorf("%s has %d series, %v, want %d", name, got, err, want)
 		}
 	}
 	m.Forget("registry:ghcr.io")
-	for name, want := range map[string]int{"podlapse_probe_attempts_total": len(Results()), "podlapse_probe_duration_seconds": 3, "podlapse_probe_up": 1} {
+	for name, want := range map[string]int{"podlapse_probe_attempts_total": len(Results()),
+		"podlapse_probe_duration_seconds": 3, "podlapse_probe_up": 1} {
 		if got, err := testutil.GatherAndCount(registry, name); got != want || err != nil {
 			t.Errorf("%s has %d series, %v, want %d", name, got, err, want)
 		}

@@ -7,15 +7,16 @@ import (
 	"regexp"
 )
 
-// Node is what targets can name as $(NODE_NAME) and $(NODE_ADDRESS), as in a pod's arguments: one file serves many nodes.
+// Node is what targets can name as $(NODE_NAME) and $(NODE_ADDRESS), as in a pod's arguments, so
+// that one file serves many nodes.
 type Node struct {
 	Name    string
-	Address netip.Addr // the zero one where nobody told
+	Address netip.Addr // the zero Addr if unknown
 }
 
 var variable = regexp.MustCompile(`\$\([^()]*\)`)
 
-// resolve puts the node into the fields that may name it.
+// resolve replaces the variables in the fields that may contain them.
 func (p *Probe) resolve(node Node) (problems []error) {
 	for _, field := range []struct {
 		name string
@@ -36,7 +37,7 @@ func (p *Probe) resolve(node Node) (problems []error) {
 			default:
 				return node.Address.String()
 			}
-			return "0.0.0.0" // so that the rest can be checked
+			return "0.0.0.0" // so that the rest can be validated
 		})
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", field.name, err))

@@ -8,30 +8,31 @@ import (
 	"time"
 )
 
-// Result is how an attempt, or a stage of one, ended; the set is closed.
+// Result is how an attempt, or a stage of one, ended. The set is closed.
 type Result string
 
-// The results.
+// Values of Result.
 const (
 	ResultOK           Result = "ok"
-	ResultTimeout      Result = "timeout" // nothing within the probe's timeout
+	ResultTimeout      Result = "timeout" // no answer within the probe's timeout
 	ResultDNSError     Result = "dns_error"
 	ResultConnectError Result = "connect_error"
 	ResultTLSError     Result = "tls_error"
 	ResultNoAnswer     Result = "no_answer"  // the connection ended before an answer
-	ResultBadStatus    Result = "bad_status" // an answer, but not the right one, or too many redirects
-	ResultError        Result = "error"      // whatever else
+	ResultBadStatus    Result = "bad_status" // an answer, but not an accepted one, or too many redirects
+	ResultError        Result = "error"      // any other error
 )
 
 // Results lists every result.
 func Results() []Result {
-	return []Result{ResultOK, ResultTimeout, ResultDNSError, ResultConnectError, ResultTLSError, ResultNoAnswer, ResultBadStatus, ResultError}
+	return []Result{ResultOK, ResultTimeout, ResultDNSError, ResultConnectError, ResultTLSError, ResultNoAnswer,
+		ResultBadStatus, ResultError}
 }
 
-// Stage is a part of an attempt; the set is closed.
+// Stage is a part of an attempt. The set is closed.
 type Stage string
 
-// The stages, and all of it. StageFirstByte is from when there is a connection.
+// The stages, and the total. StageFirstByte begins when there is a connection.
 const (
 	StageDNS       Stage = "dns"
 	StageConnect   Stage = "connect"
@@ -40,20 +41,22 @@ const (
 	StageTotal     Stage = "total"
 )
 
-// stageOrder is that of an attempt, with the result of one that ends in it for another reason than time.
+// stageOrder lists the stages in order, with the result of an attempt that ends in one for another
+// reason than time.
 var stageOrder = []struct {
 	stage  Stage
 	failed Result
-}{{StageDNS, ResultDNSError}, {StageConnect, ResultConnectError}, {StageTLS, ResultTLSError}, {StageFirstByte, ResultNoAnswer}}
+}{{StageDNS, ResultDNSError}, {StageConnect, ResultConnectError}, {StageTLS, ResultTLSError},
+	{StageFirstByte, ResultNoAnswer}}
 
-// Outcome is what became of one attempt.
+// Outcome is the outcome of one attempt.
 type Outcome struct {
 	Probe  string
 	Kind   Kind
 	Result Result
 	Length time.Duration
-	Stages []StageOutcome // those that it came to, in order
-	Detail string         // for people, of what is not ok; it holds no URL
+	Stages []StageOutcome // those that it reached, in order
+	Detail string         // for people, if the result is not ok; contains no URL
 }
 
 // StageOutcome is how long a stage took, or how long until the attempt ended in it.
@@ -63,21 +66,22 @@ type StageOutcome struct {
 	Result Result
 }
 
-// Recorder is told of every attempt that ended, from several goroutines at once. It must not block. What is recorded in
-// Prometheus' words leaves the agent both ways: /metrics shows the registry, and the push over OTLP reads the same one
-// (pkg/export/otlp, bridge.NewMetricProducer). Metrics is that recorder.
+// Recorder records every completed attempt. Several goroutines call it at once, and it must not
+// block. Prometheus metrics leave the agent both ways: /metrics shows the registry, and the OTLP
+// push reads the same one (pkg/export/otlp, bridge.NewMetricProducer). Metrics is that recorder.
 type Recorder interface {
 	Record(Outcome)
-	// Forget says that a probe is no more.
+	// Forget is called when a probe was removed.
 	Forget(probe string)
 }
 
-// statusError is an answer that is not the right one.
+// statusError is a status code that is not accepted.
 type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("response status %d", int(e)) }
 
-// classify reads how an attempt ended that was in a stage at its end, empty if in none.
+// classify derives the result from the error and the stage in which the attempt ended; the stage is
+// empty if it was in none.
 func classify(err error, in Result) Result {
 	var status statusError
 	var slow interface{ Timeout() bool }
@@ -94,7 +98,7 @@ func classify(err error, in Result) Result {
 	return ResultError
 }
 
-// unwrapped is an error of net/http without the URL, whose query may hold what no log should.
+// unwrapped returns an error of net/http without the URL, whose query may contain secrets.
 func unwrapped(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {

@@ -10,24 +10,26 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// registryPrefix keeps the names of these probes from those of the configuration, which have no colon.
+// registryPrefix distinguishes these probes from those of the configuration, whose names have no
+// colon.
 const registryPrefix = "registry:"
 
-// hub is what docker.io, the name of a registry in references, is as a host (containerd: core/remotes/docker, DefaultHost).
+// hub is the registry docker.io of references, and hubHost its host (containerd:
+// core/remotes/docker, DefaultHost).
 const hub, hubHost = "docker.io", "registry-1.docker.io"
 
-// followed is a registry that is asked.
+// followed is a registry that is probed.
 type followed struct {
 	probe Probe
 	ask   asker
 	told  teller
 }
 
-// followRegistries asks those that are used the most, all at once, at each interval. When ctx ends it returns the names of the
-// probes that there were.
+// followRegistries probes the most used registries, all at once, at each interval. When ctx ends,
+// it returns the names of the probes that existed.
 func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
 	asked := map[string]*followed{}
-	left := map[string]bool{} // these are logged, once
+	left := map[string]bool{} // already logged
 	for wait := random(config.Interval.Duration); backoff.Sleep(ctx, wait); wait = config.pause(random) {
 		top := slices.DeleteFunc(r.config.Pulled(ctx), func(host string) bool {
 			err := checkFollowed(host, slices.Contains(config.PlainHTTP, host))

@@ -86,7 +86,8 @@ func (r *running) after(d time.Duration) []string {
 func TestTheFileIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pace := "interval: 2s, jitter: 0s"
-		r := runFile(t, "probes: [{name: stays, kind: cri, "+pace+"}, {name: changes, kind: cri, "+pace+"}, {name: goes, kind: apiserver, "+pace+"}]")
+		r := runFile(t, "probes: [{name: stays, kind: cri, "+pace+"}, {name: changes, kind: cri, "+pace+
+			"}, {name: goes, kind: apiserver, "+pace+"}]")
 		expect := func(what string, want ...string) {
 			t.Helper()
 			got := r.after(lookEvery + 3*time.Second)
@@ -96,7 +97,8 @@ func TestTheFileIsReadAgain(t *testing.T) {
 		}
 		expect("at first", "changes ok", "goes ok", "stays ok")
 		expect("unchanged", "changes ok", "goes ok", "stays ok")
-		r.file.write("probes: [{name: stays, kind: cri, " + pace + "}, {name: changes, kind: apiserver, " + pace + "}, {name: comes, kind: cri, " + pace + "}]")
+		r.file.write("probes: [{name: stays, kind: cri, " + pace + "}, {name: changes, kind: apiserver, " + pace +
+			"}, {name: comes, kind: cri, " + pace + "}]")
 		time.Sleep(lookEvery)
 		got := r.book.take()
 		for _, name := range []string{"changes", "goes"} {
@@ -126,7 +128,9 @@ func TestTheFileIsReadAgain(t *testing.T) {
 		if got := r.book.take(); slices.Contains(got, "last forgotten") {
 			t.Error("the end of the agent takes away what it tells last")
 		}
-		want := []string{"true 3 configured", "false cannot reload the probes file, using the previous one: probes[0] (broken): interval: 500ms must be 1s to 24h0m0s",
+		want := []string{"true 3 configured",
+			"false cannot reload the probes file, using the previous one: probes[0] (broken): interval: 500ms must " +
+				"be 1s to 24h0m0s",
 			"true 0 configured, and up to 1 registries that pods pull from", "true 1 configured"}
 		if !slices.Equal(r.told, want) {
 			t.Errorf("told %q, want %q", r.told, want)
@@ -137,12 +141,16 @@ func TestTheFileIsReadAgain(t *testing.T) {
 // A stop while something is asked waits for nothing.
 func TestRunnerStopsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		config, err := Parse([]byte("probes: [{name: a, kind: cri, interval: 1m, timeout: 1m, jitter: 0s}, {name: b, kind: cri, interval: 1m, timeout: 1m, jitter: 0s}]"), Node{})
+		config,
+			err := Parse([]byte("probes: [{name: a, kind: cri, interval: 1m, timeout: 1m, jitter: 0s}, {name: b, "+
+			"kind: cri, interval: 1m, timeout: 1m, jitter: 0s}]"), Node{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var book notebook
-		r := NewRunner(RunnerConfig{Config: config, Load: func() (Config, error) { return Config{}, errors.New("gone") }, Report: ignore, Recorder: &book, Logger: zap.NewNop(),
+		r := NewRunner(RunnerConfig{Config: config, Load: func() (Config, error) {
+			return Config{}, errors.New("gone")
+		}, Report: ignore, Recorder: &book, Logger: zap.NewNop(),
 			Runtime: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

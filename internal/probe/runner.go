@@ -11,7 +11,8 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// RunnerConfig is what a Runner needs. Runtime is required for probes of kind cri, APIServer for apiserver, Pulled for registries.
+// RunnerConfig is what a Runner needs. Runtime is required for probes of kind cri, APIServer for
+// apiserver, Pulled for registries.
 type RunnerConfig struct {
 	Config Config
 	// Load reads the configuration again, with the files that it names.
@@ -19,24 +20,25 @@ type RunnerConfig struct {
 	Recorder  Recorder
 	Runtime   RoundTrip
 	APIServer RoundTrip
-	// Pulled lists the registries from which the runtime is known to have pulled for pods of the node, HOST[:PORT], the most used
-	// first. The list is the caller's no more.
+	// Pulled lists the registries from which the runtime is known to have pulled for pods of the
+	// node, as HOST[:PORT], the most used first. The Runner may change the list.
 	Pulled func(context.Context) []string
-	Report health.Report // whether the configuration can be used
+	Report health.Report // whether the configuration is valid
 	Logger *zap.Logger
 }
 
-// Runner asks until it is told to stop.
+// Runner runs the probes until its context ends.
 type Runner struct{ config RunnerConfig }
 
 // NewRunner does nothing before Run.
 func NewRunner(config RunnerConfig) *Runner { return &Runner{config} }
 
-// lookEvery is how often the configuration is read again. That kubelet brings a changed ConfigMap to the pod takes a minute.
+// lookEvery is how often the configuration is read again. The kubelet takes a minute to update a
+// changed ConfigMap in the pod.
 const lookEvery = 10 * time.Second
 
-// Run asks, each probe on a goroutine of its own and never twice at once, until ctx ends; then it returns nil. While the
-// configuration cannot be used it goes by the one before.
+// Run runs each probe on a goroutine of its own, never twice at once, until ctx ends; then it
+// returns nil. While the configuration is invalid, the previous one stays in use.
 func (r *Runner) Run(ctx context.Context) error {
 	asked := r.ask(ctx, r.config.Config)
 	defer asked.stop()
@@ -53,7 +55,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// random is a random part of a length.
+// random returns a random part of a duration.
 func random(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -61,20 +63,21 @@ func random(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// repeat begins within the first interval, so that the agents of many nodes, and the probes of one, do not ask together.
+// repeat begins at a random time within the first interval, so that the agents of many nodes, and
+// the probes of one agent, do not run at the same time.
 func (r *Runner) repeat(ctx context.Context, p Probe) {
 	ask, told := r.askerOf(p), teller{logger: r.config.Logger}
 	for wait := random(p.Interval.Duration); backoff.Sleep(ctx, wait); wait = p.pause(random) {
 		o := attempt(ctx, p, ask)
 		if ctx.Err() != nil {
-			return // it did not end by itself
+			return // it was interrupted
 		}
 		r.config.Recorder.Record(o)
 		told.tell(o)
 	}
 }
 
-// teller logs when a probe begins to fail, fails otherwise, and is well again.
+// teller logs when a probe begins to fail, fails for another reason, and recovers.
 type teller struct {
 	logger *zap.Logger
 	last   Result
@@ -83,7 +86,8 @@ type teller struct {
 func (t *teller) tell(o Outcome) {
 	before := t.last
 	t.last = o.Result
-	fields := []zap.Field{zap.String("probe", o.Probe), zap.String("kind", string(o.Kind)), zap.String("result", string(o.Result))}
+	fields := []zap.Field{zap.String("probe", o.Probe), zap.String("kind", string(o.Kind)),
+		zap.String("result", string(o.Result))}
 	switch {
 	case o.Result == before:
 	case o.Result != ResultOK:
@@ -93,7 +97,7 @@ func (t *teller) tell(o Outcome) {
 	}
 }
 
-// maxDetail bounds what is logged of an error, in bytes.
+// maxDetail limits how much of an error is logged, in bytes.
 const maxDetail = 256
 
 func cut(text string) string { return text[:min(len(text), maxDetail)] }

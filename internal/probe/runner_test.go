@@ -50,13 +50,16 @@ func ignore(bool, string) {}
 func TestRunnerAsksAtIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logged := observer.New(zap.DebugLevel)
-		config, err := Parse([]byte("probes: [{name: cri, kind: cri, interval: 10s, timeout: 1s, jitter: 0s}, {name: api, kind: apiserver, interval: 1h}]"), Node{})
+		config,
+			err := Parse([]byte("probes: [{name: cri, kind: cri, interval: 10s, timeout: 1s, jitter: 0s}, {name: "+
+			"api, kind: apiserver, interval: 1h}]"), Node{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var trips []time.Time // of the probe's goroutine until it has ended
 		var book notebook
-		r := NewRunner(RunnerConfig{Config: config, Load: same(config), Report: ignore, Recorder: &book, Logger: zap.New(core),
+		r := NewRunner(RunnerConfig{Config: config, Load: same(config), Report: ignore, Recorder: &book,
+			Logger: zap.New(core),
 			Runtime: func(ctx context.Context) error {
 				switch trips = append(trips, time.Now()); len(trips) {
 				case 2, 3:
@@ -81,20 +84,23 @@ func TestRunnerAsksAtIntervals(t *testing.T) {
 		if len(trips) < 6 || trips[0].Sub(begun) >= 10*time.Second {
 			t.Fatalf("asked at %v, begun at %v", trips, begun)
 		}
-		for i, want := range []time.Duration{10 * time.Second, 10 * time.Second, 10 * time.Second, 10 * time.Second, 11 * time.Second} {
+		for i, want := range []time.Duration{10 * time.Second, 10 * time.Second, 10 * time.Second, 10 * time.Second,
+			11 * time.Second} {
 			if got := trips[i+1].Sub(trips[i]); got != want { // the last one came after one that took too long
 				t.Errorf("attempt %d came %s after the one before, want %s", i+1, got, want)
 			}
 		}
 		cri := slices.DeleteFunc(book.lines, func(line string) bool { return !strings.HasPrefix(line, "cri ") })
-		if want := []string{"cri ok", "cri error", "cri error", "cri ok", "cri timeout", "cri ok"}; !slices.Equal(cri[:6], want) {
+		begin := []string{"cri ok", "cri error", "cri error", "cri ok", "cri timeout", "cri ok"}
+		if !slices.Equal(cri[:6], begin) {
 			t.Errorf("recorded %q", cri)
 		}
 		var messages []string
 		for _, entry := range logged.FilterField(zap.String("probe", "cri")).All() {
 			messages = append(messages, fmt.Sprint(entry.Message, " ", entry.ContextMap()["result"]))
 		}
-		want := []string{"probe fails error", "probe succeeds again ok", "probe fails timeout", "probe succeeds again ok"}
+		want := []string{"probe fails error", "probe succeeds again ok", "probe fails timeout",
+			"probe succeeds again ok"}
 		if !slices.Equal(messages, want) {
 			t.Errorf("logged %q, want changes alone", messages)
 		}
@@ -119,18 +125,20 @@ func TestRegistriesAreThoseThatAreUsedTheMost(t *testing.T) {
 	var book notebook
 	config := Config{Registries: Registries{Top: 2, PlainHTTP: []string{alive, gone}}}
 	config.Registries.Interval.Duration, config.Registries.Timeout.Duration = 20*time.Millisecond, time.Second
-	r := NewRunner(RunnerConfig{Config: config, Load: same(config), Report: ignore, Recorder: &book, Logger: zap.NewNop(), Pulled: func(context.Context) []string {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(pulled)
-	}})
+	r := NewRunner(RunnerConfig{Config: config, Load: same(config), Report: ignore, Recorder: &book,
+		Logger: zap.NewNop(), Pulled: func(context.Context) []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(pulled)
+		}})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
 	until := func(want ...string) {
 		t.Helper()
 		seen := map[string]bool{}
-		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(
+			5 * time.Millisecond) {
 			for _, line := range book.take() {
 				seen[line] = true
 			}
@@ -159,7 +167,8 @@ func TestRegistriesAreThoseThatAreUsedTheMost(t *testing.T) {
 
 func TestDockerHubIsAskedWhereItIs(t *testing.T) {
 	r := NewRunner(RunnerConfig{Logger: zap.NewNop()})
-	if p := r.follow(Registries{}, "docker.io").probe; p.Target != "registry-1.docker.io" || p.Name != "registry:docker.io" {
+	p := r.follow(Registries{}, "docker.io").probe
+	if p.Target != "registry-1.docker.io" || p.Name != "registry:docker.io" {
 		t.Errorf("asks %+v", p)
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// stages times the parts of one attempt. A part that comes several times, as with redirects, adds up. Safe for concurrent use:
-// net/http dials in the background, and goes on doing so when the attempt is over.
+// stages measures the stages of one attempt. If a stage occurs several times, as with redirects,
+// the times add up. It is safe for concurrent use: net/http dials in the background, also after the
+// attempt is over.
 type stages struct {
 	mu      sync.Mutex
 	begunAt time.Time
@@ -25,12 +26,13 @@ func newStages() *stages {
 func (s *stages) begin(stage Stage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, open := s.open[stage]; !open && !s.over { // of several addresses that are tried the first one counts
+	if _, open := s.open[stage]; !open && !s.over { // if several addresses are tried, the first begin counts
 		s.open[stage] = time.Now()
 	}
 }
 
-// end leaves a stage that failed open: another address may yet do, and else the attempt ends in it.
+// end leaves a failed stage open: another address may succeed, and otherwise the attempt ends in
+// it.
 func (s *stages) end(stage Stage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +42,7 @@ func (s *stages) end(stage Stage, err error) {
 	}
 }
 
-// traced has net, net/http and client-go tell of the stages of what is done in the context.
+// traced makes net, net/http and client-go report their stages in the context.
 func (s *stages) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		DNSStart:          func(httptrace.DNSStartInfo) { s.begin(StageDNS) },
@@ -49,7 +51,8 @@ func (s *stages) traced(ctx context.Context) context.Context {
 		ConnectDone:       func(_, _ string, err error) { s.end(StageConnect, err) },
 		TLSHandshakeStart: func() { s.begin(StageTLS) },
 		TLSHandshakeDone:  func(_ tls.ConnectionState, err error) { s.end(StageTLS, err) },
-		// Not when the request was written: on a connection of HTTP/2 that may be told after the answer has begun.
+		// Not when the request was written: over HTTP/2, that may be reported after the response
+		// has begun.
 		GotConn:              func(httptrace.GotConnInfo) { s.begin(StageFirstByte) },
 		GotFirstResponseByte: func() { s.end(StageFirstByte, nil) },
 	})

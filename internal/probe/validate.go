@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// place is where in the file a probe is.
+// place returns the position of a probe in the file.
 func (p Probe) place(i int) string {
 	if p.Name == "" {
 		return fmt.Sprintf("probes[%d]", i)
@@ -22,7 +22,7 @@ func (p Probe) place(i int) string {
 	return fmt.Sprintf("probes[%d] (%.63s)", i, p.Name)
 }
 
-// problems lists all that is wrong.
+// problems lists all problems.
 func (c Config) problems() (problems []error) {
 	if len(c.Probes) > maxProbes {
 		problems = append(problems, fmt.Errorf("probes: %d exceed the limit of %d", len(c.Probes), maxProbes))
@@ -116,10 +116,12 @@ func joined(kinds []Kind) string {
 
 func (p Pace) problems() (problems []error) {
 	if p.Interval.Duration < leastInterval || p.Interval.Duration > mostInterval {
-		problems = append(problems, fmt.Errorf("interval: %s must be %s to %s", p.Interval, leastInterval, mostInterval))
+		problems = append(problems,
+			fmt.Errorf("interval: %s must be %s to %s", p.Interval, leastInterval, mostInterval))
 	}
 	if p.Timeout.Duration <= 0 || p.Timeout.Duration > min(mostTimeout, p.Interval.Duration) {
-		problems = append(problems, fmt.Errorf("timeout: %s must be more than 0s, and at most the interval and %s", p.Timeout, mostTimeout))
+		problems = append(problems,
+			fmt.Errorf("timeout: %s must be more than 0s, and at most the interval and %s", p.Timeout, mostTimeout))
 	}
 	if p.Jitter.Duration < 0 || p.Jitter.Duration > p.Interval.Duration {
 		problems = append(problems, fmt.Errorf("jitter: %s must be 0s to the interval", p.Jitter))
@@ -164,7 +166,7 @@ func checkHostPort(address string) error {
 	return checkHost(host)
 }
 
-// checkURL repeats nothing that may be a secret.
+// checkURL does not repeat anything that may be secret.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -182,7 +184,8 @@ func checkURL(text string) error {
 
 func checkRegistry(host string) error {
 	if strings.Contains(host, "/") {
-		return fmt.Errorf("invalid registry %.80q: must be HOST[:PORT] without scheme and path, for example ghcr.io", host)
+		return fmt.Errorf("invalid registry %.80q: must be HOST[:PORT] without scheme and path, for example "+
+			"ghcr.io", host)
 	}
 	if strings.Contains(host, ":") {
 		return checkHostPort(host)

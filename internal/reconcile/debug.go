@@ -7,10 +7,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxDebugPulls bounds the pulls for ephemeral containers that are kept of one pod; a pod that is debugged has one or two.
+// maxDebugPulls limits the kept pulls for ephemeral containers of one pod. A pod that is being
+// debugged has one or two.
 const maxDebugPulls = 16
 
-// observeDebug follows the pulls of a pod's ephemeral containers, before and after its start-up is over.
+// observeDebug follows the pulls of a pod's ephemeral containers, during and after its start-up.
 func (r *Reconciler) observeDebug(p *pod, o timeline.Observation) {
 	seen, ok := o.(timeline.PodSeen)
 	if p.debug == nil {
@@ -35,7 +36,8 @@ func (r *Reconciler) observeDebug(p *pod, o timeline.Observation) {
 	r.advanceDebug(p)
 }
 
-// advanceDebug carries the wants to the sources, and tells of the pulls when all is known of them.
+// advanceDebug passes the wants to the sources, and reports the pulls when everything about them is
+// known.
 func (r *Reconciler) advanceDebug(p *pod) {
 	if p.debug == nil {
 		return
@@ -48,13 +50,14 @@ func (r *Reconciler) advanceDebug(p *pod) {
 	wants, object := p.debug.Wants(now), p.debug.Pod()
 	if wants.Runtime && now.Sub(p.debugAskedAt) >= askAgainFirst {
 		p.debugAskedAt = now
-		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images, Layers: wants.Layers})
+		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images,
+			Layers: wants.Layers})
 	}
 	p.debugWantsEvents = wants.Events
 	r.watchEvents(p, object)
 }
 
-// endDebug hands out the pulls of ephemeral containers; those that come later are followed anew.
+// endDebug reports the pulls of ephemeral containers. Later ones are followed anew.
 func (r *Reconciler) endDebug(p *pod) {
 	if p.debug == nil {
 		return
@@ -75,7 +78,7 @@ func (r *Reconciler) endDebug(p *pod) {
 	}
 }
 
-// debugPulls are the latest pulls for ephemeral containers.
+// debugPulls returns the latest pulls for ephemeral containers.
 func (r *Reconciler) debugPulls(p *pod, now time.Time) []timeline.Pull {
 	pulls := slices.Clone(p.pulled)
 	if p.debug == nil {

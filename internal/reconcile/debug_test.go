@@ -39,13 +39,17 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 				pod.Containers = append(slices.Clone(pod.Containers), c)
 				observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 			}
-			debugger := timeline.Container{Name: name, Kind: timeline.KindEphemeral, Image: "tools", PullPolicy: timeline.PullIfNotPresent, State: timeline.StateWaiting}
+			debugger := timeline.Container{Name: name, Kind: timeline.KindEphemeral, Image: "tools",
+				PullPolicy: timeline.PullIfNotPresent, State: timeline.StateWaiting}
 			add(debugger)
-			observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(), Images: []timeline.Image{{Ref: "tools"}}})
+			observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
+				Images: []timeline.Image{{Ref: "tools"}}})
 			expect(t, d, "ask runtime-1 [tools]", "watch runtime-1")
 			event := func(reason, message string) {
-				observe(timeline.EventSeen{UID: "uid-1", ArrivedAt: time.Now(), Live: true, Container: name, Reason: reason, Message: message,
-					NamedAt: time.Now(), FirstAt: time.Now().Truncate(time.Second), LastAt: time.Now().Truncate(time.Second), Count: 1})
+				observe(timeline.EventSeen{UID: "uid-1", ArrivedAt: time.Now(), Live: true, Container: name,
+					Reason: reason, Message: message,
+					NamedAt: time.Now(), FirstAt: time.Now().Truncate(time.Second),
+					LastAt: time.Now().Truncate(time.Second), Count: 1})
 			}
 			d.changed = nil
 			event("Pulling", `Pulling image "tools"`)
@@ -53,7 +57,8 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 				t.Errorf("changed by the Event: %q", d.changed)
 			}
 			going, err := r.Pulling(t.Context())
-			if err != nil || len(going.Timelines) != 1 || len(going.Timelines[0].Debug) != n+1 || going.Timelines[0].Debug[n].Outcome != "pulling" {
+			if err != nil || len(going.Timelines) != 1 || len(going.Timelines[0].Debug) != n+1 ||
+				going.Timelines[0].Debug[n].Outcome != "pulling" {
 				t.Errorf("while it goes on: %+v, %v", going, err)
 			}
 			time.Sleep(2 * time.Second)
@@ -64,12 +69,17 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 			time.Sleep(2 * eventsPatience)
 			synctest.Wait()
 			calls := d.take()
-			if told := slices.DeleteFunc(slices.Clone(calls), func(c string) bool { return c != "debugged pod "+name+" ephemeral downloaded" }); len(told) != 1 || !slices.Contains(calls, "unwatch runtime-1") && !slices.Contains(calls, "unwatch uid-1") {
+			told := slices.DeleteFunc(slices.Clone(calls), func(c string) bool {
+				return c != "debugged pod "+name+" ephemeral downloaded"
+			})
+			if len(told) != 1 || !slices.Contains(calls, "unwatch runtime-1") &&
+				!slices.Contains(calls, "unwatch uid-1") {
 				t.Errorf("%q", calls)
 			}
 		}
 		all := d.known(t, r)
-		if len(all) != 1 || len(all[0].Debug) != 2 || all[0].Total != settled.Total || len(d.settled) != 1 || len(all[0].Pulls) != 1 {
+		if len(all) != 1 || len(all[0].Debug) != 2 || all[0].Total != settled.Total || len(d.settled) != 1 ||
+			len(all[0].Pulls) != 1 {
 			t.Errorf("%+v", all)
 		}
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
@@ -88,9 +98,12 @@ func TestEphemeralContainersThatRan(t *testing.T) {
 		})
 		defer stop()
 		pod := ready(object())
-		pod.Containers = append(pod.Containers, timeline.Container{Name: "debugger", Kind: timeline.KindEphemeral, Image: "tools", State: timeline.StateTerminated})
+		pod.Containers = append(pod.Containers,
+			timeline.Container{Name: "debugger", Kind: timeline.KindEphemeral, Image: "tools",
+				State: timeline.StateTerminated})
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: pod})
-		if going, err := r.Pulling(t.Context()); err != nil || len(going.Timelines) > 0 && len(going.Timelines[0].Debug) != 0 {
+		going, err := r.Pulling(t.Context())
+		if err != nil || len(going.Timelines) > 0 && len(going.Timelines[0].Debug) != 0 {
 			t.Errorf("%+v, %v", going, err)
 		}
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
@@ -135,7 +148,8 @@ func TestContainersThatRestartAreIdle(t *testing.T) {
 		pod.Containers = slices.Clone(pod.Containers)
 		pod.Containers[0].State, pod.Containers[0].FinishedAt = timeline.StateTerminated, time.Now()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
-		want := timeline.IdleContainer{Namespace: "ns", Pod: "pod", Container: "app", Image: "cold", Kind: timeline.KindMain, RanUntil: time.Now()}
+		want := timeline.IdleContainer{Namespace: "ns", Pod: "pod", Container: "app", Image: "cold",
+			Kind: timeline.KindMain, RanUntil: time.Now()}
 		if l := idle(); len(l) != 1 || l[0] != want {
 			t.Errorf("%+v, want %+v", l, want)
 		}

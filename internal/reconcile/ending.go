@@ -13,8 +13,9 @@ type ending struct {
 	askedAt  time.Time // of the last question to the runtime
 }
 
-// observeEnding follows the end of a pod, from the first object that says that deletion was asked for. What the object says anew is
-// a reason to ask the runtime at once: kubelet removes soon what has stopped.
+// observeEnding follows the end of a pod, from the first object with a deletion timestamp. A change
+// of the object is a reason to query the runtime at once: the kubelet soon removes what has
+// stopped.
 func (r *Reconciler) observeEnding(p *pod, o timeline.Observation) {
 	news := r.applyToEnding(p, o)
 	if p.ending == nil {
@@ -32,7 +33,8 @@ func (r *Reconciler) observeEnding(p *pod, o timeline.Observation) {
 	r.advanceEnding(p)
 }
 
-// applyToEnding begins with the end of a pod, or goes on with it, and says whether an observation was news to it.
+// applyToEnding starts or continues to follow the end of a pod, and reports whether an observation
+// was news to it.
 func (r *Reconciler) applyToEnding(p *pod, o timeline.Observation) (news bool) {
 	if p.ending != nil {
 		return p.ending.evidence.Apply(o)
@@ -49,14 +51,17 @@ func (r *Reconciler) applyToEnding(p *pod, o timeline.Observation) (news bool) {
 	return true
 }
 
-// lasts says that an observation is worth keeping for the next agent: that something still runs that one can ask about itself.
+// lasts reports whether the next agent needs an observation. It can query the runtime itself for
+// what is still running.
 func lasts(o timeline.Observation) bool {
 	answer, ok := o.(timeline.RuntimeSeen)
-	return !ok || slices.ContainsFunc(answer.Containers, func(c timeline.ContainerRun) bool { return !c.FinishedAt.IsZero() }) ||
+	return !ok || slices.ContainsFunc(answer.Containers, func(c timeline.ContainerRun) bool {
+		return !c.FinishedAt.IsZero()
+	}) ||
 		!slices.ContainsFunc(answer.Sandboxes, func(s timeline.Sandbox) bool { return s.Ready })
 }
 
-// advanceEnding asks the runtime as often as it is likely to tell something new.
+// advanceEnding queries the runtime as often as something new is likely.
 func (r *Reconciler) advanceEnding(p *pod) {
 	if p.ending == nil {
 		return
@@ -70,7 +75,8 @@ func (r *Reconciler) advanceEnding(p *pod) {
 	r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID})
 }
 
-// termination is how the pod ends, as of now; nil while nobody asked to delete it, or where that is not followed.
+// termination returns how the pod ends, as of now; nil if its deletion was not requested, or if
+// ends are not followed.
 func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Termination {
 	if p.ending == nil {
 		return nil
@@ -79,7 +85,7 @@ func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Terminati
 	return &t
 }
 
-// terminate hands out how a pod ended whose object is gone.
+// terminate reports the end of a pod whose object was removed.
 func (r *Reconciler) terminate(p *pod, gone timeline.Timeline) {
 	if p.ending == nil {
 		return

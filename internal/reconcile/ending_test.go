@@ -20,7 +20,8 @@ func longReady(d *desk, observe func(timeline.Observation)) timeline.Pod {
 	return pod
 }
 
-// A pod that was ready is deleted: the runtime is asked while it ends, the API tells of it, and once it is gone it is handed out once.
+// A pod that was ready is deleted: the runtime is asked while it ends, the API tells of it, and
+// once it is gone it is handed out once.
 func TestEndOfAPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended []timeline.Timeline
@@ -43,7 +44,8 @@ func TestEndOfAPod(t *testing.T) {
 			o.UID, o.AskedAt, o.ArrivedAt = "uid-1", time.Now(), time.Now()
 			observe(o)
 		}
-		answer(timeline.RuntimeSeen{Sandboxes: []timeline.Sandbox{{ID: "s", Ready: true}}, Containers: []timeline.ContainerRun{run}})
+		answer(timeline.RuntimeSeen{Sandboxes: []timeline.Sandbox{{ID: "s", Ready: true}},
+			Containers: []timeline.ContainerRun{run}})
 		time.Sleep(5*time.Second + time.Millisecond)
 		synctest.Wait()
 		if asked := d.take(); len(asked) < 4 || len(asked) > 6 {
@@ -94,7 +96,8 @@ func TestEndOfAPodThatStarts(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
 		calls := d.take()
-		if i, j := slices.Index(calls, "settled pod deleted"), slices.Index(calls, "terminated pod deleted"); i < 0 || j < i {
+		i, j := slices.Index(calls, "settled pod deleted"), slices.Index(calls, "terminated pod deleted")
+		if i < 0 || j < i {
 			t.Errorf("%q", calls)
 		}
 		if len(d.settled) != 1 || d.settled[0].Termination != nil {
@@ -103,12 +106,14 @@ func TestEndOfAPodThatStarts(t *testing.T) {
 	})
 }
 
-// What the object says anew is a reason to ask at once, what it says again is none; and nobody is asked, nor does a clock tick, once all
-// pods are gone.
+// What the object says anew is a reason to ask at once, what it says again is none; and nobody is
+// asked, nor does a clock tick, once all pods are gone.
 func TestWhenAnEndIsAskedAbout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
-		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, func(c *Config) { c.Terminated = func(timeline.Timeline) {} })
+		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, func(c *Config) {
+			c.Terminated = func(timeline.Timeline) {}
+		})
 		pod := longReady(d, observe)
 		pod.DeletedAt, pod.DeletionGrace = time.Now().Truncate(time.Second), 30*time.Second
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
@@ -166,7 +171,8 @@ func TestEndsThatNobodyFollows(t *testing.T) {
 	})
 }
 
-// An agent that ends in the midst of a pod's end leaves what it saw to the next, which tells the end as if it had been there.
+// An agent that ends in the midst of a pod's end leaves what it saw to the next, which tells the
+// end as if it had been there.
 func TestAnEndAcrossARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var left []timeline.Observation

@@ -9,39 +9,40 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// While a question to the runtime is not answered, or not in full, it is repeated with back-off.
+// While a question to the runtime is unanswered, or not fully answered, it is repeated with
+// back-off.
 const (
 	askAgainFirst = time.Second
 	askAgainMax   = time.Minute
-	// askGap is the least time between questions that changes of a pod's object are the reason for.
+	// askGap is the shortest time between questions that changes of a pod's object cause.
 	askGap = 200 * time.Millisecond
 )
 
-// pod is one pod that the node has: its evidence while it starts, then its timeline.
+// pod is one pod of the node: its evidence while it starts, then its timeline.
 type pod struct {
 	evidence *timeline.Evidence // nil once settled
 	settled  timeline.Timeline
 
-	reported bool // by an agent before this one, or under the UID of another mirror: shown, handed to nobody
-	restored bool // an agent before this one saw it
-	late     bool // a list told of it first
+	reported bool // by a previous agent, or under the UID of another mirror: shown, but not reported again
+	restored bool // a previous agent saw it
+	late     bool // first seen in a list
 
 	debug  *timeline.Debug          // follows ephemeral containers; nil while there is none to follow
 	over   []string                 // names of ephemeral containers that were followed
-	pulled []timeline.Pull          // for them, of the latest
+	pulled []timeline.Pull          // for ephemeral containers, the latest
 	idle   []timeline.IdleContainer // once settled
 
-	sequel *timeline.Sequel // nil while it starts, and where what comes after is not followed
-	ending *ending          // nil until somebody asks to delete the pod, and where that is not followed
+	sequel *timeline.Sequel // nil while it starts, and if later events are not followed
+	ending *ending          // nil until its deletion is requested, and if ends are not followed
 
-	watching bool // an Event watch was asked for
+	watching bool // an Event watch was requested
 	// Why: the start-up, or an ephemeral container, needs it.
 	wantsEvents, debugWantsEvents bool
 	debugAskedAt                  time.Time
 	askedAt                       time.Time // of the last question to the runtime
 	asked                         int       // questions since the pod object changed
 
-	changed bool      // since its progress was told
+	changed bool      // since its progress was reported
 	toldAt  time.Time // when that was
 }
 
@@ -49,7 +50,7 @@ func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
 	return r.timelineWith(p, now, r.clocks.Skew())
 }
 
-// timelineWith is for who asks for many at once and has asked for the skew.
+// timelineWith is for callers that need many timelines and already have the skew.
 func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (timeline.Timeline, bool) {
 	if p.evidence == nil {
 		t := p.settled
@@ -82,7 +83,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	object, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
 	if p == nil {
-		if !seen { // an answer about a pod that has left meanwhile, or news that one left while no agent ran
+		if !seen { // an answer about a pod that has left meanwhile, or a report that one left while no agent ran
 			if gone {
 				r.leave(o.PodUID())
 			}
@@ -128,7 +129,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	}
 }
 
-// relabel keeps the labels of a settled pod as they are: they are what it is found by, not evidence.
+// relabel updates the labels of a settled pod: they are for queries, not evidence.
 func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	if p.settled.Labels != now.Labels {
 		p.settled.Labels = now.Labels
@@ -136,12 +137,12 @@ func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	}
 }
 
-// meet begins with a pod that this agent has not seen yet.
+// meet creates the state of a pod that this agent has not seen yet.
 func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
 	reported := r.reported[uid]
 	if reported {
 		delete(r.reported, uid)
-		scope.Since = time.Time{} // nothing more is to be waited for
+		scope.Since = time.Time{} // do not wait for anything more
 	}
 	p := &pod{evidence: timeline.NewEvidence(scope), reported: reported}
 	r.pods[uid] = p
@@ -149,7 +150,7 @@ func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
 	return p
 }
 
-// countStarting keeps the number of pods that start.
+// countStarting changes the number of starting pods.
 func (r *Reconciler) countStarting(by int) {
 	before := r.starting
 	r.starting += by
@@ -158,7 +159,8 @@ func (r *Reconciler) countStarting(by int) {
 	}
 }
 
-// mirrored says that the start-up of a static pod is that of another object: its mirror was made again.
+// mirrored reports whether the start-up of a static pod is that of another object, because its
+// mirror was recreated.
 func (r *Reconciler) mirrored(made timeline.Pod) bool {
 	if made.ReadAt.IsZero() {
 		return false
@@ -177,7 +179,7 @@ func (r *Reconciler) mirrored(made timeline.Pod) bool {
 	return false
 }
 
-// leave is for a pod whose object is gone.
+// leave handles the removal of a pod's object.
 func (r *Reconciler) leave(uid string) {
 	delete(r.reported, uid)
 	if r.config.Gone != nil {
@@ -185,7 +187,7 @@ func (r *Reconciler) leave(uid string) {
 	}
 }
 
-// advance carries the pod's wants to the sources, and ends its start-up when it is settled.
+// advance passes the pod's wants to the sources, and ends its start-up when it is settled.
 func (r *Reconciler) advance(p *pod) {
 	if p.evidence == nil {
 		return
@@ -201,16 +203,18 @@ func (r *Reconciler) advance(p *pod) {
 		p.askedAt = now
 		p.asked++
 		r.config.AskRuntime(timeline.LookUp{
-			UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images, Layers: wants.Layers, Network: wants.Network,
+			UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images, Layers: wants.Layers,
+			Network: wants.Network,
 		})
 	}
 	p.wantsEvents = wants.Events
 	r.watchEvents(p, object)
 }
 
-// mayAsk says that it is time for a question to the runtime. That the pod object has changed is a reason for one, but most
-// changes of a pod that starts come in quick succession, and the runtime's stamps stay: only what it had when kubelet came to
-// look, and what ends the start-up, cannot wait.
+// mayAsk reports whether it is time for a question to the runtime. A change of the pod object is a
+// reason for one. But most changes of a starting pod come in quick succession, and the runtime's
+// timestamps stay. Only what the runtime had when the kubelet looked, and what ends the start-up,
+// cannot wait.
 func (p *pod) mayAsk(wants timeline.Wants, now time.Time) bool {
 	since := now.Sub(p.askedAt)
 	if p.asked > 0 {
@@ -239,8 +243,9 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 	}
 }
 
-// settle makes the pod's timeline final. A start-up that was over before the agent first saw the pod
-// is shown but handed to nobody: it may have been counted already. So is one that was reported before.
+// settle makes the pod's timeline final. A start-up that was over before the agent first saw the
+// pod is shown but not reported, because it may have been counted already. The same holds for one
+// that was reported before.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.wantsEvents = false
@@ -248,7 +253,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.watchEvents(p, object)
 	p.settled, _ = r.timeline(p, now)
 	p.settled.Partial = false
-	p.settled.Termination = nil // another report
+	p.settled.Termination = nil // reported separately
 	r.pulls.Settle(p.settled)
 	p.evidence, p.idle = nil, object.IdleContainers()
 	r.countStarting(-1)
@@ -262,8 +267,8 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.config.Settled(p.settled)
 }
 
-// settleEnded is for the end of the agent: late Events will not come any more. What the runtime has yet to tell of is left to the
-// agent after this one, if that will know of it.
+// settleEnded is called at the end of the agent: late Events will not come any more. What the
+// runtime has yet to report is left to the next agent, if that will know of the start-up.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {
@@ -276,7 +281,7 @@ func (r *Reconciler) settleEnded() {
 	}
 }
 
-// forget lets go of a pod whose object is gone. There will be no more evidence, so it settles now.
+// forget drops a pod whose object was removed. There will be no more evidence, so it settles now.
 func (r *Reconciler) forget(uid string, p *pod) {
 	r.endDebug(p)
 	if p.evidence != nil {

@@ -13,7 +13,9 @@ func TestPressureIsSampledWhilePodsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		var wanted []bool
-		_, observe, stop := startWith(t, d, timeline.Scope{}, func(c *Config) { c.SampleNode = func(w bool) { wanted = append(wanted, w) } })
+		_, observe, stop := startWith(t, d, timeline.Scope{}, func(c *Config) {
+			c.SampleNode = func(w bool) { wanted = append(wanted, w) }
+		})
 		expectWanted := func(what string, want ...bool) {
 			t.Helper()
 			if !slices.Equal(wanted, want) {
@@ -40,7 +42,9 @@ func TestPressureIsSampledWhilePodsStart(t *testing.T) {
 		observe(timeline.PodGone{UID: other.UID, ArrivedAt: time.Now(), Live: true})
 		expectWanted("the other is gone", true, false)
 		stop()
-		told := slices.ContainsFunc(d.settled[0].Phases, func(s timeline.Span) bool { return s.Pressure != nil && s.Pressure.IO == 1 })
+		told := slices.ContainsFunc(d.settled[0].Phases, func(s timeline.Span) bool {
+			return s.Pressure != nil && s.Pressure.IO == 1
+		})
 		if !told {
 			t.Errorf("no phase was under pressure: %+v", d.settled[0].Phases)
 		}

@@ -2,7 +2,7 @@ package reconcile
 
 import "time"
 
-// progressEvery is how often the progress of one pod is told at most.
+// progressEvery is the shortest time between two progress reports of one pod.
 const progressEvery = time.Second
 
 func (r *Reconciler) tellChanged(uid string) {
@@ -11,14 +11,15 @@ func (r *Reconciler) tellChanged(uid string) {
 	}
 }
 
-// tellProgress tells how far a start-up has come if that is new, and if it will be handed to Settled.
+// tellProgress reports the progress of a start-up if it is new, and if the start-up will be passed
+// to Settled.
 func (r *Reconciler) tellProgress(p *pod) {
 	if r.config.Progress == nil || p.evidence == nil || !p.changed || p.reported || p.evidence.Reconstructed() {
 		return
 	}
 	now := r.config.Now()
 	if !p.toldAt.IsZero() && now.Sub(p.toldAt) < progressEvery {
-		return // the next tick tells
+		return // the next tick reports it
 	}
 	if t, ok := r.timeline(p, now); ok {
 		p.changed, p.toldAt = false, now

@@ -7,13 +7,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Pulling is what of the node's pods may be pulled for.
+// Pulling holds the pods and containers of the node for which images may be pulled.
 type Pulling struct {
 	Timelines []timeline.Timeline      // of Starting, and those with ephemeral containers that are about to run
-	Idle      []timeline.IdleContainer // of all pods, but for those that still wait for their first run in a start-up
+	Idle      []timeline.IdleContainer // of all pods, except those that still wait for their first run in a start-up
 }
 
-// Pulling tells of the pods for which images may be pulled. Callers share the timelines: they must not change them.
+// Pulling returns the pods for which images may be pulled. Callers share the timelines and must not
+// change them.
 func (r *Reconciler) Pulling(ctx context.Context) (Pulling, error) {
 	return ask(ctx, r, "pods that images are pulled for", func() Pulling {
 		told := Pulling{Timelines: r.startingTimelines()}
@@ -28,10 +29,12 @@ func (r *Reconciler) Pulling(ctx context.Context) (Pulling, error) {
 	})
 }
 
-// idleContainers are those that may be pulled for, if not for a start-up.
+// idleContainers returns the containers for which an image may be pulled outside a start-up.
 func (p *pod) idleContainers() []timeline.IdleContainer {
 	if p.evidence == nil {
 		return p.idle
 	}
-	return slices.DeleteFunc(p.evidence.IdleContainers(), func(c timeline.IdleContainer) bool { return c.RanUntil.IsZero() })
+	return slices.DeleteFunc(p.evidence.IdleContainers(), func(c timeline.IdleContainer) bool {
+		return c.RanUntil.IsZero()
+	})
 }

@@ -1,6 +1,7 @@
-// Package reconcile owns what the agent knows. One goroutine, the one in Run, applies observations to
-// the evidence of each pod, carries the timeline's wants to the sources, and hands out every settled
-// timeline once. It imports no source and no exporter: cmd/agent connects them by functions.
+// Package reconcile owns what the agent knows. One goroutine, the one in Run, applies observations
+// to the evidence of each pod, passes the timeline's wants to the sources, and reports every
+// settled timeline once. It imports no source and no exporter: cmd/agent connects them by
+// functions.
 package reconcile
 
 import (
@@ -16,63 +17,68 @@ import (
 )
 
 const (
-	// inboxCapacity is how many observations may wait; a source that finds the inbox full waits too.
+	// inboxCapacity is how many observations may wait. A source that finds the inbox full waits
+	// too.
 	inboxCapacity = 256
-	// tick is how often pods that start are looked at for wants that time brings up. No pod starting,
-	// no tick.
+	// tick is how often starting pods are checked for wants that depend on time. Without starting
+	// pods, there is no tick.
 	tick = time.Second
-	// maxGone bounds how many static pods whose mirrors are gone are remembered; the oldest leave first.
+	// maxGone limits how many static pods with removed mirrors are remembered; the oldest are
+	// forgotten first.
 	maxGone = 128
 )
 
-// Config connects a Reconciler. No function may block: all but Now run on its goroutine.
+// Config connects a Reconciler. No function may block. All but Now are called on its goroutine.
 type Config struct {
 	Now   func() time.Time
 	Scope timeline.Scope
-	// AskRuntime asks for one timeline.RuntimeSeen about the pod; repeating a question is harmless.
+	// AskRuntime requests one timeline.RuntimeSeen about the pod. Repeating a question is harmless.
 	AskRuntime func(timeline.LookUp)
 	// WatchEvents and UnwatchEvents begin and end the stream of timeline.EventSeen about a pod.
 	WatchEvents   func(timeline.EventWatch)
 	UnwatchEvents func(uid string)
-	// SampleNode, if set, is called when the first pod begins to start, and when none does any more: whether samples of
-	// the node, of its pressure and of its runtime, are of use.
+	// SampleNode, if set, is called when the first pod begins to start, and when none is starting
+	// any more: wanted says whether to sample the node's pressure and its runtime.
 	SampleNode func(wanted bool)
 	// Settled gets every start-up that the agent saw end, exactly once.
 	Settled func(timeline.Timeline)
-	// Debugged, if set, gets the pulls for ephemeral containers, in Timeline.Debug, once all is known of them; of a
-	// start-up that is not over by then Settled has them as well.
+	// Debugged, if set, gets the pulls for ephemeral containers, in Timeline.Debug, once everything
+	// about them is known. For a start-up in progress at that time, Settled gets them as well.
 	Debugged func(timeline.Timeline)
-	// Terminated, if set, gets every pod whose deletion the agent saw asked for, once its object is gone, with Timeline.Termination,
-	// after Settled. Without it ends are not followed.
+	// Terminated, if set, gets every pod whose deletion request the agent saw, once its object was
+	// removed, with Timeline.Termination, after Settled. If it is nil, ends are not followed.
 	Terminated func(timeline.Timeline)
-	// Later, if set, gets what happens to a pod after its start-up, with Timeline.Later, after Settled: a container's run that ended,
-	// and, with LaterEvents, what kubelet says, for which the Events of every pod are watched. It gets no Event that
-	// is older than the latest one that it got, nor one older than Restored.EventsUntil.
+	// Later, if set, gets what happens to a pod after its start-up, with Timeline.Later, after
+	// Settled: a container's run that ended and, with LaterEvents, the kubelet's Events, for which
+	// the Events of every pod are watched. It gets no Event that is older than the latest one that
+	// it got, nor one older than Restored.EventsUntil.
 	Later       func(timeline.Timeline)
 	LaterEvents bool
-	// Progress, if set, gets start-ups of which Settled is not called yet and that have changed, each at most once a
-	// second and marked as partial. What follows within the second is told together when it is over.
+	// Progress, if set, gets changed start-ups before Settled, each at most once a second and
+	// marked as partial. Changes within the second are reported together at its end.
 	Progress func(timeline.Timeline)
-	// Changed, if set, is told of pods of which Some would tell something new, apart from the time. It is cheap to call often.
+	// Changed, if set, gets the UIDs of pods about which Some would return something new, apart
+	// from the time. It must be cheap: it is called often.
 	Changed func(uid string)
-	// Forgotten, if set, gets the timeline of each pod that no longer exists, after Settled.
+	// Forgotten, if set, gets the timeline of each removed pod, after Settled.
 	Forgotten func(timeline.Timeline)
 	Logger    *zap.Logger
 
-	// Restored is what an agent before this one left.
+	// Restored is what a previous agent left.
 	Restored Restored
-	// Keep, if set, is told what an agent after this one needs to go on: what was observed of start-ups that
-	// are to be reported, and whether that was news (timeline.Evidence.Apply).
+	// Keep, if set, gets what the next agent needs to continue: observations of start-ups that are
+	// to be reported, and whether they were news (timeline.Evidence.Apply).
 	Keep func(o timeline.Observation, news bool)
-	// KeepEnd, if set, is told what an agent after this one needs to go on with the end of a pod, and whether that was news
-	// (timeline.Ending.Apply).
+	// KeepEnd, if set, gets what the next agent needs to continue with the end of a pod, and
+	// whether that was news (timeline.Ending.Apply).
 	KeepEnd func(o timeline.Observation, news bool)
-	// Kept, if set, says that the agent after this one will find the pod's start-up in flight, whatever happens now. It is asked
-	// when Run ends, and what it denies is settled then.
+	// Kept, if set, reports whether the next agent will find the pod's start-up in flight, whatever
+	// happens now. It is called when Run ends. Start-ups for which it returns false are settled
+	// then.
 	Kept func(uid string) bool
-	// KeepEventsUntil, if set, is told of what is to be Restored.EventsUntil.
+	// KeepEventsUntil, if set, gets the next agent's Restored.EventsUntil.
 	KeepEventsUntil func(time.Time)
-	// Gone, if set, is told of pods that no longer exist, after Settled.
+	// Gone, if set, gets the UIDs of removed pods, after Settled.
 	Gone func(uid string)
 }
 
@@ -86,26 +92,26 @@ type Reconciler struct {
 	eventsUsed    atomic.Uint64
 	reconstructed reconstructed
 
-	// Of the goroutine in Run only.
+	// Used only by the goroutine in Run.
 	clocks   timeline.Clocks
 	pulls    timeline.PullLog
 	silences timeline.SilenceLog
 	pressure timeline.PressureLog
 	pods     map[string]*pod
 	starting int
-	mirrors  []string // start-ups of static pods whose mirrors are gone, by ID
+	mirrors  []string // start-ups of static pods with removed mirrors, by ID
 	followed int      // pods whose ephemeral containers are followed
 	endings  int      // pods whose end is followed
 
-	eventsUntil time.Time       // when kubelet said what Later got last
-	reported    map[string]bool // pods that were reported before this agent and that it has not seen yet
+	eventsUntil time.Time       // the time of the latest kubelet Event that Later got
+	reported    map[string]bool // pods reported by a previous agent that this one has not seen yet
 	told        told
 }
 
 // errStopped answers queries after Run returned.
 var errStopped = errors.New("the agent is stopping")
 
-// New makes a Reconciler; nothing happens before Run.
+// New creates a Reconciler. It does nothing before Run.
 func New(config Config) *Reconciler {
 	return &Reconciler{
 		config:  config,
@@ -116,7 +122,8 @@ func New(config Config) *Reconciler {
 	}
 }
 
-// Observe hands in an observation. It waits while the inbox is full, until ctx ends or Run returned.
+// Observe passes in an observation. While the inbox is full, it waits until ctx ends or Run has
+// returned.
 func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 	select {
 	case r.inbox <- o:
@@ -125,9 +132,9 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 	}
 }
 
-// Run goes on with what was restored and owns the evidence until ctx ends; then it applies what already
-// waits in the inbox, settles every pod whose start-up is over without waiting for late evidence, but for what is
-// left to the agent after this one, and returns nil.
+// Run continues with what was restored and owns the evidence until ctx ends. Then it applies what
+// waits in the inbox, settles every pod whose start-up is over without waiting for late evidence,
+// except what is left to the next agent, and returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	r.restore()
@@ -171,23 +178,23 @@ func (r *Reconciler) drain() {
 	}
 }
 
-// Skew tells how far the control plane's clock is ahead of the node's.
+// Skew returns the lead of the control plane's clock over the node's.
 func (r *Reconciler) Skew(ctx context.Context) (timeline.Skew, error) {
 	return ask(ctx, r, "clock skew", r.clocks.Skew)
 }
 
-// EventsUsed is how many of the observed Events were news to a start-up so far. It may be called from any
-// goroutine.
+// EventsUsed returns how many observed Events were news to a start-up so far. It may be called from
+// any goroutine.
 func (r *Reconciler) EventsUsed() uint64 { return r.eventsUsed.Load() }
 
-// Present tells of the pods that are on the node, by namespace and name, the latest of a name first.
+// Present returns the pods on the node, by namespace and name, the latest of a name first.
 func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "pods that are there", func() []timeline.Timeline {
 		return r.tell(func(*pod) bool { return true })
 	})
 }
 
-// Some tells of those of the pods that are on the node, in no particular order.
+// Some returns those of the pods that are on the node, in no particular order.
 func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "some pods", func() []timeline.Timeline {
 		some := make([]timeline.Timeline, 0, len(uids))
@@ -203,7 +210,7 @@ func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeli
 	})
 }
 
-// ask has the goroutine in Run answer.
+// ask runs query on the goroutine in Run.
 func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
 	answer := make(chan A, 1)
 	var err error
@@ -219,7 +226,7 @@ func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A)
 	return none, fmt.Errorf("get %s: %w", what, err)
 }
 
-// tell makes the timelines of some of the pods.
+// tell returns the timelines of the pods for which of is true.
 func (r *Reconciler) tell(of func(*pod) bool) []timeline.Timeline {
 	some := make([]*pod, 0, len(r.pods))
 	for _, p := range r.pods {

@@ -51,12 +51,16 @@ func (d *desk) take() []string {
 }
 
 // start runs a reconciler in a synctest bubble; the returned function stops it and waits.
-func start(t *testing.T, d *desk, scope timeline.Scope) (r *Reconciler, observe func(timeline.Observation), stop func()) {
+func start(
+	t *testing.T, d *desk, scope timeline.Scope,
+) (r *Reconciler, observe func(timeline.Observation), stop func()) {
 	t.Helper()
 	return startWith(t, d, scope, func(*Config) {})
 }
 
-func startWith(t *testing.T, d *desk, scope timeline.Scope, adjust func(*Config)) (r *Reconciler, observe func(timeline.Observation), stop func()) {
+func startWith(
+	t *testing.T, d *desk, scope timeline.Scope, adjust func(*Config),
+) (r *Reconciler, observe func(timeline.Observation), stop func()) {
 	t.Helper()
 	config := Config{
 		Now: time.Now, Scope: scope, Logger: zap.NewNop(),
@@ -88,9 +92,11 @@ func startWith(t *testing.T, d *desk, scope timeline.Scope, adjust func(*Config)
 func object() timeline.Pod {
 	return timeline.Pod{
 		UID: "uid-1", RuntimeUID: "runtime-1", Namespace: "ns", Name: "pod", Phase: "Pending",
-		CreatedAt:  time.Now().Truncate(time.Second),
-		Conditions: []timeline.Condition{{Type: "PodScheduled", True: true, TransitionAt: time.Now().Truncate(time.Second)}},
-		Containers: []timeline.Container{{Name: "app", Kind: timeline.KindMain, Image: "cold", PullPolicy: timeline.PullIfNotPresent}},
+		CreatedAt: time.Now().Truncate(time.Second),
+		Conditions: []timeline.Condition{{Type: "PodScheduled", True: true,
+			TransitionAt: time.Now().Truncate(time.Second)}},
+		Containers: []timeline.Container{{Name: "app", Kind: timeline.KindMain, Image: "cold",
+			PullPolicy: timeline.PullIfNotPresent}},
 	}
 }
 
@@ -100,7 +106,8 @@ func ready(p timeline.Pod) timeline.Pod {
 	p.Containers = slices.Clone(p.Containers)
 	p.Containers[0].State, p.Containers[0].StartedAt = timeline.StateRunning, now
 	p.Containers[0].Started, p.Containers[0].Ready = true, true
-	p.Conditions = append(slices.Clone(p.Conditions), timeline.Condition{Type: "ContainersReady", True: true, TransitionAt: now},
+	p.Conditions = append(slices.Clone(p.Conditions),
+		timeline.Condition{Type: "ContainersReady", True: true, TransitionAt: now},
 		timeline.Condition{Type: "Ready", True: true, TransitionAt: now})
 	return p
 }
@@ -121,11 +128,13 @@ func TestColdPodFromBindingToRecord(t *testing.T) {
 		expect(t, d, "ask runtime-1 [cold]")
 
 		asked := time.Now()
-		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: asked, ArrivedAt: asked, Images: []timeline.Image{{Ref: "cold"}}})
+		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: asked, ArrivedAt: asked,
+			Images: []timeline.Image{{Ref: "cold"}}})
 		expect(t, d, "watch runtime-1")
 
 		time.Sleep(3 * time.Second)
-		observe(timeline.EventSeen{UID: "uid-1", ArrivedAt: time.Now(), Live: true, Container: "app", Reason: "Pulled", Count: 1,
+		observe(timeline.EventSeen{UID: "uid-1", ArrivedAt: time.Now(), Live: true, Container: "app", Reason: "Pulled",
+			Count:   1,
 			Message: `Successfully pulled image "cold" in 1s (2s including waiting). Image size: 5 bytes.`,
 			NamedAt: time.Now(), FirstAt: time.Now().Truncate(time.Second), LastAt: time.Now().Truncate(time.Second)})
 		if calls := d.take(); !slices.Contains(calls, "unwatch uid-1") {
@@ -141,8 +150,10 @@ func TestColdPodFromBindingToRecord(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
 		expect(t, d, "ask runtime-1 [cold]") // did the pull bring anything new?
 		time.Sleep(10 * time.Millisecond)
-		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(), Containers: []timeline.ContainerRun{
-			{Name: "app", CreatedAt: started, StartedAt: started}}, Images: []timeline.Image{{Ref: "cold", Present: true}}})
+		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
+			Containers: []timeline.ContainerRun{
+				{Name: "app", CreatedAt: started, StartedAt: started}},
+			Images: []timeline.Image{{Ref: "cold", Present: true}}})
 		expect(t, d, "settled pod ready")
 
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
@@ -255,7 +266,8 @@ func TestNameReusedWithANewUID(t *testing.T) {
 		first, second := object(), object()
 		second.UID, second.RuntimeUID = "uid-2", "runtime-2"
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: first})
-		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: second}) // before the news that the first is gone
+		// before the news that the first is gone
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: second})
 		observe(timeline.PodGone{UID: first.UID, ArrivedAt: time.Now(), Live: true})
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(second)})
 		expect(t, d, "settled pod deleted", "settled pod ready")
@@ -296,7 +308,8 @@ func TestMirrorsThatAreGoneAreBounded(t *testing.T) {
 	})
 }
 
-// What Some would tell anew is told of: a pod that is met, news of its start-up, its end, and another label even after that.
+// What Some would tell anew is told of: a pod that is met, news of its start-up, its end, and
+// another label even after that.
 func TestChangesAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -329,7 +342,8 @@ func TestChangesAreTold(t *testing.T) {
 			t.Errorf("%d changes by a label", n)
 		}
 		some, err := r.Some(t.Context(), []string{"uid-1", "uid-none"})
-		if err != nil || len(some) != 1 || some[0].Labels != "app=web,canary=true" || some[0].State != timeline.StateReady {
+		if err != nil || len(some) != 1 || some[0].Labels != "app=web,canary=true" ||
+			some[0].State != timeline.StateReady {
 			t.Errorf("%+v, %v", some, err)
 		}
 	})
@@ -339,8 +353,11 @@ func TestChangesAreTold(t *testing.T) {
 // runtime that never answers is waited for.
 func TestStopLosesNothing(t *testing.T) {
 	d := &desk{}
-	r := New(Config{Now: time.Now, Scope: timeline.Scope{Runtime: true, Events: true}, Logger: zap.NewNop(), AskRuntime: func(timeline.LookUp) {}, UnwatchEvents: func(string) {},
-		WatchEvents: func(timeline.EventWatch) {}, Settled: func(tl timeline.Timeline) { d.settled = append(d.settled, tl) }})
+	r := New(Config{Now: time.Now, Scope: timeline.Scope{Runtime: true, Events: true}, Logger: zap.NewNop(),
+		AskRuntime: func(timeline.LookUp) {}, UnwatchEvents: func(string) {},
+		WatchEvents: func(timeline.EventWatch) {}, Settled: func(tl timeline.Timeline) {
+			d.settled = append(d.settled, tl)
+		}})
 	for i := range 100 {
 		pod := ready(object())
 		pod.UID = fmt.Sprintf("uid-%d", i)

@@ -2,23 +2,24 @@ package reconcile
 
 import "sync/atomic"
 
-// Reconstructed counts the start-ups that ended and that were pieced together after the fact, each once.
+// Reconstructed counts completed start-ups that were reconstructed afterwards, each once.
 type Reconstructed struct {
-	Over     uint64 // over before the agent's time (timeline.Timeline.Reconstructed)
-	Restored uint64 // of those handed to Settled: went on where an agent before this one ended
-	Late     uint64 // of those handed to Settled and not restored: a list told of the pod first
+	Over     uint64 // over before the agent started (timeline.Timeline.Reconstructed)
+	Restored uint64 // passed to Settled, and continued from a previous agent
+	Late     uint64 // passed to Settled, not restored, and first seen in a list
 }
 
-// reconstructed is what Reconstructed is read from.
+// reconstructed holds the counts for Reconstructed.
 type reconstructed struct{ over, restored, late atomic.Uint64 }
 
-// Reconstructed is what was counted so far. It may be called from any goroutine.
+// Reconstructed returns the counts so far. It may be called from any goroutine.
 func (r *Reconciler) Reconstructed() Reconstructed {
 	c := &r.reconstructed
 	return Reconstructed{Over: c.over.Load(), Restored: c.restored.Load(), Late: c.late.Load()}
 }
 
-// count takes a pod that is settled. What an agent before this one reported, it has counted.
+// count counts a settled pod. It skips what a previous agent reported, because that agent counted
+// it.
 func (c *reconstructed) count(p *pod) {
 	switch {
 	case p.reported:

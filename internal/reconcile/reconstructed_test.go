@@ -19,7 +19,8 @@ func TestReconstructedIsCountedByHow(t *testing.T) {
 			return pod
 		}
 		r, observe, stop := startRestored(t, &desk{}, &keeper{}, Restored{
-			InFlight: []timeline.Observation{timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: named("restored")}},
+			InFlight: []timeline.Observation{timeline.PodSeen{ArrivedAt: time.Now(), Live: true,
+				Pod: named("restored")}},
 			Reported: []string{"reported"},
 		})
 		defer stop()

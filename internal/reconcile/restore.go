@@ -7,21 +7,21 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Restored is what an agent before this one left: the observations of start-ups that it had not reported,
-// those of each pod in the order in which they came, and the UIDs of the pods that it had.
+// Restored is what a previous agent left: the observations of unreported start-ups, those of each
+// pod in the order of arrival, and the UIDs of its pods.
 type Restored struct {
 	InFlight []timeline.Observation
 	Reported []string
-	// Ends are observations of pods among those, of how they were about to end.
+	// Ends are observations of reported pods that were being deleted.
 	Ends []timeline.Observation
-	// EventsUntil is when kubelet said what Config.Later got last; zero: only what kubelet says from now on is news.
+	// EventsUntil is the time of the latest kubelet Event that Config.Later got. If it is zero,
+	// only Events from now on are news.
 	EventsUntil time.Time
 }
 
-// restore goes on where the agent before ended. Evidence is a join, so what the sources tell again, now
-// later and no longer live, takes nothing away from what was seen at the time. What was asked of the
-// runtime and which Event watches were open is not known any more: whatever is still wanted is asked for
-// anew.
+// restore continues where the previous agent ended. Evidence is a join, so what the sources report
+// again, now later and no longer live, does not degrade what was seen at the time. Open questions
+// to the runtime and open Event watches are unknown: whatever is still wanted is requested again.
 func (r *Reconciler) restore() {
 	r.reported = make(map[string]bool, len(r.config.Restored.Reported))
 	for _, uid := range r.config.Restored.Reported {
@@ -29,7 +29,7 @@ func (r *Reconciler) restore() {
 	}
 	r.restoreEvents()
 	scope := r.config.Scope
-	scope.Since = time.Unix(0, 0) // they were the earlier agent's to report, so they are this one's, however old
+	scope.Since = time.Unix(0, 0) // they were the previous agent's to report, so they are this one's, however old
 	scope.ResumedAt = r.config.Now()
 	gone := map[string]bool{}
 	var events []timeline.EventSeen
@@ -64,14 +64,14 @@ func (r *Reconciler) restore() {
 		switch {
 		case gone[uid]:
 			r.forget(uid, p)
-		case !p.evidence.Settled(scope.ResumedAt): // else the first tick settles it: by then the clocks are known
+		case !p.evidence.Settled(scope.ResumedAt): // otherwise the first tick settles it: by then the clocks are known
 			r.advance(p)
 		}
 	}
 }
 
-// restorePulls remembers what the Events tell of pulls: other pods wait for them, or find what they brought. When a pull
-// that failed began, those tell that had ended before, be they of other pods.
+// restorePulls remembers what the Events say about pulls: other pods wait for them, or find what
+// they downloaded. Pulls that ended before, also of other pods, show when a failed pull began.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })
 	for _, event := range events {

@@ -30,7 +30,9 @@ func (k *keeper) holds(string) bool { return !k.lost }
 func (k *keeper) leave(uid string) { k.gone = append(k.gone, uid) }
 
 // startRestored is start for an agent that goes on where another ended.
-func startRestored(t *testing.T, d *desk, k *keeper, restored Restored) (*Reconciler, func(timeline.Observation), func()) {
+func startRestored(
+	t *testing.T, d *desk, k *keeper, restored Restored,
+) (*Reconciler, func(timeline.Observation), func()) {
 	t.Helper()
 	return startWith(t, d, timeline.Scope{Runtime: true, Events: true, Since: time.Now()}, func(c *Config) {
 		c.Restored, c.Keep, c.Kept, c.Gone = restored, k.keep, k.holds, k.leave
@@ -61,7 +63,8 @@ func TestAColdPodAcrossARestart(t *testing.T) {
 		d, k := &desk{}, &keeper{}
 		_, observe, kill := startRestored(t, d, k, Restored{})
 		object := object()
-		absent := timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(), Images: []timeline.Image{{Ref: "cold"}}}
+		absent := timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
+			Images: []timeline.Image{{Ref: "cold"}}}
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object})
 		observe(absent)
 		observe(absent)
@@ -80,11 +83,15 @@ func TestAColdPodAcrossARestart(t *testing.T) {
 		expect(t, d, "watch runtime-1") // it is known that the image was absent: that is not asked again
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object)})
 		expect(t, d, "ask runtime-1 [cold]")
-		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now().Add(1), ArrivedAt: time.Now(), Containers: []timeline.ContainerRun{
-			{Name: "app", CreatedAt: time.Now(), StartedAt: time.Now()}}, Images: []timeline.Image{{Ref: "cold", Present: true, FirstPulledAt: time.Now(), PulledAt: time.Now()}}})
+		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now().Add(1), ArrivedAt: time.Now(),
+			Containers: []timeline.ContainerRun{
+				{Name: "app", CreatedAt: time.Now(), StartedAt: time.Now()}},
+			Images: []timeline.Image{{Ref: "cold", Present: true, FirstPulledAt: time.Now(),
+				PulledAt: time.Now()}}})
 		time.Sleep(eventsPatience)
 		synctest.Wait()
-		if calls := d.take(); !slices.Contains(calls, "settled pod ready") || d.settled[0].Pulls[0].Outcome != "downloaded" {
+		calls := d.take()
+		if !slices.Contains(calls, "settled pod ready") || d.settled[0].Pulls[0].Outcome != "downloaded" {
 			t.Errorf("calls %q, settled %+v", calls, d.settled)
 		}
 	})
@@ -93,12 +100,13 @@ func TestAColdPodAcrossARestart(t *testing.T) {
 // event is one that kubelet makes now.
 func event(uid, reason, message string) timeline.EventSeen {
 	now := time.Now()
-	return timeline.EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: now, FirstAt: now.Truncate(time.Second),
-		LastAt: now.Truncate(time.Second), Count: 1, Live: true, ArrivedAt: now}
+	return timeline.EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: now,
+		FirstAt: now.Truncate(time.Second),
+		LastAt:  now.Truncate(time.Second), Count: 1, Live: true, ArrivedAt: now}
 }
 
-// TestPullsAreRestoredInOrder is about a pull that failed: when it began, the pull before it tells, whose pod may come later
-// in the file.
+// TestPullsAreRestoredInOrder is about a pull that failed: when it began, the pull before it tells,
+// whose pod may come later in the file.
 func TestPullsAreRestoredInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := map[string][]timeline.Observation{}
@@ -113,28 +121,35 @@ func TestPullsAreRestoredInOrder(t *testing.T) {
 			kept[uid] = append(kept[uid], event(uid, "Pulling", fmt.Sprintf("Pulling image %q", uid)))
 		}
 		time.Sleep(20 * time.Second)
-		kept["pulled"] = append(kept["pulled"], event("pulled", "Pulled", `Successfully pulled image "pulled" in 20s (20s including waiting). Image size: 5 bytes.`))
+		kept["pulled"] = append(kept["pulled"],
+			event("pulled", "Pulled",
+				`Successfully pulled image "pulled" in 20s (20s including waiting). Image size: 5 bytes.`))
 		time.Sleep(10 * time.Second)
 		kept["fails"] = append(kept["fails"], event("fails", "Failed", `Failed to pull image "fails": no`))
 		time.Sleep(2 * time.Second)
-		kept["waits"] = append(kept["waits"], event("waits", "Pulled", `Successfully pulled image "waits" in 2s (32s including waiting). Image size: 5 bytes.`))
+		kept["waits"] = append(kept["waits"],
+			event("waits", "Pulled",
+				`Successfully pulled image "waits" in 2s (32s including waiting). Image size: 5 bytes.`))
 
-		r, _, stop := startRestored(t, &desk{}, &keeper{}, Restored{InFlight: slices.Concat(kept["fails"], kept["pulled"], kept["waits"])})
+		r, _, stop := startRestored(t, &desk{}, &keeper{},
+			Restored{InFlight: slices.Concat(kept["fails"], kept["pulled"], kept["waits"])})
 		defer stop()
 		told, err := r.Some(t.Context(), []string{"waits"})
 		if err != nil || len(told) != 1 || len(told[0].Pulls) != 1 {
 			t.Fatalf("%+v, %v", told, err)
 		}
-		if b := told[0].Pulls[0].BlockedBy; b == nil || b.Pod != "pulled" || b.Waited.Round(time.Second) != 20*time.Second {
+		b := told[0].Pulls[0].BlockedBy
+		if b == nil || b.Pod != "pulled" || b.Waited.Round(time.Second) != 20*time.Second {
 			t.Errorf("it waited for %+v", b)
 		}
 	})
 }
 
-// TestPullsOfOthersAcrossARestart is about a pull that waits, or finds its image, because of one of which the agent before was
-// told.
+// TestPullsOfOthersAcrossARestart is about a pull that waits, or finds its image, because of one of
+// which the agent before was told.
 func TestPullsOfOthersAcrossARestart(t *testing.T) {
-	for image, want := range map[string]imagepull.Outcome{"small": imagepull.OutcomeDownloaded, "large": imagepull.OutcomeJoined} {
+	for image, want := range map[string]imagepull.Outcome{"small": imagepull.OutcomeDownloaded,
+		"large": imagepull.OutcomeJoined} {
 		synctest.Test(t, func(t *testing.T) {
 			k := &keeper{}
 			_, observe, kill := startRestored(t, &desk{}, k, Restored{})
@@ -143,7 +158,8 @@ func TestPullsOfOthersAcrossARestart(t *testing.T) {
 				pod := object()
 				pod.UID, pod.RuntimeUID, pod.Name, pod.Containers[0].Image = uid, uid, uid, images[uid]
 				observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
-				observe(timeline.RuntimeSeen{UID: uid, AskedAt: time.Now(), ArrivedAt: time.Now(), Images: []timeline.Image{{Ref: images[uid]}}})
+				observe(timeline.RuntimeSeen{UID: uid, AskedAt: time.Now(), ArrivedAt: time.Now(),
+					Images: []timeline.Image{{Ref: images[uid]}}})
 				observe(timeline.RuntimeSeen{UID: uid, AskedAt: time.Now(), ArrivedAt: time.Now(),
 					Sandboxes: []timeline.Sandbox{{ID: uid, Ready: true, CreatedAt: time.Now()}}})
 			}
@@ -152,19 +168,22 @@ func TestPullsOfOthersAcrossARestart(t *testing.T) {
 				observe(event(uid, "Pulling", fmt.Sprintf("Pulling image %q", images[uid])))
 			}
 			time.Sleep(20 * time.Second)
-			observe(event("first", "Pulled", `Successfully pulled image "large" in 20s (20s including waiting). Image size: 5 bytes.`))
+			observe(event("first", "Pulled",
+				`Successfully pulled image "large" in 20s (20s including waiting). Image size: 5 bytes.`))
 			kill()
 
 			r, observe, stop := startRestored(t, &desk{}, &keeper{}, Restored{InFlight: k.kept})
 			defer stop()
 			time.Sleep(2 * time.Second)
-			observe(event("second", "Pulled", fmt.Sprintf("Successfully pulled image %q in 2s (22s including waiting). Image size: 5 bytes.", image)))
+			observe(event("second", "Pulled",
+				fmt.Sprintf("Successfully pulled image %q in 2s (22s including waiting). Image size: 5 bytes.", image)))
 			told, err := r.Some(t.Context(), []string{"second"})
 			if err != nil || len(told) != 1 || len(told[0].Pulls) != 1 {
 				t.Fatalf("%+v, %v", told, err)
 			}
 			pull := told[0].Pulls[0]
-			if b := pull.BlockedBy; b == nil || b.Pod != "first" || b.Waited.Round(time.Second) != 20*time.Second || pull.Outcome != want {
+			b := pull.BlockedBy
+			if b == nil || b.Pod != "first" || b.Waited.Round(time.Second) != 20*time.Second || pull.Outcome != want {
 				t.Errorf("%s is %s, want %s; it waited for %+v", image, pull.Outcome, want, b)
 			}
 		})
@@ -187,8 +206,10 @@ func TestOverButNotReported(t *testing.T) {
 		synctest.Wait()
 		expect(t, d, "ask runtime-1 [cold]")
 		started := pod.CreatedAt
-		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(), Containers: []timeline.ContainerRun{
-			{Name: "app", CreatedAt: started, StartedAt: started}}, Images: []timeline.Image{{Ref: "cold", Present: true, PulledAt: started.Add(-time.Hour)}}})
+		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
+			Containers: []timeline.ContainerRun{
+				{Name: "app", CreatedAt: started, StartedAt: started}},
+			Images: []timeline.Image{{Ref: "cold", Present: true, PulledAt: started.Add(-time.Hour)}}})
 		time.Sleep(eventsPatience)
 		synctest.Wait()
 		if len(d.settled) != 1 || d.settled[0].Reconstructed {
@@ -214,10 +235,12 @@ func TestStopBeforeTheRuntimeAnswers(t *testing.T) {
 		_, observe, stop = startRestored(t, second, k, Restored{InFlight: k.kept})
 		synctest.Wait()
 		ran := time.Now().Add(-time.Millisecond)
-		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(), Containers: []timeline.ContainerRun{
-			{Name: "app", CreatedAt: ran, StartedAt: ran}}, Images: []timeline.Image{{Ref: "cold", Present: true}}})
+		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
+			Containers: []timeline.ContainerRun{
+				{Name: "app", CreatedAt: ran, StartedAt: ran}}, Images: []timeline.Image{{Ref: "cold", Present: true}}})
 		stop()
-		if len(second.settled) != 1 || !strings.Contains(fmt.Sprint(second.settled[0].Phases), string(timeline.PhaseContainerStart)) {
+		if len(second.settled) != 1 ||
+			!strings.Contains(fmt.Sprint(second.settled[0].Phases), string(timeline.PhaseContainerStart)) {
 			t.Errorf("reported by the next agent: %+v", second.settled)
 		}
 	})

@@ -6,11 +6,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// laterWindow is how old an Event may be to be told as something that happens: one from before is no news, however
+// laterWindow is how old an Event may be to be reported as news: an older one is not news, however
 // long no agent ran.
 const laterWindow = 5 * time.Minute
 
-// restoreEvents is from when on Events are news.
+// restoreEvents sets the time from which Events are news.
 func (r *Reconciler) restoreEvents() {
 	now := r.config.Now()
 	r.eventsUntil = now
@@ -22,7 +22,7 @@ func (r *Reconciler) restoreEvents() {
 	}
 }
 
-// beginSequel is for a pod whose start-up is over.
+// beginSequel starts to follow a pod after its start-up.
 func (r *Reconciler) beginSequel(p *pod, object timeline.Pod) {
 	if r.config.Later != nil {
 		p.sequel = timeline.NewSequel(object)
@@ -36,7 +36,7 @@ func (r *Reconciler) endSequel(p *pod) {
 	}
 }
 
-// observeSequel tells of what happens to a pod whose start-up is over.
+// observeSequel reports what happens to a pod after its start-up.
 func (r *Reconciler) observeSequel(p *pod, o timeline.Observation) {
 	if p.sequel == nil {
 		return
@@ -51,8 +51,9 @@ func (r *Reconciler) observeSequel(p *pod, o timeline.Observation) {
 	}
 }
 
-// laterEvent tells of an Event once. Kubelet makes one after the other, and the API server tells of them in that order, so that one
-// instant is enough to know which were told, whichever agent did.
+// laterEvent reports an Event once. The kubelet creates Events one after the other, and the API
+// server sends them in that order. So one instant is enough to know which were reported, whichever
+// agent did it.
 func (r *Reconciler) laterEvent(p *pod, o timeline.EventSeen) {
 	said, dated := timeline.SaidOf(o)
 	if !r.config.LaterEvents || !dated || !said.At.After(r.eventsUntil) || !said.At.After(p.settled.SettledAt) {

@@ -24,7 +24,8 @@ func followLater(d *desk, events bool, kept *time.Time) func(*Config) {
 }
 
 func laterEvent(reason string, named time.Time, live bool) timeline.EventSeen {
-	return timeline.EventSeen{UID: "uid-1", ArrivedAt: time.Now(), Live: live, Reason: reason, NamedAt: named, FirstAt: named.Truncate(time.Second), Count: 1}
+	return timeline.EventSeen{UID: "uid-1", ArrivedAt: time.Now(), Live: live, Reason: reason, NamedAt: named,
+		FirstAt: named.Truncate(time.Second), Count: 1}
 }
 
 func TestRunsThatEndLaterAreToldOnce(t *testing.T) {
@@ -35,11 +36,13 @@ func TestRunsThatEndLaterAreToldOnce(t *testing.T) {
 		defer stop()
 		pod := longReady(d, observe)
 		see := func() { observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod}) }
-		pod.Containers[0].State, pod.Containers[0].FinishedAt, pod.Containers[0].ExitCode = timeline.StateTerminated, time.Now(), 3
+		pod.Containers[0].State, pod.Containers[0].FinishedAt, pod.Containers[0].ExitCode = timeline.StateTerminated,
+			time.Now(), 3
 		see()
 		expect(t, d, "run 0 of app in pod ended with 3")
 		last := timeline.Run{StartedAt: pod.Containers[0].StartedAt, FinishedAt: time.Now(), ExitCode: 3}
-		pod.Containers[0] = timeline.Container{Name: "app", State: timeline.StateRunning, Attempt: 1, StartedAt: time.Now(), LastRun: &last}
+		pod.Containers[0] = timeline.Container{Name: "app", State: timeline.StateRunning, Attempt: 1,
+			StartedAt: time.Now(), LastRun: &last}
 		see()
 		observe(laterEvent("Unhealthy", time.Now(), true)) // of no use to who does not follow them
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
@@ -81,7 +84,8 @@ func TestEventsThatComeLaterAreToldOnce(t *testing.T) {
 	})
 }
 
-// An agent after a restart is told again what the API server still holds. It tells what it missed, unless that is no news any more.
+// An agent after a restart is told again what the API server still holds. It tells what it missed,
+// unless that is no news any more.
 func TestEventsAfterARestart(t *testing.T) {
 	for name, test := range map[string]struct {
 		until time.Duration // before the agent begins; 0: nothing was kept
@@ -89,7 +93,8 @@ func TestEventsAfterARestart(t *testing.T) {
 	}{
 		"nothing kept": {0, []string{"said now of pod"}},
 		"a minute ago": {time.Minute, []string{"said half a minute ago of pod", "said now of pod"}},
-		"an hour ago":  {time.Hour, []string{"said two minutes ago of pod", "said half a minute ago of pod", "said now of pod"}},
+		"an hour ago": {time.Hour,
+			[]string{"said two minutes ago of pod", "said half a minute ago of pod", "said now of pod"}},
 		"in the future, of a clock that was set back": {-time.Hour, []string{"said now of pod"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,8 +124,10 @@ func TestEventsAfterARestart(t *testing.T) {
 				synctest.Wait()
 				d.take()
 				for _, event := range []timeline.EventSeen{
-					laterEvent("ten minutes ago", began.Add(-10*time.Minute), false), laterEvent("two minutes ago", began.Add(-2*time.Minute), false),
-					laterEvent("half a minute ago", began.Add(-30*time.Second), false), laterEvent("now", began.Add(time.Second), true),
+					laterEvent("ten minutes ago", began.Add(-10*time.Minute), false),
+					laterEvent("two minutes ago", began.Add(-2*time.Minute), false),
+					laterEvent("half a minute ago", began.Add(-30*time.Second), false),
+					laterEvent("now", began.Add(time.Second), true),
 				} {
 					observe(event)
 				}

@@ -7,24 +7,26 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// lingering is how long after its start-up a pod is still told of among those that start: what else is known of that
+// lingering is how long after its start-up a pod still counts as starting: other data about that
 // moment may be older.
 const lingering = 5 * time.Second
 
-// Starting tells of the pods that start, and of those whose start-up ended a moment ago. Callers share the answer: they must
-// not change it.
+// Starting returns the starting pods, and those whose start-up ended a moment ago. Callers share
+// the answer and must not change it.
 func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "pods that start", r.startingTimelines)
 }
 
-// told is the latest answer of Starting. The collectors of one scrape ask one after the other, and of a node that comes up
-// full each answer is milliseconds of work. It is forgotten when something is observed, and at each tick.
+// told is the latest answer of Starting. The collectors of one scrape call one after the other, and
+// on a node that is filling up each answer takes milliseconds. It is dropped at each observation
+// and each tick.
 type told struct {
-	starting []timeline.Timeline // nil when there is none
+	starting []timeline.Timeline // nil if there is none
 	at       time.Time
 }
 
-// toldFor is how old an answer may be: what is open in it has the age of when it was made.
+// toldFor is how old an answer may be. Open phases in it have the age that they had when it was
+// created.
 const toldFor = 50 * time.Millisecond
 
 func (r *Reconciler) startingTimelines() []timeline.Timeline {

@@ -41,8 +41,8 @@ func TestStartingIsToldOncePerScrape(t *testing.T) {
 	})
 }
 
-// A scrape asks for the pods that start, and for what is pulled for them. Those of which nothing is new are not folded again, which
-// would take some twenty allocations each.
+// A scrape asks for the pods that start, and for what is pulled for them. Those of which nothing is
+// new are not folded again, which would take some twenty allocations each.
 func TestAScrapeFoldsNothingThatStands(t *testing.T) {
 	const pods = 500
 	synctest.Test(t, func(t *testing.T) {

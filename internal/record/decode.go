@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// decodeHeader reads the line that a recording begins with.
+// decodeHeader parses the first line of a recording.
 func decodeHeader(line []byte) (Header, error) {
 	var h header
 	if err := json.Unmarshal(line, &h); err != nil {
@@ -19,7 +19,8 @@ func decodeHeader(line []byte) (Header, error) {
 	}
 	switch {
 	case h.Kind != kindHeader:
-		return Header{}, fmt.Errorf(`not a header: must be {"kind":"header","version":%d}, got kind %.40q`, Version, h.Kind)
+		return Header{}, fmt.Errorf(`not a header: must be {"kind":"header","version":%d}, got kind %.40q`,
+			Version, h.Kind)
 	case h.Version < 1:
 		return Header{}, fmt.Errorf("header without a version: must be 1 to %d", Version)
 	case h.Version > Version:
@@ -27,10 +28,11 @@ func decodeHeader(line []byte) (Header, error) {
 			"recorded it, or a newer one",
 			h.Version, Version)
 	}
-	return Header{Agent: h.Agent, Scope: timeline.Scope{Runtime: h.Runtime, Events: h.Events, Since: h.Since.Time}, Ends: h.Ends}, nil
+	return Header{Agent: h.Agent, Scope: timeline.Scope{Runtime: h.Runtime, Events: h.Events, Since: h.Since.Time},
+		Ends: h.Ends}, nil
 }
 
-// decode reads one observation.
+// decode parses one observation.
 func decode(kind string, line []byte) (timeline.Observation, error) {
 	switch kind {
 	case kindPodSeen:
@@ -53,7 +55,8 @@ func decode(kind string, line []byte) (timeline.Observation, error) {
 		return parse(line, toRuntimeSeen)
 	case kindClockSeen:
 		return parse(line, func(o clockSeen) timeline.ClockSeen {
-			return timeline.ClockSeen{SentAt: o.SentAt.Time, ArrivedAt: o.ArrivedAt.Time, ControlPlaneAt: o.ControlPlaneAt.Time}
+			return timeline.ClockSeen{SentAt: o.SentAt.Time, ArrivedAt: o.ArrivedAt.Time,
+				ControlPlaneAt: o.ControlPlaneAt.Time}
 		})
 	case kindSilent:
 		return parse(line, func(o runtimeSilent) timeline.RuntimeSilent {
@@ -61,10 +64,12 @@ func decode(kind string, line []byte) (timeline.Observation, error) {
 		})
 	case kindPressure:
 		return parse(line, func(o pressureSeen) timeline.PressureSeen {
-			return timeline.PressureSeen{ArrivedAt: o.ArrivedAt.Time, Stalled: timeline.Stalled{CPU: o.CPU, IO: o.IO, Memory: o.Memory}}
+			return timeline.PressureSeen{ArrivedAt: o.ArrivedAt.Time,
+				Stalled: timeline.Stalled{CPU: o.CPU, IO: o.IO, Memory: o.Memory}}
 		})
 	}
-	return nil, fmt.Errorf("observation of unknown kind %.40q: use the podlapse-agent that recorded it, or a newer one", kind)
+	return nil,
+		fmt.Errorf("observation of unknown kind %.40q: use the podlapse-agent that recorded it, or a newer one", kind)
 }
 
 func parse[Wire any, O timeline.Observation](line []byte, convert func(Wire) O) (timeline.Observation, error) {
@@ -82,7 +87,7 @@ func parse[Wire any, O timeline.Observation](line []byte, convert func(Wire) O) 
 	return o, nil
 }
 
-// ofNoPod says that an observation is about the node, or the control plane.
+// ofNoPod reports whether an observation is about the node, or the control plane.
 func ofNoPod(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.ClockSeen, timeline.PressureSeen, timeline.RuntimeSilent:
@@ -94,12 +99,16 @@ func ofNoPod(o timeline.Observation) bool {
 func toPodSeen(o podSeen) timeline.PodSeen {
 	return timeline.PodSeen{ArrivedAt: o.ArrivedAt.Time, Live: o.Live, Pod: timeline.Pod{
 		UID: o.Pod.UID, RuntimeUID: o.Pod.RuntimeUID, Namespace: o.Pod.Namespace, Name: o.Pod.Name, Node: o.Pod.Node,
-		Owner: timeline.Owner(o.Pod.Owner), Traits: toTraits(o.Pod.Traits), Revision: o.Pod.Revision, TraceParent: o.Pod.TraceParent, Labels: o.Pod.Labels, CreatedAt: o.Pod.CreatedAt.Time, ReadAt: o.Pod.ReadAt.Time, AcknowledgedAt: o.Pod.AcknowledgedAt.Time,
-		DeletedAt: o.Pod.DeletedAt.Time, DeletionGrace: o.Pod.DeletionGrace, DeletionObserved: o.Pod.DeletionObserved, Finalizers: o.Pod.Finalizers, Disruption: o.Pod.Disruption,
+		Owner: timeline.Owner(o.Pod.Owner), Traits: toTraits(o.Pod.Traits), Revision: o.Pod.Revision,
+		TraceParent: o.Pod.TraceParent, Labels: o.Pod.Labels, CreatedAt: o.Pod.CreatedAt.Time,
+		ReadAt: o.Pod.ReadAt.Time, AcknowledgedAt: o.Pod.AcknowledgedAt.Time,
+		DeletedAt: o.Pod.DeletedAt.Time, DeletionGrace: o.Pod.DeletionGrace, DeletionObserved: o.Pod.DeletionObserved,
+		Finalizers: o.Pod.Finalizers, Disruption: o.Pod.Disruption,
 		Phase: o.Pod.Phase, Reason: o.Pod.Reason, ReadinessGates: o.Pod.ReadinessGates,
-		Generation: o.Pod.Generation, KubeletGeneration: o.Pod.KubeletGeneration, UnschedulableAt: o.Pod.UnschedulableAt.Time,
-		FieldsManaged: o.Pod.FieldsManaged, HostNetwork: o.Pod.HostNetwork, ResourceClaims: o.Pod.ResourceClaims, VolumeClaims: o.Pod.VolumeClaims,
-		RemoteVolumes: o.Pod.RemoteVolumes,
+		Generation: o.Pod.Generation, KubeletGeneration: o.Pod.KubeletGeneration,
+		UnschedulableAt: o.Pod.UnschedulableAt.Time,
+		FieldsManaged:   o.Pod.FieldsManaged, HostNetwork: o.Pod.HostNetwork, ResourceClaims: o.Pod.ResourceClaims,
+		VolumeClaims: o.Pod.VolumeClaims, RemoteVolumes: o.Pod.RemoteVolumes,
 		Conditions: each(o.Pod.Conditions, func(c condition) timeline.Condition {
 			return timeline.Condition{Type: c.Type, True: c.True, TransitionAt: c.TransitionAt.Time}
 		}),
@@ -119,28 +128,34 @@ func toTraits(t traits) *timeline.Traits {
 
 func toContainer(c container) timeline.Container {
 	out := timeline.Container{
-		Name: c.Name, Kind: timeline.ContainerKind(c.Kind), Image: redact.Text(c.Image), PullPolicy: timeline.PullPolicy(c.PullPolicy),
-		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook, PreStopHook: c.PreStopHook, RestartsAlways: c.RestartsAlways, State: timeline.ContainerState(c.State),
-		WaitingReason: c.WaitingReason, PullFailure: imagepull.Failure(c.PullFailure), Attempt: c.Attempt, StartedAt: c.StartedAt.Time,
+		Name: c.Name, Kind: timeline.ContainerKind(c.Kind), Image: redact.Text(c.Image),
+		PullPolicy:   timeline.PullPolicy(c.PullPolicy),
+		StartupProbe: c.StartupProbe, ReadinessProbe: c.ReadinessProbe, PostStartHook: c.PostStartHook,
+		PreStopHook: c.PreStopHook, RestartsAlways: c.RestartsAlways, State: timeline.ContainerState(c.State),
+		WaitingReason: c.WaitingReason, PullFailure: imagepull.Failure(c.PullFailure), Attempt: c.Attempt,
+		StartedAt:  c.StartedAt.Time,
 		FinishedAt: c.FinishedAt.Time, ExitCode: c.ExitCode, EndReason: c.EndReason, Started: c.Started, Ready: c.Ready,
 	}
 	if last := c.LastRun; last != nil {
-		out.LastRun = &timeline.Run{StartedAt: last.StartedAt.Time, FinishedAt: last.FinishedAt.Time, ExitCode: last.ExitCode, Reason: last.Reason}
+		out.LastRun = &timeline.Run{StartedAt: last.StartedAt.Time, FinishedAt: last.FinishedAt.Time,
+			ExitCode: last.ExitCode, Reason: last.Reason}
 	}
 	return out
 }
 
-// toEventSeen redacts messages once more: agents up to v0.1 recorded them as they came.
+// toEventSeen redacts messages again: agents up to v0.1 recorded them unchanged.
 func toEventSeen(o eventSeen) timeline.EventSeen {
 	return timeline.EventSeen{
 		UID: o.UID, ArrivedAt: o.ArrivedAt.Time, Live: o.Live, Container: o.Container, Reason: o.Reason,
-		Message: redact.Message(o.Reason, o.Message), NamedAt: o.NamedAt.Time, FirstAt: o.FirstAt.Time, LastAt: o.LastAt.Time, StoredAt: o.StoredAt.Time, Count: o.Count,
+		Message: redact.Message(o.Reason, o.Message), NamedAt: o.NamedAt.Time, FirstAt: o.FirstAt.Time,
+		LastAt: o.LastAt.Time, StoredAt: o.StoredAt.Time, Count: o.Count,
 	}
 }
 
 func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 	return timeline.RuntimeSeen{
-		UID: o.UID, AskedAt: o.AskedAt.Time, ArrivedAt: o.ArrivedAt.Time, NetworkDown: o.NetworkDown, NetworkUp: o.NetworkUp,
+		UID: o.UID, AskedAt: o.AskedAt.Time, ArrivedAt: o.ArrivedAt.Time, NetworkDown: o.NetworkDown,
+		NetworkUp: o.NetworkUp,
 		Sandboxes: each(o.Sandboxes, func(s sandbox) timeline.Sandbox {
 			return timeline.Sandbox{
 				ID: s.ID, Attempt: s.Attempt, Ready: s.Ready, BegunAt: s.BegunAt.Time,
@@ -157,11 +172,12 @@ func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 		Images: each(o.Images, func(i image) timeline.Image {
 			return timeline.Image{
 				Ref: i.Ref, Present: i.Present, FirstPulledAt: i.FirstPulledAt.Time, PulledAt: i.PulledAt.Time,
-				SizeBytes: i.SizeBytes, Digest: i.Digest, ResolvedAt: i.ResolvedAt.Time, Layered: i.Layered, Untold: i.Untold,
+				SizeBytes: i.SizeBytes, Digest: i.Digest, ResolvedAt: i.ResolvedAt.Time, Layered: i.Layered,
+				Untold: i.Untold,
 				Layers: each(i.Layers, func(l layer) timeline.Layer {
 					return timeline.Layer{
-						Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: l.DownloadedAt.Time, UnpackedAt: l.UnpackedAt.Time,
-						Remote: l.Remote,
+						Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: l.DownloadedAt.Time,
+						UnpackedAt: l.UnpackedAt.Time, Remote: l.Remote,
 					}
 				}),
 			}
@@ -169,7 +185,7 @@ func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 	}
 }
 
-// arrivedAt is when the agent had the observation, on its own clock.
+// arrivedAt returns when the agent received the observation, on its own clock.
 func arrivedAt(o timeline.Observation) time.Time {
 	switch o := o.(type) {
 	case timeline.PodSeen:

@@ -10,25 +10,25 @@ import (
 )
 
 const (
-	// MaxFile bounds a file, in bytes; a recorder stops before a line that would go beyond.
+	// MaxFile limits a file, in bytes. A recorder stops before a line that would exceed it.
 	MaxFile = 256 << 20
-	// fileBuffer is how much is written at once; less is when no observation waits.
+	// fileBuffer is how much is written at once; less if no observation waits.
 	fileBuffer = 64 << 10
 )
 
-// File is a file of observations that is appended to. It is not safe for concurrent use.
+// File is a file of observations to append to. It is not safe for concurrent use.
 type File struct {
 	out   io.WriteCloser
 	limit int64
 
-	size    int64 // with what is in the buffer
+	size    int64 // including the buffer
 	buffer  []byte
 	waiting int // lines in the buffer
-	took    int // lines written, as far as nobody has asked
+	took    int // lines written since taken was last called
 }
 
-// OpenFile makes the file, readable by its owner alone, or opens it to go on after what is there, which
-// must be a recording; half a line at its end, left by an agent that was killed, is cut off.
+// OpenFile creates the file, readable only by its owner, or opens an existing recording to append
+// to it. It removes an incomplete last line, left by an agent that was killed.
 func OpenFile(path string) (*File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -87,7 +87,7 @@ func (f *File) begin(header []byte) error {
 	return err
 }
 
-// write takes a line that fits.
+// write appends a line that fits.
 func (f *File) write(line []byte) error {
 	f.size += int64(len(line))
 	f.buffer = append(f.buffer, line...)
@@ -116,7 +116,7 @@ func (f *File) flush() error {
 	return nil
 }
 
-// taken is how many lines were written since it was last asked.
+// taken returns how many lines were written since its last call.
 func (f *File) taken() int {
 	n := f.took
 	f.took = 0

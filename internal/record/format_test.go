@@ -26,20 +26,29 @@ func TestFormat(t *testing.T) {
 		},
 		{
 			timeline.PodSeen{ArrivedAt: noon.Add(time.Nanosecond), Pod: timeline.Pod{
-				UID: "u", RuntimeUID: "r", Namespace: "shop", Name: "web-0", Node: "node-a", Owner: timeline.Owner{Kind: "CronJob", Name: "c"},
+				UID: "u", RuntimeUID: "r", Namespace: "shop", Name: "web-0", Node: "node-a",
+				Owner: timeline.Owner{Kind: "CronJob", Name: "c"},
 				Traits: &timeline.Traits{
-					Controller: timeline.Owner{Kind: "Job", Name: "c-1"}, QOSClass: "Burstable", PriorityClass: "high", RuntimeClass: "gvisor",
-					App: timeline.AppLabels{Component: "db", Instance: "i", ManagedBy: "helm", Name: "n", PartOf: "shop", Version: "1"},
+					Controller: timeline.Owner{Kind: "Job", Name: "c-1"}, QOSClass: "Burstable", PriorityClass: "high",
+					RuntimeClass: "gvisor",
+					App: timeline.AppLabels{Component: "db", Instance: "i", ManagedBy: "helm", Name: "n",
+						PartOf: "shop", Version: "1"},
 				},
 				Revision: "7d4b", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-				CreatedAt: noon, ReadAt: noon, AcknowledgedAt: noon, DeletedAt: noon, DeletionGrace: 30 * time.Second, DeletionObserved: true, Finalizers: true, Disruption: "PreemptionByScheduler", Phase: "Pending", Reason: "Evicted",
+				CreatedAt: noon, ReadAt: noon, AcknowledgedAt: noon, DeletedAt: noon, DeletionGrace: 30 * time.Second,
+				DeletionObserved: true, Finalizers: true, Disruption: "PreemptionByScheduler", Phase: "Pending",
+				Reason:     "Evicted",
 				Conditions: []timeline.Condition{{Type: "Ready", True: true, TransitionAt: noon}}, ReadinessGates: true,
-				Generation: 2, KubeletGeneration: 1, UnschedulableAt: noon, FieldsManaged: true, HostNetwork: true, ResourceClaims: true, VolumeClaims: true, RemoteVolumes: true,
+				Generation: 2, KubeletGeneration: 1, UnschedulableAt: noon, FieldsManaged: true, HostNetwork: true,
+				ResourceClaims: true, VolumeClaims: true, RemoteVolumes: true,
 				Containers: []timeline.Container{
 					{
-						Name: "app", Kind: timeline.KindMain, Image: "web:2", PullPolicy: timeline.PullAlways, StartupProbe: true,
-						ReadinessProbe: true, PostStartHook: true, PreStopHook: true, RestartsAlways: true, State: timeline.StateTerminated, WaitingReason: "Why", PullFailure: "dns", Attempt: 1, StartedAt: noon,
-						FinishedAt: noon, ExitCode: 2, EndReason: "Error", Started: true, Ready: true, LastRun: &timeline.Run{FinishedAt: noon, ExitCode: 3, Reason: "OOMKilled"},
+						Name: "app", Kind: timeline.KindMain, Image: "web:2", PullPolicy: timeline.PullAlways,
+						StartupProbe:   true,
+						ReadinessProbe: true, PostStartHook: true, PreStopHook: true, RestartsAlways: true,
+						State: timeline.StateTerminated, WaitingReason: "Why", PullFailure: "dns", Attempt: 1,
+						StartedAt: noon, FinishedAt: noon, ExitCode: 2, EndReason: "Error", Started: true, Ready: true,
+						LastRun: &timeline.Run{FinishedAt: noon, ExitCode: 3, Reason: "OOMKilled"},
 					},
 					{Name: "bare"},
 				},
@@ -72,7 +81,8 @@ func TestFormat(t *testing.T) {
 				`"control_plane_at":"2026-03-01T12:00:00Z"}`,
 		},
 		{
-			timeline.PressureSeen{ArrivedAt: noon, Stalled: timeline.Stalled{CPU: 1, IO: 2 * time.Microsecond, Memory: time.Second}},
+			timeline.PressureSeen{ArrivedAt: noon,
+				Stalled: timeline.Stalled{CPU: 1, IO: 2 * time.Microsecond, Memory: time.Second}},
 			`{"kind":"pressure_seen","arrived_at":"2026-03-01T12:00:00Z","cpu_stalled":1,"io_stalled":2000,"memory_stalled":1000000000}`,
 		},
 		{
@@ -83,15 +93,18 @@ func TestFormat(t *testing.T) {
 			timeline.RuntimeSeen{
 				UID: "u", AskedAt: noon, ArrivedAt: noon, NetworkDown: true, NetworkUp: true,
 				Sandboxes: []timeline.Sandbox{{
-					ID: "s", Attempt: 1, Ready: true, BegunAt: noon, NetworkReadyAt: noon, RunningAt: noon, CreatedAt: noon,
-					ImageResolvedAt: noon, ImagePulledAt: noon, ImageKnown: true,
+					ID: "s", Attempt: 1, Ready: true, BegunAt: noon, NetworkReadyAt: noon, RunningAt: noon,
+					CreatedAt: noon, ImageResolvedAt: noon, ImagePulledAt: noon, ImageKnown: true,
 				}},
 				Containers: []timeline.ContainerRun{{
-					Name: "app", ID: "c", Attempt: 1, CreatedAt: noon, StartedAt: noon, FinishedAt: noon, ExitCode: 2, Reason: "Error",
+					Name: "app", ID: "c", Attempt: 1, CreatedAt: noon, StartedAt: noon, FinishedAt: noon, ExitCode: 2,
+					Reason: "Error",
 				}},
 				Images: []timeline.Image{{
 					Ref: "web:2", Present: true, PulledAt: noon, SizeBytes: 5, Digest: "sha256:a", ResolvedAt: noon,
-					Layered: true, Untold: true, Layers: []timeline.Layer{{Digest: "sha256:b", SizeBytes: 4, DownloadedAt: noon, UnpackedAt: noon, Remote: true}, {Digest: "sha256:c"}},
+					Layered: true, Untold: true,
+					Layers: []timeline.Layer{{Digest: "sha256:b", SizeBytes: 4, DownloadedAt: noon,
+						UnpackedAt: noon, Remote: true}, {Digest: "sha256:c"}},
 				}},
 			},
 			`{"kind":"runtime_seen","uid":"u","asked_at":"2026-03-01T12:00:00Z","arrived_at":"2026-03-01T12:00:00Z",` +
@@ -109,7 +122,8 @@ func TestFormat(t *testing.T) {
 		}
 	}
 	h, err := EncodeHeader(Header{Agent: "v1.2.3", Scope: timeline.Scope{Runtime: true}, Ends: true})
-	if want := `{"kind":"header","version":2,"agent":"v1.2.3","runtime":true,"ends":true}` + "\n"; err != nil || string(h) != want {
+	if want := `{"kind":"header","version":2,"agent":"v1.2.3","runtime":true,"ends":true}` + "\n"; err != nil ||
+		string(h) != want {
 		t.Errorf("%v, got header\n%swant\n%s", err, h, want)
 	}
 }
@@ -126,7 +140,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 		var want []timeline.Observation
 		for _, empty := range []timeline.Observation{
-			timeline.PodSeen{}, timeline.PodGone{}, timeline.EventSeen{}, timeline.EventsWatched{}, timeline.RuntimeSeen{},
+			timeline.PodSeen{}, timeline.PodGone{}, timeline.EventSeen{}, timeline.EventsWatched{},
+			timeline.RuntimeSeen{},
 		} {
 			o := reflect.New(reflect.TypeOf(empty)).Elem()
 			fill(t, random, o)
@@ -161,7 +176,8 @@ func fill(t *testing.T, random *rand.Rand, v reflect.Value) {
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Name
 			if optional := name != "UID" && name != "ArrivedAt" && v.Field(i).Kind() != reflect.Struct ||
-				v.Field(i).Type() == reflect.TypeFor[time.Time]() && name != "ArrivedAt"; optional && random.IntN(4) == 0 {
+				v.Field(i).Type() == reflect.TypeFor[time.Time]() && name != "ArrivedAt"; optional &&
+				random.IntN(4) == 0 {
 				continue
 			}
 			fill(t, random, v.Field(i))
@@ -189,7 +205,8 @@ func fill(t *testing.T, random *rand.Rand, v reflect.Value) {
 
 func TestWhatCannotBeEncoded(t *testing.T) {
 	for want, o := range map[string]timeline.Observation{
-		"invalid year 9999 of an instant: must be 1970 to 2261": timeline.PodGone{UID: "u", ArrivedAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"invalid year 9999 of an instant: must be 1970 to 2261": timeline.PodGone{UID: "u",
+			ArrivedAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
 		"1048576":           timeline.EventSeen{UID: "u", ArrivedAt: noon, Message: strings.Repeat("m", MaxLine)},
 		"no kind for <nil>": nil,
 	} {

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// The core counts in nanoseconds since the epoch as an int64, so it can hold no later years. No clock of a cluster shows an
-// earlier one; sources take such stamps for absent.
+// The core counts nanoseconds since the epoch as an int64, so it cannot represent later years. No
+// clock of a cluster shows an earlier one; sources treat such timestamps as absent.
 const (
 	firstYear = 1970
 	lastYear  = 2261
 )
 
-// instant is a time.Time that is written in UTC with up to nine decimals (RFC 3339). The zero one is
-// absent: fields of this type are tagged omitzero.
+// instant is a time.Time that is written in UTC with up to nine decimals (RFC 3339). The zero
+// instant is absent: fields of this type are tagged omitzero.
 type instant struct{ time.Time }
 
 // utc drops location and monotonic reading, which a recording does not keep.
@@ -27,7 +27,7 @@ func (i instant) MarshalJSON() ([]byte, error) {
 	return i.Time.MarshalJSON()
 }
 
-// UnmarshalJSON implements json.Unmarshaler; any offset is read.
+// UnmarshalJSON implements json.Unmarshaler. It accepts any offset.
 func (i *instant) UnmarshalJSON(text []byte) error {
 	var t time.Time
 	if err := t.UnmarshalJSON(text); err != nil {

@@ -11,26 +11,26 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// ErrTruncated is in the error of Next when the last line was cut short, as by an agent that was
-// killed while it wrote. Everything before was read.
+// ErrTruncated is wrapped by the error of Next if the last line is incomplete, for example because
+// the agent was killed while it wrote. Everything before was read.
 var ErrTruncated = errors.New("the last line is incomplete")
 
 // Reader reads a recording.
 type Reader struct {
 	in     *bufio.Reader
-	line   int // number of the line read last, from 1
+	line   int // number of the last line read, from 1
 	header Header
 	begun  bool // the header was read
 }
 
-// NewReader makes a reader; nothing is read before Next.
+// NewReader creates a reader. It reads nothing before Next.
 func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(in, MaxLine)} }
 
-// Header is the one that stands over the observation that Next returned last.
+// Header returns the header that applies to the last observation of Next.
 func (r *Reader) Header() Header { return r.header }
 
-// Next returns the next observation, io.EOF after the last one, or an error that names the line, after
-// which nothing more can be read. Empty lines are skipped.
+// Next returns the next observation, io.EOF after the last one, or an error that names the line.
+// After an error, nothing more can be read. Empty lines are skipped.
 func (r *Reader) Next() (timeline.Observation, error) {
 	for {
 		line, err := r.nextLine()
@@ -74,7 +74,7 @@ func (r *Reader) decode(line []byte) (timeline.Observation, error) {
 	return decode(t.Kind, line)
 }
 
-// nextLine is the next line that is not empty. It is valid until the next call.
+// nextLine returns the next line that is not empty. It is valid until the next call.
 func (r *Reader) nextLine() ([]byte, error) {
 	for {
 		line, err := r.in.ReadSlice('\n')

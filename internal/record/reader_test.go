@@ -44,7 +44,8 @@ func TestReaderTolerates(t *testing.T) {
 		"Windows line ends":      {strings.ReplaceAll(header1+gone, "\n", "\r\n"), 1},
 		"a second session":       {header1 + gone + header1 + gone, 2},
 		"newer fields": {
-			header1 + `{"kind":"pod_gone","uid":"u","arrived_at":"2026-03-01T13:00:00+01:00","why":{"deep":[1]}}` + "\n", 1,
+			header1 + `{"kind":"pod_gone","uid":"u","arrived_at":"2026-03-01T13:00:00+01:00","why":{"deep":[1]}}` +
+				"\n", 1,
 		},
 		"the longest line": {header1 + gone[:len(gone)-2] + strings.Repeat(" ", MaxLine-len(gone)) + "}\n", 1},
 	} {
@@ -62,17 +63,21 @@ func TestReaderRefuses(t *testing.T) {
 		`{"kind":"header","vers`:   "line 1: not a recording: not a header: unexpected end",
 		gone:                       `line 1: not a recording: not a header: must be {"kind":"header","version":2}, got kind "pod_gone"`,
 		`{"kind":"header"}` + "\n": "line 1: not a recording: header without a version",
-		header1 + `{"kind":"header","version":7}`:      "line 2: unknown format version 7, must be 1 to 2: use the podlapse-agent that recorded it, or a newer one",
-		header1 + gone + `{"kind":"node_seen"}` + "\n": `line 3: observation of unknown kind "node_seen": use the podlapse-agent`,
+		header1 + `{"kind":"header","version":7}`: "line 2: unknown format version 7, must be 1 to 2: use the " +
+			"podlapse-agent that recorded it, or a newer one",
+		header1 + gone + `{"kind":"node_seen"}` +
+			"\n": `line 3: observation of unknown kind "node_seen": use the podlapse-agent`,
 		header1 + "[]\n":                          "line 2: json: cannot unmarshal array",
 		header1 + "{\n" + gone:                    "line 2: unexpected end of JSON input",
 		header1 + gone + "{}\n":                   `line 3: observation of unknown kind ""`,
 		header1 + `{"kind":"pod_gone"}` + "\n":    "line 2: observation without the pod's uid",
 		header1 + `{"kind":"pod_gone","uid":"u"}`: "line 2: observation without arrived_at",
 		header1 + strings.Replace(gone, "2026-03-01T12:00:00Z", "yesterday", 1): "line 2: parsing time",
-		header1 + strings.Replace(gone, "2026", "1969", 1):                      "line 2: invalid year 1969 of an instant: must be 1970 to 2261",
-		header1 + strings.Repeat(" ", MaxLine) + gone:                           "line 2: longer than 1048576 bytes",
-		header1 + `{"kind":"event_seen","uid":"u","count":1e99}`:                "line 2: json: cannot unmarshal number 1e99",
+		header1 + strings.Replace(gone, "2026", "1969", 1): "line 2: invalid year 1969 of an " +
+			"instant: must be 1970 to 2261",
+		header1 + strings.Repeat(" ", MaxLine) + gone: "line 2: longer than 1048576 bytes",
+		header1 + `{"kind":"event_seen","uid":"u","count":1e99}`: "line 2: json: cannot unmarshal " +
+			"number 1e99",
 	} {
 		if got, err := read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) ||
 			errors.Is(err, ErrTruncated) {
@@ -89,7 +94,8 @@ func TestReaderTellsACutFromABrokenLine(t *testing.T) {
 		}
 	}
 	failing := io.MultiReader(strings.NewReader(header1+gone), iotest.ErrReader(errors.New("disk on fire")))
-	if got, err := read(failing); got != 1 || err == nil || errors.Is(err, ErrTruncated) || !strings.Contains(err.Error(), "disk on fire") {
+	if got, err := read(failing); got != 1 || err == nil || errors.Is(err, ErrTruncated) ||
+		!strings.Contains(err.Error(), "disk on fire") {
 		t.Errorf("got %d observations, %v", got, err)
 	}
 }

@@ -17,33 +17,33 @@ import (
 const (
 	// queueCapacity is how many observations wait to be encoded: bursts of many pods at once.
 	queueCapacity = 1024
-	// drain is how long Run goes on recording what is queued after it was told to stop.
+	// drain is how long Run keeps recording queued observations after its context ends.
 	drain = 800 * time.Millisecond
 )
 
-// Config is what a Recorder needs; File and Report may be left out together.
+// Config is what a Recorder needs. File and Report may be omitted together.
 type Config struct {
 	Header     Header
 	Before     []timeline.Observation // what was observed earlier, recorded first
 	Latest     bool                   // keep the latest in memory, for WriteTo
-	File       *File                  // nil for memory alone; the recorder closes it
+	File       *File                  // nil to record only in memory; the recorder closes it
 	Report     func(up bool, detail string)
 	Registerer prometheus.Registerer // gets the metrics of the sink recording
 	Logger     *zap.Logger
 }
 
-// Recorder keeps what the sources observe.
+// Recorder records the observations of the sources.
 type Recorder struct {
 	config Config
 	header []byte
 	queue  *sink.Queue[timeline.Observation]
 	ring   ring
 
-	file *File // of the goroutine in Run; nil once nothing is written any more
+	file *File // used by the goroutine in Run; nil once writing has stopped
 }
 
-// New makes a recorder that writes nothing until Run. It panics when the registerer already has its
-// metric.
+// New creates a recorder that writes nothing until Run. It panics if its metric is already
+// registered.
 func New(config Config) (*Recorder, error) {
 	header, err := EncodeHeader(config.Header)
 	if err != nil {
@@ -57,14 +57,15 @@ func New(config Config) (*Recorder, error) {
 	}, nil
 }
 
-// Observe queues an observation, or counts it as dropped when the queue is full. It never blocks and
-// may be called from any goroutine; nobody may change what the observation holds after.
+// Observe queues an observation, or counts it as dropped if the queue is full. It never blocks and
+// may be called from any goroutine. The observation must not be changed afterwards.
 func (r *Recorder) Observe(o timeline.Observation) {
-	_ = r.queue.Offer(o) // a recording has gaps rather than slow a source down
+	_ = r.queue.Offer(o) // a gap in a recording is better than a slow source
 }
 
-// Run records until ctx is done, then for a short while what is still queued. When the file cannot take more, that is
-// reported once and the file is closed; the latest in memory go on. An error says that not all of what was queued was recorded.
+// Run records until ctx is done, and then for a short time what is still queued. If the file cannot
+// take more, Run reports that once and closes the file; the latest observations in memory continue.
+// It returns an error if not everything queued was recorded.
 func (r *Recorder) Run(ctx context.Context) error {
 	r.begin()
 	for _, o := range r.config.Before {
@@ -82,10 +83,10 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return nil
 }
 
-// record counts the observation as sent when nothing is to be written, else when the file takes it.
+// record counts the observation as sent if there is no file, otherwise when the file has it.
 func (r *Recorder) record(o timeline.Observation) {
 	line, err := Encode(o)
-	if err != nil { // one odd observation is no reason to stop
+	if err != nil { // one bad observation is no reason to stop
 		r.queue.Drop(1)
 		r.config.Logger.Debug("observation not recorded", zap.String("uid", o.PodUID()), zap.Error(err))
 		return
@@ -106,7 +107,7 @@ func (r *Recorder) record(o timeline.Observation) {
 	}
 }
 
-// after counts what the disk has taken, and stops writing if it did not take all.
+// after counts what the disk has, and stops writing if it did not accept everything.
 func (r *Recorder) after(err error) {
 	if err != nil {
 		r.stop(err)
@@ -133,7 +134,7 @@ func (r *Recorder) flush() {
 	r.after(r.file.flush())
 }
 
-// end also tells of an error that only closing brings up, as network file systems do.
+// end also reports an error that only closing shows, as on network file systems.
 func (r *Recorder) end() {
 	r.flush()
 	if r.file == nil {
@@ -145,7 +146,7 @@ func (r *Recorder) end() {
 	r.file = nil
 }
 
-// stop gives the file up, with the lines that it did not take.
+// stop closes the file, and counts the lines that it did not accept as dropped.
 func (r *Recorder) stop(err error) {
 	r.queue.Sent(r.file.taken())
 	r.queue.Drop(r.file.waiting)
@@ -154,7 +155,8 @@ func (r *Recorder) stop(err error) {
 	r.config.Report(false, "recording stopped until the agent restarts: "+err.Error())
 }
 
-// WriteTo writes the latest observations as a recording, from any goroutine: none without Config.Latest.
+// WriteTo writes the latest observations as a recording, from any goroutine. Without Config.Latest,
+// there are none.
 func (r *Recorder) WriteTo(out io.Writer) (int64, error) {
 	n, err := out.Write(r.header)
 	written := int64(n)

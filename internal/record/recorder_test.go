@@ -219,7 +219,8 @@ func TestRecorderGoesOnWithoutADisk(t *testing.T) {
 				b.Observe(observed)
 				synctest.Wait()
 			}
-			if got := b.disk.String(); got != test.written || b.dropped() != test.dropped || b.sent()+b.dropped() != 3 || !b.disk.closed {
+			got := b.disk.String()
+			if got != test.written || b.dropped() != test.dropped || b.sent()+b.dropped() != 3 || !b.disk.closed {
 				t.Errorf("%s: file %q, dropped %v", name, got, b.dropped())
 			}
 			if len(b.reports) != 1 || !strings.Contains(b.reports[0], errNoSpace.Error()) {
@@ -262,7 +263,8 @@ func TestLatestObservationsAreARecording(t *testing.T) {
 	}
 	var out bytes.Buffer
 	n, err := recorder.WriteTo(&out)
-	if count, readErr := read(bytes.NewReader(out.Bytes())); err != nil || readErr != nil || count != 3 || n != int64(out.Len()) {
+	count, readErr := read(bytes.NewReader(out.Bytes()))
+	if err != nil || readErr != nil || count != 3 || n != int64(out.Len()) {
 		t.Errorf("%d bytes, %v; read %d, %v of %q", n, err, count, readErr, out.String())
 	}
 	if n, err := recorder.WriteTo(&disk{room: 40}); n != 40 || !errors.Is(err, errNoSpace) {

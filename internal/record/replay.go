@@ -12,9 +12,9 @@ import (
 type replayed struct {
 	evidence *timeline.Evidence // nil once settled
 	settled  timeline.Timeline
-	again    bool // a static pod's start-up that another mirror has told of
+	again    bool // a static pod's start-up that another mirror already reported
 
-	ending *timeline.Ending // nil until somebody asks to delete the pod
+	ending *timeline.Ending // nil until the pod's deletion is requested
 }
 
 // node is what is remembered beside the evidence of pods.
@@ -40,12 +40,13 @@ func (n *node) complete(t *timeline.Timeline) {
 	n.pressure.Complete(t)
 }
 
-// Replay folds a recording as package reconcile does: one evidence for each UID, from the first sight
-// of its pod until its start-up is settled, and, if the agent that recorded did, one for the pod's end; the clock is the latest arrival so far. Pods that do not
-// settle are folded as of the latest arrival in the recording. Timelines come in timeline.Sorted's order.
+// Replay folds a recording as package reconcile does: one evidence for each UID, from the first
+// observation of its pod until its start-up is settled, and, if the agent that recorded did the
+// same, one for the pod's end. The clock is the latest arrival so far. Pods that do not settle are
+// folded as of the latest arrival in the recording. Timelines are in the order of timeline.Sorted.
 //
-// An agent that started anew goes on with the evidence of the one before. A read error returns what
-// was folded so far as well; it wraps ErrTruncated when only the end is missing.
+// A restarted agent continues with the evidence of the previous one. On a read error, Replay also
+// returns what was folded so far; the error wraps ErrTruncated if only the end is missing.
 func Replay(r *Reader) ([]timeline.Timeline, error) {
 	pods, started := map[string]*replayed{}, map[string]bool{}
 	var node node
@@ -63,14 +64,14 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 			continue
 		}
 		if at := arrivedAt(o); at.After(now) {
-			now = at // sources are recorded as they come, so that their arrivals may cross
+			now = at // sources are recorded as they arrive, so arrival times may be out of order
 		}
 		node.observe(o)
 		p := pods[o.PodUID()]
 		if p == nil {
 			first, seen := o.(timeline.PodSeen)
 			if !seen {
-				continue // an answer about a pod that has left
+				continue // an answer about a pod that is gone
 			}
 			id := first.Pod.StartUpID()
 			p = &replayed{evidence: timeline.NewEvidence(r.Header().Scope), again: started[id]}
@@ -86,7 +87,7 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 	}
 }
 
-// follow goes on with the pod's end.
+// follow processes observations of the pod's end.
 func (p *replayed) follow(o timeline.Observation) {
 	if p.ending == nil {
 		p.ending = timeline.NewEnding(o)
@@ -96,7 +97,7 @@ func (p *replayed) follow(o timeline.Observation) {
 }
 
 func (p *replayed) observe(o timeline.Observation, now time.Time, node *node) {
-	p.settle(now, node) // as time alone does: what comes after is too late
+	p.settle(now, node) // time alone settles it: what comes after is too late
 	if p.evidence == nil {
 		return
 	}

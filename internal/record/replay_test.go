@@ -136,17 +136,21 @@ func TestReplayFollowsReconcile(t *testing.T) {
 	}{
 		"nothing": {nil, nil},
 		"starting as of the latest instant": {
-			[]timeline.Observation{seen("b", 0.5), seen("a", 4), seen("b", 3)}, []string{"a starting 3.5s", "b starting 3.5s"},
+			[]timeline.Observation{seen("b", 0.5), seen("a", 4), seen("b", 3)},
+			[]string{"a starting 3.5s", "b starting 3.5s"},
 		},
-		"ready":                        {[]timeline.Observation{seen("a", 1.2), seen("a", 2.5, ready(2))}, []string{"a ready 2s"}},
-		"settled before it went":       {[]timeline.Observation{seen("a", 2.5, ready(2)), gone}, []string{"a ready 2s"}},
+		"ready": {[]timeline.Observation{seen("a", 1.2), seen("a", 2.5, ready(2))},
+			[]string{"a ready 2s"}},
+		"settled before it went": {[]timeline.Observation{seen("a", 2.5, ready(2)), gone},
+			[]string{"a ready 2s"}},
 		"gone while starting":          {[]timeline.Observation{seen("a", 1.2), gone}, []string{"a deleted 8.5s"}},
 		"an answer about no known pod": {[]timeline.Observation{answer, gone}, nil},
 		"the first sight of a pod is not live: reconstructed": {
 			[]timeline.Observation{listed(seen("a", 60, ready(2))), gone}, []string{"a ready 2s reconstructed"},
 		},
 		"the mirror of a static pod is made again": {
-			[]timeline.Observation{mirror("a", 0.5), mirror("a", 2.5, ready(2)), gone, mirror("b", 10), mirror("b", 10.5, ready(2))},
+			[]timeline.Observation{mirror("a", 0.5), mirror("a", 2.5, ready(2)), gone, mirror("b", 10),
+				mirror("b", 10.5, ready(2))},
 			[]string{"a ready 2.3s", "b ready 2.3s reconstructed"},
 		},
 	} {
@@ -182,7 +186,8 @@ func TestReplayReturnsWhatCameBeforeAnError(t *testing.T) {
 // Pressure is of no pod: samples before the first pod, and between pods, count.
 func TestReplayTellsOfPressure(t *testing.T) {
 	sample := func(at, io float64) timeline.PressureSeen {
-		return timeline.PressureSeen{ArrivedAt: after(at), Stalled: timeline.Stalled{IO: time.Duration(io * float64(time.Second))}}
+		return timeline.PressureSeen{ArrivedAt: after(at),
+			Stalled: timeline.Stalled{IO: time.Duration(io * float64(time.Second))}}
 	}
 	all := replay(t, sample(0.6, 0), seen("a", 1.2), sample(1.6, 0.5), sample(2.6, 1), seen("a", 5, ready(2)))
 	if len(all) != 1 || all[0].State != timeline.StateReady {

@@ -2,13 +2,13 @@ package record
 
 import "sync"
 
-// Bounds on the lines that a ring keeps: minutes of a busy node.
+// Limits on the lines that a ring keeps: minutes of a busy node.
 const (
 	ringLines = 4096
 	ringBytes = 4 << 20
 )
 
-// ring keeps the latest lines; the oldest leave first. Safe for concurrent use.
+// ring keeps the latest lines and drops the oldest first. It is safe for concurrent use.
 type ring struct {
 	mu    sync.Mutex
 	lines [ringLines][]byte
@@ -17,7 +17,7 @@ type ring struct {
 	bytes int
 }
 
-// add keeps a line, which nobody may change after.
+// add keeps a line, which must not be changed afterwards.
 func (r *ring) add(line []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -32,7 +32,7 @@ func (r *ring) add(line []byte) {
 	r.bytes += len(line)
 }
 
-// latest is the lines, oldest first.
+// latest returns the lines, the oldest first.
 func (r *ring) latest() [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,15 +16,15 @@ const (
 	kindSilent      = "runtime_silent"
 )
 
-// The types below are the format; what each field means is said in package timeline, where the types
-// have the same names. Whatever is false, zero, empty or absent is left out.
+// The types below are the format. Package timeline documents the fields, in types of the same
+// names. What is false, zero, empty or absent is omitted.
 
 // tag is the part that every line has.
 type tag struct {
 	Kind string `json:"kind"`
 }
 
-// header is the first line. A later one says that an agent started anew and went on in this file.
+// header is the first line. A later header says that an agent restarted and continued in this file.
 type header struct {
 	tag
 	Version int     `json:"version"`
@@ -32,7 +32,7 @@ type header struct {
 	Runtime bool    `json:"runtime,omitzero"` // the agent had a source of this kind, see timeline.Scope
 	Events  bool    `json:"events,omitzero"`
 	Since   instant `json:"since,omitzero"`
-	Ends    bool    `json:"ends,omitzero"` // the agent followed ends of pods
+	Ends    bool    `json:"ends,omitzero"` // the agent followed the ends of pods
 }
 
 type podSeen struct {
@@ -49,7 +49,7 @@ type clockSeen struct {
 	ControlPlaneAt instant `json:"control_plane_at,omitzero"`
 }
 
-// pressureSeen counts in nanoseconds.
+// pressureSeen has durations in nanoseconds.
 type pressureSeen struct {
 	tag
 	ArrivedAt instant       `json:"arrived_at,omitzero"`

@@ -1,6 +1,6 @@
-// Package redact takes credentials out of texts that others wrote: messages of kubelet and the runtime, image
-// references, URLs. It is pure. Sources call it on each text before they hand it on, and the reader of recordings
-// calls it on what an older agent wrote, so that no output has to.
+// Package redact removes credentials from untrusted texts: messages of the kubelet and the runtime,
+// image references, URLs. It is pure. Sources call it on each text before they pass it on, and the
+// reader of recordings calls it on texts from older agents, so outputs need not.
 package redact
 
 import (
@@ -10,24 +10,27 @@ import (
 	"strings"
 )
 
-// Marker stands where something was that can be a credential.
+// Marker replaces what may be a credential.
 const Marker = "REDACTED"
 
 const (
-	// maxText bounds what is searched of a text, in bytes: searching one of 4 KiB takes up to 8 ms, and an Event's
-	// message can be as long as an object. No output has more than the first and the last KiB of one.
+	// maxText limits how much of a text is searched, in bytes: searching 4 KiB takes up to 8 ms,
+	// and an Event's message can be as long as an object. No output shows more than the first and
+	// the last KiB of a text.
 	maxText = 4 << 10
-	// leastSecret is the shortest word after Bearer that is taken for a token, in bytes.
+	// leastSecret is the shortest word after Bearer that counts as a token, in bytes.
 	leastSecret = 8
 )
 
-// combined is what client-go puts before the text of an Event that stands for several similar ones (tools/record).
+// combined is what client-go puts before the text of an Event that stands for several similar ones
+// (tools/record).
 const combined = "(combined from similar events): "
 
-// quoting are the reasons of Events in which kubelet repeats what a container said, or the command that it was given.
+// quoting are the reasons of Events in which the kubelet repeats a container's output, or the
+// command that it ran.
 var quoting = []string{"Unhealthy", "ProbeWarning", "FailedPostStartHook", "FailedPreStopHook"}
 
-// Message is the message of an Event without credentials, and without what a container said.
+// Message returns the message of an Event without credentials and without container output.
 func Message(reason, message string) string {
 	if !slices.Contains(quoting, reason) {
 		return Text(message)
@@ -44,7 +47,7 @@ func Message(reason, message string) string {
 	return said
 }
 
-// The keys of values that are secrets. Keys are matched whole or as the last part of a longer one, such as
+// The keys of secret values. A key matches as a whole or as the last part of a longer one, such as
 // X-Amz-Signature.
 const keys = `(?:[a-z0-9_.-]*[_.-])?(?:pass(?:word|wd|phrase)|pwd|secret|client_?secret|` +
 	`(?:access|refresh|id|auth|api|session)?_?token|sig|signature|credentials?|auth|authorization|` +
@@ -52,32 +55,34 @@ const keys = `(?:[a-z0-9_.-]*[_.-])?(?:pass(?:word|wd|phrase)|pwd|secret|client_
 	`private[_-]?key|googleaccessid)`
 
 var (
-	// assigned is key=value, as in queries, options of mounts and environments.
+	// assigned is key=value, as in queries, mount options and environments.
 	assigned = regexp.MustCompile(`(?i)(^|[^a-z0-9_.-])(--?)?(` + keys + `=)` +
 		`("[^"]*"|'[^']*'|\\"[^"\\]*\\"|[^\s"'\\&;,)\]]*[^\s"'\\&;,)\]:.])`)
 	// option is --key value, as in command lines.
 	option = regexp.MustCompile(`(?i)(--?` + keys + `\s+)([^\s"',-][^\s"',]*)`)
 	// member is "key":"value", as in JSON, and the same within a quoted text.
 	member = regexp.MustCompile(`(?i)(\\?"` + keys + `\\?"\s*:\s*\\?")([^"\\]+)`)
-	// header is a field of HTTP that shows who asks.
+	// header is an HTTP header with credentials.
 	header = regexp.MustCompile(`(?i)((?:proxy-)?authorization|` +
 		`x-(?:auth|vault|amz-security|registry|gitlab|api)-?(?:token|auth|key)|(?:set-)?cookie)(` +
 		`\\?"?\s*:\s*\[?\\?"?)` +
 		`((?:basic|bearer|digest|negotiate|token)\s+)?([^\s"'\\,\]]+)`)
-	// bearer and basic are credentials of RFC 9110 outside of a header; what follows the word decides.
+	// scheme matches bearer and basic credentials of RFC 9110 outside a header; what follows the
+	// word decides.
 	scheme = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([a-z0-9._~+/-]+=*)`)
-	// known are tokens that are known by how they begin: JSON web tokens, GitHub's, GitLab's, Slack's, npm's and Docker
-	// Hub's.
+	// known matches tokens with a known prefix: JSON web tokens, GitHub's, GitLab's, Slack's, npm's
+	// and Docker Hub's.
 	known = regexp.MustCompile(`\b(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){1,4}|gh[pousr]_[A-Za-z0-9]{16,}|` +
-		`github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|npm_[A-Za-z0-9]{30,}|dckr_[a-z]+_[A-Za-z0-9_-]{16,})`)
+		`github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|` +
+		`npm_[A-Za-z0-9]{30,}|dckr_[a-z]+_[A-Za-z0-9_-]{16,})`)
 	// address is the part of a URL after its scheme.
 	address    = regexp.MustCompile(`//[^\s"'<>\\]+`)
 	privateKey = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
 )
 
-// rules are applied in this order. Most texts have no hint, and are not searched.
+// rules are applied in this order. Most texts contain no hint and are not searched.
 var rules = []struct {
-	hints  []string // one of them is in every text with something to take out, in lower case
+	hints  []string // every text with a match contains one of them, in lower case
 	redact func(string) string
 }{
 	{[]string{"private key-----"}, replacing(privateKey, Marker)},
@@ -94,8 +99,9 @@ func replacing(pattern *regexp.Regexp, by string) func(string) string {
 	return func(text string) string { return pattern.ReplaceAllString(text, by) }
 }
 
-// Text is a text without credentials: user and query of a URL, values of keys that are known for secrets, tokens. The
-// words around them stay as they are. What is longer than any output loses its middle.
+// Text returns a text without credentials: user and query of a URL, values of keys known to be
+// secret, tokens. The words around them stay as they are. A text that is longer than any output
+// loses its middle.
 func Text(text string) string {
 	text = bounded(text)
 	lower := strings.ToLower(text)
@@ -109,15 +115,15 @@ func Text(text string) string {
 	return text
 }
 
-// bounded leaves the middle out of what is too long, and the words at the cut: half a secret would not be known for
-// one.
+// bounded removes the middle of a long text, and the words at the cut: half a secret could not be
+// recognized.
 func bounded(text string) string {
 	if len(text) <= maxText {
 		return text
 	}
 	head, tail := text[:maxText/2], text[len(text)-maxText/2:]
 	head = head[:max(0, strings.LastIndexAny(head, " \n\t"))]
-	for range 2 { // the second may be what a first one such as Bearer is about
+	for range 2 { // the second word may be what a first one such as Bearer is about
 		_, rest, found := strings.Cut(tail, " ")
 		if !found {
 			return head + " …"
@@ -127,7 +133,8 @@ func bounded(text string) string {
 	return head + " … " + tail
 }
 
-// withoutUser is an address without user and query. A password may hold characters that end an address by the standard.
+// withoutUser returns an address without user and query. A password may contain characters that by
+// the standard end an address.
 func withoutUser(address string) string {
 	ends := strings.TrimRight(address, ".,:;!)]}")
 	address, punctuation := ends, address[len(ends):]
@@ -154,14 +161,17 @@ func withoutUser(address string) string {
 	return "//" + before + punctuation
 }
 
-// isUser says that what comes before the first slash is no host: what follows its colon is no port.
+// isUser reports whether the text before the first slash is not a host: the text after its colon is
+// not a port.
 func isUser(authority string) bool {
 	_, port, found := strings.Cut(authority, ":")
 	return found && !strings.HasPrefix(authority, "[") && strings.Trim(port, "0123456789") != ""
 }
 
-// words are what texts have after Bearer and Basic that is no token.
-var words = []string{"authentication", "authorization", "credentials", "challenge", "realm=", "scheme", "token", "tokens"}
+// words may follow Bearer and Basic without being tokens.
+var words = []string{
+	"authentication", "authorization", "credentials", "challenge", "realm=", "scheme", "token", "tokens",
+}
 
 func withoutToken(found string) string {
 	parts := scheme.FindStringSubmatch(found)
@@ -179,7 +189,7 @@ func withoutToken(found string) string {
 	return parts[1] + parts[2] + Marker
 }
 
-// isPair says that a text is USER:PASSWORD in base 64.
+// isPair reports whether a text is USER:PASSWORD in base64.
 func isPair(text string) bool {
 	decoded, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 	return err == nil && strings.Contains(string(decoded), ":")

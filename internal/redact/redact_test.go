@@ -30,16 +30,17 @@ func TestText(t *testing.T) {
 		`"{\"password\":\"p\",\"user\":\"u\"}"`:                `"{\"password\":\"REDACTED\",\"user\":\"u\"}"`,
 		"design=1 author=joe signal=9 tokens=5":                "design=1 author=joe signal=9 tokens=5",
 		// Headers and tokens.
-		"Authorization: Basic dXNlcjpwYXNz failed":                              "Authorization: Basic REDACTED failed",
-		"authorization: Bearer abc":                                             "authorization: Bearer REDACTED",
-		"map[Authorization:[Bearer abc]]":                                       "map[Authorization:[Bearer REDACTED]]",
-		"with Basic dXNlcjpwYXNz: denied":                                       "with Basic REDACTED: denied",
-		"with bearer 0123456789abcdef, expired":                                 "with bearer REDACTED, expired",
-		"eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.c2ln was":                          "REDACTED was",
-		"ghp_0123456789abcdefghij":                                              "REDACTED",
-		"no basic auth credentials":                                             "no basic auth credentials",
-		`Bearer realm="https://auth.example/token"`:                             `Bearer realm="https://auth.example/token"`,
-		"bearer token expired, basic authentication":                            "bearer token expired, basic authentication",
+		"Authorization: Basic dXNlcjpwYXNz failed":     "Authorization: Basic REDACTED failed",
+		"authorization: Bearer abc":                    "authorization: Bearer REDACTED",
+		"map[Authorization:[Bearer abc]]":              "map[Authorization:[Bearer REDACTED]]",
+		"with Basic dXNlcjpwYXNz: denied":              "with Basic REDACTED: denied",
+		"with bearer 0123456789abcdef, expired":        "with bearer REDACTED, expired",
+		"eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.c2ln was": "REDACTED was",
+		"ghp_0123456789abcdefghij":                     "REDACTED",
+		"no basic auth credentials":                    "no basic auth credentials",
+		`Bearer realm="https://auth.example/token"`:    `Bearer realm="https://auth.example/token"`,
+		"bearer token expired, basic authentication": "bearer token expired, basic " +
+			"authentication",
 		"-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY----- x": "REDACTED x",
 	} {
 		if got := Text(given); got != want {
@@ -67,7 +68,8 @@ func TestLongTexts(t *testing.T) {
 	for before := maxText/2 - 64; before <= maxText/2+8; before += 5 {
 		for _, after := range []int{maxText/2 - 64, maxText/2 - 20, maxText/2 - 3, maxText / 2, maxText/2 + 8} {
 			for _, words := range []string{" Bearer ", " https://user:", " x?token="} {
-				given := strings.Repeat("a ", before/2) + words + "hunter2hunter2" + "@h " + strings.Repeat("b ", after/2)
+				given := strings.Repeat("a ", before/2) + words + "hunter2hunter2" + "@h " +
+					strings.Repeat("b ", after/2)
 				if got := Text(given); strings.Contains(got, "hunter") || len(got) > maxText+16 {
 					t.Fatalf("%d before, %d after: %q", before, after, got[max(0, before-20):])
 				}
@@ -81,7 +83,8 @@ func TestLongTexts(t *testing.T) {
 
 // What the core concludes from a message does not depend on the credentials in it.
 func FuzzText(f *testing.F) {
-	for _, seed := range []string{"https://u:p@h/x?y=z", "Bearer abcdefgh12", "a password=b c", `"token":"x"`, "Authorization: Basic dXNlcjpwYXNz",
+	for _, seed := range []string{"https://u:p@h/x?y=z", "Bearer abcdefgh12", "a password=b c", `"token":"x"`,
+		"Authorization: Basic dXNlcjpwYXNz",
 		`Failed to pull image "https://u:p@h/x": rpc error: code = NotFound desc = failed to resolve: x: not found`} {
 		f.Add(seed)
 	}
@@ -107,7 +110,8 @@ func TestFailuresAreKnownAllTheSame(t *testing.T) {
 		`failed to fetch https://u:p@r.example/v2/a?token=b: not found`:                                                         imagepull.FailureNotFound,
 	} {
 		if got := imagepull.ClassifyFailure(Text(text)); got != want || got != imagepull.ClassifyFailure(text) {
-			t.Errorf("%q is %s, %s with its credentials, want %s", Text(text), got, imagepull.ClassifyFailure(text), want)
+			t.Errorf("%q is %s, %s with its credentials, want %s", Text(text), got,
+				imagepull.ClassifyFailure(text), want)
 		}
 	}
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/cri"
 )
 
-// namespaceHeader says in which of its namespaces containerd is asked. Kubernetes has one, and others, such as
-// Docker's, are no concern of the agent.
+// namespaceHeader selects one of containerd's namespaces. Kubernetes has one; the agent has no
+// business in others, such as Docker's.
 const (
 	namespaceHeader     = "containerd-namespace"
 	kubernetesNamespace = "k8s.io"
 )
 
-// codec leaves messages encoded. It has the name of the one that both sides have.
+// codec leaves messages encoded. Its name is that of the default codec.
 type codec struct{}
 
-// frame is one encoded message. It is sent once: gRPC, which has the buffers that it came in, takes them back then. So an
-// answer is in memory once, and is not copied.
+// frame is one encoded message. It is sent once: gRPC, which owns its buffers, then frees them. So
+// a response is in memory once, and is not copied.
 type frame struct{ data mem.BufferSlice }
 
 // Marshal implements encoding.CodecV2.
@@ -78,7 +78,7 @@ func (p *Proxy) forward(_ any, client grpc.ServerStream) error {
 	return p.answer(client, runtime, method, call)
 }
 
-// check puts in the place of a request what may be sent of it.
+// check replaces a request by the part of it that may be sent.
 func (f *frame) check(call cri.Call) error {
 	defer f.data.Free()
 	checked, err := call.Request(f.data.Materialize())
@@ -86,8 +86,8 @@ func (f *frame) check(call cri.Call) error {
 	return err
 }
 
-// prepare wants a deadline, which ends the call on both sides even if the client takes no answer, and takes from what
-// the client sent the one header that the runtime is to get.
+// prepare requires a deadline, which ends the call on both sides even if the client reads no
+// response. Of the client's headers, it passes on only the namespace.
 func prepare(ctx context.Context) (context.Context, error) {
 	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > callLimit {
 		return nil, fmt.Errorf("a call must have a deadline of at most %s", callLimit)
@@ -103,7 +103,7 @@ func prepare(ctx context.Context) (context.Context, error) {
 	}
 }
 
-// send sends the one request that there is. That it cannot be sent says nothing: the status of the call says why.
+// send sends the single request. It ignores the error: the status of the call says why.
 func send(runtime grpc.ClientStream, request *frame) error {
 	if err := runtime.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -111,7 +111,7 @@ func send(runtime grpc.ClientStream, request *frame) error {
 	return runtime.CloseSend()
 }
 
-// answer forwards what comes until the runtime has said all, or the call's status says that it will not.
+// answer forwards messages until the runtime has sent all, or ends the call with an error.
 func (p *Proxy) answer(client grpc.ServerStream, runtime grpc.ClientStream, method string, call cri.Call) error {
 	for first := true; ; first = false {
 		var message frame

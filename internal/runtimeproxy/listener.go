@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// socketMode lets the user and the group of the proxy connect, which are those of the agent, and nobody else.
+// socketMode lets only the user and the group of the proxy connect, which are those of the agent.
 const socketMode = 0o660
 
-// listen makes the socket. A socket that a proxy before it left behind is removed; anything else that is there, and a
-// socket behind which somebody listens, is an error.
+// listen creates the socket. It removes a socket that a previous proxy left behind. Any other file,
+// and a socket on which a process listens, is an error.
 func listen(path string) (net.Listener, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -46,14 +46,15 @@ func listen(path string) (net.Listener, error) {
 	return listener, nil
 }
 
-// bounded closes at once what comes beyond maxConnections, and knows when the last connection is gone.
+// bounded closes connections beyond maxConnections at once, and knows when the last connection is
+// closed.
 type bounded struct {
 	net.Listener
 
 	mu     sync.Mutex
 	open   int
-	leave  bool          // somebody waits for empty
-	closed chan struct{} // closed when none is open and somebody waits for that
+	leave  bool          // a caller waits for empty
+	closed chan struct{} // closed when no connection is open and a caller waits for that
 }
 
 func newBounded(listener net.Listener) *bounded {
@@ -91,7 +92,7 @@ func (l *bounded) left() {
 	l.tell()
 }
 
-// empty is closed once no connection is open. It may be called once.
+// empty returns a channel that is closed once no connection is open. It may be called once.
 func (l *bounded) empty() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,11 +105,11 @@ func (l *bounded) tell() {
 	if !l.leave || l.open > 0 {
 		return
 	}
-	l.leave = false // what comes later is not waited for
+	l.leave = false // later connections are not waited for
 	close(l.closed)
 }
 
-// counted is a connection that says when it is closed.
+// counted is a connection that reports when it is closed.
 type counted struct {
 	net.Conn
 	once sync.Once

@@ -43,7 +43,8 @@ func TestStaleSocket(t *testing.T) {
 	runtime := filepath.Join(t.TempDir(), "r.sock")
 	startRuntime(t, runtime)
 	conn := connect(t, serveAt(t, runtime, path).path)
-	if _, err := ask(t.Context(), conn, "/runtime.v1.RuntimeService/Version", &runtimeapi.VersionRequest{}); err != nil {
+	request := &runtimeapi.VersionRequest{}
+	if _, err := ask(t.Context(), conn, "/runtime.v1.RuntimeService/Version", request); err != nil {
 		t.Error(err)
 	}
 }

@@ -15,24 +15,26 @@ import (
 )
 
 const (
-	// maxRequest bounds one request in bytes. The longest, an image's name or digest, has a few hundred.
+	// maxRequest limits one request in bytes. The longest, with an image's name or digest, has a
+	// few hundred.
 	maxRequest = 64 << 10
-	// maxAnswer bounds one message of an answer in bytes, as the agent's own client does.
+	// maxAnswer limits one message of a response in bytes, like the agent's own client.
 	maxAnswer = 16 << 20
-	// maxCalls is how many calls the runtime gets at once. The agent makes four: two questions, a sign of life,
-	// downloads.
+	// maxCalls is how many calls the runtime gets at once. The agent makes four: two questions, a
+	// heartbeat, downloads.
 	maxCalls = 8
 	// maxWaiting is how many calls of one connection may wait for that. More wait in the client.
 	maxWaiting = 64
-	// maxConnections is how many clients there may be: the agent, and commands that somebody runs beside it.
+	// maxConnections limits the clients: the agent, and commands that run beside it.
 	maxConnections = 128
-	// callLimit is how long a call may take at most. The agent gives it 2 s.
+	// callLimit is the longest duration of a call. The agent's timeout is 2 s.
 	callLimit = time.Minute
-	// lingerLimit is how long a proxy that is to end serves the clients that it has. All containers of a pod are asked
-	// to end at once, and the agent, which takes 5 s at most, is not to lose the runtime before.
+	// lingerLimit is how long a stopping proxy serves its existing clients. All containers of a pod
+	// are stopped at once, and the agent, which takes at most 5 s, must not lose the runtime
+	// before.
 	lingerLimit = 6 * time.Second
-	// maxReconnectDelay bounds how long the connection stays down after the runtime is back. It adds to that of the
-	// agent.
+	// maxReconnectDelay limits how long the connection stays down after the runtime is back. It
+	// adds to that of the agent.
 	maxReconnectDelay = 500 * time.Millisecond
 )
 
@@ -43,7 +45,7 @@ type Config struct {
 	Logger  *zap.Logger
 }
 
-// Proxy forwards calls. Make it with Listen.
+// Proxy forwards calls. Listen creates one.
 type Proxy struct {
 	config   Config
 	listener *bounded
@@ -53,13 +55,13 @@ type Proxy struct {
 	refused  refused
 }
 
-// Listen makes a proxy that listens and does not serve yet. The runtime need not be there. Whoever gets a proxy has to
-// call Run.
+// Listen creates a proxy that listens and does not serve yet. The runtime need not be running. The
+// caller must call Run.
 func Listen(config Config) (*Proxy, error) {
 	p := &Proxy{config: config, calls: semaphore.NewWeighted(maxCalls), refused: refused{logger: config.Logger}}
 	var err error
 	p.runtime, err = grpc.NewClient("unix://"+config.Runtime,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // the socket's mode is what protects it
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // the socket's mode protects it
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{
@@ -68,7 +70,7 @@ func Listen(config Config) (*Proxy, error) {
 				Jitter:     0.2,
 				MaxDelay:   maxReconnectDelay,
 			},
-			// As the agent has it: for a runtime that takes connections and does not answer.
+			// As in the agent: for a runtime that accepts connections and does not respond.
 			MinConnectTimeout: 2 * time.Second,
 		}),
 		grpc.WithDisableServiceConfig(),
@@ -86,7 +88,7 @@ func Listen(config Config) (*Proxy, error) {
 	p.listener = newBounded(socket)
 	p.server = grpc.NewServer(
 		grpc.ForceServerCodecV2(codec{}),
-		grpc.UnknownServiceHandler(p.forward), // there is no other one: every call goes through it
+		grpc.UnknownServiceHandler(p.forward), // the only handler: every call goes through it
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxConcurrentStreams(maxWaiting),
 		grpc.MaxHeaderListSize(16<<10),
@@ -95,8 +97,9 @@ func Listen(config Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Run serves until ctx ends, and then until the clients that there are have gone, for 6 s at most. It returns an error
-// only if it can serve no more. It may be called once, and leaves no socket behind.
+// Run serves until ctx ends, and then until its clients have disconnected, for at most 6 s. It
+// returns an error only if it cannot continue to serve. It may be called once, and removes the
+// socket.
 func (p *Proxy) Run(ctx context.Context) error {
 	defer p.runtime.Close()
 	served := make(chan error, 1)

@@ -268,9 +268,8 @@ func TestSlowRuntime(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := askWithin(ctx, conn, "/runtime.v1.RuntimeService/Version", &runtimeapi.VersionRequest{}); status.Code(
-		err,
-	) != codes.DeadlineExceeded {
+	_, err := askWithin(ctx, conn, "/runtime.v1.RuntimeService/Version", &runtimeapi.VersionRequest{})
+	if status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("a call beyond its deadline: %v", err)
 	}
 	select {

@@ -9,32 +9,34 @@ import (
 )
 
 const (
-	// maxRefusedMethods bounds the names that are remembered: the client makes them up. CRI and containerd have 120.
+	// maxRefusedMethods limits the remembered names: the client chooses them. CRI and containerd
+	// have 120.
 	maxRefusedMethods = 256
-	// maxMethodName bounds one of them in bytes. The longest of CRI and containerd has 62.
+	// maxMethodName limits one of them in bytes. The longest of CRI and containerd has 62.
 	maxMethodName = 128
 )
 
-// refused counts the calls that were refused, and logs the first of each method.
+// refused counts the refused calls, and logs the first of each method.
 type refused struct {
 	logger *zap.Logger
 
 	mu      sync.Mutex
 	methods map[string]uint64
-	others  uint64 // of methods beyond those that are remembered
+	others  uint64 // of methods beyond those remembered
 }
 
-// refuse is the status of a refused call.
+// refuse returns the status of a refused call.
 func (r *refused) refuse(method string, why error) error {
 	method = method[:min(len(method), maxMethodName)]
 	if r.first(method) {
-		r.logger.Warn("refused a call to the container runtime that the agent never makes: another process uses the socket",
+		r.logger.Warn("refused a call to the container runtime that the agent never makes: another process uses "+
+			"the socket",
 			zap.String("method", method), zap.Error(why))
 	}
 	return status.Errorf(codes.PermissionDenied, "runtime-proxy refuses %s: %v", method, why)
 }
 
-// first counts a call and says whether it is the first of its method.
+// first counts a call and reports whether it is the first of its method.
 func (r *refused) first(method string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +52,7 @@ func (r *refused) first(method string) bool {
 	return !known
 }
 
-// sum logs how many calls were refused, if any were.
+// sum logs how many calls were refused, if any.
 func (r *refused) sum() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -42,7 +42,8 @@ func methods() map[string]protoreflect.MethodDescriptor {
 		(&runtimeapi.VersionRequest{}).ProtoReflect().Descriptor().ParentFile(),
 		containers.File_services_containers_v1_containers_proto, contentapi.File_services_content_v1_content_proto,
 		diff.File_services_diff_v1_diff_proto, events.File_services_events_v1_events_proto,
-		imagesapi.File_services_images_v1_images_proto, introspection.File_services_introspection_v1_introspection_proto,
+		imagesapi.File_services_images_v1_images_proto,
+		introspection.File_services_introspection_v1_introspection_proto,
 		leases.File_services_leases_v1_leases_proto, mounts.File_services_mounts_v1_mounts_proto,
 		namespaces.File_services_namespaces_v1_namespace_proto, sandboxapi.File_services_sandbox_v1_sandbox_proto,
 		snapshotsapi.File_services_snapshots_v1_snapshots_proto, streaming.File_services_streaming_v1_streaming_proto,
@@ -90,7 +91,8 @@ func TestEverythingElseIsRefused(t *testing.T) {
 		t.Errorf("%d of %d methods were tried, %d are forwarded", refused, len(all), len(forwarded))
 	}
 	for _, name := range []string{
-		"/runtime.v1.RuntimeService/version", "/runtime.v1.RuntimeService/Version/", "//runtime.v1.RuntimeService/Version",
+		"/runtime.v1.RuntimeService/version", "/runtime.v1.RuntimeService/Version/",
+		"//runtime.v1.RuntimeService/Version",
 		"/runtime.v1alpha2.RuntimeService/Version", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
 		"/grpc.health.v1.Health/Check", "/x/y",
 	} {
@@ -111,8 +113,9 @@ func TestArgumentsAreRefused(t *testing.T) {
 	proxy := serve(t, path)
 	conn := connect(t, proxy.path)
 	for method, requests := range map[string][]proto.Message{
-		"/runtime.v1.RuntimeService/Status":          {&runtimeapi.StatusRequest{Verbose: true}},
-		"/runtime.v1.RuntimeService/ContainerStatus": {&runtimeapi.ContainerStatusRequest{ContainerId: "c", Verbose: true}},
+		"/runtime.v1.RuntimeService/Status": {&runtimeapi.StatusRequest{Verbose: true}},
+		"/runtime.v1.RuntimeService/ContainerStatus": {&runtimeapi.ContainerStatusRequest{ContainerId: "c",
+			Verbose: true}},
 		"/runtime.v1.RuntimeService/ListContainers": {&runtimeapi.ListContainersRequest{},
 			&runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{Id: "c"}}},
 		"/runtime.v1.RuntimeService/ListPodSandbox": {&runtimeapi.ListPodSandboxRequest{}},
@@ -121,8 +124,9 @@ func TestArgumentsAreRefused(t *testing.T) {
 			&contentapi.ReadContentRequest{Digest: critest.RequestedBlob},
 			&contentapi.ReadContentRequest{Digest: critest.RequestedBlob, Size: 1 << 30},
 			&contentapi.ReadContentRequest{Digest: critest.RequestedBlob, Offset: 1, Size: 1}},
-		"/containerd.services.images.v1.Images/List":           {&imagesapi.ListImagesRequest{}},
-		"/containerd.services.content.v1.Content/ListStatuses": {&contentapi.ListStatusesRequest{Filters: []string{"x"}}},
+		"/containerd.services.images.v1.Images/List": {&imagesapi.ListImagesRequest{}},
+		"/containerd.services.content.v1.Content/ListStatuses": {
+			&contentapi.ListStatusesRequest{Filters: []string{"x"}}},
 	} {
 		for _, request := range requests {
 			if _, err := ask(t.Context(), conn, method, request); status.Code(err) != codes.PermissionDenied {
@@ -167,10 +171,8 @@ func TestHeadersAreNotPassedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name := range headers {
-		if !slices.Contains(
-			[]string{":authority", "content-type", "user-agent", namespaceHeader, "grpc-accept-encoding"},
-			name,
-		) {
+		allowed := []string{":authority", "content-type", "user-agent", namespaceHeader, "grpc-accept-encoding"}
+		if !slices.Contains(allowed, name) {
 			t.Errorf("the runtime got header %s", name)
 		}
 	}
@@ -191,9 +193,8 @@ func TestBounds(t *testing.T) {
 	runtime := startRuntime(t, path)
 	conn := connect(t, serve(t, path).path)
 	long := &runtimeapi.ContainerStatusRequest{ContainerId: strings.Repeat("c", maxRequest)}
-	if _, err := ask(t.Context(), conn, "/runtime.v1.RuntimeService/ContainerStatus", long); status.Code(
-		err,
-	) != codes.ResourceExhausted {
+	_, err := ask(t.Context(), conn, "/runtime.v1.RuntimeService/ContainerStatus", long)
+	if status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a request of more than %d bytes: %v", maxRequest, err)
 	}
 	for _, limit := range []time.Duration{0, callLimit + time.Minute} {

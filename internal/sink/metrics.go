@@ -2,8 +2,8 @@ package sink
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// register makes the metrics of one sink, at zero. Each sink has its own, told apart by a constant label, so that there
-// are those of the sinks that this agent has and no others.
+// register creates the metrics of one sink, at zero. A constant label identifies the sink, so that
+// only the sinks of this agent have metrics.
 func register(config Config, length func() int) (sent, dropped prometheus.Counter) {
 	label := prometheus.Labels{"sink": config.Name}
 	sent = prometheus.NewCounter(prometheus.CounterOpts{

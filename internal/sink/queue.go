@@ -10,51 +10,52 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Why an item that was offered is dropped, and why Run gives up what waits.
+// Why an offered item is dropped, and why Run abandons queued items.
 var (
 	ErrFull  = errors.New("queue is full")
 	ErrEnded = errors.New("delivery has ended")
 	ErrSlow  = errors.New("what was queued could not be delivered in time")
 )
 
-// keptRoom is how many places of an empty queue keep their memory; a burst's goes with the burst.
+// keptRoom is how many slots an empty queue keeps allocated; the memory of a burst is freed.
 const keptRoom = 64
 
-// Config is what a Queue needs; every field is required.
+// Config is what a Queue needs. Every field is required.
 type Config struct {
 	Name     string // value of the label sink, the same for the life of the agent
-	Capacity int    // how many items wait at most
-	// Drain is how long Run goes on delivering what waits after it was told to stop.
+	Capacity int    // the maximum number of queued items
+	// Drain is how long Run keeps delivering queued items after its context ends.
 	Drain      time.Duration
 	Registerer prometheus.Registerer // gets the three metrics of this sink
 }
 
-// Queue holds what waits for delivery, in order. When it is full the newest is dropped: what was promised first is
-// kept. All methods but Run may be called from any goroutine.
+// Queue holds items that wait for delivery, in order. When it is full, it drops the newest item and
+// keeps what it accepted first. All methods but Run may be called from any goroutine.
 type Queue[T any] struct {
 	config  Config
 	sent    prometheus.Counter
 	dropped prometheus.Counter
-	wake    chan struct{} // capacity 1: a second wake-up would tell nothing new, so it is left out
+	wake    chan struct{} // capacity 1: a second wake-up adds nothing, so it is dropped
 
 	mu    sync.Mutex
-	items []T // those before first have left
+	items []T // items before first were delivered
 	first int
 	ended bool
 }
 
-// NewQueue makes an empty queue. It panics when the registerer has metrics of a sink of this name already.
+// NewQueue returns an empty queue. It panics if the metrics of a sink with this name are already
+// registered.
 func NewQueue[T any](config Config) *Queue[T] {
 	q := &Queue[T]{config: config, wake: make(chan struct{}, 1)}
 	q.sent, q.dropped = register(config, q.Len)
 	return q
 }
 
-// Offer queues an item, or counts it as dropped and says why: ErrFull, or ErrEnded once Run has returned. It never
-// waits.
+// Offer queues an item. If it cannot, it counts the item as dropped and returns why: ErrFull, or
+// ErrEnded once Run has returned. It never waits.
 func (q *Queue[T]) Offer(item T) error { return q.OfferLeaving(item, 0) }
 
-// OfferLeaving is Offer for what matters less: it leaves so many places free for what matters more.
+// OfferLeaving is Offer for less important items: it leaves a number of slots free for others.
 func (q *Queue[T]) OfferLeaving(item T, places int) error {
 	err := q.push(item, places)
 	if err != nil {
@@ -68,7 +69,7 @@ func (q *Queue[T]) OfferLeaving(item T, places int) error {
 	return nil
 }
 
-// Len is how many items wait.
+// Len returns how many items wait.
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -78,21 +79,22 @@ func (q *Queue[T]) Len() int {
 // Sent counts items as delivered.
 func (q *Queue[T]) Sent(items int) { q.sent.Add(float64(items)) }
 
-// Drop counts items as dropped that deliver took and that did not arrive.
+// Drop counts items as dropped that deliver accepted and that did not arrive.
 func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 
-// Run hands over what waits, one item at a time, until ctx is done, and then what still waits for as long as Drain; nil
-// if that was enough. idle is called whenever nothing waits. deliver tells by Sent or Drop what became of its item, at
-// once or later. An error of deliver ends Run, which drops that item and all that wait; so does the end of Drain, with
-// ErrSlow. The context of deliver ends with Drain, not with ctx; a deliver that does not heed it is waited for.
-// Run may be called once.
+// Run delivers queued items, one at a time, until ctx is done, and then the remaining ones for at
+// most Drain. It returns nil if that was enough. It calls idle whenever the queue is empty. deliver
+// reports the result of its item by Sent or Drop, at once or later. An error of deliver ends Run,
+// which drops that item and all queued ones; so does the end of Drain, with ErrSlow. The context of
+// deliver ends with Drain, not with ctx; Run waits for a deliver that ignores it. Run may be called
+// once.
 func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) error, idle func()) error {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(q.config.Drain, cancel) })()
 	defer q.end()
 	for {
-		stopping := ctx.Err() != nil // looked at first: what was offered before that is still taken
+		stopping := ctx.Err() != nil // read first: items offered before this point are still delivered
 		item, ok := q.pop()
 		if !ok {
 			idle()
@@ -118,7 +120,7 @@ func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) err
 	}
 }
 
-// end drops what waits, and from now on what is offered.
+// end drops all queued items, and every item offered from now on.
 func (q *Queue[T]) end() (lost int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -137,7 +139,7 @@ func (q *Queue[T]) push(item T, leave int) error {
 	case len(q.items)-q.first+leave >= q.config.Capacity:
 		return ErrFull
 	}
-	if q.first > 0 && len(q.items) == cap(q.items) { // no more room than for what waits
+	if q.first > 0 && len(q.items) == cap(q.items) { // no more capacity than for the queued items
 		n := copy(q.items, q.items[q.first:])
 		clear(q.items[n:])
 		q.items, q.first = q.items[:n], 0

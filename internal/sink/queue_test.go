@@ -182,7 +182,8 @@ func TestQueuesAreApart(t *testing.T) {
 		release := context.WithoutCancel(ctx)
 		release, let := context.WithCancel(release)
 		sinks.Go(func() {
-			_ = stuck.Run(ctx, func(context.Context, []byte) error { <-release.Done(); stuck.Sent(1); return nil }, func() {})
+			_ = stuck.Run(ctx, func(context.Context, []byte) error { <-release.Done(); stuck.Sent(1); return nil },
+				func() {})
 		})
 		sinks.Go(func() {
 			_ = well.Run(ctx, func(context.Context, []byte) error { well.Sent(1); return nil }, func() {})
@@ -202,7 +203,9 @@ podlapse_sink_dropped_total{sink="well"} 0
 podlapse_sink_queue_length{sink="stuck"} 16
 podlapse_sink_queue_length{sink="well"} 0
 `
-		if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_sink_dropped_total", "podlapse_sink_queue_length"); err != nil {
+		err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_sink_dropped_total",
+			"podlapse_sink_queue_length")
+		if err != nil {
 			t.Error(err)
 		}
 		if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
@@ -220,8 +223,8 @@ podlapse_sink_queue_length{sink="well"} 0
 	})
 }
 
-// Sinks that are stuck, that lose all they take and that die take nothing from the one that works: each counts what it was
-// offered to the last item, and keeps no more than its queue.
+// Sinks that are stuck, that lose all they take and that die take nothing from the one that works:
+// each counts what it was offered to the last item, and keeps no more than its queue.
 func TestSinksInTroubleAreApart(t *testing.T) {
 	const (
 		items    = 1000
@@ -261,7 +264,8 @@ func TestSinksInTroubleAreApart(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		if grew, most := heap()-before, int64(capacity+1)*size+1<<20; grew > most { // what is stuck, and what the test makes
+		grew, most := heap()-before, int64(capacity+1)*size+1<<20
+		if grew > most { // what is stuck, and what the test makes
 			t.Errorf("%d bytes more after %d items, want at most %d", grew, items, most)
 		}
 		if err := <-ended["dying"]; !errors.Is(err, errGone) {
@@ -277,9 +281,11 @@ func TestSinksInTroubleAreApart(t *testing.T) {
 		if took := time.Since(began); took > drain {
 			t.Errorf("took %s to stop", took)
 		}
-		for name, want := range map[string][2]float64{"well": {items, 0}, "stuck": {0, items}, "failing": {0, items}, "dying": {2, items - 2}} {
+		for name, want := range map[string][2]float64{"well": {items, 0}, "stuck": {0, items}, "failing": {0, items},
+			"dying": {2, items - 2}} {
 			q := queues[name]
-			if got := [2]float64{testutil.ToFloat64(q.sent), testutil.ToFloat64(q.dropped)}; got != want || q.Len() != 0 {
+			got := [2]float64{testutil.ToFloat64(q.sent), testutil.ToFloat64(q.dropped)}
+			if got != want || q.Len() != 0 {
 				t.Errorf("%s: counted %v, want %v; %d wait", name, got, want, q.Len())
 			}
 		}

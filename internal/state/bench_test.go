@@ -19,7 +19,8 @@ func BenchmarkSave(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			k, err := d.Keeper(Config{Node: "node-1", Header: record.Header{Scope: timeline.Scope{Since: created}}, Now: created.Local,
+			k, err := d.Keeper(Config{Node: "node-1", Header: record.Header{Scope: timeline.Scope{Since: created}},
+				Now:    created.Local,
 				Report: func(bool, string) {}, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
 			if err != nil {
 				b.Fatal(err)

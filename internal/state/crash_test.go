@@ -102,12 +102,14 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 		scope.Since = time.Now()
 	}
 	registry := prometheus.NewRegistry()
-	keeper, err := left.Keeper(state.Config{Node: "node-1", Header: record.Header{Agent: "v1", Scope: scope}, Now: time.Now,
+	keeper, err := left.Keeper(state.Config{Node: "node-1", Header: record.Header{Agent: "v1", Scope: scope},
+		Now:    time.Now,
 		Report: func(bool, string) {}, Registerer: registry, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := export.NewJSONLines(export.JSONLinesConfig{Out: d, Kinds: []export.Lines{export.TimelineLines}, Now: time.Now,
+	lines := export.NewJSONLines(export.JSONLinesConfig{Out: d, Kinds: []export.Lines{export.TimelineLines},
+		Now:        time.Now,
 		Registerer: registry, Logger: zap.NewNop(), Done: func(tl timeline.Timeline) { keeper.Reported(tl.UID) }})
 	var r *reconcile.Reconciler
 	n := &node{ctx: ctx, world: world, observe: func(o timeline.Observation) { r.Observe(ctx, o) },
@@ -197,7 +199,8 @@ func compare(t *testing.T, name string, got []timeline.Timeline, want map[string
 // differ says what of a timeline contradicts another one of the same start-up.
 func differ(got, want timeline.Timeline) string {
 	if got.State != want.State || len(got.Conflicts) > 0 || got.Reconstructed {
-		return fmt.Sprintf("is %s with conflicts %v, reconstructed %t, want %s", got.State, got.Conflicts, got.Reconstructed, want.State)
+		return fmt.Sprintf("is %s with conflicts %v, reconstructed %t, want %s", got.State, got.Conflicts,
+			got.Reconstructed, want.State)
 	}
 	if off := (got.Total - want.Total).Abs(); off > got.TotalError+want.TotalError {
 		return fmt.Sprintf("took %s ± %s, want %s ± %s", got.Total, got.TotalError, want.Total, want.TotalError)
@@ -272,7 +275,8 @@ func TestKilledAtEveryWrite(t *testing.T) {
 						t.Errorf("killed at write %d: %s is not reported", dieAt, l.uid)
 					}
 				}
-				compare(t, fmt.Sprintf("killed at write %d (after it: %t), away for %s", dieAt, late, away), d.records, mustReport)
+				compare(t, fmt.Sprintf("killed at write %d (after it: %t), away for %s", dieAt, late, away), d.records,
+					mustReport)
 				if len(d.records) > len(want)+2 {
 					t.Errorf("killed at write %d: %d records", dieAt, len(d.records))
 				}

@@ -11,17 +11,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// The names in the directory. What begins with a dot is of a write that was interrupted.
+// The names in the directory. Files of interrupted writes begin with a dot.
 const (
 	fileName    = "state.jsonl"
 	badSuffix   = ".bad"
 	pendingGlob = ".state.jsonl*"
 )
 
-// maxFile bounds the file, in bytes. The most that a pod start-up was seen to need is some 30 KiB.
+// maxFile limits the file, in bytes. The largest start-up seen so far needs some 30 KiB.
 const maxFile = 16 << 20
 
-// ErrInUse says that an agent runs with the directory.
+// ErrInUse says that an agent is running with the directory.
 var ErrInUse = errors.New("another agent uses it; stop that agent, or give each agent its own directory")
 
 // dir is the directory that holds the file.
@@ -29,7 +29,7 @@ type dir struct{ path string }
 
 func (d dir) file() string { return filepath.Join(d.path, fileName) }
 
-// openDir makes the directory if it is absent, for its owner alone.
+// openDir creates the directory if it is absent, accessible only by its owner.
 func openDir(path string) (dir, error) {
 	d := dir{path}
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -38,16 +38,16 @@ func openDir(path string) (dir, error) {
 	return d, nil
 }
 
-// removeInterrupted removes what writes left that were interrupted.
+// removeInterrupted removes the files of interrupted writes.
 func (d dir) removeInterrupted() {
-	leftovers, _ := filepath.Glob(filepath.Join(d.path, pendingGlob)) // what stays costs space, nothing else
+	leftovers, _ := filepath.Glob(filepath.Join(d.path, pendingGlob)) // a file that stays only takes up space
 	for _, leftover := range leftovers {
 		_ = os.Remove(leftover)
 	}
 }
 
-// load reads what an agent left. A file that is of no use is set aside: what it held is lost, the agent
-// goes on.
+// load reads the file of the previous agent. It renames an unusable file: its content is lost, and
+// the agent continues.
 func (d dir) load(node string, logger *zap.Logger) Contents {
 	text, err := d.read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,12 +65,13 @@ func (d dir) load(node string, logger *zap.Logger) Contents {
 		"ended meanwhile are not reported, and some may be reported twice",
 		zap.String("path", d.file()), zap.String("set_aside_as", bad), zap.String("reason", err.Error()))
 	if err := setAside(d.file(), bad); err != nil {
-		logger.Warn("cannot rename the unusable state file", zap.Error(err)) // the first save tells whether it can be replaced
+		// the first save shows whether it can be replaced
+		logger.Warn("cannot rename the unusable state file", zap.Error(err))
 	}
 	return Contents{}
 }
 
-// read refuses what is no regular file before it opens it: a pipe would never answer.
+// read refuses a file that is not regular before it opens it: a pipe would block forever.
 func (d dir) read() ([]byte, error) {
 	info, err := os.Lstat(d.file())
 	if err != nil {
@@ -94,12 +95,12 @@ func (d dir) read() ([]byte, error) {
 	return text, nil
 }
 
-// setAside keeps the latest bad file for people to look at, in place of any older one.
+// setAside keeps the latest unusable file for people to look at, in place of any older one.
 func setAside(path, bad string) error {
 	if err := os.Rename(path, bad); err == nil {
 		return nil
 	}
-	if err := os.RemoveAll(bad); err != nil { // a directory does not replace a file, nor the other way round
+	if err := os.RemoveAll(bad); err != nil { // a directory cannot replace a file, nor the other way round
 		return err
 	}
 	return os.Rename(path, bad)

@@ -28,7 +28,8 @@ func keeperIn(path string) (*Dir, *Keeper, *observer.ObservedLogs, error) {
 		return nil, nil, logs, err
 	}
 	defer d.Close()
-	k, err := d.Keeper(Config{Node: "node-1", Header: record.Header{Agent: "v1", Scope: timeline.Scope{Since: created}}, Now: time.Now,
+	k, err := d.Keeper(Config{Node: "node-1", Header: record.Header{Agent: "v1", Scope: timeline.Scope{Since: created}},
+		Now:    time.Now,
 		Report: func(bool, string) {}, Registerer: prometheus.NewRegistry(), Logger: zap.New(core)})
 	return d, k, logs, err
 }
@@ -116,11 +117,13 @@ func TestFilesThatAreOfNoUse(t *testing.T) {
 		put  func(path string) error
 		want string
 	}{
-		"empty":                   {write(""), "is not a podlapse state file"},
-		"something else":          {write("hello\nworld\n"), "is not a podlapse state file"},
-		"a recording":             {write(`{"kind":"header","version":1}` + "\n"), "is not a podlapse state file"},
-		"of another node":         {change(`"node":"node-1"`, `"node":"node-2"`), `belongs to node "node-2", not to "node-1"`},
-		"of a newer agent":        {change(`"version":1`, `"version":2`), "has format version 2, but only 1 to 1 are known"},
+		"empty":          {write(""), "is not a podlapse state file"},
+		"something else": {write("hello\nworld\n"), "is not a podlapse state file"},
+		"a recording":    {write(`{"kind":"header","version":1}` + "\n"), "is not a podlapse state file"},
+		"of another node": {change(`"node":"node-1"`, `"node":"node-2"`),
+			`belongs to node "node-2", not to "node-1"`},
+		"of a newer agent": {change(`"version":1`, `"version":2`),
+			"has format version 2, but only 1 to 1 are known"},
 		"of a newer recording":    {change(`"header","version":2`, `"header","version":99`), "format version 99"},
 		"without a recording":     {change(`"kind":"header"`, `"kind":"footer"`), "not a recording"},
 		"half a line":             {write(text[:len(text)-9]), "is truncated"},
@@ -131,9 +134,12 @@ func TestFilesThatAreOfNoUse(t *testing.T) {
 		"an unknown observation":  {change(`"pod_seen"`, `"pod_felt"`), `unknown kind "pod_felt"`},
 		"a pod without a name":    {change(`"uid":"b"`, `"uid":""`), "without its uid"},
 		"too large":               {write(text + strings.Repeat("\n", maxFile)), "exceeds 16 MiB"},
-		"a directory":             {func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) }, "is not a regular file"},
-		"a symbolic link":         {func(path string) error { return os.Symlink(elsewhere, path) }, "is not a regular file"},
-		"a pipe":                  {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "is not a regular file"},
+		"a directory": {func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) },
+			"is not a regular file"},
+		"a symbolic link": {func(path string) error { return os.Symlink(elsewhere, path) },
+			"is not a regular file"},
+		"a pipe": {func(path string) error { return syscall.Mkfifo(path, 0o600) },
+			"is not a regular file"},
 	} {
 		path := t.TempDir()
 		file := filepath.Join(path, fileName)
@@ -142,7 +148,8 @@ func TestFilesThatAreOfNoUse(t *testing.T) {
 			func(bad string) error { return os.MkdirAll(filepath.Join(bad, "older"), 0o700) },
 			func(bad string) error { return os.WriteFile(bad, []byte("older"), 0o600) },
 		} {
-			for _, err := range []error{os.RemoveAll(file), os.RemoveAll(file + badSuffix), before(file + badSuffix), test.put(file)} {
+			for _, err := range []error{os.RemoveAll(file), os.RemoveAll(file + badSuffix), before(file + badSuffix),
+				test.put(file)} {
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
@@ -177,8 +184,9 @@ func TestDirectoriesThatAreOfNoUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		file: "create the directory", filepath.Join(file, "below"): "create the directory", "/proc/none": "create the directory",
-		"/proc": "save /proc/state.jsonl",
+		file: "create the directory", filepath.Join(file, "below"): "create the directory",
+		"/proc/none": "create the directory",
+		"/proc":      "save /proc/state.jsonl",
 	} {
 		if _, _, _, err := keeperIn(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
@@ -216,7 +224,8 @@ func TestOneAgentUsesADirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path, "node-1", zap.NewNop()); err == nil || !strings.Contains(err.Error(), "another agent uses it") {
+	if _, err := Open(path, "node-1", zap.NewNop()); err == nil ||
+		!strings.Contains(err.Error(), "another agent uses it") {
 		t.Errorf("a second agent got %v", err)
 	}
 	if err := first.Close(); err != nil {

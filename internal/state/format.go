@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// version of the format; every older one is read.
+// version of the format; every older one can be read.
 const version = 1
 
 // The kinds of line beside those of a recording.
@@ -28,7 +28,7 @@ type header struct {
 	Version int       `json:"version"`
 	Node    string    `json:"node"`
 	SavedAt time.Time `json:"saved_at"` // for people
-	// EventsUntil is absent in files of agents that told of no Events after start-ups.
+	// EventsUntil is absent in files of agents that did not report Events after start-ups.
 	EventsUntil time.Time `json:"events_until,omitzero"`
 }
 
@@ -39,25 +39,27 @@ type reportedLine struct {
 
 type endLine struct {
 	Kind string `json:"kind"`
-	// Checksum is the CRC-32C of all lines before: the file is meant to be safe from accidents, and is as
-	// safe from people as its directory.
+	// Checksum is the CRC-32C of all lines before. It detects accidents; against people, only the
+	// permissions of the directory protect the file.
 	Checksum string `json:"crc32c"`
 }
 
-// Contents is what a file tells.
+// Contents is the content of a file.
 type Contents struct {
-	// Since is from when on start-ups were the agent's to report; zero if no file was there.
+	// Since is the time from which start-ups were the agent's to report; zero if there was no file.
 	Since    time.Time
-	InFlight []timeline.Observation // silences of the runtime, then by pod, in the order in which they came
+	InFlight []timeline.Observation // silences of the runtime, then by pod, in the order of arrival
 	Reported []string               // UIDs, in the order of their reports
-	Ends     []timeline.Observation // of pods that are reported and were about to end; by pod, in the order in which they came
-	// EventsUntil is when kubelet said what was told last of Events after start-ups; zero for nothing.
+	// of reported pods that were being deleted; by pod, in the order of arrival
+	Ends []timeline.Observation
+	// EventsUntil is the time of the latest kubelet Event after a start-up that was reported; zero
+	// for none.
 	EventsUntil time.Time
 }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// checksum goes on with the one of the lines before.
+// checksum continues the checksum of the previous lines.
 func checksum(before uint32, line []byte) uint32 { return crc32.Update(before, castagnoli(), line) }
 
 func encodeLine(value any) ([]byte, error) {
@@ -65,10 +67,10 @@ func encodeLine(value any) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// seal makes the line that ends a file.
+// seal creates the last line of a file.
 func seal(sum uint32) ([]byte, error) { return encodeLine(endLine{kindEnd, fmt.Sprintf("%08x", sum)}) }
 
-// parse reads a whole file. Its error says why the file is of no use to this agent.
+// parse parses a whole file. Its error says why this agent cannot use the file.
 func parse(text []byte, node string) (Contents, error) {
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	h, err := readHeader(first, node)
@@ -88,7 +90,7 @@ func parse(text []byte, node string) (Contents, error) {
 			return Contents{}, fmt.Errorf("contains a line that is not JSON: %w", err)
 		}
 		if l.Kind != kindReported {
-			break // here the recording begins
+			break // the recording begins here
 		}
 		if l.UID == "" {
 			return Contents{}, errors.New("contains a reported pod without its uid")
@@ -129,7 +131,8 @@ func unseal(text []byte) ([]byte, error) {
 	return text[:begin], nil
 }
 
-// read takes the recording. Pods that are reported are not in flight: of these it tells how they were about to end.
+// read reads the recording. Reported pods are not in flight: their observations are about their
+// deletion.
 func (c *Contents) read(reader *record.Reader) error {
 	reported := make(map[string]bool, len(c.Reported))
 	for _, uid := range c.Reported {
@@ -154,9 +157,10 @@ func (c *Contents) read(reader *record.Reader) error {
 	}
 }
 
-// survives is false for timeline.EventsWatched, and for EventsLost, which takes it back: it lets the absence of
-// an Event prove something, and in the time without an agent nobody watched. The next agent opens a watch of its own, which begins with all
-// Events that the API server still holds. It reads the clocks anew, too.
+// survives is false for timeline.EventsWatched, and for EventsLost, which retracts it:
+// EventsWatched lets the absence of an Event prove something, but without an agent no watch was
+// open. The next agent opens a watch of its own, which begins with all Events that the API server
+// still holds. It also reads the clocks again.
 func survives(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:

@@ -5,27 +5,27 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Bounds on what is kept. A start-up needs some ten observations of 1 KiB; one that needs more than this
-// is a crash loop, of which the beginning is kept. A node has some hundred pods.
+// Limits on what is kept. A start-up needs some ten observations of 1 KiB. One that needs more than
+// the limit is a crash loop, of which the beginning is kept. A node has some hundred pods.
 const (
 	maxObservations = 256 // of a pod that were news
 	maxPodBytes     = 256 << 10
 	maxInFlight     = 1024 // pods
 	maxReported     = 4096 // pods
-	maxUID          = 128  // bytes, where kubernetes has 36
+	maxUID          = 128  // bytes; Kubernetes has 36
 	// maxLineBytes leaves room for header, end and reported pods.
 	maxLineBytes = maxFile - 1<<20
 )
 
-// inFlight is what is kept of one pod that starts, or ends. The lock of the keeper guards the first part; the second
-// is of the goroutine that saves.
+// inFlight is what is kept of one pod that is starting, or being deleted. The lock of the keeper
+// guards the first group of fields; only the goroutine that saves uses the second.
 type inFlight struct {
 	fresh []fresh
-	news  int  // observations taken that were news
-	full  bool // something was left out
-	gone  bool // its object is: there is nothing to remember once it is reported
-	ends  bool // its start-up is reported, it is about to end
-	saved bool // something of it is in the file: the next agent finds it in flight
+	news  int  // observations that were news
+	full  bool // something was omitted
+	gone  bool // its object was removed: nothing must be kept once it is reported
+	ends  bool // its start-up is reported, and it is being deleted
+	saved bool // a part of it is in the file: the next agent finds it in flight
 
 	lines  [][]byte
 	latest []byte // the latest pod object, if it is not the last one in lines
@@ -35,12 +35,13 @@ type inFlight struct {
 // fresh is an observation that is not encoded yet.
 type fresh struct {
 	observation timeline.Observation
-	// passing is of a pod object that is worth keeping only as long as it is the latest.
+	// passing marks a pod object that is kept only as long as it is the latest.
 	passing bool
 }
 
-// take keeps an observation, or says that there is no room. The latest pod object always has its place: of
-// a pod that is gone later, nobody tells how it was last. So has the end of the pod.
+// take keeps an observation, or returns false if there is no room. There is always room for the
+// latest pod object, because no source reports the last state of a deleted pod, and for the end of
+// the pod.
 func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	_, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
@@ -58,8 +59,8 @@ func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	return room || !news
 }
 
-// encode turns what is fresh into lines as far as there is room, and returns how many found none and how
-// many bytes it added.
+// encode encodes fresh observations as far as there is room. It returns how many did not fit, and
+// how many bytes it added.
 func (p *inFlight) encode(observations []fresh, room int) (lost, added int) {
 	before := p.bytes
 	for _, f := range observations {

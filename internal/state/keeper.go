@@ -15,32 +15,32 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// saveGap is the least time from one save to the next: what an agent that is killed has observed since, the
-// sources tell again, at most a little less exactly; and a hundred pods that start at once cost five
-// small writes a second, as one pod does.
+// saveGap is the shortest time from one save to the next. What an agent that is killed has observed
+// since, the sources report again, at most a little less precisely. A hundred pods that start at
+// once cause five small writes a second, the same as one pod.
 //
-// saveDelay is how long the first save waits for what comes together with the change that it is for, such as
+// saveDelay is how long the first save waits for what follows the change that caused it, such as
 // the runtime's answer about a pod that was just seen.
 const (
 	saveGap   = 200 * time.Millisecond
 	saveDelay = 20 * time.Millisecond
 )
 
-// retries keeps a full disk from being written to all the time, and one with room again from being missed.
+// retries limits the writes to a full disk, and finds out soon when it has room again.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
-// Config is what a Keeper needs; every field is required.
+// Config is what a Keeper needs. Every field is required.
 type Config struct {
 	Node       string
-	Header     record.Header // of the agent that runs; its Scope.Since survives
+	Header     record.Header // of the running agent; its Scope.Since survives
 	Now        func() time.Time
 	Report     func(up bool, detail string)
 	Registerer prometheus.Registerer // gets podlapse_state_dropped_total
 	Logger     *zap.Logger
 }
 
-// Keeper holds what must survive the agent. Keep, KeepEnd, Kept, Reported, Gone and EventsUntil never wait for the disk and may be called
-// from any goroutine.
+// Keeper holds what must survive the agent. Keep, KeepEnd, Kept, Reported, Gone and EventsUntil
+// never wait for the disk and may be called from any goroutine.
 type Keeper struct {
 	config    Config
 	recording []byte // header of the observations
@@ -52,26 +52,26 @@ type Keeper struct {
 	mu       sync.Mutex
 	inFlight map[string]*inFlight // by pod UID
 	reported []string             // pod UIDs, the oldest report first
-	silences timeline.SilenceLog  // of the runtime: they take the blame off others while pods start
-	lost     int                  // left out since the last save
-	// eventsUntil is when kubelet said what was told last of Events after start-ups.
+	silences timeline.SilenceLog  // of the runtime: while pods start, they explain delays
+	lost     int                  // omitted since the last save
+	// eventsUntil is the time of the latest kubelet Event after a start-up that was reported.
 	eventsUntil time.Time
 	failing     bool // the last save failed
 
-	full bool // of save: something that is still there was left out
+	full bool // used by save: something that is still current was omitted
 }
 
-// Dir is a directory that is ready to keep the state in, and what an agent before left there.
+// Dir is a directory that is ready to hold the state, and what a previous agent left there.
 type Dir struct {
 	Contents
 	file    string
-	replace func(lines [][]byte) error // the file, by these
+	replace func(lines [][]byte) error // replaces the content of the file
 	locked  io.Closer
 }
 
-// Open makes the directory if it is absent and reads what an agent of this node left in it. What cannot be
-// read is set aside and logged, so that only a directory that cannot be made, or that another agent holds, is an
-// error. Nobody else may use it until Close.
+// Open creates the directory if it is absent and reads the state that a previous agent of this node
+// left. It renames and logs an unreadable file. So it fails only if the directory cannot be
+// created, or if another agent holds it. No other agent can use the directory until Close.
 func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 	d, err := openDir(path)
 	if err != nil {
@@ -85,12 +85,12 @@ func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 	return &Dir{d.load(node, logger), d.file(), d.replace, locked}, nil
 }
 
-// Close lets another agent use the directory; the Keeper must have ended.
+// Close releases the directory for another agent. The Keeper must have ended.
 func (d *Dir) Close() error { return d.locked.Close() }
 
-// Keeper goes on with the contents of the directory. It saves once at once: to see that it can, and because
-// an agent that is killed before any pod starts leaves to the next from when on start-ups are to be
-// reported. It panics when the registerer already has its metric.
+// Keeper creates a Keeper with the contents of the directory. The Keeper saves at once: to check
+// that it can, and because an agent that is killed before any pod starts must pass on since when
+// start-ups are to be reported. It panics if its metric is already registered.
 func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	recording, err := record.EncodeHeader(config.Header)
 	if err != nil {
@@ -118,7 +118,7 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 			e = timeline.NewEvidence(timeline.Scope{})
 			evidence[o.PodUID()] = e
 		}
-		k.Keep(o, e.Apply(o)) // or each restart would add the pod object that was the latest then
+		k.Keep(o, e.Apply(o)) // otherwise each restart would add the pod object that was the latest at that time
 	}
 	for _, uid := range d.Reported {
 		k.Reported(uid)
@@ -143,8 +143,9 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	return k, nil
 }
 
-// Keep takes an observation of a start-up that is to be reported, and whether it was news. It is kept if it was,
-// or if it is a pod object, until the next one. A silence of the runtime is kept while any pod is.
+// Keep takes an observation of a start-up that is to be reported, and whether it was news. News is
+// kept, and so is a pod object until the next one. A silence of the runtime is kept while any pod
+// is.
 func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !survives(o) || !news && !seen {
@@ -173,7 +174,8 @@ func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	k.nudge()
 }
 
-// KeepEnd takes an observation of the end of a pod, and whether it was news, if the pod's start-up was reported or is in flight.
+// KeepEnd takes an observation of the end of a pod, and whether it was news. It keeps it if the
+// pod's start-up was reported or is in flight.
 func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	if !survives(o) || !news {
 		return
@@ -183,7 +185,7 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	p := k.inFlight[o.PodUID()]
 	if p == nil {
 		if _, seen := o.(timeline.PodSeen); !seen || !slices.Contains(k.reported, o.PodUID()) {
-			return // of others the next agent has nothing that it could go on with
+			return // the next agent could not continue with it
 		}
 		if len(k.inFlight) == maxInFlight {
 			k.lost++
@@ -199,7 +201,7 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	k.nudge()
 }
 
-// Reported notes that all sinks are through with the pod's start-up: it is not in flight any more.
+// Reported notes that all sinks have processed the pod's start-up: it is no longer in flight.
 func (k *Keeper) Reported(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -207,7 +209,7 @@ func (k *Keeper) Reported(uid string) {
 	delete(k.inFlight, uid)
 	k.nudge()
 	if p != nil && p.gone {
-		return // nobody will see it again
+		return // it cannot appear again
 	}
 	if len(uid) > maxUID {
 		k.lost++
@@ -215,13 +217,14 @@ func (k *Keeper) Reported(uid string) {
 	}
 	k.reported = append(k.reported, uid)
 	if len(k.reported) > maxReported {
-		// The oldest first: of pods that were created long ago nothing is reported anyway (Scope.Since).
+		// The oldest first: start-ups of pods that were created long ago are not reported anyway
+		// (Scope.Since).
 		k.reported = slices.Delete(k.reported, 0, 1)
 		k.lost++
 	}
 }
 
-// Gone notes that the pod's object is gone. While its start-up is not reported it stays in flight.
+// Gone notes that the pod's object was removed. It stays in flight until its start-up is reported.
 func (k *Keeper) Gone(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -236,8 +239,8 @@ func (k *Keeper) Gone(uid string) {
 	}
 }
 
-// Kept says that the next agent finds the pod's start-up in flight: it is in the file, and the file is kept up to date, so that
-// at most what came in the last moments is missing there.
+// Kept reports whether the next agent finds the pod's start-up in flight: it is in the file, and
+// the file is up to date except for the last moments.
 func (k *Keeper) Kept(uid string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -245,7 +248,7 @@ func (k *Keeper) Kept(uid string) bool {
 	return p != nil && p.saved && !k.failing
 }
 
-// EventsUntil notes when kubelet said what was told last of Events after start-ups.
+// EventsUntil notes the time of the latest kubelet Event after a start-up that was reported.
 func (k *Keeper) EventsUntil(said time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -260,8 +263,8 @@ func (k *Keeper) nudge() {
 	}
 }
 
-// Run saves what changes, at most once in saveGap, until ctx ends; then what is left, and returns nil. What
-// cannot be saved is reported and tried again.
+// Run saves changes, at most once in saveGap, until ctx ends; then it saves the rest and returns
+// nil. It reports failed saves and retries them.
 func (k *Keeper) Run(ctx context.Context) error {
 	for failures := 0; ; {
 		select {
@@ -285,7 +288,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 func (k *Keeper) end() error {
 	select {
 	case <-k.changed:
-		_ = k.save() // it has reported
+		_ = k.save() // it has reported the error
 	default:
 	}
 	return nil

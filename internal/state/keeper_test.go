@@ -88,7 +88,8 @@ func TestWhatSurvives(t *testing.T) {
 		b := newBench(t, Contents{})
 		test.do(b.Keeper)
 		got := b.saved(t)
-		if want := (Contents{Since: created, InFlight: test.inFlight, Reported: test.reported}); !reflect.DeepEqual(got, want) {
+		want := Contents{Since: created, InFlight: test.inFlight, Reported: test.reported}
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: left\n%+v\nwant\n%+v", name, got, want)
 		}
 		if lost := testutil.ToFloat64(b.dropped); lost != 0 {
@@ -171,7 +172,8 @@ func TestAFullDiskIsReportedAndTriedAgain(t *testing.T) {
 		synctest.Wait()
 		stop()
 		<-ended
-		if len(b.saves) != 1 || len(b.health) != 3 || !strings.Contains(b.health[1], "no space left") || b.health[2] != "up" {
+		if len(b.saves) != 1 || len(b.health) != 3 || !strings.Contains(b.health[1], "no space left") ||
+			b.health[2] != "up" {
 			t.Errorf("%d saves, health %q", len(b.saves), b.health)
 		}
 	})

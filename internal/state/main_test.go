@@ -24,7 +24,8 @@ func after(s float64) time.Time { return created.Add(time.Duration(s * float64(t
 
 func seen(uid string, at float64, reason string) timeline.PodSeen {
 	return timeline.PodSeen{ArrivedAt: after(at), Live: true, Pod: timeline.Pod{
-		UID: uid, RuntimeUID: uid, Namespace: "ns", Name: uid, Node: "node-1", CreatedAt: created, Phase: "Pending", Reason: reason,
+		UID: uid, RuntimeUID: uid, Namespace: "ns", Name: uid, Node: "node-1", CreatedAt: created, Phase: "Pending",
+		Reason: reason,
 	}}
 }
 

@@ -5,11 +5,12 @@ import (
 	"os"
 )
 
-// fileTemporary is a name that the next agent removes, should check be killed before it does.
+// fileTemporary is a name that the next agent removes, if check is killed before it does.
 const fileTemporary = ".state.jsonl.check-*"
 
-// Probe says whether an agent could keep its state in the directory, which is made if it is absent. What is in it
-// stays as it is. The error is ErrInUse when all is well but that an agent runs with it.
+// Probe checks whether an agent could keep its state in the directory, which it creates if it is
+// absent. It does not change the contents. The error is ErrInUse if the only obstacle is an agent
+// that uses the directory.
 func Probe(path string) error {
 	d, err := openDir(path)
 	if err != nil {

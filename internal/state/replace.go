@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock takes the directory for one agent, until what it returns is closed or the agent's process ends.
+// lock reserves the directory for one agent, until the result is closed or the agent's process
+// ends.
 func (d dir) lock() (io.Closer, error) {
 	held, err := os.Open(d.path)
 	if err != nil {
@@ -29,18 +30,19 @@ func (d dir) lock() (io.Closer, error) {
 	return held, nil
 }
 
-// replace puts the lines in place of the file at once: whoever is killed at any moment leaves the older
-// file or the newer one. The lines are on the disk before the name is; if power fails before the name
-// is, the older file stands, which costs no more than a kill that came a moment sooner.
+// replace replaces the file by the lines atomically: after a kill at any time, either the older or
+// the newer file is there. The lines are on the disk before the rename. If power fails before the
+// rename is, the older file remains, which loses no more than a kill a moment earlier.
 func (d dir) replace(lines [][]byte) error {
-	pending, err := renameio.NewPendingFile(d.file(), renameio.WithTempDir(d.path), renameio.WithStaticPermissions(0o600))
+	pending, err := renameio.NewPendingFile(d.file(), renameio.WithTempDir(d.path),
+		renameio.WithStaticPermissions(0o600))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = pending.Cleanup() }() // what went wrong before says more
+	defer func() { _ = pending.Cleanup() }() // an earlier error says more
 	buffered := bufio.NewWriterSize(pending, 64<<10)
 	for _, line := range lines {
-		_, _ = buffered.Write(line) // Flush tells
+		_, _ = buffered.Write(line) // Flush returns the error
 	}
 	if err := buffered.Flush(); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// save writes all that is kept.
+// save writes everything that is kept.
 func (k *Keeper) save() error {
 	lines, pods, err := k.lines()
 	if err == nil {
@@ -27,7 +27,7 @@ func (k *Keeper) save() error {
 	return nil
 }
 
-// note remembers what became of a save, and of which pods something is in the file if it went well.
+// note records the result of a save and, if it succeeded, which pods have something in the file.
 func (k *Keeper) note(pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -39,7 +39,7 @@ func (k *Keeper) note(pods []*inFlight, err error) {
 	}
 }
 
-// lines is the file as it should be, and the pods that it tells of. Observations are encoded without the lock.
+// lines returns the content of the file, and its pods. It encodes observations without the lock.
 func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 	type batch struct {
 		pod   *inFlight
@@ -86,11 +86,12 @@ func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 	return append(lines, end), pods, err
 }
 
-// tellLost counts what was left out, and logs when that begins. It needs the lock.
+// tellLost counts what was omitted, and logs when that begins. It requires the lock.
 func (k *Keeper) tellLost(lost int) {
 	k.dropped.Add(float64(lost))
 	if lost > 0 && !k.full {
-		k.config.Logger.Warn("state exceeds its size limit: the newest observations will not survive a restart", zap.Int("left_out", lost))
+		k.config.Logger.Warn("state exceeds its size limit: the newest observations will not survive a restart",
+			zap.Int("left_out", lost))
 	}
 	k.full = lost > 0 || len(k.inFlight) == maxInFlight || len(k.reported) == maxReported
 	for _, p := range k.inFlight {
@@ -98,7 +99,7 @@ func (k *Keeper) tellLost(lost int) {
 	}
 }
 
-// content is all lines but the last, and the pods that they tell of. It needs the lock.
+// content returns all lines but the last, and their pods. It requires the lock.
 func (k *Keeper) content() (lines [][]byte, pods []*inFlight, err error) {
 	first, err := encodeLine(header{kindHeader, version, k.config.Node, k.config.Now().UTC(), k.eventsUntil})
 	if err != nil {
@@ -114,7 +115,7 @@ func (k *Keeper) content() (lines [][]byte, pods []*inFlight, err error) {
 	}
 	lines = append(lines, k.recording)
 	if len(k.inFlight) == 0 {
-		k.silences = timeline.SilenceLog{} // the pods that start from now on began later
+		k.silences = timeline.SilenceLog{} // pods that start from now on began later
 	}
 	for _, silent := range k.silences.Silences() {
 		line, err := record.Encode(silent)

@@ -36,8 +36,9 @@ const (
 func newWorld(began time.Time) []life {
 	var world []life
 	for i := range 12 {
-		l := life{uid: fmt.Sprintf("uid-%02d", i), createdAt: began.Add(time.Duration(i) * 700 * time.Millisecond).Truncate(time.Second),
-			pulls: i%3 != 0, readyAt: 6.25}
+		l := life{uid: fmt.Sprintf("uid-%02d", i),
+			createdAt: began.Add(time.Duration(i) * 700 * time.Millisecond).Truncate(time.Second),
+			pulls:     i%3 != 0, readyAt: 6.25}
 		switch i % 6 {
 		case 4:
 			l.readyAt, l.deletedAt = 0, 3.5 // while it starts
@@ -82,7 +83,8 @@ func (l life) exists(now time.Time) bool {
 func (l life) object(now time.Time) timeline.Pod {
 	past := func(s float64) bool { return s > 0 && !now.Before(l.at(s)) }
 	second := func(s float64) time.Time { return l.at(s).Truncate(time.Second) }
-	pod := timeline.Pod{UID: l.uid, RuntimeUID: l.uid, Namespace: "ns", Name: l.uid, Node: "node-1", CreatedAt: l.createdAt, Phase: "Pending",
+	pod := timeline.Pod{UID: l.uid, RuntimeUID: l.uid, Namespace: "ns", Name: l.uid, Node: "node-1",
+		CreatedAt: l.createdAt, Phase: "Pending",
 		Conditions: []timeline.Condition{{Type: "PodScheduled", True: true, TransitionAt: second(0.1)}},
 		Containers: []timeline.Container{{Name: "app", Kind: timeline.KindMain, Image: "registry.example/app:1",
 			PullPolicy: timeline.PullIfNotPresent, State: timeline.StateWaiting}}}
@@ -97,7 +99,8 @@ func (l life) object(now time.Time) timeline.Pod {
 	c.Ready = ready
 	if ready {
 		for _, kind := range []string{"ContainersReady", "Ready"} {
-			pod.Conditions = append(pod.Conditions, timeline.Condition{Type: kind, True: true, TransitionAt: second(l.readyAt)})
+			pod.Conditions = append(pod.Conditions,
+				timeline.Condition{Type: kind, True: true, TransitionAt: second(l.readyAt)})
 		}
 	}
 	if past(l.deletedAt) {
@@ -111,10 +114,12 @@ func (l life) runtime(q timeline.LookUp, now time.Time) timeline.RuntimeSeen {
 	past := func(s float64) bool { return !now.Before(l.at(s)) && (l.deletedAt == 0 || s < l.deletedAt) }
 	seen := timeline.RuntimeSeen{UID: l.uid, AskedAt: now, ArrivedAt: now}
 	if past(sandboxRunsAt) {
-		seen.Sandboxes = []timeline.Sandbox{{ID: "s", Ready: true, BegunAt: l.at(sandboxAt), NetworkReadyAt: l.at(networkAt), RunningAt: l.at(sandboxRunsAt), ImageKnown: true}}
+		seen.Sandboxes = []timeline.Sandbox{{ID: "s", Ready: true, BegunAt: l.at(sandboxAt),
+			NetworkReadyAt: l.at(networkAt), RunningAt: l.at(sandboxRunsAt), ImageKnown: true}}
 	}
 	if past(l.runsAt()) {
-		seen.Containers = []timeline.ContainerRun{{Name: "app", ID: "c", CreatedAt: l.at(l.runsAt() - 0.1), StartedAt: l.at(l.runsAt())}}
+		seen.Containers = []timeline.ContainerRun{{Name: "app", ID: "c", CreatedAt: l.at(l.runsAt() - 0.1),
+			StartedAt: l.at(l.runsAt())}}
 	}
 	for _, ref := range q.Images {
 		image := timeline.Image{Ref: ref, Present: !l.pulls || past(pulledAt)}

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// JSON is a value as indented JSON with a break at its end, in which everything that is not Inert is escaped: the same value for a
-// program, harmless on a terminal.
+// JSON returns a value as indented JSON with a final line break. Every character that is not Inert
+// is escaped: the value is the same for a program, and harmless on a terminal.
 func JSON(value any) (string, error) {
 	data, err := encode(value)
 	if err != nil {
@@ -39,8 +39,8 @@ func encode(value any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// escape replaces what is not Inert, but for breaks of lines. In JSON and in YAML as it is written here, such characters are in
-// quoted texts alone.
+// escape replaces every character that is not Inert, except line breaks. In JSON, and in the YAML
+// written here, such characters occur only in quoted texts.
 func escape(text string, as func(rune) string) string {
 	var out strings.Builder
 	for _, r := range text {
@@ -53,15 +53,15 @@ func escape(text string, as func(rune) string) string {
 	return out.String()
 }
 
-// YAML is a value as YAML, with the names and the order of its JSON. Libraries for it print characters that turn text around as
-// they are; here they are escaped.
+// YAML returns a value as YAML, with the names and the order of its JSON. YAML libraries print
+// characters that reverse text unchanged; here they are escaped.
 func YAML(value any) (string, error) {
 	data, err := encode(value)
 	if err != nil {
 		return "", err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber() // numbers stay as they are, to the last digit
+	decoder.UseNumber() // numbers keep all digits
 	var out strings.Builder
 	w := yamlWriter{decoder: decoder, out: &out}
 	if err := w.value("", "", false); err != nil {
@@ -76,8 +76,8 @@ type yamlWriter struct {
 	out     *strings.Builder
 }
 
-// value writes the next value behind lead, with which its first line begins; further lines have the indent. What stands behind a
-// key begins in a line of its own, unless it fits behind it.
+// value writes the next value after lead, which begins its first line; further lines get the
+// indent. A value after a key begins on a new line, unless it fits on the key's line.
 func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	token, err := w.decoder.Token()
 	if err != nil {
@@ -116,10 +116,12 @@ func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	return err
 }
 
-// maxSimpleKey is how long a key may be with a colon behind it (YAML 1.2, 7.4.2: 1024 characters); a longer one is marked.
+// maxSimpleKey is the maximum length of a simple key (YAML 1.2, 7.4.2: 1024 characters); a longer
+// one is marked.
 const maxSimpleKey = 1024
 
-// plain is what YAML takes for a text without quotes, whoever reads it: no number, no date, no word for a truth value.
+// plain matches what every YAML reader treats as text without quotes: not a number, a date or a
+// boolean.
 var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)
 
 func scalar(token json.Token) string {

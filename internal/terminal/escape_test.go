@@ -25,7 +25,8 @@ func TestYAML(t *testing.T) {
 		Empty  map[string]int   `json:"empty"`
 		Null   *int             `json:"null"`
 		Truth  map[string]inner `json:"truth"`
-	}{"on", "12.000000001", inner{"web-0", []string{"a b", hostile}}, []inner{{"x", []string{}}, {"y", nil}}, [][]int{{1, 2}, {}},
+	}{"on", "12.000000001", inner{"web-0", []string{"a b", hostile}}, []inner{{"x", []string{}}, {"y", nil}},
+		[][]int{{1, 2}, {}},
 		[]int{}, map[string]int{}, nil, map[string]inner{"y": {"~", nil}}}
 	const want = `z: "on"
 number: 12.000000001
@@ -92,7 +93,8 @@ func FuzzEscape(f *testing.F) {
 			t.Errorf("%v: JSON\n%s", err, asJSON)
 		}
 		var read map[string]any
-		if err := yaml.Unmarshal([]byte(asYAML), &read); err != nil || fmt.Sprintf("%q", read[key]) != fmt.Sprintf("%q", []any{text, map[any]any{key: text}}) {
+		if err := yaml.Unmarshal([]byte(asYAML), &read); err != nil ||
+			fmt.Sprintf("%q", read[key]) != fmt.Sprintf("%q", []any{text, map[any]any{key: text}}) {
 			t.Errorf("%v: YAML\n%s%q", err, asYAML, read)
 		}
 	})

@@ -2,15 +2,15 @@ package terminal
 
 import "strings"
 
-// Page is what a text is laid out for.
+// Page is the layout of a text.
 type Page struct {
 	Columns int  // terminal cells
-	Fit     bool // tables are shortened to Columns; else they are as wide as what is in them
-	Cut     bool // rows that are wider all the same end at Columns: a screen has nowhere to go on
+	Fit     bool // shorten tables to Columns; otherwise they are as wide as their content
+	Cut     bool // cut longer rows at Columns: a screen cannot wrap them
 	Color   bool
 }
 
-// Wrap is the function of that name for the lines of a clean text, behind an indent of two, where the page is to be kept to.
+// Wrap wraps the lines of a clean text, indented by two, if the page has a width to keep.
 func (p Page) Wrap(text string) string {
 	if !p.Fit {
 		return text
@@ -22,18 +22,19 @@ func (p Page) Wrap(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Style is how a text looks where there are colors: the parameters of the control sequence that selects it (ECMA-48, SGR). Empty
-// for a plain one.
+// Style is how a text looks on a page with colors: the parameters of the control sequence that
+// selects it (ECMA-48, SGR). Empty for plain text.
 type Style string
 
-// The styles that say no color.
+// The styles without color.
 const (
 	Bold Style = "1"
 	Dim  Style = "2"
 )
 
-// The colors, of the 256 that terminals know: the nearest to those of Okabe and Ito, which the color-blind can tell apart, and
-// of a brightness that can be read on black and on white. Nothing is said by color alone.
+// The colors, of the 256 of terminals: the nearest to those of Okabe and Ito, which color-blind
+// people can distinguish, and bright enough to read on black and on white. Color alone never
+// carries information.
 const (
 	Blue       Style = "38;5;32"
 	Orange     Style = "38;5;172"
@@ -45,7 +46,7 @@ const (
 	Grey       Style = "38;5;244"
 )
 
-// Paint gives a clean text a style, where the page has colors.
+// Paint gives a clean text a style, if the page has colors.
 func (p Page) Paint(style Style, text string) string {
 	if !p.Color || style == "" || text == "" {
 		return text

@@ -18,15 +18,17 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// Screen is all of a terminal, drawn again and again. What was on it comes back with Close. It is for one goroutine.
+// Screen is the whole terminal, which is redrawn. Close restores the previous content. It is for
+// one goroutine.
 type Screen struct {
 	out      *os.File
 	in       *os.File
-	inBefore *term.State // nil where keys do not come from a terminal
+	inBefore *term.State // nil if keys do not come from a terminal
 	drawn    string
 }
 
-// Open takes the terminal behind out and, if in is one as well, has keys come one by one and unseen, Ctrl-C among them.
+// Open takes over the terminal of out. If in is a terminal as well, keys, including Ctrl-C, arrive
+// one by one and without echo.
 func Open(in, out *os.File) (*Screen, error) {
 	s := &Screen{out: out, in: in}
 	if term.IsTerminal(int(in.Fd())) {
@@ -43,7 +45,7 @@ func Open(in, out *os.File) (*Screen, error) {
 	return s, nil
 }
 
-// Size is how many columns and lines there are now.
+// Size returns the current number of columns and lines.
 func (s *Screen) Size() (columns, lines int) {
 	columns, lines, err := term.GetSize(int(s.out.Fd()))
 	if err != nil || columns < 1 || lines < 1 {
@@ -52,11 +54,12 @@ func (s *Screen) Size() (columns, lines int) {
 	return columns, lines
 }
 
-// Draw shows lines from the top; there must be no more than the screen has. What is on the screen already is not written again.
+// Draw shows lines from the top. There must not be more than the screen has. It does not write
+// again what the screen already shows.
 func (s *Screen) Draw(lines []string) error {
 	columns, height := s.Size()
 	picture := home + strings.Join(lines, clearLine+"\r\n") + clearLine + clearBelow
-	now := fmt.Sprint(columns, height, picture) // a terminal of another size has to be drawn anew
+	now := fmt.Sprint(columns, height, picture) // a resized terminal must be redrawn
 	if now == s.drawn {
 		return nil
 	}
@@ -67,7 +70,7 @@ func (s *Screen) Draw(lines []string) error {
 	return nil
 }
 
-// Close gives the terminal back as it was.
+// Close restores the terminal.
 func (s *Screen) Close() error {
 	_, err := io.WriteString(s.out, leaveScreen)
 	if s.inBefore != nil {
@@ -81,8 +84,8 @@ func (s *Screen) Close() error {
 	return nil
 }
 
-// Remember notes how the terminal is before anybody takes it. What it returns gives it back as it was, if somebody has, for a program that
-// ends without Close.
+// Remember notes the state of the terminal before a Screen takes it over. The function that it
+// returns restores that state, for a program that ends without Close.
 func Remember(in, out *os.File) (giveBack func()) {
 	before, err := term.GetState(int(in.Fd()))
 	if err != nil {
@@ -93,14 +96,15 @@ func Remember(in, out *os.File) (giveBack func()) {
 		if err != nil || *now == *before {
 			return
 		}
-		_ = term.Restore(int(in.Fd()), before) // first: a terminal may take no more text; there is nobody left to tell
+		// first, because the terminal may accept no more text; the error has no reader
+		_ = term.Restore(int(in.Fd()), before)
 		if term.IsTerminal(int(out.Fd())) {
 			_, _ = io.WriteString(out, leaveScreen)
 		}
 	}
 }
 
-// Width is how many columns the terminal behind a file has, and whether it is one.
+// Width returns how many columns the terminal of a file has, and whether it is a terminal.
 func Width(file *os.File) (columns int, isTerminal bool) {
 	if file == nil || !term.IsTerminal(int(file.Fd())) {
 		return 0, false

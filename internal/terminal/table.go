@@ -4,13 +4,14 @@ import "strings"
 
 const columnGap = "  "
 
-// leastColumn is how narrow a column is shortened at most, in cells.
+// leastColumn is the smallest width to which a column is shortened, in cells.
 const leastColumn = 10
 
-// Column is how a table shows one of its columns.
+// Column is the format of a column.
 type Column struct {
 	Right bool // aligned to the right
-	// Shorten makes the column's cells fit where the table is too wide: Clip or ClipStart; nil for a column that must stay whole.
+	// Shorten makes the column's cells fit if the table is too wide: Clip or ClipStart; nil for a
+	// column that must stay whole.
 	Shorten func(text string, cells int) string
 }
 
@@ -21,16 +22,16 @@ type Table struct {
 	styles  map[[2]int]Style // by row and column
 }
 
-// Add adds a row of as many cells as there are columns.
+// Add adds a row. It must have a cell for every column.
 func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// Rows is how many were added.
+// Rows returns the number of rows.
 func (t *Table) Rows() int { return len(t.rows) }
 
 // Set replaces a cell.
 func (t *Table) Set(row, column int, text string) { t.rows[row][column] = text }
 
-// DropFirst takes the first column away.
+// DropFirst removes the first column.
 func (t *Table) DropFirst() {
 	t.Columns = t.Columns[1:]
 	for i := range t.rows {
@@ -43,7 +44,7 @@ func (t *Table) DropFirst() {
 	t.styles = styles
 }
 
-// Style gives a cell a style, where the page has colors.
+// Style gives a cell a style, if the page has colors.
 func (t *Table) Style(row, column int, style Style) {
 	if t.styles == nil {
 		t.styles = map[[2]int]Style{}
@@ -58,7 +59,7 @@ func (t *Table) StyleRow(row int, style Style) {
 	}
 }
 
-// Width is how many cells a row takes.
+// Width returns how many cells a row takes.
 func (t *Table) Width() int {
 	taken := -len(columnGap)
 	for _, w := range t.widths() {
@@ -77,7 +78,8 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// fit takes cells from the widest column that can be shortened until rows keep to so many cells, or nothing more can be taken.
+// fit takes cells from the widest column that can be shortened until rows fit, or until nothing
+// more can be taken.
 func (t *Table) fit(widths []int, cells int) {
 	over := -len(columnGap) - cells
 	for _, w := range widths {
@@ -97,7 +99,7 @@ func (t *Table) fit(widths []int, cells int) {
 	}
 }
 
-// Write writes the rows, a line each.
+// Write writes the rows, one line each.
 func (t *Table) Write(out *strings.Builder, page Page) {
 	widths := t.widths()
 	if page.Fit {
@@ -115,7 +117,8 @@ func (t *Table) Write(out *strings.Builder, page Page) {
 			}
 			shown := strings.TrimRight(text, " ")
 			if room := page.Columns - used - len(blank); page.Cut && Cells(shown) > room {
-				line += blank[:min(len(blank), max(0, page.Columns-used))] + page.Paint(t.styles[[2]int{row, i}], Clip(shown, room))
+				line += blank[:min(len(blank), max(0, page.Columns-used))] + page.Paint(t.styles[[2]int{row, i}],
+					Clip(shown, room))
 				break
 			}
 			if shown != "" {

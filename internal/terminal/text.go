@@ -7,19 +7,22 @@ import (
 	"golang.org/x/text/width"
 )
 
-// MaxText is how many bytes of one foreign text are printed at most: kubelet's messages can be a megabyte.
+// MaxText limits how many bytes of one untrusted text are printed: the kubelet's messages can be a
+// megabyte.
 const MaxText = 4 << 10
 
-// ellipsis ends, or begins, what was shortened.
+// ellipsis ends, or begins, a shortened text.
 const ellipsis = "…"
 
-// Inert says that a character only shows itself. Control and format characters (bidirectional marks among them) do more, odd
-// spaces and combining marks change what stands beside them, and letters without ink, such as U+3164, show nothing.
+// Inert reports whether a character only shows itself. Control and format characters (including
+// bidirectional marks) do more, unusual spaces and combining marks change their neighbors, and
+// invisible letters, such as U+3164, show nothing.
 func Inert(r rune) bool {
 	return unicode.IsPrint(r) && !unicode.In(r, unicode.Mn, unicode.Me, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// Clean makes a foreign text one that can be printed in a line: what is not Inert is left out, and what is longer than MaxText.
+// Clean makes an untrusted text printable on one line: it removes every character that is not
+// Inert, and cuts the text at MaxText.
 func Clean(text string) string {
 	cut := len(text) > MaxText
 	if cut {
@@ -37,7 +40,7 @@ func Clean(text string) string {
 	return text
 }
 
-// CleanLines is Clean for a text of several lines, of which at most so many are kept.
+// CleanLines is Clean for a text of several lines. It keeps at most atMost lines.
 func CleanLines(text string, atMost int) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -67,14 +70,14 @@ func cellsOf(r rune) int {
 	return 1
 }
 
-// Clip shortens a clean text to so many cells, with an ellipsis for its end.
+// Clip shortens a clean text to a number of cells, with an ellipsis at its end.
 func Clip(text string, cells int) string {
 	if Cells(text) <= cells {
 		return text
 	}
 	used := 0
 	for i, r := range text {
-		if used += cellsOf(r); used >= cells { // one cell is the ellipsis'
+		if used += cellsOf(r); used >= cells { // one cell is for the ellipsis
 			if cells < 1 {
 				return ""
 			}
@@ -84,7 +87,8 @@ func Clip(text string, cells int) string {
 	return text
 }
 
-// ClipStart shortens a clean text to so many cells, with an ellipsis for its beginning: the end tells most of an image's name.
+// ClipStart shortens a clean text to a number of cells, with an ellipsis at its beginning: the end
+// of an image's name says the most.
 func ClipStart(text string, cells int) string {
 	left := Cells(text)
 	if left <= cells {
@@ -102,8 +106,8 @@ func ClipStart(text string, cells int) string {
 	return ellipsis
 }
 
-// Wrap breaks a clean text between words, so that lines keep to the columns, and words that are longer than a line anywhere. All
-// lines but the first are indented.
+// Wrap breaks a clean text between words so that lines fit into the columns; it breaks longer words
+// anywhere. It indents all lines but the first.
 func Wrap(text string, columns int) string {
 	const indent = "  "
 	columns = max(columns, 20)

@@ -6,15 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// hostile is what a message could hold: sequences that clear the screen and set its title, a text turned around, combining marks, a
-// right-to-left mark, breaks of lines and pages, invalid UTF-8.
+// hostile is what a message could hold: sequences that clear the screen and set its title, a text
+// turned around, combining marks, a right-to-left mark, breaks of lines and pages, invalid UTF-8.
 const hostile = "a\x1b[2J\x1b]0;t\a\u202eb\u0301\u200f\n\r\u2028\u009b31mc\xff<script>漢"
 
 func TestClean(t *testing.T) {
 	if got, want := Clean(hostile), "a[2J]0;tb31mc<script>漢"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := Clean(strings.Repeat("é", 1<<20)); len(got) > MaxText+len(ellipsis) || !utf8.ValidString(got) || !strings.HasSuffix(got, "é…") {
+	got := Clean(strings.Repeat("é", 1<<20))
+	if len(got) > MaxText+len(ellipsis) || !utf8.ValidString(got) || !strings.HasSuffix(got, "é…") {
 		t.Errorf("a megabyte became %d bytes: …%q", len(got), got[len(got)-10:])
 	}
 	if got := Clean("a\u3164b\u115fc\u034fd"); got != "abcd" { // letters without ink

@@ -12,32 +12,33 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// How much a Board holds. Where there is more, of what is over the oldest is forgotten, and what starts is counted and not shown.
+// Limits on what a Board holds. Beyond them, the oldest completed start-ups are forgotten, and
+// start-ups in progress are counted and not shown.
 const (
 	maxOver     = 500
 	maxStarting = 5000
 	maxPulls    = 2000
 )
 
-// Board is what is known of all agents that are listened to.
+// Board is what is known of all connected agents.
 type Board struct {
-	since  time.Duration     // how long what is over is shown
+	since  time.Duration     // how long completed start-ups are shown
 	agents map[string]*agent // by the agent's own name
-	over   int               // how many rows are of start-ups that are over
-	begun  int               // and of those that go on
+	over   int               // rows of completed start-ups
+	begun  int               // rows of start-ups in progress
 }
 
-// agent is what one of them told. What it tells of is not known while it is away.
+// agent is what one agent reported. The current state is unknown while the agent is unreachable.
 type agent struct {
 	node    string
 	rows    map[string]row // by the start-up's ID
 	pulls   map[puller]pull
-	trouble string // why nothing comes from it; empty while it does
+	trouble string // why nothing arrives from it; empty while it does
 	lostAt  time.Time
-	crowded bool // there was no room for all that start
+	crowded bool // there was no room for all starting pods
 }
 
-// row is one start-up, of which no more is kept than is shown.
+// row is one start-up, with only the fields that are shown.
 type row struct {
 	node, namespace, name string
 	state                 timeline.State
@@ -46,16 +47,16 @@ type row struct {
 	cause                 timeline.Cause
 	container             string
 	attempt               int
-	total, inPhase        time.Duration // when it was heard
+	total, inPhase        time.Duration // when it was received
 	heardAt               time.Time
 	settledAt             time.Time
-	lostAt                time.Time // since when nothing comes of it; zero while something does
+	lostAt                time.Time // since when nothing arrives about it; zero while something does
 }
 
-// puller is who waits for a pull.
+// puller is the container that waits for a pull.
 type puller struct{ namespace, pod, container string }
 
-// pull is how far one is that goes on.
+// pull is the progress of a pull.
 type pull struct {
 	progress, registry string
 	pulling            bool
@@ -63,11 +64,11 @@ type pull struct {
 
 func (r row) starting() bool { return r.state == timeline.StateStarting }
 
-// age is how long a start-up goes on, or took.
+// age returns how long a start-up has been in progress, or took.
 func (r row) age(now time.Time) time.Duration { return r.grown(r.total, now) }
 
-// grown adds the time since it was heard, by the reader's own clock: the node's may be another. What nothing comes of any more may be
-// over, and grows no more.
+// grown adds the time since the row was received, by the reader's own clock, because the node's may
+// differ. If nothing arrives any more, the start-up may be over, and the length stays the same.
 func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	if !r.starting() {
 		return length
@@ -78,20 +79,20 @@ func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	return length + max(0, now.Sub(r.heardAt))
 }
 
-// NewBoard knows nobody. What is over is shown for so long after its end.
+// NewBoard returns an empty board. It shows completed start-ups for the duration since.
 func NewBoard(since time.Duration) *Board { return &Board{since: since, agents: map[string]*agent{}} }
 
-// Agents are the names of those that have joined.
+// Agents returns the names of the agents that have joined.
 func (b *Board) Agents() []string { return slices.Collect(maps.Keys(b.agents)) }
 
-// Join adds an agent by its own name and its node's; nothing changes if it is there.
+// Join adds an agent by its own name and its node's. It does nothing if the agent is known.
 func (b *Board) Join(name, node string) {
 	if b.agents[name] == nil {
 		b.agents[name] = &agent{node: terminal.Clean(node), rows: map[string]row{}, trouble: "connecting"}
 	}
 }
 
-// Leave forgets an agent and all that it told.
+// Leave forgets an agent and all that it reported.
 func (b *Board) Leave(name string) {
 	if a := b.agents[name]; a != nil {
 		b.forget(a)
@@ -99,7 +100,8 @@ func (b *Board) Leave(name string) {
 	}
 }
 
-// Lose says that nothing comes from an agent, and why. What it told before stays and is shown as old.
+// Lose notes that nothing arrives from an agent, and why. What it reported stays and is shown as
+// old.
 func (b *Board) Lose(name string, err error, now time.Time) {
 	a := b.agents[name]
 	if a == nil {
@@ -111,7 +113,7 @@ func (b *Board) Lose(name string, err error, now time.Time) {
 	a.trouble = terminal.Clean(err.Error())
 }
 
-// Take takes in what an agent tells at an instant of the reader's clock.
+// Take processes an agent's event at an instant of the reader's clock.
 func (b *Board) Take(name string, event client.Event, now time.Time) {
 	a := b.agents[name]
 	if a == nil {
@@ -145,13 +147,15 @@ func (b *Board) Take(name string, event client.Event, now time.Time) {
 
 func newRow(record export.Record, now time.Time) row {
 	r := row{
-		node: terminal.Clean(record.Node), namespace: terminal.Clean(record.Namespace), name: terminal.Clean(record.Name),
+		node: terminal.Clean(record.Node), namespace: terminal.Clean(record.Namespace),
+		name:  terminal.Clean(record.Name),
 		state: record.State, reason: terminal.Clean(record.Reason), verdict: terminal.Clean(record.Verdict),
 		total: record.Total.Duration(), heardAt: now, settledAt: record.SettledAt.Time,
 	}
 	for _, phase := range record.Phases {
 		if phase.Open {
-			r.phase, r.cause, r.container, r.attempt = phase.Phase, phase.Cause, terminal.Clean(phase.Container), phase.Attempt
+			r.phase, r.cause, r.container, r.attempt = phase.Phase, phase.Cause, terminal.Clean(phase.Container),
+				phase.Attempt
 			r.inPhase = phase.Length.Duration()
 		}
 	}
@@ -195,7 +199,7 @@ func (b *Board) forget(a *agent) {
 	a.crowded, a.pulls = false, nil
 }
 
-// forgetOldest keeps the latest that are over.
+// forgetOldest keeps the latest completed start-ups.
 func (b *Board) forgetOldest() {
 	type place struct {
 		agent *agent
@@ -209,7 +213,9 @@ func (b *Board) forgetOldest() {
 			}
 		}
 	}
-	slices.SortFunc(over, func(x, y place) int { return y.agent.rows[y.id].settledAt.Compare(x.agent.rows[x.id].settledAt) })
+	slices.SortFunc(over, func(x, y place) int {
+		return y.agent.rows[y.id].settledAt.Compare(x.agent.rows[x.id].settledAt)
+	})
 	for _, p := range over[maxOver:] {
 		b.drop(p.agent, p.id)
 	}

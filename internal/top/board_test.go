@@ -38,19 +38,24 @@ func golden(t *testing.T, name string, lines []string) {
 
 var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-func starting(node, name string, total time.Duration, phase timeline.Phase, container string, inPhase time.Duration) client.Event {
+func starting(
+	node, name string, total time.Duration, phase timeline.Phase, container string, inPhase time.Duration,
+) client.Event {
 	return client.Event{Kind: client.KindPod, Record: export.Record{
-		ID: node + name, Namespace: "shop", Name: name, Node: node, State: timeline.StateStarting, Total: export.Seconds(total),
+		ID: node + name, Namespace: "shop", Name: name, Node: node, State: timeline.StateStarting,
+		Total: export.Seconds(total),
 		Phases: []export.PhaseRecord{
 			{Phase: timeline.PhaseScheduling, Length: export.Seconds(total - inPhase)},
-			{Phase: phase, Cause: timeline.CauseOf(phase), Container: container, Length: export.Seconds(inPhase), Open: true},
+			{Phase: phase, Cause: timeline.CauseOf(phase), Container: container, Length: export.Seconds(inPhase),
+				Open: true},
 		},
 	}}
 }
 
 func over(node, name string, state timeline.State, total time.Duration, at time.Time, verdict string) client.Event {
 	return client.Event{Kind: client.KindPod, Record: export.Record{
-		ID: node + name, Namespace: "shop", Name: name, Node: node, State: state, Total: export.Seconds(total), SettledAt: export.InstantOf(at), Verdict: verdict,
+		ID: node + name, Namespace: "shop", Name: name, Node: node, State: state, Total: export.Seconds(total),
+		SettledAt: export.InstantOf(at), Verdict: verdict,
 	}}
 }
 
@@ -67,14 +72,19 @@ func cluster() *Board {
 	open(b, "agent-a", "node-a",
 		starting("node-a", "web-0", 8*time.Second, timeline.PhasePull, "app", 5*time.Second),
 		starting("node-a", "web-1", 7*time.Second, timeline.PhasePullQueue, "app", 6*time.Second),
-		over("node-a", "cache-0", timeline.StateReady, 2500*time.Millisecond, noon.Add(-time.Minute), "2.5 s to ready: 1.0 s volumes; ±0.1 s"),
+		over("node-a", "cache-0", timeline.StateReady, 2500*time.Millisecond, noon.Add(-time.Minute),
+			"2.5 s to ready: 1.0 s volumes; ±0.1 s"),
 		client.Event{Kind: client.KindPulls, Pulls: []export.LivePullRecord{
-			{Namespace: "shop", Pod: "web-0", Container: "app", Registry: "registry.example", Outcome: imagepull.OutcomePulling, State: "pulling", DoneBytes: 5 << 20, TotalBytes: 20 << 20},
-			{Namespace: "shop", Pod: "web-1", Container: "app", Registry: "registry.example", Outcome: imagepull.OutcomePulling, State: "queued"},
+			{Namespace: "shop", Pod: "web-0", Container: "app", Registry: "registry.example",
+				Outcome: imagepull.OutcomePulling, State: "pulling", DoneBytes: 5 << 20, TotalBytes: 20 << 20},
+			{Namespace: "shop", Pod: "web-1", Container: "app", Registry: "registry.example",
+				Outcome: imagepull.OutcomePulling, State: "queued"},
 		}})
 	crash := starting("node-b", "crash", 10*time.Minute, timeline.PhaseCrashBackoff, "app", 3*time.Minute)
 	crash.Record.Phases[1].Attempt, crash.Record.Reason = 4, "CrashLoopBackOff"
-	open(b, "agent-b", "node-b", crash, over("node-b", "broken", timeline.StateFailed, time.Second, noon.Add(-2*time.Second), "failed after 1.0 s: Evicted"))
+	open(b, "agent-b", "node-b", crash,
+		over("node-b", "broken", timeline.StateFailed, time.Second, noon.Add(-2*time.Second),
+			"failed after 1.0 s: Evicted"))
 	b.Join("agent-c", "node-c")
 	b.Lose("agent-c", errors.New("connection refused\x1b[2J"), noon)
 	return b
@@ -104,12 +114,14 @@ func TestBoardFollows(t *testing.T) {
 		}
 	}
 	key := func(name string) export.PodKey { return export.PodKey{ID: "node-a" + name} }
-	shows("3 starting", "shop/web-0", "queued for registry.example", "5.0 of 20.0 MiB (25 %) from registry.example", "app #5, CrashLoopBackOff")
+	shows("3 starting", "shop/web-0", "queued for registry.example", "5.0 of 20.0 MiB (25 %) from registry.example",
+		"app #5, CrashLoopBackOff")
 	b.Take("agent-a", over("node-a", "web-0", timeline.StateReady, 9*time.Second, noon, "9.0 s to ready"), noon)
 	b.Take("agent-a", client.Event{Kind: client.KindGone, Pod: key("web-1")}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindGone, Pod: key("cache-0")}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindPulls}, noon)
-	shows("1 starting, 4 started recently", "shop/web-0    ready", "shop/web-1    deleted", "shop/cache-0  ready", "!pulls in progress")
+	shows("1 starting, 4 started recently", "shop/web-0    ready", "shop/web-1    deleted", "shop/cache-0  ready",
+		"!pulls in progress")
 	b.Take("agent-a", client.Event{Kind: client.KindOut, Pod: key("web-0")}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindBroken, Err: errors.New("eof")}, noon)
 	shows("!web-0", "no data from node-a: eof", "web-1")
@@ -133,11 +145,13 @@ func TestWhatNothingComesOf(t *testing.T) {
 		b.Take("a", client.Event{Kind: client.KindBroken, Err: errors.New("eof")}, noon.Add(2*time.Second))
 	}
 	later := noon.Add(time.Minute)
-	if text := strings.Join(b.View(later, terminal.Page{}, 0), "\n"); !strings.Contains(text, "shop/web-0  10.0 s  pull   7.0 s  as of 58.0 s ago, app") {
+	text := strings.Join(b.View(later, terminal.Page{}, 0), "\n")
+	if !strings.Contains(text, "shop/web-0  10.0 s  pull   7.0 s  as of 58.0 s ago, app") {
 		t.Errorf("%s", text)
 	}
 	b.Take("a", client.Event{Kind: client.KindOpen}, later)
-	if text := strings.Join(b.View(later, terminal.Page{}, 0), "\n"); !strings.Contains(text, "shop/web-0  1m08s  pull   1m05s  app") {
+	if text := strings.Join(b.View(later, terminal.Page{}, 0), "\n"); !strings.Contains(text,
+		"shop/web-0  1m08s  pull   1m05s  app") {
 		t.Errorf("%s", text)
 	}
 }
@@ -146,8 +160,10 @@ func TestWhatNothingComesOf(t *testing.T) {
 func TestWhatIsLongOverIsNotShown(t *testing.T) {
 	b := NewBoard(10 * time.Minute)
 	open(b, "a", "node-a", over("node-a", "web-0", timeline.StateReady, time.Second, noon, "1.0 s to ready"))
-	for after, want := range map[time.Duration]string{10 * time.Minute: "1 started recently", 10*time.Minute + time.Second: "0 started recently"} {
-		if text := strings.Join(b.View(noon.Add(after), terminal.Page{}, 0), "\n"); !strings.Contains(text, want) || strings.Contains(text, "web-0") != (want[0] == '1') {
+	for after, want := range map[time.Duration]string{10 * time.Minute: "1 started recently",
+		10*time.Minute + time.Second: "0 started recently"} {
+		text := strings.Join(b.View(noon.Add(after), terminal.Page{}, 0), "\n")
+		if !strings.Contains(text, want) || strings.Contains(text, "web-0") != (want[0] == '1') {
 			t.Errorf("after %s want %s in\n%s", after, want, text)
 		}
 	}
@@ -173,7 +189,8 @@ func TestBoardIsBounded(t *testing.T) {
 		t.Errorf("%d rows, %d pulls", len(b.agents["a"].rows), len(b.agents["a"].pulls))
 	}
 	lines := b.View(noon, terminal.Page{Columns: 150, Fit: true}, 24)
-	if text := strings.Join(lines, "\n"); len(lines) != 24 || !strings.Contains(text, "not all are shown") || !strings.Contains(text, "latest") {
+	text := strings.Join(lines, "\n")
+	if len(lines) != 24 || !strings.Contains(text, "not all are shown") || !strings.Contains(text, "latest") {
 		t.Errorf("%d lines\n%s", len(lines), text)
 	}
 }
@@ -187,7 +204,9 @@ func TestViewOfHostileRecords(t *testing.T) {
 	event.Record.Namespace, event.Record.Reason = evil, evil
 	b.Take("x", event, noon)
 	b.Take("x", over(evil, "over", timeline.State(evil), -1, noon.Add(time.Hour), evil), noon)
-	b.Take("x", client.Event{Kind: client.KindPulls, Pulls: []export.LivePullRecord{{Namespace: evil, Pod: evil, Container: evil, Registry: evil, State: "pulling"}}}, noon)
+	b.Take("x", client.Event{Kind: client.KindPulls,
+		Pulls: []export.LivePullRecord{{Namespace: evil, Pod: evil, Container: evil, Registry: evil,
+			State: "pulling"}}}, noon)
 	b.Lose("x", errors.New(evil), noon)
 	for columns := range 200 {
 		for _, lines := range []int{1, 3, 24} {

@@ -1,3 +1,4 @@
-// Package top folds what agents tell, as it happens, into what starts now, where it is stuck, and what has started lately, and shows
-// it as a table. A Board is for one goroutine, reads no clock and does no I/O.
+// Package top folds the events of agents into a table: what is starting now, where it is stuck, and
+// what started recently. A Board is for one goroutine, that of the top command. It reads no clock
+// and does no I/O.
 package top

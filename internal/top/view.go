@@ -13,13 +13,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxTroubles is of how many agents it is said why nothing comes from them.
+// maxTroubles is for how many unreachable agents the reason is shown.
 const maxTroubles = 3
 
-// leastShown is how many rows either table has at least, where both have so many.
+// leastShown is how many rows either table has at least, if both have that many.
 const leastShown = 5
 
-// View shows the board as of an instant of the reader's clock, in so many lines at most; in as many as it takes if lines is 0.
+// View shows the board at an instant of the reader's clock, in at most the given number of lines;
+// if lines is 0, in as many as needed.
 func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	var starting, over []row
 	for _, r := range b.rows() {
@@ -40,7 +41,8 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	}
 	moreStarting, moreOver := 0, 0
 	if lines > 0 {
-		room := max(0, lines-len(text)-6) // two blank lines, two headings, and two that say how many more there are
+		// two blank lines, two headings, and two lines with the number of omitted rows
+		room := max(0, lines-len(text)-6)
 		shown := min(len(starting), max(room-min(len(over), leastShown), 0))
 		moreStarting, starting = len(starting)-shown, starting[:shown]
 		shown = min(len(over), max(room-len(starting), 0))
@@ -59,7 +61,8 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 }
 
 func (r row) compareName(other row) int {
-	return cmp.Or(cmp.Compare(r.node, other.node), cmp.Compare(r.namespace, other.namespace), cmp.Compare(r.name, other.name))
+	return cmp.Or(cmp.Compare(r.node, other.node), cmp.Compare(r.namespace, other.namespace),
+		cmp.Compare(r.name, other.name))
 }
 
 func appendMore(text []string, more int, page terminal.Page) []string {
@@ -76,7 +79,8 @@ func clipped(text string, page terminal.Page) string {
 	return terminal.Clip(text, page.Columns)
 }
 
-// headline says how many there are. Nodes of which nothing is known are among them, and are told of below.
+// headline shows the counts. They include nodes about which nothing is known; those are listed
+// below.
 func (b *Board) headline(starting, over int) string {
 	text := fmt.Sprintf("%d starting, %d started recently", starting, over)
 	if named := b.nodes(); len(named) == 1 {
@@ -98,7 +102,7 @@ func (b *Board) headline(starting, over int) string {
 	return text
 }
 
-// nodes are the names of the agents' nodes, as far as known.
+// nodes returns the names of the agents' nodes, as far as known.
 func (b *Board) nodes() []string {
 	names := map[string]bool{}
 	for _, a := range b.agents {
@@ -124,18 +128,20 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 	if len(rows) == 0 {
 		return []string{page.Paint(terminal.Dim, "no pods are starting")}
 	}
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Right: true}, {Shorten: terminal.Clip}, {Right: true}, {Shorten: terminal.Clip}}}
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart},
+		{Right: true}, {Shorten: terminal.Clip}, {Right: true}, {Shorten: terminal.Clip}}}
 	layout.Add("NODE", "STARTING", "AGE", "PHASE", "FOR", "WHERE")
 	layout.StyleRow(0, terminal.Dim)
 	for i, r := range rows {
-		layout.Add(r.node, r.namespace+"/"+r.name, export.LengthText(r.age(now)), cmp.Or(terminal.Clean(string(r.phase)), "-"),
+		layout.Add(r.node, r.namespace+"/"+r.name, export.LengthText(r.age(now)),
+			cmp.Or(terminal.Clean(string(r.phase)), "-"),
 			export.LengthText(r.grown(r.inPhase, now)), b.where(r, now))
 		layout.Style(i+1, 3, export.CauseStyle(r.cause))
 	}
 	return b.lines(layout, page)
 }
 
-// where is what a start-up is stuck at.
+// where returns where a start-up is stuck.
 func (b *Board) where(r row, now time.Time) string {
 	var parts []string
 	if !r.lostAt.IsZero() {
@@ -182,11 +188,13 @@ func (b *Board) overTable(rows []row, now time.Time, page terminal.Page) []strin
 	if len(rows) == 0 {
 		return []string{page.Paint(terminal.Dim, "no pods started recently")}
 	}
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart},
+		{Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
 	layout.Add("NODE", "STARTED", "STATE", "TOOK", "AGO", "VERDICT")
 	layout.StyleRow(0, terminal.Dim)
 	for i, r := range rows {
-		layout.Add(r.node, r.namespace+"/"+r.name, terminal.Clean(string(r.state)), export.LengthText(r.total), export.LengthText(now.Sub(r.settledAt)), r.verdict)
+		layout.Add(r.node, r.namespace+"/"+r.name, terminal.Clean(string(r.state)), export.LengthText(r.total),
+			export.LengthText(now.Sub(r.settledAt)), r.verdict)
 		style := terminal.Vermillion
 		if r.state == timeline.StateReady || r.state == timeline.StateSucceeded {
 			style = terminal.Green
@@ -196,7 +204,7 @@ func (b *Board) overTable(rows []row, now time.Time, page terminal.Page) []strin
 	return b.lines(layout, page)
 }
 
-// lines leaves the node out where there is but one.
+// lines omits the node column if there is only one node.
 func (b *Board) lines(layout terminal.Table, page terminal.Page) []string {
 	if len(b.agents) == 1 {
 		layout.DropFirst()

@@ -8,21 +8,22 @@ import (
 	"go.uber.org/zap"
 )
 
-// Access says whether the owner of a bearer token, shown by a client at an address (IP:PORT), may read a path. An error says that nobody
-// can tell now. It may block until ctx is done, and is called from many goroutines at once.
+// Access reports whether the owner of a bearer token may read a path. client is the address of the
+// client (IP:PORT). An error means that the answer is currently unknown. Access may block until ctx
+// is done. It is called from many goroutines at once.
 type Access func(ctx context.Context, client, token, path string) (Verdict, error)
 
-// Verdict is an answer of Access.
+// Verdict is the answer of an Access function.
 type Verdict string
 
-// The verdicts.
+// Values of Verdict.
 const (
 	Allowed Verdict = "allowed"
-	Unknown Verdict = "unknown" // the token is nobody's
+	Unknown Verdict = "unknown" // the API server does not know the token
 	Denied  Verdict = "denied"
 )
 
-// guard lets through whom access allows; all when there is none.
+// guard passes on the requests that access allows, and all requests if access is nil.
 func guard(access Access, logger *zap.Logger, next http.Handler) http.Handler {
 	if access == nil {
 		return next
@@ -54,7 +55,7 @@ func guard(access Access, logger *zap.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// bearer is the token of a request (RFC 6750).
+// bearer returns the bearer token of a request (RFC 6750).
 func bearer(r *http.Request) (string, bool) {
 	given := r.Header.Values("Authorization")
 	if len(given) != 1 {

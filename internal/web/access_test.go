@@ -73,7 +73,8 @@ func TestAccess(t *testing.T) {
 		if test.word != "" && decode[problem](t, answer).Error != test.word {
 			t.Errorf("%q for %s: %s, want %s", test.authorization, test.path, answer.Body, test.word)
 		}
-		if challenge := answer.Header().Get("WWW-Authenticate"); strings.HasPrefix(challenge, "Bearer") != (test.status == http.StatusUnauthorized) {
+		challenge := answer.Header().Get("WWW-Authenticate")
+		if strings.HasPrefix(challenge, "Bearer") != (test.status == http.StatusUnauthorized) {
 			t.Errorf("%q for %s: challenge %q", test.authorization, test.path, challenge)
 		}
 		if retry := answer.Header().Get("Retry-After"); (retry != "") != (test.word == "unavailable") {
@@ -134,7 +135,8 @@ func TestEveryAnswerHasTheHeaders(t *testing.T) {
 			for name, want := range map[string]string{
 				"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
 				"Cache-Control": cache, "Cross-Origin-Resource-Policy": "same-origin",
-				"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+				"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; " +
+					"form-action 'none'",
 			} {
 				if got := header.Get(name); got != want {
 					t.Errorf("%s %s: %s is %q", method, path, name, got)

@@ -11,33 +11,35 @@ import (
 )
 
 const (
-	// maxAnswer bounds one answer in memory, after compression: a list of 500 start-ups, or the metrics of a node with 500 pods, is
-	// a quarter of it without compression.
+	// maxAnswer limits one response in memory, after compression. A list of 500 start-ups, or the
+	// metrics of a node with 500 pods, is a quarter of it without compression.
 	maxAnswer = 8 << 20
-	// maxHeld bounds all answers that are being made or written. The agent uses half of its 90 MiB, and this leaves half of the
-	// rest for what makes the answers.
+	// maxHeld limits all responses that are being created or written. The agent uses half of its 90
+	// MiB; this limit leaves half of the rest for creating responses.
 	maxHeld = 20 << 20
 )
 
 const (
-	// stalledAfter is how long a client may read nothing of an answer before its room is given to another that waits: a network with
-	// 300 KB/s takes a part in that time.
+	// stalledAfter is how long a client may read nothing of a response before its memory goes to
+	// another response that waits for memory. A network with 300 KB/s transfers one part
+	// (writtenAtOnce) in that time.
 	stalledAfter = 50 * time.Millisecond
-	// stalledReader is the same for a client that is known to read its answers: a node that is short of processors takes a second
-	// from it now and then.
+	// stalledReader is stalledAfter for a client that is known to read its responses. A node that
+	// is short of CPU sometimes delays such a client by a second.
 	stalledReader = 2 * time.Second
-	// writtenAtOnce is a part of an answer: what is written before it counts as read.
+	// writtenAtOnce is the size of a part of a response. Progress is noted after each part.
 	writtenAtOnce = 16 << 10
-	// notReadFor is how long a client whose answer was cut off gets its next ones only where nobody waits for them.
+	// notReadFor is how long a client whose response was cut off may not wait for a slot.
 	notReadFor = 30 * time.Second
-	// readFor is how long a client is known as one that reads its answers: longer than the pauses of a scraper.
+	// readFor is how long the agent remembers that a client reads its responses. It is longer than
+	// a scrape interval.
 	readFor = 10 * time.Minute
-	// roomPatience is how long an answer waits for room.
+	// roomPatience is how long a response waits for memory.
 	roomPatience = 3 * time.Second
 	roomInterval = 10 * time.Millisecond
 )
 
-// answers counts the bytes of the answers that are in memory. It is safe for concurrent use.
+// answers accounts for the memory that responses take. It is safe for concurrent use.
 type answers struct {
 	dropped counters
 	readers *peer.Latest[*reader]
@@ -51,16 +53,19 @@ func newAnswers(dropped counters) *answers {
 	return &answers{dropped: dropped, readers: peer.NewLatest(maxClients, func() *reader { return new(reader) })}
 }
 
-// reader is when a client was last answered, in Unix nanoseconds: when an answer was cut off, and when one was written to its end.
+// reader records when a response to a client was last cut off and when one was last written to its
+// end, in Unix nanoseconds.
 type reader struct{ cutAt, readAt atomic.Int64 }
 
-// reads says whether a client has read an answer lately, and has not let one be cut off. For those a place is kept.
+// reads reports whether a client read a response recently and had none cut off recently. A slot is
+// reserved for such clients.
 func (a *answers) reads(client netip.Prefix) bool {
 	r, now := a.readers.Of(client), time.Now().UnixNano()
 	return now-r.readAt.Load() < int64(readFor) && now-r.cutAt.Load() >= int64(readFor)
 }
 
-// waits says how long a request may wait for a place: not at all if the client lately did not read what it was answered.
+// waits returns how long a request may wait for a slot: zero if a response to the client was cut
+// off recently.
 func (a *answers) waits(client netip.Prefix, patience time.Duration) time.Duration {
 	if time.Now().UnixNano()-a.readers.Of(client).cutAt.Load() < int64(notReadFor) {
 		return 0
@@ -68,8 +73,9 @@ func (a *answers) waits(client netip.Prefix, patience time.Duration) time.Durati
 	return patience
 }
 
-// grow takes room for more bytes of an answer, and waits for it where there is none until others have been read. Of those that are not
-// read, the one that has stalled the longest gives its room. It is false if that is not enough.
+// grow reserves memory for more bytes of a response. If there is not enough, it waits until other
+// responses have been read, and cuts off the one that has stalled the longest. It returns false if
+// that is not enough.
 func (a *answers) grow(r *reply, bytes int) bool {
 	for end := time.Now().Add(roomPatience); ; time.Sleep(roomInterval) {
 		if a.tryGrow(r, bytes) {
@@ -99,8 +105,8 @@ func (a *answers) tryGrow(r *reply, bytes int) bool {
 	return true
 }
 
-// stalled is the answer of which nothing was read for the longest, nil if all are being read. One of a client that is known to read its
-// answers comes last.
+// stalled returns the response that has stalled the longest, or nil if all are being read.
+// Responses to clients that are known to read get a longer limit.
 func (a *answers) stalled() *reply {
 	var stalled *reply
 	longest, now := time.Duration(0), time.Now().UnixNano()
@@ -116,7 +122,7 @@ func (a *answers) stalled() *reply {
 	return stalled
 }
 
-// write adds an answer to those that are being written. Until leave, its reader may be cut off.
+// write adds a response to those being written. Until leave, it may be cut off.
 func (a *answers) write(r *reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -124,7 +130,7 @@ func (a *answers) write(r *reply) {
 	a.writing = append(a.writing, r)
 }
 
-// leave gives back what an answer still holds.
+// leave releases the memory that a response still holds.
 func (a *answers) leave(r *reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

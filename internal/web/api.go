@@ -10,10 +10,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/export"
 )
 
-// askTimeout is how long a request waits for its turn on reconcile's goroutine.
+// askTimeout is how long a request waits for a snapshot from reconcile's goroutine.
 const askTimeout = 3 * time.Second
 
-// ask takes a snapshot, or answers the request itself when there is none.
+// ask takes a snapshot. If that fails, it writes an error response and returns false.
 func ask[S any](a api, w http.ResponseWriter, r *http.Request, snapshot func(context.Context) (S, error)) (S, bool) {
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 	defer cancel()
@@ -26,7 +26,7 @@ func ask[S any](a api, w http.ResponseWriter, r *http.Request, snapshot func(con
 	return taken, true
 }
 
-// answer answers with a value.
+// answer writes a value as JSON.
 func (a api) answer(w http.ResponseWriter, r *http.Request, value any) {
 	text, err := export.EncodeLine(value)
 	if err != nil {

@@ -30,13 +30,14 @@ var askedAt = time.Date(2026, time.March, 1, 13, 0, 0, 0, time.UTC)
 func (f *fake) api() API {
 	now := func() time.Time { return askedAt }
 	registry := prometheus.NewRegistry()
-	kept := history.New(history.Config{Pods: 1000, Bytes: 16 << 20, Now: now, Registerer: registry, Logger: zap.NewNop()})
+	kept := history.New(history.Config{Pods: 1000, Bytes: 16 << 20, Now: now, Registerer: registry,
+		Logger: zap.NewNop()})
 	for _, t := range f.gone {
 		kept.Add(t)
 	}
 	return API{
-		Node: "node-1", Build: export.Build{Version: "v1", Revision: "abc"}, StartedAt: askedAt.Add(-time.Hour), Now: now,
-		Skew:    func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, f.err },
+		Node: "node-1", Build: export.Build{Version: "v1", Revision: "abc"}, StartedAt: askedAt.Add(-time.Hour),
+		Now: now, Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, f.err },
 		History: kept,
 		Live: live.New(live.Config{
 			Some:  func(context.Context, []string) ([]timeline.Timeline, error) { return nil, f.err },
@@ -57,7 +58,8 @@ func startUps(from, to int) []timeline.Timeline {
 
 // TestPages walks through pods that are there and pods that are gone, in pages of any size.
 func TestPages(t *testing.T) {
-	f := &fake{timelines: startUps(0, 30), gone: append(startUps(30, 57), exporttest.StartUp(7))} // one is on its way out
+	// one is on its way out
+	f := &fake{timelines: startUps(0, 30), gone: append(startUps(30, 57), exporttest.StartUp(7))}
 	for _, limit := range []int{1, 7, 56, 57, 58, 500} {
 		seen := map[string]bool{}
 		query, before := url.Values{"limit": {fmt.Sprint(limit)}}, ""
@@ -70,8 +72,10 @@ func TestPages(t *testing.T) {
 					seen[r.UID], before = true, place
 				}
 			}
-			if len(page.Items) > limit || page.Remaining != 57-len(seen) || (page.Continue == "") != (page.Remaining == 0) {
-				t.Fatalf("limit %d: a page of %d, %d remaining, %d seen, continue %q", limit, len(page.Items), page.Remaining, len(seen), page.Continue)
+			if len(page.Items) > limit || page.Remaining != 57-len(seen) ||
+				(page.Continue == "") != (page.Remaining == 0) {
+				t.Fatalf("limit %d: a page of %d, %d remaining, %d seen, continue %q", limit, len(page.Items),
+					page.Remaining, len(seen), page.Continue)
 			}
 			if page.Continue == "" {
 				break
@@ -82,7 +86,8 @@ func TestPages(t *testing.T) {
 			t.Errorf("limit %d: %d pods", limit, len(seen))
 		}
 	}
-	if page := decode[export.PodList](t, (&fake{timelines: startUps(0, 130)}).ask(t, http.MethodGet, "/api/v1/pods")); len(page.Items) != 100 || page.Remaining != 30 {
+	many := (&fake{timelines: startUps(0, 130)}).ask(t, http.MethodGet, "/api/v1/pods")
+	if page := decode[export.PodList](t, many); len(page.Items) != 100 || page.Remaining != 30 {
 		t.Errorf("without a limit: %d items, %d remaining", len(page.Items), page.Remaining)
 	}
 }
@@ -91,7 +96,8 @@ func TestPages(t *testing.T) {
 func TestContinueAfterAPodThatIsNoMore(t *testing.T) {
 	pods := []timeline.Timeline{{Namespace: "a", Name: "1"}, {Namespace: "a", Name: "2"}, {Namespace: "a", Name: "3"}}
 	page := decode[export.PodList](t, (&fake{timelines: pods}).ask(t, http.MethodGet, "/api/v1/pods?limit=2"))
-	rest := decode[export.PodList](t, (&fake{timelines: pods[2:]}).ask(t, http.MethodGet, "/api/v1/pods?limit=2&continue="+page.Continue))
+	rest := decode[export.PodList](t,
+		(&fake{timelines: pods[2:]}).ask(t, http.MethodGet, "/api/v1/pods?limit=2&continue="+page.Continue))
 	if len(rest.Items) != 1 || rest.Items[0].Name != "3" {
 		t.Errorf("%+v", rest)
 	}
@@ -159,7 +165,8 @@ func TestAPodThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if trace.Body.String() != string(line)+"\n" ||
-		trace.Header().Get("Content-Disposition") != `attachment; filename="`+gone.Namespace+"_"+gone.Name+`.trace.json"` {
+		trace.Header().Get("Content-Disposition") != `attachment; filename="`+gone.Namespace+"_"+gone.Name+
+			`.trace.json"` {
 		t.Errorf("%v: %s", trace.Header(), trace.Body)
 	}
 }
@@ -203,7 +210,8 @@ func TestBadParameters(t *testing.T) {
 		"/api/v1/objects/pods?labelSelector=,":  "label selector, for example",
 	} {
 		answer := (&fake{}).ask(t, http.MethodGet, target)
-		if got := decode[problem](t, answer); answer.Code != http.StatusBadRequest || got.Error != "bad_request" || !strings.Contains(got.Reason, want) {
+		got := decode[problem](t, answer)
+		if answer.Code != http.StatusBadRequest || got.Error != "bad_request" || !strings.Contains(got.Reason, want) {
 			t.Errorf("%s: %d %+v, want %q", target, answer.Code, got, want)
 		}
 	}
@@ -232,7 +240,8 @@ func TestConditional(t *testing.T) {
 	}
 	text, err := io.ReadAll(reader)
 	packedTag := packed.Header().Get("ETag")
-	if err != nil || string(text) != plain.Body.String() || packedTag == tag || packed.Header().Get("Vary") != "Accept-Encoding" {
+	if err != nil || string(text) != plain.Body.String() || packedTag == tag ||
+		packed.Header().Get("Vary") != "Accept-Encoding" {
 		t.Errorf("%v, %v, %d bytes", err, packed.Header(), len(text))
 	}
 	for name, had := range map[string]string{
@@ -262,7 +271,8 @@ func TestHead(t *testing.T) {
 		}
 		body, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
-		if answer.StatusCode != http.StatusOK || err != nil || len(body) > 0 || answer.Header.Get("Content-Type") == "" {
+		if answer.StatusCode != http.StatusOK || err != nil || len(body) > 0 ||
+			answer.Header.Get("Content-Type") == "" {
 			t.Errorf("%s: %d %v", path, answer.StatusCode, answer.Header)
 		}
 	}
@@ -277,10 +287,13 @@ func TestNode(t *testing.T) {
 	}
 	got := decode[export.NodeRecord](t, f.ask(t, http.MethodGet, "/api/v1/node"))
 	oldest := max(lastPhase(starting), lastPhase(other))
-	if got.Node != "node-1" || !got.Ready || got.Agent.Version != "v1" || got.Pods.Present != 3 || got.Pods.States["starting"] != 2 ||
-		got.Pods.States["ready"] != 1 || len(got.Starting) != 1 || got.Starting[0].Pods != 2 || got.Starting[0].Oldest.Duration() != oldest ||
+	if got.Node != "node-1" || !got.Ready || got.Agent.Version != "v1" || got.Pods.Present != 3 ||
+		got.Pods.States["starting"] != 2 ||
+		got.Pods.States["ready"] != 1 || len(got.Starting) != 1 || got.Starting[0].Pods != 2 ||
+		got.Starting[0].Oldest.Duration() != oldest ||
 		got.Starting[0].Phase != timeline.PhaseReadinessProbe || got.Starting[0].Cause != timeline.CauseApp ||
-		got.History.Pods != 2 || got.History.LimitPods != 1000 || got.History.Bytes == 0 || !got.History.OldestAt.Equal(askedAt) {
+		got.History.Pods != 2 || got.History.LimitPods != 1000 || got.History.Bytes == 0 ||
+		!got.History.OldestAt.Equal(askedAt) {
 		t.Errorf("%+v", got)
 	}
 	f.statuses = nil
@@ -294,40 +307,53 @@ func lastPhase(t timeline.Timeline) time.Duration { return t.Phases[len(t.Phases
 func TestRecentPullsAndRegistries(t *testing.T) {
 	there, gone := exporttest.StartUp(1), exporttest.StartUp(2)
 	failed := timeline.Timeline{Namespace: "a", Name: "f", UID: "f", Pulls: []timeline.Pull{
-		{Container: "c", Registry: "other.example", Outcome: imagepull.OutcomeFailed, Failure: "not_found", FinishedAt: there.CreatedAt.Add(-time.Hour)},
+		{Container: "c", Registry: "other.example", Outcome: imagepull.OutcomeFailed, Failure: "not_found",
+			FinishedAt: there.CreatedAt.Add(-time.Hour)},
 		{Container: "c", Registry: "other.example", Outcome: imagepull.OutcomePulling, Attempt: 1},
 	}}
-	f := &fake{timelines: []timeline.Timeline{there, failed}, gone: []timeline.Timeline{gone, there}} // one is on its way out
+	// one is on its way out
+	f := &fake{timelines: []timeline.Timeline{there, failed}, gone: []timeline.Timeline{gone, there}}
 	got := decode[export.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls"))
-	if len(got.Recent) != 3 || got.Recent[2].UID != "f" || got.Recent[0].FinishedAt.Before(got.Recent[1].FinishedAt.Time) ||
+	if len(got.Recent) != 3 || got.Recent[2].UID != "f" ||
+		got.Recent[0].FinishedAt.Before(got.Recent[1].FinishedAt.Time) ||
 		got.Recent[0].Layers != nil || got.Recent[0].Download == nil {
 		t.Errorf("%+v", got)
 	}
-	if got := decode[export.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls?limit=1&registry=registry.example:5000")); len(got.Recent) != 1 || got.Recent[0].UID == "f" {
+	answer := f.ask(t, http.MethodGet, "/api/v1/pulls?limit=1&registry=registry.example:5000")
+	if got := decode[export.PullList](t, answer); len(got.Recent) != 1 || got.Recent[0].UID == "f" {
 		t.Errorf("%+v", got)
 	}
-	if got := decode[export.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a")); len(got.Recent) != 1 || got.Recent[0].UID != "f" {
+	if got := decode[export.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a")); len(got.Recent) != 1 ||
+		got.Recent[0].UID != "f" {
 		t.Errorf("%+v", got)
 	}
-	if got := decode[export.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a,"+there.Namespace)); len(got.Recent) != 2 {
+	answer = f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a,"+there.Namespace)
+	if got := decode[export.PullList](t, answer); len(got.Recent) != 2 {
 		t.Errorf("%+v", got)
 	}
 	registries := decode[export.RegistryList](t, f.ask(t, http.MethodGet, "/api/v1/registries")).Items
-	if len(registries) != 2 || registries[0].Registry != "other.example" || registries[0].Failures["not_found"] != 1 || registries[0].Outcomes["failed"] != 1 ||
-		registries[0].Outcomes["pulling"] != 0 || registries[1].Outcomes["downloaded"] != 2 || registries[1].Outcomes["present"] != 0 ||
-		registries[1].Bytes != export.NewRecord(there).Pulls[2].Download.Bytes+export.NewRecord(gone).Pulls[2].Download.Bytes {
+	if len(registries) != 2 || registries[0].Registry != "other.example" || registries[0].Failures["not_found"] != 1 ||
+		registries[0].Outcomes["failed"] != 1 ||
+		registries[0].Outcomes["pulling"] != 0 || registries[1].Outcomes["downloaded"] != 2 ||
+		registries[1].Outcomes["present"] != 0 ||
+		registries[1].Bytes != export.NewRecord(there).Pulls[2].Download.Bytes+
+			export.NewRecord(gone).Pulls[2].Download.Bytes {
 		t.Errorf("%+v", registries)
 	}
 }
 
 func TestEvidence(t *testing.T) {
-	lacking := timeline.Timeline{UID: "1", Total: 3 * time.Second, Missing: []string{"x"}, LostEvents: []string{"y"}, Reconstructed: true,
-		Phases: []timeline.Span{{Phase: timeline.PhaseUnattributed, StartAt: firstStart, EndAt: firstStart.Add(2 * time.Second)}}}
+	lacking := timeline.Timeline{UID: "1", Total: 3 * time.Second, Missing: []string{"x"}, LostEvents: []string{"y"},
+		Reconstructed: true,
+		Phases: []timeline.Span{{Phase: timeline.PhaseUnattributed, StartAt: firstStart,
+			EndAt: firstStart.Add(2 * time.Second)}}}
 	torn := timeline.Timeline{UID: "2", Total: time.Second, Conflicts: make([]timeline.Conflict, 2)}
-	f := &fake{timelines: []timeline.Timeline{lacking}, gone: []timeline.Timeline{torn, lacking}, // one is on its way out
+	// one is on its way out
+	f := &fake{timelines: []timeline.Timeline{lacking}, gone: []timeline.Timeline{torn, lacking},
 		statuses: []health.Status{{Part: "cri", Detail: "refused", Since: firstStart}, {Part: "pod_watch", Up: true}}}
 	got := decode[export.EvidenceRecord](t, f.ask(t, http.MethodGet, "/api/v1/evidence"))
-	if got.StartUps != (export.EvidenceCounts{Known: 2, Reconstructed: 1, WithConflicts: 1, WithMissing: 1, WithLostEvents: 1}) ||
+	if got.StartUps != (export.EvidenceCounts{Known: 2, Reconstructed: 1, WithConflicts: 1, WithMissing: 1,
+		WithLostEvents: 1}) ||
 		got.Total.Duration() != 4*time.Second || got.Unattributed.Duration() != 2*time.Second ||
 		len(got.Parts) != 2 || got.Parts[0].Required || !got.Parts[1].Required || got.Parts[0].Detail != "refused" {
 		t.Errorf("%+v", got)
@@ -340,7 +366,8 @@ func TestObjects(t *testing.T) {
 		t.Errorf("%d %s", answer.Code, answer.Body)
 	}
 	f := &fake{objects: func(w io.Writer, want func(namespace, name, labels string) bool) error {
-		_, err := fmt.Fprintf(w, "[%t,%t,%t]", want("a", "x", "app=web"), want("b", "x", "app=web"), want("a", "x", "app=db"))
+		_, err := fmt.Fprintf(w, "[%t,%t,%t]", want("a", "x", "app=web"), want("b", "x", "app=web"),
+			want("a", "x", "app=db"))
 		return err
 	}}
 	answer := f.ask(t, http.MethodGet, "/api/v1/objects/pods?namespace=a&labelSelector=app=web")

@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// packedSuffix tells the ETag of a compressed answer from that of the same one as it is.
+// packedSuffix ends the ETag of a compressed response; the uncompressed one has the same ETag
+// without it.
 const packedSuffix = "-gzip"
 
-// answerJSON answers with a whole text and its ETag, or that the client has it already. Unlike other answers it may be kept, to be
-// asked about.
+// answerJSON writes a response with an ETag, or 304 if the client already has it. Unlike other
+// responses, clients may store it, and must revalidate it.
 func answerJSON(w http.ResponseWriter, r *http.Request, text []byte) {
 	sum := sha256.Sum256(text)
 	tag := hex.EncodeToString(sum[:12])
@@ -28,12 +29,12 @@ func answerJSON(w http.ResponseWriter, r *http.Request, text []byte) {
 	_, _ = w.Write(text)
 }
 
-// hasTag finds the tag, of the text as it is or compressed, among those of If-None-Match.
+// hasTag returns the value of If-None-Match that names the tag, compressed or not.
 func hasTag(values []string, tag string) (string, bool) {
 	for _, value := range values {
 		for had := range strings.SplitSeq(value, ",") {
 			had = strings.TrimSpace(had)
-			switch strings.TrimPrefix(had, "W/") { // a weak comparison is meant (RFC 9110, 13.1.2)
+			switch strings.TrimPrefix(had, "W/") { // If-None-Match uses the weak comparison (RFC 9110, 13.1.2)
 			case "*":
 				return `"` + tag + `"`, true
 			case `"` + tag + `"`, `"` + tag + packedSuffix + `"`:

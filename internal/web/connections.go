@@ -15,41 +15,46 @@ import (
 )
 
 const (
-	// maxConnections bounds what connections cost: some 50 KiB each with TLS.
+	// maxConnections limits the memory for connections: some 50 KiB each with TLS.
 	maxConnections = 128
-	// maxPerClient leaves room for the others when one client takes all it can get.
+	// maxPerClient leaves connections for other clients when one client opens as many as it can.
 	maxPerClient = 32
-	// sureOfOne is how many connections any client gets, even if all others have no more: kubelet's two probes, or a scraper's old
-	// connection and its new one.
-	sureOfOne = 2
-	// sureOfNear is the same for a client on the agent's own node, as kubelet is; forwarded ports come from there as well.
-	sureOfNear = 4
-	// takeRate and takeBurst are how often one client may take from others what it is sure of, a second and at once: a crowd that comes
-	// again and again must leave a scraper the time to ask.
-	takeRate, takeBurst = 1, sureOfOne
-	// keptForNear is how many connections of such clients yield to none from elsewhere: both probes, twice.
-	keptForNear = 4
+	// guaranteedPerClient is how many connections any client may have even if no other client has more: the
+	// kubelet's two probes, or a scraper's old connection and its new one.
+	guaranteedPerClient = 2
+	// guaranteedNearby is guaranteedPerClient for clients on the agent's own node, such as the kubelet. Forwarded
+	// ports come from there as well.
+	guaranteedNearby = 4
+	// takeRate and takeBurst limit how often one client may replace the connections of others to
+	// get its guaranteedPerClient, per second and at once. Many clients that reconnect again and again must
+	// leave a scraper the time to send its request.
+	takeRate, takeBurst = 1, guaranteedPerClient
+	// reservedForNearby is how many connections from the agent's own node do not yield to clients from
+	// elsewhere: both probes, twice.
+	reservedForNearby = 4
 )
 
-// limited bounds the connections of a listener, in all and of each client.
+// limited limits the connections of a listener, in total and per client.
 func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *fair {
-	return &fair{Listener: l, dropped: dropped, reads: reads, near: newNearby(), now: time.Now, open: map[netip.Prefix][]*counted{},
+	return &fair{Listener: l, dropped: dropped, reads: reads, near: newNearby(), now: time.Now,
+		open:  map[netip.Prefix][]*counted{},
 		takes: peer.NewLatest(maxClients, func() *rate.Limiter { return rate.NewLimiter(takeRate, takeBurst) })}
 }
 
-// fair closes at once what one client opens beyond its share. When there are as many as may be, the connection that is of the
-// least use yields to a client that has less: neither a few clients that hold on to all they can get nor many with one connection
-// each keep kubelet's probes out, or a scraper, and nobody waits in the kernel's queue behind them.
+// fair closes a connection at once if its client already has its share. When all slots are taken,
+// the least useful connection yields to a client that has fewer. So neither a few clients that hold
+// all the connections they can get, nor many clients with one connection each, keep out the
+// kubelet's probes or a scraper, and no connection waits in the kernel's queue behind them.
 type fair struct {
 	net.Listener
 	dropped counters
-	reads   func(netip.Prefix) bool // whether a client is known to read its answers
+	reads   func(netip.Prefix) bool // reports whether a client is known to read its responses
 	near    nearby
 	now     func() time.Time
 	takes   *peer.Latest[*rate.Limiter]
 
 	mu   sync.Mutex
-	open map[netip.Prefix][]*counted // of clients that have any
+	open map[netip.Prefix][]*counted // only clients that have connections
 	all  int
 }
 
@@ -62,7 +67,7 @@ func (l *fair) Accept() (net.Conn, error) {
 		}
 		taken, yielded := l.enter(conn)
 		if yielded != nil {
-			_ = yielded.Close() // the client's to notice, like the next one
+			_ = yielded.Close() // the client notices, as with the next one
 		}
 		if taken != nil {
 			return taken, nil
@@ -71,18 +76,21 @@ func (l *fair) Accept() (net.Conn, error) {
 	}
 }
 
-// enter counts a connection, or returns none if there is no place for it. What yields its place is counted no more.
+// enter counts a connection, or returns nil if there is no slot for it. It no longer counts the
+// connection that yields.
 func (l *fair) enter(conn net.Conn) (taken, yielded *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := &counted{Conn: conn, client: peer.Of(conn.RemoteAddr().String()), near: l.near.has(conn), listener: l, since: l.now()}
-	c.reads = l.reads(c.client)
+	client := peer.Of(conn.RemoteAddr().String())
+	c := &counted{
+		Conn: conn, client: client, near: l.near.has(conn), reads: l.reads(client), listener: l, since: l.now(),
+	}
 	have := len(l.open[c.client])
 	switch {
 	case have >= maxPerClient && !c.near:
 		l.dropped.count(droppedConnection)
 		return nil, nil
-	case have >= maxPerClient: // all that comes through the node's address can look like kubelet
+	case have >= maxPerClient: // every client behind the node's address looks like the kubelet
 		yielded = l.least(func(other *counted) bool { return other.client == c.client })
 	case l.all >= maxConnections:
 		if yielded = l.least(l.yieldsTo(c, have)); yielded == nil {
@@ -99,12 +107,13 @@ func (l *fair) enter(conn net.Conn) (taken, yielded *counted) {
 	return c, yielded
 }
 
-// yieldsTo says which connections yield to one of a client that has so many: any to what it is sure of, else those of clients that
-// have more even after that.
+// yieldsTo returns which connections yield to c, whose client already has the given number: any
+// connection if the client is below its guaranteed number, otherwise those of clients that still
+// have more after that.
 func (l *fair) yieldsTo(c *counted, have int) func(*counted) bool {
-	sure, near := sureOfOne, 0
+	sure, near := guaranteedPerClient, 0
 	if c.near {
-		sure = sureOfNear
+		sure = guaranteedNearby
 	}
 	for _, other := range l.every() {
 		if other.near {
@@ -113,14 +122,14 @@ func (l *fair) yieldsTo(c *counted, have int) func(*counted) bool {
 	}
 	takes := have < sure && (c.near || l.takes.Of(c.client).AllowN(l.now(), 1))
 	return func(other *counted) bool {
-		if other.near && !c.near && near <= keptForNear {
+		if other.near && !c.near && near <= reservedForNearby {
 			return false
 		}
 		return takes || len(l.open[other.client]) >= have+2
 	}
 }
 
-// least is the connection that is of the least use, of those that may yield; nil if there is none.
+// least returns the least useful connection that may yield, or nil if there is none.
 func (l *fair) least(may func(*counted) bool) *counted {
 	now := l.now()
 	var least *counted
@@ -132,7 +141,8 @@ func (l *fair) least(may func(*counted) bool) *counted {
 	return least
 }
 
-// lessUse prefers what yields in the order of use, then what is of the client that has the most, then what has been so the longest.
+// lessUse reports whether a yields before b: first by use, then the client with the most
+// connections, then the one that has been in its state the longest.
 func (l *fair) lessUse(a, b *counted, now time.Time) bool {
 	if p, q := a.use(now), b.use(now); p != q {
 		return p < q
@@ -157,7 +167,7 @@ func (l *fair) leave(c *counted) {
 	l.remove(c)
 }
 
-// remove does nothing for one that is counted no more.
+// remove does nothing if the connection is no longer counted.
 func (l *fair) remove(c *counted) {
 	i := slices.Index(l.open[c.client], c)
 	if i < 0 {
@@ -176,29 +186,30 @@ const (
 	waiting   activity = iota // for the end of its first header
 	idle                      // between two requests
 	answering                 // a request
-	streaming                 // changes, for as long as they are read
+	streaming                 // an event stream
 )
 
 const (
-	// waitingYoung is how long a client may take to ask, before its connection is worth less than one that was answered.
+	// waitingYoung is how long a client may take to send its request before its connection is worth
+	// less than one that was answered.
 	waitingYoung = time.Second
-	// answeringYoung is how long an answer usually takes at most, also on a slow network.
+	// answeringYoung is how long a response usually takes at most, also on a slow network.
 	answeringYoung = 2 * time.Second
 )
 
-// counted is a connection that gives its place back.
+// counted is a connection that frees its slot when it is closed.
 type counted struct {
 	net.Conn
 	client   netip.Prefix
 	near     bool
-	reads    bool // the client was known to read its answers
+	reads    bool // the client was known to read its responses when it connected
 	listener *fair
 
-	activity activity // guarded by listener.mu, as since is
+	activity activity // guarded by listener.mu, as is since
 	since    time.Time
 }
 
-// use orders connections: the least first.
+// use ranks connections by how useful they are, the least useful first.
 func (c *counted) use(now time.Time) int {
 	age := now.Sub(c.since)
 	switch {
@@ -230,7 +241,7 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// followActivity has a server say what its connections are used for.
+// followActivity makes the server record what its connections are used for.
 func followActivity(server *http.Server) {
 	server.ConnState = func(conn net.Conn, state http.ConnState) {
 		c := countedOf(conn)
@@ -249,14 +260,14 @@ func followActivity(server *http.Server) {
 
 type countedKey struct{}
 
-// streams says that the request's connection is used for a stream.
+// streams records that the request's connection carries an event stream.
 func streams(r *http.Request) {
 	if c, _ := r.Context().Value(countedKey{}).(*counted); c != nil {
 		c.become(streaming)
 	}
 }
 
-// countedOf is nil for a connection of another listener.
+// countedOf returns nil for a connection of another listener.
 func countedOf(conn net.Conn) *counted {
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = secure.NetConn()

@@ -52,7 +52,8 @@ func TestClientsThatLeftAreForgotten(t *testing.T) {
 	}
 }
 
-// TestWhatYieldsIsOfTheLeastUse fills all places by clients with one connection each, one of which is of less use than the others.
+// TestWhatYieldsIsOfTheLeastUse fills all places by clients with one connection each, one of which
+// is of less use than the others.
 func TestWhatYieldsIsOfTheLeastUse(t *testing.T) {
 	for name, test := range map[string]struct {
 		others, one activity
@@ -84,17 +85,19 @@ func TestWhatYieldsIsOfTheLeastUse(t *testing.T) {
 	}
 }
 
-// TestPlacesAreKeptForTheNode: whoever comes from elsewhere takes none of the last that the node has, and kubelet always gets in.
+// TestPlacesAreKeptForTheNode: whoever comes from elsewhere takes none of the last that the node
+// has, and kubelet always gets in.
 func TestPlacesAreKeptForTheNode(t *testing.T) {
 	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	l.near = nearby{netip.MustParseAddr("10.0.9.1")}
 	var probes []*counted
-	for range keptForNear {
+	for range reservedForNearby {
 		probe, _ := l.enter(stub{from: "10.0.9.1:1"})
 		probes = append(probes, probe)
 	}
 	for i := range 3 * maxConnections {
-		if _, yielded := l.enter(stub{from: fmt.Sprintf("10.1.%d.%d:1", i/256, i%256)}); slices.Contains(probes, yielded) {
+		_, yielded := l.enter(stub{from: fmt.Sprintf("10.1.%d.%d:1", i/256, i%256)})
+		if slices.Contains(probes, yielded) {
 			t.Fatal("a probe yielded to a client from elsewhere")
 		}
 	}

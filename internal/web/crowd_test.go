@@ -42,7 +42,8 @@ func TestACrowdKeepsNeitherProbesNorAScraperOut(t *testing.T) {
 	}
 }
 
-// TestACrowdOfReadersKeepsNobodyOut: each asked for an answer that it does not read, so that its connection is not idle.
+// TestACrowdOfReadersKeepsNobodyOut: each asked for an answer that it does not read, so that its
+// connection is not idle.
 func TestACrowdOfReadersKeepsNobodyOut(t *testing.T) {
 	config := (&fake{}).config()
 	config.Gatherer = manyMetrics()

@@ -7,9 +7,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// observations answers with the latest observations as a recording.
+// observations serves the latest observations as a recording.
 type observations struct {
-	latest io.WriterTo // nil when the agent keeps none
+	latest io.WriterTo // nil if the agent keeps none
 	logger *zap.Logger
 }
 
@@ -21,7 +21,8 @@ func (h observations) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/jsonl")
 	w.WriteHeader(http.StatusOK)
-	_ = http.NewResponseController(w).Flush() // what follows is written as it is made: it can be large, and is for one reader
+	// Write the rest as it is created: it can be large, and only one client reads it.
+	_ = http.NewResponseController(w).Flush()
 	if _, err := h.latest.WriteTo(w); err != nil {
 		h.logger.Debug("sending observations failed", zap.Error(err))
 	}

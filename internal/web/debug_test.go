@@ -54,7 +54,8 @@ func TestObservationsAreToldLocallyOnly(t *testing.T) {
 			request.Header.Set(test.header, "127.0.0.1")
 		}
 		if test.local != "" {
-			request = request.WithContext(context.WithValue(request.Context(), http.LocalAddrContextKey, address(test.local)))
+			request = request.WithContext(context.WithValue(request.Context(), http.LocalAddrContextKey,
+				address(test.local)))
 		}
 		answer := httptest.NewRecorder()
 		handlerOf(config).ServeHTTP(answer, request)
@@ -64,7 +65,8 @@ func TestObservationsAreToldLocallyOnly(t *testing.T) {
 		if test.status != http.StatusForbidden {
 			continue
 		}
-		if reason := decode[problem](t, answer).Reason; !strings.Contains(reason, "port-forward") && !strings.Contains(reason, "localhost") {
+		reason := decode[problem](t, answer).Reason
+		if !strings.Contains(reason, "port-forward") && !strings.Contains(reason, "localhost") {
 			t.Errorf("no remedy in %q", reason)
 		}
 	}
@@ -79,12 +81,14 @@ func (a address) String() string  { return string(a) }
 var _ net.Addr = address("")
 
 func TestObservationsThatNobodyKeeps(t *testing.T) {
-	request := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, address("127.0.0.1:1")),
+	request := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey,
+		address("127.0.0.1:1")),
 		http.MethodGet, "/debug/observations", nil)
 	request.RemoteAddr, request.Host = "127.0.0.1:2", "localhost"
 	answer := httptest.NewRecorder()
 	handlerOf((&fake{}).config()).ServeHTTP(answer, request)
-	if answer.Code != http.StatusNotFound || !strings.Contains(decode[problem](t, answer).Reason, "--debug-observations") {
+	if answer.Code != http.StatusNotFound ||
+		!strings.Contains(decode[problem](t, answer).Reason, "--debug-observations") {
 		t.Errorf("%d %s", answer.Code, answer.Body)
 	}
 }

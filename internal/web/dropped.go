@@ -2,33 +2,34 @@ package web
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// dropped is why a client got less than it wanted.
+// dropped is the reason why a request or connection was refused or cut off.
 type dropped string
 
-// The reasons.
+// Values of dropped.
 const (
 	droppedRate       dropped = "request_rate"       // 429
 	droppedBusy       dropped = "request_busy"       // 503
-	droppedConnection dropped = "connection_share"   // a client has as many as it may
-	droppedFull       dropped = "connection_full"    // there are as many as may be, and nobody yields
-	droppedYielded    dropped = "connection_yielded" // to a client that has less
-	droppedAnswer     dropped = "answer_not_read"    // its room was needed
+	droppedConnection dropped = "connection_share"   // the client already has its share
+	droppedFull       dropped = "connection_full"    // all slots are taken and no connection yields
+	droppedYielded    dropped = "connection_yielded" // to a client that has fewer
+	droppedAnswer     dropped = "answer_not_read"    // its memory was needed
 	droppedLarge      dropped = "answer_too_large"
-	droppedHost       dropped = "host"       // asked for under a foreign name
-	droppedCrossSite  dropped = "cross_site" // a foreign page of the reader's browser asked
+	droppedHost       dropped = "host"       // requested under an unknown host name
+	droppedCrossSite  dropped = "cross_site" // a page of another site in the reader's browser sent the request
 )
 
-// counters count what was dropped. It is safe for concurrent use.
+// counters counts what was dropped. It is safe for concurrent use.
 type counters struct{ ended *prometheus.CounterVec }
 
-// newCounters registers them; nobody sees them if registerer is nil.
+// newCounters registers the counters, unless registerer is nil.
 func newCounters(registerer prometheus.Registerer) counters {
 	c := counters{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_web_dropped_total",
 		Help: "Connections, requests and responses that the agent's web server refused or cut off to protect itself " +
 			"or its clients, by reason.",
 	}, []string{"reason"})}
-	for _, reason := range []dropped{droppedRate, droppedBusy, droppedConnection, droppedFull, droppedYielded, droppedAnswer, droppedLarge,
+	for _, reason := range []dropped{droppedRate, droppedBusy, droppedConnection, droppedFull, droppedYielded,
+		droppedAnswer, droppedLarge,
 		droppedHost, droppedCrossSite} {
 		c.ended.WithLabelValues(string(reason))
 	}

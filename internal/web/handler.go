@@ -9,27 +9,29 @@ import (
 )
 
 const (
-	// scrapesAtOnce bounds the memory that scrapes can take while they are made.
+	// scrapesAtOnce limits the memory that concurrent scrapes take.
 	scrapesAtOnce = 4
-	// scrapePatience is how long another scraper waits for its turn, so that its answer comes within the 10 s that Prometheus waits by
-	// default.
+	// scrapePatience is how long a scrape waits for a slot, so that the response arrives within the
+	// 10 s of Prometheus's default timeout.
 	scrapePatience = 6 * time.Second
-	// snapshotsAtOnce does so for the API: a snapshot of a full node is a few megabytes.
+	// snapshotsAtOnce limits the memory of the API: a snapshot of a full node is a few megabytes.
 	snapshotsAtOnce = 4
-	// snapshotPatience is how long a request may wait for its turn: a page asks for several addresses together.
+	// snapshotPatience is how long a request may wait for a slot: a page requests several paths at
+	// once.
 	snapshotPatience = 3 * time.Second
 )
 
-// newProbes lists the addresses that kubelet asks, which are open to everybody.
+// newProbes registers the paths that the kubelet probes. They need no authentication.
 func newProbes(config Config) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/livez", livez)
-	mux.HandleFunc("/healthz", livez) // as older tools call it
-	mux.Handle("/readyz", readiness{statuses: config.Statuses, required: config.Required, briefly: config.LocalOnly || config.Access != nil})
+	mux.HandleFunc("/healthz", livez) // the name that older tools use
+	briefly := config.LocalOnly || config.Access != nil
+	mux.Handle("/readyz", readiness{statuses: config.Statuses, required: config.Required, briefly: briefly})
 	return mux
 }
 
-// newReads lists every other address of the server. What is in its mux is guarded.
+// newReads registers every other path of the server. access guards those in its mux.
 func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler {
 	metrics := promhttp.HandlerFor(config.Gatherer, promhttp.HandlerOpts{
 		ErrorLog:          errorLog,
@@ -38,7 +40,7 @@ func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler 
 	})
 
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", limits.atMost(newPlaces(scrapesAtOnce), scrapePatience, metrics))
+	mux.Handle("/metrics", limits.atMost(newSlots(scrapesAtOnce), scrapePatience, metrics))
 	handleAPI(mux, config, limits)
 	handlePage(mux, config.Page)
 	mux.Handle("/debug/observations", onlyLocal(observations{latest: config.Observations, logger: config.Logger}))
@@ -47,13 +49,13 @@ func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler 
 	if config.LocalOnly && config.Access == nil {
 		access = func(reads http.Handler) http.Handler { return unlessLocal([]string{"/metrics"}, reads) }
 	}
-	return listed(mux, access(mux), newOpen(home(config.Page, access)))
+	return listed(mux, access(mux), newOpen(root(config.Page, access)))
 }
 
-// newOpen answers everybody to all else.
-func newOpen(home http.Handler) *http.ServeMux {
+// newOpen answers all other requests, without authentication.
+func newOpen(root http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.Handle("/{$}", home)
+	mux.Handle("/{$}", root)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, "not_found", noSuchAddress)
 	})

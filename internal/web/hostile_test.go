@@ -79,7 +79,8 @@ func say(t *testing.T, conn net.Conn, text string) (status int, body string, err
 func alive(t *testing.T, client, server string) {
 	t.Helper()
 	began := time.Now()
-	status, _, err := say(t, from(t, client, server), "GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+	status, _, err := say(t, from(t, client, server),
+		"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
 	if took := time.Since(began); status != http.StatusOK || err != nil || took > time.Second {
 		t.Errorf("probe after %s: %d, %v", took, status, err)
 	}
@@ -92,26 +93,40 @@ func TestRequestsThatAreTooMuchOrNone(t *testing.T) {
 		status  int
 		body    string
 	}{
-		"a header that is too long":   {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: " + strings.Repeat("x", 2*maxHeaderBytes) + "\r\n\r\n", 431, ""},
-		"a path that is too long":     {"GET /" + strings.Repeat("x", 2*maxHeaderBytes) + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 431, ""},
-		"many headers":                {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n" + strings.Repeat("X: y\r\n", maxHeaderBytes) + "\r\n", 431, ""},
-		"a body that never comes":     {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1073741824\r\n\r\nx", 413, "body_not_allowed"},
-		"a body in chunks":            {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffff\r\nx", 413, "body_not_allowed"},
-		"a body that asks first":      {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n", 413, "body_not_allowed"},
-		"a body for another method":   {"PUT /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1073741824\r\n\r\nx", 405, "method_not_allowed"},
-		"no request":                  {"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400, ""},
-		"no version":                  {"GET /metrics\r\n\r\n", 400, ""},
-		"a version of the future":     {"GET /metrics HTTP/9.0\r\nHost: 127.0.0.1\r\n\r\n", 505, ""},
-		"no host":                     {"GET /metrics HTTP/1.1\r\n\r\n", 400, ""},
-		"two hosts":                   {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: b\r\n\r\n", 400, ""},
-		"a zero in a header":          {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nX: \x00\r\n\r\n", 400, ""},
-		"lengths that differ":         {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, ""},
-		"a negative length":           {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n", 400, ""},
-		"an encoding nobody knows":    {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: zip\r\n\r\n", 501, ""},
-		"an upgrade":                  {"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 200, ""},
-		"a proxy's request":           {"GET http://elsewhere.example/none HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 403, "--web-hosts"},
-		"a path that climbs":          {"GET /api/v1/../../etc/passwd HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 404, "no such path"},
-		"a path with encoded slashes": {"GET /api/v1/pods/..%2f..%2fetc/passwd HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 404, "no pod ../../etc/passwd"},
+		"a header that is too long": {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: " +
+			strings.Repeat("x", 2*maxHeaderBytes) + "\r\n\r\n", 431, ""},
+		"a path that is too long": {"GET /" + strings.Repeat("x", 2*maxHeaderBytes) +
+			" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 431, ""},
+		"many headers": {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n" +
+			strings.Repeat("X: y\r\n", maxHeaderBytes) + "\r\n", 431, ""},
+		"a body that never comes": {
+			"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1073741824\r\n\r\nx", 413, "body_not_allowed"},
+		"a body in chunks": {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\nffffffff\r\nx", 413, "body_not_allowed"},
+		"a body that asks first": {
+			"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n", 413,
+			"body_not_allowed"},
+		"a body for another method": {
+			"PUT /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1073741824\r\n\r\nx", 405,
+			"method_not_allowed"},
+		"no request":              {"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400, ""},
+		"no version":              {"GET /metrics\r\n\r\n", 400, ""},
+		"a version of the future": {"GET /metrics HTTP/9.0\r\nHost: 127.0.0.1\r\n\r\n", 505, ""},
+		"no host":                 {"GET /metrics HTTP/1.1\r\n\r\n", 400, ""},
+		"two hosts":               {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: b\r\n\r\n", 400, ""},
+		"a zero in a header":      {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nX: \x00\r\n\r\n", 400, ""},
+		"lengths that differ": {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1\r\nContent-Length: " +
+			"2\r\n\r\n", 400, ""},
+		"a negative length":        {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n", 400, ""},
+		"an encoding nobody knows": {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: zip\r\n\r\n", 501, ""},
+		"an upgrade": {"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: " +
+			"websocket\r\n\r\n", 200, ""},
+		"a proxy's request": {"GET http://elsewhere.example/none HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 403,
+			"--web-hosts"},
+		"a path that climbs": {"GET /api/v1/../../etc/passwd HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 404,
+			"no such path"},
+		"a path with encoded slashes": {"GET /api/v1/pods/..%2f..%2fetc/passwd HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+			404, "no pod ../../etc/passwd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
@@ -127,8 +142,8 @@ func TestRequestsThatAreTooMuchOrNone(t *testing.T) {
 	alive(t, "127.0.0.1", address)
 }
 
-// TestSlowClientsCostLittleAndKeepNobodyOut has more clients than there is room for open all the connections they can get, with as
-// much of a header as the server takes, and say no more.
+// TestSlowClientsCostLittleAndKeepNobodyOut has more clients than there is room for open all the
+// connections they can get, with as much of a header as the server takes, and say no more.
 func TestSlowClientsCostLittleAndKeepNobodyOut(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	alive(t, "127.0.0.1", address)
@@ -183,7 +198,8 @@ func TestIdleClientsKeepNobodyOut(t *testing.T) {
 	address := running(t, config)
 	for _, client := range []string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"} {
 		for range maxPerClient {
-			if status, _, err := say(t, from(t, client, address), "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); status != http.StatusUnauthorized {
+			status, _, err := say(t, from(t, client, address), "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+			if status != http.StatusUnauthorized {
 				t.Fatalf("%d, %v", status, err)
 			}
 		}
@@ -193,7 +209,8 @@ func TestIdleClientsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// TestAllHaveTheirShare: beyond what every client is sure of, one that has no more than the others takes nothing from them.
+// TestAllHaveTheirShare: beyond what every client is sure of, one that has no more than the others
+// takes nothing from them.
 func TestAllHaveTheirShare(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	const each = maxConnections / 64
@@ -220,8 +237,8 @@ func TestAllHaveTheirShare(t *testing.T) {
 			closed++
 		}
 	}
-	if closed < 1 || closed > sureOfOne { // of the six that it opened
-		t.Errorf("%d connections yielded to one client, want 1 to %d", closed, sureOfOne)
+	if closed < 1 || closed > guaranteedPerClient { // of the six that it opened
+		t.Errorf("%d connections yielded to one client, want 1 to %d", closed, guaranteedPerClient)
 	}
 }
 
@@ -251,8 +268,9 @@ func TestAFloodOfRequests(t *testing.T) {
 		t.Errorf("answers %v, want from %d to %d that are good, else 429", counts, clientBurst, most)
 	}
 	alive(t, "127.0.0.2", address)
-	if counts := flood(t, "127.0.0.3", address, 10, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); counts[200] != 10 {
-		t.Errorf("another client is answered %v", counts)
+	others := flood(t, "127.0.0.3", address, 10, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+	if others[200] != 10 {
+		t.Errorf("another client is answered %v", others)
 	}
 	if grown := heap() - before; grown > 4<<20 {
 		t.Errorf("the heap has grown by %d KiB", grown>>10)
@@ -296,8 +314,10 @@ func TestAFloodOfTokens(t *testing.T) {
 	address := running(t, config)
 	before := heap()
 	token := strings.Repeat("x", maxHeaderBytes-1024)
-	counts := flood(t, "127.0.0.2", address, 2*clientBurst, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "+token+"\r\n\r\n")
-	if counts[401] < clientBurst || counts[429] == 0 || counts[401]+counts[429] != 2*clientBurst || asked.Load() != int64(counts[401]) {
+	counts := flood(t, "127.0.0.2", address, 2*clientBurst,
+		"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "+token+"\r\n\r\n")
+	if counts[401] < clientBurst || counts[429] == 0 || counts[401]+counts[429] != 2*clientBurst ||
+		asked.Load() != int64(counts[401]) {
 		t.Errorf("answers %v, and %d tokens were reviewed", counts, asked.Load())
 	}
 	if grown := heap() - before; grown > 4<<20 {
@@ -327,7 +347,8 @@ func TestDearRequestsAtOnce(t *testing.T) {
 	for range snapshotsAtOnce {
 		<-entered
 	}
-	if status, body, err := say(t, from(t, "127.0.0.1", address), request); status != 503 || !strings.Contains(body, "busy") || err != nil {
+	if status, body, err := say(t, from(t, "127.0.0.1", address), request); status != 503 ||
+		!strings.Contains(body, "busy") || err != nil {
 		t.Errorf("one more: %d %s, %v", status, body, err)
 	}
 	alive(t, "127.0.0.1", address)
@@ -351,7 +372,8 @@ func TestViewersLeaveRoom(t *testing.T) {
 	config := (&fake{}).config()
 	config.API.Live = c.Hub
 	address := running(t, config)
-	const stream, list = "GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "GET /api/v1/pods HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+	const stream, list = "GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"GET /api/v1/pods HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 	view := func(client string) (*http.Response, net.Conn) {
 		conn := from(t, client, address)
 		_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
@@ -388,12 +410,15 @@ func TestViewersLeaveRoom(t *testing.T) {
 	if response, _ := view("127.0.0.4"); response.StatusCode != http.StatusServiceUnavailable { // of all
 		t.Errorf("one viewer too many: %s", response.Status)
 	}
-	const refused = "# HELP podlapse_stream_refused_total Viewers refused because there were too many, in total or from one address.\n" +
+	const refused = "# HELP podlapse_stream_refused_total Viewers refused because there were too many, in total or " +
+		"from one address.\n" +
 		"# TYPE podlapse_stream_refused_total counter\npodlapse_stream_refused_total 3\n"
-	if err := testutil.GatherAndCompare(c.Registry, strings.NewReader(refused), "podlapse_stream_refused_total"); err != nil {
+	want := strings.NewReader(refused)
+	if err := testutil.GatherAndCompare(c.Registry, want, "podlapse_stream_refused_total"); err != nil {
 		t.Error(err)
 	}
-	if counts := flood(t, "127.0.0.4", address, 10, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); counts[200] != 10 {
+	counts := flood(t, "127.0.0.4", address, 10, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+	if counts[200] != 10 {
 		t.Errorf("a scraper is answered %v", counts)
 	}
 	alive(t, "127.0.0.2", address)

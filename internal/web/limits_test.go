@@ -28,7 +28,8 @@ func TestServerKeepsWhatIsPromised(t *testing.T) {
 	server := newServer(t.Context(), nil, log.New(io.Discard, "", 0))
 	for name, limit := range map[string]struct{ got, want time.Duration }{
 		"a header": {server.ReadHeaderTimeout, 5 * time.Second}, "a request": {server.ReadTimeout, 10 * time.Second},
-		"an answer": {server.WriteTimeout, 30 * time.Second}, "an idle connection": {server.IdleTimeout, 2 * time.Minute},
+		"an answer":          {server.WriteTimeout, 30 * time.Second},
+		"an idle connection": {server.IdleTimeout, 2 * time.Minute},
 	} {
 		if limit.got != limit.want {
 			t.Errorf("%s may take %s, want %s", name, limit.got, limit.want)
@@ -61,30 +62,30 @@ func TestAFloodOfManyClients(t *testing.T) {
 }
 
 // held is asked until it is full, and then once more.
-func held(t *testing.T, handler http.Handler, path string, entered <-chan struct{}, release chan struct{}, places int) {
+func held(t *testing.T, handler http.Handler, path string, entered <-chan struct{}, release chan struct{}, slots int) {
 	t.Helper()
 	var asking sync.WaitGroup
-	for i := range places {
+	for i := range slots {
 		asking.Go(func() {
 			if code := askedFrom(t, handler, fmt.Sprintf("10.0.0.%d:999", i), path); code != http.StatusOK {
-				t.Errorf("one of those that have a place: %d", code)
+				t.Errorf("one of those that have a slot: %d", code)
 			}
 		})
 	}
-	for range places {
+	for range slots {
 		<-entered
 	}
 	free := sync.OnceFunc(func() { close(release) })
 	asking.Go(func() {
 		if code := askedFrom(t, handler, "10.0.1.1:999", path); code != http.StatusServiceUnavailable {
-			t.Errorf("one more than %d: %d", places, code)
+			t.Errorf("one more than %d: %d", slots, code)
 		}
 		free()
 	})
 	select {
 	case <-release:
 	case <-entered:
-		t.Errorf("one more than %d has a place", places)
+		t.Errorf("one more than %d has a slot", slots)
 		free()
 	}
 	asking.Wait()

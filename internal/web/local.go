@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// onlyLocal is for what tells more than the other addresses do, such as what was seen of every pod on the node: only a
-// connection within the agent's own network namespace may read it, as kubectl port-forward makes one.
+// onlyLocal protects paths that reveal more than the others do, such as the observations of every
+// pod on the node. Only connections within the agent's own network namespace may read them, as
+// kubectl port-forward creates one.
 func onlyLocal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reason := ""
@@ -28,7 +29,7 @@ func onlyLocal(next http.Handler) http.Handler {
 	})
 }
 
-// unlessLocal answers readers from elsewhere with nothing but the paths that are open: all others name pods.
+// unlessLocal restricts clients from elsewhere to the open paths: all others name pods.
 func unlessLocal(open []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isLocal(r) || slices.Contains(open, r.URL.Path) {
@@ -40,14 +41,15 @@ func unlessLocal(open []string, next http.Handler) http.Handler {
 	})
 }
 
-// notLocal is by what clients know that they have to come over loopback.
+// notLocal is the error word from which clients know that they must connect over loopback.
 const notLocal = "not_local"
 
-// isLocal says whether a request came from the agent's own network namespace, and nobody handed it on.
+// isLocal reports whether a request came from the agent's own network namespace, and not through a
+// proxy.
 func isLocal(r *http.Request) bool { return overLoopback(r) && !forwarded(r) }
 
-// overLoopback says whether both ends of the connection are loopback addresses. What a header says of them does not
-// count: anyone can write it.
+// overLoopback reports whether both ends of the connection are loopback addresses. Headers do not
+// count: any client can set them.
 func overLoopback(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return ok && isLoopback(local.String()) && isLoopback(r.RemoteAddr)
@@ -58,18 +60,19 @@ func isLoopback(address string) bool {
 	return err == nil && a.Addr().Unmap().IsLoopback()
 }
 
-// forwarded says whether a proxy handed the request on: then whoever asks is somewhere else, even where the proxy is a
-// container of the same pod.
+// forwarded reports whether a proxy forwarded the request. Then the client is elsewhere, even if
+// the proxy is a container of the same pod.
 func forwarded(r *http.Request) bool {
 	for header := range r.Header {
-		if header == "Forwarded" || header == "Via" || header == "X-Real-Ip" || strings.HasPrefix(header, "X-Forwarded-") {
+		if header == "Forwarded" || header == "Via" || header == "X-Real-Ip" ||
+			strings.HasPrefix(header, "X-Forwarded-") {
 			return true
 		}
 	}
 	return false
 }
 
-// localHost refuses a browser that a foreign page sent here under its own name (DNS rebinding).
+// localHost rejects the host names of other sites: a browser sends them after DNS rebinding.
 func localHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -11,12 +11,13 @@ import (
 	"strings"
 )
 
-// nearby knows from which addresses the agent's own node asks, as kubelet does. Of a pod with a network of its own that is its
-// gateway, on most networks; of one on the node's network, whatever asks from an address that is also the agent's. A client that is
-// not taken for the node only has less that is sure.
+// nearby lists the addresses from which the agent's own node, and so the kubelet, connects. For an
+// agent with its own pod network, that is its gateway on most networks; on the host network, it is
+// any address that is also the agent's. A client that is wrongly not listed only has fewer
+// guaranteed connections.
 type nearby []netip.Addr
 
-// newNearby reads the gateways, and knows none where there is no table of routes.
+// newNearby reads the gateways. It returns none if the kernel has no routing table.
 func newNearby() nearby {
 	file, err := os.Open("/proc/net/route")
 	if err != nil {
@@ -32,8 +33,8 @@ func newNearby() nearby {
 	return gateways
 }
 
-// gatewayOf reads a line of /proc/net/route: interface, destination, gateway and so on, addresses as hexadecimal words in the order of
-// the machine's bytes.
+// gatewayOf parses a line of /proc/net/route: interface, destination, gateway and so on. Addresses
+// are hexadecimal words in the machine's byte order.
 func gatewayOf(line string) (netip.Addr, bool) {
 	fields := strings.Fields(line)
 	if len(fields) < 3 {
@@ -49,7 +50,7 @@ func gatewayOf(line string) (netip.Addr, bool) {
 	return gateway, !gateway.IsUnspecified()
 }
 
-// has says whether a connection comes from the agent's own node.
+// has reports whether a connection comes from the agent's own node.
 func (n nearby) has(conn net.Conn) bool {
 	remote, ok := addressOf(conn.RemoteAddr())
 	if !ok {

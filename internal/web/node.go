@@ -23,7 +23,8 @@ func (a api) node(w http.ResponseWriter, r *http.Request) {
 	_, ready := readiness{statuses: a.statuses, required: a.required}.check(true)
 	record := export.NodeRecord{
 		Node: a.Node, At: export.InstantOf(a.Now()), Ready: ready,
-		Agent:    export.AgentRecord{Version: a.Build.Version, Revision: a.Build.Revision, StartedAt: export.InstantOf(a.StartedAt)},
+		Agent: export.AgentRecord{Version: a.Build.Version, Revision: a.Build.Revision,
+			StartedAt: export.InstantOf(a.StartedAt)},
 		Pods:     export.PodCounts{Present: len(timelines), States: map[timeline.State]int{}},
 		Starting: export.StartingRecords(timelines),
 		History:  a.history(),
@@ -43,7 +44,8 @@ func (a api) node(w http.ResponseWriter, r *http.Request) {
 func (a api) history() export.HistoryRecord {
 	stats := a.History.Stats()
 	pods, bytes := a.History.Limits()
-	record := export.HistoryRecord{Pods: stats.Pods, Bytes: stats.Bytes, LimitPods: pods, LimitBytes: bytes, Dropped: stats.Dropped}
+	record := export.HistoryRecord{Pods: stats.Pods, Bytes: stats.Bytes, LimitPods: pods, LimitBytes: bytes,
+		Dropped: stats.Dropped}
 	if stats.Pods > 0 {
 		record.OldestAt = export.InstantOf(stats.OldestAt)
 	}
@@ -62,10 +64,12 @@ func (a api) evidence(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	record := export.EvidenceRecord{At: export.InstantOf(a.Now()), Parts: []export.PartRecord{}, ClockSkew: export.Skew(skew)}
+	record := export.EvidenceRecord{At: export.InstantOf(a.Now()), Parts: []export.PartRecord{},
+		ClockSkew: export.Skew(skew)}
 	for _, s := range a.statuses() {
 		record.Parts = append(record.Parts, export.PartRecord{
-			Part: s.Part, Up: s.Up, Required: slices.Contains(a.required, s.Part), Since: export.InstantOf(s.Since), Detail: s.Detail,
+			Part: s.Part, Up: s.Up, Required: slices.Contains(a.required, s.Part), Since: export.InstantOf(s.Since),
+			Detail: s.Detail,
 		})
 	}
 	there := make(map[string]bool, len(timelines))

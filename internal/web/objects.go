@@ -8,22 +8,23 @@ import (
 	"github.com/podlapse/podlapse/internal/filter"
 )
 
-// objects answers with what the API server told of the pods. It is compressed as it is read, so that it is never in memory
-// as a whole, and has no ETag: the age of the cache is part of it.
+// objects serves the cached pod objects. It compresses them as it reads them, so that the list is
+// never in memory as a whole. The response has no ETag, because it contains the age of the cache.
 func (a api) objects(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.asks(w, r, []string{"namespace", "name", "labelSelector"})
 	if !ok {
 		return
 	}
 	if a.Objects == nil {
-		writeError(w, http.StatusNotFound, "not_found", "pod objects are not served: start the agent with --serve-objects=on")
+		writeError(w, http.StatusNotFound, "not_found",
+			"pod objects are not served: start the agent with --serve-objects=on")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	err := a.Objects(w, func(namespace, name, labels string) bool {
 		return f.Belongs(filter.Key{Namespace: namespace, Name: name}, filter.Detail{Labels: labels})
 	})
-	if err != nil { // the client's to notice: what came is no whole JSON
+	if err != nil { // the client notices, because the JSON is cut off
 		a.logger.Debug("sending pod objects failed", zap.Error(err))
 		panic(http.ErrAbortHandler)
 	}

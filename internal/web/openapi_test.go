@@ -117,7 +117,8 @@ func patterns(t *testing.T) []string {
 	return patterns
 }
 
-// TestParametersAreThoseOfTheDocument asks with each parameter that the document has, and with none that it does not have.
+// TestParametersAreThoseOfTheDocument asks with each parameter that the document has, and with none
+// that it does not have.
 func TestParametersAreThoseOfTheDocument(t *testing.T) {
 	document := readOpenAPI(t)
 	for path, item := range document.Paths {
@@ -126,12 +127,14 @@ func TestParametersAreThoseOfTheDocument(t *testing.T) {
 		}
 		var named []string
 		for _, p := range item.Get.Parameters {
-			if parameter := document.Components.Parameters[strings.TrimPrefix(p.Ref, "#/components/parameters/")]; parameter.In == "query" {
+			parameter := document.Components.Parameters[strings.TrimPrefix(p.Ref, "#/components/parameters/")]
+			if parameter.In == "query" {
 				named = append(named, parameter.Name)
 			}
 		}
 		slices.Sort(named)
-		answer := (&fake{}).ask(t, http.MethodGet, strings.NewReplacer("{namespace}", "a", "{name}", "b").Replace(path)+"?no-such-parameter=1")
+		answer := (&fake{}).ask(t, http.MethodGet, strings.NewReplacer("{namespace}", "a", "{name}", "b").Replace(path)+
+			"?no-such-parameter=1")
 		if answer.Code == http.StatusOK && strings.HasSuffix(path, ".json") {
 			continue // documents have none and mind none
 		}
@@ -141,7 +144,8 @@ func TestParametersAreThoseOfTheDocument(t *testing.T) {
 		}
 	}
 	parameters := document.Components.Parameters
-	if limit := parameters["limit"].Schema; limit.Minimum != 1 || limit.Maximum != maxLimit || limit.Default != defaultLimit {
+	limit := parameters["limit"].Schema
+	if limit.Minimum != 1 || limit.Maximum != maxLimit || limit.Default != defaultLimit {
 		t.Errorf("limit: %+v", limit)
 	}
 	if got := parameters["phase"].Schema.Items.Enum; fmt.Sprint(got) != fmt.Sprint(timeline.Phases()) {
@@ -160,7 +164,8 @@ func schemaOf(t *testing.T, pointer ...string) *jsonschema.Schema {
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
-	for url, text := range map[string][]byte{documentURL: docs.OpenAPI, "http://agent.example/api/v1/records.schema.json": docs.RecordsSchema} {
+	for url, text := range map[string][]byte{documentURL: docs.OpenAPI,
+		"http://agent.example/api/v1/records.schema.json": docs.RecordsSchema} {
 		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
@@ -190,19 +195,24 @@ func check(t *testing.T, schema *jsonschema.Schema, what string, text []byte) {
 	}
 }
 
-// TestAnswersKeepToTheDocument asks every address, full and empty, right and wrong, and holds the answers against the document.
+// TestAnswersKeepToTheDocument asks every address, full and empty, right and wrong, and holds the
+// answers against the document.
 func TestAnswersKeepToTheDocument(t *testing.T) {
 	pulling := exporttest.Changed(exporttest.StartUp(2), 1)
 	pulling.Pulls = append(pulling.Pulls, timeline.Pull{
-		Container: "late", Kind: timeline.KindMain, Image: "r.example/x:1", Registry: "r.example", Outcome: imagepull.OutcomePulling, RequestedAt: firstStart,
+		Container: "late", Kind: timeline.KindMain, Image: "r.example/x:1", Registry: "r.example",
+		Outcome: imagepull.OutcomePulling, RequestedAt: firstStart,
 	})
 	debugged := exporttest.StartUp(1)
-	debugged.Debug = []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral, Image: "r.example/tools:1", Outcome: imagepull.OutcomeDownloaded}}
+	debugged.Debug = []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral, Image: "r.example/tools:1",
+		Outcome: imagepull.OutcomeDownloaded}}
 	full := &fake{
 		timelines: []timeline.Timeline{debugged, pulling}, gone: startUps(3, 6),
-		statuses: []health.Status{{Part: "cri", Detail: "refused", Since: firstStart}, {Part: "pod_watch", Up: true, Since: firstStart}},
+		statuses: []health.Status{{Part: "cri", Detail: "refused", Since: firstStart},
+			{Part: "pod_watch", Up: true, Since: firstStart}},
 		objects: func(w io.Writer, _ func(namespace, name, labels string) bool) error {
-			_, err := io.WriteString(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"cache":{"connected":true,"age_seconds":1.5,"verified_at":null},"items":[{}]}`)
+			_, err := io.WriteString(w,
+				`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"cache":{"connected":true,"age_seconds":1.5,"verified_at":null},"items":[{}]}`)
 			return err
 		},
 	}
@@ -217,7 +227,8 @@ func TestAnswersKeepToTheDocument(t *testing.T) {
 			for _, query := range []string{"", "?no-such-parameter=1"} {
 				answer := f.ask(t, http.MethodGet, names.Replace(path)+query)
 				statuses[path][answer.Code] = true
-				place := []string{"paths", path, "get", "responses", strconv.Itoa(answer.Code), "content", "application/json", "schema"}
+				place := []string{"paths", path, "get", "responses", strconv.Itoa(answer.Code), "content",
+					"application/json", "schema"}
 				if answer.Code != http.StatusOK {
 					place = []string{"components", "schemas", "Problem"}
 					if _, ok := readOpenAPI(t).Paths[path].Get.Responses[strconv.Itoa(answer.Code)]; !ok {
@@ -231,8 +242,10 @@ func TestAnswersKeepToTheDocument(t *testing.T) {
 			t.Errorf("%s: no answer", path)
 		}
 		other := full.ask(t, http.MethodPost, names.Replace(path))
-		if _, ok := readOpenAPI(t).Paths[path].Get.Responses["default"]; !ok || other.Code != http.StatusMethodNotAllowed {
-			t.Errorf("%s answers other methods with %d, and the document has no word for other errors: %t", path, other.Code, !ok)
+		_, ok := readOpenAPI(t).Paths[path].Get.Responses["default"]
+		if !ok || other.Code != http.StatusMethodNotAllowed {
+			t.Errorf("%s answers other methods with %d, and the document has no word for other errors: %t", path,
+				other.Code, !ok)
 		}
 		check(t, schemaOf(t, "components", "schemas", "Problem"), "POST "+path, other.Body.Bytes())
 	}

@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// unforeign refuses what a foreign page has a reader's browser ask: the browser reaches more than the page's owner does, such as a port
-// that kubectl forwards.
+// unforeign rejects requests that a page of another site sends through a reader's browser. The
+// browser reaches more than the page's owner does, such as a port that kubectl forwards.
 //
-// A page under a name that suddenly leads to 127.0.0.1 (DNS rebinding) counts as the agent's own for a browser, which asks under that
-// name. So requests over loopback come for an address, for localhost or for a name that was configured. What comes from elsewhere may
-// have any name, such as a Service's or the API server's behind its proxy: there the reader gets what everybody else gets who reaches
-// the port.
+// After DNS rebinding, where the site's name suddenly resolves to 127.0.0.1, the browser takes the
+// agent for the site and sends its name. So requests over loopback must name an address, localhost
+// or a configured host. Requests from elsewhere may name any host, such as a Service's or, behind
+// its proxy, the API server's: there, a page gets no more than any other client that reaches the
+// port.
 func unforeign(hosts []string, dropped counters, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -32,13 +33,13 @@ func unforeign(hosts []string, dropped counters, next http.Handler) http.Handler
 	})
 }
 
-// knownHost takes any address, since none can be made to lead elsewhere, and what names none.
+// knownHost accepts any address, because DNS cannot point it elsewhere, and an empty host.
 func knownHost(host string, names []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	if host == "" {
-		return true // no browser asks so
+		return true // no browser sends this
 	}
 	host = strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), ".")
 	_, err := netip.ParseAddr(host)
@@ -46,11 +47,12 @@ func knownHost(host string, names []string) bool {
 		slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
-// crossSite goes by what browsers send of themselves (Fetch Metadata), which no page can change. They let links in other sites lead to
-// the page, which shows nothing to those.
+// crossSite evaluates the Fetch Metadata headers, which a page cannot change. Links from other
+// sites may open the page: they show nothing to those sites.
 func crossSite(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") != "cross-site" {
 		return false
 	}
-	return r.URL.Path != "/" || r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document"
+	return r.URL.Path != "/" || r.Header.Get("Sec-Fetch-Mode") != "navigate" ||
+		r.Header.Get("Sec-Fetch-Dest") != "document"
 }

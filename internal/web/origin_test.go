@@ -39,14 +39,17 @@ func (a asking) answer(t *testing.T, config Config) *httptest.ResponseRecorder {
 	return answer
 }
 
-// TestForeignNamesAreRefused: a browser asks under them when a foreign page has its name lead to a forwarded port (DNS rebinding).
+// TestForeignNamesAreRefused: a browser asks under them when a foreign page has its name lead to a
+// forwarded port (DNS rebinding).
 func TestForeignNamesAreRefused(t *testing.T) {
 	config := (&fake{}).config()
 	config.Hosts = []string{"agent.example"}
 	refused := map[string]bool{
-		"evil.example": true, "evil.example:9717": true, "localhost.evil.example": true, "127.0.0.1.evil.example:9717": true,
-		"[evil]": true, "agent.example.evil": true, ".": true,
-		"localhost": false, "LocalHost:10000": false, "127.0.0.1:9717": false, "10.0.0.8": false, "[::1]:9717": false, "[fe80::1]": false,
+		"evil.example": true, "evil.example:9717": true, "localhost.evil.example": true,
+		"127.0.0.1.evil.example:9717": true,
+		"[evil]":                      true, "agent.example.evil": true, ".": true,
+		"localhost": false, "LocalHost:10000": false, "127.0.0.1:9717": false, "10.0.0.8": false, "[::1]:9717": false,
+		"[fe80::1]":     false,
 		"agent.example": false, "Agent.Example:9717": false, "": false, "localhost.": false,
 	}
 	for _, path := range append(addresses(t), "/none") {
@@ -60,8 +63,10 @@ func TestForeignNamesAreRefused(t *testing.T) {
 				t.Errorf("%s as %q: %d %.100s", path, host, answer.Code, answer.Body)
 			}
 		}
-		// Names that lead to a pod are others' to choose: a Service's, a node's in Prometheus, the API server's behind its proxy.
-		if answer := (asking{path: path, host: "api.example:6443", remote: "10.0.0.7:4000"}).answer(t, config); strings.Contains(answer.Body.String(), "--web-hosts") {
+		// Names that lead to a pod are others' to choose: a Service's, a node's in Prometheus, the
+		// API server's behind its proxy.
+		elsewhere := asking{path: path, host: "api.example:6443", remote: "10.0.0.7:4000"}
+		if answer := elsewhere.answer(t, config); strings.Contains(answer.Body.String(), "--web-hosts") {
 			t.Errorf("%s from elsewhere: %d %s", path, answer.Code, answer.Body)
 		}
 	}
@@ -88,7 +93,8 @@ func TestForeignPagesAreRefused(t *testing.T) {
 		{"/api/v1/pods", "none", "navigate", "document", false},
 		{"/api/v1/pods", "", "", "", false},
 	} {
-		header := map[string]string{"Accept": "text/html", "Sec-Fetch-Site": test.site, "Sec-Fetch-Mode": test.mode, "Sec-Fetch-Dest": test.target}
+		header := map[string]string{"Accept": "text/html", "Sec-Fetch-Site": test.site, "Sec-Fetch-Mode": test.mode,
+			"Sec-Fetch-Dest": test.target}
 		answer := asking{path: test.path, host: "localhost:9717", header: header}.answer(t, (&fake{}).config())
 		if (answer.Code == http.StatusForbidden) != test.refused {
 			t.Errorf("%+v: %d %s", test, answer.Code, answer.Body)
@@ -124,7 +130,8 @@ func TestNamesAreToldOverLoopbackOnly(t *testing.T) {
 			}
 		}
 	}
-	page := asking{path: "/", host: "10.0.0.8:9717", remote: "10.0.0.7:4000", header: map[string]string{"Accept": "text/html"}}
+	page := asking{path: "/", host: "10.0.0.8:9717", remote: "10.0.0.7:4000",
+		header: map[string]string{"Accept": "text/html"}}
 	if answer := page.answer(t, config); answer.Code != http.StatusForbidden {
 		t.Errorf("the page: %d", answer.Code)
 	}
@@ -136,12 +143,14 @@ func TestNamesAreToldOverLoopbackOnly(t *testing.T) {
 
 // TestDetailsOfReadinessAreForWhoMayRead: they can name pods, and what fails at an address.
 func TestDetailsOfReadinessAreForWhoMayRead(t *testing.T) {
-	f := &fake{statuses: []health.Status{{Part: "pod_watch", Up: true, Detail: "watching"}, {Part: "annotations", Detail: "patch pod shop/web-0: refused"}}}
+	f := &fake{statuses: []health.Status{{Part: "pod_watch", Up: true, Detail: "watching"},
+		{Part: "annotations", Detail: "patch pod shop/web-0: refused"}}}
 	config := f.config()
 	config.LocalOnly = true
 	here := asking{path: "/readyz?verbose", host: "localhost"}.answer(t, config).Body.String()
 	there := asking{path: "/readyz?verbose", host: "10.0.0.8", remote: "10.0.0.7:4000"}.answer(t, config).Body.String()
-	if !strings.Contains(here, "shop/web-0") || strings.Contains(there, "shop/web-0") || !strings.Contains(there, "[-]annotations down") {
+	if !strings.Contains(here, "shop/web-0") || strings.Contains(there, "shop/web-0") ||
+		!strings.Contains(there, "[-]annotations down") {
 		t.Errorf("here:\n%s\nthere:\n%s", here, there)
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/podlapse/podlapse/internal/page"
 )
 
-// handlePage lists the addresses of the page's files. Who may not read the API may not read these.
+// handlePage registers the page's files. They need the same access as the API.
 func handlePage(mux *http.ServeMux, p page.Page) {
 	mux.Handle("/page/{version}/{file}", packed(func(w http.ResponseWriter, r *http.Request) {
 		file, ok := p.File(r.PathValue("file"))
-		if !ok || r.PathValue("version") != p.Version { // of an agent before or after this one
+		if !ok || r.PathValue("version") != p.Version { // a file of an older or newer agent
 			writeError(w, http.StatusNotFound, "not_found", "no such file in this version of the page; reload the page")
 			return
 		}
@@ -22,8 +22,9 @@ func handlePage(mux *http.ServeMux, p page.Page) {
 	}))
 }
 
-// home answers browsers with the page, and everybody else with the list of addresses, which tells nothing of the node.
-func home(p page.Page, access func(http.Handler) http.Handler) http.Handler {
+// root serves the page to browsers, and the list of paths, which reveals nothing about the node, to
+// all other clients.
+func root(p page.Page, access func(http.Handler) http.Handler) http.Handler {
 	shown := access(packed(func(w http.ResponseWriter, _ *http.Request) { writeFile(w, p.Index) }))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "Accept")
@@ -42,10 +43,10 @@ func writeFile(w http.ResponseWriter, f page.File) {
 	_, _ = w.Write(f.Text)
 }
 
-// packed is compressed for files, which are asked for seldom.
+// packed serves compressed files. They are requested rarely.
 func packed(handler http.HandlerFunc) http.Handler {
 	pack, err := gzhttp.NewWrapper(gzhttp.MinSize(worthPacking), gzhttp.EnableZstd(false))
-	if err != nil { // these options are known to be good
+	if err != nil { // these options are valid
 		return handler
 	}
 	return pack(handler)

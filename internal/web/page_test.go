@@ -33,8 +33,10 @@ func TestThePageAndItsFiles(t *testing.T) {
 	handler := handlerOf((&fake{}).config())
 	home := shownTo(t, handler, "/")
 	header := home.Header()
-	if home.Code != http.StatusOK || header.Get("Content-Type") != "text/html; charset=utf-8" || header.Get("Content-Security-Policy") != page.Policy ||
-		header.Get("Cache-Control") != "no-store" || !slices.Contains(header.Values("Vary"), "Accept") { // beside Accept-Encoding
+	if home.Code != http.StatusOK || header.Get("Content-Type") != "text/html; charset=utf-8" ||
+		header.Get("Content-Security-Policy") != page.Policy ||
+		// beside Accept-Encoding
+		header.Get("Cache-Control") != "no-store" || !slices.Contains(header.Values("Vary"), "Accept") {
 		t.Fatalf("%d %v", home.Code, header)
 	}
 	files := asked.FindAllStringSubmatch(home.Body.String(), -1)
@@ -43,7 +45,8 @@ func TestThePageAndItsFiles(t *testing.T) {
 	}
 	for _, file := range files {
 		answer := shownTo(t, handler, "/"+file[1], "Accept", "*/*")
-		if answer.Code != http.StatusOK || answer.Header().Get("Cache-Control") != "private, max-age=31536000, immutable" ||
+		if answer.Code != http.StatusOK ||
+			answer.Header().Get("Cache-Control") != "private, max-age=31536000, immutable" ||
 			answer.Header().Get("X-Content-Type-Options") != "nosniff" || answer.Body.Len() == 0 {
 			t.Errorf("%s: %d %v", file[1], answer.Code, answer.Header())
 		}
@@ -53,11 +56,15 @@ func TestThePageAndItsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := io.ReadAll(reader); err != nil || !strings.Contains(string(text), "import ") || packed.Header().Get("Content-Encoding") != "gzip" {
+	if text, err := io.ReadAll(reader); err != nil || !strings.Contains(string(text), "import ") ||
+		packed.Header().Get("Content-Encoding") != "gzip" {
 		t.Errorf("%v, %.100s", err, text)
 	}
-	for _, path := range []string{"/page/0000000000000000/main.js", "/page/x", strings.Replace("/"+files[0][1], "icon.svg", "index.html", 1), strings.Replace("/"+files[0][1], "icon.svg", "..%2fpage.go", 1)} {
-		if answer := shownTo(t, handler, path); answer.Code != http.StatusNotFound || decode[problem](t, answer).Error != "not_found" || answer.Header().Get("Cache-Control") != "no-store" {
+	for _, path := range []string{"/page/0000000000000000/main.js", "/page/x",
+		strings.Replace("/"+files[0][1], "icon.svg", "index.html", 1),
+		strings.Replace("/"+files[0][1], "icon.svg", "..%2fpage.go", 1)} {
+		if answer := shownTo(t, handler, path); answer.Code != http.StatusNotFound ||
+			decode[problem](t, answer).Error != "not_found" || answer.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %d %v", path, answer.Code, answer.Header())
 		}
 	}
@@ -66,7 +73,8 @@ func TestThePageAndItsFiles(t *testing.T) {
 func TestTheListIsForWhoShowsNoPages(t *testing.T) {
 	for _, accept := range []string{"", "*/*", "application/json"} {
 		answer := shownTo(t, handlerOf((&fake{}).config()), "/", "Accept", accept)
-		if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "/api/v1/stream") || answer.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
+		if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "/api/v1/stream") ||
+			answer.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
 			t.Errorf("%q: %d %s", accept, answer.Code, answer.Body)
 		}
 	}
@@ -82,7 +90,8 @@ func TestThePageWantsWhatTheAPIWants(t *testing.T) {
 		return Denied, nil
 	}
 	handler := handlerOf(config)
-	for token, want := range map[string]int{"": http.StatusUnauthorized, "Bearer reads": http.StatusOK, "Bearer other": http.StatusForbidden} {
+	for token, want := range map[string]int{"": http.StatusUnauthorized, "Bearer reads": http.StatusOK,
+		"Bearer other": http.StatusForbidden} {
 		if answer := shownTo(t, handler, "/", "Authorization", token); answer.Code != want {
 			t.Errorf("%q: %d, want %d", token, answer.Code, want)
 		}

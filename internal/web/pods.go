@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/export"
 )
 
-// podFilters are the parameters that choose among the pods.
+// podFilters returns the parameters that select pods.
 func podFilters() []string { return filter.Names() }
 
 func (a api) list(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +34,9 @@ func (a api) list(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if after != nil {
-		i, found := slices.BinarySearchFunc(all, *after, func(s startUp, p place) int { return s.place().compare(p) })
+		i, found := slices.BinarySearchFunc(all, *after, func(s startUp, p position) int {
+			return s.position().compare(p)
+		})
 		if found {
 			i++
 		}
@@ -48,10 +50,10 @@ func (a api) list(w http.ResponseWriter, r *http.Request) {
 	answerJSON(w, r, listed.text(remaining))
 }
 
-// podPage is the items of an answer.
+// podPage holds the items of a response.
 type podPage struct {
 	items [][]byte
-	last  place
+	last  position
 }
 
 func paged(all []startUp, f filter.Filter, limit int) (p podPage, remaining int, err error) {
@@ -70,12 +72,12 @@ func paged(all []startUp, f filter.Filter, limit int) (p podPage, remaining int,
 		if err != nil {
 			return p, 0, err
 		}
-		p.items, p.last = append(p.items, item), s.place()
+		p.items, p.last = append(p.items, item), s.position()
 	}
 	return p, remaining, nil
 }
 
-// text is an export.PodList of items that are encoded already.
+// text returns an export.PodList of items that are already encoded.
 func (p podPage) text(remaining int) []byte {
 	var text bytes.Buffer
 	text.WriteString(`{"items":[`)
@@ -88,18 +90,18 @@ func (p podPage) text(remaining int) []byte {
 	return text.Bytes()
 }
 
-// token says where a page ended. It needs no memory of the agent's and is good for ever.
-func (p place) token() string {
-	text, _ := json.Marshal(p) // of strings and a number: never fails
+// token returns where a page ended. The agent keeps no state for it, and it never expires.
+func (p position) token() string {
+	text, _ := json.Marshal(p) // strings and a number: never fails
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-func afterOf(w http.ResponseWriter, r *http.Request) (*place, bool) {
+func afterOf(w http.ResponseWriter, r *http.Request) (*position, bool) {
 	token := r.URL.Query().Get("continue")
 	if token == "" {
 		return nil, true
 	}
-	var p place
+	var p position
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	if err == nil {
 		err = json.Unmarshal(text, &p)
@@ -144,7 +146,8 @@ func (a api) trace(w http.ResponseWriter, r *http.Request) {
 	answerJSON(w, r, append(text, '\n'))
 }
 
-// fileName has only what every file system takes: names of namespaces and pods do.
+// fileName returns a name of characters that every file system accepts, as the names of namespaces
+// and pods do.
 func fileName(record export.Record) string {
 	name := []byte(record.Namespace + "_" + record.Name + ".trace.json")
 	for i, c := range name {
@@ -157,7 +160,8 @@ func fileName(record export.Record) string {
 	return string(name)
 }
 
-// one finds the pod that a request names: the latest of that name, or that of a UID; or answers the request itself.
+// one returns the pod that a request names: the latest with that name, or the one with the UID. If
+// there is none, it writes an error response and returns false.
 func (a api) one(w http.ResponseWriter, r *http.Request) (startUp, bool) {
 	if _, ok := a.asks(w, r, nil, "uid"); !ok {
 		return startUp{}, false

@@ -12,16 +12,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// How long a profile of processor time may take, in seconds.
+// How long a CPU profile may take, in seconds.
 const (
 	defaultProfile = 10
 	maxProfile     = 60
 )
 
-// profiles answers with profiles of the agent itself, as go tool pprof reads them.
+// profiles serves profiles of the agent itself, for go tool pprof.
 type profiles struct {
 	on     bool
-	one    chan struct{} // capacity 1: they are made one at a time
+	one    chan struct{} // capacity 1: one profile at a time
 	logger *zap.Logger
 }
 
@@ -34,7 +34,8 @@ func (h profiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kept := pprof.Lookup(name)
 	switch {
 	case !h.on:
-		writeError(w, http.StatusNotFound, "not_found", "profiles are not served: start the agent with --debug-profiles=on")
+		writeError(w, http.StatusNotFound, "not_found",
+			"profiles are not served: start the agent with --debug-profiles=on")
 		return
 	case name != "profile" && name != "heap" && name != "allocs" && name != "goroutine":
 		writeError(w, http.StatusNotFound, "not_found", fmt.Sprintf("unknown profile %.40q: must be heap, allocs, "+
@@ -75,10 +76,11 @@ func profileLength(given string) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// profileProcessor writes when the time is over, or who asked has gone.
+// profileProcessor writes the profile after length, or when the client disconnects.
 func profileProcessor(ctx context.Context, w http.ResponseWriter, length time.Duration) error {
-	// Where the writer cannot, as in tests, there is no deadline to move.
-	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(length + writeTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	// A writer without deadlines, as in tests, needs none.
+	err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(length + writeTimeout))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	if err := pprof.StartCPUProfile(w); err != nil {

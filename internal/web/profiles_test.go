@@ -16,7 +16,8 @@ import (
 
 // askLocally asks as from the agent's own network namespace.
 func askLocally(ctx context.Context, handler http.Handler, path string) *httptest.ResponseRecorder {
-	request := httptest.NewRequestWithContext(context.WithValue(ctx, http.LocalAddrContextKey, address("127.0.0.1:1")), http.MethodGet, path, nil)
+	request := httptest.NewRequestWithContext(context.WithValue(ctx, http.LocalAddrContextKey, address("127.0.0.1:1")),
+		http.MethodGet, path, nil)
 	request.RemoteAddr, request.Host = "127.0.0.1:2", "localhost"
 	answer := httptest.NewRecorder()
 	handler.ServeHTTP(answer, request)
@@ -34,11 +35,13 @@ func TestProfiles(t *testing.T) {
 	for _, path := range []string{"heap", "allocs", "goroutine", "profile?seconds=1"} {
 		answer := askLocally(t.Context(), handler, "/debug/pprof/"+path)
 		text, err := unpacked(answer.Body.Bytes())
-		if answer.Code != http.StatusOK || err != nil || !strings.Contains(text, "/internal/web") && !strings.HasPrefix(path, "profile") {
+		if answer.Code != http.StatusOK || err != nil || !strings.Contains(text, "/internal/web") &&
+			!strings.HasPrefix(path, "profile") {
 			t.Errorf("%s: %d, %d bytes, %v", path, answer.Code, answer.Body.Len(), err)
 		}
 	}
-	for path, want := range map[string]int{"cmdline": 404, "symbol": 404, "mutex": 404, "trace": 404, "profile?seconds=0": 400, "profile?seconds=61": 400, "profile?seconds=x": 400} {
+	for path, want := range map[string]int{"cmdline": 404, "symbol": 404, "mutex": 404, "trace": 404,
+		"profile?seconds=0": 400, "profile?seconds=61": 400, "profile?seconds=x": 400} {
 		if answer := askLocally(t.Context(), handler, "/debug/pprof/"+path); answer.Code != want {
 			t.Errorf("%s: %d, want %d: %s", path, answer.Code, want, answer.Body)
 		}
@@ -61,7 +64,8 @@ func TestProfilesAreMadeOneAtATime(t *testing.T) {
 	mux.Handle("/debug/pprof/{profile}", h)
 	h.one <- struct{}{}
 	for _, name := range []string{"heap", "profile"} {
-		if answer := askLocally(t.Context(), mux, "/debug/pprof/"+name); answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" {
+		answer := askLocally(t.Context(), mux, "/debug/pprof/"+name)
+		if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" {
 			t.Errorf("beside another one: %d %s", answer.Code, answer.Body)
 		}
 	}
@@ -86,7 +90,8 @@ func TestProfilesAreForWhoWantsThemAndNearby(t *testing.T) {
 	}
 	for _, path := range []string{"heap", "profile", "x"} {
 		answer := httptest.NewRecorder()
-		profiling().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/debug/pprof/"+path, nil))
+		profiling().ServeHTTP(answer,
+			httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/debug/pprof/"+path, nil))
 		if answer.Code != http.StatusForbidden {
 			t.Errorf("%s from elsewhere: %d %s", path, answer.Code, answer.Body)
 		}

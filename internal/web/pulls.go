@@ -33,10 +33,13 @@ func (a api) pulls(w http.ResponseWriter, r *http.Request) {
 	}
 
 	list := export.PullList{Items: now.Records(), Recent: []export.RecentPullRecord{}}
-	list.Items = slices.DeleteFunc(list.Items, func(p export.LivePullRecord) bool { return !meant(p.Namespace, p.Registry) })
+	list.Items = slices.DeleteFunc(list.Items, func(p export.LivePullRecord) bool {
+		return !meant(p.Namespace, p.Registry)
+	})
 	for _, record := range records {
 		for _, p := range record.Pulls {
-			if p.Outcome != imagepull.OutcomePulling && p.Outcome != imagepull.OutcomePresent && meant(record.Namespace, p.Registry) {
+			if p.Outcome != imagepull.OutcomePulling && p.Outcome != imagepull.OutcomePresent &&
+				meant(record.Namespace, p.Registry) {
 				p.Layers = nil
 				list.Recent = append(list.Recent, export.RecentPullRecord{
 					Namespace: record.Namespace, Pod: record.Name, UID: record.UID, PullRecord: p,
@@ -44,12 +47,14 @@ func (a api) pulls(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	slices.SortStableFunc(list.Recent, func(p, q export.RecentPullRecord) int { return lastOf(q).Compare(lastOf(p).Time) })
+	slices.SortStableFunc(list.Recent, func(p, q export.RecentPullRecord) int {
+		return lastOf(q).Compare(lastOf(p).Time)
+	})
 	list.Recent = list.Recent[:min(limit, len(list.Recent))]
 	a.answer(w, r, list)
 }
 
-// lastOf is the last that is known of a pull.
+// lastOf returns the latest known time of a pull.
 func lastOf(p export.RecentPullRecord) export.Instant {
 	return cmp.Or(p.FinishedAt, p.StartedAt, p.RequestedAt)
 }
@@ -74,7 +79,8 @@ func (a api) registries(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r, registries.List())
 }
 
-// pulled is what is known of pods that wanted more than images that were there already; or answers the request itself.
+// pulled returns the records of start-ups that needed more than images already on the node. If that
+// fails, it writes an error response and returns false.
 func (a api) pulled(w http.ResponseWriter, r *http.Request) ([]export.Record, bool) {
 	timelines, ok := ask(a, w, r, a.timelines)
 	if !ok {
@@ -84,7 +90,8 @@ func (a api) pulled(w http.ResponseWriter, r *http.Request) ([]export.Record, bo
 	there := make(map[string]bool, len(timelines))
 	for _, t := range timelines {
 		there[t.UID] = true
-		records = append(records, export.Record{Namespace: t.Namespace, Name: t.Name, UID: t.UID, Pulls: export.PullRecords(t)})
+		records = append(records,
+			export.Record{Namespace: t.Namespace, Name: t.Name, UID: t.UID, Pulls: export.PullRecords(t)})
 	}
 	for _, e := range a.History.Entries() {
 		if !e.Pulled || there[e.UID] {

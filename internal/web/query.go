@@ -16,8 +16,8 @@ const (
 	maxLimit     = 500
 )
 
-// asks reads the filters of a request, and refuses it if it has any parameter that is neither one of them nor in others, or that cannot
-// be read: one that is misspelled must not be told everything.
+// asks parses the filters of a request. It rejects a request with an invalid parameter, or with one
+// that is neither in filters nor in others: a misspelled filter must not return everything.
 func (a api) asks(w http.ResponseWriter, r *http.Request, filters []string, others ...string) (filter.Filter, bool) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -31,7 +31,8 @@ func (a api) asks(w http.ResponseWriter, r *http.Request, filters []string, othe
 		}
 		reason := fmt.Sprintf("unknown parameter %.80q: this path takes none", name)
 		if len(known) > 0 {
-			reason = fmt.Sprintf("unknown parameter %.80q: must be one of %s", name, strings.Join(slices.Sorted(slices.Values(known)), ", "))
+			reason = fmt.Sprintf("unknown parameter %.80q: must be one of %s", name,
+				strings.Join(slices.Sorted(slices.Values(known)), ", "))
 		}
 		badRequest(w, reason)
 		return filter.Filter{}, false

@@ -10,17 +10,17 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// livez says that the process answers. It looks at nothing else: no restart of the agent mends an
-// API server or a runtime.
+// livez only shows that the process answers. It checks nothing else, because restarting the agent
+// does not repair an API server or a runtime.
 func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
-// readiness answers /readyz: 200 while every required part is up, else 503. Parts that are not
-// required cost precision or a recording, so they show but do not count. As in Kubernetes, a failed check and
-// ?verbose list every part.
+// readiness serves /readyz: 200 while every required part is up, otherwise 503. Parts that are not
+// required cost precision or a recording, so they are listed but do not count. As in Kubernetes, a
+// failed check and ?verbose list every part.
 type readiness struct {
 	statuses func() []health.Status
 	required []string
-	briefly  bool // readers from elsewhere get no details, which can name pods
+	briefly  bool // clients from elsewhere get no details, which can name pods
 }
 
 func (h readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {

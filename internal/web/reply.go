@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// deliveryTimeout is how long a client may take to read an answer: as long as Prometheus waits for one by default.
+// deliveryTimeout is how long a client may take to read a response: Prometheus's default scrape
+// timeout.
 const deliveryTimeout = 10 * time.Second
 
 const (
@@ -18,11 +19,12 @@ const (
 	largeChunk = 64 << 10
 )
 
-// errNoRoom ends an answer that is larger than it may be.
+// errNoRoom ends a response that exceeds its limit.
 var errNoRoom = errors.New("the answer exceeds the memory limit")
 
-// reply keeps an answer until it is whole, so that a client that does not read it holds none of the places at which answers are made.
-// What is flushed before, as by the stream, is written at once, and so is all that follows. It is used on one goroutine.
+// reply buffers a response until it is complete, so that a client that does not read it holds no
+// slot. Flush, which the stream uses, writes what there is and makes later writes go straight to
+// the connection. It is used on one goroutine.
 type reply struct {
 	http.ResponseWriter // of the connection
 	answers             *answers
@@ -30,11 +32,11 @@ type reply struct {
 	held                int          // guarded by answers.mu
 	readAt              atomic.Int64 // when the kernel last took a part of it, in Unix nanoseconds
 
-	status  int // 0 until there is an answer
+	status  int // 0 until there is a response
 	chunks  [][]byte
 	size    int
-	direct  bool   // what is written goes to the connection
-	failure func() // answers instead of what was written, which is dropped; nil while all is well
+	direct  bool   // writes go straight to the connection
+	failure func() // writes an error in place of the discarded response; nil if there is none
 }
 
 // Unwrap lets http.ResponseController reach the connection's deadlines.
@@ -79,7 +81,7 @@ func (r *reply) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// extend makes room for a chunk, which is as large as all before it within limits, or fails the answer.
+// extend adds a chunk, as large as all before it within limits, or fails the response.
 func (r *reply) extend() {
 	length := min(max(r.size, firstChunk), largeChunk, maxAnswer-r.size)
 	switch {
@@ -112,7 +114,7 @@ func (r *reply) fail(why dropped, status int, word, reason string) {
 // Flush implements http.Flusher.
 func (r *reply) Flush() { _ = r.FlushError() } // the next Write fails as well
 
-// FlushError writes what there is, and makes what follows go out at once.
+// FlushError writes what there is and makes later writes go straight to the connection.
 func (r *reply) FlushError() error {
 	if !r.direct {
 		if r.failure != nil {
@@ -144,15 +146,16 @@ func (r *reply) writeChunks() error {
 	return nil
 }
 
-// deliver writes the whole answer within deliveryTimeout, or as much of it as the client reads until its room is needed. Errors of the
-// connection are the client's to notice.
+// deliver writes the response within deliveryTimeout, or as much of it as the client reads until
+// its memory is needed. It ignores errors of the connection: the client notices them.
 func (r *reply) deliver() {
 	if r.direct || r.status == 0 && r.failure == nil {
 		return
 	}
 	control := http.NewResponseController(r.ResponseWriter)
-	// Where there is no connection, as in tests, there is no deadline.
-	if err := control.SetWriteDeadline(time.Now().Add(deliveryTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	// Without a connection, as in tests, there is no deadline.
+	err := control.SetWriteDeadline(time.Now().Add(deliveryTimeout))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return
 	}
 	r.answers.write(r)
@@ -175,7 +178,9 @@ func (r *reply) deliver() {
 	}
 }
 
-// cut ends the writing of the answer. It is called while answers hold it, and so before the request ends.
+// cut stops the writing of the response. It is called with answers.mu held, and so before the
+// request ends.
 func (r *reply) cut() {
-	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Unix(1, 0)) // one that has no deadline is no connection
+	// a writer without deadlines has no connection
+	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))
 }

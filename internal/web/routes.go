@@ -17,7 +17,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// API is what the read API needs beside the timelines and pulls; every field but Objects is required.
+// API is what the read API needs beside the timelines and pulls. Every field but Objects is
+// required.
 type API struct {
 	Node      string
 	Build     export.Build
@@ -26,7 +27,8 @@ type API struct {
 	Skew      func(ctx context.Context) (timeline.Skew, error)
 	History   *history.History
 	Live      *live.Hub
-	// Objects writes the cached pod objects that are wanted as a PodList; labels are as in timeline.Pod. Nil when none are kept.
+	// Objects writes the cached pod objects for which want is true as a PodList; labels are as in
+	// timeline.Pod. Nil if the agent keeps none.
 	Objects func(w io.Writer, want func(namespace, name, labels string) bool) error
 }
 
@@ -41,37 +43,37 @@ type api struct {
 	logger    *zap.Logger
 }
 
-// handleAPI lists every address of the API. docs/openapi.json describes each.
+// handleAPI registers every path of the API. docs/openapi.json describes each.
 func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 	a := api{
-		API: config.API, timelines: config.Timelines, livePulls: config.Pulls, statuses: config.Statuses, required: config.Required,
-		viewers: newShares(viewersPerClient), logger: config.Logger,
+		API: config.API, timelines: config.Timelines, livePulls: config.Pulls, statuses: config.Statuses,
+		required: config.Required, viewers: newShares(viewersPerClient), logger: config.Logger,
 	}
-	snapshots := newPlaces(snapshotsAtOnce)
-	dear := func(handler http.HandlerFunc) http.Handler {
+	snapshots := newSlots(snapshotsAtOnce)
+	expensive := func(handler http.HandlerFunc) http.Handler {
 		return limits.atMost(snapshots, snapshotPatience, compressed(handler))
 	}
-	mux.Handle("/api/v1/node", dear(a.node))
-	mux.Handle("/api/v1/pods", dear(a.list))
-	mux.Handle("/api/v1/pods/{namespace}/{name}", dear(a.get))
-	mux.Handle("/api/v1/pods/{namespace}/{name}/trace", dear(a.trace))
-	mux.Handle("/api/v1/pulls", dear(a.pulls))
-	mux.Handle("/api/v1/registries", dear(a.registries))
-	mux.Handle("/api/v1/evidence", dear(a.evidence))
-	mux.Handle("/api/v1/objects/pods", dear(a.objects))
-	mux.HandleFunc("/api/v1/stream", a.stream) // each change is to go out at once
+	mux.Handle("/api/v1/node", expensive(a.node))
+	mux.Handle("/api/v1/pods", expensive(a.list))
+	mux.Handle("/api/v1/pods/{namespace}/{name}", expensive(a.get))
+	mux.Handle("/api/v1/pods/{namespace}/{name}/trace", expensive(a.trace))
+	mux.Handle("/api/v1/pulls", expensive(a.pulls))
+	mux.Handle("/api/v1/registries", expensive(a.registries))
+	mux.Handle("/api/v1/evidence", expensive(a.evidence))
+	mux.Handle("/api/v1/objects/pods", expensive(a.objects))
+	mux.HandleFunc("/api/v1/stream", a.stream) // uncompressed: each change is sent at once
 	mux.HandleFunc("/api/v1/openapi.json", compressed(document(docs.OpenAPI)))
 	mux.HandleFunc("/api/v1/records.schema.json", compressed(document(docs.RecordsSchema)))
 }
 
-// worthPacking is the least answer that is compressed, in bytes: one packet or so.
+// worthPacking is the smallest response to compress, in bytes: about one packet.
 const worthPacking = 1024
 
-// compressed packs answers for who accepts that, at the least cost of time and memory.
+// compressed compresses responses for clients that accept it, with the least CPU time and memory.
 func compressed(handler http.HandlerFunc) http.HandlerFunc {
 	pack, err := gzhttp.NewWrapper(gzhttp.MinSize(worthPacking), gzhttp.CompressionLevel(1), gzhttp.EnableZstd(false),
 		gzhttp.SuffixETag(packedSuffix), gzhttp.ContentTypes([]string{"application/json"}))
-	if err != nil { // these options are known to be good
+	if err != nil { // these options are valid
 		return handler
 	}
 	return pack(handler)

@@ -16,10 +16,11 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// Asked is what a web configuration file asks every reader for.
+// Asked is what a web configuration file requires of every client.
 type Asked struct{ Passwords, Certificates bool }
 
-// CheckConfigFile says what is wrong with the file of Config.WebConfigFile and those that it names, and what it asks for.
+// CheckConfigFile validates the file of Config.WebConfigFile and the files that it names, and
+// returns what it requires of clients.
 func CheckConfigFile(path string) (Asked, error) {
 	if err := toolkit.Validate(path); err != nil {
 		return Asked{}, fmt.Errorf("read %s: %w", path, err)
@@ -32,24 +33,27 @@ func CheckConfigFile(path string) (Asked, error) {
 	if err := yaml.Unmarshal(text, &config); err != nil {
 		return Asked{}, fmt.Errorf("read %s: %w", path, err)
 	}
-	return Asked{Passwords: len(config.Users) > 0, Certificates: config.TLSConfig.ClientAuth == "RequireAndVerifyClientCert"}, nil
+	return Asked{Passwords: len(config.Users) > 0,
+		Certificates: config.TLSConfig.ClientAuth == "RequireAndVerifyClientCert"}, nil
 }
 
-// serve serves with what the web configuration file asks for, until the listener or the server is closed. The front
-// stands before the server's handler.
-func serve(l net.Listener, server *http.Server, config Config, front func(http.Handler) http.Handler) error {
+// serve serves as the web configuration file says, until the listener or the server is closed. The
+// middleware runs before the server's handler.
+func serve(l net.Listener, server *http.Server, config Config, middleware func(http.Handler) http.Handler) error {
 	if config.WebConfigFile == "" {
-		server.Handler = front(server.Handler)
+		server.Handler = middleware(server.Handler)
 		return server.Serve(l)
 	}
-	// The toolkit puts its handler, which asks for a password, before the server's. The front has to stand before
-	// that: it holds back floods, each wrong password of which costs tens of milliseconds, and answers probes. The
-	// toolkit's handler is in place when the server asks for the first connection, on this goroutine.
-	before := &beforeFirst{Listener: l, do: sync.OnceFunc(func() { server.Handler = front(server.Handler) })}
-	return toolkit.Serve(before, server, &toolkit.FlagConfig{WebConfigFile: &config.WebConfigFile}, sampled(config.Logger))
+	// The toolkit puts its handler, which checks passwords, before the server's. The middleware
+	// must run before that: it answers probes and limits floods, where each wrong password would
+	// cost tens of milliseconds. The toolkit's handler is in place when the server accepts the
+	// first connection, on this goroutine.
+	before := &beforeFirst{Listener: l, do: sync.OnceFunc(func() { server.Handler = middleware(server.Handler) })}
+	return toolkit.Serve(before, server, &toolkit.FlagConfig{WebConfigFile: &config.WebConfigFile},
+		sampled(config.Logger))
 }
 
-// beforeFirst does something before the first Accept.
+// beforeFirst calls a function before the first Accept.
 type beforeFirst struct {
 	net.Listener
 	do func()
@@ -61,8 +65,8 @@ func (l *beforeFirst) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// sampled lets through one message of a kind a minute: the toolkit tells at each request that the file has become
-// unreadable.
+// sampled passes on one message of a kind per minute: the toolkit logs at each request that the
+// file is no longer readable.
 func sampled(logger *zap.Logger) *slog.Logger {
 	return slog.New(zapslog.NewHandler(zapcore.NewSamplerWithOptions(logger.Core(), time.Minute, 1, 0)))
 }

@@ -47,7 +47,8 @@ func (f files) certify(serial int64) {
 		f.t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -74,7 +75,8 @@ func hashOf(t *testing.T, password string) string {
 func browse(t *testing.T, url, user, password string) (*http.Response, error) {
 	t.Helper()
 	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true, DisableKeepAlives: true, //nolint:gosec // the test looks at the certificate
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true,
+		DisableKeepAlives: true, //nolint:gosec // the test looks at the certificate
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -106,7 +108,8 @@ func TestTLSFilesAreReadAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := response.TLS.PeerCertificates[0].SerialNumber.Int64(); got != serial || response.ProtoMajor != 2 || response.StatusCode != 200 {
+		got := response.TLS.PeerCertificates[0].SerialNumber.Int64()
+		if got != serial || response.ProtoMajor != 2 || response.StatusCode != 200 {
 			t.Errorf("certificate %d, %s, %s, want certificate %d", got, response.Proto, response.Status, serial)
 		}
 	}
@@ -119,7 +122,8 @@ func TestTLSFilesAreReadAgain(t *testing.T) {
 	}
 	f.certify(3)
 	want(3)
-	if response, err := browse(t, "http://"+address+"/metrics", "", ""); err != nil || response.StatusCode != http.StatusBadRequest {
+	if response, err := browse(t, "http://"+address+"/metrics", "", ""); err != nil ||
+		response.StatusCode != http.StatusBadRequest {
 		t.Errorf("without TLS: %v, %v, want it refused", response, err)
 	}
 }
@@ -135,7 +139,8 @@ func TestSilentClients(t *testing.T) {
 		config Config
 		says   string
 	}{
-		"nothing": {(&fake{}).config(), ""}, "nothing, TLS": {secure, ""}, "half a greeting": {secure, "\x16\x03\x01\x02\x00\x01"},
+		"nothing": {(&fake{}).config(), ""}, "nothing, TLS": {secure, ""},
+		"half a greeting": {secure, "\x16\x03\x01\x02\x00\x01"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -166,7 +171,8 @@ func TestPasswords(t *testing.T) {
 			t.Errorf("%s as %q with %q: %v, %v, want %d", path, user, password, response, err, status)
 			return
 		}
-		if response.Header.Get("X-Content-Type-Options") == "" || (response.Header.Get("WWW-Authenticate") == "Basic") != (status == 401) {
+		if response.Header.Get("X-Content-Type-Options") == "" ||
+			(response.Header.Get("WWW-Authenticate") == "Basic") != (status == 401) {
 			t.Errorf("%s as %q with %q: headers %v", path, user, password, response.Header)
 		}
 	}
@@ -184,7 +190,8 @@ func TestPasswords(t *testing.T) {
 	want("/metrics", "scraper", "right", 401)
 	want("/metrics", "scraper", "changed", 200)
 	for _, entry := range logs.All() {
-		if text := fmt.Sprint(entry.Message, entry.ContextMap()); strings.Contains(text, "right") || strings.Contains(text, "changed") {
+		text := fmt.Sprint(entry.Message, entry.ContextMap())
+		if strings.Contains(text, "right") || strings.Contains(text, "changed") {
 			t.Errorf("logs a password: %s", text)
 		}
 	}
@@ -198,12 +205,14 @@ func TestAWebConfigurationThatBreaks(t *testing.T) {
 	config := (&fake{}).config()
 	config.WebConfigFile, config.Logger = f.config(), zap.New(core)
 	address := running(t, config)
-	if response, err := browse(t, "http://"+address+"/metrics", "scraper", "right"); err != nil || response.StatusCode != 200 {
+	response, err := browse(t, "http://"+address+"/metrics", "scraper", "right")
+	if err != nil || response.StatusCode != 200 {
 		t.Fatalf("%v, %v", response, err)
 	}
 	f.write("web.yaml", "basic_auth_users: [")
 	for range 3 {
-		if response, err := browse(t, "http://"+address+"/metrics", "scraper", "right"); err != nil || response.StatusCode != 500 {
+		if response, err := browse(t, "http://"+address+"/metrics", "scraper", "right"); err != nil ||
+			response.StatusCode != 500 {
 			t.Errorf("%v, %v, want 500", response, err)
 		}
 	}
@@ -224,7 +233,8 @@ func TestAFloodOfPasswords(t *testing.T) {
 	address := running(t, config)
 	known := func() {
 		t.Helper()
-		if response, err := browse(t, "http://"+address+"/metrics", "scraper", "right"); err != nil || response.StatusCode != 200 {
+		if response, err := browse(t, "http://"+address+"/metrics", "scraper", "right"); err != nil ||
+			response.StatusCode != 200 {
 			t.Errorf("%v, %v", response, err)
 		}
 	}
@@ -235,7 +245,8 @@ func TestAFloodOfPasswords(t *testing.T) {
 	for worker := range 4 {
 		flooding.Go(func() {
 			for i := range cap(statuses) / 4 {
-				response, err := browse(t, "http://"+address+"/metrics", "scraper", fmt.Sprint(worker, i)+strings.Repeat("x", 10000))
+				response, err := browse(t, "http://"+address+"/metrics", "scraper",
+					fmt.Sprint(worker, i)+strings.Repeat("x", 10000))
 				if err != nil {
 					t.Error(err)
 					return
@@ -272,14 +283,17 @@ func TestCheckConfigFile(t *testing.T) {
 		"tls_server_config: {cert_file: tls.crt}":                    {Asked{}, "key_file"},
 		"tls_server_config: {cert_file: none, key_file: tls.key}":    {Asked{}, "none"},
 		"tls_server_config: {cert_file: tls.key, key_file: tls.crt}": {Asked{}, "X509KeyPair"},
-		"tls_server_config: {cert_file: tls.crt, key_file: tls.key, client_auth_type: RequireAndVerifyClientCert, client_ca_file: tls.crt}": {Asked{Certificates: true}, ""},
-		"tls_server_config: {cert_file: tls.crt, key_file: tls.key, client_auth_type: VerifyClientCertIfGiven, client_ca_file: tls.crt}":    {Asked{}, ""},
+		"tls_server_config: {cert_file: tls.crt, key_file: tls.key, client_auth_type: RequireAndVerifyClientCert, " +
+			"client_ca_file: tls.crt}": {Asked{Certificates: true}, ""},
+		"tls_server_config: {cert_file: tls.crt, key_file: tls.key, client_auth_type: VerifyClientCertIfGiven, " +
+			"client_ca_file: tls.crt}": {Asked{}, ""},
 		"no_such_key: 1": {Asked{}, "no_such_key"},
 		"http_server_config: {headers: {Set-Cookie: a}}": {Asked{}, "Set-Cookie"},
 	} {
 		f.write("web.yaml", text)
 		asks, err := CheckConfigFile(f.config())
-		if asks != test.asks || (err == nil) != (test.reason == "") || err != nil && !strings.Contains(err.Error(), test.reason) {
+		if asks != test.asks || (err == nil) != (test.reason == "") || err != nil &&
+			!strings.Contains(err.Error(), test.reason) {
 			t.Errorf("%q: %+v, %v, want %+v, %q", text, asks, err, test.asks, test.reason)
 		}
 	}

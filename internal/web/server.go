@@ -22,40 +22,45 @@ import (
 const (
 	headerTimeout   = 5 * time.Second
 	readTimeout     = 10 * time.Second
-	writeTimeout    = 30 * time.Second // a handler that streams moves its own deadline on
+	writeTimeout    = 30 * time.Second // a streaming handler extends its own deadline
 	idleTimeout     = 2 * time.Minute  // longer than a usual scrape interval, so scrapers keep their connection
 	maxHeaderBytes  = 16 << 10
-	streamsAtOnce   = 32 // of one HTTP/2 connection: as many as one client may have connections
+	streamsAtOnce   = 32 // per HTTP/2 connection: as many as one client may have connections
 	shutdownTimeout = 1500 * time.Millisecond
 )
 
-// Config is what a Server needs; every field but WebConfigFile, Access, Registerer and Observations is required.
+// Config is what a Server needs. Every field is required except WebConfigFile, Access, Registerer
+// and Observations.
 type Config struct {
-	ListenAddress string // host:port; an empty host is every address, port 0 any free one
-	// WebConfigFile names a file in the format of prometheus/exporter-toolkit, with TLS and basic authentication;
-	// it and the files that it names are read anew for each connection and request. Empty for plain HTTP.
+	ListenAddress string // host:port; an empty host is every address, port 0 any free port
+	// WebConfigFile is a file in the format of prometheus/exporter-toolkit, with TLS and basic
+	// authentication. The server reads it, and the files that it names, anew for each connection
+	// and request. Empty for plain HTTP.
 	WebConfigFile string
-	// Access guards all but the probes and the list of addresses; nil when everybody may read.
+	// Access guards all paths but the probes and the list of paths. Nil if every client may read.
 	Access Access
-	// LocalOnly has all that names pods told over loopback only, where there is no Access. Metrics and probes stay open.
+	// LocalOnly serves everything that names pods over loopback only, if Access is nil. Metrics and
+	// probes stay open.
 	LocalOnly bool
-	// Hosts are names beside localhost and addresses under which requests over loopback may come, as from a proxy in the same pod.
+	// Hosts are host names, beside localhost and addresses, that requests over loopback may use,
+	// for example through a proxy in the same pod.
 	Hosts []string
-	// Timelines returns the pods that are there as of now. It may block until ctx is done; it is called from
-	// many goroutines at once.
+	// Timelines returns the present pods as of now. It may block until ctx is done. It is called
+	// from many goroutines at once.
 	Timelines func(ctx context.Context) ([]timeline.Timeline, error)
-	// Pulls returns what is pulled at this moment; like Timelines.
+	// Pulls returns the image pulls in progress; otherwise like Timelines.
 	Pulls    func(ctx context.Context) (export.LivePulls, error)
 	Statuses func() []health.Status // safe for concurrent use
 	Required []string               // parts that must be up for /readyz; the others only degrade
 	Gatherer prometheus.Gatherer
-	// Registerer gets the server's own metrics; nil for none.
+	// Registerer gets the server's own metrics. Nil for none.
 	Registerer prometheus.Registerer
-	// Observations writes the latest observations; safe for concurrent use. Nil when the agent keeps none.
+	// Observations writes the latest observations. It is safe for concurrent use. Nil if the agent
+	// keeps none.
 	Observations io.WriterTo
-	Profiles     bool      // of the agent itself are made
-	API          API       // what the API tells beside timelines and pulls
-	Page         page.Page // what browsers are shown
+	Profiles     bool      // serve profiles of the agent itself
+	API          API       // what the API serves beside timelines and pulls
+	Page         page.Page // what browsers get
 	Logger       *zap.Logger
 }
 
@@ -65,8 +70,8 @@ type Server struct {
 	listener net.Listener
 }
 
-// Listen binds the address, so that a busy port is known before anything else runs. The server
-// must be Run or Closed after.
+// Listen binds the address, so that a busy port is known before anything else runs. The caller must
+// then call Run or Close.
 func Listen(ctx context.Context, config Config) (*Server, error) {
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", config.ListenAddress)
@@ -76,16 +81,16 @@ func Listen(ctx context.Context, config Config) (*Server, error) {
 	return &Server{config: config, listener: listener}, nil
 }
 
-// Addr is the address the server really listens on.
+// Addr returns the address that the server listens on.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Close gives the address back when the server was never Run.
+// Close releases the address if Run was never called.
 func (s *Server) Close() error { return s.listener.Close() }
 
-// Run serves until ctx is done, then lets requests under way end, but not for longer than
-// shutdownTimeout. It returns nil after a stop that ctx asked for.
+// Run serves until ctx is done. Then it lets requests in progress finish, for at most
+// shutdownTimeout. It returns nil after a stop by ctx.
 func (s *Server) Run(ctx context.Context) error {
-	errorLog, err := zap.NewStdLogAt(s.config.Logger, zap.DebugLevel) // bad clients are not the operator's problem
+	errorLog, err := zap.NewStdLogAt(s.config.Logger, zap.DebugLevel) // faulty clients are not the operator's problem
 	if err != nil {
 		return fmt.Errorf("make error log: %w", err)
 	}
@@ -93,11 +98,12 @@ func (s *Server) Run(ctx context.Context) error {
 	limits, probes := newLimits(dropped), newProbes(s.config)
 	server := newServer(ctx, newReads(s.config, limits, errorLog), errorLog)
 
-	served := make(chan error, 1) // one send, never blocks
+	served := make(chan error, 1) // capacity 1, one send: never blocks
 	go func() {
-		served <- serve(limited(s.listener, limits.answers.reads, dropped), server, s.config, func(reads http.Handler) http.Handler {
-			return front(limits, s.config.Hosts, probes, reads)
-		})
+		served <- serve(limited(s.listener, limits.answers.reads, dropped), server, s.config,
+			func(reads http.Handler) http.Handler {
+				return middleware(limits, s.config.Hosts, probes, reads)
+			})
 	}()
 	select {
 	case err := <-served:
@@ -118,7 +124,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// newServer bounds what a client can cost, in time and in bytes.
+// newServer limits what a client can cost, in time and in bytes.
 func newServer(ctx context.Context, handler http.Handler, errorLog *log.Logger) *http.Server {
 	server := &http.Server{
 		Handler:           handler,

@@ -70,7 +70,7 @@ func (f *fake) ask(t *testing.T, method, target string) *httptest.ResponseRecord
 // handlerOf is what a server without a web configuration file has.
 func handlerOf(config Config) http.Handler {
 	limits := newLimits(newCounters(nil))
-	return front(limits, config.Hosts, newProbes(config), newReads(config, limits, log.New(io.Discard, "", 0)))
+	return middleware(limits, config.Hosts, newProbes(config), newReads(config, limits, log.New(io.Discard, "", 0)))
 }
 
 func decode[A any](t *testing.T, answer *httptest.ResponseRecorder) A {
@@ -123,8 +123,10 @@ func TestErrorsAreJSON(t *testing.T) {
 		{http.MethodGet, "/api/v1/pods/a/b/", nil, http.StatusNotFound, "not_found", "no such path"},
 		{http.MethodPost, "/api/v1/pods", nil, http.StatusMethodNotAllowed, "method_not_allowed", "GET"},
 		{http.MethodDelete, "/metrics", nil, http.StatusMethodNotAllowed, "method_not_allowed", "GET"},
-		{http.MethodGet, "/api/v1/pods", errors.New("stopping"), http.StatusServiceUnavailable, "unavailable", "try again"},
-		{http.MethodGet, "/api/v1/pods/a/b", errors.New("stopping"), http.StatusServiceUnavailable, "unavailable", "try again"},
+		{http.MethodGet, "/api/v1/pods", errors.New("stopping"), http.StatusServiceUnavailable, "unavailable",
+			"try again"},
+		{http.MethodGet, "/api/v1/pods/a/b", errors.New("stopping"), http.StatusServiceUnavailable, "unavailable",
+			"try again"},
 	} {
 		answer := (&fake{err: test.err}).ask(t, test.method, test.target)
 		got := decode[problem](t, answer)
@@ -272,7 +274,8 @@ func get(t *testing.T, client *http.Client, url string) int {
 
 func TestPullsThatGoOn(t *testing.T) {
 	f := &fake{timelines: []timeline.Timeline{{Namespace: "a", Name: "one", Pulls: []timeline.Pull{{
-		Container: "app", Image: "r.example/web:2", Registry: "r.example", Outcome: imagepull.OutcomePulling, RequestedAt: time.Unix(57, 0),
+		Container: "app", Image: "r.example/web:2", Registry: "r.example", Outcome: imagepull.OutcomePulling,
+		RequestedAt: time.Unix(57, 0),
 	}}}}}
 	answer := f.ask(t, http.MethodGet, "/api/v1/pulls")
 	const want = `{"items":[{"namespace":"a","pod":"one","container":"app","image":"r.example/web:2","registry":"r.example",` +
@@ -280,8 +283,9 @@ func TestPullsThatGoOn(t *testing.T) {
 	if answer.Code != http.StatusOK || answer.Body.String() != want {
 		t.Errorf("%d %s", answer.Code, answer.Body)
 	}
-	if answer := (&fake{}).ask(t, http.MethodGet, "/api/v1/pulls"); answer.Body.String() != `{"items":[],"recent":[]}`+"\n" {
-		t.Errorf("without pulls: %s", answer.Body)
+	none := (&fake{}).ask(t, http.MethodGet, "/api/v1/pulls")
+	if none.Body.String() != `{"items":[],"recent":[]}`+"\n" {
+		t.Errorf("without pulls: %s", none.Body)
 	}
 	f.err = errors.New("stopping")
 	if answer := f.ask(t, http.MethodGet, "/api/v1/pulls"); answer.Code != http.StatusServiceUnavailable {

@@ -7,17 +7,18 @@ import (
 	"github.com/podlapse/podlapse/internal/peer"
 )
 
-// shares bounds how many of something one client has at once. It is safe for concurrent use.
+// shares limits how many of something one client has at once. It is safe for concurrent use.
 type shares struct {
 	most int
 
 	mu   sync.Mutex
-	have map[netip.Prefix]int // of clients that have any
+	have map[netip.Prefix]int // only clients that have any
 }
 
 func newShares(most int) *shares { return &shares{most: most, have: map[netip.Prefix]int{}} }
 
-// enter takes one for the client at an address, if that leaves it within its share, until leave is called.
+// enter takes one for the client at an address, until leave is called. It returns false if the
+// client has its share already.
 func (s *shares) enter(address string) (leave func(), ok bool) {
 	client := peer.Of(address)
 	s.mu.Lock()

@@ -18,7 +18,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// manyMetrics is an answer of 5 MB: more than the kernel takes for a client that does not read (tcp_wmem is 4 MiB at most).
+// manyMetrics is an answer of 5 MB: more than the kernel takes for a client that does not read
+// (tcp_wmem is 4 MiB at most).
 func manyMetrics() prometheus.Gatherer {
 	const series, length = 1250, 4000
 	name, value := "podlapse_test_info", 1.0
@@ -38,7 +39,9 @@ func stall(t *testing.T, client, server, path string) net.Conn {
 	dialer := net.Dialer{
 		LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}, Timeout: 10 * time.Second,
 		Control: func(_, _ string, c syscall.RawConn) (err error) {
-			failed := c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
+			failed := c.Control(func(fd uintptr) {
+				err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096)
+			})
 			if failed != nil {
 				return failed
 			}
@@ -66,7 +69,8 @@ func readers(t *testing.T, server, path string, clients, each int) {
 	}
 }
 
-// quiet waits until this process has little to do: readers have been answered as far as they can be, however busy the machine is.
+// quiet waits until this process has little to do: readers have been answered as far as they can
+// be, however busy the machine is.
 func quiet(t *testing.T) {
 	t.Helper()
 	used := func() time.Duration {
@@ -92,13 +96,15 @@ func quiet(t *testing.T) {
 func scrape(t *testing.T, client, server, path string) {
 	t.Helper()
 	began := time.Now()
-	status, body, err := say(t, from(t, client, server), "GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+	status, body, err := say(t, from(t, client, server),
+		"GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
 	if took := time.Since(began); status != http.StatusOK || err != nil || took > 10*time.Second {
 		t.Errorf("%s from %s after %s: %d, %d bytes, %v", path, client, took, status, len(body), err)
 	}
 }
 
-// TestReadersThatNeverReadKeepNoScraperOut has them ask for metrics. Each answer is larger than what the kernel keeps for them.
+// TestReadersThatNeverReadKeepNoScraperOut has them ask for metrics. Each answer is larger than
+// what the kernel keeps for them.
 func TestReadersThatNeverReadKeepNoScraperOut(t *testing.T) {
 	for name, test := range map[string]struct{ clients, each int }{
 		"four of one client": {1, 4}, "all that one client can have": {1, maxPerClient}, "of many clients": {60, 1},
@@ -140,8 +146,9 @@ func TestReadersThatNeverReadKeepNobodyFromTheAPI(t *testing.T) {
 	config := (&fake{}).config()
 	var many []timeline.Timeline
 	for i := range 500 {
-		many = append(many, timeline.Timeline{Namespace: "a", Name: fmt.Sprint("pod-", i), UID: fmt.Sprint(i), CreatedAt: firstStart,
-			Pulls: []timeline.Pull{{Image: strings.Repeat("x", 10_000)}}})
+		many = append(many, timeline.Timeline{Namespace: "a", Name: fmt.Sprint("pod-", i), UID: fmt.Sprint(i),
+			CreatedAt: firstStart,
+			Pulls:     []timeline.Pull{{Image: strings.Repeat("x", 10_000)}}})
 	}
 	config.Timelines = func(context.Context) ([]timeline.Timeline, error) { return many, nil }
 	address := running(t, config)

@@ -14,18 +14,19 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// startUp is one that the agent knows of: of a pod that is there, or of one that is gone.
+// startUp is a start-up that the agent knows: of a present pod, or of a deleted one in the history.
 type startUp struct {
 	key       filter.Key
 	uid       string
 	createdAt time.Time
 
-	there *timeline.Timeline // or
+	there *timeline.Timeline // or gone
 	gone  *history.Entry
 }
 
-// known lists the start-ups that can be meant, in the order of lists; or answers the request itself. A pod that goes between the two
-// questions is told of once, as it was.
+// known returns the start-ups for which may is true, in list order. If that fails, it writes an
+// error response and returns false. A pod that is deleted between the two queries appears once, as
+// it was before.
 func (a api) known(w http.ResponseWriter, r *http.Request, may func(k filter.Key, uid string) bool) ([]startUp, bool) {
 	timelines, ok := ask(a, w, r, a.timelines)
 	if !ok {
@@ -41,16 +42,17 @@ func (a api) known(w http.ResponseWriter, r *http.Request, may func(k filter.Key
 		}
 	}
 	for _, e := range a.History.Entries() {
-		key := filter.Key{Namespace: e.Namespace, Name: e.Name, State: e.State, Total: e.Total, SettledAt: e.SettledAt(), Gone: true}
+		key := filter.Key{Namespace: e.Namespace, Name: e.Name, State: e.State, Total: e.Total,
+			SettledAt: e.SettledAt(), Gone: true}
 		if !there[e.UID] && may(key, e.UID) {
 			all = append(all, startUp{key: key, uid: e.UID, createdAt: e.CreatedAt(), gone: e})
 		}
 	}
-	slices.SortFunc(all, func(a, b startUp) int { return a.place().compare(b.place()) })
+	slices.SortFunc(all, func(a, b startUp) int { return a.position().compare(b.position()) })
 	return all, true
 }
 
-// match says whether a start-up is meant that can be.
+// match reports whether a start-up, already selected by its key, matches the filter.
 func (s startUp) match(f filter.Filter) (bool, error) {
 	if !f.NeedsDetail() {
 		return true, nil
@@ -69,7 +71,7 @@ func (s startUp) match(f filter.Filter) (bool, error) {
 	return f.Match(detail), nil
 }
 
-// json is the record.
+// json returns the encoded record.
 func (s startUp) json() ([]byte, error) {
 	if s.there != nil {
 		return export.EncodeLine(export.NewRecord(*s.there))
@@ -86,24 +88,26 @@ func (s startUp) record() (export.Record, error) {
 	return record, err
 }
 
-// place is where a start-up stands in lists: by namespace and name, the latest of a name first, as timeline.Sorted has it.
-type place struct {
+// position is the place of a start-up in lists: by namespace and name, the latest of a name first,
+// as in timeline.Sorted.
+type position struct {
 	Namespace string `json:"n"`
 	Name      string `json:"p"`
 	CreatedAt int64  `json:"t"` // Unix nanoseconds
 	UID       string `json:"u"`
 }
 
-func (s startUp) place() place {
-	return place{s.key.Namespace, s.key.Name, s.createdAt.UnixNano(), s.uid}
+func (s startUp) position() position {
+	return position{s.key.Namespace, s.key.Name, s.createdAt.UnixNano(), s.uid}
 }
 
-func (p place) compare(q place) int {
-	return cmp.Or(cmp.Compare(p.Namespace, q.Namespace), cmp.Compare(p.Name, q.Name), cmp.Compare(q.CreatedAt, p.CreatedAt),
+func (p position) compare(q position) int {
+	return cmp.Or(cmp.Compare(p.Namespace, q.Namespace), cmp.Compare(p.Name, q.Name),
+		cmp.Compare(q.CreatedAt, p.CreatedAt),
 		cmp.Compare(p.UID, q.UID))
 }
 
-// fails answers a request that went wrong inside.
+// fails logs an internal error and writes an error response.
 func (a api) fails(w http.ResponseWriter, err error) {
 	a.logger.Error("cannot answer a request", zap.Error(err))
 	writeError(w, http.StatusInternalServerError, "internal", "cannot create the answer; see the agent's log")

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// heartbeat is how often something comes, so that proxies keep the connection.
+	// heartbeat is the longest silence on a stream, so that proxies keep the connection open.
 	heartbeat = 15 * time.Second
 	// patience is how long a viewer may take to read what was written.
 	patience = 10 * time.Second
-	// viewersPerClient is half of what there are, so that one client keeps nobody out, and half of the connections that one
-	// may have, so that it can ask for lists as well.
+	// viewersPerClient is half of all viewers, so that one client cannot keep others out, and half
+	// of the connections that one client may have, so that it can request lists as well.
 	viewersPerClient = 16
 )
 
-// errNotRead is the end of a viewer that does not read.
+// errNotRead ends the stream of a viewer that does not read.
 var errNotRead = errors.New("the viewer did not read in time")
 
-// stream answers with changes for as long as the client reads them.
+// stream sends changes for as long as the client reads them.
 func (a api) stream(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.asks(w, r, streamFilters(), "last_event_id")
 	if !ok {
@@ -52,7 +52,7 @@ func (a api) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer viewer.Close()
 	header.Set("Content-Type", "text/event-stream")
-	header.Set("X-Accel-Buffering", "no") // nginx would collect
+	header.Set("X-Accel-Buffering", "no") // nginx would buffer
 	streams(r)
 	out := outlet{w: w, control: http.NewResponseController(w)}
 	err = out.follow(r.Context(), viewer, f)
@@ -62,7 +62,7 @@ func (a api) stream(w http.ResponseWriter, r *http.Request) {
 	a.logger.Debug("viewer disconnected", zap.Error(err))
 }
 
-// errTooManyOfOne is like live.ErrTooManyViewers, of one client.
+// errTooManyOfOne is like live.ErrTooManyViewers, for one client.
 var errTooManyOfOne = errors.New("too many viewers from this address")
 
 func refuseViewer(w http.ResponseWriter, why error) {
@@ -70,7 +70,7 @@ func refuseViewer(w http.ResponseWriter, why error) {
 	writeError(w, http.StatusServiceUnavailable, "unavailable", why.Error()+"; try again, or poll /api/v1/pods")
 }
 
-// streamFilters are those that can hold for what goes on.
+// streamFilters returns the filters that apply to present pods.
 func streamFilters() []string {
 	return slices.DeleteFunc(podFilters(), func(name string) bool { return name == "gone" })
 }
@@ -81,9 +81,9 @@ type outlet struct {
 	control *http.ResponseController
 }
 
-// follow ends with the error that ended it.
+// follow sends events to the viewer until an error, which it returns.
 func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filter) error {
-	// The server's limits are for requests; its own reading of the connection would end this one as well.
+	// The server's deadlines are for requests; the read deadline would end the stream as well.
 	if err := o.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
@@ -117,7 +117,7 @@ func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filte
 	}
 }
 
-// next is nil when it is time for a heartbeat.
+// next returns nil events when a heartbeat is due.
 func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, error) {
 	beat, cancel := context.WithTimeout(ctx, heartbeat)
 	defer cancel()
@@ -128,7 +128,7 @@ func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, 
 	return events, err
 }
 
-// choose is what a viewer with this filter gets of an event; nil for nothing.
+// choose returns the frame of an event for a viewer with this filter, or nil for none.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	switch e.Kind {
 	case live.KindPod:
@@ -147,23 +147,23 @@ func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	return e.Frame(), nil
 }
 
-// write hands over all frames within patience.
+// write sends all frames within patience.
 func (o *outlet) write(frames ...[]byte) error {
 	deadline := time.Now().Add(patience)
 	if err := o.lateAt(deadline); err != nil {
 		return err
 	}
 	err := o.send(frames)
-	if err != nil && !time.Now().Before(deadline) { // HTTP/2 has another error for it
+	if err != nil && !time.Now().Before(deadline) { // HTTP/2 returns another error than os.ErrDeadlineExceeded
 		return errNotRead
 	}
 	if err != nil {
 		return err
 	}
-	return o.lateAt(time.Time{}) // until there is more nothing is late, but HTTP/2 would end the stream all the same
+	return o.lateAt(time.Time{}) // HTTP/2 would end an idle stream at the deadline
 }
 
-// lateAt is zero for never. Without a connection, as in tests, nothing is late.
+// lateAt sets the write deadline; zero is none. Without a connection, as in tests, it does nothing.
 func (o *outlet) lateAt(deadline time.Time) error {
 	if err := o.control.SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err

@@ -88,13 +88,15 @@ type viewer struct {
 
 func watch(t *testing.T, conn net.Conn, query string, headers ...string) *viewer {
 	t.Helper()
-	fmt.Fprintf(conn, "GET /api/v1/stream%s HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n%s\r\n", query, strings.Join(headers, ""))
+	fmt.Fprintf(conn, "GET /api/v1/stream%s HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n%s\r\n", query,
+		strings.Join(headers, ""))
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	header := answer.Header
-	if answer.StatusCode != http.StatusOK || header.Get("Content-Type") != "text/event-stream" || header.Get("Content-Encoding") != "" ||
+	if answer.StatusCode != http.StatusOK || header.Get("Content-Type") != "text/event-stream" ||
+		header.Get("Content-Encoding") != "" ||
 		header.Get("Cache-Control") != "no-store" || header.Get("X-Accel-Buffering") != "no" {
 		t.Fatalf("%d %v", answer.StatusCode, header)
 	}
@@ -140,41 +142,44 @@ func TestStreamOutlivesTheServersLimits(t *testing.T) {
 	})
 }
 
-// TestStreamOverHTTP2 reads for ten minutes, of which only the heartbeats are ever written within patience of one another.
+// TestStreamOverHTTP2 reads for ten minutes, of which only the heartbeats are ever written within
+// patience of one another.
 func TestStreamOverHTTP2(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", tlsOnly)
 	f.certify(1)
-	streamedWith(t, func(c *Config) { c.WebConfigFile = f.config() }, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
-		transport := &http.Transport{
-			DialContext:       func(context.Context, string, string) (net.Conn, error) { return dial(), nil },
-			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // there is nobody else in the pipe
-			ForceAttemptHTTP2: true,
-		}
-		defer transport.CloseIdleConnections()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://agent/api/v1/stream", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := transport.RoundTrip(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		if answer.ProtoMajor != 2 || answer.StatusCode != http.StatusOK {
-			t.Fatalf("%s %s", answer.Proto, answer.Status)
-		}
-		v := &viewer{events: bufio.NewReader(answer.Body)}
-		if kind, _, _ := v.next(t); kind != "reset" {
-			t.Fatalf("%s comes first", kind)
-		}
-		for n := range 10 {
-			time.AfterFunc(time.Minute, func() { c.Set(exporttest.StartUp(n)) })
-			if kind, _, data := v.next(t); kind != "pod" || !strings.Contains(data, exporttest.StartUp(n).UID) {
-				t.Fatalf("%s %s", kind, data)
+	streamedWith(t, func(c *Config) { c.WebConfigFile = f.config() },
+		func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
+			transport := &http.Transport{
+				DialContext: func(context.Context, string, string) (net.Conn, error) { return dial(), nil },
+				TLSClientConfig: &tls.Config{
+					InsecureSkipVerify: true}, //nolint:gosec // there is nobody else in the pipe
+				ForceAttemptHTTP2: true,
 			}
-		}
-	})
+			defer transport.CloseIdleConnections()
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://agent/api/v1/stream", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := transport.RoundTrip(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			if answer.ProtoMajor != 2 || answer.StatusCode != http.StatusOK {
+				t.Fatalf("%s %s", answer.Proto, answer.Status)
+			}
+			v := &viewer{events: bufio.NewReader(answer.Body)}
+			if kind, _, _ := v.next(t); kind != "reset" {
+				t.Fatalf("%s comes first", kind)
+			}
+			for n := range 10 {
+				time.AfterFunc(time.Minute, func() { c.Set(exporttest.StartUp(n)) })
+				if kind, _, data := v.next(t); kind != "pod" || !strings.Contains(data, exporttest.StartUp(n).UID) {
+					t.Fatalf("%s %s", kind, data)
+				}
+			}
+		})
 }
 
 func TestStreamResumes(t *testing.T) {
@@ -186,7 +191,8 @@ func TestStreamResumes(t *testing.T) {
 		time.Sleep(time.Second)
 		for _, w := range []*viewer{
 			watch(t, dial(), "", "Last-Event-ID: "+id+"\r\n"), watch(t, dial(), "?last_event_id="+id),
-			// An EventSource that comes back by itself asks for the address that it was opened with, and has seen more since.
+			// An EventSource that comes back by itself asks for the address that it was opened
+			// with, and has seen more since.
 			watch(t, dial(), "?last_event_id=older", "Last-Event-ID: "+id+"\r\n"),
 		} {
 			if kind, _, _ := w.next(t); kind != "pod" {
@@ -212,7 +218,8 @@ func TestStreamFilters(t *testing.T) {
 			change timeline.Timeline
 			want   string
 		}{
-			{exporttest.Changed(one, 1), "pod"}, {exporttest.Changed(other, 1), ""}, {one, "out"}, {exporttest.Changed(one, 2), "pod"},
+			{exporttest.Changed(one, 1), "pod"}, {exporttest.Changed(other, 1), ""}, {one, "out"},
+			{exporttest.Changed(one, 2), "pod"},
 		} {
 			c.Set(test.change)
 			time.Sleep(time.Second)
@@ -257,7 +264,8 @@ func TestViewerThatStopsReading(t *testing.T) {
 		}
 		const want = "# HELP podlapse_stream_disconnected_total Viewers disconnected because they did not read.\n" +
 			"# TYPE podlapse_stream_disconnected_total counter\npodlapse_stream_disconnected_total 1\n"
-		if err := testutil.GatherAndCompare(c.Registry, strings.NewReader(want), "podlapse_stream_disconnected_total"); err != nil {
+		err := testutil.GatherAndCompare(c.Registry, strings.NewReader(want), "podlapse_stream_disconnected_total")
+		if err != nil {
 			t.Error(err)
 		}
 		back := watch(t, dial(), "", "Last-Event-ID: "+id+"\r\n")
@@ -282,8 +290,10 @@ func TestTooManyViewers(t *testing.T) {
 		defer v.Close()
 	}
 	answer := httptest.NewRecorder()
-	handlerOf(config).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/stream", nil))
-	if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" || decode[problem](t, answer).Error != "unavailable" {
+	handlerOf(config).ServeHTTP(answer,
+		httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/stream", nil))
+	if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" ||
+		decode[problem](t, answer).Error != "unavailable" {
 		t.Errorf("%d %v", answer.Code, answer.Header())
 	}
 }

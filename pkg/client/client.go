@@ -1,5 +1,7 @@
-// Package client asks an agent's read API (docs/api.md): pages of start-ups, single answers, and a stream that goes on when a connection
-// breaks. It needs only package net/http and the records of package export.
+// Package client queries an agent's read API (docs/api.md): pages of start-ups, single responses,
+// and a stream that resumes when a connection breaks. It needs only package net/http and the
+// records of package export. cmd/agent and kubectl-podlapse call it; methods run on the caller's
+// goroutine.
 package client
 
 import (
@@ -23,27 +25,29 @@ const (
 	maxRecords = 20_000   // of one agent, which knows a tenth of it
 )
 
-// Client asks one agent. It is a value and safe for concurrent use.
+// Client queries one agent. It is a value and safe for concurrent use.
 type Client struct {
-	// Server is where the agent is: http://HOST:PORT, or wherever a proxy has it, with a path. Where it wants a password,
-	// http://USER:PASSWORD@HOST:PORT.
+	// Server is the address of the agent: http://HOST:PORT, or the address of a proxy, with a path.
+	// If it requires a password, http://USER:PASSWORD@HOST:PORT.
 	Server string
-	Token  string       // shown as a bearer token, instead of a password; empty for none
-	HTTP   *http.Client // nil for http.DefaultClient; it must have no Timeout for Follow
+	Token  string       // sent as a bearer token, instead of a password; empty for none
+	HTTP   *http.Client // nil for http.DefaultClient; for Follow it must have no Timeout
 }
 
-// Refusal is an answer that is an error.
+// Refusal is an error response.
 type Refusal struct {
 	Status int
-	Word   string // for programs; empty when it was no agent that answered
+	Word   string // for programs; empty if another server than an agent responded
 	Reason string // for people
-	// Wants is how the server wants to know who asks, WantsToken or WantsPassword, or in another way; empty if it did not ask.
+	// Wants is the authentication that the server requires: WantsToken, WantsPassword, or another
+	// scheme; empty if it requires none.
 	Wants string
-	// Kubernetes says that the API server answered, through whose proxy the agent was asked; Word is the reason of its Status then.
+	// Kubernetes says that the API server responded, through whose proxy the request went. Word is
+	// then the reason of its Status.
 	Kubernetes bool
 }
 
-// What servers want, as the schemes of HTTP authentication are called.
+// Values of Refusal.Wants, as HTTP authentication schemes are named.
 const (
 	WantsToken    = "Bearer"
 	WantsPassword = "Basic"
@@ -54,7 +58,7 @@ func (r *Refusal) Error() string {
 	switch {
 	case r.Kubernetes:
 		return fmt.Sprintf("the API server says: %q", r.Reason)
-	case r.Wants == WantsPassword: // whoever asks for it says nothing that an agent would
+	case r.Wants == WantsPassword: // what requires a password has no text of an agent
 		return "the agent requires a valid password"
 	case r.Reason == "":
 		return fmt.Sprintf("answer %d %s: is this a podlapse agent?", r.Status, http.StatusText(r.Status))
@@ -62,15 +66,15 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("the agent says: %q", r.Reason)
 }
 
-// ErrNotAnAgent is wrapped when an answer is not one that an agent gives.
+// ErrNotAnAgent is wrapped if a response is not one that an agent sends.
 var ErrNotAnAgent = errors.New("is this a podlapse agent?")
 
-// Node asks for the node in numbers.
+// Node returns the summary of the node.
 func (c Client) Node(ctx context.Context) (export.NodeRecord, error) {
 	return get[export.NodeRecord](ctx, c, nil, "node")
 }
 
-// Pod asks for one start-up: the latest of that name.
+// Pod returns one start-up: the latest of that name.
 func (c Client) Pod(ctx context.Context, namespace, name string) (export.Record, error) {
 	record, err := get[export.Record](ctx, c, nil, "pods", namespace, name)
 	if err == nil && record.Name == "" {
@@ -79,7 +83,8 @@ func (c Client) Pod(ctx context.Context, namespace, name string) (export.Record,
 	return record, err
 }
 
-// Pods asks for start-ups, page after page, in the order of namespace and name. It ends with the first error.
+// Pods returns start-ups, page after page, ordered by namespace and name. It ends with the first
+// error.
 func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[export.Record, error] {
 	return func(yield func(export.Record, error) bool) {
 		query, told := filter.query(), 0
@@ -113,7 +118,7 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[export.Record
 	}
 }
 
-// Pulls asks for the image pulls that go on, and the latest that are over.
+// Pulls returns the image pulls in progress and the latest completed ones.
 func (c Client) Pulls(ctx context.Context) (export.PullList, error) {
 	list, err := get[export.PullList](ctx, c, nil, "pulls")
 	if err == nil && list.Items == nil {
@@ -122,23 +127,24 @@ func (c Client) Pulls(ctx context.Context) (export.PullList, error) {
 	return list, err
 }
 
-// Registries asks for what the pulls add up to.
+// Registries returns the sums of the pulls by registry.
 func (c Client) Registries(ctx context.Context) (export.RegistryList, error) {
 	return get[export.RegistryList](ctx, c, nil, "registries")
 }
 
-// Evidence asks how well the agent sees.
+// Evidence returns the quality of the agent's evidence.
 func (c Client) Evidence(ctx context.Context) (export.EvidenceRecord, error) {
 	return get[export.EvidenceRecord](ctx, c, nil, "evidence")
 }
 
-// Objects asks for the cached pod objects, as a PodList of Kubernetes with the state of the cache beside (docs/api.md). Of the filter only
-// Namespaces, Name and LabelSelector are known here. An agent that keeps none refuses with status 404.
+// Objects returns the cached pod objects as a Kubernetes PodList, with the state of the cache as an
+// extra field (docs/api.md). Of the filter, it uses only Namespaces, Name and LabelSelector. An
+// agent that keeps no objects refuses with status 404.
 func (c Client) Objects(ctx context.Context, filter Filter) ([]byte, error) {
 	return c.ask(ctx, filter.query(), "objects", "pods")
 }
 
-// Trace asks for one start-up as Chrome trace JSON, for Perfetto.
+// Trace returns one start-up as Chrome trace JSON, for Perfetto.
 func (c Client) Trace(ctx context.Context, namespace, name string) ([]byte, error) {
 	return c.ask(ctx, nil, "pods", namespace, name, "trace")
 }
@@ -155,12 +161,12 @@ func get[A any](ctx context.Context, c Client, query url.Values, path ...string)
 	return answer, nil
 }
 
-// isNone is the error of an answer that no agent gives.
+// isNone returns the error for a response that no agent sends.
 func (c Client) isNone(what string) error {
 	return fmt.Errorf("read the answer of %s: %s; %w", c.host(), what, ErrNotAnAgent)
 }
 
-// host is the server without its password.
+// host returns the server without its password.
 func (c Client) host() string {
 	server, err := url.Parse(c.Server)
 	if err != nil {
@@ -187,8 +193,10 @@ func (c Client) ask(ctx context.Context, query url.Values, path ...string) ([]by
 	return body, nil
 }
 
-// send fails for every answer but 200. The caller must close the body.
-func (c Client) send(ctx context.Context, header http.Header, query url.Values, path ...string) (*http.Response, error) {
+// send fails for every response but 200. The caller must close the body.
+func (c Client) send(
+	ctx context.Context, header http.Header, query url.Values, path ...string,
+) (*http.Response, error) {
 	server, err := url.Parse(c.Server)
 	if err != nil || server.Host == "" {
 		return nil, fmt.Errorf("invalid address %q: must be http://HOST:PORT", c.Server)
@@ -233,7 +241,7 @@ func refusal(response *http.Response) error {
 	return NewRefusal(response.StatusCode, response.Header, body)
 }
 
-// NewRefusal reads an answer that is an error, of an agent or of the API server.
+// NewRefusal parses an error response of an agent or of the API server.
 func NewRefusal(status int, header http.Header, body []byte) *Refusal {
 	var problem struct {
 		export.Problem

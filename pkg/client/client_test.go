@@ -45,8 +45,10 @@ func TestPodsOfSeveralPages(t *testing.T) {
 	})
 	var names string
 	filter := Filter{
-		Namespaces: []string{"x", "y"}, Name: "web-*", Owner: "Deployment/web", LabelSelector: "app=web", States: []timeline.State{timeline.StateReady},
-		Phases: []timeline.Phase{timeline.PhasePull}, SlowerThan: time.Minute, Since: time.Unix(0, 0).UTC(), Gone: new(true),
+		Namespaces: []string{"x", "y"}, Name: "web-*", Owner: "Deployment/web", LabelSelector: "app=web",
+		States: []timeline.State{timeline.StateReady},
+		Phases: []timeline.Phase{timeline.PhasePull}, SlowerThan: time.Minute, Since: time.Unix(0, 0).UTC(),
+		Gone: new(true),
 	}
 	for record, err := range c.Pods(t.Context(), filter) {
 		if err != nil {
@@ -56,7 +58,8 @@ func TestPodsOfSeveralPages(t *testing.T) {
 	}
 	const first = "/proxy/api/v1/pods?gone=true&labelSelector=app%3Dweb&name=web-%2A&namespace=x%2Cy&owner=Deployment%2Fweb&phase=pull&" +
 		"since=1970-01-01T00%3A00%3A00Z&slower-than=1m0s&state=ready"
-	if names != "abc" || len(asked) != 2 || asked[0] != first || asked[1] != strings.Replace(first, "?", "?continue=t&", 1) {
+	if names != "abc" || len(asked) != 2 || asked[0] != first ||
+		asked[1] != strings.Replace(first, "?", "?continue=t&", 1) {
 		t.Errorf("%s, asked %q", names, asked)
 	}
 	for _, err := range c.Pods(t.Context(), Filter{}) {
@@ -77,13 +80,15 @@ func TestRefusal(t *testing.T) {
 	})
 	_, err := c.Pod(t.Context(), "a", "b")
 	var refused *Refusal
-	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound || refused.Word != "not_found" || refused.Reason != "no pod" {
+	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound || refused.Word != "not_found" ||
+		refused.Reason != "no pod" {
 		t.Errorf("%v", err)
 	}
 	if err := c.Follow(t.Context(), Filter{}, func(Event) error { return nil }); !errors.As(err, &refused) {
 		t.Errorf("follow: %v", err)
 	}
-	for server, want := range map[string]string{"": "must be http://HOST:PORT", "localhost:9717": "must be http://HOST:PORT", ":": "must be http://HOST:PORT"} {
+	for server, want := range map[string]string{"": "must be http://HOST:PORT",
+		"localhost:9717": "must be http://HOST:PORT", ":": "must be http://HOST:PORT"} {
 		if _, err := (Client{Server: server}).Node(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", server, err)
 		}
@@ -94,7 +99,8 @@ func TestRefusal(t *testing.T) {
 func TestRefusalOfTheAPIServer(t *testing.T) {
 	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods is forbidden\u001b[2J","reason":"Forbidden","code":403}`)
+		fmt.Fprint(w,
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods is forbidden\u001b[2J","reason":"Forbidden","code":403}`)
 	})
 	_, err := c.Node(t.Context())
 	var refused *Refusal
@@ -104,7 +110,8 @@ func TestRefusalOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// TestFollowGoesOn breaks the connection: the next one says where the last ended, and begins anew when the agent says so.
+// TestFollowGoesOn breaks the connection: the next one says where the last ended, and begins anew
+// when the agent says so.
 func TestFollowGoesOn(t *testing.T) {
 	var streams atomic.Int32
 	var lastIDs [3]string
@@ -120,10 +127,12 @@ func TestFollowGoesOn(t *testing.T) {
 		lastIDs[n-1] = r.Header.Get("Last-Event-ID")
 		switch n {
 		case 1:
-			fmt.Fprint(w, "retry: 1\n\n: hello\n\nid: e-1\nevent: reset\ndata: {}\n\nid: e-2\nevent: pod\ndata: {\"name\":\"new\"}\n\n"+
+			fmt.Fprint(w, "retry: 1\n\n: hello\n\nid: e-1\nevent: reset\ndata: {}\n\nid: e-2\nevent: pod\ndata: "+
+				"{\"name\":\"new\"}\n\n"+
 				"id: e-3\nevent: of another time\ndata: ?\n\nid: e-4\nevent: pod\ndata: {\"name\":\"half")
 		case 2:
-			fmt.Fprint(w, "id: e-4\nevent: pulls\ndata: {\"items\":[{\"image\":\"i\"}]}\n\nid: f-0\nevent: reset\ndata: {}\n\n")
+			fmt.Fprint(w, "id: e-4\nevent: pulls\ndata: {\"items\":[{\"image\":\"i\"}]}\n\nid: f-0\nevent: "+
+				"reset\ndata: {}\n\n")
 		default:
 			fmt.Fprint(w, "id: f-1\nevent: gone\ndata: {\"name\":\"new\"}\n\n")
 		}
@@ -140,7 +149,8 @@ func TestFollowGoesOn(t *testing.T) {
 		}
 		return nil
 	})
-	if want := "open reset podlisted podnew broken open pulls reset podlisted broken open gonenew"; !errors.Is(err, done) || strings.Join(seen, " ") != want {
+	want := "open reset podlisted podnew broken open pulls reset podlisted broken open gonenew"
+	if !errors.Is(err, done) || strings.Join(seen, " ") != want {
 		t.Errorf("%v, %q; want %s", err, seen, want)
 	}
 	if lastIDs != [3]string{"", "e-2", "f-0"} {
@@ -192,7 +202,8 @@ func TestWhoAsks(t *testing.T) {
 		{withPassword, "a-token", "", "{}", "Bearer a-token", "", ""},
 		{withPassword, "", "", "<html>", "Basic bWU6c2VjcmV0", "", "is this a podlapse agent?"},
 		{c.Server, "", "Bearer", `{"reason":"show a token"}`, "", WantsToken, "show a token"},
-		{c.Server, "a-token", `Bearer error="invalid_token"`, `{"reason":"nobody's"}`, "Bearer a-token", WantsToken, "nobody's"},
+		{c.Server, "a-token", `Bearer error="invalid_token"`, `{"reason":"nobody's"}`, "Bearer a-token", WantsToken,
+			"nobody's"},
 		{c.Server, "", "Basic", "Unauthorized", "", WantsPassword, "requires a valid password"},
 	} {
 		c.Server, c.Token, challenge, body = test.server, test.token, test.challenge, test.body
@@ -204,10 +215,12 @@ func TestWhoAsks(t *testing.T) {
 			continue
 		}
 		var refused *Refusal
-		if errors.As(err, &refused) != (challenge != "") || refused != nil && (refused.Wants != test.wants || refused.Status != http.StatusUnauthorized) {
+		if errors.As(err, &refused) != (challenge != "") || refused != nil &&
+			(refused.Wants != test.wants || refused.Status != http.StatusUnauthorized) {
 			t.Errorf("%+v: %+v", test, err)
 		}
-		if !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "a-token") {
+		if !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") ||
+			strings.Contains(err.Error(), "a-token") {
 			t.Errorf("%+v: says %q", test, err)
 		}
 	}
@@ -244,7 +257,8 @@ func FuzzFrames(f *testing.F) {
 // TestOtherServers answer as well, but not as an agent does.
 func TestOtherServers(t *testing.T) {
 	for body, want := range map[string]string{
-		`{}`: "it contains no list", `null`: "it contains no list", `{"items":[],"continue":"x"}`: "the list does not end",
+		`{}`: "it contains no list", `null`: "it contains no list",
+		`{"items":[],"continue":"x"}`:             "the list does not end",
 		`{"items":[{"name":"a"}],"continue":"x"}`: "the list does not end",
 	} {
 		c := agent(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) })
@@ -258,7 +272,9 @@ func TestOtherServers(t *testing.T) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
-	if _, err := agent(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }).Pulls(t.Context()); !errors.Is(err, ErrNotAnAgent) {
+	if _, err := agent(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{}`)
+	}).Pulls(t.Context()); !errors.Is(err, ErrNotAnAgent) {
 		t.Error(err)
 	}
 	pages := 0
@@ -284,12 +300,14 @@ func TestObjects(t *testing.T) {
 		}
 		fmt.Fprint(w, list)
 	})
-	if got, err := c.Objects(t.Context(), Filter{Namespaces: []string{"shop"}, LabelSelector: "app=web"}); err != nil || string(got) != list {
+	got, err := c.Objects(t.Context(), Filter{Namespaces: []string{"shop"}, LabelSelector: "app=web"})
+	if err != nil || string(got) != list {
 		t.Errorf("%s, %v", got, err)
 	}
 }
 
-// TestFollowASilentAgent gives a connection up over which nothing comes, and says why. Nothing real is asked: time goes by in a bubble.
+// TestFollowASilentAgent gives a connection up over which nothing comes, and says why. Nothing real
+// is asked: time goes by in a bubble.
 func TestFollowASilentAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, silent := range map[string]roundTripper{
@@ -305,14 +323,16 @@ func TestFollowASilentAgent(t *testing.T) {
 		} {
 			began, done := time.Now(), errors.New("done")
 			var why error
-			err := Client{Server: "http://agent", HTTP: &http.Client{Transport: silent}}.Follow(t.Context(), Filter{}, func(e Event) error {
-				if e.Kind == KindBroken {
-					why = e.Err
-					return done
-				}
-				return nil
-			})
-			if !errors.Is(err, done) || fmt.Sprint(why) != "the agent sent nothing for 45s" || time.Since(began) != silence {
+			err := Client{Server: "http://agent", HTTP: &http.Client{Transport: silent}}.Follow(t.Context(), Filter{},
+				func(e Event) error {
+					if e.Kind == KindBroken {
+						why = e.Err
+						return done
+					}
+					return nil
+				})
+			if !errors.Is(err, done) || fmt.Sprint(why) != "the agent sent nothing for 45s" ||
+				time.Since(began) != silence {
 				t.Errorf("%s: %v, after %s because %v", name, err, time.Since(began), why)
 			}
 		}
@@ -334,16 +354,17 @@ func TestFollowTakesItsTime(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
 		})
 		done := errors.New("done")
-		err := Client{Server: "http://agent", HTTP: &http.Client{Transport: agent}}.Follow(t.Context(), Filter{}, func(e Event) error {
-			time.Sleep(2 * silence)
-			switch e.Kind {
-			case KindGone:
-				return done
-			case KindBroken:
-				return e.Err
-			}
-			return nil
-		})
+		err := Client{Server: "http://agent", HTTP: &http.Client{Transport: agent}}.Follow(t.Context(), Filter{},
+			func(e Event) error {
+				time.Sleep(2 * silence)
+				switch e.Kind {
+				case KindGone:
+					return done
+				case KindBroken:
+					return e.Err
+				}
+				return nil
+			})
 		if !errors.Is(err, done) || streams != 1 {
 			t.Errorf("%v, after %d connections", err, streams)
 		}

@@ -20,7 +20,8 @@ func agentOf() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/stream") {
 			fmt.Fprint(w, "id: a-0\nevent: reset\ndata: {}\n\n"+
-				"id: a-1\nevent: gone\ndata: {\"id\":\"1/0\",\"namespace\":\"shop\",\"name\":\"web-0\",\"uid\":\"1\"}\n\n")
+				"id: a-1\nevent: gone\ndata: "+
+				"{\"id\":\"1/0\",\"namespace\":\"shop\",\"name\":\"web-0\",\"uid\":\"1\"}\n\n")
 			return
 		}
 		fmt.Fprint(w, `{"items":[`+webRecord+`]}`)

@@ -9,17 +9,17 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Filter chooses start-ups; all that is set must hold.
+// Filter selects start-ups. All fields that are set must match.
 type Filter struct {
 	Namespaces    []string
-	Name          string // with a * at the end, a beginning
+	Name          string // a prefix if it ends with *
 	Owner         string // Deployment/web, or web
 	LabelSelector string
 	States        []timeline.State
 	Phases        []timeline.Phase
-	SlowerThan    time.Duration // of all, or of the phases together
+	SlowerThan    time.Duration // in total, or of the phases together
 	Since         time.Time
-	Gone          *bool // Follow does not know it
+	Gone          *bool // not supported by Follow
 }
 
 func (f Filter) query() url.Values {

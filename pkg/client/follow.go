@@ -15,25 +15,26 @@ import (
 )
 
 const (
-	// comeBack is how long after a connection broke the next one is made.
+	// comeBack is how long Follow waits after a connection broke before it opens another.
 	comeBack = 2 * time.Second
-	// silence is how long nothing may come: the agent says something every 15 s.
+	// silence is the longest time without data: the agent sends something every 15 s.
 	silence = 45 * time.Second
-	// maxEvent bounds an event, in bytes: records of pods with hundreds of containers fit.
+	// maxEvent limits an event, in bytes: records of pods with hundreds of containers fit.
 	maxEvent = 16 << 20
 )
 
 // The kinds of events.
 const (
-	KindReset = "reset" // forget all pods: those that there are follow, as KindPod
+	KindReset = "reset" // forget all pods: the present ones follow, as KindPod
 	KindPod   = "pod"   // Record
-	KindOut   = "out"   // Pod: it has changed and is not asked for, or not any more
-	KindGone  = "gone"  // Pod: its object is gone
-	KindPulls = "pulls" // Pulls: all that go on
+	KindOut   = "out"   // Pod: it has changed and does not match the filter, or no longer does
+	KindGone  = "gone"  // Pod: its object was removed
+	KindPulls = "pulls" // Pulls: all in progress
 
-	// These are not the agent's: until the next KindOpen nothing that happens is told of.
+	// Follow itself creates these. Between KindBroken and the next KindOpen, changes are not
+	// reported.
 	KindOpen   = "open"   // the stream is open
-	KindBroken = "broken" // Err: it is not, and will be tried again
+	KindBroken = "broken" // Err: it broke, and Follow will retry
 )
 
 // Event is one change. Only the field that its kind names is set.
@@ -45,9 +46,10 @@ type Event struct {
 	Err    error
 }
 
-// Follow tells of the start-ups that there are and of changes as they happen, one event at a time, until ctx ends, handle returns an
-// error or the agent refuses for good; that is what it returns. When a connection breaks it says so, makes another and goes on where it
-// was, or begins anew with KindReset. Kinds that this client does not know are left out.
+// Follow passes the present start-ups and then changes to handle, one event at a time. It returns
+// when ctx ends, with the error of handle, or when the agent refuses for good. When a connection
+// breaks, it reports that, opens another one, and resumes, or starts again with KindReset. It omits
+// kinds that this client does not know.
 func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) error) error {
 	filter.Gone = nil
 	f := follower{client: c, filter: filter, handle: handle}
@@ -76,15 +78,15 @@ func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) er
 	}
 }
 
-// forGood says that the same request will be refused again, however often it is made.
+// forGood reports whether the same request will be refused again, however often it is repeated.
 func (r *Refusal) forGood() bool {
 	return r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests
 }
 
-// errSilent is the end of a connection over which nothing comes any more.
+// errSilent ends a connection over which nothing arrives any more.
 var errSilent = fmt.Errorf("the agent sent nothing for %s", silence)
 
-// handleError is an error of the caller's own.
+// handleError is an error of the caller's handle.
 type handleError struct{ err error }
 
 func (e *handleError) Error() string { return e.err.Error() }
@@ -131,7 +133,7 @@ func (f *follower) connect(ctx context.Context) error {
 	}
 }
 
-// because is errSilent where that is why a connection was given up.
+// because returns errSilent if the connection was closed for that reason.
 func because(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSilent) {
 		return errSilent
@@ -145,7 +147,7 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	switch got.kind {
 	case KindReset:
 		if err := f.list(ctx); err != nil {
-			return err // and begin anew
+			return err // and start again
 		}
 		f.lastID = got.id
 		return nil
@@ -170,7 +172,7 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	return nil
 }
 
-// list tells of all that there is.
+// list passes on everything that is present.
 func (f *follower) list(ctx context.Context) error {
 	f.lastID = ""
 	var records []export.Record
@@ -200,17 +202,18 @@ func (f *follower) tell(event Event) error {
 	return nil
 }
 
-// frame is an event as text/event-stream has it.
+// frame is an event in text/event-stream.
 type frame struct {
 	id, kind string
 	data     []byte
 }
 
-// frames reads an event stream (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream), as far as
-// an agent uses it.
+// frames parses an event stream
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream), as far
+// as an agent uses it.
 type frames struct{ lines *bufio.Scanner }
 
-// next reads up to the next event that has data; alive is called for each line.
+// next reads up to the next event with data. It calls alive for each line.
 func (r frames) next(alive func()) (frame, error) {
 	var f frame
 	for r.lines.Scan() {

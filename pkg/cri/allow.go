@@ -14,23 +14,28 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// allowed is every unary method that may be called, with what may be asked of it. All of them read, and none has a
-// side effect in the runtime. The agent's client and the runtime proxy both go by this table.
+// allowed lists every unary method that may be called, with the requests it allows. All of them
+// only read, and none has a side effect in the runtime. The agent's client and the runtime proxy
+// both use this table.
 var allowed = map[string]rule{
 	"/runtime.v1.RuntimeService/Version": {request: &runtimeapi.VersionRequest{}},
 	"/runtime.v1.RuntimeService/Status":  {request: &runtimeapi.StatusRequest{}},
 	"/runtime.v1.RuntimeService/ListPodSandbox": {
-		request: &runtimeapi.ListPodSandboxRequest{}, fields: []string{"filter.label_selector"}, check: onePodsSandboxes,
+		request: &runtimeapi.ListPodSandboxRequest{}, fields: []string{"filter.label_selector"},
+		check: onePodsSandboxes,
 	},
 	"/runtime.v1.RuntimeService/ListContainers": {
-		request: &runtimeapi.ListContainersRequest{}, fields: []string{"filter.label_selector"}, check: onePodsContainers,
+		request: &runtimeapi.ListContainersRequest{}, fields: []string{"filter.label_selector"},
+		check: onePodsContainers,
 	},
 	"/runtime.v1.RuntimeService/ContainerStatus": {
 		request: &runtimeapi.ContainerStatusRequest{}, fields: []string{"container_id"},
 	},
-	"/runtime.v1.ImageService/ImageStatus": {request: &runtimeapi.ImageStatusRequest{}, fields: []string{"image.image"}},
+	"/runtime.v1.ImageService/ImageStatus": {request: &runtimeapi.ImageStatusRequest{},
+		fields: []string{"image.image"}},
 
-	"/containerd.services.sandbox.v1.Store/Get": {request: &sandboxapi.StoreGetRequest{}, fields: []string{"sandbox_id"}},
+	"/containerd.services.sandbox.v1.Store/Get": {request: &sandboxapi.StoreGetRequest{},
+		fields: []string{"sandbox_id"}},
 	"/containerd.services.images.v1.Images/Get": {request: &imagesapi.GetImageRequest{}, fields: []string{"name"}},
 	"/containerd.services.images.v1.Images/List": {
 		request: &imagesapi.ListImagesRequest{}, fields: []string{"filters"}, check: pinnedImagesAlone,
@@ -45,19 +50,21 @@ var allowed = map[string]rule{
 	},
 }
 
-// allowedStreams is every stream that may be opened. In all of them the server alone sends, after one request.
+// allowedStreams lists every stream that may be opened. In all of them only the server sends, after
+// one request.
 var allowedStreams = map[string]rule{
 	"/containerd.services.content.v1.Content/List": {
 		request: &contentapi.ListContentRequest{}, fields: []string{"filters"}, check: manifestsAlone,
 	},
 	"/containerd.services.content.v1.Content/Read": {
-		request: &contentapi.ReadContentRequest{}, fields: []string{"digest", "size"}, check: smallBlob, answer: jsonAlone,
+		request: &contentapi.ReadContentRequest{}, fields: []string{"digest", "size"}, check: smallBlob,
+		answer: jsonAlone,
 	},
 }
 
 var errRefused = errors.New("refused by the agent: only read-only calls are allowed")
 
-// allowUnary is the only way for a unary call to the connection.
+// allowUnary is the interceptor of every unary call on the connection.
 func allowUnary(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	options ...grpc.CallOption,
@@ -72,7 +79,7 @@ func allowUnary(
 	return invoke(ctx, method, request, reply, conn, options...)
 }
 
-// allowStream is the only way for a stream to the connection.
+// allowStream is the interceptor of every stream on the connection.
 func allowStream(
 	ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
 	options ...grpc.CallOption,
@@ -86,8 +93,9 @@ func allowStream(
 	}}, nil
 }
 
-// judgedStream judges the request of a stream, which gRPC sends as a message of its own, and opens the stream for it: the runtime does
-// not even see one that is refused. Before its request nothing else may be asked of it.
+// judgedStream checks the request of a stream, which gRPC sends as a separate message, and only
+// then opens the stream: the runtime never sees a refused stream. No other method may be called
+// before the request.
 type judgedStream struct {
 	grpc.ClientStream // nil before the request
 	method            string
@@ -108,10 +116,12 @@ func (s *judgedStream) SendMsg(request any) (err error) {
 	return s.ClientStream.SendMsg(request)
 }
 
-// Call is one method that may be called, for the runtime proxy, which has the bytes of a request alone.
+// Call is one method that may be called, for the runtime proxy, which has only the bytes of a
+// request.
 type Call struct{ rule rule }
 
-// Allowed is the call of that full method name. It is false for every method that the agent itself does not call.
+// Allowed returns the call with a full method name. It returns false for every method that the
+// agent itself does not call.
 func Allowed(method string) (Call, bool) {
 	r, ok := allowed[method]
 	if !ok {
@@ -120,8 +130,9 @@ func Allowed(method string) (Call, bool) {
 	return Call{r}, ok
 }
 
-// Request checks an encoded request, and returns what to send in its place: the fields that were checked, and nothing
-// besides. So a field that a newer runtime knows and this list does not never gets there.
+// Request checks an encoded request and returns what to send in its place: only the fields that
+// were checked. So a field that a newer runtime knows, but this list does not, never reaches the
+// runtime.
 func (c Call) Request(data []byte) ([]byte, error) {
 	request := c.rule.request.ProtoReflect().New().Interface()
 	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, request); err != nil {
@@ -133,7 +144,8 @@ func (c Call) Request(data []byte) ([]byte, error) {
 	return proto.Marshal(request)
 }
 
-// Answer checks the first message of an answer, for which it wants the encoded message only where it looks at it.
+// Answer checks the first message of a response. It calls encoded only if the rule checks the
+// encoded message.
 func (c Call) Answer(encoded func() []byte) error {
 	if c.rule.answer == nil {
 		return nil

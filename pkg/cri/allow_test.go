@@ -37,7 +37,8 @@ func defined() []grpc.ServiceDesc {
 		runtimeapi.RuntimeService_ServiceDesc, runtimeapi.ImageService_ServiceDesc,
 		containers.Containers_ServiceDesc, content.Content_ServiceDesc, diff.Diff_ServiceDesc,
 		events.Events_ServiceDesc, images.Images_ServiceDesc, introspection.Introspection_ServiceDesc,
-		leases.Leases_ServiceDesc, mounts.Mounts_ServiceDesc, namespaces.Namespaces_ServiceDesc, sandbox.Store_ServiceDesc,
+		leases.Leases_ServiceDesc, mounts.Mounts_ServiceDesc, namespaces.Namespaces_ServiceDesc,
+		sandbox.Store_ServiceDesc,
 		sandbox.Controller_ServiceDesc, snapshots.Snapshots_ServiceDesc, streaming.Streaming_ServiceDesc,
 		tasks.Tasks_ServiceDesc, transfer.Transfer_ServiceDesc, version.Version_ServiceDesc,
 	}
@@ -80,7 +81,8 @@ func TestEveryMethodIsJudged(t *testing.T) {
 		delete(methods, name)
 		switch {
 		case judgement == "":
-			t.Errorf("testdata/methods.txt does not judge %s: add it as refused, unless it only reads and the agent needs it", name)
+			t.Errorf("testdata/methods.txt does not judge %s: add it as refused, unless it only reads and the "+
+				"agent needs it", name)
 		case passed != (judgement == "called") || errors.Is(err, errRefused) == passed:
 			t.Errorf("%s: passed %t, %v; it is judged as %s", name, passed, err, judgement)
 		}
@@ -97,7 +99,8 @@ func TestEveryMethodIsJudged(t *testing.T) {
 		}
 		for _, stream := range service.Streams {
 			name, opened := "/"+service.ServiceName+"/"+stream.StreamName, false
-			open := func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+			open := func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string,
+				...grpc.CallOption) (grpc.ClientStream, error) {
 				opened = true
 				return nil, io.EOF
 			}
@@ -163,7 +166,8 @@ func TestConnectionRefuses(t *testing.T) {
 			return err
 		},
 		"verbose container": func() error {
-			_, err := c.runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: "c", Verbose: true})
+			_, err := c.runtime.ContainerStatus(ctx,
+				&runtimeapi.ContainerStatusRequest{ContainerId: "c", Verbose: true})
 			return err
 		},
 		"verbose image": func() error {

@@ -2,7 +2,7 @@ package cri
 
 import (
 	"context"
-	_ "crypto/sha256" // go-digest leaves it to its users which algorithms it understands
+	_ "crypto/sha256" // go-digest supports only the algorithms that its users import
 	_ "crypto/sha512"
 	"errors"
 	"fmt"
@@ -13,7 +13,8 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// maxBlob bounds the manifests and configs that are read, in bytes: registries take manifests of 4 MiB at most.
+// maxBlob limits the manifests and configs that are read, in bytes: registries accept manifests of
+// at most 4 MiB.
 const maxBlob = 4 << 20
 
 var (
@@ -21,7 +22,8 @@ var (
 	errCorrupt  = errors.New("content does not match its digest")
 )
 
-// blobInfo asks containerd's content store; codes.NotFound when it does not have the blob complete.
+// blobInfo queries containerd's content store. It fails with codes.NotFound if the blob is absent
+// or incomplete.
 func (c *client) blobInfo(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
 	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
 	defer cancel()
@@ -32,8 +34,9 @@ func (c *client) blobInfo(ctx context.Context, blob digest.Digest) (*contentapi.
 	return answer.GetInfo(), nil
 }
 
-// readBlob reads a whole blob and checks it; errTooLarge before more than maxBlob is kept, errCorrupt when
-// what came is not what the digest, which must be valid, says.
+// readBlob reads a whole blob and checks it. The digest must be valid. It fails with errTooLarge
+// before it keeps more than maxBlob bytes, and with errCorrupt if the data does not match the
+// digest.
 func (c *client) readBlob(ctx context.Context, blob digest.Digest) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout) // its end ends the stream
 	defer cancel()
@@ -61,7 +64,8 @@ func (c *client) readBlob(ctx context.Context, blob digest.Digest) ([]byte, erro
 	return data, nil
 }
 
-// listBlobs tells of each complete blob that one of the filters matches, in no particular order.
+// listBlobs calls tell for each complete blob that matches one of the filters, in no particular
+// order.
 func (c *client) listBlobs(ctx context.Context, filters []string, tell func(*contentapi.Info)) error {
 	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
 	defer cancel()
@@ -94,7 +98,8 @@ func (c *client) ingests(ctx context.Context) ([]*contentapi.Status, error) {
 	return answer.GetStatuses(), nil
 }
 
-// snapshot asks a snapshotter of containerd; codes.NotFound when it does not have one of that name.
+// snapshot queries a snapshotter of containerd. It fails with codes.NotFound if there is no
+// snapshot with that name.
 func (c *client) snapshot(ctx context.Context, snapshotter, name string) (*snapshotsapi.Info, error) {
 	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
 	defer cancel()

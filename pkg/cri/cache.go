@@ -2,8 +2,8 @@ package cri
 
 import "sync"
 
-// cache keeps the values of the last keys added to it, at most max; the oldest key is dropped first.
-// It is safe for concurrent use.
+// cache keeps the values of the max keys that were added last; it drops the oldest key first. It is
+// safe for concurrent use.
 type cache[V any] struct {
 	max int
 
@@ -21,7 +21,7 @@ func (c *cache[V]) get(key string) (V, bool) {
 	return value, ok
 }
 
-// add keeps the value of a new key; the first value of a key stays.
+// add keeps the value of a new key. It does not replace the value of a known key.
 func (c *cache[V]) add(key string, value V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

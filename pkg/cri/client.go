@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// maxAnswer bounds one answer in bytes, as kubelet's own CRI client does.
+	// maxAnswer limits one response in bytes, like the kubelet's own CRI client.
 	maxAnswer = 16 << 20
-	// maxReconnectDelay bounds how long the connection stays down after the runtime is back.
+	// maxReconnectDelay limits how long the connection stays down after the runtime is back.
 	maxReconnectDelay = 5 * time.Second
-	// containerdNamespace is where containerd's CRI plugin keeps what it owns.
+	// containerdNamespace is the namespace in which containerd's CRI plugin keeps its objects.
 	containerdNamespace = "k8s.io"
-	// uidLabel is put on every sandbox and container by kubelet.
+	// uidLabel is the label that the kubelet puts on every sandbox and container.
 	uidLabel = "io.kubernetes.pod.uid"
 )
 
-// client is the connection to one runtime, with the calls that the agent makes, each cut off after
-// a timeout. It is safe for concurrent use.
+// client is the connection to one runtime, with the calls that the agent makes, each with a
+// timeout. It is safe for concurrent use.
 type client struct {
 	conn    *grpc.ClientConn
 	timeout time.Duration
@@ -42,19 +42,20 @@ type client struct {
 	snapshots snapshotsapi.SnapshotsClient
 }
 
-// dial makes a client for a unix socket. It does not connect; the first call does.
+// dial creates a client for a unix socket. It does not connect; the first call does.
 func dial(path string, timeout time.Duration) (*client, error) {
 	conn, err := grpc.NewClient("unix://"+path,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // the socket's mode is what protects it
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // the socket's mode protects it
 		grpc.WithUnaryInterceptor(allowUnary),
 		grpc.WithStreamInterceptor(allowStream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: maxReconnectDelay},
+			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 2, Jitter: 0.2,
+				MaxDelay: maxReconnectDelay},
 			MinConnectTimeout: timeout,
 		}),
 		grpc.WithDisableServiceConfig(),
-		grpc.WithDisableRetry(), // there is no policy for it, and being ready for one costs each call
+		grpc.WithDisableRetry(), // there is no retry policy, and support for one costs each call
 		grpc.WithNoProxy(),
 	)
 	if err != nil {
@@ -84,7 +85,8 @@ func (c *client) version(ctx context.Context) (*runtimeapi.VersionResponse, erro
 	return version, nil
 }
 
-// networkReady says whether the runtime's network is ready; known is false if the runtime does not say.
+// networkReady reports whether the runtime's network is ready; known is false if the runtime does
+// not say.
 func (c *client) networkReady(ctx context.Context) (ready, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -135,7 +137,7 @@ func (c *client) containerStatus(ctx context.Context, id string) (*runtimeapi.Co
 	return answer.GetStatus(), nil
 }
 
-// imageStatus returns nil without an error when the image is not on the node.
+// imageStatus returns nil without an error if the image is not on the node.
 func (c *client) imageStatus(ctx context.Context, ref string) (*runtimeapi.Image, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -146,7 +148,8 @@ func (c *client) imageStatus(ctx context.Context, ref string) (*runtimeapi.Image
 	return answer.GetImage(), nil
 }
 
-// storedSandbox asks containerd's sandbox store; codes.NotFound when it does not have the sandbox.
+// storedSandbox queries containerd's sandbox store. It fails with codes.NotFound if the sandbox is
+// not there.
 func (c *client) storedSandbox(ctx context.Context, id string) (*types.Sandbox, error) {
 	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
 	defer cancel()
@@ -157,7 +160,8 @@ func (c *client) storedSandbox(ctx context.Context, id string) (*types.Sandbox, 
 	return answer.GetSandbox(), nil
 }
 
-// storedImage asks containerd's image store; codes.NotFound when it does not have that name.
+// storedImage queries containerd's image store. It fails with codes.NotFound if the name is not
+// there.
 func (c *client) storedImage(ctx context.Context, name string) (*imagesapi.Image, error) {
 	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
 	defer cancel()
@@ -168,7 +172,7 @@ func (c *client) storedImage(ctx context.Context, name string) (*imagesapi.Image
 	return answer.GetImage(), nil
 }
 
-// pinnedImages lists the images of containerd's image store that are pinned.
+// pinnedImages lists the pinned images of containerd's image store.
 func (c *client) pinnedImages(ctx context.Context) ([]*imagesapi.Image, error) {
 	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
 	defer cancel()

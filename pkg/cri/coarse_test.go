@@ -76,7 +76,8 @@ func TestWhatARuntimeLacksIsSaidOnce(t *testing.T) {
 			switch {
 			case len(test.missing) == 0 && len(said) > 0:
 				t.Errorf("nothing is missing, but %v", said)
-			case len(test.missing) > 0 && (len(said) != 1 || !slices.Equal(said[0].ContextMap()["missing"].([]any), test.missing)):
+			case len(test.missing) > 0 &&
+				(len(said) != 1 || !slices.Equal(said[0].ContextMap()["missing"].([]any), test.missing)):
 				t.Errorf("said %v, of %v", said, slices.Sorted(maps.Keys(source.Stores())))
 			}
 		})

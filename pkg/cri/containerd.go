@@ -13,17 +13,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// stores says which of containerd's own stores a runtime has. It starts from the runtime's version
-// and is taken back when the runtime does not know the call. Each session has its own.
+// stores records which of containerd's own stores a runtime has. The runtime's version gives the
+// initial values. A store is disabled when the runtime does not know the call. Each session has its
+// own stores.
 type stores struct {
 	sandboxes degradable // containerd ≥ 2.0
 	images    degradable // containerd
-	content   degradable // containerd: blobs, and downloads that run
+	content   degradable // containerd: blobs, and downloads in progress
 	snapshots degradable // containerd: unpacked layers
 }
 
-// storesOf trusts the version for what the stamps mean: the sandbox store exists in 1.7 as well, but
-// CRI's created_at is taken before the network plugins there.
+// storesOf derives from the version what timestamps mean: 1.7 has a sandbox store as well, but
+// there CRI's created_at is taken before the network plugins run.
 func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *stores {
 	s := &stores{}
 	s.sandboxes.name, s.sandboxes.costs = "sandboxes", "volumes, network and sandbox cannot be separated"
@@ -47,7 +48,7 @@ func (s *stores) all() []*degradable {
 	return []*degradable{&s.sandboxes, &s.images, &s.content, &s.snapshots}
 }
 
-// missing are the names of the stores that are not there, and what that costs.
+// missing returns the names of the absent stores, and what is unknown without them.
 func (s *stores) missing() (names, costs []string) {
 	for _, store := range s.all() {
 		if !store.on() {
@@ -57,25 +58,28 @@ func (s *stores) missing() (names, costs []string) {
 	return names, costs
 }
 
-// sandboxStamps is what containerd's sandbox store told of one sandbox.
+// sandboxStamps is what containerd's sandbox store holds about one sandbox.
 type sandboxStamps struct {
 	begunAt, runningAt             time.Time
 	imageResolvedAt, imagePulledAt time.Time // of the sandbox image, if it was pulled meanwhile
-	imageKnown                     bool      // whether it was is known
+	imageKnown                     bool      // whether it is known that the image was pulled or not
 }
 
-// podSandboxer is the only part of containerd that stamps sandboxes as stampSandbox expects. Others, such as the shims of
-// virtual machines, make the sandbox in their own way.
+// podSandboxer is the only part of containerd that sets the timestamps of sandboxes as stampSandbox
+// expects. Others, such as the shims of virtual machines, create the sandbox differently.
 const podSandboxer = "podsandbox"
 
-// stampSandbox fills in the stamps of a sandbox of which CRI told createdAt, and whose first
-// container was created at firstContainerAt, zero when there is none yet.
+// stampSandbox sets the timestamps of a sandbox. createdAt is CRI's value, and firstContainerAt is
+// when the sandbox's first container was created, or zero if there is none yet.
 //
 // containerd ≥ 2.0, internal/cri/server/sandbox_run.go: the store's created_at is taken before the
-// network is set up, CRI's created_at when the sandbox container is created after it, and updated_at
-// is written last right after that container was started. Only a change of the pod's resources
-// writes it again, so the first one seen counts, and none that is later than a container.
-func (l *lookUp) stampSandbox(ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time) error {
+// network is set up. CRI's created_at is taken when the sandbox container is created after that,
+// and updated_at is written last, right after that container was started. Only a change of the
+// pod's resources writes updated_at again. So the first value seen counts, and none that is later
+// than a container.
+func (l *lookUp) stampSandbox(
+	ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time,
+) error {
 	sandbox.CreatedAt = createdAt
 	if !l.stores.sandboxes.on() {
 		return nil
@@ -115,8 +119,8 @@ func (l *lookUp) stampSandbox(ctx context.Context, sandbox *timeline.Sandbox, cr
 	return nil
 }
 
-// stampImage fills in when the latest pull of an image that is on the node ended, and its digest.
-// containerd writes the image under its full name when a pull is complete, also when nothing new came.
+// stampImage sets the digest of an image on the node, and when its latest pull ended. containerd
+// writes the image under its full name when a pull completes, even if nothing was downloaded.
 func (l *lookUp) stampImage(ctx context.Context, image *timeline.Image) error {
 	name, err := imagepull.Normalize(image.Ref)
 	if err != nil || !image.Present || !l.stores.images.on() {

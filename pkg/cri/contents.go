@@ -9,44 +9,45 @@ import (
 )
 
 const (
-	maxContents = 256 // images remembered; the largest takes 30 KB
+	maxContents = 256 // cached images; the largest takes 30 KB
 	maxLayers   = 128 // of one image; overlayfs in containerd cannot mount more
-	maxIndexes  = 3   // indexes in indexes
-	// maxTries bounds how many manifests of an index are looked for: containerd downloads the best one.
+	maxIndexes  = 3   // nested indexes
+	// maxTries limits how many manifests of an index are tried: containerd downloads the best one.
 	maxTries = 4
 )
 
-// contents is what an image consists of. It follows from its digest and never changes.
+// contents is what an image consists of. The image's digest determines it, so it never changes.
 type contents struct {
-	manifest digest.Digest // empty when the image cannot be made sense of
+	manifest digest.Digest // empty if the image is invalid
 	config   blob
 	layers   []layer // the bottom one first, at most maxLayers
-	// complete says that the config was there to tell the chain IDs.
+	// complete says whether the config was present, which gives the chain IDs.
 	complete bool
 }
 
 type blob struct {
 	digest digest.Digest
-	size   int64 // 0 when unknown
+	size   int64 // 0 if unknown
 }
 
 type layer struct {
 	blob
-	chainID digest.Digest // name of its snapshot; empty when unknown
+	chainID digest.Digest // name of its snapshot; empty if unknown
 }
 
-// catalog reads what images consist of, each once. It is safe for concurrent use.
+// catalog reads what images consist of, each image once. It is safe for concurrent use.
 type catalog struct {
-	// read returns errAbsent for what is not there now, errTooLarge and errCorrupt as client.readBlob does, and any
-	// other error when the runtime did not answer.
+	// read returns errAbsent for a blob that is absent now, errTooLarge and errCorrupt like
+	// client.readBlob, and any other error if the runtime did not respond.
 	read    func(context.Context, digest.Digest) ([]byte, error)
 	machine platforms.MatchComparer
-	known   *cache[contents] // complete ones and senseless ones, by the digest of index or manifest
+	known   *cache[contents] // complete and invalid ones, by the digest of index or manifest
 }
 
 var errAbsent = errors.New("not found")
 
-// contents fails with errAbsent when neither a manifest for this machine is there nor is known not to make sense.
+// contents returns errAbsent if no manifest for this machine is present and the image is not known
+// to be invalid.
 func (c catalog) contents(ctx context.Context, target digest.Digest) (contents, error) {
 	if known, ok := c.known.get(target.String()); ok {
 		return known, nil
@@ -61,7 +62,8 @@ func (c catalog) contents(ctx context.Context, target digest.Digest) (contents, 
 	return found, nil
 }
 
-// resolve follows indexes to a manifest; depth bounds how many, because a broken store could lead in circles.
+// resolve follows indexes to a manifest. depth limits the nesting, because a corrupt store could
+// contain cycles.
 func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (contents, error) {
 	data, err := c.read(ctx, target)
 	if errors.Is(err, errTooLarge) {
@@ -93,7 +95,7 @@ func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (
 	return contents{}, errAbsent
 }
 
-// describe adds to a manifest what its config says.
+// describe adds the information of a manifest's config.
 func (c catalog) describe(ctx context.Context, manifest digest.Digest, d document) (contents, error) {
 	found := contents{manifest: manifest, config: blob{d.Config.Digest, d.Config.Size}}
 	for _, l := range d.Layers[:min(len(d.Layers), maxLayers)] {
@@ -112,7 +114,7 @@ func (c catalog) describe(ctx context.Context, manifest digest.Digest, d documen
 	found.complete = true
 	diffIDs, err := parseDiffIDs(data)
 	if err != nil {
-		return found, nil // an artifact that is no image, for example
+		return found, nil // e.g. an artifact that is not an image
 	}
 	for i, chainID := range d.chainIDs(diffIDs) {
 		if i < len(found.layers) {

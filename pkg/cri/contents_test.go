@@ -15,7 +15,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 )
 
-// TestHostileManifests puts manifests that an image on the node could have: none may cost much, or make the answer fail.
+// TestHostileManifests puts manifests that an image on the node could have: none may cost much, or
+// make the answer fail.
 func TestHostileManifests(t *testing.T) {
 	config := digest.FromString("config").String()
 	layer := `{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"` + config + `","size":%s}`
@@ -38,10 +39,12 @@ func TestHostileManifests(t *testing.T) {
 		"size as text":    {data: sized(`"1"`)},
 		"largest size":    {data: sized("1125899906842624"), want: 1, size: 1 << 50},
 		"hostile digest":  {data: []byte(`{"config":{"digest":"sha256:../../etc/passwd"},"layers":[]}`)},
-		"index and manifest": {data: fmt.Appendf(nil, `{"config":{"digest":%q},"layers":[],"manifests":[{"digest":%q}]}`,
+		"index and manifest": {data: fmt.Appendf(nil,
+			`{"config":{"digest":%q},"layers":[],"manifests":[{"digest":%q}]}`,
 			config, config)},
-		"too many layers": {data: fmt.Appendf(nil, `{"config":{"digest":%q},"layers":[%s{}]}`, config, strings.Repeat("{},", 1<<20))},
-		"too large":       {data: slices.Concat(sized("1"), []byte(strings.Repeat(" ", 5<<20)))},
+		"too many layers": {data: fmt.Appendf(nil, `{"config":{"digest":%q},"layers":[%s{}]}`, config,
+			strings.Repeat("{},", 1<<20))},
+		"too large": {data: slices.Concat(sized("1"), []byte(strings.Repeat(" ", 5<<20)))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
@@ -65,10 +68,11 @@ func TestHostileManifests(t *testing.T) {
 func TestIndexesInCircles(t *testing.T) {
 	target := digest.FromString("index")
 	reads := 0
-	c := catalog{known: newCache[contents](1), machine: thisMachine, read: func(context.Context, digest.Digest) ([]byte, error) {
-		reads++
-		return fmt.Appendf(nil, `{"manifests":[{"digest":%q},{"digest":%q}]}`, target, target), nil
-	}}
+	c := catalog{known: newCache[contents](1), machine: thisMachine,
+		read: func(context.Context, digest.Digest) ([]byte, error) {
+			reads++
+			return fmt.Appendf(nil, `{"manifests":[{"digest":%q},{"digest":%q}]}`, target, target), nil
+		}}
 	for range 2 {
 		if found, err := c.contents(t.Context(), target); err != nil || found.manifest != "" {
 			t.Fatalf("found %+v, %v", found, err)
@@ -81,13 +85,14 @@ func TestIndexesInCircles(t *testing.T) {
 
 func TestWhatIsNotThereIsNotRemembered(t *testing.T) {
 	there := map[digest.Digest]string{}
-	c := catalog{known: newCache[contents](8), machine: thisMachine, read: func(_ context.Context, d digest.Digest) ([]byte, error) {
-		data, ok := there[d]
-		if !ok {
-			return nil, errAbsent
-		}
-		return []byte(data), nil
-	}}
+	c := catalog{known: newCache[contents](8), machine: thisMachine,
+		read: func(_ context.Context, d digest.Digest) ([]byte, error) {
+			data, ok := there[d]
+			if !ok {
+				return nil, errAbsent
+			}
+			return []byte(data), nil
+		}}
 	put := func(data string) digest.Digest {
 		there[digest.FromString(data)] = data
 		return digest.FromString(data)
@@ -95,7 +100,8 @@ func TestWhatIsNotThereIsNotRemembered(t *testing.T) {
 	diff := digest.FromString("diff")
 	configData := fmt.Sprintf(`{"rootfs":{"diff_ids":[%q]}}`, diff)
 	config := digest.FromString(configData)
-	manifestData := fmt.Sprintf(`{"config":{"digest":%q,"size":9},"layers":[{"mediaType":"application/vnd.docker.image.rootfs.diff.tar.gzip","digest":%q}]}`, config, diff)
+	manifestData := fmt.Sprintf(
+		`{"config":{"digest":%q,"size":9},"layers":[{"mediaType":"application/vnd.docker.image.rootfs.diff.tar.gzip","digest":%q}]}`, config, diff)
 	manifest := digest.FromString(manifestData)
 	// The first manifest that fits is not there: containerd took another.
 	index := put(fmt.Sprintf(`{"manifests":[{"digest":%q},{"digest":%q}]}`, digest.FromString("other"), manifest))
@@ -104,11 +110,13 @@ func TestWhatIsNotThereIsNotRemembered(t *testing.T) {
 		t.Errorf("%v without a manifest", err)
 	}
 	put(manifestData)
-	if found, err := c.contents(t.Context(), index); err != nil || found.complete || len(found.layers) != 1 || found.layers[0].chainID != "" {
+	found, err := c.contents(t.Context(), index)
+	if err != nil || found.complete || len(found.layers) != 1 || found.layers[0].chainID != "" {
 		t.Errorf("found %+v, %v without a config", found, err)
 	}
 	put(configData)
-	want := contents{manifest: manifest, config: blob{config, 9}, layers: []layer{{blob{diff, 0}, diff}}, complete: true}
+	want := contents{manifest: manifest, config: blob{config, 9}, layers: []layer{{blob{diff, 0}, diff}},
+		complete: true}
 	if found, err := c.contents(t.Context(), index); err != nil || !reflect.DeepEqual(found, want) {
 		t.Errorf("found %+v, %v\nwant %+v", found, err, want)
 	}

@@ -19,7 +19,7 @@ const (
 	restartAnnotation = "io.kubernetes.container.restartCount"
 )
 
-// fromNanos reads CRI's Unix nanoseconds, of which 0 means not yet.
+// fromNanos converts CRI's Unix nanoseconds, where 0 means not yet.
 func fromNanos(nanos int64) time.Time {
 	if nanos <= 0 {
 		return time.Time{}
@@ -27,7 +27,8 @@ func fromNanos(nanos int64) time.Time {
 	return time.Unix(0, nanos).UTC()
 }
 
-// fromTimestamp reads a stamp of containerd's stores; what is no later than the epoch is absent.
+// fromTimestamp converts a timestamp of containerd's stores. A value that is not after the epoch is
+// absent.
 func fromTimestamp(stamp *timestamppb.Timestamp) time.Time {
 	if !stamp.IsValid() || stamp.AsTime().Unix() <= 0 {
 		return time.Time{}
@@ -35,7 +36,8 @@ func fromTimestamp(stamp *timestamppb.Timestamp) time.Time {
 	return stamp.AsTime()
 }
 
-// convertSandbox leaves the stamps to the caller, who knows what CRI's created_at means in this runtime.
+// convertSandbox leaves the timestamps to the caller, who knows what CRI's created_at means in this
+// runtime.
 func convertSandbox(sandbox *runtimeapi.PodSandbox) timeline.Sandbox {
 	return timeline.Sandbox{
 		ID:      sandbox.GetId(),
@@ -44,7 +46,7 @@ func convertSandbox(sandbox *runtimeapi.PodSandbox) timeline.Sandbox {
 	}
 }
 
-// convertContainer takes what the list tells and, unless it is nil, the container's status.
+// convertContainer merges the listed container with its status, which may be nil.
 func convertContainer(listed *runtimeapi.Container, status *runtimeapi.ContainerStatus) timeline.ContainerRun {
 	run := timeline.ContainerRun{
 		Name:      cmp.Or(listed.GetLabels()[nameLabel], listed.GetMetadata().GetName()),
@@ -64,10 +66,10 @@ func convertContainer(listed *runtimeapi.Container, status *runtimeapi.Container
 	return run
 }
 
-// maxReason is longer than any word of a runtime's, in bytes.
+// maxReason is longer than any runtime's reason, in bytes.
 const maxReason = 64
 
-// shortReason is a word that is kept; what is longer is none.
+// shortReason returns the reason, or an empty string if it is too long.
 func shortReason(reason string) string {
 	if len(reason) > maxReason {
 		return ""
@@ -75,7 +77,8 @@ func shortReason(reason string) string {
 	return strings.Clone(reason)
 }
 
-// attempt is kubelet's restart count, which it also gives as the attempt in the metadata.
+// attempt is the kubelet's restart count, which the kubelet also sends as the attempt in the
+// metadata.
 func attempt(container *runtimeapi.Container) int {
 	n, err := strconv.Atoi(container.GetAnnotations()[restartAnnotation])
 	if err != nil || n < 0 {
@@ -84,7 +87,7 @@ func attempt(container *runtimeapi.Container) int {
 	return n
 }
 
-// convertImage takes CRI's answer, nil when the image is not on the node.
+// convertImage converts CRI's response, which is nil if the image is not on the node.
 func convertImage(ref string, image *runtimeapi.Image) timeline.Image {
 	if image == nil {
 		return timeline.Image{Ref: ref}
@@ -96,8 +99,8 @@ func convertImage(ref string, image *runtimeapi.Image) timeline.Image {
 	return converted
 }
 
-// digestFor picks, of an image's digests in all the repositories it came from, the one in the
-// repository that ref names; empty when there is none.
+// digestFor selects, from an image's digests in all repositories it came from, the one in the
+// repository that ref names; empty if there is none.
 func digestFor(ref string, repoDigests []string) string {
 	if len(repoDigests) == 0 {
 		return ""
@@ -115,7 +118,7 @@ func digestFor(ref string, repoDigests []string) string {
 	return ""
 }
 
-// sortAnswer orders by what is older, so that equal answers look equal.
+// sortAnswer sorts by age, so that equal answers look equal.
 func sortAnswer(seen *timeline.RuntimeSeen) {
 	slices.SortFunc(seen.Sandboxes, func(a, b timeline.Sandbox) int {
 		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.ID, b.ID))
@@ -125,7 +128,8 @@ func sortAnswer(seen *timeline.RuntimeSeen) {
 	})
 }
 
-// earliestCreated is when the first of these containers was created in a sandbox; zero when none was.
+// earliestCreated returns when the first of these containers was created in a sandbox; zero if none
+// was.
 func earliestCreated(containers []*runtimeapi.Container, sandboxID string) time.Time {
 	var earliest time.Time
 	for _, c := range containers {
@@ -142,7 +146,7 @@ func describe(version *runtimeapi.VersionResponse) string {
 	return strings.TrimSpace(version.GetRuntimeName() + " " + strings.TrimPrefix(version.GetRuntimeVersion(), "v"))
 }
 
-// majorVersion is the first number of a version such as v2.4.2 or 1.7.27-k3s1.
+// majorVersion returns the first number of a version such as v2.4.2 or 1.7.27-k3s1.
 func majorVersion(version string) (int, bool) {
 	digits, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	n, err := strconv.Atoi(digits)

@@ -1,15 +1,16 @@
-// Package cri asks the node's container runtime what really happened to a pod: over CRI, and where
-// the runtime is containerd, in its own stores beside it: sandboxes, images, content and snapshots.
+// Package cri queries the node's container runtime for what really happened to a pod: over CRI and,
+// if the runtime is containerd, in its own stores: sandboxes, images, content and snapshots.
 //
-// The package is read-only by construction: the connection passes the calls and streams of two short tables
-// and refuses every other method before it is sent (allow.go), because the runtime's socket itself has
-// no read-only mode.
+// The package can only read: the connection passes the calls and streams of two short tables
+// (allow.go) and refuses every other method before it is sent, because the runtime's socket itself
+// has no read-only mode.
 //
-// What an image consists of is read from containerd's content store and is as hostile as whoever made the image:
-// manifest.go bounds it, contents.go keeps what it says, layers.go adds when each layer came. What is being
-// downloaded now is not observed but asked for, by whoever shows it (download.go).
+// What an image consists of comes from containerd's content store, and is as untrusted as the
+// image's author: manifest.go limits it, contents.go caches it, and layers.go adds when each layer
+// arrived. Downloads in progress are not observed: the code that shows them queries them
+// (download.go).
 //
-// A Source is run by the caller on one goroutine; it asks from a few workers of its own and hands
-// each answer over from the worker that got it. A missing or broken runtime is never an error: it is
-// looked for again until the context ends, and reported meanwhile.
+// cmd/agent runs a Source on one goroutine. The Source sends queries from a few worker goroutines
+// of its own and passes each answer on from the worker that got it. A missing or broken runtime is
+// never an error: the Source looks for a runtime until the context ends, and reports what is wrong.
 package cri

@@ -7,18 +7,21 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Downloads tells what containerd is downloading now, from its content store; without a download it costs the
-// runtime one call. Unless since is zero it also tells of the pulls begun since of which no blob comes at the moment, because the
-// next is not asked for yet or because all have come and are unpacked. It may be called from any goroutine and takes no longer than Config.Timeout: all who ask
-// within a second share one answer, and one question. The answer is nil without an error while no runtime is
-// connected, and for a runtime that does not tell, such as CRI-O. The error is that of a runtime that did not
-// answer.
+// Downloads returns what containerd is downloading now, from its content store. If there is no
+// download, that is one call to the runtime. Unless since is zero, the result includes the pulls
+// that began since then and of which no blob is being downloaded at the moment, because the next
+// one is not requested yet or because all have arrived and are being unpacked. It may be called
+// from any goroutine and takes at most Config.Timeout. Callers within one second share one query
+// and its answer. The answer is nil without an error if no runtime is connected, or if the runtime
+// does not report downloads, such as CRI-O. An error means that the runtime did not respond.
 func (s *Source) Downloads(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	session := s.current.Load()
 	if session == nil || !session.lookUp.stores.content.on() {
 		return nil, nil
 	}
-	found, err := s.progress.get(ctx, func(ctx context.Context) ([]imagepull.Download, error) { return session.downloads(ctx, since) })
+	found, err := s.progress.get(ctx, func(ctx context.Context) ([]imagepull.Download, error) {
+		return session.downloads(ctx, since)
+	})
 	if err == nil && found == nil {
 		found = []imagepull.Download{}
 	}

@@ -65,13 +65,16 @@ func ingest(fake *critest.Runtime, layer string, done int64, after float64) {
 
 func TestDownloads(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
-	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"base", "b", "c", "d", "b"}, Size: 100, Indexed: true, At: begun})
-	fake.PutLayers(critest.Layers{Source: "docker.io/library/other", Names: []string{"base", "x"}, Size: 100, At: begun})
+	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"base", "b", "c", "d", "b"},
+		Size: 100, Indexed: true, At: begun})
+	fake.PutLayers(critest.Layers{Source: "docker.io/library/other", Names: []string{"base", "x"}, Size: 100,
+		At: begun})
 	fake.PutLayer(image, 0, 100, begun)
 	ingest(fake, image.Layers[1], 40, 2)
 	ingest(fake, image.Layers[2], 3, 1)
 	want := imagepull.Download{
-		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun.Add(time.Second), Blobs: 2,
+		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun.Add(time.Second),
+		Blobs:     2,
 		DoneBytes: image.ConfigSize + 100 + 40 + 3, TotalBytes: image.ConfigSize + 4*100, // base, b, c, d: b once
 	}
 	h.eventually(want)
@@ -89,13 +92,15 @@ func TestDownloads(t *testing.T) {
 // TestPullsThatUnpack is of images of which nothing is downloaded at the moment, and a pull goes on.
 func TestPullsThatUnpack(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
-	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100, At: begun})
+	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100,
+		At: begun})
 	fake.PutLayer(image, 0, 100, begun)
 	h.eventually() // who does not ask since when is told of what is downloaded
 	h.since = begun.Add(time.Second)
 	h.eventually() // nor is what was begun before of interest
 	h.since = begun.Add(-time.Second)
-	want := imagepull.Download{Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun,
+	want := imagepull.Download{Registry: "docker.io", Repository: "library/app", Digest: image.Manifest,
+		StartedAt: begun,
 		DoneBytes: image.ConfigSize + 100, TotalBytes: image.ConfigSize + 200}
 	h.eventually(want)
 	fake.PutLayer(image, 1, 100, begun.Add(time.Second))
@@ -111,7 +116,8 @@ func TestDownloadsBeforeTheLayers(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
 	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}, Size: 100, At: begun})
 	fake.RemoveBlob(image.Config)
-	fake.PutIngest(critest.Ingest{Ref: "config-" + image.Config, Offset: 1, Total: image.ConfigSize, StartedAt: begun, UpdatedAt: time.Now()})
+	fake.PutIngest(critest.Ingest{Ref: "config-" + image.Config, Offset: 1, Total: image.ConfigSize, StartedAt: begun,
+		UpdatedAt: time.Now()})
 	h.eventually(imagepull.Download{
 		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun, Blobs: 1,
 		DoneBytes: 1, TotalBytes: image.ConfigSize + 100,
@@ -121,7 +127,8 @@ func TestDownloadsBeforeTheLayers(t *testing.T) {
 	fake.EndIngest("config-" + image.Config)
 	manifest, index := digest.FromString("manifest").String(), digest.FromString("index").String()
 	fake.PutIngest(critest.Ingest{Ref: "manifest-" + manifest, Total: 9, StartedAt: begun, UpdatedAt: time.Now()})
-	fake.PutIngest(critest.Ingest{Ref: "index-" + index, Offset: 2, Total: 7, StartedAt: begun.Add(time.Second), UpdatedAt: time.Now()})
+	fake.PutIngest(critest.Ingest{Ref: "index-" + index, Offset: 2, Total: 7, StartedAt: begun.Add(time.Second),
+		UpdatedAt: time.Now()})
 	h.eventually(
 		imagepull.Download{Digest: manifest, StartedAt: begun, Blobs: 1},
 		imagepull.Download{StartedAt: begun.Add(time.Second), Blobs: 1, DoneBytes: 2, TotalBytes: 7},
@@ -133,24 +140,28 @@ func TestDownloadsUnmatched(t *testing.T) {
 	ingest(fake, critest.LayerDigest("a"), 10, 5)
 	ingest(fake, critest.LayerDigest("b"), 20, 3)
 	h.eventually(imagepull.Download{StartedAt: begun.Add(3 * time.Second), Blobs: 2, DoneBytes: 30, TotalBytes: 200})
-	fake.PutIngest(critest.Ingest{Ref: "layer-" + critest.LayerDigest("c"), Offset: 5, StartedAt: begun.Add(4 * time.Second), UpdatedAt: time.Now()})
+	fake.PutIngest(critest.Ingest{Ref: "layer-" + critest.LayerDigest("c"), Offset: 5,
+		StartedAt: begun.Add(4 * time.Second), UpdatedAt: time.Now()})
 	h.eventually(imagepull.Download{StartedAt: begun.Add(3 * time.Second), Blobs: 3, DoneBytes: 35})
 }
 
 func TestDownloadsThatShareALayer(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
-	one := fake.PutLayers(critest.Layers{Source: "docker.io/library/one", Names: []string{"base", "1"}, Size: 100, At: begun})
-	two := fake.PutLayers(critest.Layers{Source: "127.0.0.1/library/two", Names: []string{"base", "2"}, Size: 100, At: begun})
+	one := fake.PutLayers(critest.Layers{Source: "docker.io/library/one", Names: []string{"base", "1"}, Size: 100,
+		At: begun})
+	two := fake.PutLayers(critest.Layers{Source: "127.0.0.1/library/two", Names: []string{"base", "2"}, Size: 100,
+		At: begun})
 	ingest(fake, one.Layers[0], 50, 3)
 	ingest(fake, one.Layers[1], 1, 1)
 	ingest(fake, two.Layers[1], 2, 2)
 	h.eventually(
 		imagepull.Download{
-			Registry: "docker.io", Repository: "library/one", Digest: one.Manifest, StartedAt: begun.Add(time.Second), Blobs: 2,
-			DoneBytes: one.ConfigSize + 51, TotalBytes: one.ConfigSize + 200,
+			Registry: "docker.io", Repository: "library/one", Digest: one.Manifest, StartedAt: begun.Add(time.Second),
+			Blobs: 2, DoneBytes: one.ConfigSize + 51, TotalBytes: one.ConfigSize + 200,
 		},
 		imagepull.Download{
-			Registry: "127.0.0.1", Repository: "library/two", Digest: two.Manifest, StartedAt: begun.Add(2 * time.Second), Blobs: 2,
+			Registry: "127.0.0.1", Repository: "library/two", Digest: two.Manifest,
+			StartedAt: begun.Add(2 * time.Second), Blobs: 2,
 			DoneBytes: two.ConfigSize + 52, TotalBytes: two.ConfigSize + 200,
 		},
 	)
@@ -160,15 +171,17 @@ func TestDownloadsThatShareALayer(t *testing.T) {
 // is not in the content store any more, and another image may be downloading it again.
 func TestDownloadsWithDiscardedLayers(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
-	old := fake.PutLayers(critest.Layers{Source: "docker.io/library/old", Names: []string{"base", "shared"}, Size: 100, Discard: true, At: begun.Add(-time.Hour)})
+	old := fake.PutLayers(critest.Layers{Source: "docker.io/library/old", Names: []string{"base", "shared"}, Size: 100,
+		Discard: true, At: begun.Add(-time.Hour)})
 	fake.Unpack("overlayfs", old, 0, begun)
 	fake.Unpack("overlayfs", old, 1, begun)
-	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/new", Names: []string{"base", "mine", "shared"}, Size: 100, Discard: true, At: begun})
+	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/new", Names: []string{"base", "mine", "shared"},
+		Size: 100, Discard: true, At: begun})
 	ingest(fake, image.Layers[1], 10, 1)
 	ingest(fake, image.Layers[2], 20, 1)
 	h.eventually(imagepull.Download{
-		Registry: "docker.io", Repository: "library/new", Digest: image.Manifest, StartedAt: begun.Add(time.Second), Blobs: 2,
-		DoneBytes: image.ConfigSize + 100 + 30, TotalBytes: image.ConfigSize + 300,
+		Registry: "docker.io", Repository: "library/new", Digest: image.Manifest, StartedAt: begun.Add(time.Second),
+		Blobs: 2, DoneBytes: image.ConfigSize + 100 + 30, TotalBytes: image.ConfigSize + 300,
 	})
 }
 
@@ -245,7 +258,8 @@ func TestDownloadsOfRuntimesThatDoNotTell(t *testing.T) {
 func TestDownloadsOfARuntimeWithFaults(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.sock")
 	fake := critest.Start(t, path, critest.Options{})
-	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100, At: begun})
+	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100,
+		At: begun})
 	ingest(fake, image.Layers[0], 40, 0)
 	h := run(t, cri.Config{Endpoint: explicit(t, path), Timeout: 100 * time.Millisecond})
 	h.until(true, "")

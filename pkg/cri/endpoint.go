@@ -9,12 +9,12 @@ import (
 
 // Endpoint is where the container runtime listens. The zero Endpoint is Auto.
 type Endpoint struct {
-	path string // of the socket, when explicit
+	path string // of the socket, if explicit
 	off  bool
 }
 
-// ParseEndpoint reads `auto` (or nothing), `off` or `unix:///absolute/path`. It looks at the syntax
-// alone: the socket may appear later.
+// ParseEndpoint parses `auto` (or an empty text), `off` or `unix:///absolute/path`. It checks only
+// the syntax: the socket may appear later.
 func ParseEndpoint(text string) (Endpoint, error) {
 	switch text {
 	case "", "auto":
@@ -23,19 +23,20 @@ func ParseEndpoint(text string) (Endpoint, error) {
 		return Endpoint{off: true}, nil
 	}
 	path, ok := strings.CutPrefix(text, "unix://")
-	if !ok || !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" || strings.ContainsAny(path, "?#%\x00") {
+	if !ok || !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" ||
+		strings.ContainsAny(path, "?#%\x00") {
 		return Endpoint{}, fmt.Errorf("invalid endpoint %q: must be auto, off or unix:///absolute/path/of.sock", text)
 	}
 	return Endpoint{path: path}, nil
 }
 
-// Off says that the runtime must not be asked.
+// Off reports whether the runtime must not be queried.
 func (e Endpoint) Off() bool { return e.off }
 
-// Path is that of the socket; empty for auto and off.
+// Path returns the path of the socket; empty for auto and off.
 func (e Endpoint) Path() string { return e.path }
 
-// String is the form that ParseEndpoint reads.
+// String returns the form that ParseEndpoint parses.
 func (e Endpoint) String() string {
 	switch {
 	case e.off:
@@ -46,7 +47,7 @@ func (e Endpoint) String() string {
 	return "auto"
 }
 
-// Sockets are the places where runtimes listen by default, in the order in which Auto tries them.
+// Sockets returns where runtimes listen by default, in the order in which Auto tries them.
 func Sockets() []string {
 	return []string{
 		"/run/containerd/containerd.sock",
@@ -58,8 +59,8 @@ func Sockets() []string {
 	}
 }
 
-// Discover lists the sockets worth a try now: the explicit one whether it exists or not, else those
-// of sockets that exist. That a socket exists does not prove that CRI is served there.
+// Discover lists the sockets to try now: the explicit one, whether it exists or not, otherwise
+// those of sockets that exist. That a socket exists does not prove that it serves CRI.
 func (e Endpoint) Discover(sockets []string) []string {
 	if e.off {
 		return nil

@@ -7,10 +7,11 @@ import (
 	"fmt"
 )
 
-// maxEntries bounds the layers, or manifests of an index, that a document may name. Linux mounts far fewer layers.
+// maxEntries limits the layers of a manifest, and the manifests of an index. Linux mounts far fewer
+// layers.
 const maxEntries = 1024
 
-// entries is an array of at most maxEntries: two bytes of JSON can cost a hundred in memory.
+// entries is an array of at most maxEntries: two bytes of JSON can take a hundred in memory.
 type entries[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -11,25 +11,27 @@ import (
 )
 
 const (
-	// childLabel begins the labels that name what a manifest consists of; those of layers go on with layerLabel
-	// (containerd, core/images/mediatypes.go: ChildGCLabels). With discard_unpacked_layers there are none for layers.
+	// childLabel begins the labels that name the blobs of a manifest; those of layers continue with
+	// layerLabel (containerd, core/images/mediatypes.go: ChildGCLabels). With
+	// discard_unpacked_layers, layers have no such labels.
 	childLabel = "containerd.io/gc.ref.content."
 	layerLabel = childLabel + "l."
-	// sourceLabel, followed by a registry's host without its port, names the repositories there that a blob came
-	// from, separated by commas (containerd, core/remotes/docker/handler.go).
+	// sourceLabel, followed by a registry's host without its port, names the repositories on that
+	// host from which a blob came, separated by commas (containerd,
+	// core/remotes/docker/handler.go).
 	sourceLabel = "containerd.io/distribution.source."
 
-	// abandonedAfter is how long an ingest without progress still counts as running. Containerd gives a pull up
-	// after 5 min without progress (image_pull_progress_timeout) and collects its ingests within seconds; those of a
-	// containerd that was killed stay for a day.
+	// abandonedAfter is how long an ingest without progress still counts as running. containerd
+	// aborts a pull after 5 min without progress (image_pull_progress_timeout) and removes its
+	// ingests within seconds. Those of a containerd that was killed stay for a day.
 	abandonedAfter = 10 * time.Minute
 	maxIngests     = 1024 // considered at once; containerd downloads three layers of an image at a time
 	maxDownloads   = 64   // manifests considered at once
-	// maxUnlabelled bounds how many manifests are read that do not name their layers in labels.
+	// maxUnlabelled limits how many manifests are read whose labels do not name their layers.
 	maxUnlabelled = 8
 )
 
-// manifestFilters match manifests, also those whose config or whose layers are not labeled.
+// manifestFilters match manifests, including those without a label for the config or for layers.
 var manifestFilters = []string{`labels."` + childLabel + `config"`, `labels."` + layerLabel + `0"`}
 
 // ingest is one blob that is being downloaded.
@@ -37,12 +39,12 @@ type ingest struct {
 	digest    digest.Digest
 	manifest  bool  // of an image, not an index
 	done      int64 // bytes
-	total     int64 // bytes; 0 when unknown
+	total     int64 // bytes; 0 if unknown
 	startedAt time.Time
 }
 
-// runningIngests are the blobs that a pull writes now, by digest. What is written under a name that no pull gives
-// is left out, an import for example.
+// runningIngests returns, by digest, the blobs that a pull is writing now. It omits ingests with
+// names that no pull uses, such as those of an import.
 func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Digest]ingest {
 	running := map[digest.Digest]ingest{}
 	for _, s := range statuses {
@@ -54,14 +56,15 @@ func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Dig
 		}
 		running[blob] = ingest{
 			digest: blob, manifest: kind == "manifest",
-			done: believable(s.GetOffset()), total: believable(s.GetTotal()), startedAt: fromTimestamp(s.GetStartedAt()),
+			done: believable(s.GetOffset()), total: believable(s.GetTotal()),
+			startedAt: fromTimestamp(s.GetStartedAt()),
 		}
 	}
 	return running
 }
 
-// parseRefKey reads the name of a pull's ingest: layer-sha256:…, or layer-NAME@sha256:… for a descriptor with a
-// name (containerd, core/remotes/handlers.go: MakeRefKey).
+// parseRefKey parses the name of a pull's ingest: layer-sha256:…, or layer-NAME@sha256:… for a
+// descriptor with a name (containerd, core/remotes/handlers.go: MakeRefKey).
 func parseRefKey(ref string) (kind string, blob digest.Digest, ok bool) {
 	kind, key, ok := strings.Cut(ref, "-")
 	if at := strings.LastIndexByte(key, '@'); at >= 0 {
@@ -78,20 +81,20 @@ func believable(size int64) int64 {
 	return size
 }
 
-// manifestsOf picks from listed blobs the manifests that may be what the running ingests belong to.
+// manifestsOf selects from listed blobs the manifests to which the running ingests may belong.
 type manifestsOf struct {
 	running    map[digest.Digest]ingest
-	since      time.Time        // zero when only what runs is of interest
+	since      time.Time        // zero if only running ingests are of interest
 	named      []listedManifest // at least one of its children runs
-	begun      []listedManifest // none does, and a pull of it began since
-	unlabelled []listedManifest // does not say; the latest first
+	begun      []listedManifest // no child runs, and a pull of it began since
+	unlabelled []listedManifest // its labels do not name layers; the latest first
 }
 
 type listedManifest struct {
 	digest               digest.Digest
 	registry, repository string
 	updatedAt            time.Time // of its labels, which every pull writes when it begins
-	begun                bool      // a pull did since it is of interest
+	begun                bool      // a pull began since the requested time
 }
 
 func (m *manifestsOf) add(info *contentapi.Info) {
@@ -125,8 +128,8 @@ func (m *manifestsOf) add(info *contentapi.Info) {
 	}
 }
 
-// sourceOf is where a blob came from; a part that several pulls tell differently is empty, for nothing says
-// which of them runs.
+// sourceOf returns where a blob came from. A part for which several pulls differ is empty, because
+// it is unknown which of them runs.
 func sourceOf(labels map[string]string) (registry, repository string) {
 	hosts := 0
 	for key, value := range labels {

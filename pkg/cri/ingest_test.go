@@ -75,8 +75,9 @@ func TestManifestsAreBounded(t *testing.T) {
 	m := manifestsOf{running: map[digest.Digest]ingest{blob: {}}}
 	for i := range 500 {
 		info := &contentapi.Info{
-			Digest: digest.FromString(fmt.Sprint(i)).String(), UpdatedAt: timestamppb.New(second(0).Add(time.Duration(i*37%500) * time.Second)),
-			Labels: map[string]string{"containerd.io/gc.ref.content.config": digest.FromString("config").String()},
+			Digest:    digest.FromString(fmt.Sprint(i)).String(),
+			UpdatedAt: timestamppb.New(second(0).Add(time.Duration(i*37%500) * time.Second)),
+			Labels:    map[string]string{"containerd.io/gc.ref.content.config": digest.FromString("config").String()},
 		}
 		if i%2 == 0 {
 			info.Labels["containerd.io/gc.ref.content.l.3"] = blob.String()
@@ -85,7 +86,8 @@ func TestManifestsAreBounded(t *testing.T) {
 		info.Labels["containerd.io/gc.ref.content.l.3"] = digest.FromString("another").String()
 		m.add(info) // names its layers, and none of them runs
 	}
-	m.add(&contentapi.Info{Digest: "sha256:none", Labels: map[string]string{"containerd.io/gc.ref.content.l.0": blob.String()}})
+	m.add(&contentapi.Info{Digest: "sha256:none",
+		Labels: map[string]string{"containerd.io/gc.ref.content.l.0": blob.String()}})
 	if len(m.named) != maxDownloads || len(m.unlabelled) != maxUnlabelled {
 		t.Errorf("%d named, %d unlabelled", len(m.named), len(m.unlabelled))
 	}
@@ -103,7 +105,8 @@ func TestSourceOf(t *testing.T) {
 		registry, repository string
 	}{
 		{nil, "", ""},
-		{map[string]string{host + "docker.io": "library/nginx", "containerd.io/uncompressed": "x"}, "docker.io", "library/nginx"},
+		{map[string]string{host + "docker.io": "library/nginx", "containerd.io/uncompressed": "x"}, "docker.io",
+			"library/nginx"},
 		{map[string]string{host + "docker.io": "library/nginx,mirror/nginx"}, "docker.io", ""},
 		{map[string]string{host + "docker.io": "library/nginx", host + "127.0.0.1": "library/nginx"}, "", ""},
 	} {
@@ -116,12 +119,14 @@ func TestSourceOf(t *testing.T) {
 // FuzzParseRefKey gives whatever a client of containerd can call an ingest.
 func FuzzParseRefKey(f *testing.F) {
 	d := digest.FromString("x").String()
-	for _, seed := range []string{"", "-", "@", "layer-" + d, "layer-app:1@" + d, d, "layer-@", "layer-sha512:" + d[7:]} {
+	for _, seed := range []string{"", "-", "@", "layer-" + d, "layer-app:1@" + d, d, "layer-@",
+		"layer-sha512:" + d[7:]} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, ref string) {
 		kind, blob, ok := parseRefKey(ref)
-		if ok && (blob.Validate() != nil || !strings.HasPrefix(ref, kind+"-") || !strings.HasSuffix(ref, blob.String())) {
+		if ok && (blob.Validate() != nil || !strings.HasPrefix(ref, kind+"-") ||
+			!strings.HasSuffix(ref, blob.String())) {
 			t.Errorf("%q: %q %q", ref, kind, blob)
 		}
 	})

@@ -18,14 +18,15 @@ import (
 )
 
 const (
-	// snapshotLabel, followed by the snapshotter's name, is put on an image's config when all its layers are
-	// unpacked (containerd, core/unpack/unpacker.go).
+	// snapshotLabel, followed by the snapshotter's name, is put on an image's config when all its
+	// layers are unpacked (containerd, core/unpack/unpacker.go).
 	snapshotLabel      = "containerd.io/gc.ref.snapshot."
 	defaultSnapshotter = "overlayfs"
 )
 
-// layers adds the layers to those images whose references are wanted. All together take as long as one call
-// may take, however slow the stores are: an answer can do without them, and says so.
+// layers adds the layers to the images whose references are wanted. All together take at most as
+// long as one call may take, however slow the stores are: an answer can do without them, and says
+// so.
 func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, l.client.timeout)
 	defer cancel()
@@ -40,7 +41,7 @@ func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.
 			return err
 		}
 	}
-	for i := range images { // when the last byte came matters more than when each was unpacked
+	for i := range images { // when the last byte arrived matters more than when each layer was unpacked
 		if len(found[i].layers) == 0 {
 			continue
 		}
@@ -51,8 +52,8 @@ func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.
 	return nil
 }
 
-// untold notes that an image's layers were not told for an error that only says that the store was slow, or does not have what
-// was asked for. It returns any other.
+// untold notes that an image's layers are unknown, for an error that only means that the store was
+// slow or does not have an object. It returns any other error.
 func untold(image *timeline.Image, err error) error {
 	if err != nil {
 		image.Untold = true
@@ -60,11 +61,11 @@ func untold(image *timeline.Image, err error) error {
 	return inTime(err)
 }
 
-// stampBlobs fills in the layers of an image that is on the node, and when each came. What containerd does not have, or
-// does not tell before ctx ends, stays out. It fails when the connection does.
+// stampBlobs sets the layers of an image on the node, and when each arrived. It omits what
+// containerd does not have, or does not return before ctx ends. It fails if the connection does.
 //
-// The content store's created_at is when a blob was committed, which is when its download was complete
-// (core/metadata/content.go).
+// The content store's created_at is when a blob was committed, and so when its download was
+// complete (core/metadata/content.go).
 func (l *lookUp) stampBlobs(ctx context.Context, image *timeline.Image) (contents, error) {
 	target := digest.Digest(image.Digest)
 	if !image.Present || target.Validate() != nil {
@@ -93,8 +94,8 @@ func (l *lookUp) stampBlobs(ctx context.Context, image *timeline.Image) (content
 	return found, nil
 }
 
-// stampSnapshots fills in when each layer was unpacked: a snapshot's created_at is when it was committed
-// (core/metadata/snapshot.go).
+// stampSnapshots sets when each layer was unpacked: a snapshot's created_at is when it was
+// committed (core/metadata/snapshot.go).
 func (l *lookUp) stampSnapshots(ctx context.Context, layers []timeline.Layer, found contents) error {
 	snapshotter, err := l.snapshotter(ctx, found.config.digest)
 	if err != nil {
@@ -110,7 +111,7 @@ func (l *lookUp) stampSnapshots(ctx context.Context, layers []timeline.Layer, fo
 	return nil
 }
 
-// blob is nil without an error for what the content store does not have complete.
+// blob returns nil without an error if the blob is absent or incomplete.
 func (l *lookUp) blob(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
 	if !l.stores.content.on() {
 		return nil, nil
@@ -119,7 +120,7 @@ func (l *lookUp) blob(ctx context.Context, blob digest.Digest) (*contentapi.Info
 	return info, l.stores.content.forgive(err)
 }
 
-// readBlob is what the catalog reads with.
+// readBlob is the read function of the catalog.
 func (l *lookUp) readBlob(ctx context.Context, blob digest.Digest) ([]byte, error) {
 	if !l.stores.content.on() {
 		return nil, errAbsent
@@ -134,8 +135,8 @@ func (l *lookUp) readBlob(ctx context.Context, blob digest.Digest) ([]byte, erro
 	return nil, errAbsent
 }
 
-// snapshotter is where an image with that config is unpacked. With several (a runtime class can have its own)
-// it is the default one, else the first by name.
+// snapshotter returns where an image with that config is unpacked. If there are several (a runtime
+// class can have its own), it is the default one, otherwise the first by name.
 func (l *lookUp) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
 	info, err := l.blob(ctx, config)
 	if err != nil {
@@ -152,8 +153,8 @@ func (l *lookUp) snapshotter(ctx context.Context, config digest.Digest) (string,
 	return defaultSnapshotter, nil
 }
 
-// unpackedAt is zero for a layer that is not unpacked, or whose snapshot's name is not known. With it come the
-// snapshot's labels.
+// unpackedAt returns when a layer was unpacked and its snapshot's labels. The time is zero if the
+// layer is not unpacked or the name of its snapshot is unknown.
 func (l *lookUp) unpackedAt(
 	ctx context.Context, snapshotter string, chainID digest.Digest,
 ) (at time.Time, labels map[string]string, err error) {
@@ -167,9 +168,11 @@ func (l *lookUp) unpackedAt(
 	return fromTimestamp(info.GetCreatedAt()), info.GetLabels(), nil
 }
 
-// inTime is nil for an error that only says that the store was slow, or that it does not have what was asked for.
+// inTime returns nil for an error that only means that the store was slow, or that it does not have
+// the object.
 func inTime(err error) error {
-	if errors.Is(err, errAbsent) || errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded {
+	if errors.Is(err, errAbsent) || errors.Is(err, context.DeadlineExceeded) ||
+		status.Code(err) == codes.DeadlineExceeded {
 		return nil
 	}
 	return err

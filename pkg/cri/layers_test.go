@@ -33,7 +33,8 @@ func pulled(fake *critest.Runtime, snapshotter string, image critest.Layers) cri
 
 // remount has the snapshotter label a layer's snapshot.
 func remount(fake *critest.Runtime, snapshotter string, built critest.Built, i int, labels map[string]string) {
-	fake.PutSnapshot(critest.Snapshot{Snapshotter: snapshotter, Name: built.ChainIDs[i], CreatedAt: second(float64(i) + 2.5), Labels: labels})
+	fake.PutSnapshot(critest.Snapshot{Snapshotter: snapshotter, Name: built.ChainIDs[i],
+		CreatedAt: second(float64(i) + 2.5), Labels: labels})
 }
 
 // imageNamed makes app the name of an image.
@@ -44,7 +45,8 @@ func imageNamed(fake *critest.Runtime, target string) {
 
 func layersOf(t *testing.T, l *lookUp, ref string) timeline.Image {
 	t.Helper()
-	seen, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Images: []string{ref}, Layers: []string{ref}})
+	seen, err := l.answer(t.Context(),
+		timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Images: []string{ref}, Layers: []string{ref}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +61,8 @@ func TestLayers(t *testing.T) {
 	full := func(built critest.Built) []timeline.Layer {
 		var layers []timeline.Layer
 		for i, d := range built.Layers {
-			layers = append(layers, timeline.Layer{Digest: d, SizeBytes: 10, DownloadedAt: second(float64(i + 2)), UnpackedAt: second(float64(i) + 2.5)})
+			layers = append(layers, timeline.Layer{Digest: d, SizeBytes: 10, DownloadedAt: second(float64(i + 2)),
+				UnpackedAt: second(float64(i) + 2.5)})
 		}
 		return layers
 	}
@@ -96,7 +99,8 @@ func TestLayers(t *testing.T) {
 			}},
 		{name: "an overlaybd layer that was downloaded", snapshotter: "overlaybd", image: abc,
 			then: func(fake *critest.Runtime, b critest.Built) {
-				remount(fake, "overlaybd", b, 0, map[string]string{"containerd.io/snapshot/overlaybd/blob-digest": b.Layers[0]})
+				remount(fake, "overlaybd", b, 0,
+					map[string]string{"containerd.io/snapshot/overlaybd/blob-digest": b.Layers[0]})
 			}},
 		{name: "the same layer twice", image: critest.Layers{Source: abc.Source, Names: []string{"a", "b", "a"}},
 			want: func(l []timeline.Layer) []timeline.Layer {
@@ -202,14 +206,17 @@ func TestAtMost128Layers(t *testing.T) {
 	if len(got) != 128 {
 		t.Fatalf("%d layers", len(got))
 	}
-	if last := (timeline.Layer{Digest: built.Layers[127], SizeBytes: 10, DownloadedAt: second(129), UnpackedAt: second(129.5)}); got[127] != last {
+	last := (timeline.Layer{Digest: built.Layers[127], SizeBytes: 10, DownloadedAt: second(129),
+		UnpackedAt: second(129.5)})
+	if got[127] != last {
 		t.Errorf("the last is %+v, want %+v", got[127], last)
 	}
 }
 
 // TestLayersOfSlowOrMissingStores shows that an answer does without layers, but not without a connection.
 func TestLayersOfSlowOrMissingStores(t *testing.T) {
-	const content, snapshots = "/containerd.services.content.v1.Content/", "/containerd.services.snapshots.v1.Snapshots/"
+	const content, snapshots = "/containerd.services.content.v1.Content/",
+		"/containerd.services.snapshots.v1.Snapshots/"
 	unimplemented := func(context.Context, string) error { return status.Error(codes.Unimplemented, "unknown service") }
 	internal := func(context.Context, string) error { return status.Error(codes.Internal, "disk full") }
 	tests := []struct {
@@ -222,7 +229,8 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 		once            bool // the store is asked once in two answers
 	}{
 		{name: "no content store", prefix: content, fault: unimplemented, logs: 1, once: true},
-		{name: "no snapshots", prefix: snapshots, fault: unimplemented, resolved: true, sized: true, down: true, logs: 1, once: true},
+		{name: "no snapshots", prefix: snapshots, fault: unimplemented, resolved: true, sized: true, down: true,
+			logs: 1, once: true},
 		{name: "content fails", prefix: content, fault: internal},
 		{name: "reading fails", prefix: content + "Read", fault: internal, resolved: true},
 		{name: "snapshots fail", prefix: snapshots, fault: internal, resolved: true, sized: true, down: true},
@@ -251,7 +259,8 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 				if !got.Present || got.ResolvedAt.IsZero() == test.resolved || (len(got.Layers) == 3) != test.sized {
 					t.Fatalf("got %+v", got)
 				}
-				if test.sized && (got.Layers[0].DownloadedAt.IsZero() == test.down || got.Layers[0].UnpackedAt.IsZero() == test.unpack) {
+				if test.sized && (got.Layers[0].DownloadedAt.IsZero() == test.down ||
+					got.Layers[0].UnpackedAt.IsZero() == test.unpack) {
 					t.Errorf("got %+v", got.Layers[0])
 				}
 			}
@@ -279,17 +288,19 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 			}
 			return nil
 		})
-		_, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", RuntimeUID: "pod", Images: []string{"app"}, Layers: []string{"app"}})
+		_, err := l.answer(t.Context(),
+			timeline.LookUp{UID: "pod", RuntimeUID: "pod", Images: []string{"app"}, Layers: []string{"app"}})
 		if status.Code(err) != codes.Unavailable {
 			t.Errorf("%v, want it to fail", err)
 		}
 	})
 }
 
-// TestSlowStoresTellFirstWhatMatters shows that a disk that is busy costs the stamps of unpacked layers before those of downloads, and
-// that the answer says that there is more to ask for.
+// TestSlowStoresTellFirstWhatMatters shows that a disk that is busy costs the stamps of unpacked
+// layers before those of downloads, and that the answer says that there is more to ask for.
 func TestSlowStoresTellFirstWhatMatters(t *testing.T) {
-	const content, snapshots = "/containerd.services.content.v1.Content/Info", "/containerd.services.snapshots.v1.Snapshots/"
+	const content, snapshots = "/containerd.services.content.v1.Content/Info",
+		"/containerd.services.snapshots.v1.Snapshots/"
 	for _, test := range []struct {
 		name, slow      string
 		downs, unpacked int
@@ -301,7 +312,8 @@ func TestSlowStoresTellFirstWhatMatters(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
-			pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c", "d"}})
+			pulled(fake, "overlayfs",
+				critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c", "d"}})
 			l, _ := newLookUp(t, fake)
 			l.client.timeout = 300 * time.Millisecond
 			var calls atomic.Int32 // those that are in time
@@ -310,7 +322,8 @@ func TestSlowStoresTellFirstWhatMatters(t *testing.T) {
 					return nil
 				}
 				n := calls.Add(1)
-				if test.slow == content && n <= 3 || test.slow == snapshots && n <= 2 { // the first blob is the manifest
+				// the first blob is the manifest
+				if test.slow == content && n <= 3 || test.slow == snapshots && n <= 2 {
 					return nil
 				}
 				return critest.Hang(ctx, method)
@@ -326,7 +339,8 @@ func TestSlowStoresTellFirstWhatMatters(t *testing.T) {
 				}
 			}
 			if len(got.Layers) != 4 || downs != test.downs || unpacked != test.unpacked || got.Untold != test.untold {
-				t.Errorf("%d layers, %d with their download, %d unpacked, untold %t", len(got.Layers), downs, unpacked, got.Untold)
+				t.Errorf("%d layers, %d with their download, %d unpacked, untold %t", len(got.Layers), downs, unpacked,
+					got.Untold)
 			}
 		})
 	}

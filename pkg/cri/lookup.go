@@ -16,7 +16,7 @@ type lookUp struct {
 	client   *client
 	stores   *stores
 	stamps   *cache[sandboxStamps]               // of ready sandboxes, by sandbox ID
-	running  *cache[*runtimeapi.ContainerStatus] // while they ran, by container ID
+	running  *cache[*runtimeapi.ContainerStatus] // of running containers, by container ID
 	finished *cache[*runtimeapi.ContainerStatus] // of exited containers, by container ID
 	catalog  catalog
 
@@ -25,8 +25,8 @@ type lookUp struct {
 	now func() time.Time
 }
 
-// answer asks everything that one question wants. It fails as a whole: a part of an answer would
-// look like a pod that has lost something.
+// answer runs all queries of one question. It fails as a whole: a partial answer would look like a
+// pod that has lost something.
 func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline.RuntimeSeen, error) {
 	seen := timeline.RuntimeSeen{UID: question.UID, AskedAt: l.now()}
 	sandboxes, err := l.client.listSandboxes(ctx, question.RuntimeUID)
@@ -34,14 +34,15 @@ func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline
 		return timeline.RuntimeSeen{}, err
 	}
 	var containers []*runtimeapi.Container
-	if len(sandboxes) > 0 { // they go before their sandbox does (kuberuntime_gc.go)
+	if len(sandboxes) > 0 { // the kubelet removes containers before their sandbox (kuberuntime_gc.go)
 		if containers, err = l.client.listContainers(ctx, question.RuntimeUID); err != nil {
 			return timeline.RuntimeSeen{}, err
 		}
 	}
 	for _, listed := range sandboxes {
 		sandbox := convertSandbox(listed)
-		if err := l.stampSandbox(ctx, &sandbox, fromNanos(listed.GetCreatedAt()), earliestCreated(containers, sandbox.ID)); err != nil {
+		createdAt, firstContainerAt := fromNanos(listed.GetCreatedAt()), earliestCreated(containers, sandbox.ID)
+		if err := l.stampSandbox(ctx, &sandbox, createdAt, firstContainerAt); err != nil {
 			return timeline.RuntimeSeen{}, err
 		}
 		seen.Sandboxes = append(seen.Sandboxes, sandbox)
@@ -77,13 +78,17 @@ func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline
 	return seen, nil
 }
 
-// containerStatus is nil when the container was removed after it was listed. What a container that runs has started with,
-// and what one has exited with, does not change any more and is asked for once: the list tells which of them is the case.
-func (l *lookUp) containerStatus(ctx context.Context, listed *runtimeapi.Container) (*runtimeapi.ContainerStatus, error) {
+// containerStatus returns nil if the container was removed after it was listed. The start of a
+// running container, and the exit of an exited one, no longer change and are queried once. The list
+// says which of the two applies.
+func (l *lookUp) containerStatus(
+	ctx context.Context, listed *runtimeapi.Container,
+) (*runtimeapi.ContainerStatus, error) {
 	if known, ok := l.finished.get(listed.GetId()); ok {
 		return known, nil
 	}
-	if known, ok := l.running.get(listed.GetId()); ok && listed.GetState() == runtimeapi.ContainerState_CONTAINER_RUNNING {
+	known, ok := l.running.get(listed.GetId())
+	if ok && listed.GetState() == runtimeapi.ContainerState_CONTAINER_RUNNING {
 		return known, nil
 	}
 	state, err := l.client.containerStatus(ctx, listed.GetId())
@@ -93,8 +98,9 @@ func (l *lookUp) containerStatus(ctx context.Context, listed *runtimeapi.Contain
 	if err != nil {
 		return nil, err
 	}
-	kept := &runtimeapi.ContainerStatus{ // the rest is large
-		State: state.GetState(), StartedAt: state.GetStartedAt(), FinishedAt: state.GetFinishedAt(), ExitCode: state.GetExitCode(),
+	kept := &runtimeapi.ContainerStatus{ // the other fields are large
+		State: state.GetState(), StartedAt: state.GetStartedAt(), FinishedAt: state.GetFinishedAt(),
+		ExitCode: state.GetExitCode(),
 	}
 	switch state.GetState() {
 	case runtimeapi.ContainerState_CONTAINER_RUNNING:
@@ -105,8 +111,8 @@ func (l *lookUp) containerStatus(ctx context.Context, listed *runtimeapi.Contain
 	return state, nil
 }
 
-// ifBroken is err when the runtime did not answer, and nil when it did, with a fault of its own. What
-// an answer can do without is then left out instead of asked for again.
+// ifBroken returns err if the runtime did not respond, and nil if it responded with an internal
+// error. The answer then omits what it can do without, instead of a retry.
 func ifBroken(err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
@@ -115,12 +121,12 @@ func ifBroken(err error) error {
 	return nil
 }
 
-// image says not known when the runtime cannot make sense of the reference.
+// image returns known = false if the runtime rejects the reference.
 func (l *lookUp) image(ctx context.Context, ref string) (image timeline.Image, known bool, err error) {
 	answer, err := l.client.imageStatus(ctx, ref)
 	switch status.Code(err) {
 	case codes.OK:
-	case codes.NotFound: // of runtimes that do not keep to CRI here
+	case codes.NotFound: // from runtimes that deviate from CRI here
 		answer = nil
 	default:
 		return timeline.Image{}, false, ifBroken(err)

@@ -60,23 +60,29 @@ func TestAnswer(t *testing.T) {
 	fake.PutSandbox(critest.Sandbox{ID: "s1", PodUID: "runtime-pod", Attempt: 1, CreatedAt: second(3)})
 	fake.PutSandbox(critest.Sandbox{ID: "other", PodUID: "other", CreatedAt: second(1)})
 	fake.StoreSandbox("s1", critest.Stamps{CreatedAt: second(1), UpdatedAt: second(3.5)})
-	fake.PutContainer(critest.Container{ID: "c2", SandboxID: "s1", PodUID: "runtime-pod", Name: "app", Restarts: 2, CreatedAt: second(9), StartedAt: second(10)})
-	fake.PutContainer(critest.Container{ID: "c3", SandboxID: "s1", PodUID: "runtime-pod", Name: "init", CreatedAt: second(4), StartedAt: second(5), FinishedAt: second(6), ExitCode: 1})
-	fake.PutContainer(critest.Container{ID: "x", SandboxID: "other", PodUID: "other", Name: "app", CreatedAt: second(1)})
+	fake.PutContainer(critest.Container{ID: "c2", SandboxID: "s1", PodUID: "runtime-pod", Name: "app", Restarts: 2,
+		CreatedAt: second(9), StartedAt: second(10)})
+	fake.PutContainer(critest.Container{ID: "c3", SandboxID: "s1", PodUID: "runtime-pod", Name: "init",
+		CreatedAt: second(4), StartedAt: second(5), FinishedAt: second(6), ExitCode: 1})
+	fake.PutContainer(critest.Container{ID: "x", SandboxID: "other", PodUID: "other", Name: "app",
+		CreatedAt: second(1)})
 	fake.PutImage("app", 20)
-	fake.StoreImage("docker.io/library/app:latest", critest.Stored{Stamps: critest.Stamps{CreatedAt: second(-9), UpdatedAt: second(8)}, Digest: "sha256:aa"})
+	fake.StoreImage("docker.io/library/app:latest",
+		critest.Stored{Stamps: critest.Stamps{CreatedAt: second(-9), UpdatedAt: second(8)}, Digest: "sha256:aa"})
 	l, _ := newLookUp(t, fake)
 
 	got := answer(t, l, "app", "absent:1", "Not A Ref")
 	want := timeline.RuntimeSeen{
 		UID: "pod", AskedAt: second(99), ArrivedAt: second(99),
-		Sandboxes: []timeline.Sandbox{{ID: "s1", Attempt: 1, Ready: true, BegunAt: second(1), NetworkReadyAt: second(3), RunningAt: second(3.5), ImageKnown: true}},
+		Sandboxes: []timeline.Sandbox{{ID: "s1", Attempt: 1, Ready: true, BegunAt: second(1), NetworkReadyAt: second(3),
+			RunningAt: second(3.5), ImageKnown: true}},
 		Containers: []timeline.ContainerRun{
 			{Name: "init", ID: "c3", CreatedAt: second(4), StartedAt: second(5), FinishedAt: second(6), ExitCode: 1},
 			{Name: "app", ID: "c2", Attempt: 2, CreatedAt: second(9), StartedAt: second(10)},
 		},
 		Images: []timeline.Image{
-			{Ref: "app", Present: true, FirstPulledAt: second(-9), PulledAt: second(8), SizeBytes: 20, Digest: "sha256:aa"},
+			{Ref: "app", Present: true, FirstPulledAt: second(-9), PulledAt: second(8), SizeBytes: 20,
+				Digest: "sha256:aa"},
 			{Ref: "absent:1"}, {Ref: "Not A Ref"},
 		},
 	}
@@ -91,10 +97,12 @@ func TestAnswer(t *testing.T) {
 	if !reflect.DeepEqual(again.Containers, want.Containers) {
 		t.Errorf("the second time %+v\nwant %+v", again.Containers, want.Containers)
 	}
-	if n := after["/runtime.v1.RuntimeService/ContainerStatus"] - before["/runtime.v1.RuntimeService/ContainerStatus"]; n != 0 {
+	n := after["/runtime.v1.RuntimeService/ContainerStatus"] - before["/runtime.v1.RuntimeService/ContainerStatus"]
+	if n != 0 {
 		t.Errorf("%d container statuses the second time", n)
 	}
-	if n := after["/containerd.services.sandbox.v1.Store/Get"] - before["/containerd.services.sandbox.v1.Store/Get"]; n != 0 {
+	const get = "/containerd.services.sandbox.v1.Store/Get"
+	if n := after[get] - before[get]; n != 0 {
 		t.Errorf("%d sandboxes from the store the second time", n)
 	}
 }
@@ -131,14 +139,16 @@ func TestContainerIsAskedForAgainWhenItGoesOn(t *testing.T) {
 func TestNoContainersWithoutASandbox(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	l, _ := newLookUp(t, fake)
-	if got := answer(t, l); len(got.Sandboxes)+len(got.Containers) > 0 || fake.Calls()["/runtime.v1.RuntimeService/ListContainers"] > 0 {
+	got := answer(t, l)
+	if len(got.Sandboxes)+len(got.Containers) > 0 || fake.Calls()["/runtime.v1.RuntimeService/ListContainers"] > 0 {
 		t.Errorf("got %+v, calls %v", got, fake.Calls())
 	}
 }
 
 func TestSandboxStamps(t *testing.T) {
 	coarse := timeline.Sandbox{ID: "s", Ready: true, CreatedAt: second(3)}
-	fine := timeline.Sandbox{ID: "s", Ready: true, BegunAt: second(1), NetworkReadyAt: second(3), RunningAt: second(3.5), ImageKnown: true}
+	fine := timeline.Sandbox{ID: "s", Ready: true, BegunAt: second(1), NetworkReadyAt: second(3),
+		RunningAt: second(3.5), ImageKnown: true}
 	noRunning := fine
 	noRunning.RunningAt = time.Time{}
 	stopped := noRunning
@@ -166,7 +176,8 @@ func TestSandboxStamps(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), test.options)
-			fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3), NotReady: test.notReady})
+			fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3),
+				NotReady: test.notReady})
 			if !test.notStored {
 				updatedAt := test.updatedAt
 				if updatedAt.IsZero() {
@@ -175,7 +186,8 @@ func TestSandboxStamps(t *testing.T) {
 				fake.StoreSandbox("s", critest.Stamps{CreatedAt: second(1), UpdatedAt: updatedAt})
 			}
 			if !test.firstContainerAt.IsZero() {
-				fake.PutContainer(critest.Container{ID: "c", SandboxID: "s", PodUID: "runtime-pod", Name: "app", CreatedAt: test.firstContainerAt})
+				fake.PutContainer(critest.Container{ID: "c", SandboxID: "s", PodUID: "runtime-pod", Name: "app",
+					CreatedAt: test.firstContainerAt})
 			}
 			l, _ := newLookUp(t, fake)
 			for range 2 {
@@ -243,7 +255,8 @@ func TestFaultsOfTheRuntime(t *testing.T) {
 		t.Run(test.method+" "+test.code.String(), func(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 			fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
-			fake.PutContainer(critest.Container{ID: "c", SandboxID: "s", PodUID: "runtime-pod", Name: "app", CreatedAt: second(4)})
+			fake.PutContainer(critest.Container{ID: "c", SandboxID: "s", PodUID: "runtime-pod", Name: "app",
+				CreatedAt: second(4)})
 			fake.PutImage("app", 1)
 			l, _ := newLookUp(t, fake)
 			fake.Fault(func(_ context.Context, method string) error {
@@ -252,7 +265,8 @@ func TestFaultsOfTheRuntime(t *testing.T) {
 				}
 				return nil
 			})
-			_, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Images: []string{"app"}})
+			_, err := l.answer(t.Context(),
+				timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Images: []string{"app"}})
 			if (err != nil) != test.fails {
 				t.Errorf("%v, want it to fail: %t", err, test.fails)
 			}
@@ -281,7 +295,8 @@ func TestNetworkIsAskedForOnlyWhereItIsWanted(t *testing.T) {
 		}
 		return nil
 	})
-	if seen, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Network: true}); err != nil || seen.NetworkDown || seen.NetworkUp {
+	question := timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Network: true}
+	if seen, err := l.answer(t.Context(), question); err != nil || seen.NetworkDown || seen.NetworkUp {
 		t.Errorf("a runtime without a status: %+v, %v", seen, err)
 	}
 }

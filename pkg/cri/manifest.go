@@ -11,10 +11,12 @@ import (
 	"github.com/opencontainers/image-spec/identity"
 )
 
-// maxSize is the largest size that is believed, in bytes; sums of maxEntries such sizes do not overflow.
+// maxSize is the largest plausible size, in bytes. The sum of maxEntries such sizes does not
+// overflow.
 const maxSize = 1 << 50
 
-// document is what the agent reads of an index or of a manifest: one of them has manifests, the other the rest.
+// document is what the agent reads of an index or of a manifest: an index has manifests, a manifest
+// the other fields.
 type document struct {
 	Manifests entries[descriptor] `json:"manifests"`
 	Config    descriptor          `json:"config"`
@@ -35,15 +37,15 @@ type imageConfig struct {
 	} `json:"rootfs"`
 }
 
-// parseDocument reads an index or a manifest. Every digest in it is valid, every size is between 0, which means
-// unknown, and maxSize.
+// parseDocument parses an index or a manifest. In the result, every digest is valid, and every size
+// is between 0, which means unknown, and maxSize.
 func parseDocument(data []byte) (document, error) {
 	var d document
 	if err := json.Unmarshal(data, &d); err != nil {
 		return document{}, fmt.Errorf("parse manifest: %w", err)
 	}
 	index := len(d.Manifests) > 0
-	if index && (len(d.Layers) > 0 || d.Config.Digest != "") { // as containerd, core/images/image.go
+	if index && (len(d.Layers) > 0 || d.Config.Digest != "") { // as in containerd, core/images/image.go
 		return document{}, errors.New("parse manifest: both an index and a manifest")
 	}
 	if !index {
@@ -85,9 +87,9 @@ func parseDiffIDs(data []byte) ([]digest.Digest, error) {
 	return c.RootFS.DiffIDs, nil
 }
 
-// chainIDs names the snapshot of each layer, by its place in the manifest; nil when the diff IDs do not fit the
-// layers. Containerd unpacks only blobs of layer types, and nothing when their number differs
-// (core/unpack/unpacker.go).
+// chainIDs returns the name of each layer's snapshot, in the order of the manifest; nil if the diff
+// IDs do not fit the layers. containerd unpacks only blobs of layer types, and nothing if their
+// number differs (core/unpack/unpacker.go).
 func (d document) chainIDs(diffIDs []digest.Digest) []digest.Digest {
 	var places []int
 	for i, l := range d.Layers {

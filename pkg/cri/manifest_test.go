@@ -14,7 +14,8 @@ import (
 func TestChainIDs(t *testing.T) {
 	a, b := digest.FromString("a"), digest.FromString("b")
 	ab := identity.ChainID([]digest.Digest{a, b})
-	const gzip, foreign, other = "application/vnd.oci.image.layer.v1.tar+gzip", "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip", "application/vnd.example.model"
+	const gzip, foreign, other = "application/vnd.oci.image.layer.v1.tar+gzip",
+		"application/vnd.docker.image.rootfs.foreign.diff.tar.gzip", "application/vnd.example.model"
 	for name, test := range map[string]struct {
 		types   []string
 		diffIDs []digest.Digest
@@ -46,8 +47,11 @@ func FuzzParseManifest(f *testing.F) {
 	some := digest.FromString("x").String()
 	for _, seed := range []string{
 		`{}`, `null`, `{"layers":null,"config":{"digest":"` + some + `"}}`,
-		`{"config":{"digest":"` + some + `","size":7},"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"` + some + `","size":9}]}`,
-		`{"manifests":[{"digest":"` + some + `","size":-1,"platform":{"os":"linux","architecture":"arm","variant":"v7"}},{"digest":"` + some + `"}]}`,
+		`{"config":{"digest":"` + some +
+			`","size":7},"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"` + some +
+			`","size":9}]}`,
+		`{"manifests":[{"digest":"` + some +
+			`","size":-1,"platform":{"os":"linux","architecture":"arm","variant":"v7"}},{"digest":"` + some + `"}]}`,
 		`{"rootfs":{"type":"layers","diff_ids":["` + some + `","` + some + `"]}}`,
 		`{"layers":{}}`, `{"layers":[` + strings.Repeat("{},", 2000) + `{}]}`, `{"config":{"digest":"sha512:x"}}`,
 	} {

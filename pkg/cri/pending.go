@@ -11,7 +11,7 @@ import (
 const (
 	maxPending = 1024 // pods with an open question
 	maxImages  = 256  // references in one question; a pod has few
-	// giveUpAfter is how long a question that fails is tried again: whoever still wants the answer
+	// giveUpAfter is how long a failing question is retried: a caller that still wants the answer
 	// asks again.
 	giveUpAfter = 30 * time.Second
 )
@@ -23,17 +23,17 @@ type question struct {
 	notBefore time.Time // after a failure
 	failures  int
 	running   bool
-	next      *timeline.LookUp // asked while running
+	next      *timeline.LookUp // asked while this one runs
 }
 
-// pending holds one question per pod: what is asked again meanwhile is merged, so that it stays
-// small however fast pods change. It is safe for concurrent use.
+// pending holds one question per pod. Further questions about the pod are merged, so it stays small
+// however fast pods change. It is safe for concurrent use.
 type pending struct {
-	wake chan struct{} // capacity 1, dropped when full: something may be ready
+	wake chan struct{} // capacity 1, dropped when full: a question may be ready
 
 	mu      sync.Mutex
 	byUID   map[string]*question
-	line    []*question // not running, in the order asked
+	queue   []*question // not running, in the order asked
 	dropped uint64
 }
 
@@ -41,7 +41,7 @@ func newPending() *pending {
 	return &pending{wake: make(chan struct{}, 1), byUID: map[string]*question{}}
 }
 
-// ask adds or merges a question; it returns false when there are too many and this one is dropped.
+// ask adds or merges a question. It returns false if there are too many and this one is dropped.
 func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,7 +54,7 @@ func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
 		lookUp = merge(lookUp, timeline.LookUp{})
 		q = &question{lookUp: lookUp, askedAt: now}
 		p.byUID[lookUp.UID] = q
-		p.line = append(p.line, q)
+		p.queue = append(p.queue, q)
 	case q.running && q.next == nil:
 		lookUp = merge(lookUp, timeline.LookUp{})
 		q.next, q.askedAt = &lookUp, now
@@ -68,28 +68,28 @@ func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
 	return true
 }
 
-// wait is how long until a question may be asked, and false when there is none in line.
+// wait returns how long until the next question is ready, and false if the queue is empty.
 func (p *pending) wait(now time.Time) (time.Duration, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.line) == 0 {
+	if len(p.queue) == 0 {
 		return 0, false
 	}
-	least := p.line[0].notBefore.Sub(now)
-	for _, q := range p.line[1:] {
+	least := p.queue[0].notBefore.Sub(now)
+	for _, q := range p.queue[1:] {
 		least = min(least, q.notBefore.Sub(now))
 	}
 	return max(0, least), true
 }
 
-// take takes the first question that may be asked now out of line; nil when there is none.
+// take removes the first ready question from the queue; nil if there is none.
 func (p *pending) take(now time.Time) (*question, timeline.LookUp) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, q := range p.line {
+	for i, q := range p.queue {
 		if !q.notBefore.After(now) {
 			q.running = true
-			p.line = slices.Delete(p.line, i, i+1)
+			p.queue = slices.Delete(p.queue, i, i+1)
 			return q, q.lookUp
 		}
 	}
@@ -106,12 +106,12 @@ func (p *pending) done(q *question) {
 		return
 	}
 	q.lookUp, q.next = *q.next, nil
-	p.line = append(p.line, q)
+	p.queue = append(p.queue, q)
 	p.nudge()
 }
 
-// failed ends a running question without an answer: it is asked again after a while, or given up,
-// which the result says.
+// failed ends a running question without an answer: it is retried after a while, or given up, which
+// givenUp reports.
 func (p *pending) failed(q *question, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +125,7 @@ func (p *pending) failed(q *question, now time.Time) (givenUp bool) {
 		return true
 	}
 	q.notBefore = now.Add(retries.Delay(q.failures))
-	p.line = append(p.line, q)
+	p.queue = append(p.queue, q)
 	p.nudge()
 	return false
 }
@@ -144,8 +144,8 @@ func (p *pending) nudge() {
 	}
 }
 
-// merge adds what an earlier question about the pod wanted, each reference once, in the order asked. A
-// reference whose layers are wanted is asked for as an image as well.
+// merge adds what an earlier question about the pod wanted, each reference once, in the order
+// asked. A reference whose layers are wanted is also queried as an image.
 func merge(lookUp, earlier timeline.LookUp) timeline.LookUp {
 	lookUp.Network = lookUp.Network || earlier.Network
 	lookUp.Layers = union(earlier.Layers, lookUp.Layers)

@@ -115,7 +115,8 @@ func TestPendingIsBounded(t *testing.T) {
 	for i := range refs {
 		refs[i] = fmt.Sprint(i)
 	}
-	if got := merge(timeline.LookUp{Images: refs, Layers: refs}, timeline.LookUp{}); len(got.Images) != maxImages || len(got.Layers) != maxImages {
+	got := merge(timeline.LookUp{Images: refs, Layers: refs}, timeline.LookUp{})
+	if len(got.Images) != maxImages || len(got.Layers) != maxImages {
 		t.Errorf("%d images, %d layers in one question", len(got.Images), len(got.Layers))
 	}
 }

@@ -15,8 +15,8 @@ type platform struct {
 	Variant      string `json:"variant"`
 }
 
-// forPlatform lists the manifests of an index that containerd could have taken, the likeliest first: those for
-// this machine, by its own order, then those that name no platform.
+// forPlatform lists the manifests of an index that containerd could have chosen, the likeliest
+// first: those for this machine, in containerd's order, then those that name no platform.
 func (d document) forPlatform(machine platforms.MatchComparer) []digest.Digest {
 	var fit, unnamed []descriptor
 	for _, m := range d.Manifests {

@@ -22,11 +22,14 @@ func TestForPlatform(t *testing.T) {
 		}
 		os, arch, _ := strings.Cut(platform, "/")
 		arch, variant, _ := strings.Cut(arch, "/")
-		return fmt.Sprintf(`{"digest":%q,"platform":{"os":%q,"architecture":%q,"variant":%q}}`, d(name), os, arch, variant)
+		return fmt.Sprintf(`{"digest":%q,"platform":{"os":%q,"architecture":%q,"variant":%q}}`, d(name), os, arch,
+			variant)
 	}
 	index := `{"manifests":[` + strings.Join([]string{
-		entry("any", ""), entry("attestation", "unknown/unknown"), entry("386", "linux/386"), entry("arm7", "linux/arm/v7"),
-		entry("amd64", "linux/amd64"), entry("windows", "windows/amd64"), entry("arm64", "linux/arm64"), entry("arm6", "linux/arm/v6"),
+		entry("any", ""), entry("attestation", "unknown/unknown"), entry("386", "linux/386"),
+		entry("arm7", "linux/arm/v7"),
+		entry("amd64", "linux/amd64"), entry("windows", "windows/amd64"), entry("arm64", "linux/arm64"),
+		entry("arm6", "linux/arm/v6"),
 	}, ",") + `]}`
 	parsed, err := parseDocument([]byte(index))
 	if err != nil {

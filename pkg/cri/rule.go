@@ -13,13 +13,14 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// rule says what may be asked of a method: no more than the agent asks. Else whoever takes over the agent could read
-// the environment of containers (verbose), or the files of other tenants' images.
+// rule limits the requests to a method to those that the agent sends. Otherwise an attacker in
+// control of the agent could read the environment of containers (verbose), or the files of other
+// tenants' images.
 type rule struct {
 	request proto.Message
-	fields  []string                   // that a request may set; those of a message in a message have its name before
-	check   func(proto.Message) error  // of the values of these fields; nil: any will do
-	answer  func(encoded []byte) error // of the first message of the answer; nil: any will do
+	fields  []string                   // that a request may set; nested ones with their path
+	check   func(proto.Message) error  // of the values of these fields; nil allows any
+	answer  func(encoded []byte) error // of the first message of the response; nil allows any
 }
 
 func (r rule) judge(request any) error {
@@ -36,7 +37,7 @@ func (r rule) judge(request any) error {
 	return r.check(m)
 }
 
-// beyond names a field that is set and is none of those.
+// beyond returns the name of a set field that is not in fields.
 func beyond(m protoreflect.Message, prefix string, fields []string) (name string) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		path := prefix + string(field.Name())
@@ -60,7 +61,8 @@ func onePodsContainers(m proto.Message) error {
 	return onePod(m.(*runtimeapi.ListContainersRequest).GetFilter().GetLabelSelector())
 }
 
-// onePod wants the UID of a pod, and nothing besides: a list without it tells the annotations of all pods.
+// onePod requires the UID of a pod, and nothing else: a list without it returns the annotations of
+// all pods.
 func onePod(selector map[string]string) error {
 	if len(selector) != 1 || selector[uidLabel] == "" {
 		return fmt.Errorf("filter.label_selector must be %s, with the UID of a pod", uidLabel)
@@ -76,7 +78,8 @@ func manifestsAlone(m proto.Message) error {
 	return exactly(m.(*contentapi.ListContentRequest).GetFilters(), manifestFilters)
 }
 
-// exactly takes no other filters than the agent's own: they can hold regular expressions, which cost the runtime time.
+// exactly allows only the agent's own filters: others can hold regular expressions, which take the
+// runtime's CPU time.
 func exactly(filters, want []string) error {
 	if !slices.Equal(filters, want) {
 		return fmt.Errorf("filters must be %q", want)
@@ -84,7 +87,7 @@ func exactly(filters, want []string) error {
 	return nil
 }
 
-// smallBlob wants a limit: a layer can be gigabytes.
+// smallBlob requires a limit: a layer can be gigabytes.
 func smallBlob(m proto.Message) error {
 	if size := m.(*contentapi.ReadContentRequest).GetSize(); size <= 0 || size > maxBlob+1 {
 		return fmt.Errorf("size must be 1 to %d", maxBlob+1)
@@ -96,8 +99,8 @@ var errNoDocument = errors.New(
 	"the blob is not a JSON object: only manifests, indexes and configurations of images are read",
 )
 
-// jsonAlone wants the answer to begin as a JSON object does, as all manifests and configurations are. Layers are
-// archives, compressed or not, and hold files of whoever made the image.
+// jsonAlone requires the response to begin like a JSON object, as all manifests and configs do.
+// Layers are archives, compressed or not, and hold files from the image's author.
 func jsonAlone(encoded []byte) error {
 	var part contentapi.ReadContentResponse
 	if err := proto.Unmarshal(encoded, &part); err != nil {

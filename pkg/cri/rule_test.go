@@ -29,7 +29,8 @@ func TestRequestsSetNothingElse(t *testing.T) {
 			tried := 0
 			for path, request := range requestsWithOneField(critest.Requests()[name]) {
 				tried++
-				if want := slices.Contains(r.fields, path); (beyond(request.ProtoReflect(), "", r.fields) == "") != want {
+				want := slices.Contains(r.fields, path)
+				if (beyond(request.ProtoReflect(), "", r.fields) == "") != want {
 					t.Errorf("%s with %s passes: %t, want %t", name, path, !want, want)
 				}
 			}
@@ -101,13 +102,15 @@ func TestValuesOfRequests(t *testing.T) {
 		{"/runtime.v1.RuntimeService/ListContainers", &runtimeapi.ListContainersRequest{
 			Filter: &runtimeapi.ContainerFilter{LabelSelector: map[string]string{"app": "x"}}}, false},
 		{"/containerd.services.images.v1.Images/List", &images.ListImagesRequest{}, false},
-		{"/containerd.services.images.v1.Images/List", &images.ListImagesRequest{Filters: []string{"name~=(a+)+"}}, false},
+		{"/containerd.services.images.v1.Images/List",
+			&images.ListImagesRequest{Filters: []string{"name~=(a+)+"}}, false},
 		{"/containerd.services.content.v1.Content/List", &content.ListContentRequest{}, false},
 		{"/containerd.services.content.v1.Content/Read", &content.ReadContentRequest{Digest: "d"}, false},
 		{"/containerd.services.content.v1.Content/Read",
 			&content.ReadContentRequest{Digest: "d", Size: maxBlob + 2}, false},
 		{"/containerd.services.content.v1.Content/Read", &content.ReadContentRequest{Digest: "d", Size: -1}, false},
-		{"/containerd.services.content.v1.Content/Read", &content.ReadContentRequest{Digest: "d", Size: maxBlob + 1}, true},
+		{"/containerd.services.content.v1.Content/Read",
+			&content.ReadContentRequest{Digest: "d", Size: maxBlob + 1}, true},
 	} {
 		call, ok := Allowed(test.method)
 		if !ok {

@@ -13,18 +13,19 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// pinnedFilter selects the images that containerd's CRI plugin keeps from being removed: the sandbox (pause) image, and what
-// an administrator has pinned (containerd 1.7 and later, internal/cri/labels).
+// pinnedFilter selects the images that containerd's CRI plugin protects from removal: the sandbox
+// (pause) image, and images that an administrator pinned (containerd 1.7 and later,
+// internal/cri/labels).
 const pinnedFilter = `labels."io.cri-containerd.pinned"==pinned`
 
-// shortStart is how long a sandbox takes at most from its beginning to the sandbox container if no image is pulled in
-// between, as a rule. Only for slower ones is the runtime asked for its images again.
+// shortStart is the usual longest time from the beginning of a sandbox to its sandbox container if
+// no image is pulled in between. Only for slower ones are the runtime's images queried again.
 const shortStart = 100 * time.Millisecond
 
-// sandboxImage is what is known of the sandbox image; safe for concurrent use.
+// sandboxImage is what is known of the sandbox image. It is safe for concurrent use.
 type sandboxImage struct {
 	mu       sync.Mutex
-	pulledAt time.Time // when the latest pull that began without it ended; zero while that is not known
+	pulledAt time.Time // when the latest pull that began without it ended; zero while unknown
 }
 
 func (s *sandboxImage) pulled(at time.Time) {
@@ -33,17 +34,17 @@ func (s *sandboxImage) pulled(at time.Time) {
 	s.pulledAt = at
 }
 
-// pulledBefore says that the sandbox image has been on the node since before an instant. It is pinned, so that nothing but
-// an administrator removes it.
+// pulledBefore reports whether the sandbox image has been on the node since before an instant. The
+// image is pinned, so only an administrator removes it.
 func (s *sandboxImage) pulledBefore(at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.pulledAt.IsZero() && s.pulledAt.Before(at)
 }
 
-// stampSandboxImage fills in whether the sandbox image was pulled between the beginning of a sandbox and its sandbox container.
-// containerd pulls an absent one there, after the network is set up (2.1 and later: internal/cri/server/sandbox_run.go;
-// 2.0: podsandbox/sandbox_run.go).
+// stampSandboxImage sets whether the sandbox image was pulled between the beginning of a sandbox
+// and its sandbox container. containerd pulls an absent image there, after the network is set up
+// (2.1 and later: internal/cri/server/sandbox_run.go; 2.0: podsandbox/sandbox_run.go).
 func (l *lookUp) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, createdAt time.Time) error {
 	if stamps.begunAt.IsZero() || createdAt.IsZero() || !l.stores.images.on() {
 		return nil
@@ -61,7 +62,7 @@ func (l *lookUp) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, c
 	}
 	candidates := sandboxImages(pinned)
 	if len(candidates) == 0 {
-		return nil // of an unknown name, or removed since
+		return nil // the name is unknown, or the image was removed since
 	}
 	stamps.imageKnown = true
 	latest := candidates[len(candidates)-1]
@@ -77,7 +78,8 @@ func (l *lookUp) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, c
 	return nil
 }
 
-// stampResolved fills in when the manifest of the sandbox image came, if that was while the sandbox was made.
+// stampResolved sets when the manifest of the sandbox image arrived, if that was while the sandbox
+// was created.
 func (l *lookUp) stampResolved(ctx context.Context, stamps *sandboxStamps, blob digest.Digest) error {
 	if blob.Validate() != nil {
 		return nil
@@ -86,21 +88,25 @@ func (l *lookUp) stampResolved(ctx context.Context, stamps *sandboxStamps, blob 
 	if err != nil {
 		return ifBroken(err)
 	}
-	if resolvedAt := fromTimestamp(info.GetCreatedAt()); resolvedAt.After(stamps.begunAt) && resolvedAt.Before(stamps.imagePulledAt) {
+	resolvedAt := fromTimestamp(info.GetCreatedAt())
+	if resolvedAt.After(stamps.begunAt) && resolvedAt.Before(stamps.imagePulledAt) {
 		stamps.imageResolvedAt = resolvedAt
 	}
 	return nil
 }
 
-// isPause says that an image goes by a name that distributions give their sandbox image: pause, mirrored-pause, pause-amd64 …
+// isPause reports whether the name of an image is one that distributions give their sandbox image:
+// pause, mirrored-pause, pause-amd64 …
 func isPause(name string) bool {
 	repository, _, _ := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], "@")
 	repository, _, _ = strings.Cut(repository, ":")
-	return strings.HasSuffix(repository, "pause") || strings.HasPrefix(repository, "pause-") || repository == "pod-infra-container"
+	return strings.HasSuffix(repository, "pause") || strings.HasPrefix(repository, "pause-") ||
+		repository == "pod-infra-container"
 }
 
-// sandboxImages are the pinned images that may be the sandbox image, the first to come first: those called pause, or all if none
-// is. An upgrade leaves the image of the version before, and one image has up to three names.
+// sandboxImages returns the pinned images that may be the sandbox image, the first to arrive first:
+// those called pause, or all if none is. An upgrade leaves the image of the previous version, and
+// one image has up to three names.
 func sandboxImages(pinned []*imagesapi.Image) []*imagesapi.Image {
 	candidates := slices.DeleteFunc(slices.Clone(pinned), func(image *imagesapi.Image) bool {
 		return !isPause(image.GetName())
@@ -108,7 +114,9 @@ func sandboxImages(pinned []*imagesapi.Image) []*imagesapi.Image {
 	if len(candidates) == 0 {
 		candidates = slices.Clone(pinned)
 	}
-	candidates = slices.DeleteFunc(candidates, func(image *imagesapi.Image) bool { return fromTimestamp(image.GetCreatedAt()).IsZero() })
+	candidates = slices.DeleteFunc(candidates, func(image *imagesapi.Image) bool {
+		return fromTimestamp(image.GetCreatedAt()).IsZero()
+	})
 	slices.SortStableFunc(candidates, func(a, b *imagesapi.Image) int {
 		return fromTimestamp(a.GetCreatedAt()).Compare(fromTimestamp(b.GetCreatedAt()))
 	})

@@ -43,7 +43,8 @@ func TestSandboxImage(t *testing.T) {
 		pulled, resolved time.Time
 	}{
 		{"there before", func(*critest.Runtime) {}, true, time.Time{}, time.Time{}},
-		{"pulled meanwhile", func(r *critest.Runtime) { r.PinImage(critest.SandboxImage, at(2.5)) }, true, second(2.5), time.Time{}},
+		{"pulled meanwhile", func(r *critest.Runtime) { r.PinImage(critest.SandboxImage, at(2.5)) }, true, second(2.5),
+			time.Time{}},
 		{"its manifest came meanwhile", func(r *critest.Runtime) {
 			r.PinImage(critest.SandboxImage, at(2.5))
 			r.PutBlob(critest.Blob{Digest: blob, CreatedAt: second(2)})
@@ -52,7 +53,8 @@ func TestSandboxImage(t *testing.T) {
 			r.PinImage(critest.SandboxImage, at(2.5))
 			r.PutBlob(critest.Blob{Digest: blob, CreatedAt: second(0)})
 		}, true, second(2.5), time.Time{}},
-		{"pulled afterwards", func(r *critest.Runtime) { r.PinImage(critest.SandboxImage, at(3.2)) }, true, time.Time{}, time.Time{}},
+		{"pulled afterwards", func(r *critest.Runtime) { r.PinImage(critest.SandboxImage, at(3.2)) }, true, time.Time{},
+			time.Time{}},
 		{"one of two pinned", func(r *critest.Runtime) { r.PinImage(other, at(2.5)) }, true, time.Time{}, time.Time{}},
 		{"two that may be it, one pulled meanwhile", func(r *critest.Runtime) {
 			r.PinImage("example.com/pause:1", at(2.5))
@@ -64,7 +66,8 @@ func TestSandboxImage(t *testing.T) {
 			r.UnpinImage(critest.SandboxImage)
 			r.PinImage(other, at(2.5))
 		}, true, second(2.5), time.Time{}},
-		{"none pinned", func(r *critest.Runtime) { r.UnpinImage(critest.SandboxImage) }, false, time.Time{}, time.Time{}},
+		{"none pinned", func(r *critest.Runtime) { r.UnpinImage(critest.SandboxImage) }, false, time.Time{},
+			time.Time{}},
 		{"a store without lists", func(r *critest.Runtime) {
 			r.Fault(func(_ context.Context, method string) error {
 				if method == listImages {
@@ -77,7 +80,8 @@ func TestSandboxImage(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got, _ := startSandbox(t, test.prepare)
-			if got.ImageKnown != test.known || !got.ImagePulledAt.Equal(test.pulled) || !got.ImageResolvedAt.Equal(test.resolved) {
+			if got.ImageKnown != test.known || !got.ImagePulledAt.Equal(test.pulled) ||
+				!got.ImageResolvedAt.Equal(test.resolved) {
 				t.Errorf("got %+v", got)
 			}
 		})

@@ -15,22 +15,23 @@ import (
 )
 
 const (
-	// workers is how many questions are asked at once. Kubelet shares the runtime with us.
+	// workers is how many questions are answered at once. The kubelet uses the same runtime.
 	workers = 2
-	// heartbeat is how often a runtime that is not asked anything is asked for its version.
+	// heartbeat is how often the agent requests the version of an otherwise idle runtime.
 	heartbeat = 10 * time.Second
 )
 
-// session is the time with one runtime, from its proof until its connection breaks. What the version
-// says of the runtime holds for one session: an upgrade breaks the connection.
+// session is the time with one runtime, from the first successful call until its connection breaks.
+// The runtime's version holds for one session: an upgrade breaks the connection.
 type session struct {
 	source  *Source
 	client  *client
 	lookUp  *lookUp
 	runtime string        // name and version, for people
-	work    chan struct{} // no capacity: a question stays in line until a worker is free
+	work    chan struct{} // unbuffered: a question stays in the queue until a worker is free
 	broken  chan error    // capacity 1, dropped when full: the first reason is enough
-	// arrived are the blobs that were complete at the last look at downloads. Who asks for downloads owns it.
+	// arrived are the blobs that were complete at the last look at downloads. Only the goroutine
+	// that queries downloads uses it.
 	arrived map[digest.Digest]bool
 }
 
@@ -52,7 +53,7 @@ func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) 
 
 func (s *session) close() { s.client.close() }
 
-// serve hands questions to the workers until ctx ends or the connection breaks, and returns why.
+// serve passes questions to the workers until ctx ends or the connection breaks, and returns why.
 func (s *session) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -74,7 +75,7 @@ func (s *session) serve(ctx context.Context) error {
 			ready = time.After(wait)
 		}
 		select {
-		case work <- struct{}{}: // a worker woken once too often finds nothing to take
+		case work <- struct{}{}: // a worker that is woken in vain finds nothing to take
 		case <-ready:
 		case <-s.source.pending.wake:
 		case s.source.silence.watched = <-s.source.watch:
@@ -97,7 +98,7 @@ func (s *session) serve(ctx context.Context) error {
 	}
 }
 
-// beat asks the runtime for its version, to learn whether it answers, and how soon.
+// beat requests the runtime's version, to measure whether and how fast it responds.
 func (s *session) beat(ctx context.Context) error {
 	sentAt := s.source.config.Now()
 	if _, err := s.client.version(ctx); err != nil {
@@ -136,16 +137,17 @@ func (s *session) answerOne(ctx context.Context) {
 	}
 	if source.pending.failed(q, source.config.Now()) {
 		source.givenUp.Add(1)
-		source.config.Logger.Warn("gave up a query to the container runtime", zap.String("uid", lookUp.UID), zap.Error(err))
+		source.config.Logger.Warn("gave up a query to the container runtime", zap.String("uid", lookUp.UID),
+			zap.Error(err))
 	}
 	switch {
-	case ctx.Err() != nil: // the end of the session, not a fault of the runtime
+	case ctx.Err() != nil: // the end of the session, not a failure of the runtime
 	case !s.lost(err):
 		source.config.Report(false, err.Error())
 	}
 }
 
-// lost says whether the error is that the connection broke, which then ends the session.
+// lost reports whether the error means that the connection broke, which ends the session.
 func (s *session) lost(err error) bool {
 	if status.Code(err) != codes.Unavailable {
 		return false

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// watchedHeartbeat is how often the runtime is asked for its version while pods start.
+	// watchedHeartbeat is how often the agent requests the runtime's version while pods start.
 	watchedHeartbeat = time.Second
-	// slowAnswer is how long an answer takes that a busy machine does not explain.
+	// slowAnswer is a response time that a busy machine does not explain.
 	slowAnswer = 300 * time.Millisecond
 )
 
-// silence remembers when the runtime answered last. The goroutine in Source.Run owns it.
+// silence remembers when the runtime last responded. Only the goroutine in Source.Run uses it.
 type silence struct {
-	watched    bool // pods start
+	watched    bool // pods are starting
 	answeredAt time.Time
 }
 
-// every is how often the runtime is to be asked for its version.
+// every returns how often to request the runtime's version.
 func (s *silence) every() time.Duration {
 	if s.watched {
 		return watchedHeartbeat
@@ -28,7 +28,8 @@ func (s *silence) every() time.Duration {
 	return heartbeat
 }
 
-// answered notes an answer to a question of that instant, and observes a silence if it took long while pods started.
+// answered notes the response to a request sent at sentAt, and observes a silence if it took long
+// while pods started.
 func (s *silence) answered(ctx context.Context, c Config, sentAt time.Time) {
 	if s.watched && c.Now().Sub(sentAt) >= slowAnswer {
 		s.ended(ctx, c)
@@ -37,7 +38,8 @@ func (s *silence) answered(ctx context.Context, c Config, sentAt time.Time) {
 	s.answeredAt = c.Now()
 }
 
-// ended notes an answer after a time in which there was none, and observes that if pods started meanwhile.
+// ended notes the first response after a time without any, and observes that time if pods started
+// meanwhile.
 func (s *silence) ended(ctx context.Context, c Config) {
 	now, last := c.Now(), s.answeredAt
 	s.answeredAt = now

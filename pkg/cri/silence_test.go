@@ -41,7 +41,8 @@ func TestSilences(t *testing.T) {
 	})
 	late := h.nextSilence()
 	fake.Fault(nil)
-	if late.From.After(began.Add(time.Second)) || late.Until.Sub(late.From) < time.Second || late.ArrivedAt != late.Until {
+	if late.From.After(began.Add(time.Second)) || late.Until.Sub(late.From) < time.Second ||
+		late.ArrivedAt != late.Until {
 		t.Errorf("a call that takes a second from %s on: silent from %s until %s", began, late.From, late.Until)
 	}
 

@@ -21,28 +21,28 @@ import (
 
 const (
 	defaultTimeout = 2 * time.Second
-	maxStamps      = 1024 // sandboxes remembered; a node runs a few hundred
-	maxStatuses    = 4096 // containers that run remembered, and as many that exited
+	maxStamps      = 1024 // cached sandboxes; a node runs a few hundred
+	maxStatuses    = 4096 // cached running containers, and as many exited ones
 )
 
-// retries bounds how often a runtime that is away is asked, and how long one that came back is missed.
+// retries limits how often an absent runtime is tried, and how late one that came back is found.
 var retries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
 
-// Config is what a Source needs; Sockets and Timeout have defaults.
+// Config is what a Source needs. Sockets and Timeout have defaults.
 type Config struct {
 	Endpoint Endpoint
-	// Observe takes RuntimeSeen, from one of a few workers, and RuntimeSilent. While it blocks, that worker asks nothing;
-	// it must return when the context ends.
+	// Observe takes RuntimeSeen, from one of a few workers, and RuntimeSilent. While it blocks,
+	// that worker sends no queries. It must return when the context ends.
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Logger  *zap.Logger
 	Now     func() time.Time
 
-	Sockets []string      // where Auto looks, in order; Sockets() when nil
-	Timeout time.Duration // of one call; 2 s when zero
+	Sockets []string      // where Auto looks, in order; Sockets() if nil
+	Timeout time.Duration // of one call; 2 s if zero
 }
 
-// Source answers questions about pods with what the node's container runtime knows.
+// Source answers questions about pods from the node's container runtime.
 type Source struct {
 	config   Config
 	pending  *pending
@@ -50,11 +50,11 @@ type Source struct {
 	running  *cache[*runtimeapi.ContainerStatus]
 	finished *cache[*runtimeapi.ContainerStatus]
 	contents *cache[contents]
-	current  atomic.Pointer[session] // that serves now; nil while none does
-	watch    chan bool               // capacity 1: the latest word of Watch
-	silence  silence                 // of the goroutine in Run
+	current  atomic.Pointer[session] // the current session; nil if there is none
+	watch    chan bool               // capacity 1: the latest value of Watch
+	silence  silence                 // used by the goroutine in Run
 	progress *sharedDownloads
-	coarse   string      // the runtime of which was last said what it does not tell; of the goroutine in Run
+	logged   string      // the runtime whose missing features were logged last; used by the goroutine in Run
 	full     atomic.Bool // the latest question was dropped
 	answered atomic.Uint64
 	givenUp  atomic.Uint64
@@ -64,11 +64,11 @@ type Source struct {
 type Stats struct {
 	Open     int    // pods with an open question
 	Answered uint64 // questions answered so far
-	Dropped  uint64 // questions not taken so far because too many were open
+	Dropped  uint64 // questions dropped so far because too many were open
 	GivenUp  uint64 // questions given up so far because the runtime kept failing
 }
 
-// New makes a source that is not connected yet.
+// New creates a source that is not connected yet.
 func New(config Config) *Source {
 	if config.Sockets == nil {
 		config.Sockets = Sockets()
@@ -86,10 +86,10 @@ func New(config Config) *Source {
 	}
 }
 
-// Ask wants one RuntimeSeen about a pod. It does not block and may be called before Run and from any
-// goroutine. Questions about one pod that are not yet answered become one, about the images of all;
-// beyond 1024 pods, questions are dropped and counted. A question is given up 30 s after it was
-// last asked if the runtime keeps failing, so who still wants the answer asks again.
+// Ask requests one RuntimeSeen about a pod. It does not block and may be called before Run and from
+// any goroutine. Unanswered questions about one pod become one, about the images of all. Beyond
+// 1024 pods, questions are dropped and counted. If the runtime keeps failing, a question is given
+// up 30 s after it was last asked, so a caller that still wants the answer asks again.
 func (s *Source) Ask(lookUp timeline.LookUp) {
 	if s.config.Endpoint.Off() {
 		return
@@ -100,11 +100,12 @@ func (s *Source) Ask(lookUp timeline.LookUp) {
 	}
 }
 
-// Watch says whether the runtime's silences are of use from now on: while pods start it is asked for its version once a second.
-// It does not block; one goroutine at a time may call it.
+// Watch says whether to observe the runtime's silences from now on: while pods start, the agent
+// requests the runtime's version once a second. It does not block. One goroutine at a time may call
+// it.
 func (s *Source) Watch(wanted bool) {
 	select {
-	case <-s.watch: // overtaken
+	case <-s.watch: // the older value is dropped
 	default:
 	}
 	s.watch <- wanted
@@ -116,8 +117,8 @@ func (s *Source) Stats() Stats {
 	return Stats{Open: open, Answered: s.answered.Load(), Dropped: dropped, GivenUp: s.givenUp.Load()}
 }
 
-// Run looks for the runtime and asks it until ctx ends; it never fails and returns nil. It may be
-// called once.
+// Run looks for the runtime and queries it until ctx ends. It never fails and returns nil. It may
+// be called once.
 func (s *Source) Run(ctx context.Context) error {
 	if s.config.Endpoint.Off() {
 		s.config.Report(false, "disabled")
@@ -140,8 +141,8 @@ func (s *Source) Run(ctx context.Context) error {
 	}
 }
 
-// serveAny serves with the first socket behind which a runtime proves itself, until that is lost. It
-// says whether it served, and what was wrong at last.
+// serveAny connects to the first socket that a runtime serves, until the connection is lost. It
+// returns whether it served, and the last error.
 func (s *Source) serveAny(ctx context.Context) (served bool, err error) {
 	session, err := s.connectAny(ctx)
 	if err != nil {
@@ -151,11 +152,13 @@ func (s *Source) serveAny(ctx context.Context) (served bool, err error) {
 	return true, session.serve(ctx)
 }
 
-// connectAny is a session with the runtime behind the first socket that has one. The caller must close it.
+// connectAny opens a session with the runtime behind the first socket that has one. The caller must
+// close it.
 func (s *Source) connectAny(ctx context.Context) (*session, error) {
 	paths := s.config.Endpoint.Discover(s.config.Sockets)
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("no container runtime socket found at %s; set --cri-endpoint", strings.Join(s.config.Sockets, ", "))
+		return nil, fmt.Errorf("no container runtime socket found at %s; set --cri-endpoint",
+			strings.Join(s.config.Sockets, ", "))
 	}
 	var errs []error
 	for _, path := range paths {
@@ -168,7 +171,7 @@ func (s *Source) connectAny(ctx context.Context) (*session, error) {
 	return nil, errors.Join(errs...)
 }
 
-// connect proves with Version that a runtime serves CRI at path.
+// connect verifies with Version that a runtime serves CRI at path.
 func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 	client, err := dial(path, s.config.Timeout)
 	if err != nil {
@@ -182,23 +185,24 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 	s.config.Report(true, describe(version))
 	s.silence.ended(ctx, s.config)
 	session := newSession(s, client, version)
-	s.sayCoarse(session)
+	s.logCoarse(session)
 	return session, nil
 }
 
-// sayCoarse says once of a runtime what it does not tell by its version, however often the connection breaks.
-func (s *Source) sayCoarse(session *session) {
+// logCoarse logs once per runtime what it cannot report because of its version, however often the
+// connection breaks.
+func (s *Source) logCoarse(session *session) {
 	missing, costs := session.lookUp.stores.missing()
-	if len(missing) == 0 || s.coarse == session.runtime {
+	if len(missing) == 0 || s.logged == session.runtime {
 		return
 	}
-	s.coarse = session.runtime
+	s.logged = session.runtime
 	s.config.Logger.Warn("container runtime does not serve all of containerd's stores; timelines are less precise",
 		zap.String("runtime", session.runtime), zap.Strings("missing", missing), zap.Strings("costs", costs))
 }
 
-// Stores says which of containerd's own stores the runtime has, by name; nil while there is no connection. It may be called
-// from any goroutine.
+// Stores returns which of containerd's own stores the runtime has, by name; nil if there is no
+// connection. It may be called from any goroutine.
 func (s *Source) Stores() map[string]bool {
 	session := s.current.Load()
 	if session == nil {
@@ -211,8 +215,8 @@ func (s *Source) Stores() map[string]bool {
 	return served
 }
 
-// Ping asks the runtime for its version on the connection that there is. An answer that does not come in time wraps
-// context.DeadlineExceeded. It may be called from any goroutine.
+// Ping requests the runtime's version on the current connection. If there is no response in time,
+// the error wraps context.DeadlineExceeded. It may be called from any goroutine.
 func (s *Source) Ping(ctx context.Context) error {
 	session := s.current.Load()
 	if session == nil {
@@ -225,7 +229,7 @@ func (s *Source) Ping(ctx context.Context) error {
 	return err
 }
 
-// latestWatch is the latest word of Watch, while no session takes it.
+// latestWatch returns the latest value of Watch while no session receives it.
 func (s *Source) latestWatch() bool {
 	select {
 	case wanted := <-s.watch:

@@ -42,7 +42,8 @@ type report struct {
 func run(t *testing.T, config cri.Config) *harness {
 	t.Helper()
 	h := &harness{
-		t: t, seen: make(chan timeline.RuntimeSeen, 64), silences: make(chan timeline.RuntimeSilent, 64), reports: make(chan report, 1024), finished: make(chan struct{}),
+		t: t, seen: make(chan timeline.RuntimeSeen, 64), silences: make(chan timeline.RuntimeSilent, 64),
+		reports: make(chan report, 1024), finished: make(chan struct{}),
 	}
 	config.Observe = func(ctx context.Context, o timeline.Observation) {
 		if silent, ok := o.(timeline.RuntimeSilent); ok {
@@ -157,7 +158,8 @@ func TestRuntimeRestarts(t *testing.T) {
 	h.until(false, "")
 	upgraded := critest.Start(t, path, critest.Options{})
 	put(upgraded, "pod")
-	upgraded.StoreSandbox("s-pod", critest.Stamps{CreatedAt: time.Unix(1_699_999_999, 0), UpdatedAt: time.Unix(1_700_000_001, 0)})
+	upgraded.StoreSandbox("s-pod",
+		critest.Stamps{CreatedAt: time.Unix(1_699_999_999, 0), UpdatedAt: time.Unix(1_700_000_001, 0)})
 	h.until(true, "containerd 2.4.2")
 	// The question that was open is still answered, and by what the new version means.
 	for seen := h.next(); ; seen = h.next() {

@@ -7,9 +7,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The answers of the API, beside Record and LivePullRecord. docs/openapi.json says what each field means.
+// The responses of the API, beside Record and LivePullRecord. docs/openapi.json describes each
+// field.
 
-// Problem is the body of every answer that is an error, save those of the health checks.
+// Problem is the body of every error response except those of the health checks.
 type Problem struct {
 	Error  string `json:"error"`  // one word for programs
 	Reason string `json:"reason"` // one sentence for people
@@ -22,13 +23,13 @@ type PodList struct {
 	Remaining int      `json:"remaining,omitempty"`
 }
 
-// PullList is the image pulls that go on and those that are over, the latest first.
+// PullList is the image pulls in progress and the completed ones, the latest first.
 type PullList struct {
 	Items  []LivePullRecord   `json:"items"`
 	Recent []RecentPullRecord `json:"recent"`
 }
 
-// RecentPullRecord is a pull that is over, without its layers, and whose it was.
+// RecentPullRecord is a completed pull, without its layers, and the start-up it belongs to.
 type RecentPullRecord struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
@@ -36,7 +37,7 @@ type RecentPullRecord struct {
 	PullRecord
 }
 
-// PodKey names a start-up where there is no record to tell.
+// PodKey identifies a start-up where there is no record.
 type PodKey struct {
 	ID        string `json:"id"`
 	Namespace string `json:"namespace"`
@@ -44,7 +45,7 @@ type PodKey struct {
 	UID       string `json:"uid"`
 }
 
-// NodeRecord is the node in numbers.
+// NodeRecord is the summary of the node.
 type NodeRecord struct {
 	Node     string           `json:"node"`
 	At       Instant          `json:"at"`
@@ -56,20 +57,20 @@ type NodeRecord struct {
 	History  HistoryRecord    `json:"history"`
 }
 
-// AgentRecord is who answers.
+// AgentRecord identifies the agent that responds.
 type AgentRecord struct {
 	Version   string  `json:"version"`
 	Revision  string  `json:"revision"`
 	StartedAt Instant `json:"started_at"`
 }
 
-// PodCounts are the pods whose object is there.
+// PodCounts counts the pods whose object exists.
 type PodCounts struct {
 	Present int                    `json:"present"`
 	States  map[timeline.State]int `json:"states"`
 }
 
-// StartingRecord is a phase that pods are in.
+// StartingRecord is a phase in which pods are now.
 type StartingRecord struct {
 	Phase  timeline.Phase `json:"phase"`
 	Cause  timeline.Cause `json:"cause"`
@@ -77,13 +78,13 @@ type StartingRecord struct {
 	Oldest Seconds        `json:"oldest_seconds"`
 }
 
-// PullCounts are the pulls that go on.
+// PullCounts counts the pulls in progress.
 type PullCounts struct {
 	GoingOn int `json:"going_on"`
 	Pulling int `json:"pulling"`
 }
 
-// HistoryRecord is how much is kept of pods that are gone.
+// HistoryRecord is how much of deleted pods the agent keeps.
 type HistoryRecord struct {
 	Pods       int     `json:"pods"`
 	Bytes      int     `json:"bytes"`
@@ -93,12 +94,12 @@ type HistoryRecord struct {
 	OldestAt   Instant `json:"oldest_at,omitzero"`
 }
 
-// RegistryList is the registries by name.
+// RegistryList is the registries, sorted by name.
 type RegistryList struct {
 	Items []RegistryRecord `json:"items"`
 }
 
-// RegistryRecord is what the pulls of the pods that are known add up to.
+// RegistryRecord sums up the pulls of the known pods from one registry.
 type RegistryRecord struct {
 	Registry     string                    `json:"registry"`
 	Outcomes     map[imagepull.Outcome]int `json:"outcomes"`
@@ -109,7 +110,7 @@ type RegistryRecord struct {
 	LastAt       Instant                   `json:"last_at,omitzero"`
 }
 
-// EvidenceRecord is how well the agent sees.
+// EvidenceRecord is the quality of the agent's evidence.
 type EvidenceRecord struct {
 	At           Instant        `json:"at"`
 	Parts        []PartRecord   `json:"parts"`
@@ -119,7 +120,7 @@ type EvidenceRecord struct {
 	Unattributed Seconds        `json:"unattributed_seconds"`
 }
 
-// PartRecord is what a part of the agent last said of itself.
+// PartRecord is what a part of the agent last reported about itself.
 type PartRecord struct {
 	Part     string  `json:"part"`
 	Up       bool    `json:"up"`
@@ -128,7 +129,7 @@ type PartRecord struct {
 	Detail   string  `json:"detail,omitempty"`
 }
 
-// EvidenceCounts are start-ups by what is wrong with their evidence.
+// EvidenceCounts counts start-ups by problems with their evidence.
 type EvidenceCounts struct {
 	Known          int `json:"known"`
 	Reconstructed  int `json:"reconstructed"`
@@ -137,8 +138,8 @@ type EvidenceCounts struct {
 	WithLostEvents int `json:"with_lost_events"`
 }
 
-// InstantOf is a point in time as records print it.
+// InstantOf converts a time to the form in records.
 func InstantOf(t time.Time) Instant { return instantOf(t) }
 
-// Skew prints how far the control plane's clock is ahead; nil where that is not proven.
+// Skew converts the lead of the control plane's clock; nil if it is not proven.
 func Skew(s timeline.Skew) *SkewRecord { return skewRecord(s) }

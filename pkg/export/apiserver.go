@@ -2,19 +2,19 @@ package export
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Traffic is what the agent asked of the API server for one resource in one way.
+// Traffic is the agent's requests to the API server for one resource with one verb.
 type Traffic struct {
 	Resource, Verb          string
 	Requests, Failed, Bytes uint64
 }
 
-// traffic asks for the counts at each scrape.
+// traffic reads the counts at each scrape.
 type traffic struct {
 	read                    func() []Traffic
 	requests, failed, bytes *prometheus.Desc
 }
 
-// NewTraffic makes the collector of what the agent costs the API server.
+// NewTraffic creates the collector of the load that the agent puts on the API server.
 func NewTraffic(read func() []Traffic) prometheus.Collector {
 	labels := []string{"resource", "verb"}
 	return &traffic{

@@ -10,13 +10,13 @@ import (
 
 const (
 	barFull  = "█"
-	barOpen  = "▒" // of a phase that still goes on
+	barOpen  = "▒" // of a phase in progress
 	barThin  = "▏" // of a phase shorter than half a cell
 	barBlank = " "
 )
 
-// axis maps instants to terminal cells: start is the left edge of the first, start plus total the
-// right edge of the last.
+// axis maps instants to terminal cells. start is the left edge of the first cell, start plus total
+// the right edge of the last.
 type axis struct {
 	start time.Time
 	total time.Duration
@@ -33,8 +33,8 @@ func (a axis) heading() string {
 	return left + strings.Repeat(" ", gap) + right
 }
 
-// bar draws the stretch between two instants. Stretches that touch make bars that touch: both
-// round the same instant to the same edge.
+// bar draws the span between two instants. Spans that touch give bars that touch: both round the
+// common instant to the same edge.
 func (a axis) bar(from, to time.Time, open bool) string {
 	fill := barFull
 	if open {

@@ -2,14 +2,14 @@ package export
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Build says which agent this is.
+// Build identifies the agent's version.
 type Build struct {
-	Version   string // as released, or how Go names the module's version
-	Revision  string // commit; with "-dirty" when the tree had changes
+	Version   string // as released, or the module version that Go reports
+	Revision  string // commit; with "-dirty" if the tree had changes
 	GoVersion string // of the compiler
 }
 
-// NewBuildInfo makes the collector of podlapse_build_info, whose value is always 1.
+// NewBuildInfo creates the collector of podlapse_build_info, whose value is always 1.
 func NewBuildInfo(build Build) prometheus.Collector {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "podlapse_build_info",

@@ -5,18 +5,19 @@ import (
 	"time"
 )
 
-// maxBusy bounds the stretches that are remembered: pulls that are further apart than so many others do not overlap.
+// maxBusy limits the remembered intervals: pulls with so many others in between do not overlap.
 const maxBusy = 256
 
-// busyTime adds up the time in which at least one of several things went on. The zero value is empty.
+// busyTime adds up the time during which at least one of several things was in progress. The zero
+// value is empty.
 type busyTime struct {
-	stretches []stretch // apart from each other, in order
-	forgotten time.Time // up to here all is counted, as far as anybody knows
+	stretches []stretch // disjoint, in order
+	forgotten time.Time // everything before this is already counted
 }
 
 type stretch struct{ from, until time.Time }
 
-// add takes in another stretch, and returns how much of it nothing else had gone on in.
+// add adds an interval and returns how much of it was not covered before.
 func (b *busyTime) add(from, until time.Time) (fresh time.Duration) {
 	if from.Before(b.forgotten) {
 		from = b.forgotten

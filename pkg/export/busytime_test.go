@@ -10,7 +10,8 @@ func TestBusyTime(t *testing.T) {
 	second := func(s int) time.Time { return time.Unix(int64(s), 0) }
 	var b busyTime
 	for _, step := range []struct{ from, until, fresh int }{
-		{10, 20, 10}, {10, 20, 0}, {12, 18, 0}, {15, 25, 5}, {40, 50, 10}, {24, 41, 15}, {5, 60, 15}, {60, 61, 1}, {70, 70, 0}, {80, 75, 0}, {1, 2, 1},
+		{10, 20, 10}, {10, 20, 0}, {12, 18, 0}, {15, 25, 5}, {40, 50, 10}, {24, 41, 15}, {5, 60, 15}, {60, 61, 1},
+		{70, 70, 0}, {80, 75, 0}, {1, 2, 1},
 	} {
 		if got := b.add(second(step.from), second(step.until)); got != time.Duration(step.fresh)*time.Second {
 			t.Errorf("from %d to %d: %s, want %d s", step.from, step.until, got, step.fresh)

@@ -6,14 +6,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// clockSkew asks for the skew at each scrape.
+// clockSkew reads the skew at each scrape.
 type clockSkew struct {
 	skew func() timeline.Skew
 	desc *prometheus.Desc
 }
 
-// NewClockSkew makes the collector of podlapse_clock_skew_seconds; while the skew is not known there is no
-// sample.
+// NewClockSkew creates the collector of podlapse_clock_skew_seconds. There is no sample while the
+// skew is unknown.
 func NewClockSkew(skew func() timeline.Skew) prometheus.Collector {
 	return &clockSkew{
 		skew: skew,

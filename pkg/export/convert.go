@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// NewRecord prints a timeline as a record. It shares nothing with the timeline that could change.
+// NewRecord converts a timeline to a record. The record shares no mutable data with the timeline.
 func NewRecord(t timeline.Timeline) Record {
 	return Record{
 		ID:            t.ID(),
@@ -114,14 +114,15 @@ func pullRecord(p timeline.Pull) PullRecord {
 	return r
 }
 
-// PullRecords prints the pulls alone.
+// PullRecords converts only the pulls.
 func PullRecords(t timeline.Timeline) []PullRecord {
 	return convert(slices.Concat(t.Pulls, t.Debug), pullRecord)
 }
 
 func addLayers(r *PullRecord, p timeline.Pull) {
 	r.Layers = convert(p.Layers, func(l timeline.Layer) LayerRecord {
-		return LayerRecord{Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: instantOf(l.DownloadedAt), UnpackedAt: instantOf(l.UnpackedAt)}
+		return LayerRecord{Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: instantOf(l.DownloadedAt),
+			UnpackedAt: instantOf(l.UnpackedAt)}
 	})
 	for i, shared := range p.Shared {
 		r.Layers[i].Shared = shared
@@ -150,7 +151,7 @@ func conflictRecord(c timeline.Conflict) ConflictRecord {
 	return ConflictRecord{Mark: c.Mark.String(), Container: c.Container, Detail: c.Detail}
 }
 
-// convert maps a list to one that is never nil, so that JSON never shows null.
+// convert maps a list to one that is never nil, so that JSON never contains null.
 func convert[A, B any](list []A, one func(A) B) []B {
 	out := make([]B, 0, len(list))
 	for _, a := range list {
@@ -161,7 +162,7 @@ func convert[A, B any](list []A, one func(A) B) []B {
 
 func same[A any](a A) A { return a }
 
-// EncodeLine is a value as JSON in one line, without its break.
+// EncodeLine encodes a value as one line of JSON, without the line break.
 func EncodeLine(value any) ([]byte, error) {
 	var line bytes.Buffer
 	if err := encodeLine(&line, value); err != nil {

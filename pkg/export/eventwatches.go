@@ -6,27 +6,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// EventWatches is what the watches on kubelet's Events cost and what they were good for.
+// EventWatches is the cost and the benefit of the watches on the kubelet's Events.
 type EventWatches struct {
 	Opened      uint64        // watches that the API server accepted so far
-	Open        int           // of them, those that are open now
-	OpenFor     time.Duration // for how long they were open, all together
-	WaitingPods int           // pods that no watch has a place for
-	Received    uint64        // Events that watches brought
-	Used        uint64        // Events that were news to a start-up
+	Open        int           // watches that are open now
+	OpenFor     time.Duration // total time that watches were open
+	WaitingPods int           // pods without a slot for a watch
+	Received    uint64        // Events that watches delivered
+	Used        uint64        // Events that were new to a start-up
 	Refused     RefusedEvents
 }
 
-// RefusedEvents is how many Events counted for nothing, by why.
+// RefusedEvents counts ignored Events by reason.
 type RefusedEvents struct{ Oversized, Pod, Host uint64 }
 
-// eventWatches asks for the numbers at each scrape.
+// eventWatches reads the numbers at each scrape.
 type eventWatches struct {
 	read                                                    func() EventWatches
 	opened, open, openFor, waiting, received, used, refused *prometheus.Desc
 }
 
-// NewEventWatches makes the collector of the metrics of Event watches.
+// NewEventWatches creates the collector of the metrics of Event watches.
 func NewEventWatches(read func() EventWatches) prometheus.Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("podlapse_"+name, help, labels, nil)

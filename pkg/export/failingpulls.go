@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// failingPull is what the pulls that fail again and again are counted by.
+// failingPull is the key by which failing pulls are counted.
 type failingPull struct {
 	registry string // as a label
 	why      imagepull.Failure
@@ -19,8 +19,8 @@ type waitingPull struct {
 	timeline.Pull
 }
 
-// failingNow lists the pulls that pods which start wait for and whose latest attempt to end failed. Nothing else counts them
-// until the start-up is over, which during an outage is too late.
+// failingNow lists the pulls that starting pods wait for and whose latest completed attempt failed.
+// Other metrics count them only when the start-up is over, which is too late during an outage.
 func failingNow(timelines []timeline.Timeline) (all []waitingPull) {
 	for _, t := range timelines {
 		if t.State == timeline.StateStarting {
@@ -40,8 +40,8 @@ func countFailing(pulls []waitingPull, labelOf func(registry string) string) map
 	return counts
 }
 
-// countedFailure is the reason for which a failed pull counts for its registry. What only Events tell says nothing about a registry
-// that others use, since tenants may create Events.
+// countedFailure returns the reason under which a failed pull counts for its registry. What only
+// Events report proves nothing about a registry that others use, because tenants may create Events.
 func countedFailure(why imagepull.Failure, unconfirmed bool) imagepull.Failure {
 	if unconfirmed {
 		return imagepull.FailureUnconfirmed
@@ -49,8 +49,8 @@ func countedFailure(why imagepull.Failure, unconfirmed bool) imagepull.Failure {
 	return cmp.Or(why, imagepull.FailureOther)
 }
 
-// failing lists, of each container whose latest attempt to end failed, that attempt. An attempt of which nobody knows how it
-// ended has not failed. The attempts of a container are neighbors, in their order.
+// failing lists the latest completed attempt of each container, if that attempt failed. An attempt
+// whose end is unknown has not failed. The attempts of a container are adjacent and in order.
 func failing(attempts []timeline.Pull) []timeline.Pull {
 	var failed []timeline.Pull
 	for _, p := range attempts {

@@ -15,7 +15,8 @@ func TestFailingPulls(t *testing.T) {
 	attempt := func(container string, outcome imagepull.Outcome, why imagepull.Failure) timeline.Pull {
 		return timeline.Pull{Container: container, Registry: "r.example", Outcome: outcome, Failure: why}
 	}
-	const failed, pulling, downloaded, unknown = imagepull.OutcomeFailed, imagepull.OutcomePulling, imagepull.OutcomeDownloaded, imagepull.OutcomeUnknown
+	const failed, pulling, downloaded, unknown = imagepull.OutcomeFailed, imagepull.OutcomePulling,
+		imagepull.OutcomeDownloaded, imagepull.OutcomeUnknown
 	starting := func(pulls ...timeline.Pull) timeline.Timeline {
 		return timeline.Timeline{State: timeline.StateStarting, Pulls: pulls}
 	}
@@ -26,8 +27,10 @@ func TestFailingPulls(t *testing.T) {
 	timelines := []timeline.Timeline{
 		starting(forged),
 		starting(attempt("app", failed, imagepull.FailureTimeout), attempt("app", failed, imagepull.FailureDNS)),
-		starting(attempt("app", failed, imagepull.FailureDNS), attempt("app", pulling, ""), attempt("proxy", failed, "")),
-		starting(attempt("setup", failed, imagepull.FailureTLS), attempt("setup", downloaded, ""), attempt("app", pulling, "")),
+		starting(attempt("app", failed, imagepull.FailureDNS), attempt("app", pulling, ""),
+			attempt("proxy", failed, "")),
+		starting(attempt("setup", failed, imagepull.FailureTLS), attempt("setup", downloaded, ""),
+			attempt("app", pulling, "")),
 		starting(attempt("app", failed, imagepull.FailureTLS), attempt("app", unknown, "")),
 		over,
 	}

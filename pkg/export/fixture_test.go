@@ -25,7 +25,8 @@ func coldStart() timeline.Timeline {
 	const ms = time.Millisecond
 	watch, cri := timeline.SourcePodWatch, timeline.SourceCRI
 	at := time.Duration(0)
-	span := func(phase timeline.Phase, container string, length, bound time.Duration, sources ...timeline.Source) timeline.Span {
+	span := func(phase timeline.Phase, container string, length, bound time.Duration,
+		sources ...timeline.Source) timeline.Span {
 		s := timeline.Span{
 			Phase: phase, Cause: timeline.CauseOf(phase), Container: container,
 			StartAt: after(at), EndAt: after(at + length), Error: bound, Sources: sources,
@@ -35,12 +36,9 @@ func coldStart() timeline.Timeline {
 	}
 	t := timeline.Timeline{
 		Namespace: "shop", Name: "web-0", UID: "0b1c", Node: "node-a",
-		Owner:      timeline.Owner{Kind: "StatefulSet", Name: "web"},
-		State:      timeline.StateReady,
-		CreatedAt:  createdAt,
-		SettledAt:  after(12*time.Second + 1),
-		Total:      12*time.Second + 1,
-		TotalError: time.Second,
+		Owner: timeline.Owner{Kind: "StatefulSet", Name: "web"}, State: timeline.StateReady,
+		CreatedAt: createdAt, SettledAt: after(12*time.Second + 1),
+		Total: 12*time.Second + 1, TotalError: time.Second,
 		Reached: timeline.Reached{Containers: []timeline.ContainerReached{
 			{Name: "setup", Image: "registry.example/tools:1", Kind: timeline.KindInit},
 			{Name: "app", Image: "registry.example/web:2", Kind: timeline.KindMain, RunningAt: after(10 * time.Second)},
@@ -57,21 +55,24 @@ func coldStart() timeline.Timeline {
 		},
 		Pulls: []timeline.Pull{
 			{
-				Container: "setup", Kind: timeline.KindInit, Image: "registry.example/tools:1", Registry: "registry.example",
-				Outcome: imagepull.OutcomePresent, Sources: []timeline.Source{timeline.SourceEventWatch},
+				Container: "setup", Kind: timeline.KindInit, Image: "registry.example/tools:1",
+				Registry: "registry.example",
+				Outcome:  imagepull.OutcomePresent, Sources: []timeline.Source{timeline.SourceEventWatch},
 			},
 			{
-				Container: "app", Kind: timeline.KindMain, Image: "registry.example/web:2", Registry: "registry.example",
-				Digest: "sha256:aa", Outcome: imagepull.OutcomeDownloaded, Attempt: 1,
-				RequestedAt: after(3 * time.Second), StartedAt: after(4 * time.Second), FinishedAt: after(9 * time.Second),
-				Queue: time.Second, Pull: 5 * time.Second, Timed: true, QueueTimed: true, Error: ms,
-				SizeBytes: 20 << 20,
-				Sources:   []timeline.Source{timeline.SourceEventWatch, timeline.SourceContainerd},
+				Container: "app", Kind: timeline.KindMain, Image: "registry.example/web:2",
+				Registry: "registry.example", Digest: "sha256:aa", Outcome: imagepull.OutcomeDownloaded, Attempt: 1,
+				RequestedAt: after(3 * time.Second), StartedAt: after(4 * time.Second),
+				FinishedAt: after(9 * time.Second),
+				Queue:      time.Second, Pull: 5 * time.Second, Timed: true, QueueTimed: true, Error: ms,
+				SizeBytes: 20 << 20, Sources: []timeline.Source{timeline.SourceEventWatch, timeline.SourceContainerd},
 			},
 		},
 		Marks: []timeline.MarkEvidence{
-			{Mark: timeline.MarkCreated, Earliest: createdAt, Latest: after(time.Second), Sources: []timeline.Source{watch}},
-			{Mark: timeline.MarkStarted, Container: "app", Latest: after(10 * time.Second), Sources: []timeline.Source{watch}},
+			{Mark: timeline.MarkCreated, Earliest: createdAt, Latest: after(time.Second),
+				Sources: []timeline.Source{watch}},
+			{Mark: timeline.MarkStarted, Container: "app", Latest: after(10 * time.Second),
+				Sources: []timeline.Source{watch}},
 		},
 	}
 	t.Phases[2].MergedWith = []timeline.Phase{timeline.PhaseNetwork, timeline.PhaseSandbox}
@@ -105,7 +106,8 @@ func inTransition() timeline.Timeline {
 		},
 		CreatedAt: createdAt, SettledAt: after(22*time.Second + 1), Total: 22*time.Second + 1,
 		Phases: []timeline.Span{{
-			Phase: timeline.PhaseUnattributed, Cause: timeline.CauseUnknown, StartAt: createdAt, EndAt: after(22*time.Second + 1),
+			Phase: timeline.PhaseUnattributed, Cause: timeline.CauseUnknown, StartAt: createdAt,
+			EndAt: after(22*time.Second + 1),
 		}},
 		Reached: timeline.Reached{
 			ScheduledAt: after(500 * ms), InitializedAt: after(4250 * ms), ReadyAt: after(22*time.Second + 1),
@@ -114,8 +116,9 @@ func inTransition() timeline.Timeline {
 					Name: "image:data:1", Image: "data:1", Kind: timeline.KindImageVolume,
 				},
 				{
-					Name: "setup", Image: "registry.example:5000/tools/setup@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-					Kind: timeline.KindInit, RunningAt: after(2 * time.Second), SucceededAt: after(3500 * ms),
+					Name:  "setup",
+					Image: "registry.example:5000/tools/setup@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+					Kind:  timeline.KindInit, RunningAt: after(2 * time.Second), SucceededAt: after(3500 * ms),
 				},
 				{
 					Name: "proxy", Image: "registry.example:5000/proxy:2", Kind: timeline.KindSidecar,
@@ -123,19 +126,26 @@ func inTransition() timeline.Timeline {
 				},
 				{
 					Name: "app", Image: "web", Kind: timeline.KindMain,
-					RunningAt: after(20 * time.Second), StartedAt: after(21500 * ms), ReadyAt: after(22*time.Second + 1),
+					RunningAt: after(20 * time.Second), StartedAt: after(21500 * ms),
+					ReadyAt: after(22*time.Second + 1),
 				},
 			},
 		},
 		Pulls: []timeline.Pull{
-			{Container: "image:data:1", Kind: timeline.KindImageVolume, Outcome: imagepull.OutcomeJoined, RequestedAt: after(time.Second), FinishedAt: after(1750 * ms)},
-			{Container: "setup", Kind: timeline.KindInit, Outcome: imagepull.OutcomePresent},                                        // not dated: no record
-			{Container: "proxy", Kind: timeline.KindSidecar, Outcome: imagepull.OutcomePresent, FinishedAt: after(4 * time.Second)}, // kubelet looked then
-			{Container: "app", Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed, RequestedAt: after(4500 * ms), FinishedAt: after(5 * time.Second)},
+			{Container: "image:data:1", Kind: timeline.KindImageVolume, Outcome: imagepull.OutcomeJoined,
+				RequestedAt: after(time.Second), FinishedAt: after(1750 * ms)},
+			// not dated: no record
+			{Container: "setup", Kind: timeline.KindInit, Outcome: imagepull.OutcomePresent},
+			// kubelet looked then
+			{Container: "proxy", Kind: timeline.KindSidecar, Outcome: imagepull.OutcomePresent,
+				FinishedAt: after(4 * time.Second)},
+			{Container: "app", Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed, RequestedAt: after(4500 * ms),
+				FinishedAt: after(5 * time.Second)},
 			{
-				Container: "app", Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Attempt: 1, RequestedAt: after(15 * time.Second),
-				StartedAt: after(16 * time.Second), FinishedAt: after(19 * time.Second), Timed: true, QueueTimed: true,
-				Queue: time.Second, Pull: 3 * time.Second,
+				Container: "app", Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Attempt: 1,
+				RequestedAt: after(15 * time.Second),
+				StartedAt:   after(16 * time.Second), FinishedAt: after(19 * time.Second), Timed: true,
+				QueueTimed: true, Queue: time.Second, Pull: 3 * time.Second,
 			},
 		},
 		Marks: []timeline.MarkEvidence{

@@ -7,10 +7,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// goMemory is what of the runtime's memory is worth a series: what is in use, what was ever allocated, and all that it has.
+// goMemory selects the useful metrics of the Go runtime's memory: what is in use, what was ever
+// allocated, and the total.
 var goMemory = regexp.MustCompile(`^/(memory/classes/heap/objects|gc/heap/allocs|memory/classes/total):bytes$`)
 
-// NewGoRuntime makes the collector of the Go runtime's metrics, without the twenty of its allocator's insides (go_memstats_…).
+// NewGoRuntime creates the collector of the Go runtime's metrics, without the twenty about its
+// allocator (go_memstats_…).
 func NewGoRuntime() prometheus.Collector {
 	return collectors.NewGoCollector(
 		collectors.WithGoCollectorMemStatsMetricsDisabled(),

@@ -2,17 +2,17 @@ package export
 
 import "time"
 
-// instantLayout always has nine decimals, so that instants sort as text too.
+// instantLayout always has nine decimals, so that instants also sort as text.
 const instantLayout = "2006-01-02T15:04:05.000000000Z"
 
-// Instant is a point in time as records print it: RFC 3339 in UTC with nine decimals. The zero
-// Instant is unknown; fields leave it out.
+// Instant is a point in time in records: RFC 3339 in UTC with nine decimals. The zero Instant is
+// unknown; fields omit it.
 type Instant struct{ time.Time }
 
-// instantOf drops the monotonic clock reading, so that differences are those of what is printed.
+// instantOf drops the monotonic clock reading, so that differences match the printed values.
 func instantOf(t time.Time) Instant { return Instant{t.Round(0).UTC()} }
 
-// MarshalJSON implements json.Marshaler. Reading any RFC 3339 time is time.Time's own.
+// MarshalJSON implements json.Marshaler. time.Time's own method parses any RFC 3339 time.
 func (i Instant) MarshalJSON() ([]byte, error) {
 	text := append(make([]byte, 0, len(instantLayout)+2), '"')
 	return append(i.UTC().AppendFormat(text, instantLayout), '"'), nil

@@ -19,39 +19,42 @@ import (
 const (
 	// jsonLinesQueue is how many start-ups wait for a slow reader: hours of a busy node.
 	jsonLinesQueue = 1024
-	// jsonLinesSpare is how many of these places are for start-ups that are over: one that goes on is told again.
+	// jsonLinesSpare is how many of these entries are reserved for completed start-ups: one in
+	// progress is written again later.
 	jsonLinesSpare = jsonLinesQueue / 2
-	// jsonLinesDrain is how long Run goes on writing what is queued after it was told to stop.
+	// jsonLinesDrain is how long Run keeps writing queued start-ups after its context ends.
 	jsonLinesDrain = 800 * time.Millisecond
 )
 
-// Lines is what a kind of record says of a start-up at a moment: values that each become one line of JSON.
+// Lines returns the lines of one kind of record for a start-up at a moment: each value becomes one
+// line of JSON.
 type Lines func(t timeline.Timeline, now time.Time) []any
 
-// TimelineLines is the one record of a start-up that the API has as well.
+// TimelineLines returns the record of a start-up, the same as in the API.
 func TimelineLines(t timeline.Timeline, _ time.Time) []any { return []any{NewRecord(t)} }
 
-// JSONLines writes records of start-ups to a stream, each a whole line.
+// JSONLines writes records of start-ups to a stream, each as a whole line.
 type JSONLines struct {
 	config JSONLinesConfig
 	queue  *sink.Queue[timeline.Timeline]
 }
 
-// JSONLinesConfig is what a JSONLines needs; every field but Done is required.
+// JSONLinesConfig is what a JSONLines needs. Every field but Done is required.
 type JSONLinesConfig struct {
 	Out        io.Writer
 	Kinds      []Lines // in the order in which a start-up's lines are written
 	Now        func() time.Time
 	Registerer prometheus.Registerer // gets the metrics of the sink records
 	Logger     *zap.Logger
-	// Done is told of each start-up that is over, no end of a pod, whose lines were written, or dropped although the agent
-	// goes on. What is lost because writing ended is not done: the next agent may write it. It must not block, and is
-	// called from Offer and Run.
+	// Done is called for each completed start-up, but not for the end of a pod, whose lines were
+	// written, or dropped while the agent continues. It is not called for what is lost because
+	// writing ended: the next agent may write that. It must not block, and is called from Offer and
+	// Run.
 	Done func(timeline.Timeline)
 }
 
-// NewJSONLines makes a sink that writes nothing until Run. It panics when the registerer already
-// has its metrics.
+// NewJSONLines creates a sink that writes nothing until Run. It panics if its metrics are already
+// registered.
 func NewJSONLines(config JSONLinesConfig) *JSONLines {
 	if config.Done == nil {
 		config.Done = func(timeline.Timeline) {}
@@ -61,11 +64,11 @@ func NewJSONLines(config JSONLinesConfig) *JSONLines {
 	})}
 }
 
-// Offer queues a start-up, or with Timeline.Ended the end of a pod, for writing, or counts it as dropped when the queue is full. It never
-// blocks and may be called from any goroutine.
+// Offer queues a start-up or, with Timeline.Ended, the end of a pod. If the queue is full, it
+// counts the item as dropped. It never blocks and may be called from any goroutine.
 func (j *JSONLines) Offer(t timeline.Timeline) {
 	if t.Partial {
-		_ = j.queue.OfferLeaving(t, jsonLinesSpare) // counted; a later one tells more
+		_ = j.queue.OfferLeaving(t, jsonLinesSpare) // counted; a later record has more
 		return
 	}
 	if err := j.queue.Offer(t); errors.Is(err, sink.ErrFull) && !t.Ended() {
@@ -73,9 +76,9 @@ func (j *JSONLines) Offer(t timeline.Timeline) {
 	}
 }
 
-// Run writes records until ctx is done and then, for a short while, those still queued. It returns
-// an error as soon as one cannot be written, since after half a line no other can follow. A write
-// that blocks is not interrupted: the caller's own deadline must cover that.
+// Run writes records until ctx is done and then, for a short time, those still queued. It returns
+// an error as soon as a record cannot be written, because no line can follow half a line. It does
+// not interrupt a blocked write: the caller needs its own deadline for that.
 func (j *JSONLines) Run(ctx context.Context) error {
 	err := j.queue.Run(ctx, func(_ context.Context, t timeline.Timeline) error { return j.write(t) }, func() {})
 	if err != nil {
@@ -92,7 +95,7 @@ func (j *JSONLines) write(t timeline.Timeline) error {
 			return err
 		}
 		j.queue.Sent(1)
-	} else { // one odd record is no reason to stop the others
+	} else { // one bad record is no reason to stop the others
 		j.queue.Drop(1)
 		j.config.Logger.Error("cannot encode record", zap.String("namespace", t.Namespace),
 			zap.String("pod", t.Name), zap.Error(err))
@@ -122,6 +125,6 @@ func (j *JSONLines) encode(t timeline.Timeline) ([]byte, error) {
 
 func encodeLine(out io.Writer, value any) error {
 	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false) // image references and messages stay readable
+	encoder.SetEscapeHTML(false) // keeps image references and messages readable
 	return encoder.Encode(value)
 }

@@ -214,7 +214,8 @@ func TestJSONLinesOfStartUpsThatGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // writing takes no time of the drain
 		var out bytes.Buffer
 		done := 0
-		lines := newLinesWith(JSONLinesConfig{Out: &out, Kinds: []Lines{TransitionLines}, Done: func(timeline.Timeline) { done++ }})
+		lines := newLinesWith(JSONLinesConfig{Out: &out, Kinds: []Lines{TransitionLines},
+			Done: func(timeline.Timeline) { done++ }})
 		partial := coldStart()
 		partial.Partial = true
 		for range jsonLinesQueue {
@@ -226,7 +227,8 @@ func TestJSONLinesOfStartUpsThatGoOn(t *testing.T) {
 		for range jsonLinesSpare {
 			lines.Offer(coldStart())
 		}
-		if got := lines.dropped(t); got != jsonLinesSpare || lines.counted(t, "podlapse_sink_queue_length") != jsonLinesQueue {
+		got := lines.dropped(t)
+		if got != jsonLinesSpare || lines.counted(t, "podlapse_sink_queue_length") != jsonLinesQueue {
 			t.Errorf("dropped %v", got)
 		}
 		stopped, stop := context.WithCancel(t.Context())
@@ -254,7 +256,8 @@ func TestJSONLinesThroughASlowPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	if err := reader.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil { // it waits for ever for what never comes
+	// it waits for ever for what never comes
+	if err := reader.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	lines := newLinesWith(JSONLinesConfig{Out: writer, Kinds: []Lines{TransitionLines}})

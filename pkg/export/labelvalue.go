@@ -2,15 +2,16 @@ package export
 
 import "strings"
 
-// How long, in bytes, the names of objects and of their kinds can be; owners in a pod's metadata are not checked for it.
-// (k8s.io/apimachinery/pkg/util/validation: DNS1123SubdomainMaxLength, DNS1035LabelMaxLength)
+// Length limits of the names of objects and of their kinds, in bytes. The API server does not
+// enforce them for owners in a pod's metadata. (k8s.io/apimachinery/pkg/util/validation:
+// DNS1123SubdomainMaxLength, DNS1035LabelMaxLength)
 const (
 	maxName = 253
 	maxKind = 63
 )
 
-// labelValue is the text as a label may have it: valid UTF-8 of no more than limit bytes. With a value that is not valid, all
-// series of its metric are lost.
+// labelValue returns the text as a label value: valid UTF-8 of at most limit bytes. With an invalid
+// value, all series of the metric would be lost.
 func labelValue(text string, limit int) string {
 	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
 }

@@ -9,25 +9,28 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// LivePulls is what is pulled at one moment.
+// LivePulls is the image pulls at one moment.
 type LivePulls struct {
-	// Starting are the timelines of the pods that start, or did a moment ago, and of those that somebody debugs.
+	// Starting are the timelines of the pods that are starting or were a moment ago, and of those
+	// with ephemeral containers.
 	Starting []timeline.Timeline
-	// Idle are the containers that may be started again, or in pods whose start-up is over.
+	// Idle are the containers that may be restarted, or that are in pods whose start-up is over.
 	Idle []timeline.IdleContainer
-	// Downloads are what the runtime downloads; nil when it does not tell.
+	// Downloads are the runtime's downloads; nil if it does not report them.
 	Downloads []imagepull.Download
 	Now       time.Time
 }
 
-// The states of a pull that goes on; empty where nobody tells, or not of which of several pulls it is.
+// The states of a pull in progress. The state is empty if it is unknown, or if it is unknown to
+// which of several pulls it belongs.
 const (
-	pullStateQueued    = "queued"    // nothing has come: it waits in the node's queue, or for the registry's first answer
-	pullStatePulling   = "pulling"   // content comes
-	pullStateUnpacking = "unpacking" // all of it has come
+	// nothing has arrived: it waits in the node's queue, or for the registry's first response
+	pullStateQueued    = "queued"
+	pullStatePulling   = "pulling"   // content is arriving
+	pullStateUnpacking = "unpacking" // all content has arrived
 )
 
-// stateOf is the state of a pull that a download is of.
+// stateOf returns the state of the pull to which a download belongs.
 func stateOf(d imagepull.Download) string {
 	if d.Complete {
 		return pullStateUnpacking
@@ -35,54 +38,58 @@ func stateOf(d imagepull.Download) string {
 	return pullStatePulling
 }
 
-// LivePullRecord is one pull that goes on.
+// LivePullRecord is one pull in progress.
 type LivePullRecord struct {
-	// The container that asked for it; absent of what none of the node's pods asked for.
+	// The container that requested it; absent if no pod of the node did.
 	Namespace string `json:"namespace,omitempty"`
 	Pod       string `json:"pod,omitempty"`
 	Container string `json:"container,omitempty"`
-	// Kind is the container's; Restart says that it has run before, so that the pull is charged to no start-up.
+	// Kind is the container's. Restart says that the container has run before, so that the pull
+	// belongs to no start-up.
 	Kind    timeline.ContainerKind `json:"kind,omitempty"`
 	Restart bool                   `json:"restart,omitempty"`
 
 	Image    string            `json:"image"`
 	Registry string            `json:"registry"`
-	Outcome  imagepull.Outcome `json:"outcome"`         // pulling or external
-	State    string            `json:"state,omitempty"` // absent when the runtime does not tell, or not of which pull
-	Age      Seconds           `json:"age_seconds"`     // since kubelet asked for it, or since it began
-	// How much has come, of how much; absent while that is not known.
+	Outcome  imagepull.Outcome `json:"outcome"` // pulling or external
+	// absent if the runtime does not report it, or if it is unknown which pull it belongs to
+	State string  `json:"state,omitempty"`
+	Age   Seconds `json:"age_seconds"` // since the kubelet requested it, or since it began
+	// How much has arrived, and of how much; absent while unknown.
 	DoneBytes  int64 `json:"done_bytes,omitempty"`
 	TotalBytes int64 `json:"total_bytes,omitempty"`
 }
 
-// Pulling says that content comes.
+// Pulling reports whether content is arriving.
 func (r LivePullRecord) Pulling() bool { return r.State == pullStatePulling }
 
-// LivePullList is the answer to a request for the pulls that go on.
+// LivePullList is the response with the pulls in progress.
 type LivePullList struct {
 	Items []LivePullRecord `json:"items"`
 }
 
-// wantedPull is a pull that goes on or that may.
+// wantedPull is a pull that is, or may be, in progress.
 type wantedPull struct {
 	LivePullRecord
-	// Nothing that began after failedAt and before againAt is this pull, and nothing at all before againAt: kubelet waits
-	// before it tries again. Zero for one that did not fail.
+	// A download that began between failedAt and againAt is not this pull, and before againAt no
+	// download is: the kubelet waits before it retries. Zero for a pull that did not fail.
 	failedAt, againAt time.Time
-	notBefore         time.Time // nor did it begin before that
-	requestedAt       time.Time // zero when it is not known to go on
-	idle              bool      // its container starts again, or its pod's start-up is over
+	notBefore         time.Time // the pull did not begin before this either
+	requestedAt       time.Time // zero if the pull is not known to be in progress
+	idle              bool      // its container restarts, or its pod's start-up is over
 	matched           bool      // with a download
 }
 
-// againSlack is by how much kubelet may seem to try again too early: what dates a failure may be late by so much.
+// againSlack is how much too early the kubelet may seem to retry: the time of a failure may be
+// known that much too late.
 const againSlack = 2 * time.Second
 
-// requestSlack is by how much the request for a pull may be dated too late.
+// requestSlack is how much too late the request for a pull may be dated.
 const requestSlack = time.Second
 
-// Since is from when on the runtime may have begun a pull that goes on now: Downloads is to tell also of what was begun since and has
-// nothing coming at the moment. Zero when no pull goes on.
+// Since returns the earliest time at which the runtime may have begun a pull that is in progress
+// now. Downloads must include pulls begun since then of which nothing is being downloaded at the
+// moment. Zero if no pull is in progress.
 func (l LivePulls) Since() (since time.Time) {
 	for _, w := range l.wanted() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
@@ -95,23 +102,25 @@ func (l LivePulls) Since() (since time.Time) {
 	return since.Add(-requestSlack)
 }
 
-// mayBe says that kubelet can be behind a download.
+// mayBe reports whether a download may belong to this pull.
 func (w wantedPull) mayBe(d imagepull.Download, now time.Time) bool {
 	if d.StartedAt.Before(w.notBefore) || now.Before(w.againAt) {
 		return false
 	}
 	if d.Blobs == 0 && (w.requestedAt.IsZero() || d.StartedAt.Before(w.requestedAt.Add(-requestSlack))) {
-		return false // of an attempt before, or of somebody else's
+		return false // of a previous attempt, or of another client
 	}
 	return w.againAt.IsZero() || !d.StartedAt.After(w.failedAt) || !d.StartedAt.Before(w.againAt)
 }
 
-// Records lists the pulls that go on, the oldest first. A download belongs to the pull that names its digest, or else to the one that
-// wants an image of its repository: first of those that are known to go on, then of those that may, then of containers that start
-// again or whose pod's start-up is over. Of several that want the same image it belongs to the one that was asked for first; if
-// they want different ones nothing tells which, and it belongs to none. What no pull wants is external, and so is what began while kubelet
-// waited to try again. A download whose repository is not known yet belongs to the only pull for which nothing has come; it is
-// left out while it may be of several, or of another pod that starts.
+// Records lists the pulls in progress, the oldest first. A download belongs to the pull that names
+// its digest, otherwise to one that wants an image of its repository: first to those known to be in
+// progress, then to those that may be, then to containers that restart or whose pod's start-up is
+// over. If several want the same image, it belongs to the one that was requested first; if they
+// want different images, it belongs to none, because it is unknown which. A download that no pull
+// wants is external, and so is one that began while the kubelet waited to retry. A download whose
+// repository is not known yet belongs to the only pull for which nothing has arrived; it is omitted
+// while it may belong to several, or to another starting pod.
 func (l LivePulls) Records() []LivePullRecord {
 	wanted := l.wanted()
 	slices.SortStableFunc(wanted, func(a, b wantedPull) int { return oldestFirst(a.LivePullRecord, b.LivePullRecord) })
@@ -130,9 +139,10 @@ func (l LivePulls) Records() []LivePullRecord {
 		case len(fitting) > 0:
 			fitting[0].take(d, l.Now)
 		case d.Blobs == 0, d.Repository == "" && l.mayBeOurs(d):
-			// Nothing says that it goes on; or what it is of will show in a moment.
+			// Nothing shows that it is in progress, or its image will be known in a moment.
 		default:
-			w := wantedPull{LivePullRecord: LivePullRecord{Outcome: imagepull.OutcomeExternal, Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
+			w := wantedPull{LivePullRecord: LivePullRecord{Outcome: imagepull.OutcomeExternal,
+				Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
 			if d.Repository != "" {
 				w.Image = d.Registry + "/" + d.Repository
 			}
@@ -152,18 +162,18 @@ func (l LivePulls) Records() []LivePullRecord {
 	return records
 }
 
-// take has a pull be the one that a download is of.
+// take assigns a download to the pull.
 func (w *wantedPull) take(d imagepull.Download, now time.Time) {
-	if w.Age == 0 { // nobody told when it was asked for
+	if w.Age == 0 { // it is unknown when it was requested
 		w.Age = Seconds(max(0, now.Sub(d.StartedAt)))
 	}
 	w.matched, w.State, w.DoneBytes, w.TotalBytes = true, stateOf(d), d.DoneBytes, d.TotalBytes
 }
 
-// has says that a download is known to be the pull's: it has one.
+// has reports whether the pull is known to have a download.
 func (w *wantedPull) has() bool { return w.matched && w.State != "" }
 
-// fitting lists the pulls that a download may be of, as far as evidence tells them apart.
+// fitting lists the pulls to which a download may belong, as far as evidence distinguishes them.
 func (l LivePulls) fitting(wanted []wantedPull, d imagepull.Download) (fitting []*wantedPull) {
 	for _, fits := range []func(*wantedPull) bool{
 		func(w *wantedPull) bool { return d.Of(w.Image) && d.Is(w.Image) },
@@ -184,7 +194,7 @@ func (l LivePulls) fitting(wanted []wantedPull, d imagepull.Download) (fitting [
 	return fitting
 }
 
-// certainFirst lists the downloads, first those of which a digest tells whose they are.
+// certainFirst sorts the downloads: those with a digest that identifies their pull come first.
 func (l LivePulls) certainFirst(wanted []wantedPull) []imagepull.Download {
 	uncertain := func(d imagepull.Download) int {
 		if slices.ContainsFunc(wanted, func(w wantedPull) bool { return d.Is(w.Image) }) {
@@ -192,15 +202,17 @@ func (l LivePulls) certainFirst(wanted []wantedPull) []imagepull.Download {
 		}
 		return 1
 	}
-	return slices.SortedStableFunc(slices.Values(l.Downloads), func(a, b imagepull.Download) int { return cmp.Compare(uncertain(a), uncertain(b)) })
+	return slices.SortedStableFunc(slices.Values(l.Downloads), func(a, b imagepull.Download) int {
+		return cmp.Compare(uncertain(a), uncertain(b))
+	})
 }
 
-// severalImages says that pulls want images that are not the same.
+// severalImages reports whether the pulls want different images.
 func severalImages(pulls []*wantedPull) bool {
 	return slices.ContainsFunc(pulls, func(w *wantedPull) bool { return imageOf(w.Image) != imageOf(pulls[0].Image) })
 }
 
-// imageOf is by what two references to one image are the same.
+// imageOf returns a name that is equal for two references to the same image.
 func imageOf(ref string) string {
 	if name, err := imagepull.Normalize(ref); err == nil {
 		return name
@@ -208,13 +220,14 @@ func imageOf(ref string) string {
 	return ref
 }
 
-// overLately says that a pull ended so lately that a download which began before may be told of still.
+// overLately reports whether a pull ended so recently that a download that began earlier may still
+// be reported.
 func (l LivePulls) overLately(d imagepull.Download, p timeline.Pull) bool {
-	const lately = 3 * time.Second // answers about downloads are a second old at most, and may take two
+	const lately = 3 * time.Second // answers about downloads are at most a second old, and may take two
 	return !p.FinishedAt.IsZero() && l.Now.Sub(p.FinishedAt) < lately && !d.StartedAt.After(p.FinishedAt)
 }
 
-// over says that the pull that the download was for has ended since it was asked about.
+// over reports whether the pull of a download has ended since the runtime was queried.
 func (l LivePulls) over(d imagepull.Download) bool {
 	for _, t := range l.Starting {
 		for _, p := range slices.Concat(t.Pulls, t.Debug) {
@@ -226,8 +239,9 @@ func (l LivePulls) over(d imagepull.Download) bool {
 	return false
 }
 
-// mayBeOurs says that a pod which starts, or did a moment ago, may be behind a download whose repository is not known. Layers of a
-// pull come once its manifest is there, which tells it; what stays nameless is imported.
+// mayBeOurs reports whether a pod that is starting, or was a moment ago, may have caused a download
+// of an unknown repository. The layers of a pull arrive after its manifest, which names the
+// repository. What stays without a name is an import.
 func (l LivePulls) mayBeOurs(d imagepull.Download) bool {
 	const named = 10 * time.Second
 	if d.Digest == "" && l.Now.Sub(d.StartedAt) > named {
@@ -235,14 +249,17 @@ func (l LivePulls) mayBeOurs(d imagepull.Download) bool {
 	}
 	return slices.ContainsFunc(l.wanted(), func(w wantedPull) bool { return w.mayBe(d, l.Now) }) ||
 		slices.ContainsFunc(l.Starting, func(t timeline.Timeline) bool {
-			return slices.ContainsFunc(slices.Concat(t.Pulls, t.Debug), func(p timeline.Pull) bool { return l.overLately(d, p) })
+			return slices.ContainsFunc(slices.Concat(t.Pulls, t.Debug), func(p timeline.Pull) bool {
+				return l.overLately(d, p)
+			})
 		})
 }
 
 func oldestFirst(a, b LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
-// wanted lists the images that pods that start wait for, and ephemeral containers. Of some nobody has told that kubelet asked
-// for them, again or at all: they have no outcome and no state yet, and go on only if they are downloaded.
+// wanted lists the images for which starting pods and ephemeral containers wait. For some it is
+// unknown whether the kubelet has requested them, or requested them again: they have no outcome and
+// no state yet, and are in progress only if they are being downloaded.
 func (l LivePulls) wanted() []wantedPull {
 	var wanted []wantedPull
 	for _, t := range l.Starting {
@@ -255,10 +272,11 @@ func (l LivePulls) wanted() []wantedPull {
 func (l LivePulls) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls []timeline.Pull) []wantedPull {
 	for i, p := range pulls {
 		if i+1 < len(pulls) && pulls[i+1].Container == p.Container {
-			continue // an attempt that is over
+			continue // a completed attempt
 		}
 		w := wantedPull{LivePullRecord: LivePullRecord{
-			Namespace: t.Namespace, Pod: t.Name, Container: p.Container, Kind: p.Kind, Image: p.Image, Registry: p.Registry}}
+			Namespace: t.Namespace, Pod: t.Name, Container: p.Container, Kind: p.Kind, Image: p.Image,
+			Registry: p.Registry}}
 		switch p.Outcome {
 		case imagepull.OutcomePulling:
 			w.requestedAt = p.RequestedAt
@@ -276,20 +294,23 @@ func (l LivePulls) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls 
 	return wanted
 }
 
-// idle lists what may be pulled beside start-ups.
+// idle lists what may be pulled outside start-ups.
 func (l LivePulls) idle() []wantedPull {
 	var wanted []wantedPull
 	for _, c := range l.Idle {
-		wanted = append(wanted, wantedPull{idle: true, notBefore: c.RanUntil, LivePullRecord: LivePullRecord{Namespace: c.Namespace, Pod: c.Pod,
-			Container: c.Container, Kind: c.Kind, Restart: !c.RanUntil.IsZero(), Image: c.Image, Registry: imagepull.Registry(c.Image)}})
+		wanted = append(wanted, wantedPull{idle: true, notBefore: c.RanUntil,
+			LivePullRecord: LivePullRecord{Namespace: c.Namespace, Pod: c.Pod,
+				Container: c.Container, Kind: c.Kind, Restart: !c.RanUntil.IsZero(), Image: c.Image,
+				Registry: imagepull.Registry(c.Image)}})
 	}
 	slices.SortFunc(wanted, func(a, b wantedPull) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod),
+			cmp.Compare(a.Container, b.Container))
 	})
 	return wanted
 }
 
-// stateBefore is the state of a pull before any download of it is known.
+// stateBefore returns the state of a pull before a download of it is known.
 func (l LivePulls) stateBefore() string {
 	if l.Downloads == nil {
 		return ""

@@ -14,10 +14,12 @@ import (
 )
 
 func waiting(pod, image, registry string, since time.Duration) timeline.Timeline {
-	return timeline.Timeline{Namespace: "shop", Name: pod, UID: pod, State: timeline.StateStarting, Pulls: []timeline.Pull{
-		{Container: "setup", Image: "tools", Registry: "docker.io", Outcome: imagepull.OutcomePresent},
-		{Container: "app", Image: image, Registry: registry, Outcome: imagepull.OutcomePulling, RequestedAt: after(since)},
-	}}
+	return timeline.Timeline{Namespace: "shop", Name: pod, UID: pod, State: timeline.StateStarting,
+		Pulls: []timeline.Pull{
+			{Container: "setup", Image: "tools", Registry: "docker.io", Outcome: imagepull.OutcomePresent},
+			{Container: "app", Image: image, Registry: registry, Outcome: imagepull.OutcomePulling,
+				RequestedAt: after(since)},
+		}}
 }
 
 // busy is a node that pulls one image of two that pods wait for, and one that nobody knows of.
@@ -30,7 +32,8 @@ func busy() LivePulls {
 			waiting("other", "busybox", "docker.io", 5*time.Second),
 		},
 		Downloads: []imagepull.Download{
-			{Blobs: 1, Registry: "r.example", Repository: "shop/web", DoneBytes: 30, TotalBytes: 100, StartedAt: after(5 * time.Second)},
+			{Blobs: 1, Registry: "r.example", Repository: "shop/web", DoneBytes: 30, TotalBytes: 100,
+				StartedAt: after(5 * time.Second)},
 			{Blobs: 1, Registry: "ghcr.io", Repository: "a/b", DoneBytes: 7, StartedAt: after(9 * time.Second)},
 		},
 	}
@@ -39,18 +42,23 @@ func busy() LivePulls {
 func TestLivePulls(t *testing.T) {
 	second := func(n int) Seconds { return Seconds(time.Duration(n) * time.Second) }
 	want := []LivePullRecord{
-		{Namespace: "shop", Pod: "early", Container: "app", Image: "r.example:5000/shop/web:2", Registry: "r.example:5000",
-			Outcome: imagepull.OutcomePulling, State: pullStatePulling, Age: second(6), DoneBytes: 30, TotalBytes: 100},
+		{Namespace: "shop", Pod: "early", Container: "app", Image: "r.example:5000/shop/web:2",
+			Registry: "r.example:5000",
+			Outcome:  imagepull.OutcomePulling, State: pullStatePulling, Age: second(6), DoneBytes: 30,
+			TotalBytes: 100},
 		{Namespace: "shop", Pod: "other", Container: "app", Image: "busybox", Registry: "docker.io",
 			Outcome: imagepull.OutcomePulling, State: pullStateQueued, Age: second(5)},
-		{Namespace: "shop", Pod: "late", Container: "app", Image: "r.example:5000/shop/web:2", Registry: "r.example:5000",
-			Outcome: imagepull.OutcomePulling, State: pullStateQueued, Age: second(4)},
-		{Image: "ghcr.io/a/b", Registry: "ghcr.io", Outcome: imagepull.OutcomeExternal, State: pullStatePulling, Age: second(1), DoneBytes: 7},
+		{Namespace: "shop", Pod: "late", Container: "app", Image: "r.example:5000/shop/web:2",
+			Registry: "r.example:5000",
+			Outcome:  imagepull.OutcomePulling, State: pullStateQueued, Age: second(4)},
+		{Image: "ghcr.io/a/b", Registry: "ghcr.io", Outcome: imagepull.OutcomeExternal, State: pullStatePulling,
+			Age: second(1), DoneBytes: 7},
 	}
 	check(t, busy().Records(), want)
 
 	unknown := busy()
-	unknown.Downloads = []imagepull.Download{{Blobs: 1, DoneBytes: 1, StartedAt: after(9 * time.Second)}} // whose, is not known yet
+	// whose, is not known yet
+	unknown.Downloads = []imagepull.Download{{Blobs: 1, DoneBytes: 1, StartedAt: after(9 * time.Second)}}
 	want = want[:3:3]
 	want[0].DoneBytes, want[0].TotalBytes = 0, 0
 	states := func(states ...string) []LivePullRecord {
@@ -67,12 +75,15 @@ func TestLivePulls(t *testing.T) {
 	check(t, one.Records(), []LivePullRecord{want[0], want[2]})
 
 	untold := busy() // the Event that says so has not come, or never will
-	untold.Starting[0].Pulls[1].Outcome, untold.Starting[1].Pulls[1].Outcome = imagepull.OutcomeUnknown, imagepull.OutcomeUnknown
+	untold.Starting[0].Pulls[1].Outcome, untold.Starting[1].Pulls[1].Outcome = imagepull.OutcomeUnknown,
+		imagepull.OutcomeUnknown
 	untold.Downloads = untold.Downloads[:1]
 	check(t, untold.Records(), []LivePullRecord{
 		want[1],
-		{Namespace: "shop", Pod: "late", Container: "app", Image: "r.example:5000/shop/web:2", Registry: "r.example:5000",
-			Outcome: imagepull.OutcomePulling, State: pullStatePulling, Age: second(5), DoneBytes: 30, TotalBytes: 100},
+		{Namespace: "shop", Pod: "late", Container: "app", Image: "r.example:5000/shop/web:2",
+			Registry: "r.example:5000",
+			Outcome:  imagepull.OutcomePulling, State: pullStatePulling, Age: second(5), DoneBytes: 30,
+			TotalBytes: 100},
 	})
 
 	untold.Downloads = unknown.Downloads // of whichever of them it is
@@ -83,11 +94,13 @@ func TestLivePulls(t *testing.T) {
 	if records := imported.Records(); len(records) != 1 || records[0].Outcome != imagepull.OutcomeExternal {
 		t.Errorf("an import beside pods that wait: %+v", records)
 	}
-	imported.Downloads = []imagepull.Download{{Blobs: 1, Digest: "sha256:1", StartedAt: after(9 * time.Second)}} // a manifest that is slow
+	// a manifest that is slow
+	imported.Downloads = []imagepull.Download{{Blobs: 1, Digest: "sha256:1", StartedAt: after(9 * time.Second)}}
 	check(t, imported.Records(), nil)
 	foreign := LivePulls{Now: untold.Now, Downloads: unknown.Downloads}
 	check(t, foreign.Records(), []LivePullRecord{
-		{Registry: imagepull.UnknownRegistry, Outcome: imagepull.OutcomeExternal, State: pullStatePulling, Age: second(1), DoneBytes: 1},
+		{Registry: imagepull.UnknownRegistry, Outcome: imagepull.OutcomeExternal, State: pullStatePulling,
+			Age: second(1), DoneBytes: 1},
 	})
 
 	stale := busy() // the download was over by now, and its pull is
@@ -106,11 +119,14 @@ func TestLivePulls(t *testing.T) {
 	check(t, silent.Records(), want)
 }
 
-// TestLivePullsOfOneRepository is of parallel pulls, of which containerd's labels tell the repository and the host, not the tag nor the port.
+// TestLivePullsOfOneRepository is of parallel pulls, of which containerd's labels tell the
+// repository and the host, not the tag nor the port.
 func TestLivePullsOfOneRepository(t *testing.T) {
 	digested := "r.example/big@sha256:" + strings.Repeat("2", 64)
-	one, two := waiting("one", "r.example/big:1", "r.example", time.Second), waiting("two", "r.example/big:2", "r.example", 30*time.Second)
-	comes := imagepull.Download{Blobs: 1, Registry: "r.example", Repository: "big", Digest: "sha256:" + strings.Repeat("2", 64), DoneBytes: 100,
+	one, two := waiting("one", "r.example/big:1", "r.example", time.Second),
+		waiting("two", "r.example/big:2", "r.example", 30*time.Second)
+	comes := imagepull.Download{Blobs: 1, Registry: "r.example", Repository: "big",
+		Digest: "sha256:" + strings.Repeat("2", 64), DoneBytes: 100,
 		TotalBytes: 900, StartedAt: after(30 * time.Second)}
 	other := comes
 	other.Digest, other.DoneBytes = "sha256:"+strings.Repeat("1", 64), 7
@@ -130,20 +146,26 @@ func TestLivePullsOfOneRepository(t *testing.T) {
 		downloads []imagepull.Download
 		want      map[string]state // by pod
 	}{
-		"all has come":                    {[]timeline.Timeline{one}, []imagepull.Download{come}, map[string]state{"one": {"pulling", "unpacking", 900}}},
-		"the next blob is not asked for":  {[]timeline.Timeline{one}, []imagepull.Download{partly}, map[string]state{"one": {"pulling", "pulling", 300}}},
-		"it came before it was asked for": {[]timeline.Timeline{one}, []imagepull.Download{early}, map[string]state{"one": {"pulling", "queued", 0}}},
-		"nobody's, and all has come":      {nil, []imagepull.Download{come}, map[string]state{}},
+		"all has come": {[]timeline.Timeline{one}, []imagepull.Download{come},
+			map[string]state{"one": {"pulling", "unpacking", 900}}},
+		"the next blob is not asked for": {[]timeline.Timeline{one}, []imagepull.Download{partly},
+			map[string]state{"one": {"pulling", "pulling", 300}}},
+		"it came before it was asked for": {[]timeline.Timeline{one}, []imagepull.Download{early},
+			map[string]state{"one": {"pulling", "queued", 0}}},
+		"nobody's, and all has come": {nil, []imagepull.Download{come}, map[string]state{}},
 		"another tag comes": {[]timeline.Timeline{one, two}, []imagepull.Download{comes},
 			map[string]state{"one": {"pulling", "", 0}, "two": {"pulling", "", 0}}},
 		"both tags come": {[]timeline.Timeline{one, two}, []imagepull.Download{comes, other},
 			map[string]state{"one": {"pulling", "", 0}, "two": {"pulling", "", 0}}},
-		"the same tag in two pods, unpacked": {[]timeline.Timeline{one, waiting("two", "r.example/big:1", "r.example", 30*time.Second)}, []imagepull.Download{come},
+		"the same tag in two pods, unpacked": {[]timeline.Timeline{one,
+			waiting("two", "r.example/big:1", "r.example", 30*time.Second)}, []imagepull.Download{come},
 			map[string]state{"one": {"pulling", "unpacking", 900}, "two": {"pulling", "queued", 0}}},
-		"one is named by its digest": {[]timeline.Timeline{one, waiting("two", digested, "r.example", 30*time.Second)}, []imagepull.Download{other, comes},
+		"one is named by its digest": {[]timeline.Timeline{one, waiting("two", digested, "r.example", 30*time.Second)},
+			[]imagepull.Download{other, comes},
 			map[string]state{"one": {"pulling", "pulling", 7}, "two": {"pulling", "pulling", 100}}},
-		"registries on two ports": {[]timeline.Timeline{waiting("one", "r.example:5000/big:1", "r.example:5000", time.Second),
-			waiting("two", "r.example:6000/big:1", "r.example:6000", 30*time.Second)}, []imagepull.Download{comes},
+		"registries on two ports": {
+			[]timeline.Timeline{waiting("one", "r.example:5000/big:1", "r.example:5000", time.Second),
+				waiting("two", "r.example:6000/big:1", "r.example:6000", 30*time.Second)}, []imagepull.Download{comes},
 			map[string]state{"one": {"pulling", "", 0}, "two": {"pulling", "", 0}}},
 	} {
 		l := LivePulls{Now: after(60 * time.Second), Starting: test.starting, Downloads: test.downloads}
@@ -155,7 +177,8 @@ func TestLivePullsOfOneRepository(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
-	if since := (LivePulls{Starting: []timeline.Timeline{two, one}}).Since(); !since.Equal(after(time.Second - requestSlack)) {
+	since := (LivePulls{Starting: []timeline.Timeline{two, one}}).Since()
+	if !since.Equal(after(time.Second - requestSlack)) {
 		t.Errorf("what was begun since %s is asked for", since)
 	}
 	if since := (LivePulls{}).Since(); !since.IsZero() {
@@ -164,9 +187,12 @@ func TestLivePullsOfOneRepository(t *testing.T) {
 }
 
 func TestUnpackingIsNotQueued(t *testing.T) {
-	now := LivePulls{Now: after(60 * time.Second), Starting: []timeline.Timeline{waiting("one", "r.example/big:1", "r.example", time.Second),
-		waiting("two", "o.example/big:1", "o.example", 3*time.Second), waiting("three", "o.example/big:2", "o.example", 3*time.Second)},
-		Downloads: []imagepull.Download{{Complete: true, Registry: "r.example", Repository: "big", StartedAt: after(2 * time.Second)},
+	now := LivePulls{Now: after(60 * time.Second),
+		Starting: []timeline.Timeline{waiting("one", "r.example/big:1", "r.example", time.Second),
+			waiting("two", "o.example/big:1", "o.example", 3*time.Second),
+			waiting("three", "o.example/big:2", "o.example", 3*time.Second)},
+		Downloads: []imagepull.Download{{Complete: true, Registry: "r.example", Repository: "big",
+			StartedAt: after(2 * time.Second)},
 			{Blobs: 1, Registry: "o.example", Repository: "big", StartedAt: after(2 * time.Second)}}}
 	want := `# HELP podlapse_image_pulls_queued Image pulls that the kubelet wants and that have received no content: they wait in the node's pull queue or for the registry's first response. If the runtime does not report progress, all pulls in progress. The registry is the host in the image reference; the content may have come from a mirror.
 # TYPE podlapse_image_pulls_queued gauge
@@ -178,7 +204,9 @@ podlapse_image_pulls_unpacking 1
 `
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(NewLivePulls(func() LivePulls { return now }))
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_image_pulls_queued", "podlapse_image_pulls_unpacking"); err != nil {
+	err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_image_pulls_queued",
+		"podlapse_image_pulls_unpacking")
+	if err != nil {
 		t.Error(err)
 	}
 }
@@ -228,7 +256,8 @@ func TestPullsAreCounted(t *testing.T) {
 	shares := pull
 	shares.Shared = []bool{true, false}
 	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{pull}, LostEvents: []string{"Pulled/app", "Pulling/app"}})
-	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{shares, {Registry: "r.example", Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS}}})
+	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{shares,
+		{Registry: "r.example", Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS}}})
 	if got := testutil.ToFloat64(m.pulls.bytes.WithLabelValues("r.example")); got != 140 {
 		t.Errorf("%v bytes", got)
 	}
@@ -244,7 +273,9 @@ func TestPullsAreCounted(t *testing.T) {
 func TestPullsOfUnknownOutcomeAreTimed(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	m := NewMetrics(registry, nil)
-	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{{Registry: "r.example", Outcome: imagepull.OutcomeUnknown, Timed: true, Pull: time.Second}}})
+	m.Observe(timeline.Timeline{
+		Pulls: []timeline.Pull{{Registry: "r.example", Outcome: imagepull.OutcomeUnknown, Timed: true,
+			Pull: time.Second}}})
 	if n := testutil.CollectAndCount(m.pulls.pull); n != 1 {
 		t.Errorf("%d series", n)
 	}
@@ -252,8 +283,10 @@ func TestPullsOfUnknownOutcomeAreTimed(t *testing.T) {
 
 // The pod's pull failed at 2 s: kubelet waits until 12 s, and what is downloaded by then somebody else does.
 func TestDownloadsInBackOffAreExternal(t *testing.T) {
-	failed := timeline.Timeline{Namespace: "shop", Name: "web", State: timeline.StateStarting, Pulls: []timeline.Pull{{Container: "app",
-		Kind: timeline.KindMain, Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomeFailed, FinishedAt: after(2 * time.Second)}}}
+	failed := timeline.Timeline{Namespace: "shop", Name: "web", State: timeline.StateStarting,
+		Pulls: []timeline.Pull{{Container: "app",
+			Kind: timeline.KindMain, Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomeFailed,
+			FinishedAt: after(2 * time.Second)}}}
 	download := func(from time.Duration) LivePulls {
 		return LivePulls{Starting: []timeline.Timeline{failed}, Downloads: []imagepull.Download{
 			{Blobs: 1, Registry: "ghcr.io", Repository: "a/b", StartedAt: after(from)}}}
@@ -272,37 +305,47 @@ func TestDownloadsInBackOffAreExternal(t *testing.T) {
 		l := download(test.from)
 		l.Now = after(test.at)
 		records := l.Records()
-		if len(records) != 1 || records[0].Outcome != test.want || (records[0].Pod == "") != (test.want == imagepull.OutcomeExternal) {
+		if len(records) != 1 || records[0].Outcome != test.want ||
+			(records[0].Pod == "") != (test.want == imagepull.OutcomeExternal) {
 			t.Errorf("%s: %+v, want %s", test.name, records, test.want)
 		}
 	}
 }
 
 func TestPullsAfterTheStartUp(t *testing.T) {
-	idle := timeline.IdleContainer{Namespace: "shop", Pod: "web", Container: "app", Image: "ghcr.io/a/b:1", Kind: timeline.KindMain, RanUntil: after(4 * time.Second)}
+	idle := timeline.IdleContainer{Namespace: "shop", Pod: "web", Container: "app", Image: "ghcr.io/a/b:1",
+		Kind: timeline.KindMain, RanUntil: after(4 * time.Second)}
 	l := LivePulls{Now: after(10 * time.Second), Idle: []timeline.IdleContainer{idle}}
 	if records := l.Records(); len(records) != 0 {
 		t.Errorf("nothing is downloaded, yet %+v", records)
 	}
-	l.Downloads = []imagepull.Download{{Blobs: 1, Registry: "ghcr.io", Repository: "a/b", DoneBytes: 3, StartedAt: after(5 * time.Second)}}
-	check(t, l.Records(), []LivePullRecord{{Namespace: "shop", Pod: "web", Container: "app", Kind: timeline.KindMain, Restart: true,
-		Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomePulling, State: pullStatePulling, Age: Seconds(5 * time.Second), DoneBytes: 3}})
+	l.Downloads = []imagepull.Download{{Blobs: 1, Registry: "ghcr.io", Repository: "a/b", DoneBytes: 3,
+		StartedAt: after(5 * time.Second)}}
+	check(t, l.Records(), []LivePullRecord{{Namespace: "shop", Pod: "web", Container: "app", Kind: timeline.KindMain,
+		Restart: true,
+		Image:   "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomePulling, State: pullStatePulling,
+		Age: Seconds(5 * time.Second), DoneBytes: 3}})
 	l.Downloads[0].StartedAt = after(3 * time.Second) // the container still ran
 	if records := l.Records(); len(records) != 1 || records[0].Outcome != imagepull.OutcomeExternal {
 		t.Errorf("a download that began while the container ran: %+v", records)
 	}
-	debugged := LivePulls{Now: after(10 * time.Second), Starting: []timeline.Timeline{{Namespace: "shop", Name: "web", State: timeline.StateReady,
-		Debug: []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral, Image: "ghcr.io/a/b:1", Registry: "ghcr.io",
-			Outcome: imagepull.OutcomePulling, RequestedAt: after(4 * time.Second)}}}}}
-	check(t, debugged.Records(), []LivePullRecord{{Namespace: "shop", Pod: "web", Container: "debugger", Kind: timeline.KindEphemeral,
-		Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomePulling, Age: Seconds(6 * time.Second)}})
+	debugged := LivePulls{Now: after(10 * time.Second),
+		Starting: []timeline.Timeline{{Namespace: "shop", Name: "web", State: timeline.StateReady,
+			Debug: []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral, Image: "ghcr.io/a/b:1",
+				Registry: "ghcr.io",
+				Outcome:  imagepull.OutcomePulling, RequestedAt: after(4 * time.Second)}}}}}
+	check(t, debugged.Records(),
+		[]LivePullRecord{{Namespace: "shop", Pod: "web", Container: "debugger", Kind: timeline.KindEphemeral,
+			Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomePulling,
+			Age: Seconds(6 * time.Second)}})
 }
 
 func TestPullsOfEphemeralContainersAreCountedOnce(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	m := NewMetrics(registry, nil)
-	told := timeline.Timeline{State: timeline.StateReady, Debug: []timeline.Pull{{Kind: timeline.KindEphemeral, Registry: "r.example",
-		Outcome: imagepull.OutcomeDownloaded, Timed: true, Pull: time.Second}}}
+	told := timeline.Timeline{State: timeline.StateReady,
+		Debug: []timeline.Pull{{Kind: timeline.KindEphemeral, Registry: "r.example",
+			Outcome: imagepull.OutcomeDownloaded, Timed: true, Pull: time.Second}}}
 	m.Observe(told) // the start-up has them in its record
 	if n := testutil.CollectAndCount(m.pulls.pull); n != 0 {
 		t.Errorf("counted with the start-up: %d series", n)

@@ -2,13 +2,13 @@ package export
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// livePulls asks what is pulled at each scrape.
+// livePulls reads the pulls at each scrape.
 type livePulls struct {
 	now                                               func() LivePulls
 	active, queued, unpacking, bytes, oldest, failing *prometheus.Desc
 }
 
-// NewLivePulls makes the collector of the pulls that go on.
+// NewLivePulls creates the collector of the pulls in progress.
 func NewLivePulls(now func() LivePulls) prometheus.Collector {
 	registry := []string{"registry"}
 	return &livePulls{
@@ -28,7 +28,8 @@ func NewLivePulls(now func() LivePulls) prometheus.Collector {
 			"Time since the oldest pull in progress was requested."+ofRegistry, registry, nil),
 		failing: prometheus.NewDesc("podlapse_image_pulls_failing",
 			"Pulls that starting pods wait for and whose latest completed attempt failed, by the reason in the "+
-				"runtime's error, also while the next attempt is in progress."+orUnconfirmed+ofRegistry, []string{"registry", "reason"}, nil),
+				"runtime's error, also while the next attempt is in progress."+orUnconfirmed+ofRegistry,
+			[]string{"registry", "reason"}, nil),
 	}
 }
 
@@ -47,7 +48,9 @@ func (c *livePulls) Collect(metrics chan<- prometheus.Metric) {
 	}
 	now := c.now()
 	records, failed := now.Records(), failingNow(now.Starting)
-	labelOf := momentLabels(append(convert(records, func(r LivePullRecord) momentPull { return momentPull{r.Namespace, r.Registry} }),
+	labelOf := momentLabels(append(convert(records, func(r LivePullRecord) momentPull {
+		return momentPull{r.Namespace, r.Registry}
+	}),
 		convert(failed, func(p waitingPull) momentPull { return momentPull{p.namespace, p.Registry} })...))
 	of, unpacking := map[string]*sums{}, 0
 	for _, record := range records {
@@ -64,7 +67,7 @@ func (c *livePulls) Collect(metrics chan<- prometheus.Metric) {
 			unpacking++
 		case record.State == pullStateQueued, now.Downloads == nil:
 			s.queued++
-		} // else it is one of several, of which some are active
+		} // otherwise it is one of several, some of which are active
 		s.oldest = max(s.oldest, record.Age.Duration().Seconds())
 	}
 	metrics <- prometheus.MustNewConstMetric(c.unpacking, prometheus.GaugeValue, float64(unpacking))
@@ -78,6 +81,7 @@ func (c *livePulls) Collect(metrics chan<- prometheus.Metric) {
 		gauge(c.oldest, s.oldest)
 	}
 	for pull, n := range countFailing(failed, labelOf) {
-		metrics <- prometheus.MustNewConstMetric(c.failing, prometheus.GaugeValue, float64(n), pull.registry, string(pull.why))
+		metrics <- prometheus.MustNewConstMetric(c.failing, prometheus.GaugeValue, float64(n), pull.registry,
+			string(pull.why))
 	}
 }

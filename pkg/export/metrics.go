@@ -11,8 +11,8 @@ import (
 // lastMark is the mark with the highest number.
 const lastMark = timeline.MarkContainerReady
 
-// Metrics counts settled start-ups. It is not safe for concurrent use: its one caller is
-// reconcile's goroutine.
+// Metrics counts settled start-ups. It is not safe for concurrent use: only reconcile's goroutine
+// calls it.
 type Metrics struct {
 	startup    prometheus.Histogram
 	sli        prometheus.Histogram
@@ -25,8 +25,8 @@ type Metrics struct {
 	trace      TraceOf
 }
 
-// NewMetrics makes the metrics of start-ups and adds them to the registerer; trace may be nil. It panics when they
-// are there already.
+// NewMetrics creates and registers the metrics of start-ups. trace may be nil. It panics if they
+// are already registered.
 func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	m := &Metrics{
 		trace: trace,
@@ -54,7 +54,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}, []string{"phase"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_startups_total",
-			Help: "Start-ups that ended, by result: ready, succeeded, failed, deleted before the pod was ready, given up.",
+			Help: "Start-ups that ended, by result: ready, succeeded, failed, deleted before the pod was ready, " +
+				"given up.",
 		}, []string{"state"}),
 		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_evidence_conflicts_total",
@@ -81,7 +82,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	return m
 }
 
-// Observe counts one settled start-up. Pulls count whatever became of the pod.
+// Observe counts one settled start-up. Pulls count whatever the result of the start-up is.
 func (m *Metrics) Observe(t timeline.Timeline) {
 	if t.State == timeline.StateReady || t.State == timeline.StateSucceeded {
 		m.trace.observe(m.startup, t, t.Total)
@@ -105,14 +106,14 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 	m.pulls.observe(t, m.trace)
 }
 
-// ObserveDebug counts the pulls for ephemeral containers, of which Observe counts none.
+// ObserveDebug counts the pulls for ephemeral containers, which Observe does not count.
 func (m *Metrics) ObserveDebug(t timeline.Timeline) {
 	for _, p := range t.Debug {
 		m.pulls.observePull(t, p, nil)
 	}
 }
 
-// lengths adds up the stretches of each phase.
+// lengths adds up the spans of each phase.
 func lengths(spans []timeline.Span) map[timeline.Phase]time.Duration {
 	sums := make(map[timeline.Phase]time.Duration)
 	for _, span := range spans {

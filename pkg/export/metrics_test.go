@@ -25,15 +25,19 @@ func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 	registry.MustRegister(
 		NewBuildInfo(Build{Version: "v1.2.3", Revision: "abc", GoVersion: "go1.26"}),
 		NewSources(func() []Source {
-			return []Source{{Name: "pod_watch", Up: true, Recoveries: 2, ObservedAt: createdAt.Add(250 * time.Millisecond)}, {Name: "cri"}}
+			return []Source{{Name: "pod_watch", Up: true, Recoveries: 2,
+				ObservedAt: createdAt.Add(250 * time.Millisecond)}, {Name: "cri"}}
 		}),
 		NewRuntimeStores(func() map[string]bool { return map[string]bool{"images": true, "sandboxes": false} }),
-		NewRuntimeQuestions(func() RuntimeQuestions { return RuntimeQuestions{Open: 2, Answered: 40, Dropped: 5, GivenUp: 1} }),
+		NewRuntimeQuestions(func() RuntimeQuestions {
+			return RuntimeQuestions{Open: 2, Answered: 40, Dropped: 5, GivenUp: 1}
+		}),
 		NewClockSkew(func() timeline.Skew {
 			return timeline.Skew{Least: -20 * time.Millisecond, Most: 130 * time.Millisecond}
 		}),
 		NewEventWatches(func() EventWatches {
-			return EventWatches{Opened: 7, Open: 2, OpenFor: 1500 * time.Millisecond, WaitingPods: 3, Received: 40, Used: 11,
+			return EventWatches{Opened: 7, Open: 2, OpenFor: 1500 * time.Millisecond, WaitingPods: 3, Received: 40,
+				Used:    11,
 				Refused: RefusedEvents{Oversized: 4, Pod: 5, Host: 6}}
 		}),
 		NewRestarts(func() []Restarts {
@@ -60,19 +64,25 @@ func TestMetricsAreClean(t *testing.T) {
 	}
 }
 
-// contested is a start-up that failed, of which two marks are disputed and one lacks evidence; its pull unpacked for 1.5 s.
+// contested is a start-up that failed, of which two marks are disputed and one lacks evidence; its
+// pull unpacked for 1.5 s.
 func contested() timeline.Timeline {
 	return timeline.Timeline{
-		Namespace: "shop", Name: "odd", UID: "0b1f", State: timeline.StateFailed, CreatedAt: createdAt, SettledAt: after(time.Minute), Total: time.Minute,
+		Namespace: "shop", Name: "odd", UID: "0b1f", State: timeline.StateFailed, CreatedAt: createdAt,
+		SettledAt: after(time.Minute), Total: time.Minute,
 		Pulls: []timeline.Pull{{
-			Container: "app", Kind: timeline.KindMain, Registry: "registry.example", Outcome: imagepull.OutcomeUnknown, FinishedAt: after(9 * time.Second),
+			Container: "app", Kind: timeline.KindMain, Registry: "registry.example", Outcome: imagepull.OutcomeUnknown,
+			FinishedAt: after(9 * time.Second),
 			Layers: []timeline.Layer{
-				{Digest: "sha256:01", SizeBytes: 1000, DownloadedAt: after(5 * time.Second), UnpackedAt: after(6 * time.Second)},
-				{Digest: "sha256:02", SizeBytes: 2000, DownloadedAt: after(7 * time.Second), UnpackedAt: after(7500 * time.Millisecond)},
+				{Digest: "sha256:01", SizeBytes: 1000, DownloadedAt: after(5 * time.Second),
+					UnpackedAt: after(6 * time.Second)},
+				{Digest: "sha256:02", SizeBytes: 2000, DownloadedAt: after(7 * time.Second),
+					UnpackedAt: after(7500 * time.Millisecond)},
 			},
 		}},
-		Conflicts: []timeline.Conflict{{Mark: timeline.MarkRunning, Container: "app"}, {Mark: timeline.MarkSandboxBegun}, {Mark: timeline.MarkRunning}},
-		Missing:   []string{"scheduled"},
+		Conflicts: []timeline.Conflict{{Mark: timeline.MarkRunning, Container: "app"},
+			{Mark: timeline.MarkSandboxBegun}, {Mark: timeline.MarkRunning}},
+		Missing: []string{"scheduled"},
 	}
 }
 
@@ -172,7 +182,8 @@ func TestMetricsKnowEveryMark(t *testing.T) {
 
 func TestMetricsCountOnlyStartsThatCameToSomething(t *testing.T) {
 	for state, want := range map[timeline.State]uint64{
-		timeline.StateReady: 1, timeline.StateSucceeded: 1, timeline.StateFailed: 0, timeline.StateDeleted: 0, timeline.StateGivenUp: 0,
+		timeline.StateReady: 1, timeline.StateSucceeded: 1, timeline.StateFailed: 0, timeline.StateDeleted: 0,
+		timeline.StateGivenUp: 0,
 	} {
 		registry, metrics := all(t)
 		in := coldStart()
@@ -182,7 +193,8 @@ func TestMetricsCountOnlyStartsThatCameToSomething(t *testing.T) {
 		phases, _ := count(t, registry, "podlapse_pod_phase_duration_seconds", "phase=pull")
 		pulls, _ := count(t, registry, "podlapse_image_pull_duration_seconds")
 		if startups != want || phases != want || pulls != 1 {
-			t.Errorf("%s: %d starts, %d pull phases, %d pulls; want %d, %d, 1", state, startups, phases, pulls, want, want)
+			t.Errorf("%s: %d starts, %d pull phases, %d pulls; want %d, %d, 1", state, startups, phases, pulls,
+				want, want)
 		}
 	}
 }
@@ -200,7 +212,8 @@ func TestMetricsAddUpTheStretchesOfAPhase(t *testing.T) {
 	if n, _ := count(t, registry, "podlapse_pod_phase_duration_seconds", "phase=network"); n != 0 {
 		t.Error("a phase that was merged into another is counted as well")
 	}
-	for phase, want := range map[timeline.Phase]float64{timeline.PhasePull: 2, timeline.PhaseVolumes: 1, timeline.PhaseNetwork: 0} {
+	for phase, want := range map[timeline.Phase]float64{timeline.PhasePull: 2, timeline.PhaseVolumes: 1,
+		timeline.PhaseNetwork: 0} {
 		if got := testutil.ToFloat64(metrics.steps.WithLabelValues(string(phase))); got != want {
 			t.Errorf("%v steps of %s, want %v", got, phase, want)
 		}
@@ -261,12 +274,14 @@ func TestExemplarsNameTheTrace(t *testing.T) {
 					named[family.GetName()] = true
 				}
 			}
-			if h := m.GetHistogram(); h != nil && h.GetSampleCount() > 0 && h.GetSchema() == 0 && len(h.GetPositiveSpan()) == 0 {
+			h := m.GetHistogram()
+			if h != nil && h.GetSampleCount() > 0 && h.GetSchema() == 0 && len(h.GetPositiveSpan()) == 0 {
 				t.Errorf("%s is no native histogram", family.GetName())
 			}
 		}
 	}
-	for _, name := range []string{"podlapse_pod_startup_duration_seconds", "podlapse_pod_startup_sli_duration_seconds", "podlapse_pod_phase_duration_seconds", "podlapse_image_pull_duration_seconds"} {
+	for _, name := range []string{"podlapse_pod_startup_duration_seconds", "podlapse_pod_startup_sli_duration_seconds",
+		"podlapse_pod_phase_duration_seconds", "podlapse_image_pull_duration_seconds"} {
 		if !named[name] {
 			t.Errorf("no exemplar in %s", name)
 		}

@@ -6,26 +6,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// PodCache is what comparisons of the pods that the watch told of with a list found so far.
+// PodCache is what comparisons of the watched pods with lists have found so far.
 type PodCache struct {
 	Complete, Failed, Skipped uint64 // comparisons
 	Missing, Extra, Stale     uint64 // pods
 	VerifiedAt                time.Time
 }
 
-// podCache asks for the numbers at each scrape.
+// podCache reads the numbers at each scrape.
 type podCache struct {
 	read                               func() PodCache
 	verifications, repairs, verifiedAt *prometheus.Desc
 }
 
-// NewPodCache makes the collector of the metrics of comparisons.
+// NewPodCache creates the collector of the metrics of comparisons.
 func NewPodCache(read func() PodCache) prometheus.Collector {
 	return &podCache{
 		read: read,
 		verifications: prometheus.NewDesc("podlapse_pod_cache_verifications_total",
 			"Comparisons of the watched pods with a list, by result: complete; failed, the API server did not "+
-				"respond; skipped, the watch was not open long enough. Only with --verify-interval.", []string{"result"}, nil),
+				"respond; skipped, the watch was not open long enough. Only with --verify-interval.",
+			[]string{"result"}, nil),
 		repairs: prometheus.NewDesc("podlapse_pod_cache_repairs_total",
 			"Pods that two lists five seconds apart showed differently than the watch, and that were repaired from "+
 				"the list: missing, extra, stale. Only with --verify-interval.", []string{"difference"}, nil),
@@ -55,6 +56,7 @@ func (c *podCache) Collect(metrics chan<- prometheus.Metric) {
 	counter(c.repairs, now.Extra, "extra")
 	counter(c.repairs, now.Stale, "stale")
 	if !now.VerifiedAt.IsZero() {
-		metrics <- prometheus.MustNewConstMetric(c.verifiedAt, prometheus.GaugeValue, float64(now.VerifiedAt.UnixNano())/1e9)
+		metrics <- prometheus.MustNewConstMetric(c.verifiedAt, prometheus.GaugeValue,
+			float64(now.VerifiedAt.UnixNano())/1e9)
 	}
 }

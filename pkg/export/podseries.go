@@ -6,17 +6,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxPodSeries bounds the series of one scrape: more pods than a node is made for have no series.
+// maxPodSeries limits the series of one scrape: it is more pods than a node is designed for.
 const maxPodSeries = 250
 
-// podSeries asks for the pods that are there at each scrape, so that a pod that is gone has no series any more.
+// podSeries reads the present pods at each scrape, so that a deleted pod has no series.
 type podSeries struct {
 	pods    func() []timeline.Timeline
 	startup *prometheus.Desc
 	dropped prometheus.Counter
 }
 
-// NewPodSeries makes the collector of one series for each pod that is on the node, and of those that there is no room for.
+// NewPodSeries creates the collector of one series for each pod on the node, and of the number of
+// pods without a series because of the limit.
 func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 	return &podSeries{
 		pods: pods,
@@ -51,7 +52,8 @@ func (c *podSeries) Collect(metrics chan<- prometheus.Metric) {
 		}
 		told[name] = true
 		metrics <- prometheus.MustNewConstMetric(c.startup, prometheus.GaugeValue, t.Total.Seconds(),
-			name.namespace, name.name, labelValue(t.Owner.Kind, maxKind), labelValue(t.Owner.Name, maxName), string(t.State))
+			name.namespace, name.name, labelValue(t.Owner.Kind, maxKind), labelValue(t.Owner.Name, maxName),
+			string(t.State))
 	}
 	c.dropped.Collect(metrics)
 }

@@ -45,13 +45,15 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 		t.Errorf("%d series of pods that are gone, %v", n, err)
 	}
 	for i := range maxPodSeries + 7 {
-		pods = append(pods, timeline.Timeline{Namespace: "shop", Name: fmt.Sprint("web-", i), State: timeline.StateReady})
+		pods = append(pods, timeline.Timeline{Namespace: "shop", Name: fmt.Sprint("web-", i),
+			State: timeline.StateReady})
 	}
 	const dropped = `# HELP podlapse_pod_series_dropped_total Series of podlapse_pod_startup_seconds omitted from scrapes because there were too many.
 # TYPE podlapse_pod_series_dropped_total counter
 podlapse_pod_series_dropped_total 7
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(dropped), "podlapse_pod_series_dropped_total"); err != nil {
+	err := testutil.GatherAndCompare(registry, strings.NewReader(dropped), "podlapse_pod_series_dropped_total")
+	if err != nil {
 		t.Error(err)
 	}
 	if n, err := testutil.GatherAndCount(registry, "podlapse_pod_startup_seconds"); err != nil || n != maxPodSeries {

@@ -9,7 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pullMetrics counts the pulls of settled start-ups, whatever became of the pod, and those for ephemeral containers.
+// pullMetrics counts the pulls of settled start-ups, whatever their result, and those for ephemeral
+// containers.
 type pullMetrics struct {
 	ended       *prometheus.CounterVec
 	pull, queue *prometheus.HistogramVec
@@ -22,10 +23,10 @@ type pullMetrics struct {
 	registries  *registryLabels
 }
 
-// ofRegistry is added to the help of what has the label registry.
+// ofRegistry is appended to the help of metrics with the label registry.
 const ofRegistry = " The registry is the host in the image reference; the content may have come from a mirror."
 
-// orUnconfirmed is added to the help of what counts failures.
+// orUnconfirmed is appended to the help of metrics that count failures.
 const orUnconfirmed = " The reason is unconfirmed while only Events report the failure, not the pod's status."
 
 func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
@@ -62,7 +63,8 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_failures_total",
-			Help: "Failed attempts to pull an image, by the reason in the runtime's error." + orUnconfirmed + ofRegistry,
+			Help: "Failed attempts to pull an image, by the reason in the runtime's error." + orUnconfirmed +
+				ofRegistry,
 		}, []string{"registry", "reason"}),
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_events_lost_total",
@@ -122,7 +124,8 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 	}
 }
 
-// label is a registry's label. The series of one that lost its own vanish; when it gets it again they begin at zero.
+// label returns a registry's label. When a registry loses its label, its series are deleted; when
+// it gets the label again, they begin at zero.
 func (m *pullMetrics) label(namespace string, p timeline.Pull) string {
 	label, lost := m.registries.label(p.Registry, namespace, p.Confirmed)
 	if lost != "" {

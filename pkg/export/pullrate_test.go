@@ -16,10 +16,13 @@ import (
 func TestRatesCountWhatCameInTheirTime(t *testing.T) {
 	start := time.Unix(1000, 0)
 	pull := func(from, until int, resumed bool) timeline.Pull {
-		return timeline.Pull{Container: "app", Registry: "r.example", Outcome: imagepull.OutcomeDownloaded, Timed: true, Resumed: resumed,
-			StartedAt: start.Add(time.Duration(from) * time.Second), DownloadedAt: start.Add(time.Duration(until) * time.Second),
-			FinishedAt: start.Add(time.Duration(until) * time.Second), Pull: time.Duration(until-from) * time.Second,
-			Layers: []timeline.Layer{{Digest: "sha256:a", SizeBytes: 1000, DownloadedAt: start.Add(time.Duration(until) * time.Second)}}}
+		return timeline.Pull{Container: "app", Registry: "r.example", Outcome: imagepull.OutcomeDownloaded, Timed: true,
+			Resumed:      resumed,
+			StartedAt:    start.Add(time.Duration(from) * time.Second),
+			DownloadedAt: start.Add(time.Duration(until) * time.Second),
+			FinishedAt:   start.Add(time.Duration(until) * time.Second), Pull: time.Duration(until-from) * time.Second,
+			Layers: []timeline.Layer{{Digest: "sha256:a", SizeBytes: 1000,
+				DownloadedAt: start.Add(time.Duration(until) * time.Second)}}}
 	}
 	pulls := []timeline.Pull{pull(0, 10, false), pull(5, 15, false), pull(20, 21, true)}
 	pulls[2].Registry = "resumed.example"
@@ -37,7 +40,8 @@ func TestRatesCountWhatCameInTheirTime(t *testing.T) {
 	list := sums.List().Items
 	if len(list) != 2 || list[0].Bytes != 2000 || list[0].DownloadTime != Seconds(20*time.Second) {
 		t.Errorf("%+v", list)
-	} else if resumed := list[1]; resumed.Bytes != 0 || resumed.DownloadTime != 0 || resumed.Outcomes[imagepull.OutcomeDownloaded] != 1 {
+	} else if resumed := list[1]; resumed.Bytes != 0 || resumed.DownloadTime != 0 ||
+		resumed.Outcomes[imagepull.OutcomeDownloaded] != 1 {
 		t.Errorf("%+v", resumed)
 	}
 	records := PullRecords(timeline.Timeline{Pulls: pulls})

@@ -10,19 +10,22 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// NodePulls is the pulls of one node. Node is empty where only one is asked about.
+// NodePulls is the pulls of one node. Node is empty if only one node is queried.
 type NodePulls struct {
 	Node string `json:"node,omitempty"`
 	PullList
 }
 
-// PullTables lists the pulls that go on and, below, those that are over, with the node of each if the nodes have names.
+// PullTables lists the pulls in progress and, below, the completed ones, with the node of each if
+// the nodes have names.
 func PullTables(nodes []NodePulls, page terminal.Page) string {
 	going := terminal.Table{Columns: []terminal.Column{
-		{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Shorten: terminal.ClipStart},
+		{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip},
+		{Right: true}, {Right: true}, {Shorten: terminal.ClipStart},
 	}}
 	over := terminal.Table{Columns: []terminal.Column{
-		{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Right: true},
+		{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip},
+		{Right: true}, {Right: true}, {Right: true},
 		{Right: true},
 		{Shorten: terminal.ClipStart},
 	}}
@@ -35,8 +38,10 @@ func PullTables(nodes []NodePulls, page terminal.Page) string {
 		named = named || node.Node != ""
 		for _, pull := range node.Items {
 			row := going.Rows()
-			going.Add(terminal.Clean(node.Node), podText(pull.Namespace, pull.Pod), terminal.Clean(cmp.Or(pull.Container, "-")), goingText(pull),
-				LengthText(pull.Age.Duration()), cmp.Or(ProgressText(pull), "-"), terminal.Clean(cmp.Or(pull.Image, pull.Registry)))
+			going.Add(terminal.Clean(node.Node), podText(pull.Namespace, pull.Pod),
+				terminal.Clean(cmp.Or(pull.Container, "-")), goingText(pull),
+				LengthText(pull.Age.Duration()), cmp.Or(ProgressText(pull), "-"),
+				terminal.Clean(cmp.Or(pull.Image, pull.Registry)))
 			if !pull.Pulling() {
 				going.Style(row, 3, terminal.Yellow)
 			}
@@ -44,7 +49,8 @@ func PullTables(nodes []NodePulls, page terminal.Page) string {
 		for _, pull := range node.Recent {
 			row := over.Rows()
 			outcome, queue, length, bound := pullTexts(pull.PullRecord)
-			over.Add(terminal.Clean(node.Node), podText(pull.Namespace, pull.Pod), attemptText(pull.Container, pull.Attempt), outcome, queue, length,
+			over.Add(terminal.Clean(node.Node), podText(pull.Namespace, pull.Pod),
+				attemptText(pull.Container, pull.Attempt), outcome, queue, length,
 				bound, sizeText(pull.SizeBytes), terminal.Clean(pull.Image))
 			if pull.Outcome == imagepull.OutcomeFailed {
 				over.Style(row, 3, terminal.Vermillion)
@@ -70,7 +76,7 @@ func PullTables(nodes []NodePulls, page terminal.Page) string {
 
 func podText(namespace, name string) string {
 	if name == "" {
-		return "-" // of what none of the node's pods asked for
+		return "-" // no pod of the node requested it
 	}
 	return terminal.Clean(namespace + "/" + name)
 }
@@ -86,19 +92,21 @@ func goingText(pull LivePullRecord) string {
 	return text
 }
 
-// ProgressText is how much of a pull has come, or of how much; empty while nothing is known.
+// ProgressText returns how much of a pull has arrived, and of how much; empty while nothing is
+// known.
 func ProgressText(pull LivePullRecord) string {
 	switch {
 	case pull.TotalBytes > 0:
 		share := float64(pull.DoneBytes) / float64(pull.TotalBytes) * 100
-		return fmt.Sprintf("%.1f of %s (%.0f %%)", float64(pull.DoneBytes)/mebibyte, sizeText(pull.TotalBytes), max(min(share, 100), 0))
+		return fmt.Sprintf("%.1f of %s (%.0f %%)", float64(pull.DoneBytes)/mebibyte, sizeText(pull.TotalBytes),
+			max(min(share, 100), 0))
 	case pull.DoneBytes > 0:
 		return sizeText(pull.DoneBytes)
 	}
 	return ""
 }
 
-// LengthText is a length of time for people who watch it: exact enough to see it grow.
+// LengthText formats a duration for people who watch it: precise enough to see it grow.
 func LengthText(d time.Duration) string {
 	d = max(d, 0).Round(100 * time.Millisecond)
 	switch {

@@ -12,10 +12,11 @@ type Quality struct {
 	Unattributed                                  time.Duration
 }
 
-// QualityOf says how good the evidence of a timeline is.
+// QualityOf returns the quality of a timeline's evidence.
 func QualityOf(t timeline.Timeline) Quality {
 	q := Quality{
-		Reconstructed: t.Reconstructed, Conflicts: len(t.Conflicts) > 0, Missing: len(t.Missing) > 0, LostEvents: len(t.LostEvents) > 0,
+		Reconstructed: t.Reconstructed, Conflicts: len(t.Conflicts) > 0, Missing: len(t.Missing) > 0,
+		LostEvents: len(t.LostEvents) > 0,
 	}
 	for _, s := range t.Phases {
 		if s.Phase == timeline.PhaseUnattributed {
@@ -25,7 +26,7 @@ func QualityOf(t timeline.Timeline) Quality {
 	return q
 }
 
-// Add counts a start-up that took so long.
+// Add counts a start-up of the given duration.
 func (r *EvidenceRecord) Add(q Quality, total time.Duration) {
 	count := func(n *int, is bool) {
 		if is {

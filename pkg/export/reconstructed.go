@@ -2,20 +2,20 @@ package export
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Reconstructed counts start-ups that were pieced together after the fact, by how.
+// Reconstructed counts start-ups that were reconstructed afterwards, by how.
 type Reconstructed struct {
-	Over     uint64 // over before the agent's time: shown, in no other metric
-	Restored uint64 // went on across a restart of the agent, which handed over what it had observed
-	Late     uint64 // first told of by a list: part of it was before the agent looked
+	Over     uint64 // completed before the agent started: shown, but in no other metric
+	Restored uint64 // in progress across a restart of the agent, which passed on its observations
+	Late     uint64 // first seen in a list: a part happened before the agent observed the pod
 }
 
-// reconstructed asks for the counts at each scrape.
+// reconstructed reads the counts at each scrape.
 type reconstructed struct {
 	read func() Reconstructed
 	desc *prometheus.Desc
 }
 
-// NewReconstructed makes the collector of start-ups that nobody watched from their beginning.
+// NewReconstructed creates the collector of start-ups that were not observed from their beginning.
 func NewReconstructed(read func() Reconstructed) prometheus.Collector {
 	return &reconstructed{read: read, desc: prometheus.NewDesc("podlapse_evidence_reconstructed_total",
 		"Start-ups whose timeline was reconstructed, counted when they ended: over, ended before the agent started "+

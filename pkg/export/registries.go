@@ -11,10 +11,10 @@ import (
 // Registries adds up pulls by registry.
 type Registries struct{ byName map[string]*RegistryRecord }
 
-// NewRegistries is without any.
+// NewRegistries returns an empty Registries.
 func NewRegistries() *Registries { return &Registries{byName: map[string]*RegistryRecord{}} }
 
-// Add takes in the pulls of a start-up that are over; an image that was there already is none.
+// Add counts the completed pulls of a start-up. An image that was already present does not count.
 func (r *Registries) Add(pulls []PullRecord) {
 	for _, p := range pulls {
 		if p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomePresent {
@@ -25,7 +25,7 @@ func (r *Registries) Add(pulls []PullRecord) {
 		if p.Failure != "" {
 			registry.Failures[countedFailure(p.Failure, p.Unconfirmed)]++
 		}
-		if d := p.Download; d != nil && !p.Resumed { // else nothing tells how much of it came in that time
+		if d := p.Download; d != nil && !p.Resumed { // otherwise it is unknown how much of it arrived in that time
 			registry.Bytes += d.Bytes
 			registry.DownloadTime += d.Length
 		}
@@ -35,7 +35,7 @@ func (r *Registries) Add(pulls []PullRecord) {
 	}
 }
 
-// GoOn takes in the pulls that go on.
+// GoOn counts the pulls in progress.
 func (r *Registries) GoOn(pulls []LivePullRecord) {
 	for _, p := range pulls {
 		r.of(p.Registry).GoingOn++
@@ -46,13 +46,14 @@ func (r *Registries) of(name string) *RegistryRecord {
 	name = cmp.Or(name, imagepull.UnknownRegistry)
 	registry := r.byName[name]
 	if registry == nil {
-		registry = &RegistryRecord{Registry: name, Outcomes: map[imagepull.Outcome]int{}, Failures: map[imagepull.Failure]int{}}
+		registry = &RegistryRecord{Registry: name, Outcomes: map[imagepull.Outcome]int{},
+			Failures: map[imagepull.Failure]int{}}
 		r.byName[name] = registry
 	}
 	return registry
 }
 
-// List is the registries by name.
+// List returns the registries sorted by name.
 func (r *Registries) List() RegistryList {
 	list := RegistryList{Items: []RegistryRecord{}}
 	for _, name := range slices.Sorted(maps.Keys(r.byName)) {

@@ -10,33 +10,36 @@ import (
 )
 
 const (
-	// maxRegistries bounds the label registry: anyone who may create a pod can invent host names, and each has some 100
-	// series.
+	// maxRegistries limits the values of the label registry: whoever may create a pod can invent
+	// host names, and each has some 100 series.
 	maxRegistries = 6
-	// maxConfirmed is how many labels registries may have that the runtime is known to have pulled from: the last one is
-	// for one that is down since the agent began.
+	// maxConfirmed is how many labels registries may have from which the runtime is known to have
+	// pulled. The last label is for a registry that has been down since the agent started.
 	maxConfirmed = maxRegistries - 1
-	// maxClaimed is how many labels registries may have that only pods and Events name, of those that the others leave.
-	// A namespace may have one of them.
+	// maxClaimed is how many of the remaining labels registries may have that only pods and Events
+	// name. Each namespace may have one of them.
 	maxClaimed = maxRegistries / 2
-	// maxCandidates bounds the registries of either kind whose pulls are counted, to find out which deserve a label of
-	// their own.
+	// maxCandidates limits the registries of either kind whose pulls are counted, to find out which
+	// get a label of their own.
 	maxCandidates = 8 * maxRegistries
-	// takeover is how many times as many pulls as the least used registry with a label of its own another one must have to
-	// get that label, so that those that are used alike do not take it from each other again and again.
+	// takeover is the factor by which another registry must have more pulls than the least used
+	// registry with a label to take that label. So registries with similar use do not take it from
+	// each other again and again.
 	takeover = 2
-	// halveAfter is after how many pulls all counts are halved: what counts is lately, not ever.
+	// halveAfter is the number of pulls after which all counts are halved: recent use counts, not
+	// total use.
 	halveAfter = 1024
 )
 
 const registryOther = "other" // not among the maxRegistries that have a label
 
-// registryLabels gives the registries that are pulled from the most a label value of their own. What a registry without
-// one counted under other stays there, and the series of one that loses its label are to be deleted: no counter ever
-// decreases. Not safe for concurrent use.
+// registryLabels gives a label value of its own to the registries with the most pulls. What was
+// counted under other stays there, and the series of a registry that loses its label must be
+// deleted: a counter never decreases. It is not safe for concurrent use.
 //
-// A pod can name any host, and an Event can say that an image came from it. So registries from which a pull is
-// confirmed compete among themselves, and take a label from any that is not; the others compete for what is left.
+// A pod can name any host, and an Event can say that an image came from it. So registries with a
+// confirmed pull compete among themselves, and take a label from any without one; the others
+// compete for the rest.
 type registryLabels struct {
 	confirmed, claimed *registryTable
 }
@@ -45,10 +48,10 @@ func newRegistryLabels() *registryLabels {
 	return &registryLabels{confirmed: newRegistryTable(), claimed: newRegistryTable()}
 }
 
-// label is the label for one pull from a registry, for a pod of a namespace. If that takes its label from another
-// one, or the registry loses its own, that one is lost; else empty.
+// label returns the label for one pull from a registry, for a pod of a namespace. lost is the
+// registry that loses its label through that, possibly this one; otherwise it is empty.
 func (l *registryLabels) label(registry, namespace string, confirmed bool) (label, lost string) {
-	registry = strings.ToValidUTF8(registry, "") // a label value must be
+	registry = strings.ToValidUTF8(registry, "") // label values must be valid
 	switch {
 	case registry == "" || registry == imagepull.UnknownRegistry:
 		return imagepull.UnknownRegistry, ""
@@ -75,7 +78,7 @@ func (l *registryLabels) confirmedLabel(registry string, confirmed bool) (label,
 			return registry, leastClaimed
 		}
 		return registry, ""
-	case had: // too many are confirmed now: it begins anew among them
+	case had: // there are too many confirmed ones now: it starts again among them
 		return registryOther, registry
 	case c.certain() > takeover*l.confirmed.counted[least].pulls:
 		c.own, l.confirmed.counted[least].own = true, false
@@ -104,19 +107,19 @@ func (l *registryLabels) claimedLabel(registry, namespace string) (label, lost s
 	return registryOther, ""
 }
 
-// registryTable counts pulls by registry with the space-saving algorithm (Metwally et al., 2005), in bounded memory:
-// a registry that is not counted yet takes the place of the one with the fewest pulls, and what that one had is its
-// error.
+// registryTable counts pulls by registry with the space-saving algorithm (Metwally et al., 2005),
+// in bounded memory: a new registry replaces the one with the fewest pulls, and its error is the
+// count of the replaced one.
 type registryTable struct {
 	counted map[string]*registryCount
 	pulls   int // since counts were halved
 }
 
 type registryCount struct {
-	pulls, tooMany int // tooMany of the pulls at most were others'
+	pulls, tooMany int // at most tooMany of the pulls were of other registries
 	most           int // pulls at the latest one that counts in full
 	own            bool
-	namespace      string // for whose pod it got a label, of a registry that is not confirmed
+	namespace      string // the namespace for whose pod an unconfirmed registry got a label
 }
 
 func (c *registryCount) certain() int { return c.pulls - c.tooMany }
@@ -125,8 +128,8 @@ func newRegistryTable() *registryTable {
 	return &registryTable{counted: make(map[string]*registryCount, maxCandidates)}
 }
 
-// count notes one pull. One that does not count in full keeps what has been halved from getting less, and makes
-// nothing more: failures cost who makes them nothing.
+// count notes one pull. A pull that does not count in full only restores what halving removed, and
+// adds nothing: failures cost nothing to whoever causes them.
 func (t *registryTable) count(registry string, full bool) *registryCount {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0
@@ -153,7 +156,8 @@ func (t *registryTable) count(registry string, full bool) *registryCount {
 	return c
 }
 
-// own is how many have a label of their own, and which of them has the fewest pulls.
+// own returns how many registries have a label of their own, and which of them has the fewest
+// pulls.
 func (t *registryTable) own() (own int, least string) {
 	for name, c := range t.counted {
 		if !c.own {
@@ -167,7 +171,8 @@ func (t *registryTable) own() (own int, least string) {
 	return own, least
 }
 
-// ownOf is the registry that got its label for a pod of a namespace; empty for none, and where no namespace is known.
+// ownOf returns the registry that got its label for a pod of a namespace; empty if there is none,
+// or if the namespace is unknown.
 func (t *registryTable) ownOf(namespace string) string {
 	for name, c := range t.counted {
 		if c.own && namespace != "" && c.namespace == namespace {
@@ -177,7 +182,8 @@ func (t *registryTable) ownOf(namespace string) string {
 	return ""
 }
 
-// leastCandidate has the fewest pulls of those without a label of their own.
+// leastCandidate returns the registry with the fewest pulls among those without a label of their
+// own.
 func (t *registryTable) leastCandidate() (least string) {
 	for name, c := range t.counted {
 		if !c.own && (least == "" || t.fewer(name, least)) {
@@ -191,12 +197,12 @@ func (t *registryTable) fewer(a, b string) bool {
 	return cmp.Or(cmp.Compare(t.counted[a].pulls, t.counted[b].pulls), cmp.Compare(a, b)) < 0
 }
 
-// momentPull is a pull of the moment: for a pod of a namespace, from a registry.
+// momentPull is a current pull: for a pod of a namespace, from a registry.
 type momentPull struct{ namespace, registry string }
 
-// momentLabels are the labels of what there is at one moment. The registry that occurs the most in a namespace comes
-// first, for each namespace, then each one's second, so that a namespace that invents hosts leaves room to others;
-// then those that occur the most.
+// momentLabels assigns labels for the pulls at one moment. First comes each namespace's most
+// frequent registry, then each one's second, so that a namespace that invents hosts leaves room for
+// others; then the most frequent in total.
 func momentLabels(pulls []momentPull) func(registry string) string {
 	occur, within := map[string]int{}, map[string]map[string]int{}
 	for _, p := range pulls {

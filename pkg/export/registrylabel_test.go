@@ -61,7 +61,9 @@ func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
 	for n := range 4000 {
 		// The registries that are used the most change over time.
 		registry := fmt.Sprintf("r%d.example", n/500*7+int(random.ExpFloat64()*8))
-		pull := timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Confirmed: random.IntN(8) > 0, Timed: true, QueueTimed: true, Layers: []timeline.Layer{{Digest: "d", SizeBytes: 5}}}
+		pull := timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded,
+			Confirmed: random.IntN(8) > 0, Timed: true, QueueTimed: true,
+			Layers: []timeline.Layer{{Digest: "d", SizeBytes: 5}}}
 		if random.IntN(4) == 0 {
 			pull = timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed}
 		}
@@ -103,7 +105,8 @@ func counters(t *testing.T, gatherer prometheus.Gatherer) map[string]float64 {
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
 			if name, ok := registryOf(metric); ok {
-				all[family.GetName()+" "+name] = metric.GetCounter().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+				all[family.GetName()+" "+name] = metric.GetCounter().GetValue() +
+					float64(metric.GetHistogram().GetSampleCount())
 			}
 		}
 	}
@@ -131,8 +134,10 @@ func TestLabelsOfAMoment(t *testing.T) {
 	}
 	add("shop", "twice", "twice", "", imagepull.UnknownRegistry)
 	label := momentLabels(pulls)
-	for registry, want := range map[string]string{"twice": "twice", "once-00": "once-00", "once-31": registryOther, "": imagepull.UnknownRegistry,
-		imagepull.UnknownRegistry: imagepull.UnknownRegistry, fmt.Sprintf("once-%02d", maxRegistries-2): fmt.Sprintf("once-%02d", maxRegistries-2),
+	for registry, want := range map[string]string{"twice": "twice", "once-00": "once-00", "once-31": registryOther,
+		"":                        imagepull.UnknownRegistry,
+		imagepull.UnknownRegistry: imagepull.UnknownRegistry,
+		fmt.Sprintf("once-%02d", maxRegistries-2): fmt.Sprintf("once-%02d", maxRegistries-2),
 		fmt.Sprintf("once-%02d", maxRegistries-1): registryOther} {
 		if got := label(registry); got != want {
 			t.Errorf("%q is labeled %s, want %s", registry, got, want)
@@ -153,7 +158,8 @@ func TestLabelsOfAMoment(t *testing.T) {
 
 // brought is a pull that the runtime confirms, failed one that nothing but a pod's image and an Event tell of.
 func brought(registry string) timeline.Pull {
-	return timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Timed: true, Confirmed: true}
+	return timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Timed: true,
+		Confirmed: true}
 }
 
 func failed(registry string) timeline.Pull {

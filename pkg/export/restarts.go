@@ -2,19 +2,19 @@ package export
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Restarts is how often containers of a kind were started again for a reason.
+// Restarts is how often containers of a kind were restarted for a reason.
 type Restarts struct {
 	Kind, Reason string
 	Count        uint64
 }
 
-// restarts asks for the counts at each scrape.
+// restarts reads the counts at each scrape.
 type restarts struct {
 	read func() []Restarts
 	desc *prometheus.Desc
 }
 
-// NewRestarts makes the collector of the restarts of containers; read lists every kind and reason.
+// NewRestarts creates the collector of container restarts; read lists every kind and reason.
 func NewRestarts(read func() []Restarts) prometheus.Collector {
 	return &restarts{read: read, desc: prometheus.NewDesc("podlapse_container_restarts_total",
 		"Container restarts of this node's pods since the agent first saw the pod, during start-up and after, by "+

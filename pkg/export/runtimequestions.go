@@ -2,21 +2,21 @@ package export
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// RuntimeQuestions is what became of the agent's questions to the container runtime about pods.
+// RuntimeQuestions counts the agent's questions to the container runtime about pods, by result.
 type RuntimeQuestions struct {
-	Open     int    // pods with a question that is not answered yet
-	Answered uint64 // these and the following so far; see the help of podlapse_runtime_questions_total
+	Open     int    // pods with an unanswered question
+	Answered uint64 // this and the following: so far; see the help of podlapse_runtime_questions_total
 	Dropped  uint64
 	GivenUp  uint64
 }
 
-// runtimeQuestions asks for the numbers at each scrape.
+// runtimeQuestions reads the numbers at each scrape.
 type runtimeQuestions struct {
 	read        func() RuntimeQuestions
 	open, ended *prometheus.Desc
 }
 
-// NewRuntimeQuestions makes the collector of the metrics of questions to the container runtime.
+// NewRuntimeQuestions creates the collector of the metrics of questions to the container runtime.
 func NewRuntimeQuestions(read func() RuntimeQuestions) prometheus.Collector {
 	return &runtimeQuestions{
 		read: read,
@@ -24,7 +24,8 @@ func NewRuntimeQuestions(read func() RuntimeQuestions) prometheus.Collector {
 			"runtime.", nil, nil),
 		ended: prometheus.NewDesc("podlapse_runtime_questions_total",
 			"Queries to the container runtime about a pod, by result: answered, dropped because too many were open, "+
-				"given_up because the runtime kept failing. Queries that still matter are repeated.", []string{"result"}, nil),
+				"given_up because the runtime kept failing. Queries that still matter are repeated.",
+			[]string{"result"}, nil),
 	}
 }
 

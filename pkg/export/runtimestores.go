@@ -2,14 +2,14 @@ package export
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// runtimeStores asks which stores the runtime has at each scrape.
+// runtimeStores reads at each scrape which stores the runtime has.
 type runtimeStores struct {
 	served func() map[string]bool
 	desc   *prometheus.Desc
 }
 
-// NewRuntimeStores makes the collector of podlapse_runtime_store_served; while there is no connection to a runtime there
-// is no sample.
+// NewRuntimeStores creates the collector of podlapse_runtime_store_served. There is no sample while
+// no runtime is connected.
 func NewRuntimeStores(served func() map[string]bool) prometheus.Collector {
 	return &runtimeStores{
 		served: served,

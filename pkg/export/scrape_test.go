@@ -34,8 +34,8 @@ const (
 // manyRegistries are more than have a label of their own.
 const manyRegistries = 2 * maxRegistries
 
-// node is a registry in which every metric has every value of its labels that so many pods and registries can give it, and
-// histograms have observations of all lengths.
+// node is a registry in which every metric has every value of its labels that so many pods and
+// registries can give it, and histograms have observations of all lengths.
 type node struct {
 	pods, registries int
 	podSeries        bool // --metrics-pod-labels
@@ -57,7 +57,8 @@ func (n node) registry() *prometheus.Registry {
 		NewGoRuntime(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		NewBuildInfo(Build{Version: "v1.2.3", Revision: strings.Repeat("a", 40), GoVersion: "go1.26"}),
 		NewSources(func() (all []Source) {
-			for _, name := range []timeline.Source{timeline.SourcePodWatch, timeline.SourceEventWatch, timeline.SourceCRI} {
+			for _, name := range []timeline.Source{timeline.SourcePodWatch, timeline.SourceEventWatch,
+				timeline.SourceCRI} {
 				all = append(all, Source{Name: string(name), Up: true, ObservedAt: createdAt})
 			}
 			return all
@@ -75,12 +76,15 @@ func (n node) registry() *prometheus.Registry {
 		NewRuntimeStores(func() map[string]bool {
 			return map[string]bool{"sandboxes": true, "images": true, "content": true, "snapshots": true}
 		}),
-		NewRuntimeQuestions(func() RuntimeQuestions { return RuntimeQuestions{Open: 3, Answered: 12345, Dropped: 12, GivenUp: 1} }),
+		NewRuntimeQuestions(func() RuntimeQuestions {
+			return RuntimeQuestions{Open: 3, Answered: 12345, Dropped: 12, GivenUp: 1}
+		}),
 		NewReconstructed(func() Reconstructed { return Reconstructed{Over: 5, Restored: 1, Late: 2} }),
 		NewTraffic(func() (all []Traffic) {
 			for _, resource := range []string{"pods", "events", "other"} {
 				for _, verb := range []string{"get", "list", "watch"} {
-					all = append(all, Traffic{Resource: resource, Verb: verb, Requests: 12345, Failed: 12, Bytes: 123456789})
+					all = append(all, Traffic{Resource: resource, Verb: verb, Requests: 12345, Failed: 12,
+						Bytes: 123456789})
 				}
 			}
 			return all
@@ -94,7 +98,8 @@ func (n node) registry() *prometheus.Registry {
 	return registry
 }
 
-// pod is a settled start-up: the first pods try each registry with each outcome and each failure, and all of them every phase.
+// pod is a settled start-up: the first pods try each registry with each outcome and each failure,
+// and all of them every phase.
 func (n node) pod(i int) timeline.Timeline {
 	rng := rand.New(rand.NewPCG(1, uint64(i)))
 	anyLength := func() time.Duration { // from 1 ms to 1000 s, each power of ten as likely
@@ -103,7 +108,8 @@ func (n node) pod(i int) timeline.Timeline {
 	states := []timeline.State{timeline.StateReady, timeline.StateReady, timeline.StateReady, timeline.StateSucceeded,
 		timeline.StateFailed, timeline.StateDeleted, timeline.StateGivenUp}
 	t := timeline.Timeline{
-		Namespace: "shop", Name: fmt.Sprintf("web-7d4b9c6f5-%05d", i), UID: fmt.Sprint("uid-", i), State: states[i%len(states)],
+		Namespace: "shop", Name: fmt.Sprintf("web-7d4b9c6f5-%05d", i), UID: fmt.Sprint("uid-", i),
+		State: states[i%len(states)],
 		Total: anyLength(), LostEvents: []string{"Pulling/app"}, Missing: []string{"scheduled"},
 	}
 	for mark := timeline.MarkCreated; mark <= lastMark; mark++ {
@@ -121,10 +127,13 @@ func (n node) pod(i int) timeline.Timeline {
 	outcomes := imagepull.Outcomes()
 	for k := range outcomes {
 		pull := timeline.Pull{
-			Registry: n.host(i), Outcome: outcomes[k], Timed: true, QueueTimed: true, Pull: anyLength(), Queue: anyLength(),
-			Layers: []timeline.Layer{{Digest: fmt.Sprint(i, k), SizeBytes: 1 << 20, DownloadedAt: after(time.Second), UnpackedAt: after(2 * time.Second)}},
-			Shared: []bool{false}, StartedAt: createdAt, DownloadedAt: after(time.Second), FinishedAt: after(3 * time.Second),
-			Confirmed: n.host(i) != n.host(0), // one that is not has the last label
+			Registry: n.host(i), Outcome: outcomes[k], Timed: true, QueueTimed: true, Pull: anyLength(),
+			Queue: anyLength(),
+			Layers: []timeline.Layer{{Digest: fmt.Sprint(i, k), SizeBytes: 1 << 20, DownloadedAt: after(time.Second),
+				UnpackedAt: after(2 * time.Second)}},
+			Shared: []bool{false}, StartedAt: createdAt, DownloadedAt: after(time.Second),
+			FinishedAt: after(3 * time.Second),
+			Confirmed:  n.host(i) != n.host(0), // one that is not has the last label
 		}
 		if pull.Outcome != imagepull.OutcomeFailed {
 			t.Pulls = append(t.Pulls, pull)
@@ -143,7 +152,9 @@ func (n node) starting(i int) timeline.Timeline {
 	t := waiting(fmt.Sprintf("web-7d4b9c6f5-%05d", i), fmt.Sprint(n.host(i), "/web:", i), n.host(i), time.Second)
 	t.Owner = timeline.Owner{Kind: "Deployment", Name: "web"}
 	if i == 0 {
-		t.Pulls = append(t.Pulls, timeline.Pull{Container: "proxy", Registry: n.host(i), Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS})
+		t.Pulls = append(t.Pulls,
+			timeline.Pull{Container: "proxy", Registry: n.host(i), Outcome: imagepull.OutcomeFailed,
+				Failure: imagepull.FailureDNS})
 	}
 	phases := timeline.Phases()
 	t.Phases = []timeline.Span{{Phase: phases[i%len(phases)], StartAt: createdAt, EndAt: after(time.Second)}}
@@ -167,7 +178,8 @@ func documented(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	labels := map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(podlapse_[a-z_]+)` \\| [a-z]+ \\| (.*?) ?\\| ").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(podlapse_[a-z_]+)` \\| [a-z]+ \\| (.*?) ?\\| ").FindAllStringSubmatch(
+		string(text), -1) {
 		labels[m[1]] = m[2]
 	}
 	if len(labels) < 40 {
@@ -202,15 +214,18 @@ func TestScrapeIsWhole(t *testing.T) {
 		delete(listed, name)
 	}
 	for name := range listed { // of flags that are off by default, and then cost nothing
-		if strings.HasPrefix(name, "podlapse_annotation_") || strings.HasPrefix(name, "podlapse_pod_cache_") || strings.HasSuffix(name, "_watch_delay_seconds") {
+		if strings.HasPrefix(name, "podlapse_annotation_") || strings.HasPrefix(name, "podlapse_pod_cache_") ||
+			strings.HasSuffix(name, "_watch_delay_seconds") {
 			delete(listed, name)
 		}
 	}
-	delete(listed, "podlapse_state_dropped_total")           // of package state, with --state-dir
-	delete(listed, "podlapse_web_dropped_total")             // of package web
-	delete(listed, "podlapse_otlp_metrics_failures_total")   // of package otlp, with an endpoint
-	maps.DeleteFunc(listed, func(name string, _ bool) bool { // of packages node and probe, with flags; their pages say how many
-		return strings.HasPrefix(name, "podlapse_node_") || strings.HasPrefix(name, "podlapse_addon") || strings.HasPrefix(name, "podlapse_probe_")
+	delete(listed, "podlapse_state_dropped_total")         // of package state, with --state-dir
+	delete(listed, "podlapse_web_dropped_total")           // of package web
+	delete(listed, "podlapse_otlp_metrics_failures_total") // of package otlp, with an endpoint
+	// of packages node and probe, with flags; their pages say how many
+	maps.DeleteFunc(listed, func(name string, _ bool) bool {
+		return strings.HasPrefix(name, "podlapse_node_") || strings.HasPrefix(name, "podlapse_addon") ||
+			strings.HasPrefix(name, "podlapse_probe_")
 	})
 	registry := node{pods: 110, registries: manyRegistries, podSeries: true}.registry()
 	for _, family := range gather(t, registry) {
@@ -329,7 +344,10 @@ func BenchmarkScrape(b *testing.B) {
 }
 
 // everyFailure is what a label can be of pulls that failed.
-var everyFailure = []imagepull.Failure{imagepull.FailureNotFound, imagepull.FailureUnauthorized, imagepull.FailureForbidden,
-	imagepull.FailureRateLimited, imagepull.FailureTimeout, imagepull.FailureDNS, imagepull.FailureConnectionRefused, imagepull.FailureTLS,
-	imagepull.FailureNoSpace, imagepull.FailureNoMatchingPlatform, imagepull.FailureInvalidReference, imagepull.FailureSignature,
+var everyFailure = []imagepull.Failure{imagepull.FailureNotFound, imagepull.FailureUnauthorized,
+	imagepull.FailureForbidden,
+	imagepull.FailureRateLimited, imagepull.FailureTimeout, imagepull.FailureDNS, imagepull.FailureConnectionRefused,
+	imagepull.FailureTLS,
+	imagepull.FailureNoSpace, imagepull.FailureNoMatchingPlatform, imagepull.FailureInvalidReference,
+	imagepull.FailureSignature,
 	imagepull.FailureCancelled, imagepull.FailureRegistryError, imagepull.FailureOther}

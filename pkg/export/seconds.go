@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Seconds is a length of time that JSON shows as a decimal number of seconds, exact to the
-// nanosecond: a float64 could not hold every sum of lengths, so none is involved on either way.
+// Seconds is a duration that JSON shows as a decimal number of seconds, exact to the nanosecond. No
+// float64 is involved in either direction, because it could not hold every sum of durations.
 type Seconds time.Duration
 
 const nanosPerSecond = uint64(time.Second)
 
-// Duration returns the length as Go counts it.
+// Duration returns the length as a time.Duration.
 func (s Seconds) Duration() time.Duration { return time.Duration(s) }
 
 // String returns the decimal without unit and without trailing zeros.
@@ -24,7 +24,7 @@ func (s Seconds) String() string { return string(s.text()) }
 func (s Seconds) text() []byte {
 	text, n := make([]byte, 0, len("-9223372036.854775808")), uint64(s)
 	if s < 0 {
-		text, n = append(text, '-'), -n // two's complement: also right for the least int64
+		text, n = append(text, '-'), -n // two's complement: also right for the smallest int64
 	}
 	text = strconv.AppendUint(text, n/nanosPerSecond, 10)
 	fraction := n % nanosPerSecond
@@ -40,8 +40,8 @@ func (s Seconds) text() []byte {
 // MarshalJSON implements json.Marshaler.
 func (s Seconds) MarshalJSON() ([]byte, error) { return s.text(), nil }
 
-// UnmarshalJSON implements json.Unmarshaler. It takes plain decimals of at most nine digits after
-// the point and refuses whatever it could not keep exactly.
+// UnmarshalJSON implements json.Unmarshaler. It accepts plain decimals with at most nine digits
+// after the point, and rejects any value that it could not keep exactly.
 func (s *Seconds) UnmarshalJSON(data []byte) error {
 	text := string(data)
 	if text == "null" { // by the convention of encoding/json

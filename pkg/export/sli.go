@@ -6,13 +6,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// sliDuration is the start-up by the definition of Kubernetes' service level indicator: from the creation of the pod until all
-// its containers were started, without image pulls and without the run of init containers. It is not known where a stretch
-// that may hold a pull or such a run cannot be told apart from others, or is one that nothing explains, and false then.
+// sliDuration returns the start-up duration by the definition of Kubernetes' service level
+// indicator: from the creation of the pod until all its containers were started, without image
+// pulls and without the run of init containers. It is unknown, and ok is false, if a span that may
+// contain a pull or such a run cannot be told apart from others, or if a span is unexplained.
 // (kubernetes/community, sig-scalability/slos/pod_startup_latency.md)
 //
-// It ends when the last container was started for the first time: what crashes afterwards, or goes with its sandbox, was
-// started. An init container that crashes keeps the others from it: its back-off counts, its runs do not.
+// It ends when the last container was started for the first time: a container that crashes
+// afterwards, or is lost with its sandbox, was started. An init container that crashes delays the
+// others: its back-off counts, its runs do not.
 func sliDuration(t timeline.Timeline) (time.Duration, bool) {
 	end, known := allStarted(t.Containers)
 	if !known || end.Before(t.CreatedAt) {
@@ -26,7 +28,7 @@ func sliDuration(t timeline.Timeline) (time.Duration, bool) {
 		}
 		may := mayHold(s)
 		switch left := countExcluded(may); {
-		case len(may) == 0: // anything
+		case len(may) == 0: // it may be anything
 			return 0, false
 		case left == 0:
 			sum += length
@@ -37,7 +39,8 @@ func sliDuration(t timeline.Timeline) (time.Duration, bool) {
 	return sum, true
 }
 
-// allStarted is when the last of the containers that make a pod run was started for the first time.
+// allStarted returns when the last of the containers that make a pod run was started for the first
+// time.
 func allStarted(containers []timeline.ContainerReached) (last time.Time, known bool) {
 	for _, c := range containers {
 		if c.Kind != timeline.KindMain && c.Kind != timeline.KindSidecar {
@@ -53,7 +56,7 @@ func allStarted(containers []timeline.ContainerReached) (last time.Time, known b
 	return last, !last.IsZero()
 }
 
-// mayHold are the phases that a stretch may be made of; none where nothing tells.
+// mayHold returns the phases of which a span may consist; none if unknown.
 func mayHold(s timeline.Span) []timeline.Phase {
 	if s.Phase == timeline.PhaseUnattributed {
 		return s.MergedWith
@@ -61,11 +64,12 @@ func mayHold(s timeline.Span) []timeline.Phase {
 	return append([]timeline.Phase{s.Phase}, s.MergedWith...)
 }
 
-// countExcluded counts the phases that the indicator leaves out.
+// countExcluded counts the phases that the indicator excludes.
 func countExcluded(phases []timeline.Phase) (n int) {
 	for _, p := range phases {
 		switch p {
-		case timeline.PhasePullQueue, timeline.PhasePull, timeline.PhaseUnpack, timeline.PhaseImageBackoff, timeline.PhaseInitRun:
+		case timeline.PhasePullQueue, timeline.PhasePull, timeline.PhaseUnpack, timeline.PhaseImageBackoff,
+			timeline.PhaseInitRun:
 			n++
 		}
 	}

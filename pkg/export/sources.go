@@ -10,17 +10,17 @@ import (
 type Source struct {
 	Name       string
 	Up         bool
-	Recoveries uint64    // times that it was up again after it had been down
-	ObservedAt time.Time // when the latest observation came, agent's clock; zero before the first
+	Recoveries uint64    // how often it was up again after it had been down
+	ObservedAt time.Time // when the latest observation arrived, agent's clock; zero before the first
 }
 
-// sources asks for their state at each scrape.
+// sources reads their state at each scrape.
 type sources struct {
 	read                     func() []Source
 	up, recoveries, observed *prometheus.Desc
 }
 
-// NewSources makes the collector of the metrics of sources.
+// NewSources creates the collector of the metrics of sources.
 func NewSources(read func() []Source) prometheus.Collector {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc("podlapse_source_"+name, help, []string{"source"}, nil)
@@ -53,7 +53,8 @@ func (c *sources) Collect(metrics chan<- prometheus.Metric) {
 			up = 1
 		}
 		metrics <- prometheus.MustNewConstMetric(c.up, prometheus.GaugeValue, up, source.Name)
-		metrics <- prometheus.MustNewConstMetric(c.recoveries, prometheus.CounterValue, float64(source.Recoveries), source.Name)
+		metrics <- prometheus.MustNewConstMetric(c.recoveries, prometheus.CounterValue, float64(source.Recoveries),
+			source.Name)
 		if !source.ObservedAt.IsZero() {
 			metrics <- prometheus.MustNewConstMetric(c.observed, prometheus.GaugeValue,
 				time.Duration(source.ObservedAt.UnixNano()).Seconds(), source.Name)

@@ -9,13 +9,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// starting asks for the pods that start at each scrape.
+// starting reads the starting pods at each scrape.
 type starting struct {
 	now          func() []timeline.Timeline
 	pods, oldest *prometheus.Desc
 }
 
-// NewStarting makes the collector of the pods that start: during a stall it shows where they are stuck.
+// NewStarting creates the collector of the starting pods: during a stall it shows where they are
+// stuck.
 func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 	phase := []string{"phase"}
 	return &starting{
@@ -23,7 +24,8 @@ func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 		pods: prometheus.NewDesc("podlapse_pods_starting",
 			"Pods of this node that are starting, by current phase.", phase, nil),
 		oldest: prometheus.NewDesc("podlapse_pods_starting_oldest_age_seconds",
-			"Longest time that a pod in podlapse_pods_starting has been in its current phase; 0 if there is none.", phase, nil),
+			"Longest time that a pod in podlapse_pods_starting has been in its current phase; 0 if there is none.",
+			phase, nil),
 	}
 }
 
@@ -42,11 +44,13 @@ func (c *starting) Collect(metrics chan<- prometheus.Metric) {
 	for _, phase := range timeline.Phases() {
 		r := in[phase]
 		metrics <- prometheus.MustNewConstMetric(c.pods, prometheus.GaugeValue, float64(r.Pods), string(phase))
-		metrics <- prometheus.MustNewConstMetric(c.oldest, prometheus.GaugeValue, r.Oldest.Duration().Seconds(), string(phase))
+		metrics <- prometheus.MustNewConstMetric(c.oldest, prometheus.GaugeValue, r.Oldest.Duration().Seconds(),
+			string(phase))
 	}
 }
 
-// StartingRecords are the phases that pods are in that start, the one that lasts longest first.
+// StartingRecords returns the phases in which starting pods are, the one that has lasted longest
+// first.
 func StartingRecords(timelines []timeline.Timeline) []StartingRecord {
 	records := []StartingRecord{}
 	for k := range timelines {

@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/internal/terminal"
 )
 
-// longestPhase finds the longest single stretch; of equals, the first.
+// longestPhase returns the longest single span; of equals, the first.
 func longestPhase(record Record) (PhaseRecord, bool) {
 	var longest PhaseRecord
 	found := false
@@ -26,9 +26,10 @@ func phaseText(phase PhaseRecord) string {
 	return text
 }
 
-// Summary lists records, one line each, in their order, if wanted with their nodes.
+// Summary lists records, one line each, in their order, with their nodes if nodes is true.
 func Summary(records []Record, nodes bool, page terminal.Page) string {
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {},
+		{Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
 	layout.Add("NODE", "POD", "STATE", "TOTAL", "ERROR", "LONGEST PHASE")
 	layout.StyleRow(0, terminal.Dim)
 	for _, record := range records {

@@ -6,14 +6,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TerminationRecord is how one pod ended, or ends. Lists are never null; what is unknown or does not apply is left out.
+// TerminationRecord is how one pod ended, or ends. Lists are never null. What is unknown or does
+// not apply is omitted.
 type TerminationRecord struct {
 	RequestedAt Instant `json:"requested_at"`
 	GoneAt      Instant `json:"gone_at,omitzero"`
 	Reason      string  `json:"reason,omitempty"` // of the condition DisruptionTarget, e.g. EvictionByEvictionAPI
-	// Grace is the shortest grace period that was asked for; nil if none was seen.
+	// Grace is the shortest grace period that was requested; nil if none was seen.
 	Grace      *Seconds         `json:"grace_seconds,omitempty"`
-	Total      Seconds          `json:"total_seconds"` // so far, while the object is there
+	Total      Seconds          `json:"total_seconds"` // so far, while the object exists
 	TotalError Seconds          `json:"total_error_seconds"`
 	Verdict    string           `json:"verdict"` // one sentence for people; its wording may change
 	Listed     bool             `json:"listed,omitempty"`
@@ -29,7 +30,7 @@ type StopRecord struct {
 	Kind        timeline.ContainerKind `json:"kind"`
 	How         timeline.How           `json:"how"`
 	StoppedAt   Instant                `json:"stopped_at,omitzero"`
-	Used        *Seconds               `json:"grace_used_seconds,omitempty"` // nil when not timed, like the one below
+	Used        *Seconds               `json:"grace_used_seconds,omitempty"` // nil if not timed, like the one below
 	Error       *Seconds               `json:"error_seconds,omitempty"`
 	ExitCode    *int                   `json:"exit_code,omitempty"`
 	Signal      int                    `json:"signal,omitempty"` // by the exit code
@@ -38,7 +39,7 @@ type StopRecord struct {
 	Sources     []timeline.Source      `json:"sources"`
 }
 
-// TerminationLine is a pod's termination alone, as standard output gets it.
+// TerminationLine is a pod's termination alone, for standard output.
 type TerminationLine struct {
 	ID          string            `json:"id"` // of its start-up
 	Namespace   string            `json:"namespace"`
@@ -49,7 +50,7 @@ type TerminationLine struct {
 	Termination TerminationRecord `json:"termination"`
 }
 
-// TerminationLines is the record of a pod that is gone; none of one whose end nobody followed.
+// TerminationLines returns the record of a deleted pod; none if its end was not followed.
 func TerminationLines(t timeline.Timeline, _ time.Time) []any {
 	if t.Termination == nil {
 		return nil
@@ -60,7 +61,7 @@ func TerminationLines(t timeline.Timeline, _ time.Time) []any {
 	}}
 }
 
-// terminationRecord prints a termination; nil of none.
+// terminationRecord converts a termination; nil if there is none.
 func terminationRecord(t *timeline.Termination) *TerminationRecord {
 	if t == nil {
 		return nil
@@ -68,7 +69,8 @@ func terminationRecord(t *timeline.Termination) *TerminationRecord {
 	r := &TerminationRecord{
 		RequestedAt: instantOf(t.RequestedAt), GoneAt: instantOf(t.GoneAt), Reason: t.Reason,
 		Total: Seconds(t.Total), TotalError: Seconds(t.TotalError), Verdict: t.Verdict(), Listed: t.Listed,
-		Phases: convert(t.Phases, phaseRecord), Containers: convert(t.Stops, stopRecord), Missing: convert(t.Missing, same),
+		Phases: convert(t.Phases, phaseRecord), Containers: convert(t.Stops, stopRecord),
+		Missing:   convert(t.Missing, same),
 		Conflicts: convert(t.Conflicts, func(c timeline.EndConflict) ConflictRecord { return ConflictRecord(c) }),
 	}
 	if t.Grace > 0 || t.Hurried {
@@ -79,8 +81,8 @@ func terminationRecord(t *timeline.Termination) *TerminationRecord {
 
 func stopRecord(s timeline.Stop) StopRecord {
 	r := StopRecord{
-		Container: s.Container, Kind: s.Kind, How: s.How, StoppedAt: instantOf(s.StoppedAt), Signal: s.Signal, Reason: s.Reason,
-		PreStopHook: s.PreStopHook, Sources: convert(s.Sources, same),
+		Container: s.Container, Kind: s.Kind, How: s.How, StoppedAt: instantOf(s.StoppedAt), Signal: s.Signal,
+		Reason: s.Reason, PreStopHook: s.PreStopHook, Sources: convert(s.Sources, same),
 	}
 	if s.Timed {
 		r.Used, r.Error = new(Seconds(s.Used)), new(Seconds(s.Error))

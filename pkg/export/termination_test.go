@@ -24,13 +24,15 @@ func killed() timeline.Timeline {
 	from := now.Add(time.Hour)
 	stopped, gone := from.Add(30*time.Second), from.Add(31*time.Second)
 	t.Termination = &timeline.Termination{
-		RequestedAt: from, GoneAt: gone, Grace: 30 * time.Second, Total: 31 * time.Second, TotalError: 400 * time.Millisecond,
+		RequestedAt: from, GoneAt: gone, Grace: 30 * time.Second, Total: 31 * time.Second,
+		TotalError: 400 * time.Millisecond,
 		Phases: []timeline.Span{
 			{Phase: timeline.PhaseGrace, Cause: timeline.CauseApp, Container: "app", StartAt: from, EndAt: stopped},
 			{Phase: timeline.PhaseObjectDeletion, Cause: timeline.CauseKubelet, StartAt: stopped, EndAt: gone},
 		},
 		Stops: []timeline.Stop{{
-			Container: "app", Kind: timeline.KindMain, How: timeline.HowKilled, StoppedAt: stopped, Used: 30 * time.Second,
+			Container: "app", Kind: timeline.KindMain, How: timeline.HowKilled, StoppedAt: stopped,
+			Used:  30 * time.Second,
 			Error: 10 * time.Millisecond, Timed: true, Exited: true, ExitCode: 137, Signal: 9, Reason: "Error",
 		}},
 	}
@@ -41,7 +43,8 @@ func TestTerminationLinesKeepToTheirSchema(t *testing.T) {
 	schema := exporttest.TerminationSchema(t)
 	line := exporttest.Lines(t, export.TerminationLines, killed(), now)[0]
 	schema.Check(t, line)
-	for _, want := range []string{`"how":"killed"`, `"exit_code":137`, `"signal":9`, `"total_seconds":31`, `"grace_seconds":30`,
+	for _, want := range []string{`"how":"killed"`, `"exit_code":137`, `"signal":9`, `"total_seconds":31`,
+		`"grace_seconds":30`,
 		"ignored its stop signal for 30.0 s, then was killed"} {
 		if !bytes.Contains(line, []byte(want)) {
 			t.Errorf("no %s in %s", want, line)
@@ -67,8 +70,8 @@ func TestJSONLinesOfAnEnd(t *testing.T) {
 	var out bytes.Buffer
 	var done int
 	sink := export.NewJSONLines(export.JSONLinesConfig{
-		Out: &out, Kinds: []export.Lines{export.TimelineLines}, Now: func() time.Time { return now }, Registerer: prometheus.NewRegistry(),
-		Logger: zap.NewNop(), Done: func(timeline.Timeline) { done++ },
+		Out: &out, Kinds: []export.Lines{export.TimelineLines}, Now: func() time.Time { return now },
+		Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(), Done: func(timeline.Timeline) { done++ },
 	})
 	startUp := killed()
 	startUp.Termination = nil
@@ -91,8 +94,8 @@ func TestJSONLinesOfAnEnd(t *testing.T) {
 func TestJSONLinesOfAnEndThatFindsNoRoom(t *testing.T) {
 	var done int
 	sink := export.NewJSONLines(export.JSONLinesConfig{
-		Kinds: []export.Lines{export.TimelineLines}, Now: time.Now, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
-		Done: func(timeline.Timeline) { done++ },
+		Kinds: []export.Lines{export.TimelineLines}, Now: time.Now, Registerer: prometheus.NewRegistry(),
+		Logger: zap.NewNop(), Done: func(timeline.Timeline) { done++ },
 	})
 	for range 2000 {
 		sink.Offer(killed())
@@ -109,17 +112,20 @@ func TestJSONLinesOfAnEndThatFindsNoRoom(t *testing.T) {
 func TestTerminationWithoutAGracePeriod(t *testing.T) {
 	hurried, unseen := killed(), killed()
 	hurried.Termination.Grace, hurried.Termination.Hurried, unseen.Termination.Grace = 0, true, 0
-	if line := exporttest.Lines(t, export.TerminationLines, hurried, now)[0]; !bytes.Contains(line, []byte(`"grace_seconds":0`)) {
+	line := exporttest.Lines(t, export.TerminationLines, hurried, now)[0]
+	if !bytes.Contains(line, []byte(`"grace_seconds":0`)) {
 		t.Errorf("no grace period in %s", line)
 	}
-	if line := exporttest.Lines(t, export.TerminationLines, unseen, now)[0]; bytes.Contains(line, []byte(`"grace_seconds"`)) {
+	if line := exporttest.Lines(t, export.TerminationLines, unseen, now)[0]; bytes.Contains(line,
+		[]byte(`"grace_seconds"`)) {
 		t.Errorf("a grace period in %s", line)
 	}
 }
 
 func TestWaterfallOfAnEnd(t *testing.T) {
 	text := export.Waterfall(export.NewRecord(killed()), terminal.Page{Columns: 110})
-	for _, want := range []string{"gone after 31.0 s: app ignored its stop signal for 30.0 s, then was killed", "object_deletion", "GRACE USED",
+	for _, want := range []string{"gone after 31.0 s: app ignored its stop signal for 30.0 s, then was killed",
+		"object_deletion", "GRACE USED",
 		"137 (signal 9) Error"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -8,7 +8,8 @@ import (
 	"github.com/podlapse/podlapse/internal/terminal"
 )
 
-// writeTermination draws the end of a pod as its start-up is drawn, then how each container ended.
+// writeTermination draws the end of a pod in the form of its start-up, then how each container
+// ended.
 func writeTermination(out *strings.Builder, t TerminationRecord, page terminal.Page) {
 	out.WriteString("\n" + page.Paint(terminal.Bold, page.Wrap(terminal.Clean(t.Verdict))) + "\n")
 	out.WriteString("deletion requested " + t.RequestedAt.UTC().Format("2006-01-02 15:04:05.000 MST") + "\n\n")
@@ -21,7 +22,8 @@ func writeTermination(out *strings.Builder, t TerminationRecord, page terminal.P
 }
 
 func writeStops(out *strings.Builder, stops []StopRecord, page terminal.Page) {
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip},
+		{Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
 	layout.Add("STOPPED", "HOW", "GRACE USED", "ERROR", "EXIT")
 	layout.StyleRow(0, terminal.Dim)
 	for _, stop := range stops {

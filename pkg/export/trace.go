@@ -5,16 +5,18 @@ import (
 	"time"
 )
 
-// Trace is a start-up in the Trace Event Format, as a JSON object, which Perfetto and chrome://tracing open
-// (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). Its time begins with the pod: of instants since
-// 1970 in microseconds, a float64, which readers use, could not hold the nanoseconds.
+// Trace is a start-up in the Trace Event Format, as a JSON object, for Perfetto and
+// chrome://tracing
+// (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). Its time
+// begins with the pod: readers use float64, which cannot hold the nanoseconds of instants since
+// 1970 in microseconds.
 type Trace struct {
 	Events    []TraceEvent      `json:"traceEvents"`
 	Unit      string            `json:"displayTimeUnit"`
 	OtherData map[string]string `json:"otherData"`
 }
 
-// TraceEvent is metadata (M), a stretch of time (X) or an instant (i).
+// TraceEvent is metadata (M), a span of time (X) or an instant (i).
 type TraceEvent struct {
 	Kind     string         `json:"ph"`
 	Name     string         `json:"name"`
@@ -34,7 +36,7 @@ const (
 	traceInstant  = "i"
 )
 
-// Micros is a length that JSON shows in microseconds, exact to the nanosecond.
+// Micros is a duration that JSON shows in microseconds, exact to the nanosecond.
 type Micros time.Duration
 
 // MarshalJSON implements json.Marshaler.
@@ -42,7 +44,7 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 	const nanosPerMicro = 1000
 	text := strconv.AppendInt(nil, int64(m)/nanosPerMicro, 10)
 	if m < 0 && m > -nanosPerMicro {
-		text = append([]byte("-"), text...) // -0 is lost
+		text = append([]byte("-"), text...) // -0 would be lost
 	}
 	if fraction := int64(m) % nanosPerMicro; fraction != 0 {
 		text = append(text, '.')
@@ -54,15 +56,15 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 // traceProcess is the only process of a trace: the pod.
 const traceProcess = 1
 
-// tracing lays out a record: the phases are one lane, since they touch end to end; each container's pulls have one, and one each for
-// what overlaps in them.
+// tracing lays out a record. The phases share one lane, because they do not overlap. Each
+// container's pulls have a lane, plus one for each kind of overlapping part.
 type tracing struct {
 	record Record
 	lanes  map[string]int
 	trace  Trace
 }
 
-// NewTrace lays out a record.
+// NewTrace converts a record to a trace.
 func NewTrace(record Record) Trace {
 	t := &tracing{record: record, lanes: map[string]int{}, trace: Trace{Unit: "ms", OtherData: map[string]string{
 		"id": record.ID, "node": record.Node, "created_at": record.CreatedAt.UTC().Format(instantLayout),
@@ -81,10 +83,11 @@ func NewTrace(record Record) Trace {
 }
 
 func (t *tracing) describe(what string, lane int, args map[string]any) {
-	t.trace.Events = append(t.trace.Events, TraceEvent{Kind: traceMetadata, Name: what, Process: traceProcess, Thread: lane, Args: args})
+	t.trace.Events = append(t.trace.Events,
+		TraceEvent{Kind: traceMetadata, Name: what, Process: traceProcess, Thread: lane, Args: args})
 }
 
-// lane is the thread of that name, from 1, in the order in which they came up.
+// lane returns the thread with a name, numbered from 1 in the order of first use.
 func (t *tracing) lane(name string) int {
 	lane, ok := t.lanes[name]
 	if !ok {
@@ -149,7 +152,8 @@ func (t *tracing) pull(p PullRecord) {
 		t.stretch(t.lane(name), "pull", "pull", p.StartedAt, p.FinishedAt, args)
 	}
 	if d := p.Download; d != nil {
-		t.stretch(t.lane(name+": download"), "download", "registry", d.StartAt, d.EndAt, map[string]any{"bytes": d.Bytes})
+		t.stretch(t.lane(name+": download"), "download", "registry", d.StartAt, d.EndAt,
+			map[string]any{"bytes": d.Bytes})
 	}
 	if u := p.Unpack; u != nil {
 		t.stretch(t.lane(name+": unpack"), "unpack", "disk", u.StartAt, u.EndAt, map[string]any{"busy_seconds": u.Busy})

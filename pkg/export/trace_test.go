@@ -46,8 +46,9 @@ func nanos(t *testing.T, n *json.Number) int64 {
 	return d.Nanoseconds()
 }
 
-// TestTraceKeepsToTheFormat holds traces against the Trace Event Format: metadata names every process and thread that has events, complete
-// events have a stamp and a length, instants a scope, and what is on one thread nests or does not touch.
+// TestTraceKeepsToTheFormat holds traces against the Trace Event Format: metadata names every
+// process and thread that has events, complete events have a stamp and a length, instants a scope,
+// and what is on one thread nests or does not touch.
 func TestTraceKeepsToTheFormat(t *testing.T) {
 	records := []export.Record{}
 	for n := range 5 {
@@ -78,7 +79,8 @@ func TestTraceKeepsToTheFormat(t *testing.T) {
 				one := stretch{nanos(t, e.Ts), nanos(t, e.Ts) + nanos(t, e.Dur)}
 				for _, other := range open[*e.Tid] {
 					apart := one.from >= other.to || one.to <= other.from
-					inside := one.from >= other.from && one.to <= other.to || one.from <= other.from && one.to >= other.to
+					inside := one.from >= other.from && one.to <= other.to || one.from <= other.from &&
+						one.to >= other.to
 					if !apart && !inside {
 						t.Errorf("%s: %s crosses another of thread %s", record.Name, e.Name, threads[*e.Tid])
 					}
@@ -125,7 +127,8 @@ func TestTraceIsExact(t *testing.T) {
 
 func TestMicros(t *testing.T) {
 	for length, want := range map[time.Duration]string{
-		0: "0", 1: "0.001", 999: "0.999", 1000: "1", 1001: "1.001", -1: "-0.001", -1500: "-1.500", time.Hour: "3600000000",
+		0: "0", 1: "0.001", 999: "0.999", 1000: "1", 1001: "1.001", -1: "-0.001", -1500: "-1.500",
+		time.Hour: "3600000000",
 	} {
 		got, err := json.Marshal(export.Micros(length))
 		if err != nil || string(got) != want {

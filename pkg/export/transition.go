@@ -1,14 +1,14 @@
 package export
 
-// TransitionRecord is one line in the format of kube-transition-metrics, for who reads that already: a pod, one of its
-// containers, or the pull of one container's image. Names and meanings are those of its JSON schema; docs/records.md
-// tells the differences. What is not known is left out.
+// TransitionRecord is one line in the format of kube-transition-metrics, for its existing readers:
+// a pod, one of its containers, or the pull of one container's image. Names and meanings are those
+// of its JSON schema; docs/records.md lists the differences. What is unknown is omitted.
 type TransitionRecord struct {
 	Metrics TransitionMetrics `json:"kube_transition_metrics"`
-	Time    Instant           `json:"time"` // when the line was made
+	Time    Instant           `json:"time"` // when the line was created
 }
 
-// The types of a transition record.
+// Values of TransitionMetrics.Type.
 const (
 	transitionPod       = "pod"
 	transitionContainer = "container"
@@ -18,10 +18,10 @@ const (
 // TransitionMetrics has exactly one of the three parts at its end.
 type TransitionMetrics struct {
 	Type    string `json:"type"`
-	Partial bool   `json:"partial"` // another record of the same will follow
+	Partial bool   `json:"partial"` // another record of the same object will follow
 
 	TransitionLabels
-	ContainerName string `json:"container_name,omitempty"` // absent of the image of a volume
+	ContainerName string `json:"container_name,omitempty"` // absent for the image of a volume
 	ShortImage    string `json:"short_image,omitempty"`
 	ImageName     string `json:"image_name,omitempty"`
 	ImageTag      string `json:"image_tag,omitempty"`
@@ -31,7 +31,7 @@ type TransitionMetrics struct {
 	ImagePull *ImagePullTransition `json:"image_pull,omitempty"`
 }
 
-// TransitionLabels tell whose record it is; the same in all records of a pod.
+// TransitionLabels identify the pod of a record. They are the same in all records of a pod.
 type TransitionLabels struct {
 	Namespace     string `json:"kube_namespace"`
 	PodName       string `json:"pod_name"`
@@ -40,7 +40,7 @@ type TransitionLabels struct {
 	PriorityClass string `json:"kube_priority_class,omitempty"`
 	RuntimeClass  string `json:"kube_runtime_class,omitempty"`
 
-	OwnerKind   string `json:"kube_ownerref_kind,omitempty"` // in lower case, as the predecessor has it
+	OwnerKind   string `json:"kube_ownerref_kind,omitempty"` // in lower case, as in kube-transition-metrics
 	OwnerName   string `json:"kube_ownerref_name,omitempty"`
 	CronJob     string `json:"kube_cronjob,omitempty"`
 	DaemonSet   string `json:"kube_daemon_set,omitempty"`
@@ -57,7 +57,7 @@ type TransitionLabels struct {
 	AppVersion   string `json:"kube_app_version,omitempty"`
 }
 
-// PodTransition is when the pod first came how far.
+// PodTransition is when the pod first reached each state.
 type PodTransition struct {
 	CreatedAt              Instant  `json:"creation_timestamp"`
 	ScheduledAt            Instant  `json:"scheduled_timestamp,omitzero"`
@@ -70,22 +70,25 @@ type PodTransition struct {
 	InitializedToReady     *Seconds `json:"initialized_to_ready_seconds,omitempty"`
 }
 
-// ContainerTransition is when a container first came how far.
+// ContainerTransition is when a container first reached each state.
 type ContainerTransition struct {
-	InitContainer        bool     `json:"init_container"`                           // sidecars, too
+	InitContainer        bool     `json:"init_container"`                           // also for sidecars
 	PreviousToRunning    *Seconds `json:"previous_to_running_seconds,omitempty"`    // init containers but the first
-	InitializedToRunning *Seconds `json:"initialized_to_running_seconds,omitempty"` // others
+	InitializedToRunning *Seconds `json:"initialized_to_running_seconds,omitempty"` // other containers
 	RunningAt            Instant  `json:"running_timestamp,omitzero"`
-	StartedAt            Instant  `json:"started_timestamp,omitzero"` // not of init containers, like all from started
-	RunningToStarted     *Seconds `json:"running_to_started_seconds,omitempty"`
-	ReadyAt              Instant  `json:"ready_timestamp,omitzero"` // of init containers that are no sidecars: exited 0
-	RunningToReady       *Seconds `json:"running_to_ready_seconds,omitempty"`
-	StartedToReady       *Seconds `json:"started_to_ready_seconds,omitempty"`
+	// not for init containers, like all durations from started
+	StartedAt        Instant  `json:"started_timestamp,omitzero"`
+	RunningToStarted *Seconds `json:"running_to_started_seconds,omitempty"`
+	// for init containers other than sidecars: exited with code 0
+	ReadyAt        Instant  `json:"ready_timestamp,omitzero"`
+	RunningToReady *Seconds `json:"running_to_ready_seconds,omitempty"`
+	StartedToReady *Seconds `json:"started_to_ready_seconds,omitempty"`
 }
 
-// ImagePullTransition is from kubelet's request for an image until the runtime had it, all attempts together.
+// ImagePullTransition covers the time from the kubelet's request for an image until the runtime had
+// it, all attempts together.
 type ImagePullTransition struct {
-	AlreadyPresent *bool    `json:"already_present,omitempty"` // nil where no evidence tells
+	AlreadyPresent *bool    `json:"already_present,omitempty"` // nil without evidence
 	StartedAt      Instant  `json:"started_timestamp"`
 	FinishedAt     Instant  `json:"finished_timestamp,omitzero"`
 	Duration       *Seconds `json:"duration_seconds,omitempty"`

@@ -99,9 +99,11 @@ func TestFixturesKeepToTheTransitionSchema(t *testing.T) {
 // What a pod object says in words that the schema does not know is left out, as is what nothing tells.
 func TestTransitionLinesOfALittleKnownPod(t *testing.T) {
 	tl := timeline.Timeline{
-		CreatedAt: now, Partial: true, Traits: timeline.Traits{QOSClass: "New", Controller: timeline.Owner{Kind: "Rollout", Name: "r"}},
-		Reached: timeline.Reached{Containers: []timeline.ContainerReached{{Name: "app", Image: "NOT an image", Kind: timeline.KindMain}}},
-		Pulls:   []timeline.Pull{{Container: "app", Outcome: imagepull.OutcomePulling, StartedAt: now}},
+		CreatedAt: now, Partial: true,
+		Traits: timeline.Traits{QOSClass: "New", Controller: timeline.Owner{Kind: "Rollout", Name: "r"}},
+		Reached: timeline.Reached{
+			Containers: []timeline.ContainerReached{{Name: "app", Image: "NOT an image", Kind: timeline.KindMain}}},
+		Pulls: []timeline.Pull{{Container: "app", Outcome: imagepull.OutcomePulling, StartedAt: now}},
 	}
 	lines := exporttest.Lines(t, export.TransitionLines, tl, now)
 	schema := exporttest.TransitionSchema(t)
@@ -110,9 +112,12 @@ func TestTransitionLinesOfALittleKnownPod(t *testing.T) {
 	}
 	const about = `"partial":true,"kube_namespace":"","pod_name":"","kube_ownerref_kind":"rollout","kube_ownerref_name":"r",`
 	const at = `2026-03-01T12:01:00.000000000Z"`
-	want := `{"kube_transition_metrics":{"type":"pod",` + about + `"pod":{"creation_timestamp":"` + at + `}},"time":"` + at + "}\n" +
-		`{"kube_transition_metrics":{"type":"container",` + about + `"container_name":"app","container":{"init_container":false}},"time":"` + at + "}\n" +
-		`{"kube_transition_metrics":{"type":"image_pull",` + about + `"container_name":"app","image_pull":{"started_timestamp":"` + at + `}},"time":"` + at + "}\n"
+	want := `{"kube_transition_metrics":{"type":"pod",` + about + `"pod":{"creation_timestamp":"` + at + `}},"time":"` +
+		at + "}\n" +
+		`{"kube_transition_metrics":{"type":"container",` + about +
+		`"container_name":"app","container":{"init_container":false}},"time":"` + at + "}\n" +
+		`{"kube_transition_metrics":{"type":"image_pull",` + about +
+		`"container_name":"app","image_pull":{"started_timestamp":"` + at + `}},"time":"` + at + "}\n"
 	if got := string(bytes.Join(lines, nil)); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
@@ -153,8 +158,11 @@ func TestAlreadyPresentIsFromEvidence(t *testing.T) {
 		imagepull.OutcomeFailed:     `"image_pull":{"started_timestamp":"2026-03-01T12:01:00.000000000Z"}`,
 	} {
 		tl := timeline.Timeline{
-			CreatedAt: now, Reached: timeline.Reached{Containers: []timeline.ContainerReached{{Name: "app", Kind: timeline.KindMain}}},
-			Pulls: []timeline.Pull{{Container: "app", Outcome: outcome, RequestedAt: now, FinishedAt: now.Add(time.Second)}},
+			CreatedAt: now,
+			Reached: timeline.Reached{
+				Containers: []timeline.ContainerReached{{Name: "app", Kind: timeline.KindMain}}},
+			Pulls: []timeline.Pull{{Container: "app", Outcome: outcome, RequestedAt: now,
+				FinishedAt: now.Add(time.Second)}},
 		}
 		lines := exporttest.Lines(t, export.TransitionLines, tl, now)
 		if last := lines[len(lines)-1]; !bytes.Contains(last, []byte(want)) {

@@ -23,7 +23,7 @@ func transitionLabels(t timeline.Timeline) TransitionLabels {
 		AppVersion:    t.Traits.App.Version,
 	}
 	switch t.Traits.QOSClass {
-	case "Guaranteed", "Burstable", "BestEffort": // all that the schema knows
+	case "Guaranteed", "Burstable", "BestEffort": // all values in the schema
 		l.QOS = t.Traits.QOSClass
 	}
 	l.own(t.Traits.Controller)
@@ -31,7 +31,7 @@ func transitionLabels(t timeline.Timeline) TransitionLabels {
 	return l
 }
 
-// own names one controller on the way from the pod up.
+// own sets the label of one controller in the chain of owners.
 func (l *TransitionLabels) own(owner timeline.Owner) {
 	switch owner.Kind {
 	case "CronJob":

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TransitionLines is the transition records of a start-up: of the pod, then of each container in the order in which
-// kubelet works on them, then of each image whose pull is dated.
+// TransitionLines returns the transition records of a start-up: of the pod, then of each container
+// in the kubelet's order, then of each image whose pull has timestamps.
 func TransitionLines(t timeline.Timeline, now time.Time) []any {
 	about := TransitionMetrics{Partial: t.Partial, TransitionLabels: transitionLabels(t)}
 	pod := about
@@ -18,7 +18,7 @@ func TransitionLines(t timeline.Timeline, now time.Time) []any {
 	var previous *timeline.ContainerReached
 	for i := range t.Containers {
 		c := &t.Containers[i]
-		if c.Kind == timeline.KindImageVolume { // nothing runs from it
+		if c.Kind == timeline.KindImageVolume { // it does not run
 			continue
 		}
 		line := about.of(c)
@@ -36,7 +36,7 @@ func TransitionLines(t timeline.Timeline, now time.Time) []any {
 	return lines
 }
 
-// of says which container and image a record is about.
+// of sets the container and image that a record is about.
 func (m TransitionMetrics) of(c *timeline.ContainerReached) TransitionMetrics {
 	if c.Kind != timeline.KindImageVolume {
 		m.ContainerName = c.Name
@@ -62,7 +62,7 @@ func podTransition(t timeline.Timeline) *PodTransition {
 	}
 }
 
-// containerTransition needs the container before this one, in kubelet's order; nil of the first.
+// containerTransition needs the previous container in the kubelet's order; nil for the first.
 func containerTransition(t timeline.Timeline, c, previous *timeline.ContainerReached) *ContainerTransition {
 	r := &ContainerTransition{InitContainer: c.BeforeMain(), RunningAt: instantOf(c.RunningAt)}
 	ready := c.ReadyAt
@@ -81,8 +81,8 @@ func containerTransition(t timeline.Timeline, c, previous *timeline.ContainerRea
 	return r
 }
 
-// imagePullTransition takes all attempts to get a container's image together; nil where it is not known when the first
-// one began.
+// imagePullTransition combines all attempts to pull a container's image; nil if it is unknown when
+// the first one began.
 func imagePullTransition(t timeline.Timeline, container string) *ImagePullTransition {
 	var first, last *timeline.Pull
 	for i := range t.Pulls {
@@ -98,13 +98,13 @@ func imagePullTransition(t timeline.Timeline, container string) *ImagePullTransi
 	}
 	r := &ImagePullTransition{StartedAt: instantOf(first.RequestedAt)}
 	if r.StartedAt.IsZero() {
-		r.StartedAt = instantOf(first.StartedAt) // nobody told how long it waited before
+		r.StartedAt = instantOf(first.StartedAt) // it is unknown how long it waited before
 	}
 	switch last.Outcome {
 	case imagepull.OutcomePresent:
 		r.AlreadyPresent = new(true)
 		if r.StartedAt.IsZero() {
-			r.StartedAt = instantOf(last.FinishedAt) // when kubelet looked and found it
+			r.StartedAt = instantOf(last.FinishedAt) // when the kubelet checked and found it
 		}
 	case imagepull.OutcomeVerified:
 		r.AlreadyPresent = new(true)
@@ -120,8 +120,8 @@ func imagePullTransition(t timeline.Timeline, container string) *ImagePullTransi
 	return r
 }
 
-// between is the length from one instant to another; nil when either is not known, or when they are out of order, as
-// contradicting evidence leaves them.
+// between returns the duration from one instant to another; nil if either is unknown, or if
+// contradicting evidence leaves them out of order.
 func between(from, to time.Time) *Seconds {
 	if from.IsZero() || to.IsZero() || to.Before(from) {
 		return nil

@@ -6,19 +6,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// podDelayBuckets begin where stamps of whole seconds begin to tell something.
+// podDelayBuckets begin at the resolution of timestamps of whole seconds.
 var podDelayBuckets = []float64{1, 2, 3, 5, 10, 30, 60, 120, 300}
 
-// eventDelayBuckets begin with what kubelet needs to send an Event.
+// eventDelayBuckets begin with the time that the kubelet needs to send an Event.
 var eventDelayBuckets = []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 
-// WatchDelays are how late watches brought what they told. It is safe for concurrent use.
+// WatchDelays measures how late watches deliver. It is safe for concurrent use.
 type WatchDelays struct {
 	pods   *prometheus.HistogramVec
 	events prometheus.Histogram
 }
 
-// NewWatchDelays registers the histograms, with one of each change of a pod.
+// NewWatchDelays registers the histograms, with one for each change of a pod.
 func NewWatchDelays(registerer prometheus.Registerer, changes []string) *WatchDelays {
 	d := &WatchDelays{
 		pods: prometheus.NewHistogramVec(histogram("podlapse_pod_watch_delay_seconds",

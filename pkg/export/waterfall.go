@@ -10,11 +10,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// minBar is the narrowest useful time axis, in terminal cells; a narrower terminal wraps.
+// minBar is the narrowest useful time axis, in terminal cells; on a narrower terminal, lines wrap.
 const minBar = 12
 
-// Waterfall draws a record: a line that says how it went, then each phase as a bar on a common time axis, the pulls, and what the
-// evidence lacks. The record may come from anywhere: nothing in it can control the terminal.
+// Waterfall draws a record: a line with the result, then each phase as a bar on a common time axis,
+// the pulls, and what the evidence lacks. The record may be untrusted: nothing in it can control
+// the terminal.
 func Waterfall(record Record, page terminal.Page) string {
 	var out strings.Builder
 	name := terminal.Clean(record.Namespace + "/" + record.Name)
@@ -42,7 +43,7 @@ func Waterfall(record Record, page terminal.Page) string {
 	return out.String()
 }
 
-// writeDoubts tells of what contradicts itself and of what nothing tells.
+// writeDoubts lists contradictions and missing evidence.
 func writeDoubts(out *strings.Builder, conflicts []ConflictRecord, missing []string, page terminal.Page) {
 	if len(conflicts) > 0 {
 		out.WriteString("\nCONFLICTS\n")
@@ -55,11 +56,12 @@ func writeDoubts(out *strings.Builder, conflicts []ConflictRecord, missing []str
 		out.WriteString("  " + page.Wrap(at+": "+terminal.Clean(conflict.Detail)) + "\n")
 	}
 	if len(missing) > 0 {
-		out.WriteString("\nNO EVIDENCE FOR\n  " + page.Wrap(strings.Join(convert(missing, terminal.Clean), ", ")) + "\n")
+		out.WriteString("\nNO EVIDENCE FOR\n  " +
+			page.Wrap(strings.Join(convert(missing, terminal.Clean), ", ")) + "\n")
 	}
 }
 
-// origin says where the pod ran and what came before.
+// origin says where the pod ran, who owns it, and when it was created and deleted.
 func origin(record Record) string {
 	text := "on node " + terminal.Clean(record.Node)
 	if record.Owner.Kind != "" {
@@ -76,9 +78,10 @@ func origin(record Record) string {
 	return text
 }
 
-// writePhases draws phases, from when the first one begins and for as long as all take.
+// writePhases draws phases, from the beginning of the first one for the total duration.
 func writePhases(out *strings.Builder, phases []PhaseRecord, from time.Time, total time.Duration, page terminal.Page) {
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip}, {Right: true}, {Right: true}, {}, {}}}
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip},
+		{Right: true}, {Right: true}, {}, {}}}
 	layout.Add("PHASE", "CONTAINER", "TIME", "ERROR", "", "CAUSE")
 	for _, phase := range phases {
 		names := append([]string{string(phase.Phase)}, convert(phase.MergedWith, asString)...)
@@ -90,7 +93,7 @@ func writePhases(out *strings.Builder, phases []PhaseRecord, from time.Time, tot
 			cause += ", image may still be loading"
 		}
 		if resource, share := (*timeline.Pressure)(phase.Pressure).High(); resource != "" {
-			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // whatever a server says
+			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // a server may send any value
 		}
 		layout.Add(
 			terminal.Clean(strings.Join(names, "+")),
@@ -117,7 +120,8 @@ func writePhases(out *strings.Builder, phases []PhaseRecord, from time.Time, tot
 
 func writePulls(out *strings.Builder, pulls []PullRecord, page terminal.Page) {
 	layout := terminal.Table{Columns: []terminal.Column{
-		{Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {Right: true}, {Right: true}, {Shorten: terminal.ClipStart},
+		{Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {Right: true}, {Right: true},
+		{Shorten: terminal.ClipStart},
 	}}
 	layout.Add("IMAGE OF", "OUTCOME", "QUEUE", "PULL", "ERROR", "SIZE", "IMAGE")
 	layout.StyleRow(0, terminal.Dim)
@@ -129,7 +133,7 @@ func writePulls(out *strings.Builder, pulls []PullRecord, page terminal.Page) {
 	layout.Write(out, page)
 }
 
-// pullTexts are the cells that a pull has in every table.
+// pullTexts returns the cells that a pull has in every table.
 func pullTexts(pull PullRecord) (outcome, queue, length, bound string) {
 	queue, length, bound = "-", "-", "-"
 	if pull.Queue != nil {
@@ -148,7 +152,7 @@ func pullTexts(pull PullRecord) (outcome, queue, length, bound string) {
 	return terminal.Clean(outcome), queue, length, bound
 }
 
-// attemptText names a container and, from its second attempt on, which attempt this is.
+// attemptText names a container and, from its second attempt on, the attempt.
 func attemptText(container string, attempt int) string {
 	if attempt > 0 {
 		return terminal.Clean(container) + " #" + strconv.Itoa(attempt+1)
@@ -171,7 +175,7 @@ func sizeText(bytes int64) string {
 
 func asString[S ~string](s S) string { return string(s) }
 
-// CauseStyle is the same color wherever a cause is shown.
+// CauseStyle returns the same color wherever a cause is shown.
 func CauseStyle(cause timeline.Cause) terminal.Style {
 	switch cause {
 	case timeline.CauseApp:

@@ -16,7 +16,8 @@ var page110 = terminal.Page{Columns: 110}
 func TestWaterfall(t *testing.T) {
 	golden(t, "cold-start.txt", Waterfall(NewRecord(coldStart()), page110))
 	golden(t, "still-pulling.txt", Waterfall(NewRecord(stillPulling()), page110))
-	golden(t, "cold-start-80-columns.txt", Waterfall(NewRecord(coldStart()), terminal.Page{Columns: 80, Fit: true, Color: true}))
+	golden(t, "cold-start-80-columns.txt",
+		Waterfall(NewRecord(coldStart()), terminal.Page{Columns: 80, Fit: true, Color: true}))
 }
 
 func TestWaterfallKeepsToItsWidth(t *testing.T) {
@@ -38,8 +39,9 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 		Namespace: evil, Name: evil, Node: evil, State: timeline.State(evil),
 		Owner: OwnerRecord{Kind: evil, Name: evil},
 		Phases: []PhaseRecord{
-			{Phase: timeline.Phase(evil), Cause: timeline.Cause(evil), Container: evil, StartAt: Instant{createdAt.Add(-time.Hour)},
-				EndAt: Instant{createdAt.Add(time.Hour)}, MergedWith: []timeline.Phase{timeline.Phase(evil)}},
+			{Phase: timeline.Phase(evil), Cause: timeline.Cause(evil), Container: evil,
+				StartAt: Instant{createdAt.Add(-time.Hour)},
+				EndAt:   Instant{createdAt.Add(time.Hour)}, MergedWith: []timeline.Phase{timeline.Phase(evil)}},
 			{StartAt: Instant{createdAt.Add(time.Hour)}, EndAt: Instant{createdAt}, Length: -1, Attempt: -3},
 		},
 		Pulls:      []PullRecord{{Container: evil, Image: evil, SizeBytes: -1, Failure: imagepull.Failure(evil)}},
@@ -49,17 +51,20 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 	}
 	record.Termination = &TerminationRecord{
 		Verdict: evil, Reason: evil, Phases: record.Phases, Conflicts: record.Conflicts, Missing: record.Missing,
-		Containers: []StopRecord{{Container: evil, How: timeline.How(evil), Reason: evil, Signal: -1, ExitCode: new(-1), Used: new(Seconds(-1)), Error: new(Seconds(-1))}},
+		Containers: []StopRecord{{Container: evil, How: timeline.How(evil), Reason: evil, Signal: -1, ExitCode: new(-1),
+			Used: new(Seconds(-1)), Error: new(Seconds(-1))}},
 	}
 	evilPulls := PullList{
-		Items:  []LivePullRecord{{Namespace: evil, Pod: evil, Container: evil, Image: evil, Registry: evil, Outcome: imagepull.Outcome(evil), State: evil, DoneBytes: -1, TotalBytes: 1}},
+		Items: []LivePullRecord{{Namespace: evil, Pod: evil, Container: evil, Image: evil, Registry: evil,
+			Outcome: imagepull.Outcome(evil), State: evil, DoneBytes: -1, TotalBytes: 1}},
 		Recent: []RecentPullRecord{{Namespace: evil, Pod: evil, PullRecord: record.Pulls[0]}},
 	}
 	for _, total := range []Seconds{0, -1, 1, Seconds(time.Hour)} {
 		for _, columns := range []int{-5, 0, 40, 120} {
 			record.Total, record.Termination.Total = total, total
 			for _, text := range []string{
-				Waterfall(record, terminal.Page{Columns: columns}), Waterfall(record, terminal.Page{Columns: columns, Fit: true}),
+				Waterfall(record, terminal.Page{Columns: columns}),
+				Waterfall(record, terminal.Page{Columns: columns, Fit: true}),
 				Summary([]Record{record}, true, terminal.Page{}),
 				PullTables([]NodePulls{{Node: evil, PullList: evilPulls}}, terminal.Page{}),
 			} {
@@ -76,7 +81,8 @@ func TestWaterfallTellsOfHighPressure(t *testing.T) {
 	record.Phases[0].Pressure = &PressureRecord{CPU: 0.49, IO: 0.1}
 	record.Phases[1].Pressure = &PressureRecord{CPU: 0.6, IO: 0.814}
 	text := Waterfall(record, terminal.Page{Columns: 140})
-	if strings.Count(text, "pressure") != 1 || !strings.Contains(text, string(record.Phases[1].Cause)+", io pressure 81 %\n") {
+	if strings.Count(text, "pressure") != 1 ||
+		!strings.Contains(text, string(record.Phases[1].Cause)+", io pressure 81 %\n") {
 		t.Errorf("want the high one alone in\n%s", text)
 	}
 }
@@ -85,9 +91,11 @@ func TestWaterfallTellsOfHighPressure(t *testing.T) {
 func TestWaterfallOfEndlessRecords(t *testing.T) {
 	endless := strings.Repeat("<b>\x1b[31mlong \u202e", 1<<16)
 	record := NewRecord(stillPulling())
-	record.Verdict, record.Phases[1].Container, record.Conflicts[0].Detail, record.Pulls[0].Image = endless, endless, endless, endless
+	record.Verdict, record.Phases[1].Container, record.Conflicts[0].Detail, record.Pulls[0].Image = endless, endless,
+		endless, endless
 	record.Termination = &TerminationRecord{
-		Verdict: endless, Phases: record.Phases, Containers: []StopRecord{{Container: endless, How: timeline.How(endless), Reason: endless}},
+		Verdict: endless, Phases: record.Phases,
+		Containers: []StopRecord{{Container: endless, How: timeline.How(endless), Reason: endless}},
 	}
 	page := terminal.Page{Columns: 100, Fit: true}
 	text := Waterfall(record, page)
@@ -105,7 +113,8 @@ func TestWaterfallTellsOfFailuresAndLosses(t *testing.T) {
 	record := NewRecord(coldStart())
 	record.Pulls = []PullRecord{
 		{Container: "app", Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS},
-		{Container: "app", Attempt: 1, Outcome: imagepull.OutcomeDownloaded, Pull: new(Seconds(2 * time.Second)), Error: new(Seconds(time.Second))},
+		{Container: "app", Attempt: 1, Outcome: imagepull.OutcomeDownloaded, Pull: new(Seconds(2 * time.Second)),
+			Error: new(Seconds(time.Second))},
 	}
 	record.LostEvents = []string{"Pulled/app"}
 	text := Waterfall(record, terminal.Page{Columns: 120})
@@ -117,7 +126,8 @@ func TestWaterfallTellsOfFailuresAndLosses(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	golden(t, "summary.txt", Summary([]Record{NewRecord(coldStart()), NewRecord(stillPulling()), {Name: "new"}}, false, terminal.Page{}))
+	golden(t, "summary.txt", Summary([]Record{NewRecord(coldStart()), NewRecord(stillPulling()), {Name: "new"}}, false,
+		terminal.Page{}))
 }
 
 func TestWhatIsGoneIsToldOfAsGone(t *testing.T) {

@@ -2,15 +2,15 @@ package imagepull
 
 import "time"
 
-// Kubelet's back-off after a pull that failed (pkg/kubelet, imageBackOffPeriod and MaxImageBackOff).
+// The kubelet's back-off after a failed pull (pkg/kubelet, imageBackOffPeriod and MaxImageBackOff).
 const (
 	firstBackoff = 10 * time.Second
 	maxBackoff   = 300 * time.Second
 )
 
-// Backoff is how long kubelet waits at least before it tries again to pull an image of a pod, after so many failures in a
-// row, unless it is restarted meanwhile: it forgets its back-offs then. It comes back to the pod when it looks at it the next
-// time, some seconds later than that.
+// Backoff returns how long the kubelet waits at least before it retries to pull an image of a pod,
+// after a number of failures in a row. The kubelet forgets its back-offs when it restarts. It
+// retries when it next syncs the pod, some seconds after the back-off.
 func Backoff(failures int) time.Duration {
 	if failures < 1 {
 		return 0

@@ -5,36 +5,39 @@ import (
 	"time"
 )
 
-// Download is one image that the runtime is downloading or unpacking at this moment, whoever asked for it.
+// Download is one image that the runtime is downloading or unpacking at this moment, whichever
+// client requested it.
 type Download struct {
-	// Registry is the host without its port, and Repository the path there, e.g. docker.io and library/nginx, as
-	// containerd notes them at the manifest. Empty when not known yet, or when the manifest was pulled
-	// from several and nothing tells from which this time.
+	// Registry is the host without its port, and Repository the path there, e.g. docker.io and
+	// library/nginx, as containerd records them on the manifest. Empty if not known yet, or if the
+	// manifest was pulled from several and it is unknown from which one this time.
 	Registry, Repository string
-	// Digest is that of the manifest for this machine, e.g. sha256:…; never that of an index. Empty when not
-	// known: what runs and belongs to no known manifest is one Download.
+	// Digest is that of the manifest for this machine, e.g. sha256:…; never that of an index. Empty
+	// if unknown: running blobs that belong to no known manifest form one Download.
 	Digest string
-	// DoneBytes and TotalBytes are of its layers and its config: what is on the node, complete or in part, and
-	// all. TotalBytes is 0 when unknown. What two images share counts in both.
+	// DoneBytes and TotalBytes count its layers and its config: the bytes on the node, complete or
+	// in part, and all bytes. TotalBytes is 0 if unknown. What two images share counts in both.
 	DoneBytes, TotalBytes int64
-	// StartedAt is when the oldest of the blobs that run now was begun, on the node's clock. A download that is
-	// resumed keeps the start of its first try. Where none runs it is when the runtime had the manifest, this time.
+	// StartedAt is when the oldest of the running blobs was begun, on the node's clock. A resumed
+	// download keeps the start of its first attempt. If no blob runs, it is when the runtime had
+	// the manifest, in this attempt.
 	StartedAt time.Time
-	Blobs     int  // downloads of blobs that run now
-	Complete  bool // all blobs have come; not all layers are unpacked
+	Blobs     int  // running downloads of blobs
+	Complete  bool // all blobs have arrived; not all layers are unpacked
 }
 
-// Of says that the download is of the repository that an image reference names.
+// Of reports whether the download is of the repository in an image reference.
 func (d Download) Of(ref string) bool {
 	return d.Repository != "" && d.Registry == hostname(Registry(ref)) && d.Repository == Repository(ref)
 }
 
-// Is says that an image reference names this very content by its digest.
+// Is reports whether an image reference names this content by its digest.
 func (d Download) Is(ref string) bool {
 	return d.Digest != "" && strings.HasSuffix(ref, "@"+d.Digest)
 }
 
-// hostname is a registry without its port, and an IPv6 address without its brackets, as containerd notes it.
+// hostname returns a registry without its port, and an IPv6 address without its brackets, as
+// containerd records it.
 func hostname(registry string) string {
 	if address, bracketed := strings.CutPrefix(registry, "["); bracketed {
 		address, _, _ = strings.Cut(address, "]")

@@ -5,8 +5,9 @@ import "testing"
 func TestClassifyFailure(t *testing.T) {
 	// By containerd 2.4 where no other runtime is named.
 	for text, want := range map[string]Failure{
-		`rpc error: code = NotFound desc = failed to pull and unpack image "r/x:1": failed to resolve reference "r/x:1": r/x:1: not found`:                                                                  FailureNotFound,
-		`reading manifest 1 in r.example/x: manifest unknown`:                                                                                                                                               FailureNotFound, // CRI-O
+		`rpc error: code = NotFound desc = failed to pull and unpack image "r/x:1": failed to resolve reference "r/x:1": r/x:1: not found`: FailureNotFound,
+		// CRI-O
+		`reading manifest 1 in r.example/x: manifest unknown`: FailureNotFound,
 		`failed to pull and unpack image "r/x:1": failed to resolve reference "r/x:1": unexpected status from HEAD request to http://r/v2/x/manifests/1: 401 Unauthorized`:                                  FailureUnauthorized,
 		`failed to resolve reference "docker.io/x:1": pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed`:                 FailureUnauthorized,
 		`failed to authorize: failed to fetch anonymous token: unexpected status from GET request to https://r/token: 401 Unauthorized`:                                                                     FailureUnauthorized,
@@ -31,7 +32,8 @@ func TestClassifyFailure(t *testing.T) {
 		`choosing image instance: no image found in image index for architecture amd64`:                                                                               FailureNoMatchingPlatform,
 		`couldn't parse image name "X:1": invalid reference format: repository name must be lowercase`:                                                                FailureInvalidReference,
 		`SignatureValidationFailed: image pull failed for r/x:1 because the signature validation failed`:                                                              FailureSignature,
-		`rpc error: code = Canceled desc = context canceled`:                                                                                                          FailureCancelled, // kubelet's client
+		// kubelet's client
+		`rpc error: code = Canceled desc = context canceled`: FailureCancelled,
 		// No progress for image_pull_progress_timeout.
 		`rpc error: code = Canceled desc = failed to pull and unpack image "r/x:1": context canceled`:                                                                                         FailureTimeout,
 		`rpc error: code = Canceled desc = failed to pull and unpack image "r/x:1": failed to copy: httpReadSeeker: failed open: failed to do request: Get "https://r/v2/": context canceled`: FailureTimeout,
@@ -50,8 +52,10 @@ func TestClassifyFailure(t *testing.T) {
 		`failed to do request: Head "https://r/": dial tcp 10.1.1.1:443: connect: no route to host`:                                                                              FailureConnectionRefused,
 		`failed to do request: Head "https://r/": dial tcp 10.1.1.1:443: connect: network is unreachable`:                                                                        FailureConnectionRefused,
 		`dial tcp: lookup r.example: dial udp 10.0.0.10:53: connect: network is unreachable`:                                                                                     FailureDNS,
-		`reading manifest latest in docker.io/library/x: requested access to the resource is denied`:                                                                             FailureForbidden, // CRI-O
-		`"no such host" "no space left on device": something else`:                                                                                                               FailureOther,     // what is quoted says nothing
+		// CRI-O
+		`reading manifest latest in docker.io/library/x: requested access to the resource is denied`: FailureForbidden,
+		// what is quoted says nothing
+		`"no such host" "no space left on device": something else`: FailureOther,
 		// A registry that breaks off over HTTP/2.
 		`failed to copy: stream error: stream ID 5; INTERNAL_ERROR; received from peer`:                                                              FailureRegistryError,
 		`failed to do request: Get "https://r/v2/": http2: server sent GOAWAY and closed the connection; LastStreamID=1, ErrCode=NO_ERROR, debug=""`: FailureRegistryError,
@@ -81,17 +85,23 @@ func TestClassifyFailure(t *testing.T) {
 	}
 }
 
-// TestNamesSayNothing is of references that hold the words by which failures are known; containerd repeats them without quotes.
+// TestNamesSayNothing is of references that hold the words by which failures are known; containerd
+// repeats them without quotes.
 func TestNamesSayNothing(t *testing.T) {
-	for _, ref := range []string{"r.example/tools/x509:1", "r.example/x:eof", "r.example/x:denied", "r.example/toomanyrequests:1", "x509:5000/a:1",
+	for _, ref := range []string{"r.example/tools/x509:1", "r.example/x:eof", "r.example/x:denied",
+		"r.example/toomanyrequests:1", "x509:5000/a:1",
 		"toomanyrequests.example/x:1", "tls:443/unauthorized:denied", "r.example/registryunavailable@sha256:aa"} {
-		begins := `Failed to pull image "` + ref + `": rpc error: code = Unknown desc = failed to pull and unpack image "` + ref +
+		begins := `Failed to pull image "` + ref +
+			`": rpc error: code = Unknown desc = failed to pull and unpack image "` + ref +
 			`": failed to resolve reference "` + ref + `": `
 		for ends, want := range map[string]Failure{
 			ref + ": not found": FailureNotFound,
-			"unexpected status from HEAD request to https://" + ref + ": 500 Internal Server Error":                        FailureRegistryError,
-			"failed to copy: httpReadSeeker: failed open: unexpected status code https://" + ref + "/blobs: 403 Forbidden": FailureForbidden,
-			"failed to extract layer (" + ref + "): mount /var/lib/x509:1/" + ref + ": input/output error":                 FailureOther,
+			"unexpected status from HEAD request to https://" + ref +
+				": 500 Internal Server Error": FailureRegistryError,
+			"failed to copy: httpReadSeeker: failed open: unexpected status code https://" + ref +
+				"/blobs: 403 Forbidden": FailureForbidden,
+			"failed to extract layer (" + ref + "): mount /var/lib/x509:1/" + ref +
+				": input/output error": FailureOther,
 		} {
 			if got := ParseMessage("Failed", begins+ends).Failure; got != want {
 				t.Errorf("%s%s: %q, want %q", begins, ends, got, want)

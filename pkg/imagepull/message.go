@@ -6,50 +6,55 @@ import (
 	"time"
 )
 
-// Kind is what a kubelet Event says of an image pull.
+// Kind is what a kubelet Event says about an image pull.
 type Kind string
 
-// The kinds of message.
+// Values of Kind.
 const (
 	KindOther          Kind = "other"           // not about a pull, or not understood
 	KindPulling        Kind = "pulling"         // the pull was requested; it may have to queue
-	KindPulled         Kind = "pulled"          // the runtime answered that it has the image
+	KindPulled         Kind = "pulled"          // the runtime responded that it has the image
 	KindAlreadyPresent Kind = "already_present" // no pull was needed
-	KindPullFailed     Kind = "pull_failed"     // the runtime gave up, or kubelet before it asked
-	KindInspectFailed  Kind = "inspect_failed"  // the runtime did not say whether it has the image; no pull was asked for
+	KindPullFailed     Kind = "pull_failed"     // the runtime gave up, or the kubelet did before it sent the request
+	// the runtime did not say whether it has the image; no pull was requested
+	KindInspectFailed Kind = "inspect_failed"
 )
 
-// Message is what one kubelet Event tells of a pull. The zero time.Duration stands for absent unless
+// Message is what one kubelet Event says about a pull. The zero time.Duration means absent, unless
 // the field's own flag says otherwise.
 type Message struct {
 	Kind  Kind
-	Image string // as kubelet wrote it: the reference of the container's spec
-	// Combined says that the Event stands for several distinct ones: its container and first stamps
-	// belong to another occurrence than the text.
+	Image string // as the kubelet wrote it: the reference in the container's spec
+	// Combined says that the Event stands for several different ones: its container and first
+	// timestamps belong to another occurrence than the text.
 	Combined bool
 
-	// Pull is how long the runtime took, on kubelet's monotonic clock; known when Timed (kubelet ≥ 1.25).
+	// Pull is how long the runtime took, on the kubelet's monotonic clock; known if Timed (kubelet
+	// ≥ 1.25).
 	Pull  time.Duration
 	Timed bool
-	// Waiting runs from right after the Pulling Event to the runtime's answer, so it holds the node's
-	// pull queue and Pull; known when WaitingTimed. Kubelet ≤ 1.24 prints only this length.
+	// Waiting lasts from right after the Pulling Event to the runtime's response, so it includes
+	// the node's pull queue and Pull; known if WaitingTimed. A kubelet ≤ 1.24 prints only this
+	// duration.
 	Waiting      time.Duration
 	WaitingTimed bool
-	// Unit is what kubelet cut the lengths to: the truth is in [length, length+Unit). It is 1 ms since
-	// 1.28 and 1 ns before; zero without a length.
+	// Unit is the resolution to which the kubelet cut the durations: the true value is in [length,
+	// length+Unit). It is 1 ms since 1.28 and 1 ns before; zero without a duration.
 	Unit time.Duration
 
-	Failure Failure // why, of KindPullFailed
+	Failure Failure // why, for KindPullFailed
 
-	// SizeBytes is the image's size as the runtime counts it (kubelet ≥ 1.30); 0 when not told.
+	// SizeBytes is the image's size as the runtime counts it (kubelet ≥ 1.30); 0 if absent.
 	SizeBytes int64
 }
 
-// CombinedPrefix is what client-go puts before the text of an Event that stands for several similar ones (tools/record).
+// CombinedPrefix is what client-go puts before the text of an Event that stands for several similar
+// ones (tools/record).
 const CombinedPrefix = "(combined from similar events): "
 
-// sentences are the forms kubelet uses, from pkg/kubelet/images/image_manager.go of 1.20 to 1.36:
-// reason, the words before the quoted reference, what the words after it begin with, and the kind.
+// sentences are the kubelet's messages, from pkg/kubelet/images/image_manager.go of 1.20 to 1.36:
+// the reason, the words before the quoted reference, the beginning of the words after it, and the
+// kind.
 var sentences = []struct {
 	reason, before, after string
 	kind                  Kind
@@ -62,8 +67,8 @@ var sentences = []struct {
 	{"InspectFailed", "Failed to apply default image tag ", "", KindPullFailed},
 }
 
-// ParseMessage reads a kubelet Event's reason and message. Whatever it does not understand is
-// KindOther; a pull's lengths and size are left out where the text does not hold them.
+// ParseMessage parses a kubelet Event's reason and message. A message that it does not understand
+// is KindOther. Durations and size are omitted if the text does not contain them.
 func ParseMessage(reason, message string) Message {
 	text, combined := strings.CutPrefix(message, CombinedPrefix)
 	for _, s := range sentences {
@@ -106,8 +111,8 @@ func cutQuoted(text string) (value, rest string, ok bool) {
 	return value, text[len(quoted):], true
 }
 
-// readLengths reads ` in D (D including waiting). Image size: N bytes.`, of which every part but the
-// first may be missing.
+// readLengths parses ` in D (D including waiting). Image size: N bytes.`, of which every part but
+// the first may be missing.
 func (m *Message) readLengths(rest string) {
 	lengths, size, _ := strings.Cut(rest, ". Image size: ")
 	m.SizeBytes = parseSize(size)
@@ -122,7 +127,7 @@ func (m *Message) readLengths(rest string) {
 		return
 	}
 	if !both {
-		// Kubelet ≤ 1.24 starts this clock before the queue.
+		// A kubelet ≤ 1.24 starts this clock before the queue.
 		m.Waiting, m.WaitingTimed, m.Unit = pull, true, unitOf(pull, pull)
 		return
 	}
@@ -139,17 +144,18 @@ func (m *Message) readLengths(rest string) {
 	m.Unit = unitOf(pull, waiting)
 }
 
-// maxLength is longer than any pull; with what cannot be, sums of stamps and lengths would overflow.
+// maxLength is longer than any pull. With impossible values, sums of timestamps and durations would
+// overflow.
 const maxLength = 365 * 24 * time.Hour
 
-// parseLength reads a Go duration as kubelet prints it, which is never negative.
+// parseLength parses a Go duration as the kubelet prints it, which is never negative.
 func parseLength(text string) (time.Duration, bool) {
 	d, err := time.ParseDuration(text)
 	return d, err == nil && d >= 0 && d <= maxLength
 }
 
-// unitOf tells a kubelet that cuts to milliseconds from one that does not: of the latter's lengths,
-// one in a million looks cut.
+// unitOf distinguishes a kubelet that cuts to milliseconds from one that does not: of the latter's
+// durations, one in a million looks cut.
 func unitOf(a, b time.Duration) time.Duration {
 	if a%time.Millisecond == 0 && b%time.Millisecond == 0 {
 		return time.Millisecond

@@ -2,9 +2,9 @@ package imagepull
 
 import "github.com/distribution/reference"
 
-// SplitReference is what an image reference names, as Kubernetes reads it: the repository with its registry, such as
-// docker.io/library/busybox, and the tag, latest where there is neither tag nor digest, or else the digest. Both are empty
-// when the reference cannot be read.
+// SplitReference splits an image reference as Kubernetes does: the repository with its registry,
+// such as docker.io/library/busybox, and the tag, or the digest if there is no tag; latest if there
+// is neither. Both are empty if the reference is invalid.
 func SplitReference(ref string) (repository, tag string) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {

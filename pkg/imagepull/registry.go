@@ -6,12 +6,12 @@ import (
 	"github.com/distribution/reference"
 )
 
-// UnknownRegistry is the registry of a reference that cannot be read.
+// UnknownRegistry is the registry of an invalid reference.
 const UnknownRegistry = "unknown"
 
-// Registry is the host, with the port when there is one, that an image reference names; docker.io
-// where it names none, and UnknownRegistry when it cannot be read. A mirror that the runtime is
-// configured to ask instead does not show in a reference.
+// Registry returns the host, with the port if there is one, that an image reference names:
+// docker.io if it names none, and UnknownRegistry if it is invalid. A mirror that the runtime is
+// configured to use does not show in a reference.
 func Registry(ref string) string {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
@@ -20,9 +20,9 @@ func Registry(ref string) string {
 	return reference.Domain(named)
 }
 
-// Normalize is the name under which containerd's CRI plugin stores an image that was asked for as
-// ref: with registry and tag made explicit, and without the tag where there is a digest. It fails
-// for what is no image reference, such as a bare image ID.
+// Normalize returns the name under which containerd's CRI plugin stores an image that was requested
+// as ref: with explicit registry and tag, and without the tag if there is a digest. It fails if ref
+// is not an image reference, such as a bare image ID.
 func Normalize(ref string) (string, error) {
 	named, err := reference.ParseDockerRef(ref)
 	if err != nil {
@@ -31,8 +31,8 @@ func Normalize(ref string) (string, error) {
 	return named.String(), nil
 }
 
-// Repository is the path in the registry that an image reference names, such as library/busybox; empty when the
-// reference cannot be read.
+// Repository returns the path in the registry that an image reference names, such as
+// library/busybox; empty if the reference is invalid.
 func Repository(ref string) string {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {

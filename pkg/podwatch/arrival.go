@@ -13,30 +13,31 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Bounds on what followers get of an object, in bytes and entries. What podlapse and add-ons write comes to some
-// hundred bytes.
+// Limits on what followers get of an object, in bytes and entries. The annotations of podlapse and
+// of add-ons come to some hundred bytes.
 const (
 	maxAnnotation  = 4 << 10
 	maxAnnotations = 16 << 10
 	maxApplied     = 16 // managed fields
 )
 
-// maxContainers is how many containers a pod may have, image volumes included. Real pods have some ten; 1.4 MB, which
-// is what etcd takes, hold more than 20,000, and each takes several times its size.
+// maxContainers is how many containers a pod may have, image volumes included. Real pods have about
+// ten. An object of 1.4 MB, etcd's limit, can hold more than 20,000, and each takes several times
+// its size in memory.
 const maxContainers = 256
 
-// arrival is a pod as it is taken in: what is kept of its object, made as soon as it is decoded. An object may have
-// 1.4 MB, and a list some hundred objects, so none is held until the list is complete. It is a runtime.Object, as the
-// reflector wants.
+// arrival is what is kept of a pod object, made as soon as the object is decoded. An object may
+// have 1.4 MB, and a list some hundred objects, so no object is held until the list is complete. It
+// is a runtime.Object because the reflector requires one.
 type arrival struct {
-	*corev1.Pod // what followers, restarts and delays need, and no more
+	*corev1.Pod // only what followers, restarts and delays need
 	converted   timeline.Pod
-	packed      packedPod // with Objects only
+	packed      packedPod // only with Objects
 	packing     error
 	containers  int
 }
 
-// arrive makes an arrival of an object, and keeps nothing of the object.
+// arrive converts an object to an arrival. The arrival does not refer to the object.
 func (p *Pods) arrive(pod *corev1.Pod) *arrival {
 	a := &arrival{Pod: slim(pod), containers: countContainers(pod)}
 	if a.containers > maxContainers {
@@ -55,7 +56,8 @@ func (p *Pods) arrive(pod *corev1.Pod) *arrival {
 	return a
 }
 
-// arrived is what the reflector hands over: events of a watch are objects, lists were made arrivals before.
+// arrived returns the arrival of an item from the reflector: events of a watch are objects, items
+// of a list are already arrivals.
 func (p *Pods) arrived(obj any) (*arrival, error) {
 	switch obj := obj.(type) {
 	case *arrival:
@@ -66,8 +68,8 @@ func (p *Pods) arrived(obj any) (*arrival, error) {
 	return nil, fmt.Errorf("unexpected %T", obj)
 }
 
-// Transformer implements cache.TransformingStore: the reflector collects the first events of a watch, which stand for
-// a list.
+// Transformer implements cache.TransformingStore: the reflector collects the first events of a
+// watch, which take the place of a list.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) { return s.pods.arrived(obj) }
 }
@@ -83,15 +85,14 @@ func countContainers(pod *corev1.Pod) int {
 	return count
 }
 
-// slim is a copy of a pod with what Follower promises. Of a container it has the name, of a status the restarts.
+// slim copies what Follower promises of a pod: of a container its name, of a status the restarts.
 func slim(pod *corev1.Pod) *corev1.Pod {
 	copied := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
-			Labels:                     atMost(pod.Labels, maxName, maxLabels),
-			Annotations:                atMost(pod.Annotations, maxAnnotation, maxAnnotations),
+			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds, Labels: atMost(pod.Labels, maxName, maxLabels),
+			Annotations: atMost(pod.Annotations, maxAnnotation, maxAnnotations),
 		},
 		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
 		Status: corev1.PodStatus{
@@ -128,7 +129,8 @@ func slim(pod *corev1.Pod) *corev1.Pod {
 	return copied
 }
 
-// slimStatuses has of each container how often it was restarted, and why the last time.
+// slimStatuses copies, for each container, how often it was restarted and the reason for the last
+// restart.
 func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	copied := make([]corev1.ContainerStatus, 0, min(len(statuses), maxContainers))
 	for i := range statuses[:cap(copied)] {
@@ -143,7 +145,7 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return copied
 }
 
-// atMost copies texts by name: each is cut to a length, and those that have no room are left out.
+// atMost copies texts by name. It cuts each to a length and omits those that exceed the total.
 func atMost(texts map[string]string, each, all int) map[string]string {
 	copied, size := map[string]string{}, 0
 	for _, key := range slices.Sorted(maps.Keys(texts)) {

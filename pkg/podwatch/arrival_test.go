@@ -52,7 +52,8 @@ func TestSlimKeepsWhatFollowersNeed(t *testing.T) {
 	if got.Labels["app"] != "web" || len(got.Annotations) != 1 ||
 		len(got.OwnerReferences) != 1 || got.OwnerReferences[0].Name != "web" ||
 		!reflect.DeepEqual(got.ManagedFields, []metav1.ManagedFieldsEntry{applied}) || got.Spec.NodeName != nodeName ||
-		!reflect.DeepEqual(got.Status.Conditions, p.Status.Conditions) || got.Status.ContainerStatuses[0].RestartCount != 2 {
+		!reflect.DeepEqual(got.Status.Conditions, p.Status.Conditions) ||
+		got.Status.ContainerStatuses[0].RestartCount != 2 {
 		t.Errorf("got %+v", got)
 	}
 }

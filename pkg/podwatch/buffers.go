@@ -6,11 +6,12 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// maxBuffered is how much of one answer the API server may send ahead of its reader, in bytes. Go's default is 4 MiB:
-// the watches that may be open at once would hold 132 MiB while observations wait to be taken.
+// maxBuffered is how much of one response the API server may send ahead of its reader, in bytes.
+// With Go's default of 4 MiB, the watches that may be open at once would hold 132 MiB while
+// observations wait to be read.
 const maxBuffered = 256 << 10
 
-// boundBuffers wraps nothing: it sets up the transport inside before its first request.
+// boundBuffers returns next unchanged: it configures the transport inside before its first request.
 func boundBuffers(next http.RoundTripper) http.RoundTripper {
 	inner := next
 	for {
@@ -20,7 +21,7 @@ func boundBuffers(next http.RoundTripper) http.RoundTripper {
 		}
 		inner = wrapper.WrappedRoundTripper()
 	}
-	// Clients of one configuration share their transport. Only the first one sets it.
+	// Clients of one configuration share their transport. Only the first one configures it.
 	if transport, ok := inner.(*http.Transport); ok && transport != http.DefaultTransport && transport.HTTP2 == nil {
 		transport.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: maxBuffered}
 	}

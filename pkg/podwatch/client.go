@@ -10,19 +10,20 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// userAgent names the agent in the API server's audit log and metrics.
+// userAgent identifies the agent in the API server's audit log and metrics.
 const userAgent = "podlapse-agent"
 
-// LoadConfig reads how to reach the API server from a kubeconfig file, or from the pod's service account when
-// kubeconfig is empty. It does not connect; it fails only when the configuration cannot be read. The clock gets
-// what every answer to a client made of it tells of the API server's, and the traffic counts all.
+// LoadConfig reads how to reach the API server from a kubeconfig file, or from the pod's service
+// account if kubeconfig is empty. It does not connect, and fails only if the configuration cannot
+// be read. clock learns the API server's time from every response to a client of this
+// configuration, and traffic counts all requests.
 func LoadConfig(kubeconfig string, clock *Clock, traffic *Traffic) (*rest.Config, error) {
 	config, err := loadConfig(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config.UserAgent = userAgent
-	config.WarningHandler = rest.NoWarnings{} // it would write to stderr
+	config.WarningHandler = rest.NoWarnings{} // the default handler writes to stderr
 	config.Wrap(boundBuffers)
 	config.Wrap(clock.read)
 	config.Wrap(traffic.count)
@@ -38,14 +39,15 @@ func loadConfig(kubeconfig string) (*rest.Config, error) {
 		return config, nil
 	}
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig: %w", err)
 	}
 	return config, nil
 }
 
-// NewRESTClient makes a client for core/v1. It knows core/v1 alone: the full clientset's scheme costs a node
+// NewRESTClient creates a client for core/v1 only: the scheme of the full clientset costs a node
 // agent megabytes. Clients of one configuration share their connections.
 func NewRESTClient(config *rest.Config) (rest.Interface, error) {
 	return newRESTClient(config, func(s runtime.NegotiatedSerializer) (runtime.NegotiatedSerializer, error) {
@@ -53,16 +55,16 @@ func NewRESTClient(config *rest.Config) (rest.Interface, error) {
 	})
 }
 
-// NewPodClient makes a client for core/v1 whose watches omit what podlapse does not read of pods: command, arguments and environment
-// of their containers.
+// NewPodClient creates a client for core/v1 whose watches omit what podlapse does not read of pods:
+// command, arguments and environment of their containers.
 func NewPodClient(config *rest.Config) (rest.Interface, error) {
 	return newRESTClient(config, func(s runtime.NegotiatedSerializer) (runtime.NegotiatedSerializer, error) {
 		return newPrunedPods(s)
 	})
 }
 
-// NewEventClient makes a client that is good for watches of Events alone: an Event that is larger than any of
-// kubelet's is skipped before it takes memory.
+// NewEventClient creates a client for watches of Events only. It skips an Event that is larger than
+// any of the kubelet's before the Event takes memory.
 func NewEventClient(config *rest.Config) (rest.Interface, error) {
 	return newRESTClient(config, func(s runtime.NegotiatedSerializer) (runtime.NegotiatedSerializer, error) {
 		return newSmallEvents(s)
@@ -86,7 +88,7 @@ func newRESTClient(
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.QPS, config.Burst = 5, 10 // lists only: client-go does not count watches
-	config.Timeout = 0               // it would cut watches as well; requests here bound themselves
+	config.Timeout = 0               // a timeout would end watches as well; requests here have their own
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("build API client: %w", err)

@@ -40,10 +40,12 @@ users: [{name: u, user: {}}]
 
 func TestLoadConfigNamesTheProblem(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	if _, err := LoadConfig("", NewClock(time.Now), NewTraffic()); err == nil || !strings.Contains(err.Error(), "in-cluster") {
+	_, err := LoadConfig("", NewClock(time.Now), NewTraffic())
+	if err == nil || !strings.Contains(err.Error(), "in-cluster") {
 		t.Errorf("outside a cluster: %v", err)
 	}
-	if _, err := LoadConfig(filepath.Join(t.TempDir(), "absent"), NewClock(time.Now), NewTraffic()); err == nil || !strings.Contains(err.Error(), "read kubeconfig") {
+	if _, err := LoadConfig(filepath.Join(t.TempDir(), "absent"), NewClock(time.Now), NewTraffic()); err == nil ||
+		!strings.Contains(err.Error(), "read kubeconfig") {
 		t.Errorf("absent kubeconfig: %v", err)
 	}
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// clockReadings is how many readings may wait; more come only when many watches open at once, and then
-// one more says nothing new, so the newest is dropped.
+// clockReadings is how many readings may wait. More arrive only when many watches open at once.
+// Then one more reading adds nothing, so the newest is dropped.
 const clockReadings = 16
 
-// Clock reads the API server's clock off the Date of answers to requests that are made anyway: it costs
-// none of its own.
+// Clock reads the API server's clock from the Date header of responses. It sends no requests of its
+// own.
 type Clock struct {
 	now      func() time.Time
 	readings chan timeline.ClockSeen
 }
 
-// NewClock makes a source of ClockSeen for LoadConfig.
+// NewClock creates a source of ClockSeen for LoadConfig.
 func NewClock(now func() time.Time) *Clock {
 	return &Clock{now, make(chan timeline.ClockSeen, clockReadings)}
 }
@@ -36,7 +36,7 @@ func (c *Clock) Run(ctx context.Context, observe func(context.Context, timeline.
 	}
 }
 
-// Waiting takes the readings that nobody has observed yet. It does not block.
+// Waiting removes and returns the readings that were not observed yet. It does not block.
 func (c *Clock) Waiting() []timeline.ClockSeen {
 	var readings []timeline.ClockSeen
 	for {
@@ -49,8 +49,8 @@ func (c *Clock) Waiting() []timeline.ClockSeen {
 	}
 }
 
-// read wraps a transport. The header of an answer is written when the API server begins to answer, which for a
-// watch is at once.
+// read wraps a transport. The API server writes the header of a response when it begins to respond;
+// for a watch, that is at once.
 func (c *Clock) read(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
 		sentAt := c.now()
@@ -68,7 +68,7 @@ func (c *Clock) read(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// roundTrip is a function as a transport.
+// roundTrip adapts a function to http.RoundTripper.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.

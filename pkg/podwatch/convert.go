@@ -14,15 +14,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// traceParentAnnotation is where whoever makes a pod may leave the trace that its start-up belongs to, as the
-// header of the same name does for a request (W3C Trace Context).
+// traceParentAnnotation is where the creator of a pod may put the trace that the pod's start-up
+// belongs to, in the format of the traceparent header (W3C Trace Context).
 const traceParentAnnotation = "traceparent"
 
-// maxTraceParent is more than any version of the header has needed so far, in bytes; what is longer is none.
+// maxTraceParent is longer than any version of the header so far, in bytes. Longer values are
+// ignored.
 const maxTraceParent = 128
 
-// convertPod keeps the part of a pod object that start-up timing needs. Statuses of containers that
-// the spec does not have are dropped.
+// convertPod keeps the part of a pod object that start-up timing needs. It drops statuses of
+// containers that are not in the spec.
 func convertPod(pod *corev1.Pod) timeline.Pod {
 	converted := timeline.Pod{
 		UID:            string(pod.UID),
@@ -64,18 +65,20 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 	return converted
 }
 
-// byClaim says that a volume is mounted by a claim, which an ephemeral volume has made for it.
+// byClaim reports whether a volume is mounted through a PersistentVolumeClaim. Kubernetes creates
+// one for an ephemeral volume.
 func byClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
-// remote says that kubelet does not serve a volume by itself; it does those that it writes from what the API server holds, and
-// directories of the node. Images are pulled, not mounted over a network.
+// remote reports whether a volume needs more than the kubelet. The kubelet itself serves volumes
+// that it writes from API objects, and directories of the node. Images are pulled, not mounted over
+// a network.
 func remote(v corev1.Volume) bool {
 	return v.EmptyDir == nil && v.ConfigMap == nil && v.Secret == nil && v.Projected == nil && v.DownwardAPI == nil &&
 		v.HostPath == nil && v.Image == nil && v.VolumeSource != (corev1.VolumeSource{})
 }
 
-// convertLabels makes one text of them: a map would cost some times as much. There may be any number; those that have no room are
-// left out.
+// convertLabels encodes labels as one text: a map would take several times the memory. It omits the
+// labels that exceed the limit.
 func convertLabels(labels map[string]string) string {
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -90,11 +93,12 @@ func convertLabels(labels map[string]string) string {
 	return text.String()
 }
 
-// lastSecond is the last one that RFC 3339 can name; an object sent as protobuf may hold a later one.
+// lastSecond is the last one that RFC 3339 can express. An object sent as protobuf may hold a later
+// one.
 var lastSecond = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC).Unix()
 
-// instant is a stamp of the API server in UTC, and zero when it is absent, no later than the epoch or beyond the
-// calendar.
+// instant converts an API server timestamp to UTC. It returns zero if the timestamp is absent, not
+// after the epoch, or beyond year 9999.
 func instant(t metav1.Time) time.Time {
 	if t.Unix() <= 0 || t.Unix() > lastSecond {
 		return time.Time{}
@@ -102,7 +106,7 @@ func instant(t metav1.Time) time.Time {
 	return t.UTC()
 }
 
-// deletedAt is when deletion was asked for: the API server stores when the grace period will be over.
+// deletedAt returns when deletion was requested. The API server stores when the grace period ends.
 func deletedAt(pod *corev1.Pod) time.Time {
 	if pod.DeletionTimestamp == nil {
 		return time.Time{}
@@ -115,11 +119,12 @@ func deletedAt(pod *corev1.Pod) time.Time {
 }
 
 func convertConditions(conditions []corev1.PodCondition) []timeline.Condition {
-	conditions = conditions[:min(len(conditions), maxConditions)] // more than any pod has that nobody makes up
+	conditions = conditions[:min(len(conditions), maxConditions)] // real pods have fewer
 	converted := make([]timeline.Condition, 0, len(conditions))
 	for _, c := range conditions {
 		converted = append(converted, timeline.Condition{
-			Type: bounded(string(c.Type), maxName), True: c.Status == corev1.ConditionTrue, TransitionAt: instant(c.LastTransitionTime),
+			Type: bounded(string(c.Type), maxName), True: c.Status == corev1.ConditionTrue,
+			TransitionAt: instant(c.LastTransitionTime),
 		})
 	}
 	return converted
@@ -127,25 +132,28 @@ func convertConditions(conditions []corev1.PodCondition) []timeline.Condition {
 
 func convertContainers(pod *corev1.Pod) []timeline.Container {
 	spec, status := &pod.Spec, &pod.Status
-	converted := make([]timeline.Container, 0, len(spec.InitContainers)+len(spec.Containers)+len(spec.EphemeralContainers))
+	converted := make([]timeline.Container, 0,
+		len(spec.InitContainers)+len(spec.Containers)+len(spec.EphemeralContainers))
 	converted = append(converted, convertImageVolumes(spec.Volumes)...)
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
-		converted = append(converted, convertContainer(c, kindOfInit(c), spec.RestartPolicy, status.InitContainerStatuses))
+		converted = append(converted,
+			convertContainer(c, kindOfInit(c), spec.RestartPolicy, status.InitContainerStatuses))
 	}
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
-		converted = append(converted, convertContainer(c, timeline.KindMain, spec.RestartPolicy, status.ContainerStatuses))
+		converted = append(converted,
+			convertContainer(c, timeline.KindMain, spec.RestartPolicy, status.ContainerStatuses))
 	}
 	for i := range spec.EphemeralContainers {
 		c := corev1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon)
-		statuses := status.EphemeralContainerStatuses // one is never restarted
+		statuses := status.EphemeralContainerStatuses // an ephemeral container is never restarted
 		converted = append(converted, convertContainer(&c, timeline.KindEphemeral, corev1.RestartPolicyNever, statuses))
 	}
 	return converted
 }
 
-// kindOfInit tells sidecars from containers that are to end.
+// kindOfInit distinguishes sidecars from init containers that must complete.
 func kindOfInit(c *corev1.Container) timeline.ContainerKind {
 	if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
 		return timeline.KindSidecar
@@ -153,7 +161,7 @@ func kindOfInit(c *corev1.Container) timeline.ContainerKind {
 	return timeline.KindInit
 }
 
-// convertImageVolumes is the images of volumes, each once.
+// convertImageVolumes returns the images of volumes, each once.
 func convertImageVolumes(volumes []corev1.Volume) (converted []timeline.Container) {
 	for i := range volumes {
 		image := volumes[i].Image
@@ -175,7 +183,7 @@ func convertImageVolumes(volumes []corev1.Volume) (converted []timeline.Containe
 func convertContainer(
 	c *corev1.Container, kind timeline.ContainerKind, restarts corev1.RestartPolicy, statuses []corev1.ContainerStatus,
 ) timeline.Container {
-	if c.RestartPolicy != nil { // its own comes before the pod's
+	if c.RestartPolicy != nil { // the container's policy overrides the pod's
 		restarts = corev1.RestartPolicy(*c.RestartPolicy)
 	}
 	converted := timeline.Container{
@@ -198,8 +206,8 @@ func convertContainer(
 	return converted
 }
 
-// pullFailure is why a container waits whose image could not be pulled: kubelet's message holds the runtime's error, in
-// back-off since 1.31 only.
+// pullFailure returns why a container waits whose image could not be pulled. The kubelet's message
+// contains the runtime's error; in back-off only since 1.31.
 func pullFailure(waiting *corev1.ContainerStateWaiting) imagepull.Failure {
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed", "InvalidImageName":

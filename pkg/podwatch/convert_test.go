@@ -30,10 +30,13 @@ func TestConvertPod(t *testing.T) {
 			DeletionTimestamp: to(stamp(50)), DeletionGracePeriodSeconds: to(int64(30)),
 			Labels: map[string]string{
 				podTemplateHash: "abc12", "app": "other", "app.kubernetes.io/unknown": "other",
-				"app.kubernetes.io/component": "front", "app.kubernetes.io/instance": "web-1", "app.kubernetes.io/managed-by": "helm",
-				"app.kubernetes.io/name": "web", "app.kubernetes.io/part-of": "shop", "app.kubernetes.io/version": "5.7",
+				"app.kubernetes.io/component": "front", "app.kubernetes.io/instance": "web-1",
+				"app.kubernetes.io/managed-by": "helm",
+				"app.kubernetes.io/name":       "web", "app.kubernetes.io/part-of": "shop",
+				"app.kubernetes.io/version": "5.7",
 			},
-			Annotations:     map[string]string{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+			Annotations: map[string]string{
+				"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-abc12", Controller: to(true)}},
 		},
 		Spec: corev1.PodSpec{
@@ -44,12 +47,15 @@ func TestConvertPod(t *testing.T) {
 			Volumes: []corev1.Volume{
 				{Name: "none"},
 				{Name: "claimed", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
-				{Name: "data", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "data:1", PullPolicy: corev1.PullAlways}}},
-				{Name: "again", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "data:1"}}},
+				{Name: "data", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "data:1",
+					PullPolicy: corev1.PullAlways}}},
+				{Name: "again",
+					VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "data:1"}}},
 			},
 			InitContainers: []corev1.Container{
 				{Name: "init", Image: "i", ImagePullPolicy: corev1.PullAlways},
-				{Name: "proxy", Image: "p", RestartPolicy: to(corev1.ContainerRestartPolicyAlways), StartupProbe: &corev1.Probe{}},
+				{Name: "proxy", Image: "p", RestartPolicy: to(corev1.ContainerRestartPolicyAlways),
+					StartupProbe: &corev1.Probe{}},
 				{Name: "once", Image: "o", RestartPolicy: to(corev1.ContainerRestartPolicy("OnFailure"))},
 			},
 			Containers: []corev1.Container{
@@ -58,28 +64,36 @@ func TestConvertPod(t *testing.T) {
 				{Name: "new", Image: "n"},
 			},
 			EphemeralContainers: []corev1.EphemeralContainer{{
-				EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "d", ImagePullPolicy: corev1.PullNever},
+				EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "d",
+					ImagePullPolicy: corev1.PullNever},
 			}},
 		},
 		Status: corev1.PodStatus{
 			ObservedGeneration: 1,
-			Phase:              corev1.PodPending, Reason: "why", QOSClass: corev1.PodQOSBurstable, StartTime: to(stamp(1)),
+			Phase:              corev1.PodPending, Reason: "why", QOSClass: corev1.PodQOSBurstable,
+			StartTime: to(stamp(1)),
 			Conditions: []corev1.PodCondition{
 				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: stamp(1)},
 				{Type: corev1.PodReady, Status: corev1.ConditionUnknown},
 			},
 			InitContainerStatuses: []corev1.ContainerStatus{
-				{Name: "init", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, StartedAt: stamp(5), FinishedAt: stamp(6)}}},
+				{Name: "init", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3,
+					StartedAt: stamp(5), FinishedAt: stamp(6)}}},
 				{Name: "proxy", RestartCount: 1, Started: to(true), Ready: true,
-					State:                corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: stamp(8)}},
-					LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, StartedAt: stamp(6), FinishedAt: stamp(7)}}},
+					State: corev1.ContainerState{
+						Running: &corev1.ContainerStateRunning{StartedAt: stamp(8)}},
+					LastTerminationState: corev1.ContainerState{
+						Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, StartedAt: stamp(6),
+							FinishedAt: stamp(7)}}},
 				{Name: "app", Ready: true}, // of no init container
 			},
 			ContainerStatuses: []corev1.ContainerStatus{
 				{Name: "ghost", RestartCount: 9},
-				{Name: "slow", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff",
-					Message: `Back-off pulling image "s": ErrImagePull: s:latest: not found`}}, Started: to(false)},
-				{Name: "app", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown"}}},
+				{Name: "slow",
+					State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff",
+						Message: `Back-off pulling image "s": ErrImagePull: s:latest: not found`}}, Started: to(false)},
+				{Name: "app", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137,
+					Reason: "ContainerStatusUnknown"}}},
 			},
 		},
 	})
@@ -89,24 +103,28 @@ func TestConvertPod(t *testing.T) {
 		Traits: &timeline.Traits{
 			Controller: timeline.Owner{Kind: "ReplicaSet", Name: "web-abc12"},
 			QOSClass:   "Burstable", PriorityClass: "high", RuntimeClass: "gvisor",
-			App: timeline.AppLabels{Component: "front", Instance: "web-1", ManagedBy: "helm", Name: "web", PartOf: "shop", Version: "5.7"},
+			App: timeline.AppLabels{Component: "front", Instance: "web-1", ManagedBy: "helm", Name: "web",
+				PartOf: "shop", Version: "5.7"},
 		},
 		Revision: "abc12", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 		Labels: "app=other,app.kubernetes.io/component=front,app.kubernetes.io/instance=web-1,app.kubernetes.io/managed-by=helm," +
 			"app.kubernetes.io/name=web,app.kubernetes.io/part-of=shop,app.kubernetes.io/unknown=other,app.kubernetes.io/version=5.7,pod-template-hash=abc12",
 		CreatedAt: at(0), AcknowledgedAt: at(1), DeletedAt: at(20),
 		Phase: "Pending", Reason: "why", ReadinessGates: true,
-		Generation: 2, KubeletGeneration: 1, UnschedulableAt: at(0), FieldsManaged: true, HostNetwork: true, ResourceClaims: true, VolumeClaims: true, RemoteVolumes: true,
+		Generation: 2, KubeletGeneration: 1, UnschedulableAt: at(0), FieldsManaged: true, HostNetwork: true,
+		ResourceClaims: true, VolumeClaims: true, RemoteVolumes: true,
 		Conditions: []timeline.Condition{{Type: "PodScheduled", True: true, TransitionAt: at(1)}, {Type: "Ready"}},
 		Containers: []timeline.Container{
 			{Name: "image:data:1", Kind: timeline.KindImageVolume, Image: "data:1", PullPolicy: timeline.PullAlways},
 			{Name: "init", Kind: timeline.KindInit, Image: "i", PullPolicy: timeline.PullAlways,
 				State: timeline.StateTerminated, StartedAt: at(5), FinishedAt: at(6), ExitCode: 3},
-			{Name: "proxy", Kind: timeline.KindSidecar, Image: "p", StartupProbe: true, RestartsAlways: true, State: timeline.StateRunning,
+			{Name: "proxy", Kind: timeline.KindSidecar, Image: "p", StartupProbe: true, RestartsAlways: true,
+				State:   timeline.StateRunning,
 				Attempt: 1, StartedAt: at(8), Started: true, Ready: true,
 				LastRun: &timeline.Run{StartedAt: at(6), FinishedAt: at(7), ExitCode: 1}},
 			{Name: "once", Kind: timeline.KindInit, Image: "o"},
-			{Name: "app", Kind: timeline.KindMain, Image: "a:1", PullPolicy: timeline.PullIfNotPresent, ReadinessProbe: true, RestartsAlways: true,
+			{Name: "app", Kind: timeline.KindMain, Image: "a:1", PullPolicy: timeline.PullIfNotPresent,
+				ReadinessProbe: true, RestartsAlways: true,
 				State: timeline.StateTerminated, ExitCode: 137, EndReason: "ContainerStatusUnknown"},
 			{Name: "slow", Kind: timeline.KindMain, Image: "s", State: timeline.StateWaiting, RestartsAlways: true,
 				WaitingReason: "ImagePullBackOff", PullFailure: imagepull.FailureNotFound},
@@ -120,7 +138,8 @@ func TestConvertPod(t *testing.T) {
 }
 
 func TestConvertEmptyPod(t *testing.T) {
-	want := timeline.Pod{Traits: &timeline.Traits{}, Conditions: []timeline.Condition{}, Containers: []timeline.Container{}}
+	want := timeline.Pod{Traits: &timeline.Traits{}, Conditions: []timeline.Condition{},
+		Containers: []timeline.Container{}}
 	if got := convertPod(&corev1.Pod{}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
@@ -130,7 +149,8 @@ func TestConvertStaticPod(t *testing.T) {
 	got := convertPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		UID: "mirror", Annotations: map[string]string{mirrorAnnotation: "hash", "kubernetes.io/config.hash": "hash",
 			readAnnotation: "2026-08-17T14:00:01.123456789+02:00"},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-a", Controller: to(true)}},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-a",
+			Controller: to(true)}},
 	}, Spec: corev1.PodSpec{NodeName: "node-a"}})
 	if want := at(1).Add(123456789); got.ReadAt != want {
 		t.Errorf("read at %s, want %s", got.ReadAt, want)
@@ -147,10 +167,13 @@ func TestDeletedAt(t *testing.T) {
 		want time.Time
 	}{
 		{"not", metav1.ObjectMeta{DeletionGracePeriodSeconds: to(int64(30))}, time.Time{}},
-		{"with grace", metav1.ObjectMeta{DeletionTimestamp: to(stamp(40)), DeletionGracePeriodSeconds: to(int64(30))}, at(10)},
-		{"at once", metav1.ObjectMeta{DeletionTimestamp: to(stamp(40)), DeletionGracePeriodSeconds: to(int64(0))}, at(40)},
+		{"with grace", metav1.ObjectMeta{DeletionTimestamp: to(stamp(40)), DeletionGracePeriodSeconds: to(int64(30))},
+			at(10)},
+		{"at once", metav1.ObjectMeta{DeletionTimestamp: to(stamp(40)), DeletionGracePeriodSeconds: to(int64(0))},
+			at(40)},
 		{"grace unknown", metav1.ObjectMeta{DeletionTimestamp: to(stamp(40))}, at(40)},
-		{"garbage", metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}, DeletionGracePeriodSeconds: to(int64(30))}, time.Time{}},
+		{"garbage", metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}, DeletionGracePeriodSeconds: to(int64(30))},
+			time.Time{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := deletedAt(&corev1.Pod{ObjectMeta: test.meta}); got != test.want {
@@ -172,22 +195,32 @@ func TestConvertOwner(t *testing.T) {
 	}{
 		{name: "none"},
 		{name: "not the controller", kind: "ReplicaSet", owner: "web-abc", hash: "abc", notController: true},
-		{name: "deployment", kind: "ReplicaSet", owner: "web-abc", hash: "abc", want: timeline.Owner{Kind: "Deployment", Name: "web"}},
-		{name: "replica set of its own", kind: "ReplicaSet", owner: "web-abc", want: timeline.Owner{Kind: "ReplicaSet", Name: "web-abc"}},
-		{name: "another hash", kind: "ReplicaSet", owner: "web-abc", hash: "bc", want: timeline.Owner{Kind: "ReplicaSet", Name: "web-abc"}},
-		{name: "nothing but the hash", kind: "ReplicaSet", owner: "-abc", hash: "abc", want: timeline.Owner{Kind: "ReplicaSet", Name: "-abc"}},
+		{name: "deployment", kind: "ReplicaSet", owner: "web-abc", hash: "abc",
+			want: timeline.Owner{Kind: "Deployment", Name: "web"}},
+		{name: "replica set of its own", kind: "ReplicaSet", owner: "web-abc",
+			want: timeline.Owner{Kind: "ReplicaSet", Name: "web-abc"}},
+		{name: "another hash", kind: "ReplicaSet", owner: "web-abc", hash: "bc",
+			want: timeline.Owner{Kind: "ReplicaSet", Name: "web-abc"}},
+		{name: "nothing but the hash", kind: "ReplicaSet", owner: "-abc", hash: "abc",
+			want: timeline.Owner{Kind: "ReplicaSet", Name: "-abc"}},
 		{name: "cron job", kind: "Job", owner: "backup-" + due, want: timeline.Owner{Kind: "CronJob", Name: "backup"}},
 		{name: "job", kind: "Job", owner: "backup", want: timeline.Owner{Kind: "Job", Name: "backup"}},
-		{name: "job with a number", kind: "Job", owner: "backup-12", want: timeline.Owner{Kind: "Job", Name: "backup-12"}},
-		{name: "job with a date", kind: "Job", owner: "backup-20260817", want: timeline.Owner{Kind: "Job", Name: "backup-20260817"}},
-		{name: "job with a later minute", kind: "Job", owner: "backup-29782802", want: timeline.Owner{Kind: "Job", Name: "backup-29782802"}},
-		{name: "job with a long number", kind: "Job", owner: "backup-297828000000", want: timeline.Owner{Kind: "Job", Name: "backup-297828000000"}},
+		{name: "job with a number", kind: "Job", owner: "backup-12",
+			want: timeline.Owner{Kind: "Job", Name: "backup-12"}},
+		{name: "job with a date", kind: "Job", owner: "backup-20260817",
+			want: timeline.Owner{Kind: "Job", Name: "backup-20260817"}},
+		{name: "job with a later minute", kind: "Job", owner: "backup-29782802",
+			want: timeline.Owner{Kind: "Job", Name: "backup-29782802"}},
+		{name: "job with a long number", kind: "Job", owner: "backup-297828000000",
+			want: timeline.Owner{Kind: "Job", Name: "backup-297828000000"}},
 		{name: "daemon set", kind: "DaemonSet", owner: "agent", want: timeline.Owner{Kind: "DaemonSet", Name: "agent"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: stamp(1), Labels: map[string]string{podTemplateHash: test.hash}}}
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: stamp(1),
+				Labels: map[string]string{podTemplateHash: test.hash}}}
 			if test.kind != "" {
-				p.OwnerReferences = []metav1.OwnerReference{{Kind: test.kind, Name: test.owner, Controller: to(!test.notController)}}
+				p.OwnerReferences = []metav1.OwnerReference{{Kind: test.kind, Name: test.owner,
+					Controller: to(!test.notController)}}
 			}
 			if got := OwnerOf(p); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
@@ -202,12 +235,14 @@ func TestRevision(t *testing.T) {
 	}{
 		{name: "none", label: podTemplateHash, value: "abc"},
 		{name: "deployment", kind: "ReplicaSet", owner: "web-abc", label: podTemplateHash, value: "abc", want: "abc"},
-		{name: "stateful set", kind: "StatefulSet", owner: "db", label: controllerRevisionHash, value: "db-5c4", want: "db-5c4"},
+		{name: "stateful set", kind: "StatefulSet", owner: "db", label: controllerRevisionHash, value: "db-5c4",
+			want: "db-5c4"},
 		{name: "job", kind: "Job", owner: "backup", label: controllerRevisionHash, value: "x"},
 		{name: "cron job", kind: "Job", owner: "backup-29782800", want: "backup-29782800"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: stamp(1), Labels: map[string]string{test.label: test.value}}}
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: stamp(1),
+				Labels: map[string]string{test.label: test.value}}}
 			if test.kind != "" {
 				p.OwnerReferences = []metav1.OwnerReference{{Kind: test.kind, Name: test.owner, Controller: to(true)}}
 			}
@@ -219,7 +254,8 @@ func TestRevision(t *testing.T) {
 }
 
 func TestATraceParentOfAnyLengthIsNone(t *testing.T) {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"traceparent": strings.Repeat("0", maxTraceParent+1)}}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Annotations: map[string]string{"traceparent": strings.Repeat("0", maxTraceParent+1)}}}
 	if got := convertPod(p).TraceParent; got != "" {
 		t.Errorf("got %q", got)
 	}

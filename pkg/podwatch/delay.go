@@ -9,15 +9,17 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Change is what the pod watch told of a pod.
+// Change is a kind of change that the pod watch reports.
 type Change string
 
-// The changes whose own time the object holds. All stamps have whole seconds.
+// Values of Change. For each, the object itself holds a timestamp, in whole seconds.
 const (
-	ChangeBound    Change = "bound"    // it came to the node: when it was bound or, where it never waited for that, created
-	ChangeModified Change = "modified" // one of kubelet's conditions changed: its lastTransitionTime
-	ChangeDeleting Change = "deleting" // its deletion was asked for: deletionTimestamp without the grace period
-	ChangeDeleted  Change = "deleted"  // it is gone: when kubelet asked for that, without any grace
+	// the pod came to the node: when it was bound or, if it never waited for that, created
+	ChangeBound    Change = "bound"
+	ChangeModified Change = "modified" // one of the kubelet's conditions changed: its lastTransitionTime
+	ChangeDeleting Change = "deleting" // its deletion was requested: deletionTimestamp minus the grace period
+	// the object was removed: when the kubelet requested deletion without a grace period
+	ChangeDeleted Change = "deleted"
 )
 
 // Changes lists every change.
@@ -25,19 +27,21 @@ func Changes() []Change {
 	return []Change{ChangeBound, ChangeModified, ChangeDeleting, ChangeDeleted}
 }
 
-// kubeletsConditions are those that kubelet stamps, by the node's clock (kubelet: pkg/kubelet/types, PodConditionByKubelet).
-// PodScheduled is the control plane's, and readiness gates are anybody's.
+// kubeletsConditions are the conditions that the kubelet sets, with the node's clock (kubelet:
+// pkg/kubelet/types, PodConditionByKubelet). The control plane sets PodScheduled; any client may
+// set readiness gates.
 var kubeletsConditions = map[string]bool{
 	string(corev1.PodInitialized): true, string(corev1.ContainersReady): true, string(corev1.PodReady): true,
 	string(corev1.PodReadyToStartContainers): true,
 }
 
-// lateBound tells how late the watch brought a pod that came. The watch's own events are never repetitions: it goes on where it ended.
+// lateBound reports the delay with which the watch delivered a new pod. The watch never repeats
+// events: it resumes where it ended.
 func (s *store) lateBound(pod *corev1.Pod, now time.Time) {
 	s.tellDelay(ChangeBound, boundAt(pod), now)
 }
 
-// lateChange tells how late the watch brought a change of a pod that was known before.
+// lateChange reports the delay with which the watch delivered a change of a known pod.
 func (s *store) lateChange(pod *corev1.Pod, now time.Time) {
 	known, ok := s.seen[string(pod.UID)]
 	switch asked := deletedAt(pod); {
@@ -49,8 +53,9 @@ func (s *store) lateChange(pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// lateGone tells how late the watch brought the end of a pod's object. While a grace period is in the object it tells when the end was
-// asked for, not when it came.
+// lateGone reports the delay with which the watch delivered the removal of a pod's object. While
+// the object has a grace period, its timestamp is when deletion was requested, not when the object
+// was removed.
 func (s *store) lateGone(pod *corev1.Pod, now time.Time) {
 	if grace := pod.DeletionGracePeriodSeconds; grace != nil && *grace == 0 {
 		s.tellDelay(ChangeDeleted, deletedAt(pod), now)
@@ -63,18 +68,20 @@ func (s *store) tellDelay(change Change, at, now time.Time) {
 	}
 }
 
-// boundAt is since when the watch, which asks for one node's pods, has had something to tell: before, the pod was nobody's.
+// boundAt returns since when the watch, which selects one node's pods, includes the pod: before
+// that, the pod was on no node.
 func boundAt(pod *corev1.Pod) time.Time {
 	at := instant(pod.CreationTimestamp)
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && instant(c.LastTransitionTime).After(at) {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue &&
+			instant(c.LastTransitionTime).After(at) {
 			at = instant(c.LastTransitionTime)
 		}
 	}
 	return at
 }
 
-// changedAt is when kubelet last changed one of its conditions, zero if none of them changed.
+// changedAt returns when the kubelet last changed one of its conditions, or zero if none changed.
 func changedAt(before []timeline.Condition, now []corev1.PodCondition) (at time.Time) {
 	for i := range now {
 		kind, stamp := string(now[i].Type), instant(now[i].LastTransitionTime)

@@ -70,7 +70,8 @@ func TestDelays(t *testing.T) {
 		got = append(got, <-told)
 	}
 	want := []string{
-		"bound 1.25s", "bound 2.25s", "modified 2.25s", "modified 0s", "deleting 2.25s", "deleting 250ms", "deleted 1.25s",
+		"bound 1.25s", "bound 2.25s", "modified 2.25s", "modified 0s", "deleting 2.25s", "deleting 250ms",
+		"deleted 1.25s",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -85,7 +86,8 @@ func TestEventDelays(t *testing.T) {
 			ObjectMeta:     metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("web.%x", at.UnixNano())},
 			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "pod", UID: "runtime-1"},
 			Source:         corev1.EventSource{Component: "kubelet", Host: host},
-			FirstTimestamp: metav1.NewTime(at.Truncate(time.Second)), LastTimestamp: metav1.NewTime(at.Truncate(time.Second)), Count: 1,
+			FirstTimestamp: metav1.NewTime(at.Truncate(time.Second)),
+			LastTimestamp:  metav1.NewTime(at.Truncate(time.Second)), Count: 1,
 		}
 	}
 	server.Put(named(begun().Add(-time.Minute), nodeName)) // from before

@@ -1,10 +1,13 @@
-// Package podwatch observes the API server: the pods of one node, with one informer, and kubelet's
-// Events about single pods for as long as they are wanted, with a watch for each pod or one that many share.
+// Package podwatch observes the API server. It watches the pods of one node with one informer, the
+// Node object, and the kubelet's Events about single pods for as long as they are wanted, with one
+// watch per pod or one that many pods share.
 //
-// Pods and Events are each run by the caller on a goroutine of its own and hand their observations
-// to a function, from that goroutine or, for Events, from one per open watch. The function may block;
-// what the API server sends meanwhile waits in the connection, so nothing here grows without bound.
+// cmd/agent runs Pods, Events, NodeObject and Clock, each on a goroutine of its own. NodeObject calls
+// a function with the object. The others pass observations to a function, which leads to package
+// reconcile, from that goroutine or, for Events, from one per open watch. That function may block.
+// Meanwhile, what the API server sends waits in the connection, so memory does not grow; Clock drops
+// readings.
 //
-// An absent API server is never an error: both retry with back-off until their context ends and
-// report what is wrong.
+// An unreachable API server is never an error: all retry with back-off until their context ends,
+// and report what is wrong.
 package podwatch

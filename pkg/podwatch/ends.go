@@ -8,10 +8,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxGrace is the longest grace period that anything is made of, in seconds: a year.
+// maxGrace is the longest grace period to accept, in seconds: a year.
 const maxGrace = 365 * 24 * 3600
 
-// addEnd adds what an object says of its deletion, if somebody asked for that.
+// addEnd adds what an object says about its deletion, if deletion was requested.
 func addEnd(converted *timeline.Pod, pod *corev1.Pod) {
 	if converted.DeletedAt.IsZero() {
 		return
@@ -24,7 +24,7 @@ func addEnd(converted *timeline.Pod, pod *corev1.Pod) {
 	converted.Disruption = disruption(pod.Status.Conditions)
 }
 
-// disruption is why somebody other than a user ends the pod.
+// disruption returns why a component other than a user ends the pod.
 func disruption(conditions []corev1.PodCondition) string {
 	for _, c := range conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {

@@ -16,7 +16,8 @@ func TestConvertDeletion(t *testing.T) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Generation: 3, Finalizers: []string{"a/b"}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{
-			{Name: "app", Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{}}}, {Name: "other", Lifecycle: &corev1.Lifecycle{}},
+			{Name: "app", Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{}}},
+			{Name: "other", Lifecycle: &corev1.Lifecycle{}},
 		}},
 		Status: corev1.PodStatus{ObservedGeneration: 3, Conditions: []corev1.PodCondition{
 			{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI"},
@@ -32,7 +33,8 @@ func TestConvertDeletion(t *testing.T) {
 	}
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = to(stamp(50)), to(int64(30))
 	got := convert()
-	if !got.DeletionObserved || got.DeletionGrace != 30*time.Second || got.Disruption != "EvictionByEvictionAPI" || !got.Finalizers {
+	if !got.DeletionObserved || got.DeletionGrace != 30*time.Second || got.Disruption != "EvictionByEvictionAPI" ||
+		!got.Finalizers {
 		t.Errorf("%+v", got)
 	}
 	if c := got.Containers; !c[0].PreStopHook || c[1].PreStopHook {
@@ -60,7 +62,8 @@ func TestEndsAreNewsForWhoFollowsThem(t *testing.T) {
 	server := podwatchtest.Start(t)
 	h := newHarness(t)
 	h.run(NewPods(Config{
-		Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.observe, Report: h.report, Now: h.clock.Now, Ends: true,
+		Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.observe, Report: h.report, Now: h.clock.Now,
+		Ends: true,
 	}).Run)
 	ends := pod("a", "1")
 	ends.Generation = 2

@@ -13,25 +13,28 @@ import (
 )
 
 const (
-	// maxMessage is what is kept of a message, in bytes.
+	// maxMessage limits what is kept of a message, in bytes.
 	maxMessage = 1024
-	// maxLiveAge is how old an Event may be on arrival to count as just happened: kubelet sends Events
-	// from a queue, at --event-qps.
+	// maxLiveAge is how old an Event may be on arrival to count as just happened: the kubelet sends
+	// Events from a queue, at --event-qps.
 	maxLiveAge = 2 * time.Second
 )
 
-// oversized says that what tells an Event and its pod from others is longer than kubelet and the API server make it.
-// All but the namespace is chosen by whoever creates the Event, and core/v1 Events are not validated for length.
-// Cutting such a text would take one thing for another; what merely describes is cut by convertEvent.
+// oversized reports whether a text that identifies an Event or its pod is longer than the kubelet
+// and the API server make it. The creator of the Event chooses all but the namespace, and the API
+// server does not limit the length of these texts in core/v1 Events. Cutting such a text would
+// confuse one object with another. convertEvent cuts texts that only describe.
 func oversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
-	return len(event.Name) > maxEventName || len(event.Namespace) > maxName || len(event.ResourceVersion) > maxVersion ||
+	return len(event.Name) > maxEventName || len(event.Namespace) > maxName ||
+		len(event.ResourceVersion) > maxVersion ||
 		len(about.Name) > maxName || len(about.Namespace) > maxName || len(about.UID) > maxUID ||
 		len(event.Source.Host) > maxName
 }
 
-// convertEvent reads a kubelet Event that arrived through a watch opened at openedAt. It is live when
-// it came after the burst with which a watch begins, and its stamps do not contradict that.
+// convertEvent converts a kubelet Event that arrived through a watch opened at openedAt. The Event
+// is live if it came after the burst with which a watch begins and its timestamps do not contradict
+// that.
 func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time) timeline.EventSeen {
 	seen := timeline.EventSeen{
 		UID:       uid,
@@ -45,7 +48,7 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 		Count:     max(1, int(event.Count)),
 	}
 	if seen.FirstAt.IsZero() {
-		// The events.k8s.io form; kubelet does not use it up to 1.36.
+		// The events.k8s.io form, which the kubelet does not use as of 1.36.
 		seen.FirstAt = instant(metav1.Time(event.EventTime)).Truncate(time.Second)
 	}
 	if seen.LastAt.Before(seen.FirstAt) {
@@ -61,9 +64,9 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 	return seen
 }
 
-// namedAt reads <object>.<hex UnixNano>, the name that client-go (tools/record) gives an Event. The
-// same reading of the clock is stored, cut to seconds, as the first occurrence; a name that
-// disagrees was made otherwise.
+// namedAt parses <object>.<hex UnixNano>, the name that client-go (tools/record) gives an Event.
+// client-go stores the same clock reading, cut to seconds, as the first occurrence. A name that
+// disagrees with it has another origin.
 func namedAt(name string, firstAt time.Time) time.Time {
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 || firstAt.IsZero() {
@@ -80,8 +83,8 @@ func namedAt(name string, firstAt time.Time) time.Time {
 	return at
 }
 
-// containerOf reads spec.containers{name}, and the same of init and ephemeral containers. Whoever may create Events may write there
-// what they like; a name that no container can have is none.
+// containerOf parses spec.containers{name}, and the same for init and ephemeral containers. Anyone
+// who may create Events may write any text there; a name that no container can have is ignored.
 func containerOf(fieldPath string) string {
 	list, rest, ok := strings.Cut(fieldPath, "{")
 	if !ok {

@@ -23,7 +23,8 @@ func kubeletEvent(podUID, reason string, madeAt time.Time) *corev1.Event {
 			FieldPath: "spec.containers{app}"},
 		Source: corev1.EventSource{Component: "kubelet", Host: nodeName},
 		Reason: reason, Message: reason + " it", Count: 1,
-		FirstTimestamp: metav1.NewTime(madeAt.Truncate(time.Second)), LastTimestamp: metav1.NewTime(madeAt.Truncate(time.Second)),
+		FirstTimestamp: metav1.NewTime(madeAt.Truncate(time.Second)),
+		LastTimestamp:  metav1.NewTime(madeAt.Truncate(time.Second)),
 	}
 }
 
@@ -60,7 +61,9 @@ func TestConvertEvent(t *testing.T) {
 			want: func(w *timeline.EventSeen) { w.NamedAt = time.Time{} }},
 		{name: "a hex name of another second", change: func(e *corev1.Event) { e.Name = "pod.abc" },
 			want: func(w *timeline.EventSeen) { w.NamedAt = time.Time{} }},
-		{name: "no stamps", change: func(e *corev1.Event) { e.FirstTimestamp, e.LastTimestamp, e.Count = metav1.Time{}, metav1.Time{}, 0 },
+		{name: "no stamps", change: func(e *corev1.Event) {
+			e.FirstTimestamp, e.LastTimestamp, e.Count = metav1.Time{}, metav1.Time{}, 0
+		},
 			want: func(w *timeline.EventSeen) {
 				w.Live, w.NamedAt, w.FirstAt, w.LastAt = false, time.Time{}, time.Time{}, time.Time{}
 			}},
@@ -95,14 +98,17 @@ func TestMessageIsShortened(t *testing.T) {
 		"and again":                      {"x" + strings.Repeat("€", maxMessage), "x€€€", "€€€"},
 		"of no text":                     {strings.Repeat("\xff\xfe", maxMessage), "�", "�"},
 		"bad":                            {"bad \xff\xfe byte", "bad � byte", "bad � byte"},
-		"quoted in the middle":           {`it "` + strings.Repeat("x", 3*maxMessage) + `": not found`, `it "xxx`, `": not found`},
-		"quoted at the end":              {strings.Repeat("x ", maxMessage) + `"` + strings.Repeat("y", maxMessage) + `": not found`, "x x", "…: not found"},
-		"nothing but quotes":             {strings.Repeat(`"`, 2*maxMessage), `"""`, `"""`},
+		"quoted in the middle": {`it "` + strings.Repeat("x", 3*maxMessage) + `": not found`, `it "xxx`,
+			`": not found`},
+		"quoted at the end": {strings.Repeat("x ", maxMessage) + `"` + strings.Repeat("y", maxMessage) +
+			`": not found`, "x x", "…: not found"},
+		"nothing but quotes": {strings.Repeat(`"`, 2*maxMessage), `"""`, `"""`},
 	} {
 		event := kubeletEvent("pod", "Failed", at(1))
 		event.Message = test.message
 		got := convertEvent(event, "pod", at(0), at(1)).Message
-		if len(got) > maxMessage || !utf8.ValidString(got) || !strings.HasPrefix(got, test.begins) || !strings.HasSuffix(got, test.ends) ||
+		if len(got) > maxMessage || !utf8.ValidString(got) || !strings.HasPrefix(got, test.begins) ||
+			!strings.HasSuffix(got, test.ends) ||
 			strings.Count(got, `"`)%2 != 0 {
 			t.Errorf("%s: %d bytes: %q", name, len(got), got)
 		}
@@ -112,20 +118,25 @@ func TestMessageIsShortened(t *testing.T) {
 	}
 }
 
-// TestWhyAPullFailedIsNotCutAway is of references as cloud registries have them: containerd repeats them three or four times.
+// TestWhyAPullFailedIsNotCutAway is of references as cloud registries have them: containerd repeats
+// them three or four times.
 func TestWhyAPullFailedIsNotCutAway(t *testing.T) {
 	repository := "123456789012.dkr.ecr.eu-central-1.amazonaws.com/" + strings.Repeat("team/platform/", 10)
 	for length := range 40 { // wherever the cut may fall
 		ref := repository + strings.Repeat("service/", length)[:8*length/3] + "@sha256:" + strings.Repeat("a", 64)
-		begins := `rpc error: code = Unknown desc = failed to pull and unpack image "` + ref + `": failed to resolve reference "` + ref + `": `
+		begins := `rpc error: code = Unknown desc = failed to pull and unpack image "` + ref +
+			`": failed to resolve reference "` + ref + `": `
 		for ends, want := range map[string]imagepull.Failure{
 			ref + ": not found": imagepull.FailureNotFound,
-			"unexpected status from HEAD request to https://" + ref + ": 401 Unauthorized":                         imagepull.FailureUnauthorized,
-			`failed to do request: Head "https://` + ref + `": dial tcp 10.0.0.1:443: connect: connection refused`: imagepull.FailureConnectionRefused,
+			"unexpected status from HEAD request to https://" + ref +
+				": 401 Unauthorized": imagepull.FailureUnauthorized,
+			`failed to do request: Head "https://` + ref +
+				`": dial tcp 10.0.0.1:443: connect: connection refused`: imagepull.FailureConnectionRefused,
 		} {
 			event := kubeletEvent("pod", "Failed", at(1))
 			event.Message = `Failed to pull image "` + ref + `": ` + begins + ends
-			if got := imagepull.ParseMessage("Failed", convertEvent(event, "pod", at(0), at(1)).Message); got.Failure != want || got.Image != ref {
+			got := imagepull.ParseMessage("Failed", convertEvent(event, "pod", at(0), at(1)).Message)
+			if got.Failure != want || got.Image != ref {
 				t.Errorf("Event of %d bytes: %+v, want %s", len(event.Message), got, want)
 			}
 			waiting := &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: begins + ends}
@@ -141,7 +152,8 @@ func TestContainerOf(t *testing.T) {
 		"spec.containers{app}": "app", "spec.initContainers{i-1}": "i-1", "spec.ephemeralContainers{debug}": "debug",
 		"spec.containers{" + strings.Repeat("x", maxContainerName) + "}":   strings.Repeat("x", maxContainerName),
 		"spec.containers{" + strings.Repeat("x", maxContainerName+1) + "}": "",
-		"": "", "spec.containers": "", "spec.containers{app": "", "spec.volumes{app}": "", "spec.containers[0]": "", "{": "",
+		"": "", "spec.containers": "", "spec.containers{app": "", "spec.volumes{app}": "", "spec.containers[0]": "",
+		"{": "",
 	} {
 		if got := containerOf(path); got != want {
 			t.Errorf("containerOf(%q) = %q, want %q", path, got, want)
@@ -161,7 +173,8 @@ func FuzzConvertEvent(f *testing.F) {
 		if len(seen.Message) > maxMessage || !utf8.ValidString(seen.Message) || seen.Count < 1 {
 			t.Errorf("%+v", seen)
 		}
-		if !seen.NamedAt.IsZero() && (seen.NamedAt.Before(seen.FirstAt) || !seen.NamedAt.Before(seen.FirstAt.Add(time.Second))) {
+		if !seen.NamedAt.IsZero() &&
+			(seen.NamedAt.Before(seen.FirstAt) || !seen.NamedAt.Before(seen.FirstAt.Add(time.Second))) {
 			t.Errorf("named at %v, first at %v", seen.NamedAt, seen.FirstAt)
 		}
 		if seen.LastAt.Before(seen.FirstAt) {

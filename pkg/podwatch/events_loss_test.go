@@ -86,7 +86,7 @@ func TestTheLineIsFairToSharedWatches(t *testing.T) {
 		if got := b.events.Stats(); got.Waiting != 6 || got.Open != 1 {
 			t.Errorf("stats %+v", got)
 		}
-		b.sleep(10 * turn)
+		b.sleep(10 * leaseTime)
 		var turns []string
 		for _, o := range b.observed {
 			if _, ok := o.(timeline.EventsWatched); !ok {
@@ -104,7 +104,8 @@ func TestTheLineIsFairToSharedWatches(t *testing.T) {
 			t.Errorf("turns %q, want %q and so on", turns, want)
 		}
 		for _, uid := range "abcdexy" {
-			if counts := b.counts(string(uid)); counts["Event"] != 1 || counts["lost"] < 3 || counts["watched"]-counts["lost"] > 1 {
+			counts := b.counts(string(uid))
+			if counts["Event"] != 1 || counts["lost"] < 3 || counts["watched"]-counts["lost"] > 1 {
 				t.Errorf("%c was told %v", uid, counts)
 			}
 		}
@@ -170,8 +171,8 @@ func TestASharedWatchThatIsNotOpenDoesNotLinger(t *testing.T) {
 		b.unwatch("x")
 		b.watch("ns", "abcde")
 		b.unwatch("abcde")
-		if len(b.events.shared) != 0 || b.events.line.taken != 0 {
-			t.Errorf("%d places are taken, shared %v", b.events.line.taken, b.events.shared)
+		if len(b.events.shared) != 0 || b.events.queue.taken != 0 {
+			t.Errorf("%d places are taken, shared %v", b.events.queue.taken, b.events.shared)
 		}
 		b.expect("abcde")
 	})

@@ -40,7 +40,8 @@ func (w *witness) observe(b *bubble, o timeline.Observation) {
 	case timeline.EventsWatched:
 		for reason, at := range w.made[uid] {
 			if at.Before(o.OpenedAt) && !w.seen[uid][reason] {
-				w.t.Errorf("seed %d: %s is called watched since %v without %s of %v", w.seed, uid, o.OpenedAt, reason, at)
+				w.t.Errorf("seed %d: %s is called watched since %v without %s of %v", w.seed, uid, o.OpenedAt,
+					reason, at)
 			}
 		}
 		if w.told[uid] && !w.slow {
@@ -80,7 +81,8 @@ func TestRandomDays(t *testing.T) {
 	uids := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "y", "z"}
 	for seed := range uint64(24) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		w := &witness{t: t, made: map[string]map[string]time.Time{}, seen: map[string]map[string]bool{}, told: map[string]bool{},
+		w := &witness{t: t, made: map[string]map[string]time.Time{}, seen: map[string]map[string]bool{},
+			told:  map[string]bool{},
 			wants: map[string]string{}, seed: seed, slow: seed%3 == 0}
 		var b *bubble
 		config := EventsConfig{Limit: 1 + int(seed%6), Cluster: seed%4 == 0,
@@ -135,7 +137,9 @@ func TestRandomDays(t *testing.T) {
 				if random.IntN(2) == 0 {
 					synctest.Wait()
 					if !w.slow {
-						w.complete(b, fmt.Sprintf("seed %d, step %d", seed, step), func(uid string) bool { return w.told[uid] })
+						w.complete(b, fmt.Sprintf("seed %d, step %d", seed, step), func(uid string) bool {
+							return w.told[uid]
+						})
 					}
 				}
 			}
@@ -145,7 +149,9 @@ func TestRandomDays(t *testing.T) {
 				b.events.Unwatch(uid)
 			}
 			b.sleep(clusterLinger)
-			if got := b.events.Stats(); got.Open != 0 || got.Waiting != 0 || b.events.line.taken != 0 || len(b.events.shared) != 0 || b.server.Watches() != 0 {
+			got := b.events.Stats()
+			if got.Open != 0 || got.Waiting != 0 || b.events.queue.taken != 0 || len(b.events.shared) != 0 ||
+				b.server.Watches() != 0 {
 				t.Errorf("seed %d: wanted by nobody, %+v", seed, got)
 			}
 		})

@@ -6,19 +6,20 @@ import (
 )
 
 const (
-	// maxAlone is how many pods of one namespace are watched each on its own: the API server decodes every
+	// maxAlone is how many pods of one namespace get a watch each: the API server decodes every
 	// Event of a namespace for each watch on it, whatever the watch selects.
 	maxAlone = 4
-	// linger is how long a shared watch stays open for nobody: the next pods of a burst find it there.
+	// linger is how long a shared watch without pods stays open, so that the next pods of a burst
+	// can join it.
 	linger = 5 * time.Second
-	// clusterLinger is longer: every opening costs a reading of all Events of the last hour. It is not kept
-	// for good, since a cluster where nothing starts here should not send its Events here.
+	// clusterLinger is longer, because every opening delivers all Events of the last hour. It has
+	// an end, because a cluster should not send its Events to a node where nothing starts.
 	clusterLinger = time.Minute
 )
 
-// The functions here need the lock of Events where they do not say that they take it.
+// The functions here require the lock of Events unless they say that they take it.
 
-// scope is the namespace of the shared watch that is good for the pod; empty for all.
+// scope returns the namespace of the shared watch that covers the pod; empty for all.
 func (e *Events) scope(p *want) string {
 	if e.config.Cluster {
 		return ""
@@ -36,10 +37,10 @@ func (e *Events) wantedIn(scope string) int {
 	return count
 }
 
-// watchAlone puts a watch of the pod's own in line.
+// watchAlone enqueues a watch for this pod only.
 func (e *Events) watchAlone(p *want) {
 	p.own = newFollower(p.watch.Namespace, p)
-	e.queue(p.own)
+	e.enqueue(p.own)
 }
 
 // stopAlone ends the pod's own watch, if it has one.
@@ -50,21 +51,21 @@ func (e *Events) stopAlone(p *want) {
 	}
 }
 
-// stopShared ends a shared watch that nobody needs; the next want decides anew.
+// stopShared ends a shared watch that no pod needs. The next want decides anew.
 func (e *Events) stopShared(f *follower) {
 	delete(e.shared, f.namespace)
 	e.stop(f)
 }
 
-// join has a pod served by a shared watch; f needs a nudge then if it is open.
+// join adds a pod to a shared watch. If the watch is open, f then needs a nudge.
 func (e *Events) join(f *follower, p *want) {
 	f.pods = append(f.pods, p)
 	p.shared = f
 }
 
-// share begins a shared watch. The pods' own watches that still wait for a place leave the line, where it
-// takes the place of the first of them; those that are open go on until it has proved to be as good
-// (reading.settle), so that nobody is without a watch on the way.
+// share starts a shared watch. The pods' own watches that wait for a slot leave the queue, where
+// the shared watch takes the position of the first of them. Those that are open continue until the
+// shared watch has proven to be as good (reading.settle), so that every pod stays watched.
 func (e *Events) share(scope string) {
 	f := newFollower(scope, nil)
 	e.shared[scope] = f
@@ -73,28 +74,29 @@ func (e *Events) share(scope string) {
 			e.join(f, p)
 		}
 	}
-	at := slices.IndexFunc(e.line.waiting, f.replaces)
-	for _, other := range e.line.waiting {
+	at := slices.IndexFunc(e.queue.waiting, f.replaces)
+	for _, other := range e.queue.waiting {
 		if f.replaces(other) {
 			other.alone.own = nil
 		}
 	}
-	e.line.waiting = slices.DeleteFunc(e.line.waiting, f.replaces)
-	if e.line.taken >= e.line.limit {
-		// One of those that it replaces can give up its place now, and so takes none from anybody else.
+	e.queue.waiting = slices.DeleteFunc(e.queue.waiting, f.replaces)
+	if e.queue.taken >= e.queue.limit {
+		// One of the watches that it replaces can give up its slot now, so the shared watch takes
+		// no other slot.
 		if i := slices.IndexFunc(f.pods, func(p *want) bool { return p.own != nil }); i >= 0 {
 			e.stopAlone(f.pods[i])
 			at = 0
 		}
 	}
 	if at < 0 {
-		e.queue(f)
+		e.enqueue(f)
 		return
 	}
-	e.line.waiting = slices.Insert(e.line.waiting, at, f)
+	e.queue.waiting = slices.Insert(e.queue.waiting, at, f)
 }
 
-// retire ends the lingering of a shared watch, unless somebody needs it again. It takes the lock.
+// retire ends the lingering of a shared watch, unless a pod needs it again. It takes the lock.
 func (e *Events) retire(f *follower) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -105,14 +107,15 @@ func (e *Events) retire(f *follower) bool {
 	return true
 }
 
-// standing is how a pod stands with the watches it has.
+// standing is a pod and the state of its own watch.
 type standing struct {
 	pod *want
-	// toldSince is when its own watch was opened, if that one has told all there was; else zero.
+	// toldSince is when the pod's own watch was opened, if that watch has delivered all existing
+	// Events; otherwise zero.
 	toldSince time.Time
 }
 
-// standings are the pods that a watch serves now. It takes the lock.
+// standings returns the pods that a watch serves now. It takes the lock.
 func (e *Events) standings(f *follower) []standing {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -130,7 +133,8 @@ func (e *Events) standings(f *follower) []standing {
 	return list
 }
 
-// enough ends the pod's own watch: the shared one vouches for it. Another pod may have one now. It takes the lock.
+// enough ends the pod's own watch, because the shared one vouches for the pod. Another pod may have
+// one now. It takes the lock.
 func (e *Events) enough(p *want) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -140,7 +144,7 @@ func (e *Events) enough(p *want) {
 	e.stopAlone(p)
 }
 
-// besideShared is how many pods of a namespace have a watch of their own beside the shared one.
+// besideShared counts the pods of a namespace with a watch of their own beside the shared one.
 func (e *Events) besideShared(namespace string) int {
 	count := 0
 	for _, p := range e.wanted {
@@ -151,9 +155,9 @@ func (e *Events) besideShared(namespace string) int {
 	return count
 }
 
-// notEnough gives the pod a watch of its own beside the shared one. Whoever writes many Events in a namespace has a
-// shared watch forget its pods: at most maxAlone of them have a watch at a time, so that the places are left to other
-// namespaces. It takes the lock.
+// notEnough gives the pod a watch of its own beside the shared one. Whoever writes many Events in a
+// namespace makes a shared watch forget its pods. At most maxAlone of them have a watch at a time,
+// so that other namespaces get slots. It takes the lock.
 func (e *Events) notEnough(p *want) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

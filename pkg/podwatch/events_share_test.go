@@ -36,7 +36,9 @@ func TestOneWatchReplacesMany(t *testing.T) {
 		}
 		// Each of the four was open for 11 s and brought two Events; the shared one is open and brought all.
 		b.sleep(time.Minute)
-		if got, want := b.events.Stats(), (EventsStats{Open: 1, Opened: 5, OpenFor: 4*11*time.Second + 61*time.Second, Received: 4*2 + 5*3}); got != want {
+		got, want := b.events.Stats(),
+			(EventsStats{Open: 1, Opened: 5, OpenFor: 4*11*time.Second + 61*time.Second, Received: 4*2 + 5*3})
+		if got != want {
 			t.Errorf("stats %+v, want %+v", got, want)
 		}
 
@@ -72,7 +74,8 @@ func TestASharedWatchRemembers(t *testing.T) {
 		opened := time.Now().Add(-time.Minute)
 		b.put("ns", "z", "New")
 		b.server.Put(&corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "Node", UID: nodeName},
-			ObjectMeta: b.event("ns", "z", "").ObjectMeta, Source: corev1.EventSource{Component: "kubelet", Host: nodeName}})
+			ObjectMeta: b.event("ns", "z", "").ObjectMeta,
+			Source:     corev1.EventSource{Component: "kubelet", Host: nodeName}})
 		elsewhere := b.event("ns", "y", "Elsewhere")
 		elsewhere.Source.Host = "node-b"
 		b.server.Put(elsewhere)
@@ -172,7 +175,8 @@ func TestClusterMode(t *testing.T) {
 			t.Error("does not wait for the next pods")
 		}
 		b.sleep(1)
-		if got, want := b.events.Stats(), (EventsStats{Opened: 1, OpenFor: provenAfter + clusterLinger, Received: 3}); got != want {
+		got, want := b.events.Stats(), (EventsStats{Opened: 1, OpenFor: provenAfter + clusterLinger, Received: 3})
+		if got != want {
 			t.Errorf("stats %+v, want %+v", got, want)
 		}
 		if got := b.asked(); got["watch /api/v1/events source=kubelet"] != 1 || len(got) != 1 {

@@ -5,24 +5,24 @@ import "time"
 // EventsStats counts what Events does.
 type EventsStats struct {
 	Open    int           // watches that are open now
-	Waiting int           // pods wanted of which no watch has a place
+	Waiting int           // wanted pods of which no watch has a slot
 	Opened  uint64        // watches that the API server accepted so far
-	OpenFor time.Duration // for how long they were open, all together, those that still are included
-	// Received is how many Events watches have brought, those about other pods and those that every new watch
-	// repeats included: what they cost.
+	OpenFor time.Duration // total time that watches were open, including those that still are
+	// Received is how many Events arrived through watches, including Events about other pods and
+	// those that every new watch repeats.
 	Received uint64
-	// Refused are, of them, those that counted for nothing, and those that were too large to be read.
+	// Refused counts those of them that were ignored, and those that were too large to read.
 	Refused RefusedEvents
 }
 
-// RefusedEvents counts Events by why they counted for nothing.
+// RefusedEvents counts ignored Events by reason.
 type RefusedEvents struct {
-	Oversized uint64 // longer than any that kubelet makes
+	Oversized uint64 // longer than any that the kubelet creates
 	Pod       uint64 // the UID of a wanted pod, but another namespace, name or kind
-	Host      uint64 // another host than that of the pod's earlier Events, which is this node
+	Host      uint64 // another host than in the pod's earlier Events, which named this node
 }
 
-// refusal is a field of RefusedEvents.
+// refusal selects a field of RefusedEvents.
 type refusal func(*RefusedEvents)
 
 func refusedOversized(r *RefusedEvents) { r.Oversized++ }
@@ -33,7 +33,7 @@ func refusedHost(r *RefusedEvents)      { r.Host++ }
 type totals struct {
 	open     map[*follower]struct{}
 	opened   uint64
-	openFor  time.Duration // of watches that are closed
+	openFor  time.Duration // of closed watches
 	received uint64
 	refused  RefusedEvents
 }
@@ -50,14 +50,14 @@ func (e *Events) Stats() EventsStats {
 		stats.OpenFor += e.config.Now().Sub(f.openedAt)
 	}
 	for _, p := range e.wanted {
-		if !p.own.hasPlace() && !p.shared.hasPlace() {
+		if !p.own.hasSlot() && !p.shared.hasSlot() {
 			stats.Waiting++
 		}
 	}
 	return stats
 }
 
-// opened notes that the API server lets us watch.
+// opened notes that the API server accepted the watch.
 func (e *Events) opened(f *follower) time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -70,7 +70,8 @@ func (e *Events) opened(f *follower) time.Time {
 	return f.openedAt
 }
 
-// proved notes that a watch has told all there was, for a shared watch that would like to know.
+// proved notes that a watch has delivered all existing Events, for a shared watch that waits for
+// that.
 func (e *Events) proved(f *follower) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

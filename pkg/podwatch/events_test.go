@@ -51,8 +51,9 @@ func TestEvents(t *testing.T) {
 	server.Delete(pulling) // its time to live is over
 	server.Put(kubeletEvent("runtime-a", "Late", h.clock.Now().Add(-time.Minute)))
 	h.nextEvent("Late", false)
-	if got, want := events.Stats(), (EventsStats{Open: 1, Opened: 1, OpenFor: catchUp + time.Minute, Received: 4}); got != want {
-		t.Errorf("stats %+v, want %+v", got, want)
+	stats := EventsStats{Open: 1, Opened: 1, OpenFor: catchUp + time.Minute, Received: 4}
+	if got := events.Stats(); got != stats {
+		t.Errorf("stats %+v, want %+v", got, stats)
 	}
 	want := "watch /api/v1/namespaces/ns/events involvedObject.uid=runtime-a,source=kubelet"
 	if got := server.Requests(); len(got) != 1 || got[0] != want {

@@ -22,14 +22,14 @@ func followerOf(uid string) *follower {
 func TestTurn(t *testing.T) {
 	for name, test := range map[string]struct {
 		others   bool
-		served   bool          // the others had their turn before
+		served   bool          // the others had their lease before
 		breaksAt time.Duration // when the watch ends by itself
 		want     time.Duration
 	}{
-		"others wait":                {others: true, served: true, breaksAt: time.Hour, want: turn},
-		"others wait, but later":     {others: true, served: true, breaksAt: time.Second * 10, want: time.Second * 10},
-		"one waits that had no turn": {others: true, breaksAt: time.Hour, want: slice},
-		"nobody waits":               {breaksAt: time.Hour, want: time.Hour},
+		"others wait":                 {others: true, served: true, breaksAt: time.Hour, want: leaseTime},
+		"others wait, but later":      {others: true, served: true, breaksAt: time.Second * 10, want: time.Second * 10},
+		"one waits that had no lease": {others: true, breaksAt: time.Hour, want: slice},
+		"nobody waits":                {breaksAt: time.Hour, want: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestTurn(t *testing.T) {
 				e := NewEvents(EventsConfig{Observe: observe, Report: func(bool, string) {}, Now: time.Now})
 				if test.others {
 					e.Watch(watchOf("other"))
-					e.line.waiting[0].served = test.served
+					e.queue.waiting[0].served = test.served
 				}
 				w := watch.NewFake()
 				breaking := time.AfterFunc(test.breaksAt, w.Stop)
@@ -83,7 +83,8 @@ func TestFaults(t *testing.T) {
 				defer w.Stop()
 				go func() {
 					time.Sleep(test.after)
-					status := errors.NewResourceExpired("The resourceVersion for the provided watch is too old.").Status()
+					status := errors.NewResourceExpired(
+						"The resourceVersion for the provided watch is too old.").Status()
 					w.Error(&status)
 				}()
 				if e.read(t.Context(), t.Context(), followerOf("pod"), w) {

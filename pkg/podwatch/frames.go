@@ -11,28 +11,31 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// maxFrame is the largest event of an Event watch that is read, in bytes. Kubelet's have some hundred, and a few KiB
-// where the runtime explains a failure at length. etcd stores 1.5 MiB: client-go would take five times that to read
-// it, and keep a buffer of 2 MiB for as long as the watch is open, for each of DefaultEventWatches.
+// maxFrame is the largest event of an Event watch that is read, in bytes. The kubelet's have some
+// hundred bytes, or a few KiB if the runtime explains a failure at length. etcd stores up to 1.5
+// MiB: client-go would take five times that to read such an event, and keep a buffer of 2 MiB for
+// as long as the watch is open, for each of DefaultEventWatches.
 const maxFrame = 128 << 10
 
-// tooLargeAnnotation marks the bookmark that stands for an event that was too large to be read. An Event cannot
-// pretend to be one: only the API server sends bookmarks.
+// tooLargeAnnotation marks the bookmark that replaces an event that is too large to read. An Event
+// cannot pretend to be one: only the API server sends bookmarks.
 const tooLargeAnnotation = "podlapse/too-large"
 
-// isTooLarge says that an event stands for one that was too large to be read.
+// isTooLarge reports whether an event replaces one that was too large to read.
 func isTooLarge(kind watch.EventType, event *corev1.Event) bool {
 	_, marked := event.Annotations[tooLargeAnnotation]
 	return kind == watch.Bookmark && marked
 }
 
-// adaptedStreams is a serializer that reads watches by other framers.
+// adaptedStreams is a serializer with other framers for watches.
 type adaptedStreams struct {
 	runtime.NegotiatedSerializer
 	types []runtime.SerializerInfo
 }
 
-func adaptStreams(inner runtime.NegotiatedSerializer, framer func(runtime.SerializerInfo) (runtime.Framer, error)) (adaptedStreams, error) {
+func adaptStreams(
+	inner runtime.NegotiatedSerializer, framer func(runtime.SerializerInfo) (runtime.Framer, error),
+) (adaptedStreams, error) {
 	s := adaptedStreams{NegotiatedSerializer: inner}
 	for _, info := range inner.SupportedMediaTypes() {
 		if info.StreamSerializer != nil {
@@ -52,7 +55,7 @@ func adaptStreams(inner runtime.NegotiatedSerializer, framer func(runtime.Serial
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
 func (s adaptedStreams) SupportedMediaTypes() []runtime.SerializerInfo { return s.types }
 
-// newSmallEvents is a serializer that reads watches of Events, each of at most maxFrame.
+// newSmallEvents returns a serializer for watches of Events of at most maxFrame each.
 func newSmallEvents(inner runtime.NegotiatedSerializer) (adaptedStreams, error) {
 	return adaptStreams(inner, func(info runtime.SerializerInfo) (runtime.Framer, error) {
 		instead, err := tooLargeFrame(info)
@@ -76,12 +79,13 @@ func tooLargeFrame(info runtime.SerializerInfo) ([]byte, error) {
 	})
 }
 
-// wholeFrames reads frames of at most so many bytes. Another takes the place of each that is longer, or reading fails if there is none.
+// wholeFrames reads frames of limited size. A longer frame is replaced by another or, if there is
+// none, reading fails.
 type wholeFrames struct {
 	runtime.Framer
 	most    int
 	instead []byte
-	prune   func([]byte) []byte // what to make of a frame; nil leaves it as it is
+	prune   func([]byte) []byte // converts a frame; nil leaves it as it is
 }
 
 // NewFrameReader implements runtime.Framer.
@@ -90,13 +94,14 @@ func (f wholeFrames) NewFrameReader(r io.ReadCloser) io.ReadCloser {
 }
 
 type wholeFrameReader struct {
-	io.ReadCloser // gives io.ErrShortBuffer while more of a frame is to come
+	io.ReadCloser // returns io.ErrShortBuffer until the frame is complete
 	frames        wholeFrames
 	buffer        []byte
-	rest          []byte // of the frame that is being read
+	rest          []byte // of the current frame
 }
 
-// Read implements io.Reader as a frame reader does: with io.ErrShortBuffer while more of the frame is to come.
+// Read implements io.Reader like a frame reader: it returns io.ErrShortBuffer until the frame is
+// complete.
 func (r *wholeFrameReader) Read(into []byte) (int, error) {
 	if len(r.rest) == 0 {
 		var err error
@@ -124,7 +129,7 @@ func (r *wholeFrameReader) next() ([]byte, error) {
 			return r.frames.prune(r.buffer[:used]), nil
 		case !errors.Is(err, io.ErrShortBuffer):
 			return nil, err
-		case used < len(r.buffer): // the reader gave less than there was room for
+		case used < len(r.buffer): // the reader returned less than the buffer had room for
 		case len(r.buffer) < r.frames.most:
 			r.buffer = append(r.buffer, make([]byte, len(r.buffer))...)
 		case r.frames.instead == nil:

@@ -171,7 +171,8 @@ func TestFramesOfEverySize(t *testing.T) {
 		}
 	}
 	for _, piece := range []int{1, 7, 1 << 10, 1 << 20} {
-		reader := wholeFrames{Framer: framer, most: maxFrame, instead: []byte("instead")}.NewFrameReader(io.NopCloser(bytes.NewReader(text.Bytes())))
+		reader := wholeFrames{Framer: framer, most: maxFrame,
+			instead: []byte("instead")}.NewFrameReader(io.NopCloser(bytes.NewReader(text.Bytes())))
 		for i, size := range sizes {
 			want := strings.Repeat(string(rune('a'+i)), size)
 			if size > maxFrame {

@@ -97,8 +97,10 @@ func TestOversizedEventsTakeNoMemory(t *testing.T) {
 func TestAnEventCountsForThePodItIsStoredBeside(t *testing.T) {
 	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
 	for name, forge := range map[string]func(*corev1.Event){
-		"stored in another namespace":      func(e *corev1.Event) { e.Namespace = "tenant" },
-		"of another namespace":             func(e *corev1.Event) { e.Namespace, e.InvolvedObject.Namespace = "tenant", "tenant" },
+		"stored in another namespace": func(e *corev1.Event) { e.Namespace = "tenant" },
+		"of another namespace": func(e *corev1.Event) {
+			e.Namespace, e.InvolvedObject.Namespace = "tenant", "tenant"
+		},
 		"about a pod of another namespace": func(e *corev1.Event) { e.InvolvedObject.Namespace = "tenant" },
 		"about a pod of another name":      func(e *corev1.Event) { e.InvolvedObject.Name = "other" },
 		"about another kind of object":     func(e *corev1.Event) { e.InvolvedObject.Kind = "Node" },

@@ -25,69 +25,73 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// retries keeps a dead API server from being asked too often, and one that is back from being missed.
+// retries spares an API server that is down, and finds it soon when it is back.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
-// Config is what Pods needs; every field but Known, AsNode, Traits, Ends, Objects, Follower, Delay and Verify is required.
+// Config is what Pods needs. Every field is required except Known, AsNode, Traits, Ends, Objects,
+// Follower, Delay and Verify.
 type Config struct {
 	Client   rest.Interface
-	NodeName string // pods bound to this node are observed
-	// Observe takes PodSeen and PodGone, one at a time and in order. While it blocks, what follows
-	// waits in the connection to the API server; it must return when the context ends.
+	NodeName string // the node whose pods are observed
+	// Observe takes PodSeen and PodGone, one at a time and in order. While it blocks, later events
+	// wait in the connection to the API server. It must return when the context ends.
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Now     func() time.Time
-	// Known are the UIDs of pods that an agent before this one had; may be empty. Of those that the first
-	// list does not have, PodGone is observed.
+	// Known are the UIDs of pods that a previous agent had; may be empty. Pods observes PodGone for
+	// those that are missing from the first list.
 	Known []string
-	// AsNode says that the client was made of AsNode, for the remedy when it is refused.
+	// AsNode says that the client uses a configuration from AsNode. It selects the remedy to report
+	// when the API server refuses a request.
 	AsNode bool
-	// Traits says that PodSeen is to carry timeline.Pod.Traits, which only some records need.
+	// Traits says whether PodSeen includes timeline.Pod.Traits, which only some records need.
 	Traits bool
-	// Ends says that PodSeen is to carry what kubelet makes of a deletion, which is more news of each pod.
+	// Ends says whether PodSeen includes the progress of deletion, which causes more observations
+	// per pod.
 	Ends bool
-	// Objects, if set, keeps the objects as well.
+	// Objects, if set, also keeps the objects.
 	Objects *Objects
-	// Follower, if set, is told of the objects as well.
+	// Follower, if set, also gets the objects.
 	Follower Follower
-	// Delay, if set, is told how late the watch brought a change, by the time that the object itself has for it. That is in whole
-	// seconds, so that up to one second of it is none. Where the control plane made the stamp, its clock is compared with the node's.
+	// Delay, if set, gets the delay with which the watch delivered a change, measured from the
+	// timestamp in the object. Timestamps have whole seconds, so up to one second of it is not
+	// delay. For timestamps of the control plane, its clock is compared with the node's.
 	Delay func(Change, time.Duration)
-	// Verify, if it has an interval, compares what the watch told with lists.
+	// Verify, if it has an interval, compares the watch with lists.
 	Verify Verify
 }
 
-// Follower is told of the pods of the node, one thing at a time, on a goroutine of Run, for which it must not block. It
-// must not keep or change an object. Of an object it gets what slim keeps: metadata within bounds, the node's name, the
-// phase, conditions, and restarts.
+// Follower follows the pods of the node. Its methods are called one at a time on a goroutine of
+// Run, and must not block. They must not keep or change an object. Objects contain what slim keeps:
+// metadata within limits, the node's name, the phase, conditions, and restarts.
 type Follower interface {
 	// Seen gets the object at every change.
 	Seen(*corev1.Pod)
 	// Restarted gets what Pods.Restarts counts, before Seen.
 	Restarted(*corev1.Pod, Restart)
-	// Gone says that the object with a UID is no more.
+	// Gone is called when the object with a UID is removed.
 	Gone(uid string)
 }
 
-// Pods observes the pods of one node. It keeps of each only what timeline.Pod holds.
+// Pods observes the pods of one node. Of each pod it keeps only what timeline.Pod holds.
 type Pods struct {
 	config   Config
 	resource resource
 	restarts *restarts
 	store    *store
-	synced   atomic.Bool  // a list or the initial events of a watch were taken in
-	proven   atomic.Bool  // and a watch has lasted since
-	openedAt atomic.Int64 // when the running watch was opened, agent's clock, Unix nanoseconds
+	synced   atomic.Bool  // a list or the initial events of a watch were processed
+	proven   atomic.Bool  // synced, and a watch has lasted since
+	openedAt atomic.Int64 // when the current watch was opened, agent's clock, Unix nanoseconds
 
-	open     atomic.Bool // the watch
+	open     atomic.Bool // whether the watch is open
 	patience time.Duration
 	verified verifications
 }
 
-// NewPods makes a source of PodSeen and PodGone.
+// NewPods creates a source of PodSeen and PodGone.
 func NewPods(config Config) *Pods {
 	if config.Follower == nil {
-		config.Follower = nobody{}
+		config.Follower = noFollower{}
 	}
 	p := &Pods{
 		config:   config,
@@ -99,13 +103,14 @@ func NewPods(config Config) *Pods {
 	return p
 }
 
-// Restarts is how often kubelet started containers again since the agent first saw their pods; a kind and reason that is
-// absent is zero. What happened while no agent ran is not in it. It may be called from any goroutine.
+// Restarts returns how often the kubelet restarted containers since the agent first saw their pods.
+// An absent kind and reason is zero. Restarts while no agent ran are not included. It may be called
+// from any goroutine.
 func (p *Pods) Restarts() map[RestartKey]uint64 { return p.restarts.counts() }
 
 // Run observes until ctx ends and then returns nil; it never fails. It may be called once.
 func (p *Pods) Run(ctx context.Context) error {
-	// The reflector words each retry for its own log; the health board tells changes of state.
+	// The reflector logs each retry; the health board logs changes of state instead.
 	ctx = klog.NewContext(ctx, logr.Discard())
 	discard := logr.Discard()
 	p.store.ctx = ctx
@@ -127,7 +132,8 @@ func (p *Pods) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if p.proven.Load() { // a list alone is no success: where the watch is refused it would be asked for twice a second
+		// A list alone is no success: if watches are refused, the agent would list twice a second.
+		if p.proven.Load() {
 			failures = 0
 		}
 		if err != nil {
@@ -139,7 +145,7 @@ func (p *Pods) Run(ctx context.Context) error {
 	}
 }
 
-// onSynced is told how many pods a list or the initial events of a watch held.
+// onSynced gets how many pods a list or the initial events of a watch held.
 func (p *Pods) onSynced(count int) {
 	p.synced.Store(true)
 	p.config.Objects.connect(true)
@@ -160,8 +166,8 @@ func (p *Pods) ListWithContext(ctx context.Context, options metav1.ListOptions) 
 	return list, nil
 }
 
-// WatchWithContext implements cache.ListerWatcherWithContext. With SendInitialEvents the reflector
-// takes a watch's first events as a list (streaming lists, client-go ≥ 1.35 by default).
+// WatchWithContext implements cache.ListerWatcherWithContext. With SendInitialEvents, the reflector
+// treats a watch's first events as a list (streaming lists, the default since client-go 1.35).
 func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.FieldSelector = p.selector()
 	w, err := p.resource.watch(ctx, options)
@@ -171,8 +177,8 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 			p.config.Report(false, "watch pods: "+worded(err, p.remedy()))
 		}
 		if options.SendInitialEvents != nil {
-			// For a refused connection the reflector would wait inside, deaf to the end of ctx. An
-			// error that it does not know makes it try a plain list and then come back to Run.
+			// On a refused connection, the reflector would wait internally and ignore the end of
+			// ctx. An error of unknown type makes it try a plain list and then return to Run.
 			return nil, errors.New(err.Error())
 		}
 		return nil, err
@@ -189,12 +195,12 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	return stoppable{w, func() { proof.Stop(); p.open.Store(false) }}, nil
 }
 
-// List implements cache.ListerWatcher, which the reflector's constructor asks for and never uses.
+// List implements cache.ListerWatcher, which the reflector's constructor requires and never uses.
 func (p *Pods) List(options metav1.ListOptions) (runtime.Object, error) {
 	return p.ListWithContext(context.Background(), options)
 }
 
-// Watch implements cache.ListerWatcher like List.
+// Watch implements cache.ListerWatcher, like List.
 func (p *Pods) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return p.WatchWithContext(context.Background(), options)
 }
@@ -210,9 +216,9 @@ func (p *Pods) selector() string {
 	return fields.OneTermEqualSelector("spec.nodeName", p.config.NodeName).String()
 }
 
-// nobody follows.
-type nobody struct{}
+// noFollower is the Follower if none is configured.
+type noFollower struct{}
 
-func (nobody) Seen(*corev1.Pod)               {}
-func (nobody) Restarted(*corev1.Pod, Restart) {}
-func (nobody) Gone(string)                    {}
+func (noFollower) Seen(*corev1.Pod)               {}
+func (noFollower) Restarted(*corev1.Pod, Restart) {}
+func (noFollower) Gone(string)                    {}

@@ -6,25 +6,27 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// maxBuried bounds the pods of which a comparison found that they are gone and whose end the watch has yet to tell.
-const maxBuried = 256
+// maxTombstones limits the tombstones: pods that a comparison found to be gone and whose removal
+// the watch has yet to report.
+const maxTombstones = 256
 
-// ledger is which version of each pod the store rests on, so that it can be compared with a list, and so that what the watch tells
-// late does not undo what the list told. A nil one keeps nothing and knows no version.
+// ledger records the version of each pod in the store, so that the store can be compared with a
+// list, and so that late watch events do not undo what a list showed. A nil ledger records nothing
+// and knows no version.
 type ledger struct {
-	versions map[string]string // by UID
-	buried   []string          // UIDs, the oldest first
+	versions   map[string]string // by UID
+	tombstones []string          // UIDs, the oldest first
 }
 
-// older says that a version of a pod is no news any more.
+// older reports whether a version of a pod is not newer than what is known.
 func (l *ledger) older(uid, version string) bool {
 	if l == nil {
 		return false
 	}
-	return slices.Contains(l.buried, uid) || before(version, l.versions[uid])
+	return slices.Contains(l.tombstones, uid) || before(version, l.versions[uid])
 }
 
-// newerThan says that what is known of a pod is from after a list.
+// newerThan reports whether what is known of a pod is newer than a list.
 func (l *ledger) newerThan(uid, list string) bool { return l != nil && before(list, l.versions[uid]) }
 
 func (l *ledger) note(uid, version string) {
@@ -39,20 +41,22 @@ func (l *ledger) gone(uid string) {
 	}
 }
 
-// bury notes that a comparison told of a pod's end. What the watch tells of it, later, is from before.
-func (l *ledger) bury(uid string) {
-	l.buried = append(l.buried, uid)
-	l.buried = l.buried[max(0, len(l.buried)-maxBuried):]
+// addTombstone notes that a comparison found a pod to be gone. Later watch events about it are
+// outdated.
+func (l *ledger) addTombstone(uid string) {
+	l.tombstones = append(l.tombstones, uid)
+	l.tombstones = l.tombstones[max(0, len(l.tombstones)-maxTombstones):]
 }
 
-// exhume forgets that a pod was buried, once the watch told of its end as well.
-func (l *ledger) exhume(uid string) {
+// removeTombstone removes the tombstone of a pod once the watch has reported its removal as well.
+func (l *ledger) removeTombstone(uid string) {
 	if l != nil {
-		l.buried = slices.DeleteFunc(l.buried, func(buried string) bool { return buried == uid })
+		l.tombstones = slices.DeleteFunc(l.tombstones, func(buried string) bool { return buried == uid })
 	}
 }
 
-// before compares versions of pods, which grow (KEP-5504; etcd's revisions before that). What is no number is before nothing.
+// before compares versions of pods, which grow (KEP-5504; before that, etcd's revisions). A version
+// that is not a number is before nothing.
 func before(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

@@ -10,8 +10,9 @@ import (
 // scheduledCondition is the key of the condition PodScheduled in a set of managed fields.
 var scheduledCondition = []byte(`{\"type\":\"PodScheduled\"}`)
 
-// givesReason says that a set of fields has the reason of the condition PodScheduled. A scheduler that finds no node gives one;
-// kubelet, which may go by the name of k3s or kubelite there, writes the condition without.
+// givesReason reports whether a set of fields has the reason of the condition PodScheduled. A
+// scheduler that finds no node sets a reason. The kubelet, whose field manager may be named k3s or
+// kubelite, writes the condition without one.
 func givesReason(fields []byte) bool {
 	_, condition, found := bytes.Cut(fields, scheduledCondition)
 	if !found {
@@ -21,9 +22,10 @@ func givesReason(fields []byte) bool {
 	return bytes.Contains(condition, []byte(`"f:reason"`))
 }
 
-// unschedulableAt is when a scheduler last changed the condition PodScheduled of a pod that has been bound since; zero if none
-// did. Binding the pod makes the condition true without an entry in the managed fields (registry/core/pod/storage), so
-// an entry proves that a scheduler had made it false.
+// unschedulableAt returns when a scheduler last changed the condition PodScheduled of a pod that
+// has been bound since, or zero if none did. Binding sets the condition to true without an entry in
+// the managed fields (registry/core/pod/storage), so an entry proves that a scheduler had set it to
+// false.
 func unschedulableAt(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 	for i := range fields {
 		entry := &fields[i]

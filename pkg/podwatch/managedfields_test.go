@@ -33,14 +33,19 @@ func TestUnschedulableAt(t *testing.T) {
 		{"none", nil, time.Time{}},
 		{"the scheduler", []metav1.ManagedFieldsEntry{schedulerSays(stamp(3))}, at(3)},
 		{"another scheduler, later", []metav1.ManagedFieldsEntry{
-			schedulerSays(stamp(3)), change(func(e *metav1.ManagedFieldsEntry) { e.Manager, e.Time = "volcano", new(stamp(5)) }),
+			schedulerSays(stamp(3)), change(func(e *metav1.ManagedFieldsEntry) {
+				e.Manager, e.Time = "volcano", new(stamp(5))
+			}),
 		}, at(5)},
 		{"kubelet in k3s", []metav1.ManagedFieldsEntry{change(func(e *metav1.ManagedFieldsEntry) {
 			e.Manager = "k3s"
-			e.FieldsV1 = metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"PodScheduled\"}":{"f:observedGeneration":{}},` +
-				`"k:{\"type\":\"Ready\"}":{".":{},"f:reason":{}}}}}`)
+			e.FieldsV1 = metav1.NewFieldsV1(
+				`{"f:status":{"f:conditions":{"k:{\"type\":\"PodScheduled\"}":{"f:observedGeneration":{}},` +
+					`"k:{\"type\":\"Ready\"}":{".":{},"f:reason":{}}}}}`)
 		})}, time.Time{}},
-		{"not the status", []metav1.ManagedFieldsEntry{change(func(e *metav1.ManagedFieldsEntry) { e.Subresource = "" })}, time.Time{}},
+		{"not the status", []metav1.ManagedFieldsEntry{change(func(e *metav1.ManagedFieldsEntry) {
+			e.Subresource = ""
+		})}, time.Time{}},
 		{"another condition", []metav1.ManagedFieldsEntry{change(func(e *metav1.ManagedFieldsEntry) {
 			e.FieldsV1 = metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"example.com/Gate\"}":{}}}}`)
 		})}, time.Time{}},
@@ -48,11 +53,13 @@ func TestUnschedulableAt(t *testing.T) {
 			e.FieldsV1 = metav1.NewFieldsV1(`{"f:status":{"f:nominatedNodeName":{}}}`)
 		})}, time.Time{}},
 		{"no time, no fields", []metav1.ManagedFieldsEntry{
-			change(func(e *metav1.ManagedFieldsEntry) { e.Time = nil }), change(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = nil }),
+			change(func(e *metav1.ManagedFieldsEntry) { e.Time = nil }),
+			change(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = nil }),
 		}, time.Time{}},
 	}
 	for _, test := range tests {
-		if got := convertPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{ManagedFields: test.fields}}).UnschedulableAt; !got.Equal(test.want) {
+		got := convertPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{ManagedFields: test.fields}}).UnschedulableAt
+		if !got.Equal(test.want) {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 	}

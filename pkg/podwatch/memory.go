@@ -9,27 +9,30 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Bounds on what a shared watch remembers. A node has some hundred pods, and kubelet makes about ten
-// Events of a few hundred bytes for a start: it has room for all that started in the last hour.
+// Limits on what a shared watch remembers. A node has some hundred pods, and the kubelet creates
+// about ten Events of a few hundred bytes for a start: that leaves room for all pods that started
+// in the last hour.
 const (
 	maxRemembered      = 1024
 	maxRememberedBytes = 512 << 10
-	// maxOfPod is how many Events one pod may take: kubelet's aggregation keeps a pod's Events far below.
+	// maxOfPod is how many Events are remembered per pod. The kubelet's aggregation keeps the
+	// number of a pod's Events far below.
 	maxOfPod     = 128
 	maxForgotten = 1024
 	// maxNamespaces is more than have pods on one node within an hour.
 	maxNamespaces = 1024
-	// rememberedBytes is what one Event takes beside its texts, and what one pod takes beside its names.
+	// rememberedBytes is what one Event takes beside its texts, and what one pod takes beside its
+	// names.
 	rememberedBytes = 256
 )
 
-// involved is the pod that an Event is about. All parts have to match: an Event's namespace is the only part that
-// access control protects, and whoever may write Events there chooses all others.
+// involved is the pod that an Event is about. All fields must match: of an Event, access control
+// protects only the namespace. Whoever may write Events there chooses all others.
 type involved struct{ namespace, name, uid string }
 
-// involvedIn is the pod of an Event, and whether it is about a pod at all. The API server lets
-// involvedObject.namespace differ from the Event's own namespace where eventTime is set (kubernetes:
-// pkg/apis/core/validation, legacyValidateEvent).
+// involvedIn returns the pod of an Event, and whether the Event is about a pod at all. The API
+// server accepts an involvedObject.namespace that differs from the Event's own namespace if
+// eventTime is set (kubernetes: pkg/apis/core/validation, legacyValidateEvent).
 func involvedIn(event *corev1.Event) (involved, bool) {
 	about := event.InvolvedObject
 	pod := involved{event.Namespace, about.Name, string(about.UID)}
@@ -38,26 +41,26 @@ func involvedIn(event *corev1.Event) (involved, bool) {
 
 func involvedOf(w timeline.EventWatch) involved { return involved{w.Namespace, w.Name, w.InvolvedUID} }
 
-// size counts the texts that a remembered pod is known by.
+// size counts the bytes of a remembered pod's identity.
 func (i involved) size() int { return rememberedBytes + len(i.namespace) + len(i.name) + len(i.uid) }
 
-// seed makes hashes that no writer of Events can foresee.
+// seed makes the hashes unpredictable for writers of Events.
 var seed = maphash.MakeSeed()
 
-// eventKey tells one state of an Event from others in a fixed size, however long its name is.
+// eventKey identifies one state of an Event in a fixed size, however long its name is.
 type eventKey struct{ name, version uint64 }
 
 func keyOf(event *corev1.Event) eventKey {
 	return eventKey{maphash.String(seed, event.Name), maphash.String(seed, event.ResourceVersion)}
 }
 
-// memory is what a shared watch has seen of the pods of this node, wanted or not, of each Event the latest state: a
-// pod that is wanted later gets it. When it is too much, pods are forgotten, in the namespace that takes the most,
-// those first about which nothing has come for longest; it remembers which ones. So a namespace with many Events costs
-// others nothing.
+// memory is what a shared watch has seen of the pods of this node, wanted or not: the latest state
+// of each Event. A pod that is wanted later gets it. When the limit is reached, the namespace that
+// takes the most forgets pods, those first whose latest Event is the oldest. The memory records
+// which pods it forgot. So a namespace with many Events does not affect others.
 type memory struct {
 	namespaces map[string]*share
-	full       bool // a namespace had no room: only what is known of those in the map is complete
+	full       bool // a namespace did not fit: only the namespaces in the map are complete
 	limit      int  // of Events
 	events     int
 	bytes      int
@@ -69,13 +72,13 @@ type memory struct {
 type share struct {
 	pods          map[involved]*pastOf
 	forgotten     map[uint64]struct{} // hashes of pods; nil when blank
-	blank         bool                // too many were forgotten to remember which
+	blank         bool                // more pods were forgotten than can be recorded
 	events, bytes int
 }
 
 type pastOf struct {
 	events []pastEvent
-	latest uint64 // the addition that came last
+	latest uint64 // the latest addition
 }
 
 type pastEvent struct {
@@ -87,7 +90,7 @@ func newMemory(limit int) *memory {
 	return &memory{namespaces: map[string]*share{}, limit: limit}
 }
 
-// of is what is remembered about a pod; nothing for a nil memory.
+// of returns what is remembered about a pod; nothing for a nil memory.
 func (m *memory) of(w timeline.EventWatch) []pastEvent {
 	pod := involvedOf(w)
 	if s := m.namespaces[pod.namespace]; s != nil && s.pods[pod] != nil {
@@ -96,7 +99,7 @@ func (m *memory) of(w timeline.EventWatch) []pastEvent {
 	return nil
 }
 
-// forgot says that something about the pod may be missing.
+// forgot reports whether something about the pod may be missing.
 func (m *memory) forgot(w timeline.EventWatch) bool {
 	pod := involvedOf(w)
 	s := m.namespaces[pod.namespace]
@@ -121,8 +124,9 @@ func (m *memory) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	}
 	m.added++
 	past.latest = m.added
-	// The texts may be parts of long ones.
-	seen.Message, seen.Reason, seen.Container = strings.Clone(seen.Message), strings.Clone(seen.Reason), strings.Clone(seen.Container)
+	// The texts may be parts of longer ones.
+	seen.Message, seen.Reason, seen.Container = strings.Clone(seen.Message), strings.Clone(seen.Reason),
+		strings.Clone(seen.Container)
 	event := pastEvent{key, seen}
 	if old := past.find(key.name); old != nil {
 		m.grow(s, 0, event.size()-old.size())
@@ -142,7 +146,7 @@ func (m *memory) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	}
 }
 
-// share is that of a namespace, or nil if there is no room for one more.
+// share returns the share of a namespace, or nil if there is no room for one more.
 func (m *memory) share(namespace string) *share {
 	s := m.namespaces[namespace]
 	if s == nil && len(m.namespaces) < maxNamespaces {
@@ -160,7 +164,7 @@ func (m *memory) grow(s *share, events, bytes int) {
 	s.bytes += bytes
 }
 
-// largest is the namespace that has the most of something.
+// largest returns the namespace with the largest size.
 func (m *memory) largest(size func(*share) int) (largest *share) {
 	most := -1
 	for _, s := range m.namespaces {
@@ -180,7 +184,7 @@ func (p *pastOf) find(name uint64) *pastEvent {
 	return nil
 }
 
-// forgetOldest forgets the pod of a namespace about which nothing has come for longest.
+// forgetOldest forgets the pod of a namespace whose latest Event is the oldest.
 func (m *memory) forgetOldest(s *share) {
 	var oldest involved
 	latest := m.added + 1
@@ -192,8 +196,9 @@ func (m *memory) forgetOldest(s *share) {
 	m.forget(s, oldest)
 }
 
-// forget drops a pod and remembers that it did. Where that is too much to remember, the namespace with the most
-// forgotten pods becomes blank: each of its pods gets a watch of its own, as one does that was forgotten.
+// forget drops a pod and records that it did. If there is no room for the record, the namespace
+// with the most forgotten pods becomes blank: each of its pods then gets a watch of its own, like a
+// forgotten pod.
 func (m *memory) forget(s *share, pod involved) {
 	m.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

@@ -9,18 +9,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// mirrorAnnotation holds, on the mirror of a static pod, the UID under which kubelet and the runtime
-// know the pod (kubelet: pkg/kubelet/types, ConfigMirrorAnnotationKey).
+// mirrorAnnotation holds, on the mirror of a static pod, the UID by which the kubelet and the
+// runtime know the pod (kubelet: pkg/kubelet/types, ConfigMirrorAnnotationKey).
 const mirrorAnnotation = "kubernetes.io/config.mirror"
 
-// readAnnotation holds, on static pods and their mirrors, when kubelet read the manifest, RFC 3339 with
-// nanoseconds (kubelet: pkg/kubelet/types, ConfigFirstSeenAnnotationKey).
+// readAnnotation holds, on static pods and their mirrors, when the kubelet read the manifest, in
+// RFC 3339 with nanoseconds (kubelet: pkg/kubelet/types, ConfigFirstSeenAnnotationKey).
 const readAnnotation = "kubernetes.io/config.seen"
 
-// staticUID is the UID that kubelet and the runtime know a static pod by; empty for other pods. Anybody who creates a
-// pod may set the annotation. Kubelet makes the node the mirror's controller (kubelet: pkg/kubelet/pod,
-// CreateMirrorPod), which NodeRestriction demands of it. A reference to a node with a made-up UID has the garbage
-// collector delete the pod.
+// staticUID returns the UID by which the kubelet and the runtime know a static pod; empty for other
+// pods. Anyone who creates a pod may set the annotation. The kubelet makes the Node the mirror's
+// controller (kubelet: pkg/kubelet/pod, CreateMirrorPod), which NodeRestriction requires. If the
+// reference has an invented node UID, the garbage collector deletes the pod.
 func staticUID(pod *corev1.Pod) string {
 	uid, controller := pod.Annotations[mirrorAnnotation], metav1.GetControllerOfNoCopy(pod)
 	if len(uid) > maxUID || controller == nil || controller.APIVersion != "v1" || controller.Kind != "Node" ||
@@ -30,7 +30,7 @@ func staticUID(pod *corev1.Pod) string {
 	return uid
 }
 
-// readAt is zero when the annotation is absent or no instant.
+// readAt returns zero if the annotation is absent or invalid.
 func readAt(mirror *corev1.Pod) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, mirror.Annotations[readAnnotation])
 	if err != nil || at.Unix() <= 0 {
@@ -39,19 +39,19 @@ func readAt(mirror *corev1.Pod) time.Time {
 	return at.UTC()
 }
 
-// isMirror says that a pod is known to the runtime by another UID than its own.
+// isMirror reports whether the runtime knows a pod by another UID than its own.
 func isMirror(pod timeline.Pod) bool { return pod.RuntimeUID != pod.UID }
 
-// ownUID makes a pod one that the runtime knows by the object's UID.
+// ownUID returns the pod as one that the runtime knows by the object's UID.
 func ownUID(pod timeline.Pod) timeline.Pod {
 	pod.RuntimeUID, pod.ReadAt = pod.UID, time.Time{}
 	return pod
 }
 
-// claim decides who is known to the runtime by a UID, since whoever is gets what the runtime and kubelet say of it:
-// the pod whose own UID it is, before any mirror; of mirrors of one name the latest, since kubelet makes them again;
-// of others the one that was created first. It returns the pod as it may call itself, and takes the UID from another
-// that had it.
+// claim decides which pod the runtime means by a UID, because that pod gets what the runtime and
+// the kubelet say about it: the pod whose own UID it is, before any mirror; of mirrors with one
+// name the latest, because the kubelet recreates them; of others the one that was created first. It
+// returns the pod with the UID that it may use, and takes the UID from another pod that had it.
 func (s *store) claim(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrors[pod.UID], now)
@@ -71,7 +71,8 @@ func (s *store) claim(pod timeline.Pod, now time.Time) timeline.Pod {
 	return pod
 }
 
-// takeFrom tells that a pod, if it is there, is not known to the runtime by the UID that it claimed.
+// takeFrom observes that a pod, if it is present, is not known to the runtime by the UID that it
+// claimed.
 func (s *store) takeFrom(uid string, now time.Time) {
 	pod, ok := s.seen[uid]
 	if !ok {

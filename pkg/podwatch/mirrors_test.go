@@ -29,7 +29,9 @@ func TestAMirrorIsOfItsNode(t *testing.T) {
 		"of another kind":      func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "ReplicaSet" },
 		"of another API group": func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "example.com/v1" },
 		"of no controller":     func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil },
-		"with too long a UID":  func(p *corev1.Pod) { p.Annotations[mirrorAnnotation] = string(make([]byte, maxUID+1)) },
+		"with too long a UID": func(p *corev1.Pod) {
+			p.Annotations[mirrorAnnotation] = string(make([]byte, maxUID+1))
+		},
 	} {
 		p := mirrorOf("web", "1", "static")
 		forge(p)

@@ -2,11 +2,11 @@ package podwatch
 
 import "k8s.io/client-go/rest"
 
-// AsNode is the configuration with which requests are made in the name of a node. Kubernetes 1.36 and newer let a
-// pod's service account do so for the node on which that pod runs and no other, and only for the verbs and
-// resources that RBAC names (constrained impersonation, mode associated-node); the Node authorizer then shows
-// that node's pods alone. It has to be the user name by itself: with groups it would be another kind of
-// impersonation.
+// AsNode returns the configuration for requests in the name of a node. Since Kubernetes 1.36, a
+// pod's service account may impersonate only the node on which that pod runs, and only for the
+// verbs and resources that RBAC allows (constrained impersonation, mode associated-node). The Node
+// authorizer then shows that node's pods only. The configuration must set only the user name: with
+// groups, it would be another kind of impersonation.
 func AsNode(config *rest.Config, node string) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + node}

@@ -16,17 +16,17 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// NodeConfig is what NodeObject needs; every field is required.
+// NodeConfig is what NodeObject needs. Every field is required.
 type NodeConfig struct {
 	Client   rest.Interface
 	NodeName string
-	// Seen takes the Node object whenever it may have changed, and nil when there is none, one at a time and in order. It must not
-	// keep or change the object.
+	// Seen gets the Node object whenever it may have changed, and nil if there is none, one at a
+	// time and in order. It must not keep or change the object.
 	Seen   func(*corev1.Node)
 	Report health.Report
 }
 
-// NodeObject follows the one Node object that the agent runs on. It keeps nothing.
+// NodeObject follows the Node object of the agent's node. It keeps nothing.
 type NodeObject struct {
 	config   NodeConfig
 	resource resource
@@ -44,7 +44,7 @@ func (n *NodeObject) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if told { // a list alone is no success: where the watch is refused it would be asked for twice a second
+		if told { // a list alone is no success: if watches are refused, the agent would list twice a second
 			failures = 0
 		}
 		if err != nil {
@@ -58,13 +58,14 @@ func (n *NodeObject) Run(ctx context.Context) error {
 
 func (n *NodeObject) options(version string) metav1.ListOptions {
 	return metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", n.config.NodeName).String(), ResourceVersion: version,
+		FieldSelector:       fields.OneTermEqualSelector("metadata.name", n.config.NodeName).String(),
+		ResourceVersion:     version,
 		AllowWatchBookmarks: version != "",
 	}
 }
 
-// follow lists, which also tells that there is no such object, and watches from there on for as long as the API server lets it. It
-// says whether a watch told anything.
+// follow lists, which also shows whether the object exists, and then watches for as long as the API
+// server allows. It reports whether a watch delivered anything.
 func (n *NodeObject) follow(ctx context.Context) (told bool, err error) {
 	answer, err := n.resource.list(ctx, n.options(""))
 	if err != nil {
@@ -92,9 +93,10 @@ func (n *NodeObject) follow(ctx context.Context) (told bool, err error) {
 	return told, nil
 }
 
-// watchFrom takes in the changes after a version until the API server ends the watch, and says up to which version that was, and
-// whether there were any. A watch that ended in good order has told something, a bookmark at least: what tells nothing is an error, not
-// to be tried at once.
+// watchFrom processes the changes after a version until the API server ends the watch. It returns
+// the version reached, and whether there were any events. A watch that ends in order has delivered
+// something, at least a bookmark; otherwise it returns an error, so that the caller waits before it
+// retries.
 func (n *NodeObject) watchFrom(ctx context.Context, version string) (_ string, told bool, err error) {
 	w, err := n.resource.watch(ctx, n.options(version))
 	if err != nil {

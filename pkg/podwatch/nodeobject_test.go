@@ -53,7 +53,8 @@ func TestNodeObject(t *testing.T) {
 	server := podwatchtest.Start(t)
 	server.Put(nodeNamed("node-b", true))
 	h, notes := newHarness(t), make(nodeNotes, 16)
-	h.run(NewNodeObject(NodeConfig{Client: clientFor(t, server.URL()), NodeName: nodeName, Seen: notes.see, Report: h.report}).Run)
+	h.run(NewNodeObject(NodeConfig{Client: clientFor(t, server.URL()), NodeName: nodeName, Seen: notes.see,
+		Report: h.report}).Run)
 	notes.expect(t, "none")
 	h.until(true, "the node object does not exist")
 
@@ -66,7 +67,8 @@ func TestNodeObject(t *testing.T) {
 	notes.expect(t, "none")
 
 	// What happens while nobody watches is told by the next list, whatever became of the watch.
-	for _, lose := range []func(){server.BreakWatches, server.ExpireWatches, func() { server.Forget(); server.BreakWatches() }} {
+	for _, lose := range []func(){
+		server.BreakWatches, server.ExpireWatches, func() { server.Forget(); server.BreakWatches() }} {
 		server.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "not you")
 		lose()
 		h.until(false, "allow the ServiceAccount to list and watch nodes")
@@ -77,34 +79,41 @@ func TestNodeObject(t *testing.T) {
 		notes.expect(t, "cordoned")
 	}
 	for _, request := range server.Requests() {
-		if want := " /api/v1/nodes metadata.name=" + nodeName; !slices.Contains([]string{"list" + want, "watch" + want}, request) {
+		want := " /api/v1/nodes metadata.name=" + nodeName
+		if !slices.Contains([]string{"list" + want, "watch" + want}, request) {
 			t.Errorf("asked for %q", request)
 		}
 	}
 }
 
-// A watch that would otherwise tell nothing tells bookmarks: else each that ends is one that told nothing, and asks for a list.
+// A watch that would otherwise tell nothing tells bookmarks: else each that ends is one that told
+// nothing, and asks for a list.
 func TestNodeObjectAsksForBookmarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
-		client, err := NewRESTClient(&rest.Config{Host: "http://server", Transport: roundTripper(func(r *http.Request) *http.Response {
-			asked = append(asked, r.URL.Query().Get("watch")+" "+r.URL.Query().Get("resourceVersion")+" "+r.URL.Query().Get("allowWatchBookmarks"))
-			recorder := httptest.NewRecorder()
-			recorder.Header().Set("Content-Type", "application/json")
-			if r.URL.Query().Get("watch") == "" {
-				fmt.Fprint(recorder, `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`)
-				return recorder.Result()
-			}
-			answer, told := recorder.Result(), 7+len(asked)
-			body, writer := io.Pipe()
-			answer.Body = body
-			go func() { // after a while the API server ends it, having told how far it came
-				time.Sleep(5 * time.Minute)
-				fmt.Fprintf(writer, `{"type":"BOOKMARK","object":{"kind":"Node","apiVersion":"v1","metadata":{"resourceVersion":"%d"}}}`, told)
-				_ = writer.Close()
-			}()
-			return answer
-		})})
+		client,
+			err := NewRESTClient(&rest.Config{Host: "http://server",
+			Transport: roundTripper(func(r *http.Request) *http.Response {
+				asked = append(asked, r.URL.Query().Get("watch")+" "+r.URL.Query().Get("resourceVersion")+" "+
+					r.URL.Query().Get("allowWatchBookmarks"))
+				recorder := httptest.NewRecorder()
+				recorder.Header().Set("Content-Type", "application/json")
+				if r.URL.Query().Get("watch") == "" {
+					fmt.Fprint(recorder,
+						`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`)
+					return recorder.Result()
+				}
+				answer, told := recorder.Result(), 7+len(asked)
+				body, writer := io.Pipe()
+				answer.Body = body
+				go func() { // after a while the API server ends it, having told how far it came
+					time.Sleep(5 * time.Minute)
+					fmt.Fprintf(writer,
+						`{"type":"BOOKMARK","object":{"kind":"Node","apiVersion":"v1","metadata":{"resourceVersion":"%d"}}}`, told)
+					_ = writer.Close()
+				}()
+				return answer
+			})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,14 +121,17 @@ func TestNodeObjectAsksForBookmarks(t *testing.T) {
 		ended := make(chan error, 1)
 		seen := 0
 		go func() {
-			ended <- NewNodeObject(NodeConfig{Client: client, NodeName: nodeName, Seen: func(*corev1.Node) { seen++ }, Report: func(bool, string) {}}).Run(ctx)
+			ended <- NewNodeObject(NodeConfig{Client: client, NodeName: nodeName, Seen: func(*corev1.Node) {
+				seen++
+			}, Report: func(bool, string) {}}).Run(ctx)
 		}()
 		time.Sleep(12 * time.Minute)
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if want := []string{"  ", "true 7 true", "true 9 true", "true 10 true"}; !slices.Equal(asked, want) || seen != 1 {
+		want := []string{"  ", "true 7 true", "true 9 true", "true 10 true"}
+		if !slices.Equal(asked, want) || seen != 1 {
 			t.Errorf("asked %q, saw %d; want %q", asked, seen, want)
 		}
 	})
@@ -134,7 +146,8 @@ func (f *followed) Restarted(p *corev1.Pod, r Restart) {
 	if r.ExitCode != nil {
 		code = *r.ExitCode
 	}
-	*f = append(*f, "restarted "+r.Container+" "+string(r.Reason)+" "+string(rune('0'+r.Times))+" "+time.Duration(code).String())
+	*f = append(*f, "restarted "+r.Container+" "+string(r.Reason)+" "+string(rune('0'+r.Times))+" "+
+		time.Duration(code).String())
 }
 func (f *followed) Gone(uid string) { *f = append(*f, "gone "+uid) }
 
@@ -146,7 +159,8 @@ func TestFollowerIsToldOfPods(t *testing.T) {
 	_ = s.Update(crashed("1", 3, "Error", 7))
 	_ = s.Update(crashed("1", 3, "Error", 7))
 	_ = s.Delete(crashed("1", 3, "Error", 7))
-	want := followed{"seen a", "restarted app error 1 7ns", "restarted app unknown 2 -1ns", "seen a", "seen a", "seen a", "gone 1"}
+	want := followed{"seen a", "restarted app error 1 7ns", "restarted app unknown 2 -1ns", "seen a", "seen a",
+		"seen a", "gone 1"}
 	if !slices.Equal(told, want) {
 		t.Errorf("told %q\nwant %q", told, want)
 	}

@@ -14,15 +14,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Objects keeps the pod objects of the node as the watch told them, without what can be a secret. Each is kept as the API
-// server encodes it, packed, and is unpacked when it is asked for. Safe for concurrent use; of a nil one nothing is kept.
+// Objects keeps the pod objects of the node as the watch delivered them, without anything that can
+// be a secret. It keeps each as the API server encodes it, compressed, and decompresses it on
+// request. It is safe for concurrent use. A nil Objects keeps nothing.
 type Objects struct {
 	now func() time.Time
 
 	mu        sync.Mutex
 	pods      map[string]packedPod // by UID
 	version   string
-	heardAt   time.Time // when the API server said anything the last time
+	heardAt   time.Time // when the API server last sent anything
 	connected bool
 
 	verifiedAt time.Time // zero for never
@@ -33,12 +34,12 @@ type packedPod struct {
 	object                  []byte // protobuf, deflated
 }
 
-// NewObjects keeps nothing until it is given to Pods.
+// NewObjects creates a cache that stays empty until it is passed to Pods.
 func NewObjects(now func() time.Time) *Objects {
 	return &Objects{now: now, pods: map[string]packedPod{}}
 }
 
-// keep takes an object in.
+// keep stores an object.
 func (o *Objects) keep(pod *arrival) {
 	if o == nil {
 		return
@@ -59,7 +60,7 @@ func (o *Objects) forget(uid string) {
 	o.hear("")
 }
 
-// heard notes that the API server said that nothing has changed up to a version.
+// heard notes that the API server reported no change up to a version.
 func (o *Objects) heard(version string) {
 	if o == nil {
 		return
@@ -83,7 +84,7 @@ func (o *Objects) connect(connected bool) {
 	o.connected = connected
 }
 
-// verify notes as of when the objects were found to be those of the API server.
+// verify notes when the objects were last found to be those of the API server.
 func (o *Objects) verify(at time.Time) {
 	if o == nil {
 		return
@@ -103,7 +104,8 @@ func packPod(pod *corev1.Pod) (packedPod, error) {
 		return packedPod{}, fmt.Errorf("pack pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return packedPod{
-		namespace: pod.Namespace, name: pod.Name, labels: convertLabels(pod.Labels), object: bytes.Clone(packed.Bytes()),
+		namespace: pod.Namespace, name: pod.Name, labels: convertLabels(pod.Labels),
+		object: bytes.Clone(packed.Bytes()),
 	}, nil
 }
 
@@ -120,21 +122,23 @@ func (p packedPod) unpack() (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// cacheState is how far the objects can be trusted.
+// cacheState says how current the objects are.
 type cacheState struct {
 	Connected  bool     `json:"connected"`
 	Age        *float64 `json:"age_seconds,omitempty"`
 	VerifiedAt *string  `json:"verified_at"` // null for never
 }
 
-// WriteList writes those that are wanted as a PodList, by namespace and name, one after the other.
+// WriteList writes the objects for which want is true as a PodList, sorted by namespace and name,
+// one after the other.
 func (o *Objects) WriteList(w io.Writer, want func(namespace, name, labels string) bool) error {
 	pods, version, state := o.snapshot(want)
 	head, err := json.Marshal(state)
 	if err != nil {
 		return fmt.Errorf("encode cache state: %w", err)
 	}
-	if _, err := fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":%q},"cache":%s,"items":[`, version, head); err != nil {
+	const begin = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":%q},"cache":%s,"items":[`
+	if _, err := fmt.Fprintf(w, begin, version, head); err != nil {
 		return err
 	}
 	for i, p := range pods {

@@ -24,7 +24,8 @@ func talkative(n int) *corev1.Pod {
 		return &corev1.LifecycleHandler{
 			Exec: &corev1.ExecAction{Command: []string{"curl", hidden}},
 			HTTPGet: &corev1.HTTPGetAction{
-				Path: "/live?token=" + hidden, Port: intstr.FromInt32(80), HTTPHeaders: []corev1.HTTPHeader{{Name: "Authorization", Value: hidden}},
+				Path: "/live?token=" + hidden, Port: intstr.FromInt32(80),
+				HTTPHeaders: []corev1.HTTPHeader{{Name: "Authorization", Value: hidden}},
 			},
 		}
 	}
@@ -33,7 +34,8 @@ func talkative(n int) *corev1.Pod {
 	}
 	container := func(name string) corev1.Container {
 		return corev1.Container{
-			Name: name, Image: "registry.example/app:1", Command: []string{"sh", "-c", hidden}, Args: []string{"--password=" + hidden},
+			Name: name, Image: "registry.example/app:1", Command: []string{"sh", "-c", hidden},
+			Args: []string{"--password=" + hidden},
 			Env: []corev1.EnvVar{
 				{Name: "PASSWORD", Value: hidden}, {Name: "EMPTY"},
 				{Name: "REF", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
@@ -45,37 +47,51 @@ func talkative(n int) *corev1.Pod {
 		}
 	}
 	ended := func(name string) []corev1.ContainerStatus {
-		terminated := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: hidden}}
+		terminated := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error",
+			Message: hidden}}
 		return []corev1.ContainerStatus{{Name: name, State: terminated, LastTerminationState: *terminated.DeepCopy()}}
 	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: fmt.Sprintf("web-%d", n), UID: types.UID(fmt.Sprintf("uid-%d", n)), ResourceVersion: fmt.Sprint(100 + n),
-			Labels: map[string]string{"app": "web", "n": fmt.Sprint(n % 2)},
+			Namespace: "shop", Name: fmt.Sprintf("web-%d", n), UID: types.UID(fmt.Sprintf("uid-%d", n)),
+			ResourceVersion: fmt.Sprint(100 + n), Labels: map[string]string{"app": "web", "n": fmt.Sprint(n % 2)},
 			Annotations: map[string]string{
-				lastApplied: `{"env":"` + hidden + `"}`, "vault.example/token": hidden, "plain": hidden, "kubernetes.io/config.source": "api",
+				lastApplied: `{"env":"` + hidden + `"}`, "vault.example/token": hidden, "plain": hidden,
+				"kubernetes.io/config.source":              "api",
 				"seccomp.security.alpha.kubernetes.io/pod": "runtime/default", "notkubernetes.io/x": hidden,
 			},
-			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:x":"` + hidden + `"}`)}},
+			ManagedFields: []metav1.ManagedFieldsEntry{
+				{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:x":"` + hidden + `"}`)}},
 		},
 		Spec: corev1.PodSpec{
-			NodeName: "node-1", InitContainers: []corev1.Container{container("init")}, Containers: []corev1.Container{container("app")},
-			EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon(container("debug"))}},
+			NodeName: "node-1", InitContainers: []corev1.Container{container("init")},
+			Containers: []corev1.Container{container("app")},
+			EphemeralContainers: []corev1.EphemeralContainer{
+				{EphemeralContainerCommon: corev1.EphemeralContainerCommon(container("debug"))}},
 			Volumes: []corev1.Volume{
-				{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d", VolumeAttributes: map[string]string{"key": hidden}}}},
-				{Name: "flex", VolumeSource: corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{Driver: "d", Options: map[string]string{"key": hidden}}}},
-				{Name: "git", VolumeSource: corev1.VolumeSource{GitRepo: &corev1.GitRepoVolumeSource{Repository: "https://user:" + hidden + "@git.example/r?" + hidden}}},
-				{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "https://user:" + hidden + "@registry.example/i"}}},
-				{Name: "secret", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "credentials"}}},
+				{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d",
+					VolumeAttributes: map[string]string{"key": hidden}}}},
+				{Name: "flex", VolumeSource: corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{Driver: "d",
+					Options: map[string]string{"key": hidden}}}},
+				{Name: "git", VolumeSource: corev1.VolumeSource{
+					GitRepo: &corev1.GitRepoVolumeSource{Repository: "https://user:" + hidden + "@git.example/r?" +
+						hidden}}},
+				{Name: "image", VolumeSource: corev1.VolumeSource{
+					Image: &corev1.ImageVolumeSource{Reference: "https://user:" + hidden + "@registry.example/i"}}},
+				{Name: "secret",
+					VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "credentials"}}},
 				{Name: "claim", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
-					VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": hidden}}},
+					VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
+						ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": hidden}}},
 				}}},
 			},
 		},
 		Status: corev1.PodStatus{
-			Message:    "evicted: token=" + hidden,
-			Conditions: []corev1.PodCondition{{Type: "Ready", Message: "https://user:" + hidden + "@registry.example/v2/"}},
-			Phase:      corev1.PodRunning, InitContainerStatuses: ended("init"), ContainerStatuses: ended("app"), EphemeralContainerStatuses: ended("debug"),
+			Message: "evicted: token=" + hidden,
+			Conditions: []corev1.PodCondition{
+				{Type: "Ready", Message: "https://user:" + hidden + "@registry.example/v2/"}},
+			Phase: corev1.PodRunning, InitContainerStatuses: ended("init"), ContainerStatuses: ended("app"),
+			EphemeralContainerStatuses: ended("debug"),
 		},
 	}
 }
@@ -94,8 +110,10 @@ func TestObjectsHoldNoSecrets(t *testing.T) {
 		t.Errorf("a secret in %s", text)
 	}
 	for _, stays := range []string{
-		`"credentials"`, `"PASSWORD"`, `"EMPTY"}`, `"Authorization"`, `"kubernetes.io/config.source":"api"`, `"runtime/default"`, `"vault.example/token":"REDACTED"`,
-		`"registry.example/app:1"`, `"/live?REDACTED"`, `"reason":"Error"`, `"n":"1"`, `"https://REDACTED@registry.example/v2/"`, `"https://REDACTED@registry.example/i"`,
+		`"credentials"`, `"PASSWORD"`, `"EMPTY"}`, `"Authorization"`, `"kubernetes.io/config.source":"api"`,
+		`"runtime/default"`, `"vault.example/token":"REDACTED"`,
+		`"registry.example/app:1"`, `"/live?REDACTED"`, `"reason":"Error"`, `"n":"1"`,
+		`"https://REDACTED@registry.example/v2/"`, `"https://REDACTED@registry.example/i"`,
 	} {
 		if !strings.Contains(string(text), stays) {
 			t.Errorf("no %s in %s", stays, text)
@@ -103,10 +121,13 @@ func TestObjectsHoldNoSecrets(t *testing.T) {
 	}
 }
 
-// TestContainerFieldsAreKnown notices a version of Kubernetes with another field in a container, which may hold what must not be told.
+// TestContainerFieldsAreKnown notices a version of Kubernetes with another field in a container,
+// which may hold what must not be told.
 func TestContainerFieldsAreKnown(t *testing.T) {
-	const known = "Name Image Command Args WorkingDir Ports EnvFrom Env Resources ResizePolicy RestartPolicy RestartPolicyRules VolumeMounts " +
-		"VolumeDevices LivenessProbe ReadinessProbe StartupProbe Lifecycle TerminationMessagePath TerminationMessagePolicy ImagePullPolicy " +
+	const known = "Name Image Command Args WorkingDir Ports EnvFrom Env Resources ResizePolicy RestartPolicy " +
+		"RestartPolicyRules VolumeMounts " +
+		"VolumeDevices LivenessProbe ReadinessProbe StartupProbe Lifecycle TerminationMessagePath " +
+		"TerminationMessagePolicy ImagePullPolicy " +
 		"SecurityContext Stdin StdinOnce TTY"
 	var fields []string
 	for f := range reflect.TypeFor[corev1.Container]().Fields() {
@@ -142,7 +163,8 @@ func all(_, _, _ string) bool { return true }
 func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	o := NewObjects(func() time.Time { return now })
-	if got := list(t, o, all); len(got.Items) != 0 || got.Cache["connected"] != false || got.Cache["age_seconds"] != nil || got.Kind != "PodList" || got.APIVersion != "v1" {
+	if got := list(t, o, all); len(got.Items) != 0 || got.Cache["connected"] != false ||
+		got.Cache["age_seconds"] != nil || got.Kind != "PodList" || got.APIVersion != "v1" {
 		t.Errorf("%+v", got)
 	}
 	o.connect(true)
@@ -154,7 +176,8 @@ func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 	o.forget("uid-1")
 	now = now.Add(1500 * time.Millisecond)
 	got := list(t, o, all)
-	if got.Metadata.ResourceVersion != "102" || got.Cache["connected"] != true || got.Cache["age_seconds"] != 1.5 || len(got.Items) != 2 {
+	if got.Metadata.ResourceVersion != "102" || got.Cache["connected"] != true || got.Cache["age_seconds"] != 1.5 ||
+		len(got.Items) != 2 {
 		t.Errorf("%+v", got)
 	}
 	if verified, ok := got.Cache["verified_at"]; !ok || verified != nil {

@@ -15,15 +15,16 @@ import (
 // podTemplateHash is the label in which a Deployment repeats the suffix of its ReplicaSet's name.
 const podTemplateHash = "pod-template-hash"
 
-// controllerRevisionHash is the label in which StatefulSets and DaemonSets name the revision of a pod.
+// controllerRevisionHash is the label in which StatefulSets and DaemonSets name the revision of a
+// pod.
 const controllerRevisionHash = "controller-revision-hash"
 
-// maxJobAge bounds how long before the pod its Job may have been due, for the Job's name to pass as
-// one that a CronJob made. It keeps apart names that end in a date, such as backup-20260817.
+// maxJobAge is how long before the pod its Job may have been scheduled for the Job's name to count
+// as made by a CronJob. It excludes names that end in a date, such as backup-20260817.
 const maxJobAge = 30 * 24 * time.Hour
 
-// OwnerOf is a pod's controller, or that controller's own one where the names prove it: the
-// agent reads no ReplicaSets and no Jobs.
+// OwnerOf returns a pod's controller, or that controller's own controller if the names prove it:
+// the agent reads no ReplicaSets and no Jobs.
 func OwnerOf(pod *corev1.Pod) timeline.Owner {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
@@ -44,7 +45,7 @@ func OwnerOf(pod *corev1.Pod) timeline.Owner {
 	return convertController(controller)
 }
 
-// convertController is the owner that the object names; nil is none.
+// convertController converts the owner that the object names; nil is none.
 func convertController(controller *metav1.OwnerReference) timeline.Owner {
 	if controller == nil {
 		return timeline.Owner{}
@@ -52,7 +53,8 @@ func convertController(controller *metav1.OwnerReference) timeline.Owner {
 	return timeline.Owner{Kind: bounded(controller.Kind, maxName), Name: bounded(controller.Name, maxName)}
 }
 
-// revision tells which version of its owner made the pod: one rollout's pods share it.
+// revision identifies the version of its owner that created the pod. The pods of one rollout share
+// it.
 func revision(pod *corev1.Pod) string {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
@@ -62,12 +64,12 @@ func revision(pod *corev1.Pod) string {
 		if _, ok := cronJobName(controller.Name, pod.CreationTimestamp.Time); ok {
 			return bounded(controller.Name, maxName)
 		}
-		return "" // a Job has one
+		return "" // a Job has one revision
 	}
 	return cmp.Or(pod.Labels[podTemplateHash], pod.Labels[controllerRevisionHash])
 }
 
-// cronJobName takes off the due time in Unix minutes that a CronJob ends its Jobs' names with.
+// cronJobName removes the scheduled time in Unix minutes that a CronJob appends to its Jobs' names.
 func cronJobName(job string, podCreatedAt time.Time) (string, bool) {
 	i := strings.LastIndexByte(job, '-')
 	if i <= 0 || len(job)-i-1 < 8 {

@@ -14,16 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// maxObject is the largest object that a list may hold, in bytes: as in client-go's watches. etcd takes 1.5 MiB unless
-// configured otherwise.
+// maxObject is the largest object that a list may hold, in bytes, as in client-go's watches. etcd
+// accepts 1.5 MiB by default.
 const maxObject = 16 << 20
 
-// protobufMagic is what the API server's protobuf begins with (apimachinery: pkg/runtime/serializer/protobuf).
+// protobufMagic begins the API server's protobuf (apimachinery: pkg/runtime/serializer/protobuf).
 const protobufMagic = "k8s\x00"
 
-// listPods asks for pods and hands over each as soon as it is read, so that a list takes no more memory than its
-// largest pod: client-go holds all of an answer three times. The API server sends all pods of the node at once where
-// it answers from its watch cache, whatever the limit. It fails when the answer is not complete in answerTimeout.
+// listPods lists pods and passes each on as soon as it is read, so that a list takes no more memory
+// than its largest pod: client-go holds the whole response three times. The API server sends all
+// pods of the node at once if it answers from its watch cache, whatever the limit. It fails if the
+// response is not complete within answerTimeout.
 func (r resource) listPods(
 	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
 ) (metav1.ListMeta, error) {
@@ -118,7 +119,8 @@ func unexpectedEnd(err error) error {
 	return err
 }
 
-// decodePodsProtobuf reads a PodList in the API server's protobuf: runtime.Unknown with the list in its field raw.
+// decodePodsProtobuf reads a PodList in the API server's protobuf: a runtime.Unknown with the list
+// in its field raw.
 func decodePodsProtobuf(reader *bufio.Reader, take func(*corev1.Pod)) (list metav1.ListMeta, err error) {
 	if _, err := reader.Discard(len(protobufMagic)); err != nil {
 		return list, unexpectedEnd(err)
@@ -158,13 +160,13 @@ func decodePodsProtobuf(reader *bufio.Reader, take func(*corev1.Pod)) (list meta
 	return list, err
 }
 
-// eachField reads the fields of a message up to its end. A value is of bytes and has a size; what is left of it is
-// skipped. Numbers, which neither message has, are skipped.
+// eachField reads the fields of a message up to its end. A field of bytes has a size, and the
+// unread rest of its value is skipped. Numbers, which neither message has, are skipped.
 func eachField(message *bufio.Reader, read func(field uint64, size int64, value *bufio.Reader) error) error {
 	for {
 		tag, err := binary.ReadUvarint(message)
 		if err != nil {
-			if err == io.EOF { // the end of the message, not one within a number
+			if err == io.EOF { // the end of the message, not within a number
 				return nil
 			}
 			return err

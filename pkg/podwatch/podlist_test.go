@@ -268,7 +268,8 @@ func TestDecodePods(t *testing.T) {
 		}
 		for end := range bytes.TrimSpace(text) {
 			if got, err := read(text[:end]); err == nil && !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: a list that ends after %d of %d bytes is taken as %+v", info.MediaType, end, len(text), got)
+				t.Errorf("%s: a list that ends after %d of %d bytes is taken as %+v", info.MediaType, end,
+					len(text), got)
 			}
 		}
 		nodes := &corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}}

@@ -5,11 +5,13 @@ import (
 	"time"
 )
 
-// proof tells when a watch has told all that the API server held when it was opened: there is no mark for
-// it. It is when nothing more came for provenAfter, apart from what is certainly new.
+// proof detects when a watch has delivered everything that the API server held when the watch was
+// opened. The API server does not mark that point: it is reached when nothing but new Events has
+// arrived for provenAfter.
 //
-// What was there comes in the order of names, from one state of etcd, and what is new in the order of versions,
-// each newer than all before. So an Event that is older than another before it was there.
+// Existing Events come in the order of names, from one state of etcd. New ones come in the order of
+// versions, each newer than all before. So an Event that is older than a previous one existed
+// before.
 type proof struct {
 	timer  *time.Timer
 	at     time.Time
@@ -20,7 +22,7 @@ func newProof() *proof {
 	return &proof{timer: time.NewTimer(provenAfter), at: time.Now().Add(provenAfter)}
 }
 
-// see takes in the version of an Event; one that is no number tells nothing.
+// see processes the version of an Event. A version that is not a number proves nothing.
 func (p *proof) see(version string) {
 	v, err := strconv.ParseUint(version, 10, 64)
 	switch {
@@ -32,7 +34,7 @@ func (p *proof) see(version string) {
 	}
 }
 
-// postpone makes up for time in which nobody was there to take what came.
+// postpone adds the time in which events were not read.
 func (p *proof) postpone(took time.Duration) {
 	p.at = p.at.Add(took)
 	p.timer.Reset(time.Until(p.at))

@@ -24,10 +24,13 @@ func largePod(text string) *corev1.Pod {
 		Env: []corev1.EnvVar{{Name: "A", Value: text}}, Ports: []corev1.ContainerPort{{ContainerPort: 80}},
 		ReadinessProbe: &corev1.Probe{PeriodSeconds: 3}}
 	return &corev1.Pod{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{Name: "web-0", Namespace: "shop", UID: "u", Annotations: map[string]string{"a": text}},
-		Spec:       corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{container, {}}, InitContainers: []corev1.Container{container}},
-		Status:     corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "app", Ready: true, RestartCount: 2}}},
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Name: "web-0", Namespace: "shop", UID: "u",
+			Annotations: map[string]string{"a": text}},
+		Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{container, {}},
+			InitContainers: []corev1.Container{container}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning,
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "app", Ready: true, RestartCount: 2}}},
 	}
 }
 
@@ -69,8 +72,10 @@ func TestPrunedPodsLackOnlyWhatIsNotRead(t *testing.T) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 	for name, object := range map[string]k8sruntime.Object{
-		"a node": &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, Spec: corev1.NodeSpec{ProviderID: "x", Unschedulable: true}},
-		"an error": &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: 410,
+		"a node": &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+			Spec: corev1.NodeSpec{ProviderID: "x", Unschedulable: true}},
+		"an error": &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+			Status: metav1.StatusFailure, Code: 410,
 			Message: "too old resource version"},
 	} {
 		event := protobufFrame(t, watch.Error, object)[frameSize:]

@@ -10,31 +10,34 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// reading is one opening of a watch, from the API server's answer to its end; of the goroutine that follows.
+// reading is one opening of a watch, from the API server's response to its end. Only the goroutine
+// that follows uses it.
 type reading struct {
 	events   *Events
 	f        *follower
 	observe  func(timeline.Observation)
 	openedAt time.Time
 	members  []*member
-	memory   *memory // of a shared watch; else nil
+	memory   *memory // of a shared watch; otherwise nil
 	proof    *proof
-	proven   bool // it has told all there was
+	proven   bool // it has delivered all existing Events
 
-	// named and renamed say that a pod of this node had an Event from this node's name, and from another host.
+	// named and renamed say whether a pod of this node had an Event with this node's name as its
+	// host, and one with another host.
 	named, renamed bool
 }
 
 // member is a pod that an open watch serves.
 type member struct {
 	pod *want
-	// since is from when on nothing about the pod is missing of what this watch told, and another before;
-	// zero when something is.
+	// since is the time from which nothing about the pod is missing, from this watch and a previous
+	// one together; zero if something is missing.
 	since   time.Time
 	vouched bool
 }
 
-// begin takes in the pods that are there: the watch begins with all that the API server holds of them.
+// begin adds the present pods: the watch begins with all Events that the API server holds about
+// them.
 func (e *Events) begin(ctx context.Context, f *follower) *reading {
 	r := &reading{
 		events: e, f: f, openedAt: e.opened(f), proof: newProof(),
@@ -49,7 +52,7 @@ func (e *Events) begin(ctx context.Context, f *follower) *reading {
 	return r
 }
 
-// end takes back what the watch vouched for.
+// end retracts what the watch vouched for.
 func (r *reading) end(ctx context.Context) {
 	r.events.closed(r.f)
 	for _, m := range r.members {
@@ -59,8 +62,8 @@ func (r *reading) end(ctx context.Context) {
 	}
 }
 
-// meet takes in how the pods of a shared watch stand now. One that is new is told what the watch has seen
-// of it.
+// meet updates the standings of a shared watch's pods. A new pod gets what the watch has seen about
+// it.
 func (r *reading) meet() {
 	known := make(map[*want]*member, len(r.members))
 	for _, m := range r.members {
@@ -80,7 +83,8 @@ func (r *reading) meet() {
 			}
 		}
 		if m.since.IsZero() {
-			// What this watch forgot, the pod's own has told, and what came since comes through both.
+			// The pod's own watch delivered what this watch forgot, and later Events come through
+			// both.
 			m.since = s.toldSince
 		}
 		members = append(members, m)
@@ -88,8 +92,8 @@ func (r *reading) meet() {
 	r.members = members
 }
 
-// settle is for a watch that has told all there was: it vouches for the pods of which nothing is missing,
-// and has the others get a watch of their own.
+// settle is called when a watch has delivered all existing Events. The watch vouches for the pods
+// about which nothing is missing; the others get a watch of their own.
 func (r *reading) settle() {
 	for _, m := range r.members {
 		if m.since.IsZero() {
@@ -107,7 +111,8 @@ func (r *reading) settle() {
 	}
 }
 
-// hand hands over observations, which may take long; meanwhile more of what there was may be on its way.
+// hand passes observations on, which may take long. Meanwhile, more existing Events may be on their
+// way.
 func (r *reading) hand(over func()) {
 	began := time.Now()
 	over()
@@ -116,15 +121,16 @@ func (r *reading) hand(over func()) {
 	}
 }
 
-// knowsKubelet says that the memory, which holds Events with this node's name, can be complete. A kubelet that goes by
-// another name shows in the Events of wanted pods. A forged host alone drops nothing: what is remembered stays, and
-// the kubelet's next Event about any wanted pod settles the question.
+// knowsKubelet reports whether the memory, which holds Events with this node's name, can be
+// complete. A kubelet that uses another name shows in the Events of wanted pods. A forged host
+// alone drops nothing: the memory stays, and the kubelet's next Event about any wanted pod settles
+// the question.
 func (r *reading) knowsKubelet() bool { return r.named || !r.renamed }
 
-// take observes an Event, and remembers it in a shared watch if it is of this node. DELETED means that the API
-// server's time to live for Events is over, and a bookmark tells nothing. Whoever may create Events in a namespace
-// chooses all that they say: one that is longer than any of kubelet's, or about a wanted pod's UID but not about that
-// pod, is refused.
+// take observes an Event, and a shared watch also remembers it if it is from this node. DELETED
+// means that the Event's time to live in the API server is over, and a bookmark says nothing.
+// Whoever may create Events in a namespace chooses all that they say. So take refuses an Event that
+// is longer than any of the kubelet's, or that has a wanted pod's UID but is not about that pod.
 func (r *reading) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {
@@ -166,7 +172,7 @@ func (r *reading) take(event watch.Event) {
 	}
 }
 
-// late tells how late an Event came. One that is younger than the watch is no repetition of what was there.
+// late reports the delay of an Event. An Event that is newer than the watch is not a repetition.
 func (r *reading) late(seen timeline.EventSeen) {
 	if delay := r.events.config.Delay; delay != nil && seen.NamedAt.After(r.openedAt) {
 		delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))

@@ -11,8 +11,8 @@ import (
 // lastApplied holds the object as kubectl got it, secrets included.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// redacted is a copy of a pod without what people put secrets into although it is no place for them. References to Secrets
-// stay: they are names.
+// redacted copies a pod without the fields into which people put secrets although they should not.
+// References to Secrets stay: they are names.
 func redacted(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.ManagedFields = nil
@@ -35,7 +35,7 @@ func redacted(pod *corev1.Pod) *corev1.Pod {
 	}
 	for i := range pod.Spec.Volumes {
 		if git := pod.Spec.Volumes[i].GitRepo; git != nil {
-			hide(&git.Repository) // a URL, or what git takes besides, each with a password at another place
+			hide(&git.Repository) // a URL and other arguments of git, each with a password in another place
 		}
 		if image := pod.Spec.Volumes[i].Image; image != nil {
 			hideWithin(&image.Reference)
@@ -50,7 +50,8 @@ func redacted(pod *corev1.Pod) *corev1.Pod {
 			redactValues(ephemeral.VolumeClaimTemplate.Annotations)
 		}
 	}
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses,
+		pod.Status.EphemeralContainerStatuses} {
 		for i := range statuses {
 			redactState(&statuses[i].State)
 			redactState(&statuses[i].LastTerminationState)
@@ -64,7 +65,8 @@ func redacted(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// ofKubernetes says that an annotation is one of Kubernetes' own: kubernetes.io and k8s.io are its domains.
+// ofKubernetes reports whether an annotation is one of Kubernetes' own: kubernetes.io and k8s.io
+// are its domains.
 func ofKubernetes(key string) bool {
 	domain, _, ok := strings.Cut(key, "/")
 	for _, own := range []string{"kubernetes.io", "k8s.io"} {
@@ -112,8 +114,8 @@ func redactHandler(exec *corev1.ExecAction, get *corev1.HTTPGetAction) {
 	}
 }
 
-// redactState takes out what the container itself wrote when it ended (terminationMessagePath), and credentials that the runtime
-// repeats.
+// redactState removes what the container itself wrote when it ended (terminationMessagePath), and
+// credentials that the runtime repeats.
 func redactState(s *corev1.ContainerState) {
 	if s.Terminated != nil {
 		hide(&s.Terminated.Message)
@@ -135,12 +137,12 @@ func redactValues(texts map[string]string) {
 	}
 }
 
-// hide leaves alone what is empty: that there is nothing is no secret.
+// hide replaces a text, unless it is empty: an absent value is not secret.
 func hide(text *string) {
 	if *text != "" {
 		*text = redact.Marker
 	}
 }
 
-// hideWithin takes credentials out of a text of kubelet, or of a reference.
+// hideWithin removes credentials from a text of the kubelet, or from a reference.
 func hideWithin(text *string) { *text = redact.Text(*text) }

@@ -2,7 +2,7 @@ package podwatch
 
 import apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-// The remedies begin a report, since what the API server says is long and a report is cut.
+// The remedies begin a report, because the API server's message is long and reports are cut.
 const (
 	remedyPods     = "allow the ServiceAccount to list and watch pods, or use --impersonate-node=on"
 	remedyAsNode   = "allow impersonate:associated-node (Kubernetes 1.36 or newer), or use --impersonate-node=off"
@@ -12,7 +12,7 @@ const (
 	remedyWhoToAsk = " (run podlapse-agent check for details): "
 )
 
-// worded is an error of the API server for people, with the remedy when it is a refusal.
+// worded formats an error of the API server for people, with the remedy if it is a refusal.
 func worded(err error, remedy string) string {
 	switch {
 	case apierrors.IsForbidden(err):

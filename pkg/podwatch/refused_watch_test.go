@@ -20,10 +20,13 @@ import (
 func watchers() map[string]func(rest.Interface) func(context.Context) error {
 	return map[string]func(rest.Interface) func(context.Context) error{
 		"pods": func(client rest.Interface) func(context.Context) error {
-			return NewPods(Config{Client: client, NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {}, Report: func(bool, string) {}, Now: time.Now}).Run
+			return NewPods(Config{Client: client, NodeName: nodeName,
+				Observe: func(context.Context, timeline.Observation) {}, Report: func(bool, string) {},
+				Now: time.Now}).Run
 		},
 		"nodes": func(client rest.Interface) func(context.Context) error {
-			return NewNodeObject(NodeConfig{Client: client, NodeName: nodeName, Seen: func(*corev1.Node) {}, Report: func(bool, string) {}}).Run
+			return NewNodeObject(NodeConfig{Client: client, NodeName: nodeName, Seen: func(*corev1.Node) {},
+				Report: func(bool, string) {}}).Run
 		},
 	}
 }
@@ -41,8 +44,8 @@ func inBackground(t *testing.T, run func(context.Context) error) (stop func()) {
 	}
 }
 
-// Who may list and not watch, by a role that lacks a verb, must not list twice a second for ever. Once it may, a watch that ends is
-// opened again at once.
+// Who may list and not watch, by a role that lacks a verb, must not list twice a second for ever.
+// Once it may, a watch that ends is opened again at once.
 func TestAWatchThatIsRefusedIsNotAskedForAgainAndAgain(t *testing.T) {
 	for name, source := range watchers() {
 		synctest.Test(t, func(t *testing.T) {
@@ -76,17 +79,20 @@ func TestAWatchThatIsRefusedIsNotAskedForAgainAndAgain(t *testing.T) {
 func TestAWatchThatTellsNothingIsNotAskedForAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		client, err := NewRESTClient(&rest.Config{Host: "http://server", Transport: roundTripper(func(r *http.Request) *http.Response {
-			if asked++; asked > 1000 {
-				<-r.Context().Done()
-			}
-			recorder := httptest.NewRecorder()
-			recorder.Header().Set("Content-Type", "application/json")
-			if r.URL.Query().Get("watch") == "" {
-				fmt.Fprint(recorder, `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`)
-			}
-			return recorder.Result()
-		})})
+		client,
+			err := NewRESTClient(&rest.Config{Host: "http://server",
+			Transport: roundTripper(func(r *http.Request) *http.Response {
+				if asked++; asked > 1000 {
+					<-r.Context().Done()
+				}
+				recorder := httptest.NewRecorder()
+				recorder.Header().Set("Content-Type", "application/json")
+				if r.URL.Query().Get("watch") == "" {
+					fmt.Fprint(recorder,
+						`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`)
+				}
+				return recorder.Result()
+			})})
 		if err != nil {
 			t.Fatal(err)
 		}

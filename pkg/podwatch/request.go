@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// answerTimeout is how long the API server may take to answer a list, or to begin to answer a
-	// watch: it flushes the header of a watch before the first event.
+	// answerTimeout is how long the API server may take to respond to a list, or to begin the
+	// response to a watch: it flushes the header of a watch before the first event.
 	answerTimeout = 30 * time.Second
-	// provenAfter is how long a watch must last to prove that the API server is well. client-go hands
-	// out a watch that is already closed when the connection broke before the answer.
+	// provenAfter is how long a watch must last to prove that the API server is well. client-go
+	// returns a watch that is already closed if the connection broke before the response.
 	provenAfter = time.Second
 )
 
 var errNoAnswer = errors.New("no response from the API server")
 
-// resource is a kind of object in the API server, of one namespace or, if empty, of all.
+// resource is a kind of object in the API server, in one namespace or, if empty, in all.
 type resource struct {
 	client    rest.Interface
 	namespace string
@@ -33,15 +33,15 @@ func (r resource) request(options metav1.ListOptions) *rest.Request {
 	return r.client.Get().Namespace(r.namespace).Resource(r.name).VersionedParams(&options, metav1.ParameterCodec)
 }
 
-// list fails when the answer is not complete in answerTimeout.
+// list fails if the response is not complete within answerTimeout.
 func (r resource) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, errNoAnswer)
 	defer cancel()
 	return r.request(options).Do(ctx).Get()
 }
 
-// watch fails when the answer has not begun in answerTimeout; then it lasts until Stop, the end of
-// ctx or the server's wish. The caller must call Stop.
+// watch fails if the response has not begun within answerTimeout. Then it lasts until Stop, the end
+// of ctx, or until the server ends it. The caller must call Stop.
 func (r resource) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(answerTimeout, func() { cancel(errNoAnswer) })
@@ -61,7 +61,7 @@ func (r resource) watch(ctx context.Context, options metav1.ListOptions) (watch.
 	return stoppable{w, func() { cancel(nil) }}, nil
 }
 
-// stoppable is a watch with something to end when it is stopped.
+// stoppable is a watch with something to clean up when it is stopped.
 type stoppable struct {
 	watch.Interface
 	stop func()

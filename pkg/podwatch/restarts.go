@@ -8,35 +8,39 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// RestartReason is why the run before a restart ended; the set is closed.
+// RestartReason is why the run before a restart ended. The set is closed.
 type RestartReason string
 
-// The reasons. RestartSignal is a run that died of a signal nobody explains: the program crashed, or kubelet killed it, as
-// it does after a failed probe, which the pod object does not tell. RestartUnknown is of runs whose end nobody saw.
+// Values of RestartReason. RestartSignal is a run that a signal ended without a stated reason: the
+// program crashed, or the kubelet killed it, for example after a failed probe, which the pod object
+// does not show. RestartUnknown is for runs whose end was not observed.
 const (
 	RestartCompleted  RestartReason = "completed"
 	RestartError      RestartReason = "error"
 	RestartSignal     RestartReason = "signal"
 	RestartOOMKilled  RestartReason = "oom_killed"
 	RestartStartError RestartReason = "start_error"
-	RestartAll        RestartReason = "restart_all" // kubelet restarted all containers of the pod, by a rule in its spec
-	RestartOther      RestartReason = "other"       // a runtime's own word
-	RestartUnknown    RestartReason = "unknown"
+	// the kubelet restarted all containers of the pod, by a rule in its spec
+	RestartAll     RestartReason = "restart_all"
+	RestartOther   RestartReason = "other" // any other reason that the runtime states
+	RestartUnknown RestartReason = "unknown"
 )
 
 // RestartReasons lists every reason.
 func RestartReasons() []RestartReason {
-	return []RestartReason{RestartCompleted, RestartError, RestartSignal, RestartOOMKilled, RestartStartError, RestartAll,
+	return []RestartReason{RestartCompleted, RestartError, RestartSignal, RestartOOMKilled, RestartStartError,
+		RestartAll,
 		RestartOther, RestartUnknown}
 }
 
-// RestartedKinds lists the kinds of container that kubelet restarts.
+// RestartedKinds lists the kinds of container that the kubelet restarts.
 func RestartedKinds() []timeline.ContainerKind {
 	return []timeline.ContainerKind{timeline.KindInit, timeline.KindSidecar, timeline.KindMain}
 }
 
-// statedReasons are the words in a terminated state: those of containerd (internal/cri/server, helpers.go), CRI-O and
-// cri-dockerd, and kubelet's own (pkg/kubelet/container, ContainerReasonStatusUnknown; pkg/kubelet, RestartingAllContainers).
+// statedReasons are the reasons in a terminated state: those of containerd (internal/cri/server,
+// helpers.go), CRI-O and cri-dockerd, and the kubelet's own (pkg/kubelet/container,
+// ContainerReasonStatusUnknown; pkg/kubelet, RestartingAllContainers).
 var statedReasons = map[string]RestartReason{
 	"Completed":               RestartCompleted,
 	"Error":                   RestartError,
@@ -49,13 +53,14 @@ var statedReasons = map[string]RestartReason{
 	"":                        RestartUnknown,
 }
 
-// Exit codes by which a shell's convention, which runtimes follow, tells of a signal: 128 and its number.
+// Exit codes that stand for a signal by the convention of shells, which runtimes follow: 128 plus
+// its number.
 const (
 	signalFirst = 128 + 1
 	signalLast  = 128 + 64
 )
 
-// restartReason reads the last termination; nil when the status has none.
+// restartReason classifies the last termination; nil if the status has none.
 func restartReason(last *corev1.ContainerStateTerminated) RestartReason {
 	if last == nil {
 		return RestartUnknown
@@ -70,36 +75,38 @@ func restartReason(last *corev1.ContainerStateTerminated) RestartReason {
 	return reason
 }
 
-// RestartKey is what restarts are told apart by.
+// RestartKey identifies a count of restarts.
 type RestartKey struct {
 	Kind   timeline.ContainerKind
 	Reason RestartReason
 }
 
-// Restart is that kubelet started a container again, or several times without anybody having seen it in between.
+// Restart is one restart of a container by the kubelet, or several if the runs in between were not
+// observed.
 type Restart struct {
 	Container string
 	RestartKey
-	ExitCode *int32 // of the run before; nil of one whose end nobody saw
+	ExitCode *int32 // of the previous run; nil if its end was not observed
 	Times    int
 }
 
-// restarts counts how often kubelet started containers again. It keeps the highest count of each container that has been
-// restarted, so a status that goes back and comes again counts once. The goroutine of Run counts, anybody reads.
+// restarts counts how often the kubelet restarted containers. It keeps the highest count of each
+// container that was restarted, so a status that goes back and forth counts once. Only the
+// goroutine of Run writes the counts; any goroutine may read them.
 type restarts struct {
 	tell func(*corev1.Pod, Restart)
 
 	mu sync.Mutex
 	of map[RestartKey]uint64
 
-	highest map[string]map[string]int32 // by pod UID and container, of the goroutine of Run only
+	highest map[string]map[string]int32 // by pod UID and container; used by the goroutine of Run only
 }
 
 func newRestarts(tell func(*corev1.Pod, Restart)) *restarts {
 	return &restarts{tell: tell, of: map[RestartKey]uint64{}, highest: map[string]map[string]int32{}}
 }
 
-// counts is a copy of what was counted so far; what is absent is zero.
+// counts copies the counts so far. What is absent is zero.
 func (r *restarts) counts() map[RestartKey]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,8 +117,8 @@ func (r *restarts) counts() map[RestartKey]uint64 {
 	return counts
 }
 
-// observe counts what is new in a pod's status. Of a pod that was there before the agent looked, what was before is not
-// counted: an agent before this one may have.
+// observe counts the new restarts in a pod's status. If the pod was there before the agent looked,
+// it does not count earlier restarts: a previous agent may have counted them.
 func (r *restarts) observe(pod *corev1.Pod, before bool) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]
@@ -122,7 +129,9 @@ func (r *restarts) observe(pod *corev1.Pod, before bool) {
 	}
 }
 
-func (r *restarts) container(pod *corev1.Pod, status *corev1.ContainerStatus, kind timeline.ContainerKind, before bool) {
+func (r *restarts) container(
+	pod *corev1.Pod, status *corev1.ContainerStatus, kind timeline.ContainerKind, before bool,
+) {
 	uid := string(pod.UID)
 	known := r.highest[uid][status.Name]
 	if status.RestartCount <= known {
@@ -141,7 +150,7 @@ func (r *restarts) container(pod *corev1.Pod, status *corev1.ContainerStatus, ki
 		latest.ExitCode = &last.ExitCode
 	}
 	r.count(pod, latest)
-	if unseen := status.RestartCount - known - 1; unseen > 0 { // the status tells of the latest run only
+	if unseen := status.RestartCount - known - 1; unseen > 0 { // the status shows the latest run only
 		r.count(pod, Restart{Container: status.Name, RestartKey: RestartKey{kind, RestartUnknown}, Times: int(unseen)})
 	}
 }
@@ -153,7 +162,8 @@ func (r *restarts) count(pod *corev1.Pod, restart Restart) {
 	r.tell(pod, restart)
 }
 
-// initKind is the kind of an init container by its name; of one that the spec does not have, the usual one.
+// initKind returns the kind of an init container by its name; the usual kind if it is not in the
+// spec.
 func initKind(pod *corev1.Pod, name string) timeline.ContainerKind {
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; c.Name == name {

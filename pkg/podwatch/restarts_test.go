@@ -14,7 +14,8 @@ import (
 func watched(t *testing.T, list ...any) (*store, *Pods) {
 	t.Helper()
 	pods := NewPods(Config{
-		NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {}, Report: func(bool, string) {}, Now: begun,
+		NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {}, Report: func(bool, string) {},
+		Now: begun,
 	})
 	s := pods.store
 	if err := s.Replace(list, ""); err != nil {
@@ -28,7 +29,8 @@ func crashed(uid string, times int32, reason string, code int32) *corev1.Pod {
 	p := pod("a", uid)
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "app", RestartCount: times,
-		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: reason, ExitCode: code}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: reason,
+			ExitCode: code}},
 	}}
 	return p
 }
@@ -124,7 +126,8 @@ func TestRestartsCountOnce(t *testing.T) {
 func TestRestartsByKind(t *testing.T) {
 	s, pods := watched(t)
 	p := crashed("1", 1, "Error", 1)
-	p.Spec.InitContainers = []corev1.Container{{Name: "setup"}, {Name: "proxy", RestartPolicy: to(corev1.ContainerRestartPolicyAlways)}}
+	p.Spec.InitContainers = []corev1.Container{{Name: "setup"},
+		{Name: "proxy", RestartPolicy: to(corev1.ContainerRestartPolicyAlways)}}
 	for name, times := range map[string]int32{"setup": 1, "proxy": 1} {
 		status := p.Status.ContainerStatuses[0]
 		status.Name, status.RestartCount = name, times

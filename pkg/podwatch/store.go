@@ -17,24 +17,26 @@ import (
 // API server sends what a watch has missed at once, in a burst without an end mark.
 const catchUp = time.Second
 
-// store is what the reflector keeps up to date: it turns changes into observations, and holds of
-// each pod what the latest observation said. The reflector calls Replace with a list, and Add,
-// Update and Delete with the events of a watch, all from one goroutine: so where a change came from
-// is known, which an informer's handlers are not told. Where it is compared with lists, what they tell comes from another one.
+// store is the store that the reflector updates. It turns changes into observations, and holds the
+// latest observation of each pod. The reflector calls Replace with a list, and Add, Update and
+// Delete with the events of a watch, all from one goroutine. So the store knows where a change came
+// from, which an informer's handlers do not. If Verify is on, comparisons with lists repair the
+// store from another goroutine.
 type store struct {
-	ctx  context.Context // of Run, which sets it: the reflector's interface has no place for it
+	ctx  context.Context // of Run, which sets it: the reflector's interface has no parameter for it
 	pods *Pods
-	seen map[string]timeline.Pod // by UID: a name can be used again between two lists
-	// mirrors are the UIDs of static pods' mirrors in seen, by the UID that the runtime knows the static pod by.
+	seen map[string]timeline.Pod // by UID: a name can be reused between two lists
+	// mirrors are the UIDs of static pods' mirrors in seen, by the UID by which the runtime knows
+	// the static pod.
 	mirrors map[string]string
-	// known are UIDs from before this store, until the first list. How those pods were last is not known, so
-	// each that is still there is observed.
+	// known are UIDs from before this store, until the first list. Their last state is unknown, so
+	// each pod that is still present is observed.
 	known []string
-	// listed says that the first list was taken in: what comes new from then on is new.
+	// listed says whether the first list was processed: pods that appear from then on are new.
 	listed bool
 	ledger *ledger // nil unless the store is compared with lists
 
-	mu sync.Mutex // held while something is taken in: a comparison does that as well
+	mu sync.Mutex // held while a change is processed, also by a comparison
 }
 
 func newStore(pods *Pods) *store {
@@ -53,7 +55,7 @@ func (s *store) Add(obj any) error { return s.take(obj, true) }
 // Update implements cache.ReflectorStore.
 func (s *store) Update(obj any) error { return s.take(obj, false) }
 
-// take takes in what the watch tells of a pod that is there; added says that it has just come.
+// take processes a pod that the watch reports as present; added says whether it is new.
 func (s *store) take(obj any, added bool) error {
 	pod, err := s.pods.arrived(obj)
 	if err != nil {
@@ -81,18 +83,19 @@ func (s *store) Delete(obj any) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ledger.exhume(string(pod.UID))
+	s.ledger.removeTombstone(string(pod.UID))
 	now := s.pods.config.Now()
 	s.lateGone(pod.Pod, now)
 	if _, known := s.seen[string(pod.UID)]; !known {
 		return nil
 	}
-	s.observe(pod, now, s.live(now)) // the last state comes with the deletion alone
+	s.observe(pod, now, s.live(now)) // the last state comes only with the deletion
 	s.gone(string(pod.UID), now, s.live(now))
 	return nil
 }
 
-// Replace implements cache.ReflectorStore. What is not in the list was deleted while nobody watched.
+// Replace implements cache.ReflectorStore. A pod that is not in the list was deleted while no watch
+// was open.
 func (s *store) Replace(list []any, version string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +121,7 @@ func (s *store) Replace(list []any, version string) error {
 		}
 	}
 	s.known = nil
-	// Whose UIDs are their own come first: no mirror may claim one of them.
+	// Pods with UIDs of their own come first: no mirror may claim one of them.
 	slices.SortStableFunc(pods, func(a, b *arrival) int {
 		switch isMirror(a.converted) {
 		case isMirror(b.converted):
@@ -139,13 +142,14 @@ func (s *store) Replace(list []any, version string) error {
 	return nil
 }
 
-// UpdateResourceVersion implements cache.ResourceVersionUpdater: it comes with every event, bookmarks included.
+// UpdateResourceVersion implements cache.ResourceVersionUpdater. It is called with every event,
+// bookmarks included.
 func (s *store) UpdateResourceVersion(version string) { s.pods.config.Objects.heard(version) }
 
 // Resync implements cache.ReflectorStore; there is none.
 func (s *store) Resync() error { return nil }
 
-// live says whether what arrives now through the watch has just happened.
+// live reports whether what the watch delivers now has just happened.
 func (s *store) live(now time.Time) bool {
 	return now.Sub(time.Unix(0, s.pods.openedAt.Load())) >= catchUp
 }
@@ -157,17 +161,18 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 		return
 	}
 	if pod.packing != nil {
-		s.pods.config.Report(true, pod.packing.Error()) // its timeline is what counts
+		s.pods.config.Report(true, pod.packing.Error()) // the pod's timeline matters more
 	} else {
 		s.pods.config.Objects.keep(pod)
 	}
 	converted := s.claim(pod.converted, now)
 	known, ok := s.seen[converted.UID]
-	// The mirror of a static pod may be made again, with the counts of the one before.
+	// The kubelet may recreate the mirror of a static pod, with the counts of the previous one.
 	s.pods.restarts.observe(pod.Pod, !ok && (!s.listed || isMirror(converted)))
 	s.pods.config.Follower.Seen(pod.Pod)
 	if ok && !known.DeletedAt.IsZero() && known.DeletedAt.Before(converted.DeletedAt) {
-		// Kubelet ends a deletion by asking for it again without grace, which moves the stamp.
+		// The kubelet ends a deletion by requesting it again without grace, which moves the
+		// timestamp.
 		converted.DeletedAt = known.DeletedAt
 	}
 	if ok && reflect.DeepEqual(known, converted) {
@@ -177,7 +182,8 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Live: live, Pod: converted})
 }
 
-// ignore notes that a pod is there of which nothing is told: a timeline of some of its containers would be wrong.
+// ignore notes that a pod is present but is not observed: a timeline of some of its containers
+// would be wrong.
 func (s *store) ignore(pod *arrival) {
 	uid := string(pod.UID)
 	if _, known := s.seen[uid]; known {

@@ -15,19 +15,25 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestTextsAreBounded fills every text of a pod object that whoever makes pods may fill with as much as an object may have.
+// TestTextsAreBounded fills every text of a pod object that whoever makes pods may fill with as
+// much as an object may have.
 func TestTextsAreBounded(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	controller := true
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{UID: "u", Namespace: "ns", Name: "pod",
-			Annotations:     map[string]string{mirrorAnnotation: long, readAnnotation: long, traceParentAnnotation: long},
+			Annotations: map[string]string{mirrorAnnotation: long, readAnnotation: long,
+				traceParentAnnotation: long},
 			Labels:          map[string]string{"app": "web", "b" + long: "x", "c": long},
 			OwnerReferences: []metav1.OwnerReference{{Kind: long, Name: long, Controller: &controller}}},
-		Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: long}}}},
-			InitContainers: []corev1.Container{{Name: "setup", Image: long}}, Containers: []corev1.Container{{Name: "app", Image: long}}},
+		Spec: corev1.PodSpec{Volumes: []corev1.Volume{
+			{VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: long}}}},
+			InitContainers: []corev1.Container{{Name: "setup", Image: long}},
+			Containers:     []corev1.Container{{Name: "app", Image: long}}},
 		Status: corev1.PodStatus{Reason: long, Conditions: []corev1.PodCondition{{Type: corev1.PodConditionType(long)}},
-			ContainerStatuses: []corev1.ContainerStatus{{Name: "app", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: long, Message: long}}}}},
+			ContainerStatuses: []corev1.ContainerStatus{
+				{Name: "app", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: long,
+					Message: long}}}}},
 	}
 	for range 1000 {
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: "made/up"})
@@ -78,7 +84,8 @@ func textsOf(v reflect.Value) (size int) {
 	return size
 }
 
-// TestHostileEventsCostLittle is of Events that anybody may make who may create some in the pod's namespace, each as large as etcd takes.
+// TestHostileEventsCostLittle is of Events that anybody may make who may create some in the pod's
+// namespace, each as large as etcd takes.
 func TestHostileEventsCostLittle(t *testing.T) {
 	heap := func() int64 {
 		runtime.GC()
@@ -86,7 +93,8 @@ func TestHostileEventsCostLittle(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	pod := timeline.Pod{UID: "u", Namespace: "ns", Name: "pod", CreatedAt: at(0), Containers: []timeline.Container{{Name: "app", Image: "x"}}}
+	pod := timeline.Pod{UID: "u", Namespace: "ns", Name: "pod", CreatedAt: at(0),
+		Containers: []timeline.Container{{Name: "app", Image: "x"}}}
 	e := timeline.NewEvidence(timeline.Scope{Events: true})
 	e.Apply(timeline.PodSeen{ArrivedAt: at(0), Live: true, Pod: pod})
 	var log timeline.PullLog
@@ -98,7 +106,8 @@ func TestHostileEventsCostLittle(t *testing.T) {
 			{"Pulling", "spec.containers{" + name + "}", `Pulling image "x"`},
 			{"Pulling", "spec.containers{" + name[:60] + "}", `Pulling image "x"`},
 			{"Pulling", "", `Pulling image "` + name + `"`},
-			{"Pulled", "spec.containers{app}", `Successfully pulled image "` + name[:600] + `" in 1s (1s including waiting)` + name},
+			{"Pulled", "spec.containers{app}",
+				`Successfully pulled image "` + name[:600] + `" in 1s (1s including waiting)` + name},
 			{"Failed", "spec.containers{app}", `Failed to pull image "` + name[:600] + `": ` + name},
 			{name, "spec.containers{app}", name},
 		} {

@@ -9,10 +9,11 @@ import (
 	"sync"
 )
 
-// Traffic counts what the agent asks of the API server, and how much it answers. It is safe for concurrent use.
+// Traffic counts the agent's requests to the API server and the size of the responses. It is safe
+// for concurrent use.
 type Traffic struct {
 	mu sync.Mutex
-	of map[trafficKey]*TrafficCount // a few: resources and verbs are closed sets
+	of map[trafficKey]*TrafficCount // few entries: resources and verbs are closed sets
 }
 
 type trafficKey struct{ resource, verb string }
@@ -22,11 +23,11 @@ type TrafficCount struct {
 	Resource string // pods, events, nodes, tokenreviews or subjectaccessreviews; other for anything else
 	Verb     string // get, list, watch, create or patch
 	Requests uint64
-	Failed   uint64 // of them, those without an answer or with one that is no success
-	Bytes    uint64 // of the bodies, as they come, so compressed where the API server compresses
+	Failed   uint64 // of Requests, those without a response or without a successful one
+	Bytes    uint64 // of the bodies, as received, so compressed if the API server compresses
 }
 
-// NewTraffic counts from zero; what an agent asks for in any case is in the list from the start.
+// NewTraffic starts at zero. It lists what an agent requests in any case from the start.
 func NewTraffic() *Traffic {
 	t := &Traffic{of: map[trafficKey]*TrafficCount{}}
 	for _, key := range []trafficKey{{"pods", "list"}, {"pods", "watch"}} {
@@ -35,7 +36,7 @@ func NewTraffic() *Traffic {
 	return t
 }
 
-// Counts lists what there was, by resource and verb.
+// Counts lists the traffic by resource and verb.
 func (t *Traffic) Counts() []TrafficCount {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +63,9 @@ func (t *Traffic) count(next http.RoundTripper) http.RoundTripper {
 			}
 		})
 		if err == nil {
-			response.Body = countedBody{response.Body, func(n int) { t.add(key, func(c *TrafficCount) { c.Bytes += uint64(n) }) }}
+			response.Body = countedBody{response.Body, func(n int) {
+				t.add(key, func(c *TrafficCount) { c.Bytes += uint64(n) })
+			}}
 		}
 		return response, err
 	})
@@ -77,7 +80,8 @@ func (t *Traffic) add(key trafficKey, change func(*TrafficCount)) {
 	change(t.of[key])
 }
 
-// trafficOf reads a request for a resource: /api/v1/[namespaces/NAMESPACE/]RESOURCE[/NAME], or /apis/GROUP/v1/….
+// trafficOf parses the path of a request for a resource:
+// /api/v1/[namespaces/NAMESPACE/]RESOURCE[/NAME], or /apis/GROUP/v1/….
 func trafficOf(request *http.Request) trafficKey {
 	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
 	if i := slices.Index(parts, "v1"); i >= 0 {
@@ -106,7 +110,7 @@ func trafficOf(request *http.Request) trafficKey {
 	return key
 }
 
-// countedBody tells how many bytes each read brought.
+// countedBody reports how many bytes each read returned.
 type countedBody struct {
 	io.ReadCloser
 	read func(n int)

@@ -12,7 +12,8 @@ import (
 
 func TestTraffic(t *testing.T) {
 	traffic := NewTraffic()
-	if got := traffic.Counts(); !reflect.DeepEqual(got, []TrafficCount{{Resource: "pods", Verb: "list"}, {Resource: "pods", Verb: "watch"}}) {
+	got := traffic.Counts()
+	if !reflect.DeepEqual(got, []TrafficCount{{Resource: "pods", Verb: "list"}, {Resource: "pods", Verb: "watch"}}) {
 		t.Errorf("begins with %+v", got)
 	}
 	status := http.StatusOK
@@ -44,7 +45,8 @@ func TestTraffic(t *testing.T) {
 	fail = errors.New("refused")
 	ask("/api/v1/pods")
 	want := []TrafficCount{
-		{"events", "watch", 1, 0, 5}, {"other", "get", 1, 0, 5}, {"pods", "get", 1, 0, 5}, {"pods", "list", 2, 1, 5}, {"pods", "patch", 1, 0, 5}, {"pods", "watch", 2, 1, 10},
+		{"events", "watch", 1, 0, 5}, {"other", "get", 1, 0, 5}, {"pods", "get", 1, 0, 5}, {"pods", "list", 2, 1, 5},
+		{"pods", "patch", 1, 0, 5}, {"pods", "watch", 2, 1, 10},
 		{"tokenreviews", "create", 1, 0, 5},
 	}
 	if got := traffic.Counts(); !reflect.DeepEqual(got, want) {

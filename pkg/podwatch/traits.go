@@ -7,11 +7,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// appLabel is what Kubernetes' recommended labels begin with
+// appLabel begins Kubernetes' recommended labels
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels).
 const appLabel = "app.kubernetes.io/"
 
-// convertTraits keeps what the object says of the pod's place in the cluster, and no label beyond the recommended ones.
+// convertTraits keeps what the object says about the pod's role in the cluster, and only the
+// recommended labels.
 func convertTraits(pod *corev1.Pod) *timeline.Traits {
 	traits := &timeline.Traits{
 		Controller:    convertController(metav1.GetControllerOfNoCopy(pod)),

@@ -16,27 +16,28 @@ import (
 )
 
 const (
-	// verifyPage and verifyPages bound what one comparison asks for: kubelet runs some hundred pods.
+	// verifyPage and verifyPages limit what one comparison requests: the kubelet runs some hundred
+	// pods.
 	verifyPage, verifyPages = 100, 50
-	// verifyPatience is how long the watch may take to tell what a list has told before it counts as wrong.
+	// verifyPatience is how long the watch may lag behind a list before it counts as wrong.
 	verifyPatience = 5 * time.Second
 )
 
-// Verify is how the pods that the watch told of are compared with those that the API server lists.
+// Verify configures the comparison of the pods from the watch with those that the API server lists.
 type Verify struct {
-	Interval time.Duration // between comparisons, give or take a tenth, the first some time within it; 0: never
-	Report   health.Report // is told of each; required unless never
+	Interval time.Duration // between comparisons, plus or minus a tenth, the first at a random time within it; 0: never
+	Report   health.Report // gets the result of each; required unless never
 }
 
 // Verification is what comparisons found so far.
 type Verification struct {
-	Complete uint64 // comparisons that came to a result
-	Failed   uint64 // to which the API server did not answer
-	Skipped  uint64 // while the watch was not open for long enough to be judged
-	// Differences that were found and repaired: pods that the watch never told of, pods whose end it never told of, and pods
-	// whose change it never told of.
+	Complete uint64 // comparisons with a result
+	Failed   uint64 // comparisons that got no response from the API server
+	Skipped  uint64 // comparisons while the watch was not open for long enough to be judged
+	// Differences that were found and repaired: pods that the watch never reported, pods whose
+	// removal it never reported, and pods whose change it never reported.
 	Missing, Extra, Stale uint64
-	VerifiedAt            time.Time // as of when the latest comparison that came to a result is right; zero for never
+	VerifiedAt            time.Time // the time for which the latest result is right; zero for never
 }
 
 // verifications counts, for any goroutine.
@@ -51,7 +52,7 @@ func (v *verifications) add(change func(*Verification)) {
 	change(&v.Verification)
 }
 
-// Verification is what comparisons found so far. It may be called from any goroutine.
+// Verification returns what comparisons found so far. It may be called from any goroutine.
 func (p *Pods) Verification() Verification {
 	p.verified.mu.Lock()
 	defer p.verified.mu.Unlock()
@@ -61,7 +62,7 @@ func (p *Pods) Verification() Verification {
 // verify compares until ctx ends.
 func (p *Pods) verify(ctx context.Context) {
 	interval := p.config.Verify.Interval
-	wait := rand.N(interval) // agents that start together are to ask one after the other
+	wait := rand.N(interval) // spreads agents that start together
 	for backoff.Sleep(ctx, wait) {
 		p.verifyOnce(ctx)
 		wait = interval*9/10 + rand.N(interval/5)
@@ -97,15 +98,16 @@ func (p *Pods) verifyOnce(ctx context.Context) {
 	}
 }
 
-// findings of one comparison.
+// findings are the results of one comparison.
 type findings struct {
 	at                    time.Time
 	pods                  int
 	missing, extra, stale int
 }
 
-// compare takes a list and sees what of it the watch has not told, waits for it to, and asks again for what is still
-// open: what two lists say and the watch in between does not is counted, and told in the watch's place.
+// compare lists the pods, finds what the watch has not reported, waits for the watch, and lists
+// again what is still open. What two lists show and the watch in between does not is counted, and
+// observed in place of the watch.
 func (p *Pods) compare(ctx context.Context) (findings, error) {
 	if !p.watched() {
 		return findings{}, errWatchNotOpen
@@ -137,7 +139,7 @@ func (p *Pods) compare(ctx context.Context) (findings, error) {
 	return found, nil
 }
 
-// watched says that the watch is open and had time to tell all that it will.
+// watched reports whether the watch is open and had time to report everything.
 func (p *Pods) watched() bool {
 	return p.synced.Load() && p.open.Load() && p.config.Now().Sub(time.Unix(0, p.openedAt.Load())) >= p.patience
 }
@@ -150,8 +152,8 @@ type listing struct {
 	objects  map[string]*arrival
 }
 
-// listPages asks for the state that the API server has at least now: without a resource version it looks whether its
-// watch cache is behind, which the watch does not.
+// listPages lists the current state or a newer one: without a resource version, the API server
+// checks whether its watch cache is behind. A watch does not check that.
 func (p *Pods) listPages(ctx context.Context, into *listing) error {
 	options := metav1.ListOptions{FieldSelector: p.selector(), Limit: verifyPage}
 	for range verifyPages {
@@ -172,7 +174,8 @@ func (p *Pods) listPages(ctx context.Context, into *listing) error {
 	return fmt.Errorf("list pods: more than the limit of %d", verifyPage*verifyPages)
 }
 
-// differences are the UIDs of pods of which the list told something that the watch has not.
+// differences returns the UIDs of pods for which the list has something that the watch has not
+// reported.
 func (s *store) differences(list listing) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,26 +193,27 @@ func (s *store) differences(list listing) map[string]bool {
 	return open
 }
 
-// missing says that a list has a pod that the watch has not told of, or whose end it told of since: a second list tells.
+// missing reports whether a list has a pod that the watch has not reported, or whose removal it has
+// reported since: a second list decides.
 func (s *store) missing(uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	_, seen := s.seen[uid]
 	return listed && !seen
 }
 
-// stale says that a list has a later version than the watch has told.
+// stale reports whether a list has a later version than the watch has reported.
 func (s *store) stale(uid string, list listing) bool {
 	_, seen := s.seen[uid]
 	return seen && before(s.ledger.versions[uid], list.versions[uid])
 }
 
-// extra says that a list lacks a pod that the watch told of before.
+// extra reports whether a list lacks a pod that the watch had reported before.
 func (s *store) extra(uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	return !listed && before(s.ledger.versions[uid], list.version)
 }
 
-// repair tells of what two lists say and the watch between them did not.
+// repair observes what two lists show and the watch between them did not.
 func (s *store) repair(first, second listing, found *findings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,7 +223,7 @@ func (s *store) repair(first, second listing, found *findings) {
 		switch {
 		case s.missing(uid, first) && object != nil:
 			found.missing++
-			s.ledger.exhume(uid)
+			s.ledger.removeTombstone(uid)
 			s.observe(object, now, false)
 		case s.stale(uid, first) && object != nil:
 			found.stale++
@@ -227,7 +231,7 @@ func (s *store) repair(first, second listing, found *findings) {
 		case s.extra(uid, first) && s.extra(uid, second):
 			found.extra++
 			s.gone(uid, now, false)
-			s.ledger.bury(uid)
+			s.ledger.addTombstone(uid)
 		}
 	}
 }

@@ -36,17 +36,21 @@ type page struct {
 
 func (p page) String() string {
 	if p.status != http.StatusOK {
-		return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no page","code":%d}`, p.status)
+		return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no page","code":%d}`,
+			p.status)
 	}
 	var items []string
 	for _, name := range p.names {
-		items = append(items, fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"uid":%q,"resourceVersion":"5"}}`, name, name))
+		items = append(items, fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"uid":%q,"resourceVersion":"5"}}`,
+			name, name))
 	}
 	next := ""
 	if p.more {
 		next = "on"
 	}
-	return fmt.Sprintf(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":%q,"continue":%q},"items":[%s]}`, p.version, next, strings.Join(items, ","))
+	return fmt.Sprintf(
+		`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":%q,"continue":%q},"items":[%s]}`, p.version,
+		next, strings.Join(items, ","))
 }
 
 // roundTripper answers without a network, so that a bubble's time moves on.
@@ -57,26 +61,30 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 func answerLists(t *testing.T, answer func(asked int) page) *listed {
 	l := &listed{}
-	client, err := NewRESTClient(&rest.Config{Host: "http://lists", Transport: roundTripper(func(r *http.Request) *http.Response {
-		l.mu.Lock()
-		l.asked = append(l.asked, r.URL.Query())
-		asked := len(l.asked)
-		l.mu.Unlock()
-		p := answer(asked)
-		recorder := httptest.NewRecorder()
-		recorder.Header().Set("Content-Type", "application/json")
-		recorder.WriteHeader(p.status)
-		fmt.Fprint(recorder, p)
-		return recorder.Result()
-	})})
+	client,
+		err := NewRESTClient(&rest.Config{Host: "http://lists",
+		Transport: roundTripper(func(r *http.Request) *http.Response {
+			l.mu.Lock()
+			l.asked = append(l.asked, r.URL.Query())
+			asked := len(l.asked)
+			l.mu.Unlock()
+			p := answer(asked)
+			recorder := httptest.NewRecorder()
+			recorder.Header().Set("Content-Type", "application/json")
+			recorder.WriteHeader(p.status)
+			fmt.Fprint(recorder, p)
+			return recorder.Result()
+		})})
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := begun()
 	l.pods = NewPods(Config{
-		Client: client, NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {}, Report: func(bool, string) {},
-		Now:    func() time.Time { return now },
-		Verify: Verify{Interval: time.Hour, Report: func(up bool, detail string) { l.told = append(l.told, fmt.Sprint(up, " ", detail)) }},
+		Client: client, NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {},
+		Report: func(bool, string) {}, Now: func() time.Time { return now },
+		Verify: Verify{Interval: time.Hour, Report: func(up bool, detail string) {
+			l.told = append(l.told, fmt.Sprint(up, " ", detail))
+		}},
 	})
 	l.pods.patience = time.Millisecond
 	first := pod("first", "first")
@@ -93,7 +101,8 @@ func answerLists(t *testing.T, answer func(asked int) page) *listed {
 
 // A list of which a page does not come tells nothing: what is on that page is not gone.
 func TestAListThatFailsMidwayTellsNothing(t *testing.T) {
-	for _, status := range []int{http.StatusInternalServerError, http.StatusGone} { // the latter of a page that was waited for too long
+	// the latter of a page that was waited for too long
+	for _, status := range []int{http.StatusInternalServerError, http.StatusGone} {
 		l := answerLists(t, func(asked int) page {
 			if asked%2 == 1 { // of a second list as well, if there is one
 				return page{status: http.StatusOK, names: []string{"first"}, version: "9", more: true}
@@ -134,7 +143,8 @@ func TestAListWithoutAnEndIsGivenUp(t *testing.T) {
 	}
 	for i, asked := range l.asked {
 		// Without a version the API server looks whether its cache is behind; with one, 0 included, it does not.
-		if asked.Has("resourceVersion") || asked.Get("limit") != fmt.Sprint(verifyPage) || asked.Get("fieldSelector") != "spec.nodeName="+nodeName ||
+		if asked.Has("resourceVersion") || asked.Get("limit") != fmt.Sprint(verifyPage) ||
+			asked.Get("fieldSelector") != "spec.nodeName="+nodeName ||
 			(asked.Get("continue") == "on") != (i > 0) {
 			t.Errorf("asked %v", asked)
 		}
@@ -160,7 +170,8 @@ func TestComparisonsAreSpread(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			const interval = 10 * time.Minute
-			pods := NewPods(Config{NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {}, Report: func(bool, string) {}, Now: time.Now,
+			pods := NewPods(Config{NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {},
+				Report: func(bool, string) {}, Now: time.Now,
 				Verify: Verify{Interval: interval, Report: func(bool, string) {}}})
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan struct{})
@@ -194,10 +205,11 @@ func TestComparisonsAreSpread(t *testing.T) {
 
 func TestTheDeadAreNotRememberedForEver(t *testing.T) {
 	l := &ledger{versions: map[string]string{}}
-	for i := range 2 * maxBuried {
-		l.bury(fmt.Sprint(i))
+	for i := range 2 * maxTombstones {
+		l.addTombstone(fmt.Sprint(i))
 	}
-	if len(l.buried) != maxBuried || l.older(fmt.Sprint(maxBuried-1), "1") || !l.older(fmt.Sprint(maxBuried), "1") {
-		t.Errorf("%d are buried, the first of them %s", len(l.buried), l.buried[0])
+	if len(l.tombstones) != maxTombstones || l.older(fmt.Sprint(maxTombstones-1), "1") ||
+		!l.older(fmt.Sprint(maxTombstones), "1") {
+		t.Errorf("%d tombstones, the first of them %s", len(l.tombstones), l.tombstones[0])
 	}
 }

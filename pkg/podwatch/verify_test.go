@@ -31,8 +31,8 @@ func startVerified(t *testing.T, pods ...*corev1.Pod) *verified {
 		v.server.Put(p)
 	}
 	v.pods = NewPods(Config{
-		Client: clientFor(t, v.server.URL()), NodeName: nodeName, Observe: v.observe, Report: v.report, Now: v.clock.Now,
-		Objects: NewObjects(v.clock.Now),
+		Client: clientFor(t, v.server.URL()), NodeName: nodeName, Observe: v.observe, Report: v.report,
+		Now: v.clock.Now, Objects: NewObjects(v.clock.Now),
 		Verify: Verify{Interval: time.Hour, Report: func(up bool, detail string) {
 			v.told = append(v.told, fmt.Sprint(up, " ", detail))
 		}},
@@ -43,7 +43,9 @@ func startVerified(t *testing.T, pods ...*corev1.Pod) *verified {
 	for range pods {
 		v.next()
 	}
-	eventually(t, "watching", func() bool { return v.pods.synced.Load() && v.pods.open.Load() && v.server.Watches() == 1 })
+	eventually(t, "watching", func() bool {
+		return v.pods.synced.Load() && v.pods.open.Load() && v.server.Watches() == 1
+	})
 	v.clock.advance(time.Hour)
 	return v
 }
@@ -123,7 +125,8 @@ func TestWhatTheWatchLostIsCountedOnceAndRepaired(t *testing.T) {
 	if served := v.served(); !strings.Contains(served, `"missing"`) || strings.Contains(served, `"extra"`) {
 		t.Errorf("serves %s", served)
 	}
-	if len(v.told) != 2 || !strings.HasPrefix(v.told[0], "false repaired: the watch missed 2 pods, 2 deletions and 1 changes") ||
+	if len(v.told) != 2 || !strings.HasPrefix(v.told[0],
+		"false repaired: the watch missed 2 pods, 2 deletions and 1 changes") ||
 		!strings.HasPrefix(v.told[1], "true 4 pods") {
 		t.Errorf("told %q", v.told)
 	}
@@ -164,12 +167,13 @@ func TestTheWatchDoesNotUndoARepair(t *testing.T) {
 		t.Fatalf("found %+v", got)
 	}
 	v.next()
-	if err := v.store.Replace([]any{late[0]}, late[0].ResourceVersion); err != nil { // from a watch cache that is behind
+	err := v.store.Replace([]any{late[0]}, late[0].ResourceVersion)
+	if err != nil { // from a watch cache that is behind
 		t.Fatal(err)
 	}
 	v.nothing()
-	if len(v.store.ledger.buried) != 0 {
-		t.Errorf("buried %q", v.store.ledger.buried)
+	if len(v.store.ledger.tombstones) != 0 {
+		t.Errorf("tombstones %q", v.store.ledger.tombstones)
 	}
 }
 
@@ -249,7 +253,8 @@ func TestNobodyComparesUnlessToldTo(t *testing.T) {
 	h := newHarness(t)
 	server := podwatchtest.Start(t)
 	server.Put(pod("a", "1"))
-	pods := NewPods(Config{Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.observe, Report: h.report, Now: h.clock.Now})
+	pods := NewPods(Config{Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.observe, Report: h.report,
+		Now: h.clock.Now})
 	h.run(pods.Run)
 	h.nextPod("a", false)
 	if pods.store.ledger != nil {
@@ -264,7 +269,8 @@ func TestVersionsAreComparedAsNumbers(t *testing.T) {
 	for _, test := range []struct {
 		a, b string
 		want bool
-	}{{"9", "10", true}, {"10", "9", false}, {"10", "10", false}, {"", "10", false}, {"x", "10", false}, {"10", "", false}} {
+	}{{"9", "10", true}, {"10", "9", false}, {"10", "10", false}, {"", "10", false}, {"x", "10", false},
+		{"10", "", false}} {
 		if got := before(test.a, test.b); got != test.want {
 			t.Errorf("%q before %q: %t", test.a, test.b, got)
 		}

@@ -11,7 +11,7 @@ func firstLight(b testing.TB) *script {
 	return parseScript(b, input)
 }
 
-// BenchmarkApply applies one observation to evidence that has it already: the steady state.
+// BenchmarkApply applies an observation that the evidence already has: the steady state.
 func BenchmarkApply(b *testing.B) {
 	s := firstLight(b)
 	e := s.evidence()
@@ -21,7 +21,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkEvidence is what a pod costs while it starts: the memory that stays, the pod object included.
+// BenchmarkEvidence measures the memory that a pod needs while it starts, including the pod object.
 func BenchmarkEvidence(b *testing.B) {
 	kept := make([]*Evidence, 0, 200)
 	var before, after runtime.MemStats
@@ -50,8 +50,8 @@ func BenchmarkFold(b *testing.B) {
 	}
 }
 
-// BenchmarkTellAgain asks for the same timeline a moment later.
-func BenchmarkTellAgain(b *testing.B) {
+// BenchmarkCachedTimeline asks for the same timeline a moment later.
+func BenchmarkCachedTimeline(b *testing.B) {
 	s := firstLight(b)
 	e := s.evidence()
 	b.ReportAllocs()

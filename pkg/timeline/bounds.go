@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// bound is the interval that all trusted claims about one mark leave, both ends included.
+// bound is the interval that remains when all trusted constraints on a mark are combined. Both ends are included.
 type bound struct {
 	key              markKey
 	earliest, latest instant
 	lean             lean
-	origins          origins // those that agree
-	// Where the estimates of its neighbors limit this one's; zero when they do not.
+	origins          origins // the origins that agree
+	// notBefore and notAfter limit the estimate by the estimates of neighboring marks; zero without such a limit.
 	notBefore, notAfter instant
 }
 
-// estimate is the best single instant inside the bound.
+// estimate is the most likely instant inside the bound.
 func (b *bound) estimate() instant {
 	best := max(b.leaning(), b.notBefore)
 	if b.notAfter != 0 {
@@ -26,7 +26,7 @@ func (b *bound) estimate() instant {
 	return best
 }
 
-// leaning is where the evidence of this mark alone leans.
+// leaning is the estimate by the evidence of this mark alone.
 func (b *bound) leaning() instant {
 	switch {
 	case b.earliest == minInstant || b.lean == leanLatest:
@@ -39,35 +39,35 @@ func (b *bound) leaning() instant {
 	return b.earliest + (b.latest-b.earliest)/2
 }
 
-// origins is a set of origins, a bit each.
+// origins is a set of origins, one bit each.
 type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
 
-// ofControlPlane says that nothing on the node's clock tells of the mark but when the news arrived.
+// ofControlPlane reports whether, apart from the arrival of the news, only the control plane's clock dates the mark.
 func (os origins) ofControlPlane() bool {
 	return os.has(originControlPlane) && os&^(1<<originControlPlane|1<<originArrival) == 0
 }
 
-// stamped says that kubelet or the runtime dated the mark itself.
-func (os origins) stamped() bool {
+// datedOnNode reports whether the kubelet or the runtime dated the mark itself.
+func (os origins) datedOnNode() bool {
 	return os.has(originRuntime) || os.has(originStore) || os.has(originStatus)
 }
 
 func (os origins) has(o origin) bool { return os&(1<<o) != 0 }
 
-// String names each, in the order of trust.
+// String names each origin, the most trusted first.
 func (os origins) String() string {
-	var words []string
+	var names []string
 	for o := range originSources {
 		if os.has(origin(o)) {
-			words = append(words, origin(o).String())
+			names = append(names, origin(o).String())
 		}
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(names, ", ")
 }
 
-// sources lists who is behind the origins, each once, in the order of trust. Nobody may change the list.
+// sources lists the sources of the origins, each once, the most trusted first. Callers must not change the list.
 func (os origins) sources() []Source {
 	var set int
 	for o, source := range originSources {
@@ -78,10 +78,10 @@ func (os origins) sources() []Source {
 	return sourceLists[set]
 }
 
-// trusted is the sources in the order of trust.
+// trusted is the sources, the most trusted first.
 var trusted = [...]Source{SourceCRI, SourceContainerd, SourceEventWatch, SourcePodWatch}
 
-// sourceLists has a list for each set of sources: the many parts of a timeline share them.
+// sourceLists has a list for each set of sources, so that the many parts of a timeline share them.
 var sourceLists = func() (lists [1 << len(trusted)][]Source) {
 	for set := range lists {
 		for i, source := range trusted {
@@ -94,69 +94,22 @@ var sourceLists = func() (lists [1 << len(trusted)][]Source) {
 	return lists
 }()
 
-// overlaps says that either mark may have come first.
+// overlaps reports whether either mark may have come first.
 func (b *bound) overlaps(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
 
-// spanError bounds how far the estimated length between two marks can be from the truth.
-func (f *fold) spanError(from, to *bound) time.Duration {
-	credentials := f.credentials(from, to)
-	estimate := to.estimate().sub(from.estimate())
-	longest := to.latest.sub(from.earliest)
-	shortest := max(0, to.earliest.sub(from.latest))
-	bounded := max(longest-estimate, estimate-shortest, 0)
-	if message, ok := f.lengthTold(from.key, to.key); ok {
-		told := message.Pull
-		if to.key.mark == MarkPullStarted {
-			told = message.Waiting - message.Pull
-		}
-		bounded = min(bounded, (estimate-told).Abs()+message.Unit+durationSlack)
-	}
-	return max(bounded, credentials)
-}
-
-// credentials is how much of a pull, from kubelet's own start of it, may be the run of a credential plugin: kubelet up to 1.32
-// counts that as pulling (pkg/kubelet/images/puller.go). The plugin had returned when the image's manifest came.
-func (f *fold) credentials(from, to *bound) time.Duration {
-	if from.key.mark != MarkPullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
-		return 0
-	}
-	began, until := from.estimate(), to.estimate()
-	if image := f.e.pulledImage(f.name(from.key)); image != nil && image.layered != nil {
-		if resolved := at(image.layered.ResolvedAt); !image.layered.ResolvedAt.IsZero() && resolved > began {
-			until = min(until, resolved)
-		}
-	}
-	return max(0, until.sub(began))
-}
-
-// lengthTold says that kubelet told the length between two marks itself, which is nearer to the truth
-// than the difference of their stamps.
-func (f *fold) lengthTold(from, to markKey) (pullLengths, bool) {
-	if from.container == podWide || from.container != to.container || f.pulls[from.container].final != to.attempt {
-		return pullLengths{}, false
-	}
-	told := f.pulls[from.container].pulled.lengths
-	switch {
-	case from.mark == MarkPullStarted && to.mark == MarkPullFinished && f.pulls[from.container].prompt(),
-		from.mark == MarkPullRequested && to.mark == MarkPullStarted && told.WaitingTimed:
-		return told, told.Timed
-	}
-	return pullLengths{}, false
-}
-
-// bounds is the evidence of every known mark, sorted by key.
+// bounds is the bounds of all known marks, sorted by key.
 type bounds []bound
 
 func (bs bounds) find(k markKey) *bound {
-	if i := bs.from(k); i < len(bs) && bs[i].key == k {
+	if i := bs.search(k); i < len(bs) && bs[i].key == k {
 		return &bs[i]
 	}
 	return nil
 }
 
-// from is the place of the first mark that is not before the key. Nothing in a fold is called as often, which a search by
-// a function doubles in cost.
-func (bs bounds) from(k markKey) int {
+// search returns the index of the first mark that is not before the key. A fold calls nothing else as often, and a
+// search with a callback costs twice as much.
+func (bs bounds) search(k markKey) int {
 	rank, low, high := k.rank(), 0, len(bs)
 	for low < high {
 		if middle := (low + high) / 2; bs[middle].key.rank() < rank {
@@ -170,17 +123,18 @@ func (bs bounds) from(k markKey) int {
 
 // ofContainer is the marks of one container, or of the pod.
 func (bs bounds) ofContainer(container int16) bounds {
-	return bs[bs.from(markKey{container: container}):bs.from(markKey{container: container + 1})]
+	return bs[bs.search(markKey{container: container}):bs.search(markKey{container: container + 1})]
 }
 
-// disagreement is a contradiction between claims, or between two marks that should be in order.
-type disagreement struct {
+// markConflict is a contradiction between constraints, or between two marks that must be in order.
+type markConflict struct {
 	key    markKey
 	detail string
 }
 
-// closeAt ends what is open: no mark that was told of lies after now. It says whether any of them could.
-func (bs bounds) closeAt(now instant) (cut bool) {
+// capAt ends every interval at now at the latest, because a reported mark cannot be in the future. It reports
+// whether any interval reached beyond now.
+func (bs bounds) capAt(now instant) (cut bool) {
 	for i := range bs {
 		cut = cut || bs[i].latest >= now
 		bs[i].latest = max(bs[i].earliest, min(bs[i].latest, now))
@@ -188,9 +142,10 @@ func (bs bounds) closeAt(now instant) (cut bool) {
 	return cut
 }
 
-// leanToPickup leans kubelet's taking the pod up to the moment when the pod came to the node: kubelet hears of it
-// as the agent does and takes it up at once, while the status that tells of it waits for its turn and for the
-// API server (on a quiet node now and then 50 to 300 ms). Not so if kubelet's own stamp says otherwise.
+// leanToPickup moves the estimate of the kubelet's pickup to the moment when the pod reached the node. The kubelet
+// learns of the pod when the agent does and picks it up at once, but the status that reports the pickup waits for
+// its turn and for the API server (sometimes 50 to 300 ms on a quiet node). The estimate does not move if the
+// kubelet's own timestamp says otherwise.
 func (bs bounds) leanToPickup() {
 	scheduled, acknowledged := bs.find(podMark(MarkScheduled)), bs.find(podMark(MarkAcknowledged))
 	if scheduled == nil || acknowledged == nil || scheduled.lean != leanLatest {
@@ -202,47 +157,49 @@ func (bs bounds) leanToPickup() {
 	}
 }
 
-// intersect takes the claims, sorted by key and trust, to one bound per mark. A claim that leaves
-// nothing of what more trusted claims allow is a disagreement and is left out.
-func intersect(claims []claim) (bounds, []disagreement) {
+// intersect combines the constraints, sorted by key and trust, into one bound per mark. A constraint that leaves
+// nothing of what more trusted constraints allow is a conflict and is not used.
+func intersect(constraints []constraint) (bounds, []markConflict) {
 	marks := 0
-	for i := range claims {
-		if i == 0 || claims[i].key != claims[i-1].key {
+	for i := range constraints {
+		if i == 0 || constraints[i].key != constraints[i-1].key {
 			marks++
 		}
 	}
 	all := make(bounds, 0, marks)
-	var disagreements []disagreement
-	for _, c := range claims {
+	var conflicts []markConflict
+	for _, c := range constraints {
 		if len(all) == 0 || all[len(all)-1].key != c.key {
 			all = append(all, bound{key: c.key, earliest: minInstant, latest: maxInstant})
 		}
 		b := &all[len(all)-1]
 		earliest, latest := max(b.earliest, c.earliest), min(b.latest, c.latest)
 		if earliest > latest {
-			d := disagreement{c.key, fmt.Sprintf("%s says %s, %s allows %s",
+			d := markConflict{c.key, fmt.Sprintf("%s says %s, %s allows %s",
 				c.origin, interval(c.earliest, c.latest), b.origins, interval(b.earliest, b.latest))}
 			if c.origin == originControlPlane {
 				d.detail += ": the clocks of control plane and node may differ"
-				if b.earliest == minInstant { // as far off as the stamp is, the truth may be
+				if b.earliest == minInstant { // the truth may be off by as much as the timestamp is
 					b.earliest = b.latest - (c.latest - b.latest)
 				}
 			}
-			disagreements = append(disagreements, d)
+			conflicts = append(conflicts, d)
 			continue
 		}
-		// The most trusted claim that leans, and sets the end it leans to, decides.
-		if b.lean == leanSlack && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack || b.lean == leanEarliest && earliest > b.earliest {
+		// The most trusted constraint that leans, and that sets the end to which it leans, decides.
+		if b.lean == leanSlack && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack ||
+			b.lean == leanEarliest && earliest > b.earliest {
 			b.lean = leanNone
 		}
-		if b.lean == leanNone && (c.lean == leanLatest && c.latest-latest < liveSlack || c.lean == leanEarliest && c.earliest == earliest ||
-			c.lean == leanSlack && c.latest == latest) {
+		if b.lean == leanNone &&
+			(c.lean == leanLatest && c.latest-latest < liveSlack || c.lean == leanEarliest && c.earliest == earliest ||
+				c.lean == leanSlack && c.latest == latest) {
 			b.lean = c.lean
 		}
 		b.earliest, b.latest = earliest, latest
 		b.origins = b.origins.with(c.origin)
 	}
-	return all, disagreements
+	return all, conflicts
 }
 
 func interval(earliest, latest instant) string {

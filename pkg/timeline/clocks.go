@@ -7,28 +7,29 @@ import (
 )
 
 const (
-	// maxReadings is how many readings bound the skew from each side, the latest ones.
+	// maxReadings is the number of readings, the latest ones, that bound the skew from each side.
 	maxReadings = 32
-	// minReadings is how many must agree on a side: the best one alone may be bad.
+	// minReadings is the number of readings that must agree on a side, because the best one alone may be bad.
 	minReadings = 2
 )
 
-// Skew is how far the control plane's clock is ahead of the node's, negative when it is behind: between
-// Least and Most, both included. The zero value says that it is not known.
+// Skew is how far the control plane's clock is ahead of the node's clock, negative if it is behind: between Least
+// and Most, both included. The zero value means unknown.
 type Skew struct{ Least, Most time.Duration }
 
-// Known says that there is evidence from both sides.
+// Known reports whether there is evidence from both sides.
 func (s Skew) Known() bool { return s != Skew{} }
 
-// Proven says that the clocks do differ.
+// Proven reports whether the clocks do differ.
 func (s Skew) Proven() bool { return s.Least > 0 || s.Most < 0 }
 
-// same says that timelines are the same with either, but that they say which: only what is proven widens anything.
+// same reports whether timelines are equal under both skews, apart from the skew itself: only a proven skew widens
+// intervals.
 func (s Skew) same(o Skew) bool { return s == o || !s.Proven() && !o.Proven() }
 
-// widen makes room for the skew around an interval that the control plane's clock told. It does so only
-// where the clocks are proven to differ, and never moves the interval: both readings stay possible.
-func (s Skew) widen(c claim) claim {
+// widen extends an interval from the control plane's clock by the skew. It does so only if the clocks are proven to
+// differ. It never moves the interval: both readings stay possible.
+func (s Skew) widen(c constraint) constraint {
 	if s.Proven() {
 		c.earliest -= instant(max(0, s.Most))
 		c.latest -= instant(min(0, s.Least))
@@ -36,31 +37,32 @@ func (s Skew) widen(c claim) claim {
 	return c
 }
 
-// Clocks estimates the skew from all that the control plane stamped and the agent can date as well: a pod's
-// binding and an Event stored, which were before they arrived; an answer's Date, which lies between question and answer. Each is floored to a second, so one pair says little and many say
-// more. The best of each side is left out: one pod with made-up stamps, or one bad answer, moves nothing.
-// Not safe for concurrent use.
+// Clocks estimates the skew from facts that both clocks dated: a pod was bound, or an Event was stored, before it
+// arrived, and the Date of a response lies between request and response. Each pair is truncated to seconds, so one
+// pair proves little and many prove more. The best pair of each side is ignored, so one pod with forged timestamps,
+// or one bad response, has no effect. Not safe for concurrent use.
 type Clocks struct{ least, most []reading }
 
-// reading is one bound of the skew, and when it was learned. A pod has one of each side, the best.
+// reading is one bound of the skew and when it was learned. A pod has one reading per side, its best.
 type reading struct {
-	of    string // the pod's UID; empty for an answer
+	of    string // the pod's UID; empty for a response
 	at    time.Time
 	bound time.Duration
 }
 
-// Observe takes what an observation tells of the clocks; most tell nothing.
+// Observe takes what an observation says about the clocks. Most say nothing.
 func (c *Clocks) Observe(o Observation) {
 	switch o := o.(type) {
 	case ClockSeen:
 		c.pair(o.PodUID(), o.ControlPlaneAt, o.SentAt, o.ArrivedAt)
 	case EventSeen:
-		// The API server stamped it before it arrived. When it was named says nothing: whoever creates it chooses that.
+		// The API server set this timestamp before the Event arrived. The Event's name is not used: its creator
+		// chooses it.
 		if !o.StoredAt.IsZero() {
 			c.atLeast(reading{o.UID, o.ArrivedAt, o.StoredAt.Sub(o.ArrivedAt)})
 		}
 	case PodSeen:
-		// The first sight of a pod follows its binding; of a later one the binding says less every time.
+		// The binding precedes the first sight of the pod. For later sights it proves less and less.
 		if !o.Live || !o.Pod.AcknowledgedAt.IsZero() || !o.Pod.ReadAt.IsZero() {
 			return
 		}
@@ -72,7 +74,8 @@ func (c *Clocks) Observe(o Observation) {
 	}
 }
 
-// pair notes that the control plane's clock showed a second at an instant between two of the node's.
+// pair records that the control plane's clock showed a second at an instant between two instants of the node's
+// clock.
 func (c *Clocks) pair(of string, second, notBefore, notAfter time.Time) {
 	if notAfter.Before(notBefore) {
 		return
@@ -89,7 +92,7 @@ func (c *Clocks) atMost(r reading) {
 	c.most = keep(c.most, r, func(a, b time.Duration) bool { return a < b })
 }
 
-// keep adds a reading to the latest ones, or betters the same pod's.
+// keep adds a reading to the latest ones, or improves the reading of the same pod.
 func keep(readings []reading, r reading, better func(a, b time.Duration) bool) []reading {
 	i := slices.IndexFunc(readings, func(known reading) bool { return r.of != "" && known.of == r.of })
 	switch {
@@ -104,8 +107,8 @@ func keep(readings []reading, r reading, better func(a, b time.Duration) bool) [
 	return readings
 }
 
-// Skew is what the readings leave. When a clock was set, older readings contradict newer ones and are left
-// out, half of them at a time.
+// Skew is the interval that the readings leave. After a clock was set, older readings contradict newer ones; they
+// are dropped, half of them at a time.
 func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minReadings && len(most) >= minReadings {
@@ -125,7 +128,7 @@ func (c *Clocks) Skew() Skew {
 	return Skew{}
 }
 
-// nth is the bound after the best ones that are left out.
+// nth is the bound that remains after the best readings are dropped.
 func nth(readings []reading, order func(a, b time.Duration) int) time.Duration {
 	bounds := make([]time.Duration, len(readings))
 	for i, r := range readings {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cluster makes the observations of a control plane whose clock is ahead of the node's.
+// cluster makes the observations of a control plane whose clock is ahead of the node's clock.
 type cluster struct {
 	ahead  time.Duration
 	now    time.Time // node's clock
@@ -47,7 +47,8 @@ func (c *cluster) event() EventSeen {
 }
 
 func TestSkewHoldsTheTruthAndGetsNarrow(t *testing.T) {
-	for _, ahead := range []time.Duration{0, 300 * time.Millisecond, -300 * time.Millisecond, 3 * time.Second, -7500 * time.Millisecond, time.Hour} {
+	for _, ahead := range []time.Duration{0, 300 * time.Millisecond, -300 * time.Millisecond, 3 * time.Second,
+		-7500 * time.Millisecond, time.Hour} {
 		t.Run(ahead.String(), func(t *testing.T) {
 			c := &cluster{ahead, base, rand.New(rand.NewPCG(1, uint64(ahead))), 0}
 			var clocks Clocks
@@ -130,7 +131,7 @@ func TestSkewFollowsAClockThatIsSet(t *testing.T) {
 	}
 }
 
-// TestNoSkewFromOneSide: pods alone say how far the control plane's clock is ahead at least, never at most.
+// TestNoSkewFromOneSide: pods alone give a lower bound of the control plane's lead, but no upper bound.
 func TestNoSkewFromOneSide(t *testing.T) {
 	c := &cluster{time.Hour, base, rand.New(rand.NewPCG(4, 4)), 0}
 	var clocks Clocks

@@ -1,29 +1,41 @@
-// Package timeline is the pure core of podlapse: it folds observations about one pod into the
-// evidence for the instants of its start-up, and that evidence into phases that partition the time
-// from creation to settled. It also says which evidence is still missing and worth fetching.
+// Package timeline is the pure core of podlapse. It folds observations about one pod into evidence for the instants of
+// its start-up, and the evidence into phases that partition the time from creation to settled. It also says which
+// evidence is missing and worth requesting.
 //
-// The package does no I/O, starts no goroutine and reads no clock: time is always an argument. Its
-// only caller that holds state is package reconcile, from one goroutine; a Timeline is a plain
-// value that is never changed after it was built and may be read from anywhere.
+// The package does no I/O, starts no goroutine and reads no clock: time is always an argument. Its only caller that
+// holds state is package reconcile, from one goroutine. A Timeline is a plain value that does not change after it was
+// built, and any goroutine may read it.
 //
 // # Words
 //
 //	observation  one dated fact about one pod, container or image, from one source
 //	source       who observed it: pod watch, event watch, CRI, containerd
 //	mark         a named instant in a pod's life: created, scheduled, container running …
-//	claim        what one source says of a mark: an interval that holds the true instant
-//	evidence     all claims about one pod
+//	constraint   the interval that one source gives for a mark; it holds the true instant
+//	evidence     all constraints on one pod's marks
+//	bound        the interval that remains when all trusted constraints on a mark are combined
+//	conflict     two constraints that cannot both be true
 //	phase        a stretch of start-up between two neighboring marks
-//	cause        who a phase is charged to
+//	cause        the party that a phase is charged to
 //	timeline     marks, phases, pulls and causes of one pod: a pure function of its evidence
-//	want         evidence the timeline lacks and a source could fetch
+//	want         evidence that the timeline lacks and a source could provide
 //	settled      start-up is over: ready, succeeded, failed, deleted or given up
-//	attempt      one try at something that can be repeated: a pull, a container run
+//	attempt      one try of a step that can be repeated: a pull, a container run
 //
 // # Time
 //
-// No source tells an instant exactly, so a claim is an interval [Earliest, Latest] with the best
-// estimate inside it. A floored second t claims [t, t+1s); a runtime's nanosecond stamp is a point;
-// the arrival of news is an upper bound, and when the news arrived live it is also the estimate,
-// because a watch delivers within milliseconds.
+// No source gives an instant exactly, so a constraint is an interval [earliest, latest] with the best estimate inside
+// it. A timestamp t that is truncated to seconds gives [t, t+1s). A runtime's nanosecond timestamp is a point. The
+// arrival of news is an upper bound. If the news arrived live it is also the estimate, because a watch delivers within
+// milliseconds.
+//
+// # Files
+//
+//	constraint, bounds, clocks             intervals, their combination, and the skew of two clocks
+//	observation, pod, runtime, requests    what sources deliver, and what is requested from them
+//	evidence_…, obstacle_table             observations into constraints
+//	fold_…, work_start, progress, cached   constraints into a Timeline
+//	pull_…, lostevents, ephemeral_pulls    image pulls of one pod; pull_log_… compares the pulls of a node
+//	termination_…, poststartup             what follows a start-up
+//	verdict…                               a Timeline in one sentence
 package timeline

@@ -8,39 +8,41 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Bounds on what one pod may make the agent keep. A start-up that needs more is a crash loop; its
-// first attempts are kept, and Timeline.Missing says that later ones were left out.
+// Limits of what one pod may make the agent keep. Only a crash loop needs more. Its first attempts are kept, and
+// Timeline.Missing says that later ones were dropped.
 const (
 	maxAttempts   = 16
 	maxContainers = 256
 	maxFailures   = 16
-	// maxNetworkDowns is more than the runtime is asked about its network for one pod in an hour, at ever longer intervals.
+	// maxNetworkDowns is more than the number of questions about the network for one pod in an hour, at growing
+	// intervals.
 	maxNetworkDowns = 256
-	// maxStrangers is how many names are kept that the pod's spec does not have, of those told of after it was seen: ephemeral containers
-	// of which an Event comes before the spec. Anybody who may create Events can make up more.
-	maxStrangers = 16
+	// maxUnknownContainers limits the container names that are not in the pod's spec and arrive after the spec:
+	// ephemeral containers whose Event comes before the spec. Anyone who may create Events can invent more.
+	maxUnknownContainers = 16
 )
 
-// claimRoom is how many more claims there is room for when evidence grows.
-const claimRoom = 8
+// constraintGrowth is the number of constraints by which the capacity grows.
+const constraintGrowth = 8
 
-// Scope is what the agent can know of.
+// Scope says what the agent can observe and which start-ups it reports.
 type Scope struct {
-	// Runtime and Events say that the agent has such a source; evidence of others is never waited for.
+	// Runtime and Events say whether the agent has such a source. Evidence from a missing source is never awaited.
 	Runtime bool
 	Events  bool
-	// Since is from when on every start-up of the node is the agent's to report, also one that was over
-	// before it saw the pod, because the agent or the API server was away; agent's clock. Zero: what it
-	// did not see start is not its own.
+	// Since is the time, on the agent's clock, from which the agent reports every start-up of the node, including
+	// those that ended unseen while the agent or the API server was away. Zero: the agent reports only start-ups
+	// that it saw.
 	Since time.Time
-	// ResumedAt is when the agent went on with what an earlier one had observed; agent's clock. Evidence
-	// that was late by then is waited for anew: nobody fetched it meanwhile. Zero: it began with nothing.
+	// ResumedAt is when the agent continued from the state of an earlier process, on the agent's clock. Evidence
+	// that was late by then is awaited again, because it was not fetched in the meantime. Zero: the agent began
+	// without state.
 	ResumedAt time.Time
 }
 
-// Evidence is all that is known about one pod. Applying the same observations in any order and any
-// number of times gives the same evidence, but for a pod with more names of containers, or of images, than are
-// kept: of these the first to come are. Not safe for concurrent use.
+// Evidence is all that is known about one pod. The same observations give the same evidence in any order and any
+// number of times, with one exception: if a pod has more container or image names than are kept, the first to arrive
+// are kept. Not safe for concurrent use.
 type Evidence struct {
 	scope Scope
 
@@ -48,46 +50,46 @@ type Evidence struct {
 	podSeenAt time.Time
 	firstSeen sighting
 	gone      bool
-	waits     waitingReason
+	waiting   waitingReason
 
-	claims       []claim // sorted by key, then origin; at most one each
-	containers   []containerEvidence
-	images       []imageEvidence
-	holdUps      []holdUp  // what kubelet's Events say kept it from making the sandbox, in the order of time
-	said         []Said    // the earliest, in the order of time
-	deaf         bool      // what kubelet says is not kept: nobody tells it
-	networkDowns []instant // when the runtime said that its network was not ready, the earliest ones, in the order of time
-	networkUp    instant   // when it first said that it was; zero for never
-	imageKnown   attempts  // of which sandboxes the runtime said whether it pulled their image
-	kubelet133   bool      // kubelet is 1.33 or later
-	generation   int64     // the lowest version of the spec that was seen; 0 while none is known
-	watchedAt    time.Time // when an Event watch was first open
-	rewatched    instant   // when the latest one was opened; zero for never
-	blindAt      instant   // when one was last lost; zero for never
-	overflow     bool      // something was left out for the bounds above
-	news         bool      // of the observation that is being applied
+	constraints      []constraint // sorted by key, then origin; at most one each
+	containers       []containerEvidence
+	images           []imageEvidence
+	obstacleEvents   []obstacleEvent // what prevented the sandbox, by the kubelet's Events, in order of time
+	messages         []Said          // the earliest, in order of time
+	ignoreMessages   bool            // Events are not kept as text, because they are not reported
+	networkDowns     []instant       // when the runtime said that its network was not ready; the earliest, in order
+	networkUp        instant         // when it first said that its network was ready; zero for never
+	imageKnown       attempts        // the sandboxes for which the runtime said whether it pulled their image
+	kubelet133       bool            // the kubelet has version 1.33 or later
+	generation       int64           // the lowest generation of the spec that was seen; 0 if unknown
+	watchFirstOpened time.Time       // when an Event watch was first open
+	watchLastOpened  instant         // when the latest Event watch was opened; zero for never
+	watchLost        instant         // when an Event watch was last lost; zero for never
+	overflow         bool            // something was dropped because of the limits above
+	changed          bool            // by the observation that is being applied
 
 	runtimeAskedAt time.Time // of the latest answer
 
-	stands *standing // nil when there is nothing to tell again
+	cached *cachedTimeline // nil if the timeline must be folded
 }
 
 // attempts is a set of the first 64 attempts.
 type attempts uint64
 
-func (a attempts) with(attempt uint16) attempts { return a | 1<<attempt } // nothing for a later one
+func (a attempts) with(attempt uint16) attempts { return a | 1<<attempt } // no effect for a later attempt
 
 func (a attempts) has(attempt uint16) bool { return a&(1<<attempt) != 0 }
 
-// sighting is the first time the agent saw the pod.
+// sighting is the agent's first sight of the pod.
 type sighting struct {
 	at   time.Time
 	live bool
-	over bool // start-up was over already
-	new  bool // kubelet had said nothing of it
+	over bool // the start-up was already over
+	new  bool // the kubelet had not reported on it yet
 }
 
-// waitingReason is why a container waits, in kubelet's word, and when the pod object said so.
+// waitingReason is the kubelet's reason why a container waits, and when the pod object reported it.
 type waitingReason struct {
 	at     instant
 	reason string
@@ -97,107 +99,84 @@ func (w waitingReason) compare(o waitingReason) int {
 	return cmp.Or(cmp.Compare(w.at, o.at), cmp.Compare(w.reason, o.reason))
 }
 
-// containerEvidence is what is known of one container beside instants.
+// containerEvidence is what is known about one container, apart from constraints.
 type containerEvidence struct {
 	name     string
-	image    string // as last folded, with its registry
+	image    string // as last parsed, with its registry
 	registry string
-	pulled   pulledEvent // the first Event that says that the image is there
-	// laterPulled are others, in the order of time.
+	pulled   pulledEvent // the first Event that says that the image is present
+	// laterPulled are further such Events, in order of time.
 	laterPulled []pulledEvent
 	failures    []failureEvent
-	// requested are when kubelet's Events say that it asked for the first pull, and inspected when they say that the runtime
-	// did not tell whether it has the image, in the order of time: more than one each only where kubelet started again, or
-	// somebody made some up.
+	// requested is when the kubelet requested the first pull, by its Events. inspected is when the runtime did not
+	// say whether it has the image. Both are in order of time. There is more than one only if the kubelet restarted
+	// or Events were forged.
 	requested, inspected []window
-	// toldFailed is the first status of the pod object that says that a pull had failed; nil when none came.
-	toldFailed *failureEvent
-	// toldWhy is why pulls failed by the statuses of the pod object, each reason once: the set of reasons is small.
-	toldWhy []imagepull.Failure
+	// statusFailure is the first status that reports a failed pull; nil if there was none.
+	statusFailure *failureEvent
+	// statusReasons are the reasons of failed pulls in the pod's statuses, each once. There are only a few different
+	// ones.
+	statusReasons []imagepull.Failure
 	// firstImage is the image in the first spec seen. Once the image changes, a status may be about either image.
 	firstImage   string
 	imageChanged bool
 	exits        []exit
-	overflow     bool // it had attempts that were not kept
-	notConfig    bool // kubelet said that it could not make the container for a reason that is not its configuration
-}
-
-// imageEvidence is the first answer about an image, which tells what kubelet found, the last one, which tells whether
-// a pull brought anything new, and the last one with layers, nil while there is none; often they are one.
-type imageEvidence struct {
-	*imageAnswer
-	last, layered *imageAnswer
-	// beforeSandbox says that at the time of the first no sandbox ran, so that kubelet cannot have begun to pull.
-	beforeSandbox bool
-}
-
-// imageAnswer is what the runtime said of an image when it was asked.
-type imageAnswer struct {
-	Image
-	askedAt time.Time
+	overflow     bool // some of its attempts were not kept
+	notConfig    bool // the kubelet could not create the container for a reason other than its configuration
 }
 
 // exit is how one run of a container ended.
 type exit struct{ attempt, code int }
 
-// NewEvidence starts with nothing known.
+// NewEvidence returns empty evidence.
 func NewEvidence(scope Scope) *Evidence { return &Evidence{scope: scope} }
 
-// PodSeen says whether any pod object was seen; without one there is nothing to fold.
+// PodSeen reports whether a pod object was seen. Without one there is nothing to fold.
 func (e *Evidence) PodSeen() bool { return !e.podSeenAt.IsZero() }
 
-// Reconstructed says what Timeline.Reconstructed will.
-func (e *Evidence) Reconstructed() bool { return e.before() }
+// Reconstructed is the value of Timeline.Reconstructed.
+func (e *Evidence) Reconstructed() bool { return e.beforeAgent() }
 
 // Pod is the pod object as last seen.
 func (e *Evidence) Pod() Pod { return e.pod }
 
-func compareClaims(a, b claim) int {
+func compareConstraints(a, b constraint) int {
 	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
 }
 
-// claim keeps the better of the new claim and the one of the same origin.
-func (e *Evidence) claim(c claim) {
+// constrain keeps the better of a new constraint and the known one of the same origin.
+func (e *Evidence) constrain(c constraint) {
 	if c.key.attempt >= maxAttempts {
-		e.overflows()
+		e.markOverflow()
 		if c.key.container != podWide {
 			of := &e.containers[c.key.container]
-			e.news = e.news || !of.overflow
+			e.changed = e.changed || !of.overflow
 			of.overflow = true
 		}
 		return
 	}
-	i, found := slices.BinarySearchFunc(e.claims, c, compareClaims)
+	i, found := slices.BinarySearchFunc(e.constraints, c, compareConstraints)
 	switch {
 	case !found:
-		if len(e.claims) == cap(e.claims) { // by a few at a time: doubling would leave half of the room unused
-			e.claims = append(make([]claim, 0, len(e.claims)+claimRoom), e.claims...)
+		if len(e.constraints) == cap(e.constraints) { // a few at a time: doubling would leave half of the capacity unused
+			e.constraints = append(make([]constraint, 0, len(e.constraints)+constraintGrowth), e.constraints...)
 		}
-		e.claims = slices.Insert(e.claims, i, c)
-	case c.better(e.claims[i]):
-		e.claims[i] = c
+		e.constraints = slices.Insert(e.constraints, i, c)
+	case c.better(e.constraints[i]):
+		e.constraints[i] = c
 	default:
 		return
 	}
-	e.news = true
+	e.changed = true
 }
 
-// overflows notes that something was left out; the first time is news.
-func (e *Evidence) overflows() {
-	e.news = e.news || !e.overflow
+// markOverflow records that something was dropped. Only the first time is a change.
+func (e *Evidence) markOverflow() {
+	e.changed = e.changed || !e.overflow
 	e.overflow = true
 }
 
-// arrivalOf is when the pod object first told of the mark.
-func (e *Evidence) arrivalOf(k markKey) (instant, bool) {
-	i, found := slices.BinarySearchFunc(e.claims, claim{key: k, origin: originArrival}, compareClaims)
-	if !found {
-		return 0, false
-	}
-	return e.claims[i].latest, true
-}
-
-// indexNear is what indexOf is where that is most likely i.
+// indexNear is indexOf for a container that is most likely at i.
 func (e *Evidence) indexNear(i int, container string) int16 {
 	if i < len(e.containers) && e.containers[i].name == container {
 		return int16(i)
@@ -205,7 +184,7 @@ func (e *Evidence) indexNear(i int, container string) int16 {
 	return e.indexOf(container)
 }
 
-// indexOf is the place of a container's evidence; podWide when there is none.
+// indexOf returns the index of a container's evidence; podWide if there is none.
 func (e *Evidence) indexOf(container string) int16 {
 	for i := range e.containers {
 		if e.containers[i].name == container {
@@ -215,22 +194,23 @@ func (e *Evidence) indexOf(container string) int16 {
 	return podWide
 }
 
-// container finds or adds the container's evidence; nil when the pod has too many names.
+// container finds or adds the container's evidence. It returns nil if the pod has too many names.
 func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	if i := e.indexOf(name); i != podWide {
 		return i, &e.containers[i]
 	}
-	if len(e.containers) == maxContainers || e.PodSeen() && !e.pod.has(name) && e.strangers() >= maxStrangers {
-		e.overflows()
+	if len(e.containers) == maxContainers || e.PodSeen() && !e.pod.has(name) &&
+		e.unknownContainers() >= maxUnknownContainers {
+		e.markOverflow()
 		return podWide, nil
 	}
-	e.news = true
+	e.changed = true
 	e.containers = append(e.containers, containerEvidence{name: name})
 	return int16(len(e.containers) - 1), &e.containers[len(e.containers)-1]
 }
 
-// strangers counts the names that the pod's spec, as last seen, does not have.
-func (e *Evidence) strangers() int {
+// unknownContainers counts the names that are not in the pod's spec as last seen.
+func (e *Evidence) unknownContainers() int {
 	n := 0
 	for i := range e.containers {
 		if !e.pod.has(e.containers[i].name) {
@@ -240,49 +220,7 @@ func (e *Evidence) strangers() int {
 	return n
 }
 
-// has says that the spec has a container, or an image volume, of that name.
-func (p *Pod) has(name string) bool {
-	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Name == name })
-}
-
-// image finds what is known of a reference as written in the spec; nil when it was never asked about.
-func (e *Evidence) image(ref string) *imageEvidence {
-	for i := range e.images {
-		if e.images[i].Ref == ref {
-			return &e.images[i]
-		}
-	}
-	return nil
-}
-
-// pulledImage is the answer about the image of a container if that image was absent at first, or pulled since: the
-// stamp it has then is of a pull during the start-up.
-func (e *Evidence) pulledImage(container string) *imageEvidence {
-	for i := range e.pod.Containers {
-		if e.pod.Containers[i].Name == container {
-			if image := e.image(e.pod.Containers[i].Image); image != nil && (image.wasAbsent() || image.pulledAgain()) {
-				return image
-			}
-		}
-	}
-	return nil
-}
-
-// wasAbsent says that an image was not on the node at first, or not any more when somebody pulled it.
-func (i *imageEvidence) wasAbsent() bool { return !i.Present || i.removed() }
-
-// removed says that an image that was there when the runtime was asked first went from the node, as kubelet's garbage collection
-// makes it, and came anew: until then its first stamp stays.
-func (i *imageEvidence) removed() bool {
-	return i.Present && !i.FirstPulledAt.IsZero() && i.last.FirstPulledAt.After(i.FirstPulledAt)
-}
-
-// pulledAgain says that an image that was there has been pulled since.
-func (i *imageEvidence) pulledAgain() bool {
-	return i.Present && !i.PulledAt.IsZero() && i.last.PulledAt.After(i.PulledAt)
-}
-
-// registryOf parses a reference once: nothing else about a fold costs as much.
+// registryOf parses a reference once, because nothing else in a fold costs as much.
 func (c *containerEvidence) registryOf(image string) string {
 	if c.image != image {
 		c.image, c.registry = image, imagepull.Registry(image)
@@ -290,28 +228,38 @@ func (c *containerEvidence) registryOf(image string) string {
 	return c.registry
 }
 
-// exited keeps how a run ended; of contradicting codes the highest, whichever came first.
-func (e *Evidence) exited(c *containerEvidence, attempt, code int) {
-	if attempt >= maxAttempts {
-		return
-	}
-	for i := range c.exits {
-		if c.exits[i].attempt == attempt {
-			e.news = e.news || code > c.exits[i].code
-			c.exits[i].code = max(c.exits[i].code, code)
-			return
+// Apply adds an observation. The caller must not pass observations about other pods. Apply reports whether the
+// evidence changed: if not, only the latest pod object and the time of the latest question to the runtime may
+// differ.
+func (e *Evidence) Apply(o Observation) (changed bool) {
+	e.changed = false
+	switch o := o.(type) {
+	case PodSeen:
+		e.applyPod(o)
+	case PodGone:
+		e.changed = e.changed || !e.gone
+		e.gone = true
+		e.constrain(arrival(podMark(MarkDeleted), originArrival, o.ArrivedAt, o.Live))
+	case EventSeen:
+		e.applyEvent(o)
+	case EventsWatched:
+		if e.watchFirstOpened.IsZero() || o.OpenedAt.Before(e.watchFirstOpened) {
+			e.watchFirstOpened, e.changed = o.OpenedAt, true
 		}
+		if opened := at(o.OpenedAt); opened > e.watchLastOpened {
+			e.watchLastOpened, e.changed = opened, true
+		}
+	case EventsLost:
+		if lost := at(o.ArrivedAt); lost > e.watchLost {
+			e.watchLost, e.changed = lost, true
+		}
+	case RuntimeSeen:
+		e.applyRuntime(o)
 	}
-	e.news = true
-	c.exits = append(c.exits, exit{attempt, code})
+	if _, seen := o.(PodSeen); seen || e.changed {
+		e.cached = nil
+	}
+	return e.changed
 }
 
-// exitCode is how the run ended; ok is false while that is not known.
-func (c *containerEvidence) exitCode(attempt int) (code int, ok bool) {
-	for _, x := range c.exits {
-		if x.attempt == attempt {
-			return x.code, true
-		}
-	}
-	return 0, false
-}
+func podMark(m Mark) markKey { return markKey{container: podWide, mark: m} }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Script is what a test outside of the package sees of a script in testdata.
+// Script is a script in testdata for tests outside of the package.
 type Script struct {
 	Name         string
 	Scope        Scope
@@ -22,7 +22,7 @@ func Scripts(t testing.TB) []Script {
 	return scripts(t, "testdata/*.script")
 }
 
-// EndingScripts reads all scripts of ends.
+// EndingScripts reads all scripts of terminations.
 func EndingScripts(t testing.TB) []Script {
 	t.Helper()
 	return scripts(t, "testdata/endings/*.script")
@@ -39,10 +39,10 @@ func scripts(t testing.TB, pattern string) []Script {
 	return all
 }
 
-// RandomObservations is nonsense about one pod.
+// RandomObservations returns random observations about one pod.
 func RandomObservations(seed uint64) []Observation {
 	return randomObservations(rand.New(rand.NewPCG(seed, 7)))
 }
 
-// EndingOf is what observations say of their pod's end; nil if nobody asked for one.
-func EndingOf(observations []Observation) *Ending { return ending(observations) }
+// EndingOf folds observations into the pod's termination; nil without a deletion request.
+func EndingOf(observations []Observation) *Ending { return endingOf(observations) }

@@ -7,68 +7,68 @@ import (
 	"time"
 )
 
-// maxConflicts bounds a timeline of nonsense; a real pod has one or two.
+// maxConflicts limits a nonsensical timeline; a real pod has one or two conflicts.
 const maxConflicts = 32
 
-// fold is one computation of a timeline.
+// fold is the computation of one timeline.
 type fold struct {
 	e             *Evidence
 	asOf          instant
 	skew          Skew
-	claims        []claim        // the evidence's, and what several Events tell together
+	constraints   []constraint   // the evidence's, and those that several Events give together
 	pulls         []pullEvidence // by container index
 	bounds        bounds
-	disagreements []disagreement
-	strain        time.Duration // see strained
+	markConflicts []markConflict
+	slowest       time.Duration // see slowestStart
 
-	containers []*Container // in kubelet's order
-	pod        chain
-	sandboxes  []chain // those after the first
-	chains     []chain // of each container
-	ready      chain
-	holdUps    []holdUp // the evidence's, with what the runtime says of its network
-	// laterObstacles is what kubelet named after the first sandbox.
+	containers     []*Container // in the kubelet's order
+	pod            chain
+	sandboxes      []chain // those after the first
+	chains         []chain // one per container
+	ready          chain
+	obstacleEvents []obstacleEvent // the evidence's, with the runtime's answers about its network
+	// laterObstacles is what the kubelet reported after the first sandbox.
 	laterObstacles []Phase
-	obstacles      []obstacleSeen // what kept kubelet from making the sandbox, in the order of time
+	obstacles      []obstacleOccurrence // what prevented the sandbox, in order of time
 
-	phases []Phase // room for those of all boundaries
-	open   *bound  // where the phase that goes on began; nil while none is known to
+	phases []Phase // backing array of the phases of all boundaries
+	open   *bound  // where the current phase began; nil if unknown
 }
 
-// Timeline folds the evidence, as of now on the agent's clock, with what is known of the control plane's.
-// Without a pod object there is nothing to tell and it returns false.
+// Timeline folds the evidence as of now on the agent's clock, with the known skew of the control plane's clock. It
+// returns false without a pod object.
 func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	if !e.PodSeen() {
 		return Timeline{}, false
 	}
-	if t, ok := e.stands.asOf(at(now), skew); ok {
+	if t, ok := e.cached.asOf(at(now), skew); ok {
 		return t, true
 	}
 	t, until := e.fold(at(now), skew)
-	e.stands = nil
+	e.cached = nil
 	if until > at(now) {
-		e.stands = &standing{t.detached(), at(now), until}
+		e.cached = &cachedTimeline{t.detached(), at(now), until}
 	}
 	return t, true
 }
 
-// fold makes the timeline, and says until when it stands if nothing is applied.
+// fold computes the timeline, and until when it is valid if the evidence does not change.
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.sequences()
-	f.disagreements = append(f.disagreements, tighten(sequences)...)
-	cut := f.bounds.closeAt(f.asOf)
+	f.markConflicts = append(f.markConflicts, tighten(sequences)...)
+	cut := f.bounds.capAt(f.asOf)
 	f.bounds.leanToPickup()
 	orderEstimates(sequences)
 	t = f.assemble()
-	return t, f.standsUntil(&t, cut)
+	return t, f.validUntil(&t, cut)
 }
 
-// newFold is what the claims about each mark leave, and the ways on which the marks lie.
+// newFold combines the constraints of each mark and builds the chains of steps.
 func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	f := &fold{e: e, asOf: asOf, skew: skew}
 	f.gather()
-	f.bounds, f.disagreements = intersect(f.claims)
+	f.bounds, f.markConflicts = intersect(f.constraints)
 
 	f.containers = f.inOrder()
 	f.chains = make([]chain, 0, len(f.containers))
@@ -81,54 +81,54 @@ func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	return f
 }
 
-// gather takes the claims, which are sorted, less the requests for pulls that are about restarts, and adds what
-// failures and pulls tell together.
+// gather collects the sorted constraints, without the pull requests of restarts, and adds those that Events give
+// together.
 func (f *fold) gather() {
 	f.pulls = make([]pullEvidence, len(f.e.containers))
 	for i := range f.pulls {
 		f.pulls[i] = f.e.pullEvidence(int16(i))
 	}
-	f.claims = make([]claim, 0, len(f.e.claims)+4*len(f.pulls))
-	for _, c := range f.e.claims {
+	f.constraints = make([]constraint, 0, len(f.e.constraints)+4*len(f.pulls))
+	for _, c := range f.e.constraints {
 		if c.key.mark == MarkPullRequested {
-			continue // it counts as far as it is one of the pull's requests
+			continue // it counts as one of the pull's requests
 		}
-		if c.key.mark == MarkInspectFailed && c.latest > f.firstSign(c.key.container) {
-			continue // the back-off after a pull, or a restart, holds it
+		if c.key.mark == MarkInspectFailed && c.latest > f.imageCheckedBy(c.key.container) {
+			continue // it belongs to the back-off after a pull, or to a restart
 		}
 		if c.origin == originControlPlane {
 			c = f.skew.widen(c)
 		}
-		f.claims = append(f.claims, c)
+		f.constraints = append(f.constraints, c)
 	}
 	for i := range f.pulls {
-		f.pulls[i].stored = f.storedBy(int16(i))
+		f.pulls[i].runtimeEnd = f.pullEnd(int16(i))
 		for c := range f.pulls[i].requests {
-			if c.key.attempt <= f.pulls[i].final {
+			if c.key.attempt <= f.pulls[i].finalAttempt {
 				f.add(c)
 			}
 		}
-		f.add(f.inspectClaims(int16(i))...)
-		f.add(pullClaims(int16(i), f.pulls[i])...)
-		f.add(f.refusalClaims(int16(i))...)
+		f.add(f.inspectConstraints(int16(i))...)
+		f.add(pullConstraints(int16(i), f.pulls[i])...)
+		f.add(f.createFailureConstraints(int16(i))...)
 	}
 	for i := range f.e.pod.Containers {
-		f.add(f.layerClaims(&f.e.pod.Containers[i])...)
+		f.add(f.layerConstraints(&f.e.pod.Containers[i])...)
 	}
-	f.obstacles = f.occurrences()
-	f.add(f.obstacleClaims()...)
+	f.obstacles = f.obstacleOccurrences()
+	f.add(f.obstacleConstraints()...)
 }
 
-// add puts a few more claims in their place.
-func (f *fold) add(claims ...claim) {
-	for _, c := range claims {
-		i, _ := slices.BinarySearchFunc(f.claims, c, compareClaims)
-		f.claims = slices.Insert(f.claims, i, c)
+// add inserts a few constraints at their places.
+func (f *fold) add(constraints ...constraint) {
+	for _, c := range constraints {
+		i, _ := slices.BinarySearchFunc(f.constraints, c, compareConstraints)
+		f.constraints = slices.Insert(f.constraints, i, c)
 	}
 }
 
-// inOrder is the pod's containers in kubelet's order, without ephemeral ones, which are no part of
-// start-up, and without any that the evidence has no room for.
+// inOrder returns the pod's containers in the kubelet's order, without ephemeral ones, which are not part of the
+// start-up, and without those beyond the limit of the evidence.
 func (f *fold) inOrder() []*Container {
 	known := make([]*Container, 0, len(f.e.pod.Containers))
 	for i := range f.e.pod.Containers {
@@ -141,12 +141,12 @@ func (f *fold) inOrder() []*Container {
 
 func (f *fold) index(container string) int16 { return f.e.indexOf(container) }
 
-// assemble walks the chains from creation to the end of start-up.
+// assemble follows the chains from the creation to the end of the start-up.
 func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner, Reason: pod.Reason,
-		Reconstructed: f.e.before(), Skew: f.skew,
+		Reconstructed: f.e.beforeAgent(), Skew: f.skew,
 	}
 	if !pod.ReadAt.IsZero() {
 		t.StaticUID, t.ReadAt = pod.RuntimeUID, pod.ReadAt
@@ -155,14 +155,14 @@ func (f *fold) assemble() Timeline {
 	for _, c := range f.containers {
 		t.Pulls = f.appendPulls(t.Pulls, c)
 	}
-	f.strain = f.strained()
+	f.slowest = f.slowestStart()
 	f.phases = make([]Phase, 0, 2*len(f.bounds))
 	path := f.path()
 	start := f.bounds.find(podMark(MarkCreated))
 	state, end := f.end(path)
 	t.State = state
 	if state == StateStarting || state == StateDeleted || state == StateGivenUp {
-		t.Reason = cmp.Or(t.Reason, f.e.waits.reason)
+		t.Reason = cmp.Or(t.Reason, f.e.waiting.reason)
 	}
 	t.CreatedAt = start.estimate().time()
 	t.Phases = f.spans(path, start, end, state)
@@ -179,7 +179,7 @@ func (f *fold) assemble() Timeline {
 	t.Marks = f.marks()
 	t.Conflicts = f.conflicts()
 	t.Missing = f.missing()
-	t.Said = f.e.saidUntil(end.estimate().time())
+	t.Said = f.e.messagesUntil(end.estimate().time())
 	t.Revision, t.TraceParent, t.Labels = pod.Revision, pod.TraceParent, pod.Labels
 	if pod.Traits != nil {
 		t.Traits = *pod.Traits
@@ -187,7 +187,7 @@ func (f *fold) assemble() Timeline {
 	return t
 }
 
-// marks lists the evidence of every mark, the pod's own first, then by the containers' names.
+// marks lists the evidence of every mark: the pod's own marks first, then by container name.
 func (f *fold) marks() []MarkEvidence {
 	containers := make([]int16, 0, len(f.e.containers))
 	for i := range f.e.containers {
@@ -213,10 +213,10 @@ func (f *fold) appendMarks(marks []MarkEvidence, container int16) []MarkEvidence
 	return marks
 }
 
-// conflicts lists the disagreements once each: one may be found on several ways through the pod.
+// conflicts lists each conflict once; several chains may find the same one.
 func (f *fold) conflicts() []Conflict {
 	var all []Conflict
-	for _, d := range f.allDisagreements() {
+	for _, d := range f.allConflicts() {
 		all = append(all, Conflict{d.key.mark, f.name(d.key), d.detail})
 	}
 	slices.SortFunc(all, func(a, b Conflict) int {
@@ -226,8 +226,8 @@ func (f *fold) conflicts() []Conflict {
 	return all[:min(len(all), maxConflicts)]
 }
 
-func (f *fold) allDisagreements() []disagreement {
-	all := f.disagreements
+func (f *fold) allConflicts() []markConflict {
+	all := f.markConflicts
 	for i := range f.e.containers {
 		if f.pulls[i].refuted {
 			all = append(all, f.refutations(int16(i))...)
@@ -243,7 +243,7 @@ func (f *fold) name(k markKey) string {
 	return f.e.containers[k.container].name
 }
 
-// missing names the marks on the way that have no evidence although the pod is past them.
+// missing names the marks without evidence that the pod has passed.
 func (f *fold) missing() []string {
 	var missing []string
 	for _, c := range append([]chain{f.pod}, f.chains...) {
@@ -254,7 +254,7 @@ func (f *fold) missing() []string {
 			}
 		}
 		for _, s := range c.steps[:lastKnown+1] {
-			if !s.untold && f.bounds.find(s.key) == nil {
+			if !s.optional && f.bounds.find(s.key) == nil {
 				missing = append(missing, label(s.key, c.container))
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// choices lets the fuzzer steer randomObservations: each choice is eight bytes of its input, and any
-// number once that has run out. (Not always the same one: rand draws again until a number suits.)
+// choices lets the fuzzer steer randomObservations: each choice is eight bytes of its input, and a random number
+// after the end of the input. (Not always the same number: rand draws again until a number fits.)
 type choices struct {
 	data []byte
 	rest rand.Source
@@ -23,11 +23,11 @@ func (c *choices) Uint64() uint64 {
 	return n
 }
 
-// FuzzAnyEvidencePartitions looks for observations that break a timeline: order must not matter,
-// phases must partition, nothing may panic.
+// FuzzAnyEvidencePartitions looks for observations that break a timeline: order must not matter, phases must
+// partition, nothing may panic.
 func FuzzAnyEvidencePartitions(f *testing.F) { fuzzChoices(f, checkAnyOrder) }
 
-// FuzzAnyEndPartitions looks for some that break a termination.
+// FuzzAnyEndPartitions looks for observations that break a termination.
 func FuzzAnyEndPartitions(f *testing.F) { fuzzChoices(f, checkAnyEnd) }
 
 func fuzzChoices(f *testing.F, check func(*testing.T, *rand.Rand)) {

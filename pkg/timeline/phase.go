@@ -3,10 +3,10 @@ package timeline
 // Phase is a named stretch of start-up between two neighboring marks.
 type Phase string
 
-// Cause is who a phase is charged to.
+// Cause is the party that a phase is charged to.
 type Cause string
 
-// The phases, in the order in which a start-up meets them.
+// The phases, in the order of a start-up.
 const (
 	PhaseSchedulingGate  Phase = "scheduling_gate"
 	PhaseUnschedulable   Phase = "unschedulable"
@@ -40,7 +40,7 @@ const (
 
 // The causes.
 const (
-	CausePlacement Cause = "placement" // what the pod asks of a node, which no node had
+	CausePlacement Cause = "placement" // the pod's requirements, which no node met
 	CauseScheduler Cause = "scheduler"
 	CauseKubelet   Cause = "kubelet"
 	CauseAPIServer Cause = "api_server"
@@ -58,7 +58,7 @@ const (
 	CauseUnknown   Cause = "unknown"
 )
 
-// about says what the words for a phase name beside it.
+// about says what the text of a phase names.
 type about uint8
 
 const (
@@ -67,16 +67,15 @@ const (
 	aboutContainer
 )
 
-// phaseRow is all that is said of a phase: who it is charged to, and what a pod does in it, in words
-// with a %s for what they are about.
+// phaseRow is the party that a phase is charged to, and the text of the phase, with a %s for what it names.
 type phaseRow struct {
 	phase Phase
 	cause Cause
-	words string
+	text  string
 	about about
 }
 
-// phaseTable has a row a phase, in the order of the constants above.
+// phaseTable has one row per phase, in the order of the constants above.
 var phaseTable = []phaseRow{
 	{PhaseSchedulingGate, CauseGate, "waiting for its scheduling gates", aboutNothing},
 	{PhaseUnschedulable, CausePlacement, "waiting for a node that fits", aboutNothing},
@@ -92,15 +91,15 @@ var phaseTable = []phaseRow{
 	{PhaseKubeletSync, CauseKubelet, "kubelet between steps", aboutNothing}, // gaps between steps: sync, relist
 	{PhasePullQueue, CausePullQueue, "in the node's pull queue", aboutNothing},
 	{PhasePull, CauseRegistry, "pulling from %s", aboutRegistry},
-	{PhaseUnpack, CauseDisk, "unpacking", aboutNothing}, // what is left of it when the last byte has come
+	{PhaseUnpack, CauseDisk, "unpacking", aboutNothing}, // the rest of it after the last byte has arrived
 	{PhaseImageBackoff, CauseBackoff, "image pull back-off", aboutNothing},
 	{PhaseContainerConfig, CauseConfig, "until %s could be made as configured", aboutContainer},
 	{PhaseContainerCreate, CauseRuntime, "creating containers", aboutNothing},
 	{PhaseContainerStart, CauseRuntime, "starting containers", aboutNothing},
 	{PhaseInitRun, CauseApp, "running init container %s", aboutContainer},
 	{PhasePostStartHook, CauseApp, "in the post-start hook of %s", aboutContainer},
-	{PhaseFailedRun, CauseApp, "in runs of %s that failed", aboutContainer}, // a run that ended before the pod was ready
-	{PhaseSandboxLost, CauseRuntime, "lost with a sandbox", aboutNothing},   // from the last step in a sandbox until the next one begins
+	{PhaseFailedRun, CauseApp, "in runs of %s that failed", aboutContainer}, // a run that ended before ready
+	{PhaseSandboxLost, CauseRuntime, "lost with a sandbox", aboutNothing},   // from its last step to the next sandbox
 	{PhaseCrashBackoff, CauseBackoff, "crash back-off of %s", aboutContainer},
 	{PhaseStartupProbe, CauseApp, "until %s had started", aboutContainer},
 	{PhaseReadinessProbe, CauseApp, "until %s was ready", aboutContainer},
@@ -108,7 +107,7 @@ var phaseTable = []phaseRow{
 	{PhaseUnattributed, CauseUnknown, "unattributed", aboutNothing},
 }
 
-// Phases lists every phase in the order in which a start-up meets them.
+// Phases lists every phase in the order of a start-up.
 func Phases() []Phase {
 	phases := make([]Phase, len(phaseTable))
 	for i, row := range phaseTable {
@@ -117,10 +116,10 @@ func Phases() []Phase {
 	return phases
 }
 
-// CauseOf says who a phase is charged to.
+// CauseOf returns the party that a phase is charged to.
 func CauseOf(p Phase) Cause { return rowOf(p).cause }
 
-// rowOf is the row of a phase; that of PhaseUnattributed for one that is none.
+// rowOf returns the row of a phase, or that of PhaseUnattributed for an unknown phase.
 func rowOf(p Phase) phaseRow {
 	for _, row := range phaseTable {
 		if row.phase == p {

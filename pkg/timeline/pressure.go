@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// What is kept of samples, in 48 KiB at most: the latest ones, which are about a minute, all; before them one in six seconds. So an
-// hour fits, after which a start-up is given up.
+// Limits of the samples, in at most 48 KiB: all of the latest ones, about a minute, and before them one in six
+// seconds. So an hour fits, after which a start-up is given up.
 const (
 	maxPressureLog = 1024
 	fineSamples    = 256
 	coarseEvery    = 6 * time.Second
-	thinnedLog     = 900 // there is room again for a while
+	thinnedLog     = 900 // leaves capacity for a while
 )
 
-// Stalled is for how long tasks of the node waited for a resource since it was booted, while others may have gone on ("some" in
-// the kernel's words, Documentation/accounting/psi.rst).
+// Stalled is how long tasks of the node have waited for a resource since boot, while others may have run ("some" in
+// the kernel's documentation, Documentation/accounting/psi.rst).
 type Stalled struct{ CPU, IO, Memory time.Duration }
 
 // Pressure is the share of a stretch, from 0 to 1, in which tasks of the node waited for a resource.
 type Pressure struct{ CPU, IO, Memory float64 }
 
-// highPressure is the share from which on a verdict speaks of it: half of the time something waited.
+// highPressure is the share from which a verdict mentions pressure: something waited half of the time.
 const highPressure = 0.5
 
-// High names the resource that was waited for the most, and for how much of the stretch; empty if none was for half of it. It may
-// be asked of nil.
+// High returns the resource with the highest pressure and its share; empty if none reached half of the stretch. p
+// may be nil.
 func (p *Pressure) High() (resource string, share float64) {
 	if p == nil {
 		return "", 0
@@ -34,7 +34,7 @@ func (p *Pressure) High() (resource string, share float64) {
 	for _, r := range [...]struct {
 		name  string
 		share float64
-	}{{"io", p.IO}, {"memory", p.Memory}, {"cpu", p.CPU}} { // of equal ones the one that explains more
+	}{{"io", p.IO}, {"memory", p.Memory}, {"cpu", p.CPU}} { // of equal ones, the one that explains more comes first
 		if r.share > share || resource == "" && r.share == share {
 			resource, share = r.name, r.share
 		}
@@ -45,12 +45,12 @@ func (p *Pressure) High() (resource string, share float64) {
 	return resource, share
 }
 
-// PressureLog remembers samples of the node's pressure, to say what it was in each phase. Not safe for concurrent use; the zero
-// one is empty.
+// PressureLog keeps samples of the node's pressure, to find the pressure in each phase. Not safe for concurrent use.
+// The zero value is empty.
 type PressureLog struct{ samples []PressureSeen } // the oldest first
 
-// Observe takes a sample; any other observation tells nothing. One that goes back, in time or in what it counts, begins anew:
-// the clock was set, or the machine is another one.
+// Observe adds a sample and ignores other observations. A sample that goes back, in time or in its counters,
+// restarts the log: the clock was set, or the machine is another one.
 func (l *PressureLog) Observe(o Observation) {
 	seen, ok := o.(PressureSeen)
 	if !ok {
@@ -82,7 +82,8 @@ func (l *PressureLog) thin() {
 	l.samples = slices.Delete(kept, 0, max(0, len(kept)-thinnedLog))
 }
 
-// Complete puts the pressure into the phases of which it is known. They are copied first: others may read them.
+// Complete sets the pressure of the phases where it is known. It copies the phases first, because others may read
+// them.
 func (l *PressureLog) Complete(t *Timeline) {
 	if len(l.samples) < 2 {
 		return
@@ -96,8 +97,8 @@ func (l *PressureLog) Complete(t *Timeline) {
 	t.Phases = phases
 }
 
-// during is the pressure of a stretch, over that part of it which samples enclose, half of it at least. Between two samples that
-// are farther apart than the stretch is long they tell nothing of it.
+// during is the pressure of a stretch, over the part that samples enclose, which must be at least half. Two samples
+// that are farther apart than the stretch is long say nothing about it.
 func (l *PressureLog) during(start, end time.Time) (Pressure, bool) {
 	before, after := l.at(start, end.Sub(start), +1), l.at(end, end.Sub(start), -1)
 	length := after.ArrivedAt.Sub(before.ArrivedAt)
@@ -112,10 +113,11 @@ func (l *PressureLog) during(start, end time.Time) (Pressure, bool) {
 	}, true
 }
 
-// at is what a sample at an instant would have been, as if all had grown evenly between the two beside it. Where these are farther
-// apart than is allowed, or it has but one, it is the next sample (+1) or the one before (-1).
+// at is the sample at an instant, interpolated between its two neighbors. If these are farther apart than allowed,
+// or there is only one, it is the next sample (+1) or the previous one (-1).
 func (l *PressureLog) at(instant time.Time, apart time.Duration, direction int) PressureSeen {
-	i, exact := slices.BinarySearchFunc(l.samples, instant, func(s PressureSeen, at time.Time) int { return s.ArrivedAt.Compare(at) })
+	i, exact := slices.BinarySearchFunc(l.samples, instant,
+		func(s PressureSeen, at time.Time) int { return s.ArrivedAt.Compare(at) })
 	switch {
 	case exact, i == 0:
 		return l.samples[i]

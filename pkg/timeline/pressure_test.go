@@ -11,7 +11,7 @@ func TestPressureLog(t *testing.T) {
 		io := time.Duration(n) * time.Millisecond
 		return Stalled{CPU: io / 2, IO: io}
 	}
-	// Nothing waits for a second; then io does for 80 % of two seconds. Long before there were others.
+	// Nothing waits for a second; then io does for 80 % of two seconds. Long before that other resources did.
 	var log PressureLog
 	log.Observe(PressureSeen{ms(-60_000), stalled(0)})
 	log.Observe(PressureSeen{ms(-59_000), stalled(500)})
@@ -24,7 +24,7 @@ func TestPressureLog(t *testing.T) {
 	for _, c := range []struct {
 		what       string
 		start, end int
-		want       float64 // of io; negative where it is not known
+		want       float64 // of io; negative if unknown
 	}{
 		{"before the stall", 0, 1000, 0},
 		{"the stall, between samples", 1100, 2900, 0.8},
@@ -77,7 +77,8 @@ func TestPressureLogIsBounded(t *testing.T) {
 		}
 	}
 	for start, length := range map[time.Duration]time.Duration{
-		0: hour, hour - 50*time.Second: 500 * time.Millisecond, time.Minute: 20 * time.Minute, 10 * time.Second: 10 * time.Second,
+		0: hour, hour - 50*time.Second: 500 * time.Millisecond, time.Minute: 20 * time.Minute,
+		10 * time.Second: 10 * time.Second,
 	} {
 		tl := Timeline{Phases: []Span{{StartAt: base.Add(start), EndAt: base.Add(start + length)}}}
 		log.Complete(&tl)

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// TestAnyEvidencePartitions folds nonsense.
+// TestAnyEvidencePartitions folds random observations.
 func TestAnyEvidencePartitions(t *testing.T) { eachSeed(t, checkAnyOrder) }
 
-// TestAnyEndPartitions makes ends of nonsense.
+// TestAnyEndPartitions folds random observations into terminations.
 func TestAnyEndPartitions(t *testing.T) { eachSeed(t, checkAnyEnd) }
 
 func eachSeed(t *testing.T, check func(*testing.T, *rand.Rand)) {
@@ -22,8 +22,8 @@ func eachSeed(t *testing.T, check func(*testing.T, *rand.Rand)) {
 	}
 }
 
-// checkAnyOrder folds random observations in two orders. Whatever sources say, phases must partition
-// the time to the end, nothing may panic, and order must not matter.
+// checkAnyOrder folds random observations in two orders. Whatever sources say, phases must partition the time to the
+// end, nothing may panic, and order must not matter.
 func checkAnyOrder(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	observations := randomObservations(random)
@@ -48,7 +48,7 @@ func checkAnyOrder(t *testing.T, random *rand.Rand) {
 	e.Settled(now)
 }
 
-// checkAnyEnd folds ends out of random observations, as they come, at odd moments and with odd clocks.
+// checkAnyEnd folds terminations from random observations in order of arrival, at odd moments and with odd clocks.
 func checkAnyEnd(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	var e *Ending
@@ -61,8 +61,10 @@ func checkAnyEnd(t *testing.T, random *rand.Rand) {
 		if e == nil {
 			continue
 		}
-		for _, now := range []time.Time{base, base.Add(time.Duration(random.Int64N(int64(20 * time.Second)))), base.Add(100 * time.Second)} {
-			end := e.Termination(now, Skew{-time.Duration(random.Int64N(int64(time.Second))), time.Duration(random.Int64N(int64(time.Second)))})
+		for _, now := range []time.Time{base, base.Add(time.Duration(random.Int64N(int64(20 * time.Second)))),
+			base.Add(100 * time.Second)} {
+			end := e.Termination(now,
+				Skew{-time.Duration(random.Int64N(int64(time.Second))), time.Duration(random.Int64N(int64(time.Second)))})
 			checkEnd(t, end)
 			end.Verdict()
 			if every := e.AskEvery(now); every < 0 || every > 0 && every < askStopping {
@@ -72,89 +74,118 @@ func checkAnyEnd(t *testing.T, random *rand.Rand) {
 	}
 }
 
-func randomObservations(random *rand.Rand) []Observation {
-	stamp := func() time.Time {
-		if random.IntN(4) == 0 {
-			return time.Time{}
-		}
-		return base.Add(time.Duration(random.Int64N(int64(20 * time.Second))))
-	}
-	second := func() time.Time { return stamp().Truncate(time.Second) }
-	flip := func() bool { return random.IntN(2) == 0 }
-	name := func() string { return fmt.Sprintf("c%d", random.IntN(4)) }
-	kinds := []ContainerKind{KindInit, KindSidecar, KindMain, KindMain}
-	states := []ContainerState{StateUnknown, StateWaiting, StateRunning, StateTerminated}
-	codes := []int{0, 1, codeKilled, codeSignal + 15, -1, 1 << 40}
-	phases := []string{"Pending", "Running", "Running", "Succeeded", "Failed"}
+// randomValues draws the fields of random observations.
+type randomValues struct{ *rand.Rand }
 
+func (r randomValues) stamp() time.Time {
+	if r.IntN(4) == 0 {
+		return time.Time{}
+	}
+	return base.Add(time.Duration(r.Int64N(int64(20 * time.Second))))
+}
+
+func (r randomValues) second() time.Time { return r.stamp().Truncate(time.Second) }
+
+func (r randomValues) flip() bool { return r.IntN(2) == 0 }
+
+func (r randomValues) name() string { return fmt.Sprintf("c%d", r.IntN(4)) }
+
+func (r randomValues) code() int {
+	codes := []int{0, 1, codeKilled, codeSignal + 15, -1, 1 << 40}
+	return codes[r.IntN(len(codes))]
+}
+
+func randomObservations(random *rand.Rand) []Observation {
+	r := randomValues{random}
 	var observations []Observation
 	arrivedAt := base
-	for n := range 1 + random.IntN(12) {
-		if random.IntN(3) > 0 { // else at the same instant as the one before
-			arrivedAt = base.Add(time.Duration(n)*time.Second + time.Duration(random.IntN(1000)))
+	for n := range 1 + r.IntN(12) {
+		if r.IntN(3) > 0 { // else at the same instant as the one before
+			arrivedAt = base.Add(time.Duration(n)*time.Second + time.Duration(r.IntN(1000)))
 		}
-		switch random.IntN(4) {
+		switch r.IntN(4) {
 		case 0:
-			pod := Pod{UID: "uid-1", CreatedAt: base, AcknowledgedAt: second(), Phase: phases[random.IntN(len(phases))],
-				ReadinessGates: flip(), Generation: int64(random.IntN(4)), KubeletGeneration: int64(random.IntN(2)),
-				FieldsManaged: flip(), HostNetwork: flip(), ResourceClaims: flip(), VolumeClaims: flip(), RemoteVolumes: flip()}
-			if random.IntN(3) == 0 {
-				pod.UnschedulableAt = second()
-			}
-			if random.IntN(5) == 0 {
-				pod.CreatedAt = second()
-			}
-			if random.IntN(3) == 0 {
-				pod.DeletedAt, pod.DeletionObserved, pod.Finalizers = second(), flip(), flip()
-				pod.DeletionGrace = []time.Duration{-1, 0, time.Second, 5 * time.Second, 1<<63 - 1}[random.IntN(5)]
-			}
-			for _, kind := range []string{"PodScheduled", "PodReadyToStartContainers", "ContainersReady", "Ready"} {
-				pod.Conditions = append(pod.Conditions, Condition{kind, random.IntN(4) == 0, second()})
-			}
-			for i, kind := range kinds {
-				pod.Containers = append(pod.Containers, Container{
-					Name: fmt.Sprintf("c%d", i), Kind: kind, Image: "image", PullPolicy: PullIfNotPresent,
-					StartupProbe: flip(), ReadinessProbe: flip(), PreStopHook: flip(), RestartsAlways: flip(), State: states[random.IntN(len(states))], ExitCode: codes[random.IntN(len(codes))],
-					Attempt: random.IntN(20) - 1, StartedAt: second(), FinishedAt: second(), Started: flip(), Ready: flip(),
-				})
-			}
-			observations = append(observations, PodSeen{arrivedAt, flip(), pod})
+			observations = append(observations, r.pod(arrivedAt))
 		case 1:
-			messages := [][2]string{
-				{"Pulling", `Pulling image "image"`},
-				{"Pulled", `Successfully pulled image "image" in 1m2.5s (90s including waiting). Image size: 5 bytes.`},
-				{"Pulled", `Container image "image" already present on machine`},
-				{"Failed", `Failed to pull image "image": no`},
-				{"FailedCreatePodSandBox", `failed to setup network for sandbox "s": no`},
-				{"FailedCreatePodSandBox", "no disk"},
-				{"FailedCreatePodSandBox", `(combined from similar events): failed to pull image "pause"`},
-				{"FailedCreatePodSandBox", "context deadline exceeded"},
-				{"NetworkNotReady", "network is not ready: no"},
-				{"FailedMount", `MountVolume.SetUp failed for volume "v" : configmap "c" not found`},
-				{"FailedMount", `MountVolume.SetUp failed for volume "t" : failed to fetch token: refused`},
-				{"FailedMount", "no such disk"},
-				{"FailedPrepareDynamicResources", "no driver"},
-				{"Killing", "Stopping container c1"},
-			}
-			m := messages[random.IntN(len(messages))]
-			observations = append(observations, EventSeen{UID: "uid-1", ArrivedAt: arrivedAt, Live: flip(), Container: name(),
-				Reason: m[0], Message: m[1], NamedAt: stamp(), FirstAt: base, LastAt: base.Add(time.Second), Count: random.IntN(4) * random.IntN(1000)})
+			observations = append(observations, r.event(arrivedAt))
 		case 2:
-			o := RuntimeSeen{UID: "uid-1", AskedAt: arrivedAt, ArrivedAt: arrivedAt, NetworkDown: random.IntN(3) == 0, NetworkUp: random.IntN(3) == 0}
-			for range random.IntN(3) {
-				o.Sandboxes = append(o.Sandboxes, Sandbox{Attempt: random.IntN(3) - 1, Ready: flip(), BegunAt: stamp(),
-					NetworkReadyAt: stamp(), RunningAt: stamp(), CreatedAt: stamp(), ImageResolvedAt: stamp(), ImagePulledAt: stamp(), ImageKnown: flip()})
-				o.Containers = append(o.Containers, ContainerRun{Name: name(), Attempt: random.IntN(20) - 1,
-					CreatedAt: stamp(), StartedAt: stamp(), FinishedAt: stamp(), ExitCode: codes[random.IntN(len(codes))]})
-			}
-			o.Images = append(o.Images, Image{Ref: "image", Present: flip(), PulledAt: stamp()})
-			observations = append(observations, o)
+			observations = append(observations, r.answer(arrivedAt))
 		default:
 			observations = append(observations, EventsWatched{"uid-1", arrivedAt, arrivedAt})
-			if random.IntN(6) == 0 {
-				observations = append(observations, PodGone{"uid-1", arrivedAt, flip()})
+			if r.IntN(6) == 0 {
+				observations = append(observations, PodGone{"uid-1", arrivedAt, r.flip()})
 			}
 		}
 	}
 	return observations
+}
+
+func (r randomValues) pod(arrivedAt time.Time) PodSeen {
+	kinds := []ContainerKind{KindInit, KindSidecar, KindMain, KindMain}
+	states := []ContainerState{StateUnknown, StateWaiting, StateRunning, StateTerminated}
+	phases := []string{"Pending", "Running", "Running", "Succeeded", "Failed"}
+	pod := Pod{UID: "uid-1", CreatedAt: base, AcknowledgedAt: r.second(), Phase: phases[r.IntN(len(phases))],
+		ReadinessGates: r.flip(), Generation: int64(r.IntN(4)), KubeletGeneration: int64(r.IntN(2)),
+		FieldsManaged: r.flip(), HostNetwork: r.flip(), ResourceClaims: r.flip(), VolumeClaims: r.flip(),
+		RemoteVolumes: r.flip()}
+	if r.IntN(3) == 0 {
+		pod.UnschedulableAt = r.second()
+	}
+	if r.IntN(5) == 0 {
+		pod.CreatedAt = r.second()
+	}
+	if r.IntN(3) == 0 {
+		pod.DeletedAt, pod.DeletionObserved, pod.Finalizers = r.second(), r.flip(), r.flip()
+		pod.DeletionGrace = []time.Duration{-1, 0, time.Second, 5 * time.Second, 1<<63 - 1}[r.IntN(5)]
+	}
+	for _, kind := range []string{"PodScheduled", "PodReadyToStartContainers", "ContainersReady", "Ready"} {
+		pod.Conditions = append(pod.Conditions, Condition{kind, r.IntN(4) == 0, r.second()})
+	}
+	for i, kind := range kinds {
+		pod.Containers = append(pod.Containers, Container{
+			Name: fmt.Sprintf("c%d", i), Kind: kind, Image: "image", PullPolicy: PullIfNotPresent,
+			StartupProbe: r.flip(), ReadinessProbe: r.flip(), PreStopHook: r.flip(), RestartsAlways: r.flip(),
+			State: states[r.IntN(len(states))], ExitCode: r.code(),
+			Attempt: r.IntN(20) - 1, StartedAt: r.second(), FinishedAt: r.second(), Started: r.flip(), Ready: r.flip(),
+		})
+	}
+	return PodSeen{arrivedAt, r.flip(), pod}
+}
+
+func (r randomValues) event(arrivedAt time.Time) EventSeen {
+	messages := [][2]string{
+		{"Pulling", `Pulling image "image"`},
+		{"Pulled", `Successfully pulled image "image" in 1m2.5s (90s including waiting). Image size: 5 bytes.`},
+		{"Pulled", `Container image "image" already present on machine`},
+		{"Failed", `Failed to pull image "image": no`},
+		{"FailedCreatePodSandBox", `failed to setup network for sandbox "s": no`},
+		{"FailedCreatePodSandBox", "no disk"},
+		{"FailedCreatePodSandBox", `(combined from similar events): failed to pull image "pause"`},
+		{"FailedCreatePodSandBox", "context deadline exceeded"},
+		{"NetworkNotReady", "network is not ready: no"},
+		{"FailedMount", `MountVolume.SetUp failed for volume "v" : configmap "c" not found`},
+		{"FailedMount", `MountVolume.SetUp failed for volume "t" : failed to fetch token: refused`},
+		{"FailedMount", "no such disk"},
+		{"FailedPrepareDynamicResources", "no driver"},
+		{"Killing", "Stopping container c1"},
+	}
+	m := messages[r.IntN(len(messages))]
+	return EventSeen{UID: "uid-1", ArrivedAt: arrivedAt, Live: r.flip(), Container: r.name(),
+		Reason: m[0], Message: m[1], NamedAt: r.stamp(), FirstAt: base, LastAt: base.Add(time.Second),
+		Count: r.IntN(4) * r.IntN(1000)}
+}
+
+func (r randomValues) answer(arrivedAt time.Time) RuntimeSeen {
+	o := RuntimeSeen{UID: "uid-1", AskedAt: arrivedAt, ArrivedAt: arrivedAt, NetworkDown: r.IntN(3) == 0,
+		NetworkUp: r.IntN(3) == 0}
+	for range r.IntN(3) {
+		o.Sandboxes = append(o.Sandboxes, Sandbox{Attempt: r.IntN(3) - 1, Ready: r.flip(), BegunAt: r.stamp(),
+			NetworkReadyAt: r.stamp(), RunningAt: r.stamp(), CreatedAt: r.stamp(), ImageResolvedAt: r.stamp(),
+			ImagePulledAt: r.stamp(),
+			ImageKnown:    r.flip()})
+		o.Containers = append(o.Containers, ContainerRun{Name: r.name(), Attempt: r.IntN(20) - 1,
+			CreatedAt: r.stamp(), StartedAt: r.stamp(), FinishedAt: r.stamp(), ExitCode: r.code()})
+	}
+	o.Images = append(o.Images, Image{Ref: "image", Present: r.flip(), PulledAt: r.stamp()})
+	return o
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestRecordedObservationsFoldTheSame sends the observations of every script, and nonsense, through
-// their text form: each is the same after, and so is the timeline.
+// TestRecordedObservationsFoldTheSame encodes and decodes the observations of every script, and random ones. They,
+// and their timelines, must not change.
 func TestRecordedObservationsFoldTheSame(t *testing.T) {
 	for _, script := range slices.Concat(timeline.Scripts(t), timeline.EndingScripts(t)) {
 		before, after := timeline.NewEvidence(script.Scope), timeline.NewEvidence(script.Scope)
@@ -35,8 +35,8 @@ func TestRecordedObservationsFoldTheSame(t *testing.T) {
 	}
 }
 
-// TestReplayOfScripts replays every script to the phases that it shows. As in the agent, an answer that
-// comes when nothing is wanted any more is too late for details such as a digest.
+// TestReplayOfScripts replays every script to the phases that it shows. As in the agent, an answer that arrives when
+// nothing is wanted any more is too late for details such as a digest.
 func TestReplayOfScripts(t *testing.T) {
 	for _, script := range timeline.Scripts(t) {
 		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}
@@ -58,7 +58,8 @@ func TestReplayOfScripts(t *testing.T) {
 	}
 }
 
-// TestReplayOfEnds replays the scripts of ends, as recorded by an agent that followed them and by one that did not.
+// TestReplayOfEnds replays the scripts of terminations, as recorded by an agent that follows terminations and by one
+// that does not.
 func TestReplayOfEnds(t *testing.T) {
 	for _, script := range timeline.EndingScripts(t) {
 		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}
@@ -83,7 +84,8 @@ func TestReplayOfEnds(t *testing.T) {
 				continue
 			}
 			want := e.Termination(script.AsOf, timeline.Skew{})
-			if got == nil || got.Total != want.Total || !reflect.DeepEqual(got.Phases, want.Phases) || !reflect.DeepEqual(got.Stops, want.Stops) {
+			if got == nil || got.Total != want.Total || !reflect.DeepEqual(got.Phases, want.Phases) ||
+				!reflect.DeepEqual(got.Stops, want.Stops) {
 				t.Errorf("%s: replayed to\n%+v\nwant\n%+v", script.Name, got, want)
 			}
 		}

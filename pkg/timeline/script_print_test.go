@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// print is the timeline as the scripts show it.
+// print is the timeline as text in the scripts.
 func (s *script) print(t testing.TB) string {
 	e := s.evidence()
 	tl, ok := e.Timeline(s.asOf, s.skew)
@@ -31,7 +31,8 @@ func (s *script) print(t testing.TB) string {
 	}
 	out.WriteByte('\n')
 	for _, p := range tl.Phases {
-		fmt.Fprintf(&out, "%s %s-%s %s ±%s", p.Phase, instantText(p.StartAt), instantText(p.EndAt), lengthText(p.Duration()), lengthText(p.Error))
+		fmt.Fprintf(&out, "%s %s-%s %s ±%s", p.Phase, instantText(p.StartAt), instantText(p.EndAt), lengthText(p.Duration()),
+			lengthText(p.Error))
 		if p.Container != "" {
 			fmt.Fprintf(&out, " %s/%d", p.Container, p.Attempt)
 		}
@@ -89,7 +90,7 @@ func (s *script) print(t testing.TB) string {
 	return out.String()
 }
 
-// lengthText and instantText are seconds, since base, as scripts have them.
+// lengthText and instantText are seconds, and seconds since base, as in scripts.
 func lengthText(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
 func instantText(at time.Time) string {
@@ -99,7 +100,7 @@ func instantText(at time.Time) string {
 	return lengthText(at.Sub(base))
 }
 
-// checkPartition holds for every timeline.
+// checkPartition checks what holds for every timeline.
 func checkPartition(t testing.TB, tl Timeline) {
 	t.Helper()
 	checkSpans(t, tl.Phases, tl.CreatedAt, tl.SettledAt, tl.Total)
@@ -113,7 +114,8 @@ func checkPartition(t testing.TB, tl Timeline) {
 	}
 }
 
-// checkSpans says that phases touch end to end from the first instant to the last, if that is known, add up to the total, and are charged.
+// checkSpans checks that phases are end to end from the first instant to the last, if that is known, add up to the
+// total, and have a cause.
 func checkSpans(t testing.TB, phases []Span, from, to time.Time, total time.Duration) {
 	t.Helper()
 	at, sum := from, time.Duration(0)

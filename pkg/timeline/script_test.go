@@ -1,19 +1,14 @@
 package timeline
 
 import (
-	"bufio"
 	"bytes"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected part of the scripts in testdata")
@@ -22,38 +17,41 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 // All times in a script are seconds since base.
 //
 //	available runtime events                       sources the agent has
-//	since S                                        every start-up from then on is the agent's to report
+//	since S                                        the agent reports every start-up from then on
 //	spec KIND NAME IMAGE [Always|Never|startup|readiness|hook|prestop|restarts]…   one container of the pod, in order
-//	skew S S                                       the control plane's clock is at least, at most so far ahead
+//	skew S S                                       least and most lead of the control plane's clock
 //	gates                                          the pod has readiness gates
 //	hostnetwork                                    the pod uses the node's network
-//	claims                                         the pod asks for dynamically allocated resources
+//	claims                                         the pod requests dynamically allocated resources
 //	volumeclaims                                   the pod mounts volumes by claims
-//	generation N                                   the spec's version when it was bound: 1 unless given, 0 where it is not counted
-//	unschedulable S                                a scheduler said then that no node fits
-//	unmanaged                                      the object comes without managed fields
-//	kubelet old                                    kubelet does not report which version of the spec it knows
+//	generation N                                   the spec's generation: 1 unless given, 0 if not counted
+//	unschedulable S                                a scheduler reported that no node fits
+//	unmanaged                                      the object has no managed fields
+//	kubelet old                                    the kubelet does not report which generation of the spec it knows
 //	created S                                      when the API server stored the pod, else 0
-//	static S                                       a static pod, whose manifest kubelet read then
+//	static S                                       a static pod, whose manifest the kubelet read then
 //	AT pod [listed] CHANGE | CHANGE…               the pod object arrives, changed so far:
 //	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P reason=R
 //	    grace=S observed finalizers disruption=R (of a deletion)
 //	    unready@S (its readiness conditions are false since then)
-//	    NAME waiting|running@S|terminated@S-S|lost [attempt=N] [exit=N] [died=R] [started] [ready] [last=S-S] [pullfailure=CLASS]
+//	    NAME waiting|running@S|terminated@S-S|lost [attempt=N] [exit=N] [died=R] [started] [ready] [last=S-S]
+//	        [pullfailure=CLASS]
 //	AT gone                                        the pod object is gone
-//	AT watched                                     an Event watch has told all there is
+//	AT watched                                     an Event watch has delivered all existing Events
 //	AT blind                                       that watch was lost
 //	AT event NAME|- REASON MESSAGE named@S [count=N last@S]
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:
 //	    networkdown (its network is not ready), networkup
-//	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S [imageresolved@S] [imagepulled@S] [imageunknown]
+//	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S [imageresolved@S]
+//	        [imagepulled@S] [imageunknown]
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N] [died=R]
-//	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [untold] [LAYER,SIZE,DOWNLOADED,UNPACKED[,remote]]…
+//	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [untold]
+//	        [LAYER,SIZE,DOWNLOADED,UNPACKED[,remote]]…
 //	at AT                                          fold as of
-//	verdict                                        the expectations begin with the verdict
+//	verdict                                        the expected part begins with the verdict
 func TestScripts(t *testing.T) { runScripts(t, "testdata/*.script", (*script).print) }
 
-// runScripts folds scripts and compares what is printed of each with the part below "---".
+// runScripts folds scripts and compares the printed result with the part below "---".
 func runScripts(t *testing.T, pattern string, print func(*script, testing.TB) string) {
 	for _, path := range scriptPaths(t, pattern) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".script"), func(t *testing.T) {
@@ -81,7 +79,7 @@ func scriptPaths(t testing.TB, pattern string) []string {
 	return paths
 }
 
-// readScript returns what happened, and below "---" what is to be made of it.
+// readScript returns the observations, and the expected result below "---".
 func readScript(t testing.TB, path string) (input, want []byte) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -101,381 +99,6 @@ type script struct {
 	asOf         time.Time
 	skew         Skew
 	verdict      bool
-}
-
-func parseScript(t testing.TB, input []byte) *script {
-	t.Helper()
-	s := &script{pod: Pod{
-		UID: "uid-1", RuntimeUID: "uid-1", Namespace: "ns", Name: "pod", Node: "node-1", CreatedAt: base, Phase: "Pending",
-		Generation: 1, KubeletGeneration: 1, FieldsManaged: true,
-	}}
-	lines := bufio.NewScanner(bytes.NewReader(input))
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if err := s.line(line); err != nil {
-			t.Fatalf("line %d: %s: %v", n, line, err)
-		}
-	}
-	return s
-}
-
-func (s *script) line(line string) error {
-	word, rest, _ := strings.Cut(line, " ")
-	switch word {
-	case "available":
-		s.scope.Runtime, s.scope.Events = strings.Contains(rest, "runtime"), strings.Contains(rest, "events")
-		return nil
-	case "since":
-		at, err := moment(rest)
-		s.scope.Since = at
-		return err
-	case "skew":
-		least, most, _ := strings.Cut(rest, " ")
-		from, err := moment(least)
-		if err != nil {
-			return err
-		}
-		to, err := moment(most)
-		s.skew = Skew{from.Sub(base), to.Sub(base)}
-		return err
-	case "static":
-		at, err := moment(rest)
-		s.pod.ReadAt, s.pod.RuntimeUID = at, "manifest-1"
-		return err
-	case "created":
-		at, err := moment(rest)
-		s.pod.CreatedAt = at
-		return err
-	case "verdict":
-		s.verdict = true
-		return nil
-	case "gates":
-		s.pod.ReadinessGates = true
-		return nil
-	case "hostnetwork":
-		s.pod.HostNetwork = true
-		return nil
-	case "claims":
-		s.pod.ResourceClaims = true
-		return nil
-	case "volumeclaims":
-		s.pod.VolumeClaims, s.pod.RemoteVolumes = true, true
-		return nil
-	case "unmanaged":
-		s.pod.FieldsManaged = false
-		return nil
-	case "kubelet":
-		s.pod.KubeletGeneration = 0
-		return nil
-	case "generation":
-		var err error
-		s.pod.Generation, err = strconv.ParseInt(rest, 10, 64)
-		return err
-	case "unschedulable":
-		at, err := moment(rest)
-		s.pod.UnschedulableAt = at
-		return err
-	case "at":
-		at, err := moment(rest)
-		s.asOf = at
-		return err
-	case "spec":
-		return s.spec(strings.Fields(rest))
-	}
-	at, err := moment(word)
-	if err != nil {
-		return err
-	}
-	s.asOf = at
-	kind, rest, _ := strings.Cut(strings.TrimSpace(rest), " ")
-	switch kind {
-	case "pod":
-		return s.podLine(at, rest)
-	case "gone":
-		s.observations = append(s.observations, PodGone{UID: s.pod.UID, ArrivedAt: at, Live: true})
-		return nil
-	case "blind":
-		s.observations = append(s.observations, EventsLost{s.pod.UID, at})
-		return nil
-	case "watched":
-		s.observations = append(s.observations, EventsWatched{UID: s.pod.UID, ArrivedAt: at, OpenedAt: at})
-		return nil
-	case "event":
-		return s.eventLine(at, rest)
-	case "runtime":
-		return s.runtimeLine(at, rest)
-	}
-	return fmt.Errorf("unknown kind %q", kind)
-}
-
-func (s *script) spec(words []string) error {
-	if len(words) < 3 {
-		return fmt.Errorf("spec KIND NAME IMAGE")
-	}
-	c := Container{Kind: ContainerKind(words[0]), Name: words[1], Image: words[2], PullPolicy: PullIfNotPresent}
-	for _, w := range words[3:] {
-		switch w {
-		case "Always", "Never":
-			c.PullPolicy = PullPolicy(w)
-		case "startup":
-			c.StartupProbe = true
-		case "hook":
-			c.PostStartHook = true
-		case "prestop":
-			c.PreStopHook = true
-		case "readiness":
-			c.ReadinessProbe = true
-		case "restarts":
-			c.RestartsAlways = true
-		default:
-			return fmt.Errorf("unknown %q", w)
-		}
-	}
-	s.pod.Containers = append(s.pod.Containers, c)
-	return nil
-}
-
-func (s *script) podLine(at time.Time, rest string) error {
-	live := true
-	for _, change := range strings.Split(rest, "|") {
-		words := strings.Fields(change)
-		if len(words) == 0 {
-			continue
-		}
-		i := slices.IndexFunc(s.pod.Containers, func(c Container) bool { return c.Name == words[0] })
-		if i >= 0 {
-			s.pod.Containers = slices.Clone(s.pod.Containers)
-			if err := containerChange(&s.pod.Containers[i], words[1:]); err != nil {
-				return err
-			}
-			continue
-		}
-		for _, w := range words {
-			if w == "listed" {
-				live = false
-				continue
-			}
-			if reason, ok := strings.CutPrefix(w, "reason="); ok {
-				s.pod.Reason = reason
-				continue
-			}
-			if phase, ok := strings.CutPrefix(w, "phase="); ok {
-				s.pod.Phase = phase
-				continue
-			}
-			if w == "observed" {
-				s.pod.DeletionObserved = true
-				continue
-			}
-			if w == "finalizers" {
-				s.pod.Finalizers = true
-				continue
-			}
-			if reason, ok := strings.CutPrefix(w, "disruption="); ok {
-				s.pod.Disruption = reason
-				continue
-			}
-			if grace, ok := strings.CutPrefix(w, "grace="); ok {
-				d, err := time.ParseDuration(grace + "s")
-				if err != nil {
-					return err
-				}
-				s.pod.DeletionGrace = d
-				continue
-			}
-			name, stamp, err := stamped(w)
-			if err != nil {
-				return err
-			}
-			switch name {
-			case "unready":
-				s.pod.Conditions = append(slices.Clone(s.pod.Conditions),
-					Condition{"ContainersReady", false, stamp}, Condition{"Ready", false, stamp})
-			case "acknowledged":
-				s.pod.AcknowledgedAt = stamp
-			case "deleted":
-				s.pod.DeletedAt = stamp
-			default:
-				types := map[string]string{"scheduled": "PodScheduled", "containers_ready": "ContainersReady", "ready": "Ready"}
-				if types[name] == "" {
-					return fmt.Errorf("unknown %q", w)
-				}
-				s.pod.Conditions = slices.DeleteFunc(slices.Clone(s.pod.Conditions), func(c Condition) bool { return c.Type == types[name] })
-				s.pod.Conditions = append(s.pod.Conditions, Condition{types[name], true, stamp})
-			}
-		}
-	}
-	s.observations = append(s.observations, PodSeen{ArrivedAt: at, Live: live, Pod: s.pod})
-	return nil
-}
-
-func containerChange(c *Container, words []string) error {
-	for _, w := range words {
-		name, value, _ := strings.Cut(w, "=")
-		var err error
-		switch {
-		case w == "waiting":
-			c.State, c.StartedAt, c.FinishedAt, c.Started, c.Ready = StateWaiting, time.Time{}, time.Time{}, false, false
-			c.WaitingReason, c.PullFailure = "", ""
-		case w == "lost": // as kubelet writes it of a container that it does not find
-			c.State, c.StartedAt, c.FinishedAt, c.ExitCode, c.EndReason = StateTerminated, time.Time{}, time.Time{}, 137, "ContainerStatusUnknown"
-		case w == "started":
-			c.Started = true
-		case w == "ready":
-			c.Ready = true
-		case name == "attempt":
-			c.Attempt, err = strconv.Atoi(value)
-		case name == "exit":
-			c.ExitCode, err = strconv.Atoi(value)
-		case name == "died":
-			c.EndReason = value
-		case name == "reason":
-			c.WaitingReason = value
-		case name == "pullfailure":
-			c.PullFailure = imagepull.Failure(value)
-		case name == "last":
-			from, to, _ := strings.Cut(value, "-")
-			c.LastRun = &Run{ExitCode: 1}
-			if c.LastRun.StartedAt, err = moment(from); err == nil {
-				c.LastRun.FinishedAt, err = moment(to)
-			}
-		case strings.HasPrefix(w, "running@"):
-			c.State, c.WaitingReason, c.PullFailure = StateRunning, "", ""
-			_, c.StartedAt, err = stamped(w)
-		case strings.HasPrefix(w, "terminated@"):
-			c.State, c.WaitingReason, c.PullFailure = StateTerminated, "", ""
-			from, to, _ := strings.Cut(strings.TrimPrefix(w, "terminated@"), "-")
-			if c.StartedAt, err = moment(from); err == nil {
-				c.FinishedAt, err = moment(to)
-			}
-		default:
-			err = fmt.Errorf("unknown %q", w)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *script) eventLine(at time.Time, rest string) error {
-	container, rest, _ := strings.Cut(rest, " ")
-	if container == "-" {
-		container = ""
-	}
-	reason, rest, _ := strings.Cut(rest, " ")
-	message, rest, ok := strings.Cut(strings.TrimPrefix(rest, "'"), "'")
-	if !ok {
-		return fmt.Errorf("message is not in single quotes")
-	}
-	o := EventSeen{UID: s.pod.UID, ArrivedAt: at, Live: true, Container: container, Reason: reason, Message: message, Count: 1}
-	for _, w := range strings.Fields(rest) {
-		if count, ok := strings.CutPrefix(w, "count="); ok {
-			o.Count, _ = strconv.Atoi(count)
-			continue
-		}
-		name, stamp, err := stamped(w)
-		if err != nil {
-			return err
-		}
-		if name == "named" {
-			o.NamedAt = stamp
-		}
-		if name == "first" || name == "named" {
-			o.FirstAt = stamp.Truncate(time.Second)
-		}
-		if name == "last" || o.LastAt.IsZero() {
-			o.LastAt = stamp.Truncate(time.Second)
-		}
-	}
-	s.observations = append(s.observations, o)
-	return nil
-}
-
-func (s *script) runtimeLine(at time.Time, rest string) error {
-	o := RuntimeSeen{UID: s.pod.UID, AskedAt: at.Add(-5 * time.Millisecond), ArrivedAt: at}
-	for _, item := range strings.Split(rest, "|") {
-		words := strings.Fields(item)
-		if len(words) == 0 {
-			continue
-		}
-		stamps, numbers := map[string]time.Time{}, map[string]string{}
-		for _, w := range words {
-			if name, stamp, err := stamped(w); err == nil {
-				stamps[name] = stamp
-			} else if name, value, ok := strings.Cut(w, "="); ok {
-				numbers[name] = value
-			}
-		}
-		attempt, _ := strconv.Atoi(numbers["attempt"])
-		code, _ := strconv.Atoi(numbers["exit"])
-		size, _ := strconv.ParseInt(numbers["size"], 10, 64)
-		switch words[0] {
-		case "networkdown":
-			o.NetworkDown = true
-		case "networkup":
-			o.NetworkUp = true
-		case "sandbox":
-			o.Sandboxes = append(o.Sandboxes, Sandbox{
-				ID: "sandbox-" + numbers["attempt"], Attempt: attempt, Ready: slices.Contains(words, "ready"),
-				BegunAt: stamps["begun"], NetworkReadyAt: stamps["network"], RunningAt: stamps["running"], CreatedAt: stamps["created"],
-				ImageResolvedAt: stamps["imageresolved"], ImagePulledAt: stamps["imagepulled"],
-				ImageKnown: !slices.Contains(words, "imageunknown"),
-			})
-		case "image":
-			o.Images = append(o.Images, Image{
-				Ref: words[1], Present: slices.Contains(words, "present"), FirstPulledAt: stamps["first"], PulledAt: stamps["pulled"],
-				Digest: numbers["digest"], SizeBytes: size, ResolvedAt: stamps["resolved"],
-				Layered: slices.Contains(words, "layers"), Layers: layersOf(words), Untold: slices.Contains(words, "untold"),
-			})
-		default:
-			o.Containers = append(o.Containers, ContainerRun{
-				Name: words[0], ID: words[0] + numbers["attempt"], Attempt: attempt,
-				CreatedAt: stamps["created"], StartedAt: stamps["started"], FinishedAt: stamps["finished"], ExitCode: code, Reason: numbers["died"],
-			})
-		}
-	}
-	s.observations = append(s.observations, o)
-	return nil
-}
-
-// layersOf reads LAYER,SIZE,DOWNLOADED,UNPACKED, of which either instant may be missing, and ",remote" after one that
-// is mounted.
-func layersOf(words []string) (layers []Layer) {
-	for _, w := range words {
-		plain, remote := strings.CutSuffix(w, ",remote")
-		parts := strings.Split(plain, ",")
-		if len(parts) != 4 {
-			continue
-		}
-		size, _ := strconv.ParseInt(parts[1], 10, 64)
-		l := Layer{Digest: parts[0], SizeBytes: size, Remote: remote}
-		if parts[2] != "" {
-			l.DownloadedAt, _ = moment(parts[2])
-		}
-		if parts[3] != "" {
-			l.UnpackedAt, _ = moment(parts[3])
-		}
-		layers = append(layers, l)
-	}
-	return layers
-}
-
-func stamped(word string) (name string, at time.Time, err error) {
-	name, value, ok := strings.Cut(word, "@")
-	if !ok {
-		return "", time.Time{}, fmt.Errorf("%q is not NAME@SECONDS", word)
-	}
-	at, err = moment(value)
-	return name, at, err
-}
-
-func moment(seconds string) (time.Time, error) {
-	d, err := time.ParseDuration(seconds + "s")
-	return base.Add(d), err
 }
 
 func (s *script) evidence() *Evidence {

@@ -2,18 +2,18 @@ package timeline
 
 import "time"
 
-// The phases of a termination, beside PhaseKubeletPickup and PhaseUnattributed, which a start-up has as well.
+// The phases of a termination, in addition to PhaseKubeletPickup and PhaseUnattributed, which a start-up also has.
 const (
-	PhasePreStopHook    Phase = "pre_stop_hook"   // kubelet took the deletion up → the hook is over, which only the container's end tells
+	PhasePreStopHook    Phase = "pre_stop_hook"   // deletion picked up → hook over, which only the container's end shows
 	PhaseGrace          Phase = "grace"           // asked to stop → stopped, or out of time
 	PhaseKill           Phase = "kill"            // out of time → killed
 	PhaseSandboxStop    Phase = "sandbox_stop"    // last container stopped → no sandbox ready
-	PhaseObjectDeletion Phase = "object_deletion" // no sandbox ready → kubelet lets go of the object: volumes, cgroups, API server
-	PhaseFinalizers     Phase = "finalizers"      // kubelet let go of the object → the object gone
+	PhaseObjectDeletion Phase = "object_deletion" // no sandbox ready → object released: volumes, cgroups, API server
+	PhaseFinalizers     Phase = "finalizers"      // the kubelet released the object → the object gone
 )
 
-// endCauses says who each phase of a termination is charged to.
-var endCauses = map[Phase]Cause{
+// terminationCauses is the party that each phase of a termination is charged to.
+var terminationCauses = map[Phase]Cause{
 	PhaseKubeletPickup: CauseKubelet, PhasePreStopHook: CauseApp, PhaseGrace: CauseApp, PhaseKill: CauseRuntime,
 	PhaseSandboxStop: CauseRuntime, PhaseObjectDeletion: CauseKubelet, PhaseFinalizers: CauseGate,
 }
@@ -24,19 +24,20 @@ func EndPhases() []Phase {
 		PhaseFinalizers, PhaseUnattributed}
 }
 
-// Termination is what is known of one pod's end, from the request to delete it until its object is gone. It is a value: never
-// changed after Ending.Termination made it. What is said of a Timeline's phases and errors holds here, too.
+// Termination is what is known about one pod's termination, from the request to delete it until its object is gone.
+// It is a value: it does not change after Ending.Termination returned it. Its phases and errors have the same
+// meaning as a Timeline's.
 type Termination struct {
 	RequestedAt time.Time
-	GoneAt      time.Time // the object was gone; zero while it is there
-	// Grace is how long the containers were given, the shortest of those asked for; 0 with Hurried alone.
+	GoneAt      time.Time // when the object was gone; zero while it exists
+	// Grace is the shortest grace period that was requested; 0 only if Hurried.
 	Grace time.Duration
-	// Hurried says that no grace period was seen but 0.
+	// Hurried says that no grace period other than 0 was seen.
 	Hurried bool
-	// Reason is why it was deleted, in the word of the condition DisruptionTarget, e.g. EvictionByEvictionAPI; empty where that is
-	// not set, as after kubectl delete.
+	// Reason is why the pod was deleted, from the condition DisruptionTarget, e.g. EvictionByEvictionAPI; empty if
+	// the condition is not set, for example after kubectl delete.
 	Reason string
-	// Total is GoneAt less RequestedAt, or the time so far; it equals the sum of the phases' durations exactly.
+	// Total is GoneAt minus RequestedAt, or the time so far. It equals the sum of the phases' durations exactly.
 	Total, TotalError time.Duration
 
 	Phases    []Span // end to end from RequestedAt
@@ -44,32 +45,33 @@ type Termination struct {
 	Conflicts []EndConflict
 	Missing   []string // marks that lack evidence, as mark[/container]
 	Skew      Skew
-	// Listed says that the agent heard of the deletion from a list, perhaps long after.
+	// Listed says that the agent learned of the deletion from a list, possibly long after it.
 	Listed bool
 }
 
-// Ended says that the timeline is the last of its pod: with a Termination that is over.
+// Ended reports whether the timeline is the last one of its pod, with a completed Termination.
 func (t Timeline) Ended() bool { return t.Termination != nil && !t.Termination.GoneAt.IsZero() }
 
 // EndConflict is a contradiction between sources about a termination.
 type EndConflict struct {
 	Mark      string
 	Container string
-	Detail    string // both sides with their source, in words
+	Detail    string // both sides with their source, as text
 }
 
-// How a container ended.
+// How is how a container ended.
 type How string
 
-// The ways to end. Which signal ended a process only its exit code tells, as runtimes and shells write it: 128 and the signal.
+// The ways to end. Only the exit code says which signal ended a process, as runtimes and shells write it: 128 plus
+// the signal.
 const (
-	HowBefore      How = "before"        // it had ended when deletion was asked for
-	HowExited      How = "exited"        // by itself, with the exit code that it chose
+	HowBefore      How = "before"        // it had ended when the deletion was requested
+	HowExited      How = "exited"        // by itself, with its own exit code
 	HowSignalled   How = "signalled"     // by a signal other than SIGKILL, such as SIGTERM, in time
 	HowKilled      How = "killed"        // by SIGKILL, when its grace period was over
-	HowKilledEarly How = "killed_early"  // by SIGKILL, before its grace period was over: not by kubelet, for that reason
-	HowOutOfMemory How = "out_of_memory" // by the kernel, while it was to stop
-	HowUnknown     How = "unknown"       // nothing tells
+	HowKilledEarly How = "killed_early"  // by SIGKILL before its grace period was over, so not because of it
+	HowOutOfMemory How = "out_of_memory" // by the kernel, while it was asked to stop
+	HowUnknown     How = "unknown"       // no evidence
 	HowRunning     How = "running"       // not stopped yet
 )
 
@@ -83,15 +85,15 @@ type Stop struct {
 	Container string
 	Kind      ContainerKind
 	How       How
-	StoppedAt time.Time // zero while running, or where nothing tells
-	// Used is how much of the grace period it took: StoppedAt less when kubelet took the deletion up. Known if Timed, and then
-	// within Error of the truth.
+	StoppedAt time.Time // zero while running, or if unknown
+	// Used is how much of the grace period it took: StoppedAt minus the kubelet's pickup of the deletion. It is
+	// known if Timed, and then within Error of the truth.
 	Used, Error time.Duration
 	Timed       bool
 	Exited      bool // ExitCode is known
 	ExitCode    int
 	Signal      int    // by ExitCode; 0 for none
-	Reason      string // in the runtime's or kubelet's word: Completed, Error, OOMKilled, …
+	Reason      string // the runtime's or the kubelet's reason: Completed, Error, OOMKilled, …
 	PreStopHook bool
 	Sources     []Source
 }

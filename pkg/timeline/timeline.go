@@ -22,61 +22,64 @@ const (
 	StateGivenUp   State = "given_up" // still not ready an hour after the agent first saw it
 )
 
-// Timeline is what is known of one pod's start-up. It is a value: never changed after Fold made it.
+// Timeline is what is known about one pod's start-up. It is a value: it does not change after Evidence.Timeline
+// returned it.
 type Timeline struct {
 	Namespace, Name, UID, Node string
-	StaticUID                  string    // UID that kubelet knows a static pod by; empty for others
-	ReadAt                     time.Time // when kubelet read a static pod's manifest; zero for others
+	StaticUID                  string    // the kubelet's UID of a static pod; empty for others
+	ReadAt                     time.Time // when the kubelet read a static pod's manifest; zero for others
 	Owner                      Owner
 	Traits                     Traits
 	State                      State
-	// Reason is why it failed, in the pod object's word, e.g. OutOfcpu, Evicted; while it starts, or if it ended so,
-	// why a container waits, e.g. CreateContainerConfigError.
+	// Reason is why it failed, from the pod object, e.g. OutOfcpu, Evicted. While it starts, or if it ended without
+	// becoming ready, it is why a container waits, e.g. CreateContainerConfigError.
 	Reason string
-	// Partial says that more evidence may come: the start-up goes on, or is over only just.
+	// Partial says that more evidence may arrive: the start-up is in progress, or ended only just now.
 	Partial bool
 
 	CreatedAt time.Time
 	// SettledAt is the end of start-up; zero while StateStarting.
 	SettledAt time.Time
-	// Total is SettledAt less CreatedAt, or the age so far while StateStarting; it equals the sum of
-	// the phases' durations exactly. TotalError bounds |Total − truth|.
+	// Total is SettledAt minus CreatedAt, or the age so far while StateStarting. It equals the sum of the phases'
+	// durations exactly. TotalError bounds |Total − truth|.
 	Total, TotalError time.Duration
 	Reached           // how far the pod came, and when
 
 	Phases []Span // end to end from CreatedAt: no gap, no overlap
 	Pulls  []Pull
-	// Debug are the pulls for ephemeral containers, which are no part of the start-up and may come after it.
+	// Debug are the pulls for ephemeral containers, which are not part of the start-up and may come after it.
 	Debug     []Pull
 	Marks     []MarkEvidence
 	Conflicts []Conflict
-	Skew      Skew     // of the clocks when the timeline was made
+	Skew      Skew     // of the clocks when the timeline was computed
 	Missing   []string // marks that lack evidence, as mark[/container][#attempt]
-	// LostEvents are Events that kubelet must have made and that an open watch never got, as reason/container.
+	// LostEvents are Events that the kubelet must have created and that never arrived although a watch was open, as
+	// reason/container.
 	LostEvents []string
-	// Said is what kubelet said on the way, as far as an Event watch was open; the earliest 32 Events, in order.
+	// Said is the kubelet's Events during the start-up, as far as an Event watch was open: the earliest 32, in
+	// order.
 	Said []Said
 
 	Revision    string // of Owner, as in Pod
 	TraceParent string // as in Pod: not validated
 	Labels      string // as in Pod
 
-	// Termination is how the pod ends, or has ended; nil while nobody asked to delete it, and where nobody follows that. It is
-	// no part of the start-up.
+	// Termination is how the pod terminates, or has terminated; nil without a deletion request, and if terminations
+	// are not followed. It is not part of the start-up.
 	Termination *Termination
-	// Later is what has just happened to a pod whose start-up is over; nil but in what is handed out for that alone.
+	// Later is what has just happened to a pod after its start-up. It is set only in timelines that report exactly
+	// that.
 	Later *Later
 
-	// Reconstructed says that the pod was there, and its start-up over, before the agent's time
-	// (Scope.Since), so that the timeline rests on what could be read afterwards. Such a timeline is
-	// shown, never counted.
+	// Reconstructed says that the start-up was over before the agent's time (Scope.Since), so the timeline rests on
+	// what could be read afterwards. Such a timeline is shown, but not counted.
 	Reconstructed bool
 }
 
-// ID names the start-up in all that leaves the agent: the pod's UID, a slash, and which of its start-ups
-// this is, from 0. Only the first is timed so far. Of a static pod it is kubelet's UID and the nanosecond at which
-// kubelet read the manifest: the object in the API server may be made again, with another UID. What is reported
-// again, as after a crash of the agent, has the same ID.
+// ID identifies the start-up in all outputs: the pod's UID, a slash, and the number of the start-up, from 0. Only
+// the first start-up is timed so far. For a static pod it is the kubelet's UID and the nanosecond at which the
+// kubelet read the manifest, because the object in the API server may be created again with another UID. A repeated
+// report, for example after a crash of the agent, has the same ID.
 func (t Timeline) ID() string { return startUpID(t.UID, t.StaticUID, t.ReadAt) }
 
 // StartUpID is Timeline.ID of the pod's start-up.
@@ -89,9 +92,9 @@ func startUpID(uid, staticUID string, readAt time.Time) string {
 	return staticUID + "/" + strconv.FormatInt(readAt.UnixNano(), 10)
 }
 
-// Sorted is timelines in the order of lists: by namespace and name, the latest of a name first.
+// Sorted returns timelines in the order of lists: by namespace and name, the latest of a name first.
 func Sorted(timelines []Timeline) []Timeline {
-	order := make([]*Timeline, len(timelines)) // they are large: only where they go is sorted
+	order := make([]*Timeline, len(timelines)) // they are large, so pointers are sorted
 	for i := range timelines {
 		order[i] = &timelines[i]
 	}
@@ -110,30 +113,29 @@ func Sorted(timelines []Timeline) []Timeline {
 type Span struct {
 	Phase     Phase
 	Cause     Cause
-	Container string // empty for phases of the whole pod
+	Container string // from 0, for phases of a repeated step
 	Attempt   int    // from 0, for phases of something repeated
 	StartAt   time.Time
 	EndAt     time.Time
 	// Error bounds |EndAt − StartAt − truth|.
 	Error   time.Duration
 	Sources []Source
-	// MergedWith lists the phases that evidence could not tell apart from this one; of
-	// PhaseUnattributed, all that may lie in it.
+	// MergedWith lists the phases that the evidence could not separate from this one; for PhaseUnattributed, all
+	// phases that may lie in it.
 	MergedWith []Phase
-	// Open says that the phase still goes on; EndAt is then the time of asking.
+	// Open says that the phase is in progress. EndAt is then the time of the request.
 	Open bool
-	// Pressure is the node's meanwhile; nil where nobody measured it.
+	// Pressure is the node's pressure during the phase; nil if not measured.
 	Pressure *Pressure
-	// ImageLoading says that the container's content may still have come from the registry meanwhile, since the image
-	// is lazy, as in Pull: of phases in which the container is started or runs.
+	// ImageLoading says that the container's content may still have been downloaded during the phase, because the
+	// image is lazy (see Pull.Lazy). It is set for phases in which the container is started or runs.
 	ImageLoading bool
 }
 
 // Duration is the length of the span.
 func (s Span) Duration() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
-// Pull is one attempt to get one container's image. Instants that are not known are zero, and the
-// lengths between them too.
+// Pull is one attempt to get one container's image. Unknown instants, and the durations between them, are zero.
 type Pull struct {
 	Container string
 	Kind      ContainerKind // of the container
@@ -141,66 +143,69 @@ type Pull struct {
 	Registry  string        // host and port
 	Digest    string
 	Outcome   imagepull.Outcome
-	Failure   imagepull.Failure // why, of imagepull.OutcomeFailed
+	Failure   imagepull.Failure // why, for imagepull.OutcomeFailed
 	Attempt   int               // from 0
 
-	RequestedAt  time.Time // kubelet asked for the pull; then it waits for the node's pull queue
+	RequestedAt  time.Time // the kubelet requested the pull; then it waits in the node's pull queue
 	StartedAt    time.Time // the runtime was asked to pull
-	DownloadedAt time.Time // the last byte had come, and is unpacked; zero when nobody tells
+	DownloadedAt time.Time // the last byte had arrived, and is unpacked next; zero if unknown
 	FinishedAt   time.Time // the runtime answered
 
-	Queue time.Duration // StartedAt less RequestedAt; known if QueueTimed
-	Pull  time.Duration // FinishedAt less StartedAt; known if Timed
-	// Timed and QueueTimed say that Pull and Queue are known; what is is within Error of the truth. Of a pull that failed
-	// nobody tells the two apart: Error is then of the time from RequestedAt to FinishedAt.
+	Queue time.Duration // StartedAt minus RequestedAt; known if QueueTimed
+	Pull  time.Duration // FinishedAt minus StartedAt; known if Timed
+	// Timed and QueueTimed say that Pull and Queue are known, within Error of the truth. For a failed pull the two
+	// cannot be separated: Error is then that of the time from RequestedAt to FinishedAt.
 	Timed, QueueTimed bool
 	Error             time.Duration
 
-	SizeBytes int64 // 0 when unknown
-	// Layers are those that came with this pull, the bottom one first; empty when the runtime does not tell. Shared says
-	// of each whether the pull of a pod that settled before brought it as well, so that its bytes count there.
+	SizeBytes int64 // 0 if unknown
+	// Layers are those that came with this pull, the bottom one first; empty if the runtime does not say. Shared
+	// says for each layer whether the pull of a pod that settled before also brought it, so that its bytes count
+	// there.
 	Layers  []Layer
 	Shared  []bool
 	Sources []Source
 
-	// Resumed says that the image's manifest was on the node before this pull began, so that an attempt which was
-	// broken off may have brought a part of the layers: containerd goes on where that one ended. How much came with
-	// this pull is not known then.
+	// Resumed says that the image's manifest was on the node before this pull began, so an interrupted attempt may
+	// have brought a part of the layers, and containerd continued from there. Then it is unknown how much came with
+	// this pull.
 	Resumed bool
 
-	// Confirmed says that the runtime, or kubelet's status of the container, shows that a pull of the image ended well during the
-	// start-up. What Events alone tell is not confirmed: tenants may create Events.
+	// Confirmed says that the runtime, or the kubelet's status of the container, shows a successful pull of the
+	// image during the start-up. Events alone do not confirm, because tenants may create them.
 	Confirmed bool
-	// Unconfirmed says of a pull that failed that only Events tell of its Failure: no status of the pod did, which tenants cannot
-	// write. Kubelet's status follows the Event by some seconds, and may skip attempts.
+	// Unconfirmed says that only Events report the Failure of a failed pull, and no status of the pod, which tenants
+	// cannot write. The kubelet's status follows the Event by some seconds, and may skip attempts.
 	Unconfirmed bool
 
-	// Credentials is for how much of Pull a credential plugin of kubelet may have run; zero since kubelet 1.33.
+	// Credentials is the part of Pull that a credential plugin of the kubelet may have taken; zero since kubelet
+	// 1.33.
 	Credentials time.Duration
 
-	// Lazy says that a snapshotter mounted layers from the registry: their content comes while the container runs.
+	// Lazy says that a snapshotter mounted layers from the registry: their content is downloaded while the container
+	// runs.
 	Lazy bool
 
-	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil when none is known, and
-	// unless evidence shows that the node pulls one image after the other. Ahead is how many pulls of the node are
-	// known to have been before this one in the queue, those that went on included; 0 when not known.
+	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil if unknown, or unless
+	// evidence shows that the node pulls one image after the other. Ahead is the number of pulls of the node,
+	// including running ones, that are known to have been ahead of this one in the queue; 0 if unknown.
 	BlockedBy *Blocker
 	Ahead     int
-	// Beside is how many other pulls of the node went on at once, at most, while this one did: they shared the node's
-	// link.
+	// Beside is the highest number of other pulls of the node that ran at the same time during this one and shared
+	// the node's link.
 	Beside int
 
-	early    bool    // some of its bytes may have come before it began, with another pull
-	absentAt instant // when the runtime was asked and did not have the image; zero if it did, or nobody asked
+	early    bool    // some of its bytes may have arrived before it began, with another pull
+	absentAt instant // when the runtime was asked and did not have the image; zero if it did, or was not asked
 }
 
 // Blocker is the pull of another pod that a pull waited for.
 type Blocker struct {
 	Namespace, Pod, Container, Image string
-	Waited                           time.Duration // the time both overlapped
+	Waited                           time.Duration // the time that both overlapped
 }
 
-// MarkEvidence is the interval known to hold a mark's true instant.
+// MarkEvidence is the interval that holds a mark's true instant.
 type MarkEvidence struct {
 	Mark      Mark
 	Container string
@@ -215,5 +220,5 @@ type MarkEvidence struct {
 type Conflict struct {
 	Mark      Mark
 	Container string
-	Detail    string // both sides with their source, in words
+	Detail    string // both sides with their source, as text
 }

@@ -1,9 +1,9 @@
 package timeline
 
-// Traits is what a pod object says beside its start-up: what readers of records group by. Whatever is empty is absent
-// in the object.
+// Traits is what readers of records group by: facts in a pod object that do not concern its start-up. Empty fields
+// are absent in the object.
 type Traits struct {
-	// Controller is the owner that the object itself names: the ReplicaSet where Pod.Owner is its Deployment.
+	// Controller is the owner in the object itself: the ReplicaSet if Pod.Owner is its Deployment.
 	Controller    Owner
 	QOSClass      string // Guaranteed, Burstable or BestEffort
 	PriorityClass string
@@ -11,5 +11,5 @@ type Traits struct {
 	App           AppLabels
 }
 
-// AppLabels are the values of Kubernetes' recommended labels, app.kubernetes.io/…; no other label is kept.
+// AppLabels are the values of Kubernetes' recommended labels, app.kubernetes.io/…; other labels are not kept.
 type AppLabels struct{ Component, Instance, ManagedBy, Name, PartOf, Version string }

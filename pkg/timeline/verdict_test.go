@@ -15,31 +15,35 @@ func TestVerdict(t *testing.T) {
 	}
 	pulled := []Pull{{Container: "app", Registry: "ghcr.io"}}
 	pullOf := func(container, registry string, took time.Duration) Pull {
-		return Pull{Container: container, Image: registry + "/" + container, Registry: registry, StartedAt: base, DownloadedAt: base.Add(took),
-			Layers: []Layer{{Digest: container, SizeBytes: int64(took.Seconds()) << 20}}}
+		return Pull{Container: container, Image: registry + "/" + container, Registry: registry, StartedAt: base,
+			DownloadedAt: base.Add(took), Layers: []Layer{{Digest: container, SizeBytes: int64(took.Seconds()) << 20}}}
 	}
-	severalPulls := []Pull{pullOf("a", "ghcr.io", 4*time.Second), pullOf("b", "ghcr.io", 5*time.Second), pullOf("c", "quay.io", 3*time.Second)}
+	const s = time.Second
+	severalPulls := []Pull{pullOf("a", "ghcr.io", 4*s), pullOf("b", "ghcr.io", 5*s), pullOf("c", "quay.io", 3*s)}
 	severalPulls[0].BlockedBy = &Blocker{Image: "ghcr.io/a/b", Waited: 8 * time.Second}
 	retried := pullOf("a", "ghcr.io", 4*time.Second)
 	retried.Image, retried.Attempt = "ghcr.io/x", 1
 	for want, timeline := range map[string]Timeline{
-		"47.2 s to ready: 31.0 s in the node's pull queue, 9.1 s pulling from ghcr.io or its mirror, 4.0 s network; ±0.5 s": {
+		"47.2 s to ready: 31.0 s in the node's pull queue, 9.1 s pulling from ghcr.io or its mirror, " +
+			"4.0 s network; ±0.5 s": {
 			State: StateReady, Total: 47200 * time.Millisecond, TotalError: 500 * time.Millisecond, Pulls: pulled,
 			Phases: []Span{span(PhaseNetwork, "", 4*time.Second), span(PhasePullQueue, "app", 31*time.Second),
 				span(PhasePull, "app", 9100*time.Millisecond), span(PhaseContainerStart, "app", 3100*time.Millisecond)},
 		},
-		"42.0 s to ready: 31.0 s queued behind ghcr.io/a/b on this node, 10.0 s pulling from ghcr.io or its mirror at 12.3 MiB/s, 1.0 s unpacking; ±0.0 s": {
+		"42.0 s to ready: 31.0 s queued behind ghcr.io/a/b on this node, " +
+			"10.0 s pulling from ghcr.io or its mirror at 12.3 MiB/s, 1.0 s unpacking; ±0.0 s": {
 			State: StateReady, Total: 42 * time.Second,
-			Pulls: []Pull{{Container: "app", Registry: "ghcr.io", BlockedBy: &Blocker{Image: "ghcr.io/a/b", Waited: 30 * time.Second},
+			Pulls: []Pull{{Container: "app", Registry: "ghcr.io",
+				BlockedBy: &Blocker{Image: "ghcr.io/a/b", Waited: 30 * time.Second},
 				StartedAt: base, DownloadedAt: base.Add(10 * time.Second), Layers: []Layer{{SizeBytes: 123 << 20}}}},
-			Phases: []Span{span(PhasePullQueue, "app", 31*time.Second), span(PhasePull, "app", 10*time.Second), span(PhaseUnpack, "app", time.Second)},
+			Phases: []Span{span(PhasePullQueue, "app", 31*time.Second), span(PhasePull, "app", 10*time.Second),
+				span(PhaseUnpack, "app", time.Second)},
 		},
 		"deleted after 9.0 s, never ready: 8.0 s in runs of app that failed; ±0.0 s": {
 			State: StateDeleted, Total: 9 * time.Second,
-			Phases: []Span{span(PhaseFailedRun, "app", 3*time.Second), span(PhaseSandbox, "", 10*time.Millisecond),
-				span(PhaseFailedRun, "app", 5*time.Second)},
+			Phases: []Span{span(PhaseFailedRun, "app", 3*s), span(PhaseSandbox, "", s/100), span(PhaseFailedRun, "app", 5*s)},
 		},
-		"5.0 s to ready: 5.0 s until the last container was ready; ±0.0 s": { // which one that was is not known
+		"5.0 s to ready: 5.0 s until the last container was ready; ±0.0 s": { // which one is unknown
 			State: StateReady, Total: 5 * time.Second, Phases: []Span{span(PhaseReadinessProbe, "", 5*time.Second)},
 		},
 		"6.0 s to ready: 4.0 s unpacking while io pressure was 80 %, 2.0 s waiting for the scheduler; ±0.0 s": {
@@ -50,16 +54,16 @@ func TestVerdict(t *testing.T) {
 		"3.0 s to ready: 3.0 s network; ±0.0 s": {
 			State: StateReady, Total: 3 * time.Second, Phases: []Span{pressed(span(PhaseNetwork, "", 3*time.Second), 0.4)},
 		},
-		// What one registry took is one part, whichever containers it was for; a container that did not wait has no
-		// say in who was waited for.
-		"20.0 s to ready: 9.0 s pulling 2 images from ghcr.io or its mirror at 1.0 MiB/s, 8.0 s queued behind ghcr.io/a/b on this node, " +
+		// The time of one registry is one part, for all its containers. A container that did not wait does not count
+		// for what was waited for.
+		"20.0 s to ready: 9.0 s pulling 2 images from ghcr.io or its mirror at 1.0 MiB/s, " +
+			"8.0 s queued behind ghcr.io/a/b on this node, " +
 			"3.0 s pulling from quay.io or its mirror at 1.0 MiB/s; ±0.0 s": {
 			State: StateReady, Total: 20 * time.Second, Pulls: severalPulls,
-			Phases: []Span{span(PhasePullQueue, "a", 8*time.Second), span(PhasePull, "a", 4*time.Second), span(PhasePullQueue, "b", 0),
-				span(PhasePull, "b", 5*time.Second), span(PhasePull, "c", 3*time.Second)},
+			Phases: []Span{span(PhasePullQueue, "a", 8*time.Second), span(PhasePull, "a", 4*time.Second),
+				span(PhasePullQueue, "b", 0), span(PhasePull, "b", 5*time.Second), span(PhasePull, "c", 3*time.Second)},
 		},
-		// Of a failed attempt nothing tells how much came, so that there is no rate of the time that both attempts
-		// took.
+		// How much a failed attempt downloaded is unknown, so there is no rate for the time of both attempts.
 		"14.0 s to ready: 14.0 s pulling from ghcr.io or its mirror; ±0.0 s": {
 			State: StateReady, Total: 14 * time.Second,
 			Pulls: []Pull{{Container: "a", Image: "ghcr.io/x", Registry: "ghcr.io", Outcome: imagepull.OutcomeFailed}, retried},
@@ -69,9 +73,11 @@ func TestVerdict(t *testing.T) {
 				return second
 			}()},
 		},
-		"5.0 s to ready: 4.0 s unattributed (in the node's pull queue or pulling 2 images from ghcr.io or its mirror), 1.0 s network; ±0.0 s": {
+		"5.0 s to ready: 4.0 s unattributed (in the node's pull queue or pulling 2 images from ghcr.io or its mirror), " +
+			"1.0 s network; ±0.0 s": {
 			State: StateReady, Total: 5 * time.Second, Pulls: severalPulls,
-			Phases: []Span{span(PhaseNetwork, "", time.Second), merged(span(PhaseUnattributed, "a", time.Second), PhasePullQueue, PhasePull),
+			Phases: []Span{span(PhaseNetwork, "", time.Second),
+				merged(span(PhaseUnattributed, "a", time.Second), PhasePullQueue, PhasePull),
 				merged(span(PhaseUnattributed, "b", 3*time.Second), PhasePullQueue, PhasePull)},
 		},
 		"starting for 0.0 s; ±1.0 s": {State: StateStarting, TotalError: time.Second},
@@ -94,7 +100,7 @@ func pressed(s Span, io float64) Span {
 
 func TestEveryPhaseHasWords(t *testing.T) {
 	for _, p := range Phases() {
-		if row := rowOf(p); row.phase != p || row.words == "" || row.cause == "" {
+		if row := rowOf(p); row.phase != p || row.text == "" || row.cause == "" {
 			t.Errorf("row of %s: %+v", p, row)
 		}
 	}

@@ -1,4 +1,5 @@
-// Package agentstest is a small API server that knows pods and hands requests on to agents, as the real one's proxy to pods does.
+// Package agentstest is a small fake API server that knows pods and forwards requests to agents,
+// like the real one's proxy to pods.
 package agentstest
 
 import (
@@ -20,14 +21,15 @@ type APIServer struct {
 
 	mu     sync.Mutex
 	pods   []Pod
-	refuse func(r *http.Request) int // a status, 0 to let it pass
+	refuse func(r *http.Request) int // returns a status, or 0 to accept the request
 	asked  []string
 }
 
-// Pod is one that the server knows.
+// Pod is a pod that the server knows.
 type Pod struct {
 	Namespace, Name, Node string
-	// Agent is where the pod of an agent serves; empty for one that cannot be reached. Only with a Port is the pod an agent's.
+	// Agent is where the agent in the pod serves; empty if it cannot be reached. Only a pod with a
+	// Port is an agent's.
 	Agent   string
 	Port    int
 	HTTPS   bool
@@ -35,7 +37,7 @@ type Pod struct {
 	Leaving bool
 }
 
-// Start begins with the pods.
+// Start serves the pods.
 func Start(t testing.TB, pods ...Pod) *APIServer {
 	t.Helper()
 	s := &APIServer{pods: pods}
@@ -52,14 +54,14 @@ func (s *APIServer) Set(pods ...Pod) {
 	s.pods = pods
 }
 
-// Refuse has requests refused with the status that a policy gives.
+// Refuse makes the server refuse requests with the status that a policy returns.
 func (s *APIServer) Refuse(policy func(r *http.Request) int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuse = policy
 }
 
-// Asked is the paths that were asked for.
+// Asked returns the requested paths.
 func (s *APIServer) Asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,12 +142,13 @@ func object(p Pod) map[string]any {
 	ready := map[bool]string{true: "True", false: "False"}[p.Ready]
 	return map[string]any{
 		"kind": "Pod", "metadata": metadata,
-		"spec":   map[string]any{"nodeName": p.Node, "containers": []any{container}},
-		"status": map[string]any{"phase": "Running", "conditions": []any{map[string]any{"type": "Ready", "status": ready}}},
+		"spec": map[string]any{"nodeName": p.Node, "containers": []any{container}},
+		"status": map[string]any{"phase": "Running",
+			"conditions": []any{map[string]any{"type": "Ready", "status": ready}}},
 	}
 }
 
-// proxy hands a request on without what says who asks, as the API server does.
+// proxy forwards a request without the user's identity, as the API server does.
 func proxy(w http.ResponseWriter, r *http.Request, pods []Pod, path []string) {
 	for _, p := range pods {
 		target := fmt.Sprintf("%s:%d", p.Name, p.Port)
@@ -179,7 +182,8 @@ func proxy(w http.ResponseWriter, r *http.Request, pods []Pod, path []string) {
 func status(w http.ResponseWriter, code int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": message,
+	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure",
+		"code": code, "message": message,
 		"reason": strings.ReplaceAll(http.StatusText(code), " ", "")})
 }
 

@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// forward serves pods/portforward over WebSocket, as kubelet does: a binary message begins with its channel, and the first one of each
-// channel is the port, in two bytes.
+// forward serves pods/portforward over WebSocket, like the kubelet: a binary message begins with
+// its channel, and the first one of each channel is the port, in two bytes.
 func forward(w http.ResponseWriter, r *http.Request, pods []Pod, namespace, name string) {
 	for _, p := range pods {
 		if p.Namespace != namespace || p.Name != name {
@@ -23,7 +23,8 @@ func forward(w http.ResponseWriter, r *http.Request, pods []Pod, namespace, name
 		}
 		port := r.URL.Query().Get("ports")
 		server, err := url.Parse(p.Agent)
-		if err != nil || p.Agent == "" || port != strconv.Itoa(p.Port) || r.Header.Get("Sec-WebSocket-Protocol") != "v4.channel.k8s.io" {
+		if err != nil || p.Agent == "" || port != strconv.Itoa(p.Port) ||
+			r.Header.Get("Sec-WebSocket-Protocol") != "v4.channel.k8s.io" {
 			status(w, http.StatusBadRequest, fmt.Sprintf("cannot forward port %q", port))
 			return
 		}
@@ -40,7 +41,8 @@ func forward(w http.ResponseWriter, r *http.Request, pods []Pod, namespace, name
 		defer conn.Close()
 		sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 		fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-			"Sec-WebSocket-Protocol: v4.channel.k8s.io\r\nSec-WebSocket-Accept: %s\r\n\r\n", base64.StdEncoding.EncodeToString(sum[:]))
+			"Sec-WebSocket-Protocol: v4.channel.k8s.io\r\nSec-WebSocket-Accept: %s\r\n\r\n",
+			base64.StdEncoding.EncodeToString(sum[:]))
 		exchange(conn, buffered.Reader, agent, p.Port)
 		return
 	}
@@ -54,7 +56,7 @@ func exchange(conn net.Conn, in *bufio.Reader, agent net.Conn, port int) {
 	for channel := range byte(2) {
 		_ = send(conn, 0x2, append([]byte{channel}, head[:]...))
 	}
-	_ = send(conn, 0x9, []byte("alive?")) // a proxy may ask so at any time
+	_ = send(conn, 0x9, []byte("alive?")) // a proxy may send a ping at any time
 	var ended sync.WaitGroup
 	ended.Go(func() {
 		defer conn.Close()

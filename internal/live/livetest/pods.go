@@ -1,4 +1,4 @@
-// Package livetest has pods that change, for tests of who tells of changes.
+// Package livetest provides pods that change, for tests of code that sends changes.
 package livetest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Pods are pods that change, and the hub that tells of them, which the test runs. They are safe for concurrent use.
+// Pods are pods that change, with a hub, which the test runs. They are safe for concurrent use.
 type Pods struct {
 	Hub      *live.Hub
 	Registry *prometheus.Registry // with the hub's metrics
@@ -26,16 +26,17 @@ type Pods struct {
 	pulls func() export.LivePulls
 }
 
-// New has no pods yet, and no pulls.
+// New returns Pods without pods and without pulls.
 func New() *Pods {
-	p := &Pods{pods: map[string]timeline.Timeline{}, Registry: prometheus.NewRegistry(), pulls: func() export.LivePulls { return export.LivePulls{} }}
+	p := &Pods{pods: map[string]timeline.Timeline{}, Registry: prometheus.NewRegistry(),
+		pulls: func() export.LivePulls { return export.LivePulls{} }}
 	p.Hub = live.New(live.Config{
 		Some: p.some, Pulls: p.Pulls, Now: time.Now, Registerer: p.Registry, Logger: zap.NewNop(),
 	})
 	return p
 }
 
-// Set has a pod come or change.
+// Set adds or changes a pod.
 func (p *Pods) Set(t timeline.Timeline) {
 	p.mu.Lock()
 	p.pods[t.UID] = t
@@ -43,7 +44,7 @@ func (p *Pods) Set(t timeline.Timeline) {
 	p.Hub.Changed(t.UID)
 }
 
-// Remove has a pod go, if it is there.
+// Remove removes a pod, if it is present.
 func (p *Pods) Remove(uid string) {
 	p.mu.Lock()
 	t, ok := p.pods[uid]
@@ -54,14 +55,14 @@ func (p *Pods) Remove(uid string) {
 	}
 }
 
-// SetPulls has pulls go on, as they are told at each moment.
+// SetPulls sets the pulls in progress: pulls returns them at each moment.
 func (p *Pods) SetPulls(pulls func() export.LivePulls) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pulls = pulls
 }
 
-// Pulls tells of the pulls that go on.
+// Pulls returns the pulls in progress.
 func (p *Pods) Pulls(context.Context) (export.LivePulls, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// attacks are texts that would do something if they were more than text.
+// attacks returns texts that would have an effect if they were treated as more than text.
 func attacks() []string {
 	return []string{
 		`<img src=x onerror="window.attacked=1;alert(1)">`,
@@ -28,13 +28,14 @@ func attacks() []string {
 	}
 }
 
-// megabyte is one text of which a page should show no more than a part.
+// megabyte returns a text of which a page should show only a part.
 func megabyte(attack string) string {
 	return attack + strings.Repeat("x", 1<<20-len(attack))
 }
 
-// hostileStartUps have an attack in everything that somebody else writes. No evidence gives such timelines: names are checked by the API
-// server, messages are cut by the core. The page must not rely on that.
+// hostileStartUps returns timelines with an attack in every field that others write. No evidence
+// creates such timelines: the API server validates names, and the core cuts messages. The page must
+// not rely on that.
 func hostileStartUps() []timeline.Timeline {
 	var all []timeline.Timeline
 	for n, attack := range attacks() {
@@ -55,8 +56,10 @@ func hostileStartUps() []timeline.Timeline {
 		}
 		for i := range t.Pulls {
 			p := &t.Pulls[i]
-			p.Container, p.Image, p.Registry, p.Outcome, p.Failure = attack, attack, attack, imagepull.Outcome(attack), imagepull.Failure(attack)
-			p.BlockedBy = &timeline.Blocker{Namespace: attack, Pod: attack, Container: attack, Image: attack, Waited: time.Second}
+			p.Container, p.Image, p.Registry, p.Outcome, p.Failure = attack, attack, attack, imagepull.Outcome(attack),
+				imagepull.Failure(attack)
+			p.BlockedBy = &timeline.Blocker{Namespace: attack, Pod: attack, Container: attack, Image: attack,
+				Waited: time.Second}
 			for j := range p.Layers {
 				p.Layers[j].Digest = attack
 			}
@@ -68,7 +71,8 @@ func hostileStartUps() []timeline.Timeline {
 		t.Conflicts = []timeline.Conflict{{Container: attack, Detail: megabyte(attack)}}
 		for i := range 4 {
 			t.Said = append(t.Said, timeline.Said{
-				At: t.CreatedAt.Add(time.Duration(i) * time.Second), Container: attack, Reason: attack, Message: megabyte(attack),
+				At: t.CreatedAt.Add(time.Duration(i) * time.Second), Container: attack, Reason: attack,
+				Message: megabyte(attack),
 			})
 		}
 		t.Termination = hostileEnd(t, attack)
@@ -79,9 +83,12 @@ func hostileStartUps() []timeline.Timeline {
 
 func hostileEnd(t timeline.Timeline, attack string) *timeline.Termination {
 	return &timeline.Termination{
-		RequestedAt: t.CreatedAt.Add(time.Minute), GoneAt: t.CreatedAt.Add(2 * time.Minute), Total: time.Minute, Reason: attack,
+		RequestedAt: t.CreatedAt.Add(time.Minute), GoneAt: t.CreatedAt.Add(2 * time.Minute), Total: time.Minute,
+		Reason: attack,
 		Phases: []timeline.Span{{Phase: timeline.Phase(attack), Cause: timeline.Cause(attack), Container: attack,
-			StartAt: t.CreatedAt.Add(time.Minute), EndAt: t.CreatedAt.Add(2 * time.Minute), MergedWith: []timeline.Phase{timeline.Phase(attack)}}},
-		Stops: []timeline.Stop{{Container: attack, How: timeline.How(attack), Exited: true, ExitCode: 1, Reason: attack}},
+			StartAt: t.CreatedAt.Add(time.Minute), EndAt: t.CreatedAt.Add(2 * time.Minute),
+			MergedWith: []timeline.Phase{timeline.Phase(attack)}}},
+		Stops: []timeline.Stop{{Container: attack, How: timeline.How(attack), Exited: true, ExitCode: 1,
+			Reason: attack}},
 	}
 }

@@ -1,5 +1,5 @@
-// Command standin is the agent's server without a node: the page and the API over start-ups that are made up, for tests in a browser.
-// Its load is that of the benchmark of the stream.
+// Command standin is the agent's server without a node: it serves the page and the API over
+// invented start-ups, for tests in a browser. Its load is that of the stream benchmark.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// run serves until ctx ends, and writes its address in one line when it does.
+// run serves until ctx ends. When it is ready, it writes its address as one line.
 func run(ctx context.Context, listen string, count, changes int, hostile, pulls, leaving bool, out io.Writer) error {
 	pods := livetest.New()
 	for _, t := range startUps(count, hostile) {
@@ -73,7 +73,9 @@ func run(ctx context.Context, listen string, count, changes int, hostile, pulls,
 	parts.Go(func() error { return pods.Hub.Run(ctx) })
 	if changes > 0 {
 		parts.Go(func() error {
-			return every(ctx, time.Second/time.Duration(changes), func(n int) { pods.Set(exporttest.Changed(exporttest.StartUp(n%count), n)) })
+			return every(ctx, time.Second/time.Duration(changes), func(n int) {
+				pods.Set(exporttest.Changed(exporttest.StartUp(n%count), n))
+			})
 		})
 	}
 	if leaving {
@@ -84,7 +86,7 @@ func run(ctx context.Context, listen string, count, changes int, hostile, pulls,
 	return parts.Wait()
 }
 
-// every does something again and again, until ctx ends.
+// every calls a function at an interval until ctx ends.
 func every(ctx context.Context, interval time.Duration, does func(n int)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -119,11 +121,11 @@ func serving(listen string, pods *livetest.Pods, hostile bool) (web.Config, erro
 		statuses = append(statuses, health.Status{Part: "cri", Since: time.Now(), Detail: strings.Join(attacks(), " ")})
 	}
 	return web.Config{
-		ListenAddress: listen, Timelines: pods.All, Pulls: pods.Pulls, Page: shown, Gatherer: pods.Registry, Logger: zap.NewNop(),
-		Statuses: func() []health.Status { return statuses }, Required: []string{"pod_watch"},
+		ListenAddress: listen, Timelines: pods.All, Pulls: pods.Pulls, Page: shown, Gatherer: pods.Registry,
+		Logger: zap.NewNop(), Statuses: func() []health.Status { return statuses }, Required: []string{"pod_watch"},
 		API: web.API{
-			Node: "standin", Build: export.Build{Version: "standin"}, StartedAt: time.Now(), Now: time.Now, Live: pods.Hub,
-			Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, nil },
+			Node: "standin", Build: export.Build{Version: "standin"}, StartedAt: time.Now(), Now: time.Now,
+			Live: pods.Hub, Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, nil },
 			History: history.New(history.Config{
 				Pods: 1000, Bytes: 4 << 20, Now: time.Now, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
 			}),

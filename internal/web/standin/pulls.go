@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pullsSince has one image unpacked, one of which a quarter has come, one that waits in the queue, and one that nobody on the node
-// asked for. They go on for ever.
+// pullsSince returns one image that is being unpacked, one that is a quarter downloaded, one that
+// waits in the queue, and one that no pod on the node requested. They never finish.
 func pullsSince(began time.Time) func() export.LivePulls {
 	const registry, mebibyte = "registry.example", 1 << 20
 	var starting []timeline.Timeline
@@ -24,7 +24,8 @@ func pullsSince(began time.Time) func() export.LivePulls {
 	}
 	download := func(repository string, done int64) imagepull.Download {
 		return imagepull.Download{
-			Registry: registry, Repository: "team/" + repository, Digest: "sha256:" + repository, DoneBytes: done * mebibyte, TotalBytes: 20 * mebibyte,
+			Registry: registry, Repository: "team/" + repository, Digest: "sha256:" + repository,
+			DoneBytes: done * mebibyte, TotalBytes: 20 * mebibyte,
 			StartedAt: began.Add(-28 * time.Second), Blobs: 1,
 		}
 	}
@@ -36,7 +37,7 @@ func pullsSince(began time.Time) func() export.LivePulls {
 	}
 }
 
-// hostilePulls has each attack in all that is told of a pull.
+// hostilePulls has each attack in every field of a pull.
 func hostilePulls() func() export.LivePulls {
 	starting := hostileStartUps()
 	for i := range starting {

@@ -6,13 +6,14 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Blob is a blob to be in containerd's content store.
+// Blob is a blob for containerd's content store.
 type Blob struct {
-	Digest string // that of Data when empty
-	Data   []byte // what reading gives
-	Size   int64  // the length of Data when 0
+	Digest string // the digest of Data if empty
+	Data   []byte // what a read returns
+	Size   int64  // the length of Data if 0
 	Labels map[string]string
-	// CreatedAt and UpdatedAt are when the download was complete and when the labels were last written.
+	// CreatedAt and UpdatedAt are when the download completed and when the labels were last
+	// written.
 	CreatedAt, UpdatedAt time.Time
 }
 
@@ -23,9 +24,9 @@ type Ingest struct {
 	StartedAt, UpdatedAt time.Time
 }
 
-// Snapshot is a snapshot to be in one of containerd's snapshotters.
+// Snapshot is a snapshot for one of containerd's snapshotters.
 type Snapshot struct {
-	Snapshotter string // overlayfs when empty
+	Snapshotter string // overlayfs if empty
 	Name        string
 	Active      bool // not committed yet
 	CreatedAt   time.Time
@@ -60,7 +61,7 @@ func (r *Runtime) PutIngest(i Ingest) {
 	r.ingests[i.Ref] = i
 }
 
-// EndIngest ends the writing of a blob; PutBlob makes it complete.
+// EndIngest ends the writing of a blob. PutBlob makes the blob complete.
 func (r *Runtime) EndIngest(ref string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

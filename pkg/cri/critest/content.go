@@ -7,7 +7,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Sandbox is a pod sandbox to be.
+// Sandbox is a pod sandbox for the fake.
 type Sandbox struct {
 	ID, PodUID string
 	Attempt    uint32
@@ -15,7 +15,8 @@ type Sandbox struct {
 	CreatedAt  time.Time // CRI's; zero means 0 nanoseconds
 }
 
-// Container is a container to be. It has exited when FinishedAt is set, and runs when StartedAt is.
+// Container is a container for the fake. It has exited if FinishedAt is set, and runs if StartedAt
+// is.
 type Container struct {
 	ID, SandboxID, PodUID, Name      string
 	Restarts                         int
@@ -66,21 +67,22 @@ func (r *Runtime) RemoveContainer(id string) {
 	delete(r.containers, id)
 }
 
-// PutImage makes an image present for CRI under the reference it is asked by.
+// PutImage adds an image to CRI under the reference that clients use.
 func (r *Runtime) PutImage(ref string, size uint64, repoDigests ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.images[ref] = &runtimeapi.Image{Id: "sha256:" + ref, Size: size, RepoTags: []string{ref}, RepoDigests: repoDigests}
+	r.images[ref] = &runtimeapi.Image{Id: "sha256:" + ref, Size: size, RepoTags: []string{ref},
+		RepoDigests: repoDigests}
 }
 
-// StoreSandbox sets the stamps of a sandbox in containerd's sandbox store.
+// StoreSandbox sets the timestamps of a sandbox in containerd's sandbox store.
 func (r *Runtime) StoreSandbox(id string, stamps Stamps) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stored[id] = stamps
 }
 
-// StoreImage sets an image in containerd's image store, by its full name.
+// StoreImage adds an image to containerd's image store, by its full name.
 func (r *Runtime) StoreImage(name string, image Stored) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

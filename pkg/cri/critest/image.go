@@ -14,25 +14,25 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Layers is an image to be in containerd's content store, with labels as a pull writes them. Its layers
-// themselves come with PutLayer and Unpack.
+// Layers is an image for containerd's content store, with labels as a pull writes them. PutLayer
+// and Unpack add its layers.
 type Layers struct {
-	Source  string   // where it is pulled from, as host/path without a port; it is part of what makes it this image
+	Source  string   // where it is pulled from, as host/path without a port; part of the image's identity
 	Names   []string // of the layers; the same name is the same blob in every image
 	Size    int64    // of each layer in bytes
-	Indexed bool     // an index leads to it, which names another platform before this one
+	Indexed bool     // an index refers to it, which names another platform before this one
 	Discard bool     // as with containerd's discard_unpacked_layers: labels do not name the layers
 	At      time.Time
 }
 
-// Built tells what an image was stored as.
+// Built is what an image was stored as.
 type Built struct {
 	Target, Manifest, Config string // digests; Target is that of the index if there is one
 	Layers, ChainIDs         []string
 	ConfigSize               int64
 }
 
-// LayerDigest is the digest of the layer of that name.
+// LayerDigest returns the digest of the layer with a name.
 func LayerDigest(name string) string { return digest.FromString("layer " + name).String() }
 
 // PutLayers stores an image's manifest and config, and its index if it has one.
@@ -40,13 +40,15 @@ func (r *Runtime) PutLayers(l Layers) Built {
 	var built Built
 	image := ocispec.Image{Author: l.Source, Platform: ocispec.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH}}
 	image.RootFS.Type = "layers"
-	manifest := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest}
+	manifest := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2},
+		MediaType: ocispec.MediaTypeImageManifest}
 	labels := l.sourceLabels()
 	for i, name := range l.Names {
 		layer := LayerDigest(name)
 		built.Layers = append(built.Layers, layer)
 		image.RootFS.DiffIDs = append(image.RootFS.DiffIDs, digest.FromString("diff "+name))
-		manifest.Layers = append(manifest.Layers, ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayerGzip, Digest: digest.Digest(layer), Size: l.Size})
+		manifest.Layers = append(manifest.Layers,
+			ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayerGzip, Digest: digest.Digest(layer), Size: l.Size})
 		if !l.Discard {
 			labels[fmt.Sprintf("containerd.io/gc.ref.content.l.%d", i)] = layer
 		}
@@ -55,28 +57,34 @@ func (r *Runtime) PutLayers(l Layers) Built {
 		built.ChainIDs = append(built.ChainIDs, id.String())
 	}
 	config := encode(image)
-	built.Config, built.ConfigSize = r.PutBlob(Blob{Data: config, Labels: l.sourceLabels(), CreatedAt: l.At, UpdatedAt: l.At}), int64(len(config))
+	built.Config, built.ConfigSize = r.PutBlob(Blob{Data: config, Labels: l.sourceLabels(), CreatedAt: l.At,
+		UpdatedAt: l.At}), int64(len(config))
 	labels["containerd.io/gc.ref.content.config"] = built.Config
-	manifest.Config = ocispec.Descriptor{MediaType: ocispec.MediaTypeImageConfig, Digest: digest.Digest(built.Config), Size: built.ConfigSize}
+	manifest.Config = ocispec.Descriptor{MediaType: ocispec.MediaTypeImageConfig, Digest: digest.Digest(built.Config),
+		Size: built.ConfigSize}
 	data := encode(manifest)
 	built.Manifest = r.PutBlob(Blob{Data: data, Labels: labels, CreatedAt: l.At, UpdatedAt: l.At})
 	built.Target = built.Manifest
 	if l.Indexed {
 		index := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex}
-		here := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.Digest(built.Manifest), Size: int64(len(data)), Platform: &image.Platform}
-		other := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromString("other"), Size: 1, Platform: &ocispec.Platform{OS: "plan9", Architecture: "mips"}}
+		here := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.Digest(built.Manifest),
+			Size: int64(len(data)), Platform: &image.Platform}
+		other := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromString("other"),
+			Size: 1, Platform: &ocispec.Platform{OS: "plan9", Architecture: "mips"}}
 		index.Manifests = []ocispec.Descriptor{other, here}
 		built.Target = r.PutBlob(Blob{Data: encode(index), Labels: l.sourceLabels(), CreatedAt: l.At, UpdatedAt: l.At})
 	}
 	return built
 }
 
-// PutLayer makes one layer of an image complete in the content store. Nothing reads layers: they have no data.
+// PutLayer completes one layer of an image in the content store. The layer has no data, because
+// nothing reads layers.
 func (r *Runtime) PutLayer(built Built, i int, size int64, at time.Time) {
 	r.PutBlob(Blob{Digest: built.Layers[i], Size: size, CreatedAt: at, UpdatedAt: at})
 }
 
-// Unpack makes one layer of an image a committed snapshot; after the last one the config gets its label.
+// Unpack commits the snapshot of one layer of an image. After the last layer, the config gets its
+// label.
 func (r *Runtime) Unpack(snapshotter string, built Built, i int, at time.Time) {
 	r.PutSnapshot(Snapshot{Snapshotter: snapshotter, Name: built.ChainIDs[i], CreatedAt: at})
 	if i < len(built.ChainIDs)-1 {
@@ -85,7 +93,7 @@ func (r *Runtime) Unpack(snapshotter string, built Built, i int, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if config, ok := r.blobs[built.Config]; ok {
-		config.Labels = maps.Clone(config.Labels) // an answer may hold the old ones
+		config.Labels = maps.Clone(config.Labels) // a response may hold the old ones
 		config.Labels["containerd.io/gc.ref.snapshot."+snapshotter] = built.ChainIDs[i]
 		r.blobs[built.Config] = config
 	}

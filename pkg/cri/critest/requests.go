@@ -9,14 +9,14 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// The things that Requests asks about.
+// The objects in the requests that Requests returns.
 const (
 	RequestedPod   = "pod"
 	RequestedBlob  = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // an empty one
 	RequestedImage = "registry.example/shop:1"
 )
 
-// Requests are requests as the agent sends them, by the full name of the method.
+// Requests returns requests as the agent sends them, by the full name of the method.
 func Requests() map[string]proto.Message {
 	pod := map[string]string{"io.kubernetes.pod.uid": RequestedPod}
 	const size = 4<<20 + 1
@@ -38,8 +38,10 @@ func Requests() map[string]proto.Message {
 		"/containerd.services.content.v1.Content/Info":         &contentapi.InfoRequest{Digest: RequestedBlob},
 		"/containerd.services.content.v1.Content/ListStatuses": &contentapi.ListStatusesRequest{},
 		"/containerd.services.content.v1.Content/List": &contentapi.ListContentRequest{
-			Filters: []string{`labels."containerd.io/gc.ref.content.config"`, `labels."containerd.io/gc.ref.content.l.0"`}},
-		"/containerd.services.content.v1.Content/Read": &contentapi.ReadContentRequest{Digest: RequestedBlob, Size: size},
+			Filters: []string{`labels."containerd.io/gc.ref.content.config"`,
+				`labels."containerd.io/gc.ref.content.l.0"`}},
+		"/containerd.services.content.v1.Content/Read": &contentapi.ReadContentRequest{Digest: RequestedBlob,
+			Size: size},
 		"/containerd.services.snapshots.v1.Snapshots/Stat": &snapshotsapi.StatSnapshotRequest{
 			Snapshotter: "overlayfs", Key: "layer"},
 	}

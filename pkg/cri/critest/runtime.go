@@ -1,6 +1,6 @@
-// Package critest is a container runtime that runs nothing: it serves, on a unix socket, the calls of
-// CRI that read and containerd's own stores, from what a test has put there. It can be
-// slow, dead, hanging or wrong on demand. Every method is safe for concurrent use.
+// Package critest is a fake container runtime that runs nothing. It serves, on a unix socket, the
+// read calls of CRI and containerd's own stores, with the content that a test puts there. It can be
+// slow, dead, hanging or wrong. Every method is safe for concurrent use.
 package critest
 
 import (
@@ -22,7 +22,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Runtime is the fake. The zero value is not usable; Start makes one.
+// Runtime is the fake. The zero value is not usable; Start creates one.
 type Runtime struct {
 	path   string
 	server *grpc.Server
@@ -38,7 +38,7 @@ type Runtime struct {
 	pulled     map[string]Stored              // containerd's image store, by full name
 	pinned     map[string]Stored              // the pinned images of that store, by full name
 	noNetwork  bool                           // the network is not ready
-	sandboxer  string                         // which part of containerd made the sandboxes
+	sandboxer  string                         // the part of containerd that created the sandboxes
 	blobs      map[string]Blob                // containerd's content store, by digest
 	ingests    map[string]Ingest              // by reference
 	snapshots  map[string]map[string]Snapshot // by snapshotter and name
@@ -46,26 +46,26 @@ type Runtime struct {
 	fault      func(ctx context.Context, method string) error
 }
 
-// SandboxImage is the name of the only image that is pinned at first; it came long ago.
+// SandboxImage is the name of the only image that is pinned at first. It was pulled long ago.
 const SandboxImage = "registry.k8s.io/pause:3.10"
 
 var longAgo = time.Unix(1_600_000_000, 0)
 
-// SetNetworkReady says whether the runtime's network is ready, as it is at first.
+// SetNetworkReady sets whether the runtime's network is ready; initially it is.
 func (r *Runtime) SetNetworkReady(ready bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.noNetwork = !ready
 }
 
-// PinImage puts a pinned image into containerd's image store.
+// PinImage adds a pinned image to containerd's image store.
 func (r *Runtime) PinImage(name string, stored Stored) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pinned[name] = stored
 }
 
-// UnpinImage takes a pinned image away.
+// UnpinImage removes a pinned image.
 func (r *Runtime) UnpinImage(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,21 +81,21 @@ type Stored struct {
 	Digest string
 }
 
-// Options say which runtime to be.
+// Options select the runtime to fake.
 type Options struct {
-	Name     string // `containerd` when empty
-	Version  string // `v2.4.2` when empty
-	NoStores bool   // serve CRI alone
-	// Sandboxer is which part of containerd makes the sandboxes: "podsandbox" when empty.
+	Name     string // `containerd` if empty
+	Version  string // `v2.4.2` if empty
+	NoStores bool   // serve only CRI
+	// Sandboxer is the part of containerd that creates the sandboxes: "podsandbox" if empty.
 	Sandboxer string
 }
 
-// Front is called by Start, if it is set, to put something at path that leads to the runtime, which then listens on
-// socket. It is called again for a runtime that is started again.
+// Front, if set, is called by Start to put a proxy at path in front of the runtime, which then
+// listens on socket. It is called again for a runtime that is restarted.
 var Front func(t testing.TB, socket, path string)
 
-// Start serves on a unix socket at path until the test ends or Stop is called. A file that is there
-// already is replaced, as a restarted runtime does: the socket then has another inode.
+// Start serves on a unix socket at path until the test ends or Stop is called. It replaces an
+// existing file, as a restarted runtime does: the socket then has another inode.
 func Start(t testing.TB, path string, options Options) *Runtime {
 	t.Helper()
 	r := &Runtime{
@@ -152,51 +152,55 @@ func Start(t testing.TB, path string, options Options) *Runtime {
 	return r
 }
 
-// Stop breaks every connection and removes the socket, as a runtime that is killed and cleaned up.
+// Stop breaks every connection and removes the socket, as if the runtime was killed and cleaned up.
 func (r *Runtime) Stop() {
 	r.Fault(nil)
 	r.server.Stop()
 }
 
-// Endpoint is what an agent is configured with.
+// Endpoint returns the value of the agent's option for this runtime.
 func (r *Runtime) Endpoint() string { return "unix://" + r.path }
 
-// Fault makes every call go through f first, which may wait or return what the call then fails with;
-// nil heals.
+// Fault makes every call go through f first, which may wait or return the error of the call; nil
+// ends the fault.
 func (r *Runtime) Fault(f func(ctx context.Context, method string) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fault = f
 }
 
-// Hang is a fault: no answer until the caller gives up.
+// Hang is a fault: no response until the caller gives up.
 func Hang(ctx context.Context, _ string) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// Calls is how often each method was called, by its full name.
+// Calls returns how often each method was called, by its full name.
 func (r *Runtime) Calls() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.calls)
 }
 
-func (r *Runtime) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+func (r *Runtime) intercept(
+	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+) (any, error) {
 	if err := r.enter(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
 	return handle(ctx, request)
 }
 
-func (r *Runtime) interceptStream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+func (r *Runtime) interceptStream(
+	server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler,
+) error {
 	if err := r.enter(stream.Context(), info.FullMethod); err != nil {
 		return err
 	}
 	return handle(server, stream)
 }
 
-// enter counts a call and lets it through the fault.
+// enter counts a call and runs the fault.
 func (r *Runtime) enter(ctx context.Context, method string) error {
 	r.mu.Lock()
 	r.calls[method]++
@@ -208,7 +212,7 @@ func (r *Runtime) enter(ctx context.Context, method string) error {
 	return fault(ctx, method)
 }
 
-// sorted lists values by key, as a runtime lists in no order that would help the caller.
+// sorted lists values by key, an order that does not help the caller.
 func sorted[V any](m map[string]V) []V {
 	values := make([]V, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -35,7 +35,9 @@ func (s runtimeService) Status(context.Context, *runtimeapi.StatusRequest) (*run
 	}}}, nil
 }
 
-func (s runtimeService) ListPodSandbox(_ context.Context, request *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
+func (s runtimeService) ListPodSandbox(
+	_ context.Context, request *runtimeapi.ListPodSandboxRequest,
+) (*runtimeapi.ListPodSandboxResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	answer := &runtimeapi.ListPodSandboxResponse{}
@@ -47,7 +49,9 @@ func (s runtimeService) ListPodSandbox(_ context.Context, request *runtimeapi.Li
 	return answer, nil
 }
 
-func (s runtimeService) ListContainers(_ context.Context, request *runtimeapi.ListContainersRequest) (*runtimeapi.ListContainersResponse, error) {
+func (s runtimeService) ListContainers(
+	_ context.Context, request *runtimeapi.ListContainersRequest,
+) (*runtimeapi.ListContainersResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	answer := &runtimeapi.ListContainersResponse{}
@@ -62,7 +66,9 @@ func (s runtimeService) ListContainers(_ context.Context, request *runtimeapi.Li
 	return answer, nil
 }
 
-func (s runtimeService) ContainerStatus(_ context.Context, request *runtimeapi.ContainerStatusRequest) (*runtimeapi.ContainerStatusResponse, error) {
+func (s runtimeService) ContainerStatus(
+	_ context.Context, request *runtimeapi.ContainerStatusRequest,
+) (*runtimeapi.ContainerStatusResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	c, ok := s.r.containers[request.GetContainerId()]
@@ -77,7 +83,9 @@ type imageService struct {
 	r *Runtime
 }
 
-func (s imageService) ImageStatus(_ context.Context, request *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
+func (s imageService) ImageStatus(
+	_ context.Context, request *runtimeapi.ImageStatusRequest,
+) (*runtimeapi.ImageStatusResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	return &runtimeapi.ImageStatusResponse{Image: s.r.images[request.GetImage().GetImage()]}, nil
@@ -88,7 +96,9 @@ type sandboxStore struct {
 	r *Runtime
 }
 
-func (s sandboxStore) Get(ctx context.Context, request *sandboxapi.StoreGetRequest) (*sandboxapi.StoreGetResponse, error) {
+func (s sandboxStore) Get(
+	ctx context.Context, request *sandboxapi.StoreGetRequest,
+) (*sandboxapi.StoreGetResponse, error) {
 	if err := inNamespace(ctx); err != nil {
 		return nil, err
 	}
@@ -125,8 +135,10 @@ func (s imageStore) Get(ctx context.Context, request *imagesapi.GetImageRequest)
 	}}, nil
 }
 
-// List answers with the pinned images, whatever the filter, which must be there.
-func (s imageStore) List(ctx context.Context, request *imagesapi.ListImagesRequest) (*imagesapi.ListImagesResponse, error) {
+// List returns the pinned images, whatever the filter, which must be set.
+func (s imageStore) List(
+	ctx context.Context, request *imagesapi.ListImagesRequest,
+) (*imagesapi.ListImagesResponse, error) {
 	if err := inNamespace(ctx); err != nil {
 		return nil, err
 	}
@@ -146,7 +158,7 @@ func (s imageStore) List(ctx context.Context, request *imagesapi.ListImagesReque
 	return answer, nil
 }
 
-// inNamespace refuses what containerd would refuse: its stores are per namespace.
+// inNamespace rejects what containerd would reject: its stores are per namespace.
 func inNamespace(ctx context.Context) error {
 	md, _ := metadata.FromIncomingContext(ctx)
 	if got := md.Get("containerd-namespace"); len(got) != 1 || got[0] != "k8s.io" {

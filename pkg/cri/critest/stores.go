@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// chunk is how much of a blob, and page how many blobs, containerd puts into one message
+// chunk is how much of a blob, and page how many blobs, containerd sends in one message
 // (plugins/services/content/contentserver/contentserver.go).
 const (
 	chunk = 32 << 10
@@ -70,7 +70,7 @@ func (s contentStore) Read(request *contentapi.ReadContentRequest, stream conten
 	return nil
 }
 
-// hasLabel is the one kind of filter that is understood.
+// hasLabel is the only kind of filter that the fake supports.
 var hasLabel = regexp.MustCompile(`^labels\."([^"]+)"$`)
 
 func (s contentStore) List(request *contentapi.ListContentRequest, stream contentapi.Content_ListServer) error {
@@ -111,7 +111,9 @@ func (s contentStore) List(request *contentapi.ListContentRequest, stream conten
 	return stream.Send(answer)
 }
 
-func (s contentStore) ListStatuses(ctx context.Context, request *contentapi.ListStatusesRequest) (*contentapi.ListStatusesResponse, error) {
+func (s contentStore) ListStatuses(
+	ctx context.Context, request *contentapi.ListStatusesRequest,
+) (*contentapi.ListStatusesResponse, error) {
 	if err := inNamespace(ctx); err != nil {
 		return nil, err
 	}
@@ -142,7 +144,9 @@ type snapshotStore struct {
 	r *Runtime
 }
 
-func (s snapshotStore) Stat(ctx context.Context, request *snapshotsapi.StatSnapshotRequest) (*snapshotsapi.StatSnapshotResponse, error) {
+func (s snapshotStore) Stat(
+	ctx context.Context, request *snapshotsapi.StatSnapshotRequest,
+) (*snapshotsapi.StatSnapshotResponse, error) {
 	if err := inNamespace(ctx); err != nil {
 		return nil, err
 	}

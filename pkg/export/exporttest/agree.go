@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Lines is how a kind of record is written of a start-up.
+// Lines encodes the records of one kind for a start-up.
 func Lines(t testing.TB, kind export.Lines, tl timeline.Timeline, now time.Time) [][]byte {
 	t.Helper()
 	var lines [][]byte
@@ -27,7 +27,7 @@ func Lines(t testing.TB, kind export.Lines, tl timeline.Timeline, now time.Time)
 	return lines
 }
 
-// agreement is one start-up's transition records, read again, beside the timeline.
+// agreement is one start-up's transition records, decoded, and its timeline.
 type agreement struct {
 	testing.TB
 	told       timeline.Timeline
@@ -36,8 +36,9 @@ type agreement struct {
 	pulls      []export.TransitionMetrics
 }
 
-// Agree checks the values of transition records against the timeline: instants lie where the marks' evidence says,
-// lengths are the differences of instants, and phases and pulls have the same lengths.
+// Agree checks the values of transition records against the timeline: instants lie within the
+// marks' evidence, durations are the differences of instants, and phases and pulls have the same
+// durations.
 func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
 	t.Helper()
 	a := &agreement{TB: t, told: tl}
@@ -49,7 +50,8 @@ func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
 			t.Fatalf("%s%v", line, err)
 		}
 		m := r.Metrics
-		if !r.Time.Equal(now) || m.Partial != tl.Partial || m.Namespace != tl.Namespace || m.PodName != tl.Name || m.Node != tl.Node {
+		if !r.Time.Equal(now) || m.Partial != tl.Partial || m.Namespace != tl.Namespace || m.PodName != tl.Name ||
+			m.Node != tl.Node {
 			t.Errorf("%s is not of %s/%s at %s", line, tl.Namespace, tl.Name, now)
 		}
 		switch {
@@ -85,14 +87,16 @@ func (a *agreement) checkPod() {
 	a.length("scheduled to initialized", p.ScheduledToInitialized, p.ScheduledAt, p.InitializedAt)
 	a.length("creation to ready", p.CreationToReady, p.CreatedAt, p.ReadyAt)
 	a.length("initialized to ready", p.InitializedToReady, p.InitializedAt, p.ReadyAt)
-	if a.told.State == timeline.StateReady && (p.CreationToReady == nil || p.CreationToReady.Duration() != a.told.Total) &&
+	if a.told.State == timeline.StateReady &&
+		(p.CreationToReady == nil || p.CreationToReady.Duration() != a.told.Total) &&
 		len(a.told.Conflicts) == 0 {
 		a.Errorf("ready after %v, in all %s", p.CreationToReady, a.told.Total)
 	}
 	a.phase(timeline.PhaseScheduling, "", p.CreationToScheduled)
 }
 
-// checkContainers also holds the order: what is before the main containers, in spec order, then these.
+// checkContainers also checks the order: first the containers that run before the main ones, in
+// spec order, then the main ones.
 func (a *agreement) checkContainers() {
 	var known []timeline.ContainerReached
 	for _, c := range a.told.Containers {
@@ -103,7 +107,7 @@ func (a *agreement) checkContainers() {
 	if len(known) != len(a.containers) {
 		a.Fatalf("%d records of %d containers", len(a.containers), len(known))
 	}
-	before := a.pod.CreatedAt // when the container before was done, in case there is one
+	before := a.pod.CreatedAt // when the previous container was done, if there is one
 	initialized := a.pod.InitializedAt
 	for i, m := range a.containers {
 		c, kind := m.Container, known[i].Kind
@@ -112,7 +116,8 @@ func (a *agreement) checkContainers() {
 			a.Errorf("container %d is %s", i, m.ContainerName)
 		}
 		a.within("running", c.RunningAt, m.ContainerName, timeline.MarkRunning)
-		a.within("started", c.StartedAt, m.ContainerName, timeline.MarkRunning, timeline.MarkPostStarted, timeline.MarkStarted)
+		a.within("started", c.StartedAt, m.ContainerName, timeline.MarkRunning, timeline.MarkPostStarted,
+			timeline.MarkStarted)
 		ready := timeline.MarkContainerReady
 		if kind == timeline.KindInit {
 			ready = timeline.MarkFinished
@@ -128,14 +133,15 @@ func (a *agreement) checkContainers() {
 				a.Errorf("%s has a container before it", m.ContainerName)
 			}
 			continue
-		case i == 0 && c.PreviousToRunning != nil, c.InitializedToRunning != nil, !c.StartedAt.IsZero(), c.RunningToStarted != nil, c.StartedToReady != nil:
+		case i == 0 && c.PreviousToRunning != nil, c.InitializedToRunning != nil, !c.StartedAt.IsZero(),
+			c.RunningToStarted != nil, c.StartedToReady != nil:
 			a.Errorf("%s is an init container", m.ContainerName)
 		case i > 0:
 			a.length("previous to running", c.PreviousToRunning, before, c.RunningAt)
 		}
 		before = c.ReadyAt
 		if kind == timeline.KindSidecar {
-			before = export.Instant{Time: known[i].StartedAt} // kubelet does not wait until it is ready
+			before = export.Instant{Time: known[i].StartedAt} // the kubelet does not wait until it is ready
 		} else {
 			a.phase(timeline.PhaseInitRun, m.ContainerName, c.RunningToReady)
 		}
@@ -165,7 +171,8 @@ func (a *agreement) checkPull(m export.TransitionMetrics) {
 	if !p.FinishedAt.IsZero() && !p.FinishedAt.Equal(last.FinishedAt) {
 		a.Errorf("pulled at %s, the timeline says %s", p.FinishedAt, last.FinishedAt)
 	}
-	if last.QueueTimed && len(attempts) == 1 && (p.Duration == nil || p.Duration.Duration() != last.Queue+last.Pull) && !p.FinishedAt.IsZero() {
+	if last.QueueTimed && len(attempts) == 1 && (p.Duration == nil || p.Duration.Duration() != last.Queue+last.Pull) &&
+		!p.FinishedAt.IsZero() {
 		a.Errorf("pulled for %v, the timeline says %s and %s", p.Duration, last.Queue, last.Pull)
 	}
 }

@@ -5,14 +5,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// within holds an instant against the evidence of the mark, or of one of several.
+// within checks an instant against the evidence of the mark, or of one of several.
 func (a *agreement) within(what string, at export.Instant, container string, marks ...timeline.Mark) {
 	if at.IsZero() {
 		return
 	}
 	for _, e := range a.told.Marks {
 		for _, mark := range marks {
-			if e.Mark == mark && e.Container == container && !at.Before(e.Earliest) && (e.Latest.IsZero() || !at.After(e.Latest)) {
+			if e.Mark == mark && e.Container == container && !at.Before(e.Earliest) &&
+				(e.Latest.IsZero() || !at.After(e.Latest)) {
 				return
 			}
 		}
@@ -20,7 +21,7 @@ func (a *agreement) within(what string, at export.Instant, container string, mar
 	a.Errorf("%s %s at %s, which no mark allows", container, what, at)
 }
 
-// length holds a length against its ends: it is there if they are, and in order.
+// length checks a duration against its ends: it is present if they are, and in order.
 func (a *agreement) length(what string, length *export.Seconds, from, to export.Instant) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from.Time)
 	if known != (length != nil) || known && length.Duration() != to.Sub(from.Time) {
@@ -28,7 +29,7 @@ func (a *agreement) length(what string, length *export.Seconds, from, to export.
 	}
 }
 
-// phase holds a length against the phase that is the same stretch, if the timeline has that as one of its own.
+// phase checks a duration against the phase with the same span, if the timeline has that phase.
 func (a *agreement) phase(phase timeline.Phase, container string, length *export.Seconds) {
 	var found []timeline.Span
 	for _, span := range a.told.Phases {

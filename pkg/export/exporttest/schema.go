@@ -1,5 +1,5 @@
-// Package exporttest checks what leaves the agent: records against their JSON schemas, and transition records against the
-// timelines that they were made from.
+// Package exporttest checks the output of the agent: records against their JSON schemas, and
+// transition records against their timelines.
 package exporttest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// The schemas, from the repository's root.
+// The schemas, relative to the repository's root.
 const (
 	transitionSchema = "pkg/export/testdata/transition.schema.json"
 	timelineSchema   = "docs/records.schema.json"
@@ -20,25 +20,25 @@ const (
 // Schema checks lines.
 type Schema struct{ schema *jsonschema.Schema }
 
-// TransitionSchema is the schema of kube-transition-metrics' records.
+// TransitionSchema returns the schema of kube-transition-metrics' records.
 func TransitionSchema(t testing.TB) Schema {
 	t.Helper()
 	return read(t, filepath.Join(root(t), transitionSchema))
 }
 
-// TimelineSchema is that of our own records.
+// TimelineSchema returns the schema of podlapse's own records.
 func TimelineSchema(t testing.TB) Schema {
 	t.Helper()
 	return read(t, filepath.Join(root(t), timelineSchema))
 }
 
-// TerminationSchema is that of the lines about ends of pods, a part of the other's file.
+// TerminationSchema returns the schema of the lines about ends of pods, a part of the same file.
 func TerminationSchema(t testing.TB) Schema {
 	t.Helper()
 	return readPart(t, filepath.Join(root(t), timelineSchema), "#/$defs/termination_line")
 }
 
-// root is the directory of our module, above the test's own.
+// root returns the directory of the module, above the test's own.
 func root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -71,7 +71,7 @@ func readPart(t testing.TB, path, part string) Schema {
 		t.Fatalf("%s: %v", path, err)
 	}
 	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat() // date-time is more than a note
+	compiler.AssertFormat() // also checks date-time
 	if err := compiler.AddResource(path, document); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -82,7 +82,7 @@ func readPart(t testing.TB, path, part string) Schema {
 	return Schema{schema}
 }
 
-// Check fails the test when the line is no such record.
+// Check fails the test if the line does not match the schema.
 func (s Schema) Check(t testing.TB, line []byte) {
 	t.Helper()
 	if err := s.Validate(line); err != nil {
@@ -90,7 +90,7 @@ func (s Schema) Check(t testing.TB, line []byte) {
 	}
 }
 
-// Validate says why a line is no such record.
+// Validate returns why a line does not match the schema.
 func (s Schema) Validate(line []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
 	if err != nil {

@@ -10,15 +10,19 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// StartUp is a start-up of ordinary size, of a pod with an init container, a sidecar and a container whose image came from a registry:
-// the n-th of as many as are wanted, each with stamps, UID and digests of its own, so that they compress no better than real ones.
+// StartUp returns the n-th start-up of ordinary size, of a pod with an init container, a sidecar
+// and a container whose image was pulled from a registry. Each has timestamps, a UID and digests of
+// its own, so that they compress no better than real ones.
 func StartUp(n int) timeline.Timeline {
-	s := &startUp{random: rand.New(rand.NewPCG(uint64(n), 1)), at: time.Date(2026, time.March, 1, 12, 0, 0, n, time.UTC)}
+	s := &startUp{random: rand.New(rand.NewPCG(uint64(n), 1)),
+		at: time.Date(2026, time.March, 1, 12, 0, 0, n, time.UTC)}
 	deployment := fmt.Sprintf("web-%d", n/20)
 	s.t = timeline.Timeline{
-		Namespace: fmt.Sprintf("team-%d", n%7), Name: fmt.Sprintf("%s-%s-%05x", deployment, s.hex(9), n), UID: s.uid(), Node: "node-1",
+		Namespace: fmt.Sprintf("team-%d", n%7), Name: fmt.Sprintf("%s-%s-%05x", deployment, s.hex(9), n), UID: s.uid(),
+		Node:  "node-1",
 		Owner: timeline.Owner{Kind: "Deployment", Name: deployment}, Labels: fmt.Sprintf(
-			"app.kubernetes.io/instance=%s,app.kubernetes.io/name=web,app=%s,pod-template-hash=%s,tier=front", deployment, deployment, s.hex(9)),
+			"app.kubernetes.io/instance=%s,app.kubernetes.io/name=web,app=%s,pod-template-hash=%s,tier=front",
+			deployment, deployment, s.hex(9)),
 		State: timeline.StateReady, CreatedAt: s.at, TotalError: 620 * time.Millisecond,
 	}
 	s.phase(timeline.PhaseScheduling, "", timeline.MarkScheduled, timeline.SourcePodWatch)
@@ -47,7 +51,8 @@ type startUp struct {
 }
 
 func (s *startUp) hex(digits int) string {
-	return fmt.Sprintf("%016x%016x%016x%016x", s.random.Uint64(), s.random.Uint64(), s.random.Uint64(), s.random.Uint64())[:digits]
+	return fmt.Sprintf("%016x%016x%016x%016x", s.random.Uint64(), s.random.Uint64(), s.random.Uint64(),
+		s.random.Uint64())[:digits]
 }
 
 func (s *startUp) uid() string {
@@ -55,24 +60,27 @@ func (s *startUp) uid() string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// phase goes on for up to two seconds and ends with a mark.
+// phase adds a phase of up to two seconds that ends with a mark.
 func (s *startUp) phase(phase timeline.Phase, container string, mark timeline.Mark, sources ...timeline.Source) {
 	from := s.at
 	s.at = s.at.Add(time.Duration(s.random.Int64N(int64(2 * time.Second))))
 	bound := time.Duration(s.random.Int64N(int64(100 * time.Millisecond)))
 	s.t.Phases = append(s.t.Phases, timeline.Span{
-		Phase: phase, Cause: timeline.CauseOf(phase), Container: container, StartAt: from, EndAt: s.at, Error: bound, Sources: sources,
+		Phase: phase, Cause: timeline.CauseOf(phase), Container: container, StartAt: from, EndAt: s.at, Error: bound,
+		Sources: sources,
 	})
 	s.t.Marks = append(s.t.Marks, timeline.MarkEvidence{
-		Mark: mark, Container: container, At: s.at, Earliest: s.at.Add(-bound), Latest: s.at.Add(bound), Sources: sources,
+		Mark: mark, Container: container, At: s.at, Earliest: s.at.Add(-bound), Latest: s.at.Add(bound),
+		Sources: sources,
 	})
 }
 
 func (s *startUp) pull(container string) {
 	const registry = "registry.example:5000"
 	p := timeline.Pull{
-		Container: container, Image: registry + "/team/" + container + ":" + s.hex(8), Registry: registry, Outcome: imagepull.OutcomePresent,
-		RequestedAt: s.at, Sources: []timeline.Source{timeline.SourceEventWatch}, SizeBytes: 1_000_000 + s.random.Int64N(1<<26),
+		Container: container, Image: registry + "/team/" + container + ":" + s.hex(8), Registry: registry,
+		Outcome: imagepull.OutcomePresent, RequestedAt: s.at, Sources: []timeline.Source{timeline.SourceEventWatch},
+		SizeBytes: 1_000_000 + s.random.Int64N(1<<26),
 	}
 	if container != "shop" {
 		s.t.Pulls = append(s.t.Pulls, p)
@@ -84,17 +92,19 @@ func (s *startUp) pull(container string) {
 	p.DownloadedAt = s.at
 	s.phase(timeline.PhaseUnpack, container, timeline.MarkPullFinished, timeline.SourceContainerd)
 	p.FinishedAt, p.Outcome, p.Digest = s.at, imagepull.OutcomeDownloaded, "sha256:"+s.hex(64)
-	p.Timed, p.QueueTimed, p.Queue, p.Pull, p.Error = true, true, p.StartedAt.Sub(p.RequestedAt), p.FinishedAt.Sub(p.StartedAt), 4*time.Millisecond
+	p.Timed, p.QueueTimed, p.Queue, p.Pull, p.Error = true, true, p.StartedAt.Sub(p.RequestedAt),
+		p.FinishedAt.Sub(p.StartedAt), 4*time.Millisecond
 	for i := range 4 {
 		p.Layers = append(p.Layers, timeline.Layer{
 			Digest: "sha256:" + s.hex(64), SizeBytes: s.random.Int64N(1 << 24),
-			DownloadedAt: p.StartedAt.Add(time.Duration(i+1) * time.Millisecond), UnpackedAt: p.StartedAt.Add(time.Duration(i+2) * time.Millisecond),
+			DownloadedAt: p.StartedAt.Add(time.Duration(i+1) * time.Millisecond),
+			UnpackedAt:   p.StartedAt.Add(time.Duration(i+2) * time.Millisecond),
 		})
 	}
 	s.t.Pulls = append(s.t.Pulls, p)
 }
 
-// Changed is the start-up with another instant in it, as news changes one.
+// Changed returns the start-up with one instant changed, as by a new observation.
 func Changed(t timeline.Timeline, n int) timeline.Timeline {
 	h := fnv.New64a()
 	fmt.Fprint(h, t.UID, n)

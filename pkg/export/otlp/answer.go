@@ -16,9 +16,10 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// send tries to send within the timeout, and again if nobody listened or the connection broke: the exporters try again by
-// themselves only what a collector answered that it could not take now. What arrives twice is the same: spans have the IDs
-// of the start-up, metrics count from the start of the agent.
+// send calls try within the timeout, and again if no collector listened or the connection broke:
+// the exporters retry only when a collector responds that it cannot accept the data now. Sending
+// twice is harmless: spans have the IDs of the start-up, and metrics count from the start of the
+// agent.
 func send(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -30,27 +31,31 @@ func send(ctx context.Context, timeout time.Duration, try func(context.Context) 
 	}
 }
 
-// unanswered says that there was no collector, or that it went away before it answered.
+// unanswered reports whether there was no collector, or whether it disconnected before it
+// responded.
 func unanswered(err error) bool {
 	var network *net.OpError
-	return errors.As(err, &network) && network.Op == "dial" || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+	return errors.As(err, &network) && network.Op == "dial" || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// How the exporters' errors begin, whose types they keep to themselves (otlptracehttp, client.go; internal/partialsuccess.go).
+// Prefixes of the exporters' errors, whose types are private (otlptracehttp, client.go;
+// internal/partialsuccess.go).
 const (
 	partialSuccess = "OTLP partial success: "
 	refusedHTTP    = "failed to send to "
 )
 
-// refused says that a collector answered that it takes none of it, or not all, now or later, so that nobody need try again.
+// refused reports whether a collector responded that it accepts none of the data, or not all, now
+// or later, so that a retry is pointless.
 func refused(err error) bool {
 	if s, ok := status.FromError(err); ok { // opentelemetry.io/docs/specs/otlp/#failures
 		switch s.Code() {
 		case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
 			return false
 		case codes.ResourceExhausted:
-			return len(s.Details()) == 0 // else it says when
+			return len(s.Details()) == 0 // otherwise it says when to retry
 		}
 		return true
 	}
@@ -59,8 +64,9 @@ func refused(err error) bool {
 	})
 }
 
-// warningOf is the words with which a collector took all of what it got: a partial success that rejects nothing, and no other error.
-// Words can hold anything, so the count is read where it stands, at the end.
+// warningOf returns the warning of a collector that accepted everything: a partial success that
+// rejects nothing, and no other error. The warning may contain any text, so the count is read from
+// its fixed position at the end.
 func warningOf(err error) (words string, ok bool) {
 	leaf := err
 	for leaf != nil {
@@ -85,7 +91,7 @@ func warningOf(err error) (words string, ok bool) {
 	return "", false
 }
 
-// anyOf says that an error, or one that it wraps, is such a one.
+// anyOf reports whether such is true for an error or one that it wraps.
 func anyOf(err error, such func(error) bool) bool {
 	if err == nil || such(err) {
 		return err != nil
@@ -103,21 +109,23 @@ func anyOf(err error, such func(error) bool) bool {
 	return false
 }
 
-// answers follows what a collector answers, and makes of it what the health board says. A warning is logged when it changes.
+// answers follows a collector's responses and derives the status for the health board. It logs a
+// warning when it changes.
 type answers struct {
 	endpoint string
 	logger   *zap.Logger
 	warning  string // the latest
 }
 
-// read says whether all was taken, and what people are to know of it.
+// read returns whether everything was accepted, and the status for people.
 func (a *answers) read(err error) (taken bool, detail string) {
 	warning, warned := warningOf(err)
 	if err != nil && !warned {
 		return false, err.Error()
 	}
 	if warned && warning != a.warning {
-		a.logger.Warn("the collector accepts the data with a warning", zap.String("endpoint", a.endpoint), zap.String("warning", warning))
+		a.logger.Warn("the collector accepts the data with a warning", zap.String("endpoint", a.endpoint),
+			zap.String("warning", warning))
 	}
 	a.warning = warning
 	if warned {

@@ -27,11 +27,13 @@ func TestPartialSuccess(t *testing.T) {
 		words    string
 		rejected int64
 	}{
-		{"quota used up (0 left)", 5}, {"earlier (0 spans rejected)", 5}, {"earlier (0 metric data points rejected)", 1}, {"", 5}, {"x", 10},
+		{"quota used up (0 left)", 5}, {"earlier (0 spans rejected)", 5},
+		{"earlier (0 metric data points rejected)", 1}, {"", 5}, {"x", 10},
 		{"spans are old", 0}, {"of a batch before: (5 spans rejected)", 0}, {"two\nlines (0 ", 0},
 	} {
 		for _, protocol := range []string{protocolHTTP, protocolGRPC} {
-			collector := receiver{partial: &tracesv1.ExportTracePartialSuccess{RejectedSpans: test.rejected, ErrorMessage: test.words}}
+			collector := receiver{partial: &tracesv1.ExportTracePartialSuccess{RejectedSpans: test.rejected,
+				ErrorMessage: test.words}}
 			if protocol == protocolGRPC {
 				collector.overGRPC(t)
 			} else {
@@ -40,7 +42,10 @@ func TestPartialSuccess(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
 			sink := run(t)
 			sink.Offer(coldStart())
-			eventually(t, "an answer", func() bool { up, detail := sink.health(); return !up || detail[:7] == "sending" })
+			eventually(t, "an answer", func() bool {
+				up, detail := sink.health()
+				return !up || detail[:7] == "sending"
+			})
 			sink.stop()
 			if test.rejected > 0 {
 				sink.mustCount(t, 0, 1)
@@ -59,7 +64,8 @@ func TestPartialSuccessOfMetrics(t *testing.T) {
 		words    string
 		rejected int64
 	}{{"quota used up (0 left)", 5}, {"earlier (0 metric data points rejected)", 5}, {"some are odd", 0}} {
-		collector := receiver{partialMetrics: &metricsv1.ExportMetricsPartialSuccess{RejectedDataPoints: test.rejected, ErrorMessage: test.words}}
+		collector := receiver{partialMetrics: &metricsv1.ExportMetricsPartialSuccess{RejectedDataPoints: test.rejected,
+			ErrorMessage: test.words}}
 		collector.overHTTP(t)
 		push, health := newPush(t, observed())
 		stopped, stop := context.WithCancel(t.Context())
@@ -69,14 +75,16 @@ func TestPartialSuccessOfMetrics(t *testing.T) {
 		}
 		taken := test.rejected == 0
 		if up, detail := health(); up != taken || (testutil.ToFloat64(push.failures) == 0) != taken {
-			t.Errorf("%q and %d rejected: %v, %s, %v failures", test.words, test.rejected, up, detail, testutil.ToFloat64(push.failures))
+			t.Errorf("%q and %d rejected: %v, %s, %v failures", test.words, test.rejected, up, detail,
+				testutil.ToFloat64(push.failures))
 		}
 	}
 }
 
 // partial is a leaf as the exporters make it, whose type they keep to themselves.
 func partial(words string, rejected int) error {
-	return fmt.Errorf("traces export: %w", errors.Join(fmt.Errorf("OTLP partial success: %s (%d spans rejected)", words, rejected)))
+	return fmt.Errorf("traces export: %w",
+		errors.Join(fmt.Errorf("OTLP partial success: %s (%d spans rejected)", words, rejected)))
 }
 
 // What a collector answers, in the words of the exporters, says whether it can be tried again.
@@ -87,18 +95,22 @@ func TestRefused(t *testing.T) {
 		protocol  string
 		want      bool
 	}{
-		"gone":                      {nil, protocolHTTP, false},
-		"gone gRPC":                 {nil, protocolGRPC, false},
-		"stalls":                    {&receiver{stall: make(chan struct{})}, protocolHTTP, false},
-		"resets":                    {&receiver{resets: -1}, protocolHTTP, false},
-		"overloaded":                {&receiver{answer: http.StatusServiceUnavailable}, protocolHTTP, false},
-		"overloaded for an hour":    {&receiver{answer: http.StatusTooManyRequests, later: "3600"}, protocolHTTP, false},
-		"overloaded gRPC":           {&receiver{refuses: status.Error(codes.Unavailable, "later")}, protocolGRPC, false},
-		"refuses":                   {&receiver{answer: http.StatusForbidden}, protocolHTTP, true},
-		"refuses gRPC":              {&receiver{refuses: status.Error(codes.PermissionDenied, "no")}, protocolGRPC, true},
-		"takes no such length gRPC": {&receiver{refuses: status.Error(codes.ResourceExhausted, "too large")}, protocolGRPC, true},
-		"rejects some":              {&receiver{partial: rejects}, protocolHTTP, true},
-		"rejects some gRPC":         {&receiver{partial: rejects}, protocolGRPC, true},
+		"gone":       {nil, protocolHTTP, false},
+		"gone gRPC":  {nil, protocolGRPC, false},
+		"stalls":     {&receiver{stall: make(chan struct{})}, protocolHTTP, false},
+		"resets":     {&receiver{resets: -1}, protocolHTTP, false},
+		"overloaded": {&receiver{answer: http.StatusServiceUnavailable}, protocolHTTP, false},
+		"overloaded for an hour": {&receiver{answer: http.StatusTooManyRequests, later: "3600"},
+			protocolHTTP, false},
+		"overloaded gRPC": {&receiver{refuses: status.Error(codes.Unavailable, "later")},
+			protocolGRPC, false},
+		"refuses": {&receiver{answer: http.StatusForbidden}, protocolHTTP, true},
+		"refuses gRPC": {&receiver{refuses: status.Error(codes.PermissionDenied, "no")},
+			protocolGRPC, true},
+		"takes no such length gRPC": {&receiver{refuses: status.Error(codes.ResourceExhausted, "too large")},
+			protocolGRPC, true},
+		"rejects some":      {&receiver{partial: rejects}, protocolHTTP, true},
+		"rejects some gRPC": {&receiver{partial: rejects}, protocolGRPC, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			switch {
@@ -123,7 +135,9 @@ func TestRefused(t *testing.T) {
 			}
 			defer func() { _ = exporter.Shutdown(context.Background()) }()
 			spans, _ := newTracer(resource.Empty(), "", false).spans(stuck())
-			err = send(t.Context(), settings.Traces.Timeout, func(ctx context.Context) error { return exporter.ExportSpans(ctx, spans) })
+			err = send(t.Context(), settings.Traces.Timeout, func(ctx context.Context) error {
+				return exporter.ExportSpans(ctx, spans)
+			})
 			if err == nil || refused(err) != test.want {
 				t.Errorf("refused is %t: %v", !test.want, err)
 			}
@@ -166,8 +180,10 @@ func TestUnanswered(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{write(syscall.EPIPE), true}, {write(syscall.ECONNRESET), true}, {fmt.Errorf("post: %w", io.EOF), true}, {io.ErrUnexpectedEOF, true},
-		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true}, {write(syscall.ENOBUFS), false}, {context.DeadlineExceeded, false},
+		{write(syscall.EPIPE), true}, {write(syscall.ECONNRESET), true}, {fmt.Errorf("post: %w", io.EOF), true},
+		{io.ErrUnexpectedEOF, true},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true}, {write(syscall.ENOBUFS), false},
+		{context.DeadlineExceeded, false},
 		{partial("old", 5), false},
 	} {
 		if got := unanswered(test.err); got != test.want {

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Attributes that the semantic conventions have no word for. Lengths are in seconds, sizes in bytes.
+// Attributes without a name in the semantic conventions. Durations are in seconds, sizes in bytes.
 const (
 	keyKind         = "podlapse.kind" // which of the kinds below a span is
 	keyID           = "podlapse.startup.id"
@@ -30,7 +30,7 @@ const (
 	keyError        = "podlapse.error_seconds"
 	keySources      = "podlapse.sources"
 	keyMergedWith   = "podlapse.merged_with"
-	keyOpen         = "podlapse.open" // it went on when the start-up was settled
+	keyOpen         = "podlapse.open" // in progress when the start-up was settled
 	keyImage        = "podlapse.image"
 	keyDigest       = "podlapse.digest"
 	keyRegistry     = "podlapse.registry"
@@ -47,7 +47,7 @@ const (
 	keyReason       = "podlapse.reason"
 	keyGrace        = "podlapse.grace_seconds"
 	keyGraceUsed    = "podlapse.grace_used_seconds"
-	keyHow          = "podlapse.how" // a container ended
+	keyHow          = "podlapse.how" // how a container ended
 	keyExitCode     = "podlapse.exit_code"
 	keySignal       = "podlapse.signal"
 )
@@ -77,7 +77,7 @@ const (
 	kindEvent       = "event"
 )
 
-// podOf is on every span, so that each is found by its pod.
+// podOf returns the attributes on every span, so that each can be found by its pod.
 func podOf(t timeline.Timeline) []attribute.KeyValue {
 	return known(
 		text(string(semconv.K8SNamespaceNameKey), t.Namespace),
@@ -87,7 +87,7 @@ func podOf(t timeline.Timeline) []attribute.KeyValue {
 	)
 }
 
-// containerOf names a container, or the image that goes by the name of one.
+// containerOf names a container, or the image of an image volume.
 func containerOf(name string) attribute.KeyValue {
 	if ref, ok := strings.CutPrefix(name, timeline.ImageName("")); ok {
 		return text(keyImage, ref)
@@ -95,11 +95,13 @@ func containerOf(name string) attribute.KeyValue {
 	return text(string(semconv.K8SContainerNameKey), name)
 }
 
-// imageOf is an image reference as the conventions have it: the name, and the tag apart.
+// imageOf returns an image reference in the form of the conventions: the name and the tag
+// separately.
 func imageOf(ref string) []attribute.KeyValue {
 	name, _, _ := strings.Cut(ref, "@")
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
-		return []attribute.KeyValue{text(string(semconv.ContainerImageNameKey), name[:i]), semconv.ContainerImageTags(valid(name[i+1:]))}
+		return []attribute.KeyValue{text(string(semconv.ContainerImageNameKey), name[:i]),
+			semconv.ContainerImageTags(valid(name[i+1:]))}
 	}
 	return known(text(string(semconv.ContainerImageNameKey), name))
 }
@@ -108,7 +110,7 @@ func seconds(key string, d time.Duration) attribute.KeyValue {
 	return attribute.Float64(key, d.Seconds())
 }
 
-// known leaves out texts that are empty: what is unknown is absent.
+// known omits empty texts: what is unknown is absent.
 func known(attributes ...attribute.KeyValue) []attribute.KeyValue {
 	kept := attributes[:0]
 	for _, a := range attributes {

@@ -9,18 +9,19 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// containerLife is what a timeline's marks tell of one container.
+// containerLife is what a timeline's marks say about one container.
 type containerLife struct {
 	name           string
-	begun          time.Time // its first run was created, or else ran
-	ready          time.Time // in its latest run that was; zero if never
+	begun          time.Time // its first run was created or, if unknown, started
+	ready          time.Time // in its latest run that became ready; zero if never
 	finished       time.Time // the latest end of a run
 	runs           int       // number of the latest run, from 0
 	finishedOfRuns int       // number of the latest run that ended, from 0
 }
 
-// containersOf is a span for each container that came to be: from its creation until it was ready; for one that ends
-// instead, as init containers do, to the end of its latest run; and to the end of the start-up for one that did neither.
+// containersOf returns a span for each created container: from its creation until it was ready; for
+// a container that ends instead, as init containers do, until the end of its latest run; for one
+// that did neither, until the end of the start-up.
 func containersOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, c := range livesOf(t.Marks) {

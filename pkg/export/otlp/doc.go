@@ -1,11 +1,12 @@
-// Package otlp sends what the agent found to an OpenTelemetry collector: a trace of each settled start-up, and the
-// metrics that /metrics shows. It works with the official SDK and its exporters, is set by the standard OTEL_*
-// variables, and is nothing without an endpoint: cmd/agent then makes none of its types.
+// Package otlp sends data to an OpenTelemetry collector: a trace of each settled start-up, and the
+// metrics of /metrics. It uses the official SDK and its exporters, and is configured by the
+// standard OTEL_* variables. Without an endpoint, cmd/agent creates none of its types.
 //
-// Package reconcile hands over each settled timeline, on its one goroutine, to Traces.Offer, which does not block; the
-// goroutine of Traces.Run builds and sends. Metrics.Run is a goroutine of its own. Neither sets anything of package
-// otel that the process shares: providers and exporters belong to who made them.
+// Package reconcile passes each settled timeline, on its one goroutine, to Traces.Offer, which does
+// not block. The goroutine of Traces.Run builds and sends the traces. Metrics.Run runs on a
+// goroutine of its own. Neither sets anything global in package otel: providers and exporters
+// belong to their creators.
 //
-// A trace is computed from the timeline alone, its IDs included, so that a start-up which is reported again, by the
-// agent after a restart, is the same trace.
+// A trace, including its IDs, is computed only from the timeline, so that a start-up that is
+// reported again by a restarted agent has the same trace.
 package otlp

@@ -10,11 +10,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// endKey is the key of the span that holds those of a pod's end. It is under the root of the start-up, which another request had.
+// endKey is the key of the span above those of a pod's end. Its parent is the root of the start-up,
+// which was sent in an earlier request.
 const endKey = "termination/"
 
-// endOf is what the end of a pod adds to the trace of its start-up: one span from the request to delete it until its object was
-// gone, its phases, and how each container stopped.
+// endOf returns what the end of a pod adds to the trace of its start-up: one span from the request
+// to delete the pod until its object was removed, its phases, and how each container stopped.
 func endOf(t timeline.Timeline) []span {
 	end := *t.Termination
 	attributes := append(podOf(t),
@@ -38,7 +39,7 @@ func endOf(t timeline.Timeline) []span {
 	return bounded(append(spans, stopsOf(t)...))
 }
 
-// stopsOf is a span for each container that stopped after the request, as far as anything tells when.
+// stopsOf returns a span for each container that stopped after the request, if the time is known.
 func stopsOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, s := range t.Termination.Stops {
@@ -65,7 +66,8 @@ func stopsOf(t timeline.Timeline) []span {
 			key: endKey + kindStop + "/" + s.Container, parent: endKey, name: valid("stop of " + s.Container),
 			start: t.Termination.RequestedAt, end: s.StoppedAt,
 		}
-		if slices.Contains([]timeline.How{timeline.HowKilled, timeline.HowKilledEarly, timeline.HowOutOfMemory}, s.How) {
+		if slices.Contains([]timeline.How{timeline.HowKilled, timeline.HowKilledEarly, timeline.HowOutOfMemory},
+			s.How) {
 			stop.failure = valid(fmt.Sprintf("%s, exit code %d", s.How, s.ExitCode))
 			attributes = append(attributes, text(string(semconv.ErrorTypeKey), string(s.How)))
 		}

@@ -30,8 +30,10 @@ func killed() timeline.Timeline {
 			{Phase: timeline.PhaseObjectDeletion, Cause: timeline.CauseKubelet, StartAt: stopped, EndAt: gone},
 		},
 		Stops: []timeline.Stop{
-			{Container: "setup", Kind: timeline.KindInit, How: timeline.HowBefore, StoppedAt: after(time.Second), Exited: true},
-			{Container: "app", Kind: timeline.KindMain, How: timeline.HowKilled, StoppedAt: stopped, Exited: true, ExitCode: 137, Signal: 9},
+			{Container: "setup", Kind: timeline.KindInit, How: timeline.HowBefore, StoppedAt: after(time.Second),
+				Exited: true},
+			{Container: "app", Kind: timeline.KindMain, How: timeline.HowKilled, StoppedAt: stopped, Exited: true,
+				ExitCode: 137, Signal: 9},
 		},
 	}
 	return t
@@ -39,7 +41,8 @@ func killed() timeline.Timeline {
 
 // The end of a pod is in the trace of its start-up, under its root, though another request had that.
 func TestTheEndIsInTheTraceOfTheStartUp(t *testing.T) {
-	for name, parent := range map[string]string{"own trace": "", "parent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"} {
+	for name, parent := range map[string]string{"own trace": "",
+		"parent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"} {
 		t.Run(name, func(t *testing.T) {
 			var collector receiver
 			collector.overHTTP(t)
@@ -55,7 +58,8 @@ func TestTheEndIsInTheTraceOfTheStartUp(t *testing.T) {
 				spans[s.Name] = s
 			}
 			root, ending := spans["pod startup shop/web-7d4b-x"], spans["pod termination shop/web-7d4b-x"]
-			if root == nil || ending == nil || string(ending.ParentSpanId) != string(root.SpanId) || string(ending.TraceId) != string(root.TraceId) {
+			if root == nil || ending == nil || string(ending.ParentSpanId) != string(root.SpanId) ||
+				string(ending.TraceId) != string(root.TraceId) {
 				t.Fatalf("root %v, end %v", root, ending)
 			}
 			for _, child := range []string{"grace", "object_deletion", "stop of app"} {
@@ -63,7 +67,8 @@ func TestTheEndIsInTheTraceOfTheStartUp(t *testing.T) {
 					t.Errorf("%s is not under the end: %v", child, s)
 				}
 			}
-			if stop := spans["stop of app"]; stop.GetStatus().GetCode() != tracepb.Status_STATUS_CODE_ERROR || spans["stop of setup"] != nil {
+			stop := spans["stop of app"]
+			if stop.GetStatus().GetCode() != tracepb.Status_STATUS_CODE_ERROR || spans["stop of setup"] != nil {
 				t.Errorf("stop of app %v, of setup %v", stop, spans["stop of setup"])
 			}
 			if done != 1 {
@@ -109,7 +114,8 @@ func TestOneRolloutIsOneTrace(t *testing.T) {
 	gone := killed()
 	gone.UID, gone.Revision = "a", "7d4b"
 	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
-	for _, tl := range []timeline.Timeline{replica("a", "7d4b"), replica("b", "7d4b"), replica("c", "7d4b"), replica("d", "other"), stuck(), gone} {
+	for _, tl := range []timeline.Timeline{replica("a", "7d4b"), replica("b", "7d4b"), replica("c", "7d4b"),
+		replica("d", "other"), stuck(), gone} {
 		sink.Offer(tl)
 	}
 	sink.wait(t, 6)
@@ -143,8 +149,8 @@ func TestOneRolloutIsOneTrace(t *testing.T) {
 	}
 }
 
-// A collector that takes nothing takes no span of a rollout, either: the next start-up brings it. One that loses the rest does not
-// bring it again.
+// A collector that takes nothing takes no span of a rollout, either: the next start-up brings it.
+// One that loses the rest does not bring it again.
 func TestTheSpanOfARolloutIsBroughtAgain(t *testing.T) {
 	collector := receiver{answer: http.StatusBadRequest}
 	collector.overHTTP(t)
@@ -188,7 +194,8 @@ func TestTheAnnotationGoesBeforeTheRollout(t *testing.T) {
 	sink.Offer(one)
 	sink.wait(t, 1)
 	for _, s := range collector.spans() {
-		if hex.EncodeToString(s.TraceId) != "0af7651916cd43dd8448eb211c80319c" || strings.HasPrefix(s.Name, "rollout ") {
+		if hex.EncodeToString(s.TraceId) != "0af7651916cd43dd8448eb211c80319c" ||
+			strings.HasPrefix(s.Name, "rollout ") {
 			t.Errorf("%s is in trace %x", s.Name, s.TraceId)
 		}
 		if s.Name == "pod startup shop/web-7d4b-x" && hex.EncodeToString(s.ParentSpanId) != "b7ad6b7169203331" {

@@ -15,17 +15,20 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// retries is the pace of both exporters, and of ours: a collector that restarts is back within seconds.
+// retries is the back-off of both exporters, and of send: a collector that restarts is back within
+// seconds.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 2 * time.Second}
 
-// retry is how an exporter tries again by itself. The four have a type each for it, of the same fields.
+// retry configures an exporter's own retries. The four exporters have a type each for it, with the
+// same fields.
 func (s Signal) retry() otlptracehttp.RetryConfig {
 	return otlptracehttp.RetryConfig{
 		Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,
 	}
 }
 
-// newSpanExporter makes the official exporter, which reads its own variables. It connects to nobody yet.
+// newSpanExporter creates the official exporter, which reads its own variables. It does not connect
+// yet.
 func newSpanExporter(ctx context.Context, s Signal) (sdktrace.SpanExporter, error) {
 	var exporter sdktrace.SpanExporter
 	var err error

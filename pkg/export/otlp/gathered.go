@@ -5,11 +5,12 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// gathered is a gatherer for the bridge, which for an error sends nothing and tells of it only to a handler that all of the process
-// shares: what could be gathered goes on, and the error is kept. It is not safe for concurrent use.
+// gathered is a gatherer for the bridge. On an error, the bridge would send nothing and report only
+// to a global handler. So gathered passes on what could be gathered, and keeps the error. It is not
+// safe for concurrent use.
 type gathered struct {
 	from        prometheus.Gatherer
-	exponential bool  // native histograms rather than classic buckets, of histograms that have both
+	exponential bool  // native histograms rather than classic buckets, for histograms that have both
 	err         error // of the latest Gather
 }
 
@@ -22,7 +23,8 @@ func (g *gathered) Gather() ([]*dto.MetricFamily, error) {
 			for _, m := range family.GetMetric() {
 				if h := m.GetHistogram(); len(h.GetBucket()) > 0 {
 					m.Histogram = &dto.Histogram{
-						SampleCount: h.SampleCount, SampleSum: h.SampleSum, Bucket: h.GetBucket(), CreatedTimestamp: h.GetCreatedTimestamp(),
+						SampleCount: h.SampleCount, SampleSum: h.SampleSum, Bucket: h.GetBucket(),
+						CreatedTimestamp: h.GetCreatedTimestamp(),
 					}
 				}
 			}

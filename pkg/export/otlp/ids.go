@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traceID is the trace that a text names, the same on every node and after every restart.
+// traceID derives a trace ID from a text, the same on every node and after every restart.
 func traceID(name string) (id trace.TraceID) {
 	sum := sha256.Sum256([]byte(name))
 	copy(id[:], sum[:])
@@ -17,8 +17,8 @@ func traceID(name string) (id trace.TraceID) {
 	return id
 }
 
-// spanID is the span of a start-up that goes by a key. The start-up is in it too: where pods share a parent, they
-// share its trace.
+// spanID derives the ID of a start-up's span from its key. It includes the start-up, because pods
+// that share a parent share its trace.
 func spanID(of trace.TraceID, startup, key string) (id trace.SpanID) {
 	sum := sha256.Sum256([]byte("podlapse span " + of.String() + " " + startup + " " + key))
 	copy(id[:], sum[:])
@@ -28,7 +28,7 @@ func spanID(of trace.TraceID, startup, key string) (id trace.SpanID) {
 	return id
 }
 
-// naming is what the IDs of the next span are made of.
+// naming is what the IDs of the next span are derived from.
 type naming struct {
 	own          trace.TraceID // of the trace if it has no parent
 	startup, key string
@@ -40,16 +40,16 @@ func withNaming(ctx context.Context, n naming) context.Context {
 	return context.WithValue(ctx, namingKey{}, n)
 }
 
-// generator makes IDs from the naming in the context; it implements sdktrace.IDGenerator.
+// generator derives IDs from the naming in the context; it implements sdktrace.IDGenerator.
 type generator struct{}
 
-// NewIDs names a trace and its root.
+// NewIDs returns the IDs of a trace and its root.
 func (generator) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	n, _ := ctx.Value(namingKey{}).(naming)
 	return n.own, spanID(n.own, n.startup, n.key)
 }
 
-// NewSpanID names a span of a trace that there is.
+// NewSpanID returns the ID of a span of an existing trace.
 func (generator) NewSpanID(ctx context.Context, of trace.TraceID) trace.SpanID {
 	n, _ := ctx.Value(namingKey{}).(naming)
 	return spanID(of, n.startup, n.key)

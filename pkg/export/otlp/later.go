@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// laterOf is what one thing that happened to a pod after its start-up adds to the trace of that.
+// laterOf returns what one event after a pod's start-up adds to its trace.
 func laterOf(t timeline.Timeline) []span {
 	if run := t.Later.Run; run != nil {
 		return []span{runOf(t, *run)}
@@ -19,8 +19,8 @@ func laterOf(t timeline.Timeline) []span {
 	return []span{eventOf(t, *t.Later.Event)}
 }
 
-// runOf is a run of a container, from when kubelet says that it began until it ended. One that began a while before has the
-// start-up's root begin in the midst of it.
+// runOf returns a run of a container, from when the kubelet says that it began until it ended. If
+// it began before the start-up was settled, the span overlaps the start-up's root.
 func runOf(t timeline.Timeline, run timeline.EndedRun) span {
 	attributes := append(podOf(t),
 		attribute.String(keyKind, kindRun),
@@ -28,7 +28,7 @@ func runOf(t timeline.Timeline, run timeline.EndedRun) span {
 		attribute.Int(keyAttempt, run.Attempt),
 		attribute.Int(keyExitCode, run.ExitCode),
 		text(keyReason, run.Reason),
-		attribute.Float64(keyError, 1), // both ends are floored to a second
+		attribute.Float64(keyError, 1), // both ends are rounded down to a second
 	)
 	made := span{
 		key: kindRun + "/" + run.Container + "/" + strconv.Itoa(run.Attempt), name: valid("run of " + run.Container),
@@ -45,10 +45,12 @@ func runOf(t timeline.Timeline, run timeline.EndedRun) span {
 	return made
 }
 
-// eventOf is one of kubelet's Events: a span without a length, since spans that were sent take no more events.
+// eventOf returns one of the kubelet's Events as a span without a duration, because sent spans
+// cannot get more events.
 func eventOf(t timeline.Timeline, said timeline.Said) span {
 	return span{
-		key:  strings.Join([]string{kindEvent, said.Container, said.Reason, strconv.FormatInt(said.At.UnixNano(), 10)}, "/"),
+		key: strings.Join([]string{kindEvent, said.Container, said.Reason,
+			strconv.FormatInt(said.At.UnixNano(), 10)}, "/"),
 		name: valid("event " + said.Reason), start: said.At, end: said.At,
 		attributes: known(append(podOf(t), attribute.String(keyKind, kindEvent), containerOf(said.Container),
 			text(keyReason, said.Reason), text(keyMessage, said.Message))...),

@@ -17,10 +17,12 @@ func TestWhatComesLaterIsInTheTraceOfTheStartUp(t *testing.T) {
 		return tl
 	}
 	crash := later(timeline.Later{Run: &timeline.EndedRun{Container: "app", Attempt: 3, Signal: 9,
-		Run: timeline.Run{StartedAt: after(time.Hour), FinishedAt: after(2 * time.Hour), ExitCode: 137, Reason: "OOMKilled"}}})
+		Run: timeline.Run{StartedAt: after(time.Hour), FinishedAt: after(2 * time.Hour), ExitCode: 137,
+			Reason: "OOMKilled"}}})
 	fine := later(timeline.Later{Run: &timeline.EndedRun{Container: "app", Attempt: 4,
 		Run: timeline.Run{StartedAt: after(3 * time.Hour), FinishedAt: after(4 * time.Hour)}}})
-	unhealthy := later(timeline.Later{Event: &timeline.Said{At: after(5 * time.Hour), Container: "app", Reason: "Unhealthy", Message: "Liveness \xffprobe failed"}})
+	unhealthy := later(timeline.Later{Event: &timeline.Said{At: after(5 * time.Hour), Container: "app",
+		Reason: "Unhealthy", Message: "Liveness \xffprobe failed"}})
 	var collector receiver
 	collector.overHTTP(t)
 	var done int
@@ -45,7 +47,8 @@ func TestWhatComesLaterIsInTheTraceOfTheStartUp(t *testing.T) {
 		if s.Name != "run of app" && s.Name != "event Unhealthy" {
 			continue
 		}
-		if string(s.ParentSpanId) != string(spans["root"].SpanId) || string(s.TraceId) != string(spans["root"].TraceId) {
+		if string(s.ParentSpanId) != string(spans["root"].SpanId) ||
+			string(s.TraceId) != string(spans["root"].TraceId) {
 			t.Errorf("%s is not under the start-up", s.Name)
 		}
 		if s.Name == "run of app" {

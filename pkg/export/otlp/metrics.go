@@ -13,11 +13,12 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// MetricsConfig is what Metrics needs; every field but Exponential is required.
+// MetricsConfig is what Metrics needs. Every field but Exponential is required.
 type MetricsConfig struct {
-	Signal   Signal // on
+	Signal   Signal // must be on
 	Interval time.Duration
-	// Exponential sends histograms as exponential ones, without exemplars, rather than with the buckets of /metrics.
+	// Exponential sends histograms as exponential ones, without exemplars, instead of with the
+	// buckets of /metrics.
 	Exponential bool
 	Node        string
 	Version     string // of the agent
@@ -28,10 +29,11 @@ type MetricsConfig struct {
 	Logger     *zap.Logger
 }
 
-// Metrics sends what /metrics shows, time and again. What it could not send the next time has too, since everything is
-// counted from the start of the agent: nothing waits and nothing is dropped.
+// Metrics sends what /metrics shows, at an interval. The next request includes what could not be
+// sent, because everything is counted from the start of the agent: nothing waits and nothing is
+// dropped.
 //
-// The SDK's periodic reader would do, but that it tells of failures only to a handler that all of the process shares.
+// The SDK's periodic reader does not fit, because it reports failures only to a global handler.
 type Metrics struct {
 	config   MetricsConfig
 	gathered *gathered
@@ -42,8 +44,8 @@ type Metrics struct {
 	answers  answers
 }
 
-// NewMetrics makes a sink that connects to nobody until the first interval is over. It panics when the registerer has its metric
-// already.
+// NewMetrics creates a sink that does not connect before the first interval is over. It panics if
+// its metric is already registered.
 func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	who, err := newResource(ctx, config.Node, config.Version)
 	if err != nil {
@@ -68,8 +70,8 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	}, nil
 }
 
-// Run sends until ctx is done, and then once more, for less than a second. A collector that is gone is no error: the
-// health board tells of it. Run may be called once.
+// Run sends until ctx is done, and then once more, for less than a second. An absent collector is
+// not an error: the health board reports it. Run may be called once.
 func (m *Metrics) Run(ctx context.Context) error {
 	m.config.Report(true, "nothing sent yet to "+m.config.Signal.Endpoint)
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))

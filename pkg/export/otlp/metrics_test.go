@@ -22,12 +22,14 @@ import (
 func observed() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	pulls := prometheus.NewCounter(prometheus.CounterOpts{Name: "podlapse_pulls_total", Help: "Pulls."})
-	lengths := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "podlapse_pull_seconds", Help: "Lengths.", Buckets: []float64{1, 5},
+	lengths := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "podlapse_pull_seconds", Help: "Lengths.",
+		Buckets:                     []float64{1, 5},
 		NativeHistogramBucketFactor: 1.1})
 	registry.MustRegister(pulls, lengths)
 	pulls.Add(3)
 	lengths.Observe(2)
-	lengths.(prometheus.ExemplarObserver).ObserveWithExemplar(9, prometheus.Labels{"trace_id": "0af7651916cd43dd8448eb211c80319c"})
+	lengths.(prometheus.ExemplarObserver).ObserveWithExemplar(9,
+		prometheus.Labels{"trace_id": "0af7651916cd43dd8448eb211c80319c"})
 	return registry
 }
 
@@ -42,8 +44,8 @@ func newPush(t *testing.T, gatherer prometheus.Gatherer) (*Metrics, func() (bool
 	var lastUp bool
 	var last string
 	push, err := NewMetrics(t.Context(), MetricsConfig{
-		Signal: settings.Metrics, Interval: settings.Interval, Exponential: settings.Exponential, Node: "node-a", Version: "v1.2.3",
-		Gatherer: gatherer, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
+		Signal: settings.Metrics, Interval: settings.Interval, Exponential: settings.Exponential, Node: "node-a",
+		Version: "v1.2.3", Gatherer: gatherer, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
 		Report: func(up bool, detail string) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -101,14 +103,18 @@ func TestMetricsAreThoseOfPrometheus(t *testing.T) {
 				continue
 			}
 			points := m.GetHistogram().GetDataPoints()
-			if len(points) != 1 || points[0].Count != 2 || points[0].GetSum() != 11 || !slices.Equal(points[0].ExplicitBounds, []float64{1, 5}) ||
+			if len(points) != 1 || points[0].Count != 2 || points[0].GetSum() != 11 ||
+				!slices.Equal(points[0].ExplicitBounds, []float64{1, 5}) ||
 				!slices.Equal(points[0].BucketCounts, []uint64{0, 1, 1}) {
 				t.Fatalf("histogram %v", m)
 			}
-			if began := points[0].StartTimeUnixNano; began < uint64(madeAfter.UnixNano()) || began > uint64(time.Now().UnixNano()) {
+			began := points[0].StartTimeUnixNano
+			if began < uint64(madeAfter.UnixNano()) || began > uint64(time.Now().UnixNano()) {
 				t.Errorf("counts from %d on", began)
 			}
-			if e := points[0].Exemplars; len(e) != 1 || e[0].GetAsDouble() != 9 || hex.EncodeToString(e[0].TraceId) != "0af7651916cd43dd8448eb211c80319c" {
+			e := points[0].Exemplars
+			if len(e) != 1 || e[0].GetAsDouble() != 9 ||
+				hex.EncodeToString(e[0].TraceId) != "0af7651916cd43dd8448eb211c80319c" {
 				t.Errorf("exemplars %v", e)
 			}
 		}
@@ -149,7 +155,8 @@ func TestMetricsOfABrokenCollector(t *testing.T) {
 	if err := push.Run(stopped); err != nil {
 		t.Fatal(err)
 	}
-	if up, detail := health(); up || !strings.Contains(detail, "no such thing") || testutil.ToFloat64(push.failures) != 1 {
+	up, detail := health()
+	if up || !strings.Contains(detail, "no such thing") || testutil.ToFloat64(push.failures) != 1 {
 		t.Errorf("%v %s, %v failures", up, detail, testutil.ToFloat64(push.failures))
 	}
 	if sum := collector.metric(t, "podlapse_pulls_total").GetSum(); sum.GetDataPoints()[0].GetAsDouble() != 3 {
@@ -182,7 +189,8 @@ func (r *receiver) metric(t *testing.T, name string) *metricpb.Metric {
 // Stopping sends the last state, and takes less than a second whatever the collector does.
 func TestStopSendsMetricsOnceMore(t *testing.T) {
 	for name, collector := range map[string]*receiver{
-		"well": {}, "refuses": {answer: http.StatusForbidden}, "stalls": {stall: make(chan struct{})}, "is overloaded": {answer: http.StatusTooManyRequests},
+		"well": {}, "refuses": {answer: http.StatusForbidden}, "stalls": {stall: make(chan struct{})},
+		"is overloaded":             {answer: http.StatusTooManyRequests},
 		"is overloaded for an hour": {answer: http.StatusServiceUnavailable, later: "3600"}, "resets": {resets: -1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ var ownerKeys = map[string]attribute.Key{
 	"CronJob":               semconv.K8SCronJobNameKey,
 }
 
-// ownerOf names the pod's owner, in the conventions' words where they have some, and the rollout it is of.
+// ownerOf returns the pod's owner, in the conventions' names where they exist, and its rollout.
 func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 	if t.Owner.Kind == "" {
 		return nil
@@ -41,9 +41,10 @@ func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 	return attributes
 }
 
-// rolloutOf is what the pods of one version of an owner have in common: a trace that nobody sends, whose ID is in a
-// link of each of theirs. It is invalid for a bare pod, and for a static one, whose mirror its node owns: those of a node are no rollout
-// (kubelet: pod/mirror_client.go, CreateMirrorPod).
+// rolloutOf returns what the pods of one version of an owner have in common: the ID of a trace that
+// is never sent, to which each of their traces links. It is invalid for a bare pod, and for a
+// static one, whose mirror its node owns: the static pods of a node are not a rollout (kubelet:
+// pod/mirror_client.go, CreateMirrorPod).
 func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	if t.Owner.Kind == "" || t.Owner.Kind == "Node" {
 		return trace.SpanContext{}
@@ -56,17 +57,19 @@ func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: of, SpanID: spanID(of, "", rootKey), Remote: true})
 }
 
-// rolloutSpanOf is the span that the traces of a rollout's pods are under, with --rollout-traces: as long as the start-up of the first
-// pod that this agent saw. Those of other nodes tell of it too, under the same ID.
+// rolloutSpanOf returns the parent of the traces of a rollout's pods, with --rollout-traces. It is
+// as long as the start-up of the first pod that this agent saw. Agents on other nodes send it too,
+// with the same ID.
 func rolloutSpanOf(t timeline.Timeline) span {
-	attributes := append(ownerOf(t), attribute.String(keyKind, kindRollout), text(string(semconv.K8SNamespaceNameKey), t.Namespace))
+	attributes := append(ownerOf(t), attribute.String(keyKind, kindRollout),
+		text(string(semconv.K8SNamespaceNameKey), t.Namespace))
 	return span{
 		key: rootKey, name: valid("rollout " + t.Namespace + "/" + t.Owner.Kind + "/" + t.Owner.Name),
 		start: t.CreatedAt, end: t.SettledAt, attributes: known(attributes...),
 	}
 }
 
-// withParent makes the trace that the pod's annotation names the parent, if it is one.
+// withParent makes the trace in the pod's annotation the parent, if it is valid.
 func withParent(ctx context.Context, t timeline.Timeline) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": t.TraceParent})
 }

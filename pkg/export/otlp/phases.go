@@ -9,10 +9,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// phasesOf is the phases, side by side under the start-up, which they fill from end to end.
+// phasesOf returns the phases as children of the start-up, which they fill completely.
 func phasesOf(t timeline.Timeline) []span { return layOut(t, t.Phases, rootKey) }
 
-// layOut is phases side by side under a span, as whose their keys go.
+// layOut returns phases as children of a span, whose key prefixes theirs.
 func layOut(t timeline.Timeline, phases []timeline.Span, under string) []span {
 	spans := make([]span, 0, len(phases))
 	for _, p := range phases {
@@ -33,10 +33,12 @@ func layOut(t timeline.Timeline, phases []timeline.Span, under string) []span {
 		}
 		if p.Pressure != nil {
 			attributes = append(attributes, attribute.Float64(keyCPUPressure, p.Pressure.CPU),
-				attribute.Float64(keyIOPressure, p.Pressure.IO), attribute.Float64(keyMemoryPressure, p.Pressure.Memory))
+				attribute.Float64(keyIOPressure, p.Pressure.IO),
+				attribute.Float64(keyMemoryPressure, p.Pressure.Memory))
 		}
 		spans = append(spans, span{
-			key:    under + strings.Join([]string{kindPhase, string(p.Phase), p.Container, strconv.Itoa(p.Attempt)}, "/"),
+			key: under + strings.Join([]string{kindPhase, string(p.Phase), p.Container,
+				strconv.Itoa(p.Attempt)}, "/"),
 			parent: under,
 			name:   valid(string(p.Phase)), start: p.StartAt, end: p.EndAt, attributes: known(attributes...),
 		})

@@ -14,18 +14,19 @@ import (
 )
 
 const (
-	// serviceName is what the agent is called unless OTEL_SERVICE_NAME says otherwise.
+	// serviceName is the agent's service name unless OTEL_SERVICE_NAME sets another.
 	serviceName = "podlapse-agent"
 	scopeName   = "github.com/podlapse/podlapse/pkg/export/otlp"
 )
 
-// newResource says who tells: the agent, its version and its node, and what OTEL_RESOURCE_ATTRIBUTES adds.
+// newResource describes the sender: the agent, its version and its node, and what
+// OTEL_RESOURCE_ATTRIBUTES adds.
 func newResource(ctx context.Context, node, version string) (*resource.Resource, error) {
 	made, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
 		resource.WithAttributes(
 			semconv.ServiceName(serviceName), semconv.ServiceVersion(version),
-			semconv.ServiceInstanceID(node), // one agent a node
+			semconv.ServiceInstanceID(node), // one agent per node
 			semconv.K8SNodeName(node),
 		),
 		resource.WithFromEnv(), // the last one wins
@@ -36,21 +37,22 @@ func newResource(ctx context.Context, node, version string) (*resource.Resource,
 	return made, nil
 }
 
-// tracer makes spans of timelines with the SDK: sampler and limits are those of the OTEL_* variables. Not safe for
-// concurrent use.
+// tracer creates spans of timelines with the SDK. Sampler and limits are those of the OTEL_*
+// variables. It is not safe for concurrent use.
 type tracer struct {
 	trace.Tracer
 	ended    *ended
-	rollouts *rollouts // nil: each start-up is a trace of its own
+	rollouts *rollouts // nil: each start-up has a trace of its own
 }
 
-// newTracer makes one that puts the pods of a rollout into one trace, or not.
+// newTracer creates a tracer. ofRollouts puts the pods of a rollout into one trace.
 func newTracer(of *resource.Resource, version string, ofRollouts bool) *tracer {
 	var spans ended
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithResource(of), sdktrace.WithIDGenerator(generator{}), sdktrace.WithSpanProcessor(&spans))
 	made := &tracer{
-		Tracer: provider.Tracer(scopeName, trace.WithInstrumentationVersion(version), trace.WithSchemaURL(semconv.SchemaURL)), ended: &spans,
+		Tracer: provider.Tracer(scopeName, trace.WithInstrumentationVersion(version),
+			trace.WithSchemaURL(semconv.SchemaURL)), ended: &spans,
 	}
 	if ofRollouts {
 		made.rollouts = &rollouts{}
@@ -58,8 +60,8 @@ func newTracer(of *resource.Resource, version string, ofRollouts bool) *tracer {
 	return made
 }
 
-// above is what the root of a pod's trace is under: the trace that its annotation names, else, if that is asked for, its rollout, of
-// which it also returns the span; of others nothing.
+// above returns the parent of the root of a pod's trace: the trace in its annotation, otherwise, if
+// enabled, its rollout, whose span it also returns; otherwise nothing.
 func (t *tracer) above(of timeline.Timeline) (context.Context, trace.Span) {
 	ctx := withParent(context.Background(), of)
 	rollout := rolloutOf(of)
@@ -71,14 +73,15 @@ func (t *tracer) above(of timeline.Timeline) (context.Context, trace.Span) {
 		trace.WithTimestamp(s.start), trace.WithAttributes(s.attributes...))
 }
 
-// NewTraceOf makes a function that says the ID, in hexadecimal, of the trace that a start-up is told in; it says nothing of one
-// that the sampler of the OTEL_* variables leaves out. The function is not safe for concurrent use.
+// NewTraceOf returns a function that returns the hexadecimal ID of a start-up's trace, or an empty
+// text if the sampler of the OTEL_* variables drops it. The function is not safe for concurrent
+// use.
 func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 	t := newTracer(resource.Empty(), "", ofRollouts)
 	return func(of timeline.Timeline) string {
 		above, _ := t.above(of)
 		_, root := t.Start(withNaming(above, naming{ownTrace(of), of.ID(), rootKey}), rootKey)
-		if made := root.SpanContext(); made.IsSampled() { // never ended: nobody is told
+		if made := root.SpanContext(); made.IsSampled() { // never ended: never sent
 			return made.TraceID().String()
 		}
 		return ""
@@ -87,15 +90,15 @@ func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// spans makes the trace of a start-up, its root first, or what comes later adds to it, and says about how long it is in a
-// request; empty when the sampler leaves it out.
+// spans creates the trace of a start-up, its root first, or what a later event adds to it. bytes is
+// the approximate size in a request. The result is empty if the sampler drops the trace.
 func (t *tracer) spans(of timeline.Timeline) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	own := ownTrace(of)
 	under := map[string]context.Context{}
 	tell := spansOf
 	above, rollout := t.above(of)
 	switch {
-	case !of.StartUp(): // its root was told when that was over, or is not to be
+	case !of.StartUp(): // its root was sent when the start-up was over, or is not to be sent
 		if tell = endOf; of.Later != nil {
 			tell = laterOf
 		}
@@ -131,7 +134,7 @@ func (t *tracer) spans(of timeline.Timeline) (spans []sdktrace.ReadOnlySpan, byt
 	return spans, bytes
 }
 
-// ended keeps the spans that ended; it implements sdktrace.SpanProcessor.
+// ended collects the spans that ended; it implements sdktrace.SpanProcessor.
 type ended struct{ spans []sdktrace.ReadOnlySpan }
 
 func (e *ended) OnStart(context.Context, sdktrace.ReadWriteSpan) {}

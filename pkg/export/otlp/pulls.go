@@ -11,14 +11,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pullsOf is a span for each pull that was seen to begin, from when kubelet wanted the image until it was there, with
-// what it was made of: the wait in the node's queue, the download, the unpacking and the layers.
+// pullsOf returns a span for each pull that was seen to begin, from the kubelet's request for the
+// image until it was present, with its parts: the wait in the node's queue, the download, the
+// unpacking and the layers.
 func pullsOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, p := range t.Pulls {
 		pull := pullOf(t, p)
 		if pull.start.IsZero() || pull.end.IsZero() || pull.end.Before(pull.start) {
-			continue // an image that was there; or out of order: a conflict says why
+			continue // the image was present; or out of order: a conflict says why
 		}
 		spans = append(append(spans, pull), partsOf(t, p, pull.key)...)
 	}
@@ -75,8 +76,9 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 	return pull
 }
 
-// partsOf is what is under a pull. That the runtime tells when a layer had come, but not when it began to, is why each
-// layer's span begins with the download: it says how long the pull waited for that layer.
+// partsOf returns the children of a pull. The runtime reports when a layer had arrived, but not
+// when its download began. So each layer's span begins with the download, and shows how long the
+// pull waited for that layer.
 func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 	var parts []span
 	add := func(kind, key string, start, end time.Time, attributes ...attribute.KeyValue) *span {
@@ -101,7 +103,8 @@ func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 		if l.DownloadedAt.After(end) {
 			end = l.DownloadedAt
 		}
-		layer := add(kindLayer, kindLayer+"/"+l.Digest, p.StartedAt, end, text(keyDigest, l.Digest), attribute.Int64(keySize, l.SizeBytes))
+		layer := add(kindLayer, kindLayer+"/"+l.Digest, p.StartedAt, end, text(keyDigest, l.Digest),
+			attribute.Int64(keySize, l.SizeBytes))
 		if layer != nil && !l.DownloadedAt.IsZero() {
 			layer.events = []event{{name: "downloaded", at: l.DownloadedAt}}
 		}
@@ -109,7 +112,8 @@ func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 	return parts
 }
 
-// blockerOf is what a pull waited for in the node's queue: the pull of another pod, and how many there were.
+// blockerOf returns what a pull waited for in the node's queue: the pull of another pod, and how
+// many there were.
 func blockerOf(p timeline.Pull) (attributes []attribute.KeyValue) {
 	if p.Ahead > 0 {
 		attributes = append(attributes, attribute.Int(keyAhead, p.Ahead))

@@ -33,9 +33,10 @@ type receiver struct {
 	partial        *tracesv1.ExportTracePartialSuccess
 	refuses        error // what it answers over gRPC
 	partialMetrics *metricsv1.ExportMetricsPartialSuccess
-	later          string        // how many seconds it asks to wait, as Retry-After
-	resets         int           // so many requests more get no answer but the end of the connection; for ever when negative
-	stall          chan struct{} // if not nil, requests wait until it is closed, or until they are given up
+	later          string // how many seconds it asks to wait, as Retry-After
+	// so many requests more get no answer but the end of the connection; for ever when negative
+	resets int
+	stall  chan struct{} // if not nil, requests wait until it is closed, or until they are given up
 }
 
 // overHTTP starts it and points the variables at it.
@@ -73,7 +74,9 @@ func (r *receiver) overGRPC(t *testing.T) {
 }
 
 // Export implements the service of traces.
-func (r *receiver) Export(_ context.Context, request *tracesv1.ExportTraceServiceRequest) (*tracesv1.ExportTraceServiceResponse, error) {
+func (r *receiver) Export(
+	_ context.Context, request *tracesv1.ExportTraceServiceRequest,
+) (*tracesv1.ExportTraceServiceResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.refuses != nil {

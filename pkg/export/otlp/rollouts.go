@@ -7,17 +7,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxRollouts is how many rollouts are remembered as told; a node runs pods of a few hundred at most.
+// maxRollouts is how many sent rollouts are remembered; a node runs pods of at most a few hundred.
 const maxRollouts = 1024
 
-// rollouts remembers of which rollouts the span was told, so that it is told once. The oldest leave first. Not safe for concurrent
-// use.
+// rollouts remembers whose span was sent, so that it is sent once. The oldest are forgotten first.
+// It is not safe for concurrent use.
 type rollouts struct {
 	told  map[trace.TraceID]bool
 	order []trace.TraceID
 }
 
-// first says that a rollout is told of for the first time.
+// first reports whether a rollout has not been sent before.
 func (r *rollouts) first(id trace.TraceID) bool {
 	if r.told[id] {
 		return false
@@ -34,7 +34,8 @@ func (r *rollouts) first(id trace.TraceID) bool {
 	return true
 }
 
-// lost forgets the rollouts whose span is among those that the collector did not take: the next start-up brings it again.
+// lost forgets the rollouts whose span is among those that the collector did not accept: the next
+// start-up sends it again.
 func (r *rollouts) lost(spans []sdktrace.ReadOnlySpan) {
 	if r == nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// rootOf is the whole start-up, from creation to settled, with what kubelet said meanwhile.
+// rootOf returns the whole start-up, from creation to settled, with the kubelet's Events.
 func rootOf(t timeline.Timeline) span {
 	attributes := append(podOf(t),
 		attribute.String(keyKind, kindStartup),
@@ -37,13 +37,15 @@ func rootOf(t timeline.Timeline) span {
 	return root
 }
 
-// failureOf is why a start-up failed or was given up, as a word and in words; empty if neither.
+// failureOf returns why a start-up failed or was abandoned, as one word and as a text; empty if
+// neither.
 func failureOf(t timeline.Timeline) (kind, why string) {
 	switch t.State {
 	case timeline.StateFailed:
 		kind, why = cmp.Or(t.Reason, "failed"), cmp.Or(t.Reason, "the pod failed")
 	case timeline.StateGivenUp:
-		kind, why = cmp.Or(t.Reason, "given_up"), cmp.Or(t.Reason, "still not ready an hour after the agent first saw it")
+		kind, why = cmp.Or(t.Reason, "given_up"),
+			cmp.Or(t.Reason, "still not ready an hour after the agent first saw it")
 	default:
 		return "", ""
 	}
@@ -53,7 +55,8 @@ func failureOf(t timeline.Timeline) (kind, why string) {
 	return kind, why
 }
 
-// saidOf is what kubelet said, as events. Their attributes are those of the pod's Events.
+// saidOf returns the kubelet's Events as span events. Their attributes are those of the pod's
+// Events.
 func saidOf(t timeline.Timeline) []event {
 	events := make([]event, 0, len(t.Said))
 	for _, s := range t.Said {

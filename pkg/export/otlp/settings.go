@@ -10,27 +10,28 @@ import (
 	"time"
 )
 
-// The values of OTEL_EXPORTER_OTLP_PROTOCOL that both exporters know.
+// The values of OTEL_EXPORTER_OTLP_PROTOCOL that both exporters support.
 const (
 	protocolHTTP = "http/protobuf"
 	protocolGRPC = "grpc"
 )
 
-// What the specification says where a variable is not set.
+// The specification's defaults.
 const (
 	defaultTimeout  = 10 * time.Second
 	defaultInterval = time.Minute
 )
 
-// Settings is what the OTEL_* variables ask for. The zero Settings ask for nothing.
+// Settings is what the OTEL_* variables configure. The zero Settings configure nothing.
 //
-// The SDK and its exporters read their variables themselves, without a word about what they cannot use: the ones that
-// matter are checked here first. Endpoints, keys and so on are therefore not in Settings.
+// The SDK and its exporters read their variables themselves and silently ignore invalid values. So
+// the important ones are checked here first. Endpoints, keys and so on are therefore not in
+// Settings.
 type Settings struct {
 	Traces   Signal
 	Metrics  Signal
 	Interval time.Duration // between two exports of the metrics
-	// Exponential asks for exponential histograms.
+	// Exponential requests exponential histograms.
 	Exponential bool
 }
 
@@ -39,12 +40,12 @@ type Signal struct {
 	On       bool
 	Endpoint string // as in the variable, for people
 	Protocol string // http/protobuf or grpc
-	// Timeout bounds the sending of one batch, all tries together.
+	// Timeout limits the sending of one batch, with all retries.
 	Timeout time.Duration
 }
 
-// FromEnvironment reads the variables. The error tells of every problem of a signal that is on, each with the
-// variable's name and, since headers hold keys, without the value of those.
+// FromEnvironment reads the variables. The error lists every problem of a signal that is on, each
+// with the variable's name but, because headers hold keys, without the value of headers.
 func FromEnvironment(getenv func(string) string) (Settings, error) {
 	e := &environment{getenv: getenv}
 	if e.check("OTEL_SDK_DISABLED", isBool); strings.EqualFold(e.value("OTEL_SDK_DISABLED"), "true") {
@@ -73,7 +74,8 @@ func FromEnvironment(getenv func(string) string) (Settings, error) {
 		}
 		settings.Exponential = e.value(histogramAggregation) == exponentialHistogram
 		settings.Interval = e.duration(defaultInterval, "OTEL_METRIC_EXPORT_INTERVAL")
-		settings.Metrics.Timeout = min(settings.Metrics.Timeout, e.duration(settings.Metrics.Timeout, "OTEL_METRIC_EXPORT_TIMEOUT"))
+		settings.Metrics.Timeout = min(settings.Metrics.Timeout,
+			e.duration(settings.Metrics.Timeout, "OTEL_METRIC_EXPORT_TIMEOUT"))
 	}
 	if len(e.problems) > 0 {
 		return Settings{}, errors.Join(e.problems...)
@@ -81,7 +83,7 @@ func FromEnvironment(getenv func(string) string) (Settings, error) {
 	return settings, nil
 }
 
-// environment is the variables, and what is wrong with them.
+// environment reads the variables and collects their problems.
 type environment struct {
 	getenv   func(string) string
 	problems []error
@@ -89,7 +91,8 @@ type environment struct {
 
 func (e *environment) value(name string) string { return strings.TrimSpace(e.getenv(name)) }
 
-// of is the variable of a signal that is set, its own one before the general one; empty name if neither is.
+// of returns the variable of a signal that is set, its own before the general one; the name is
+// empty if neither is.
 func (e *environment) of(signal, what string) (name, value string) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_" + what, "OTEL_EXPORTER_OTLP_" + what} {
 		if value := e.value(name); value != "" {
@@ -99,7 +102,7 @@ func (e *environment) of(signal, what string) (name, value string) {
 	return "", ""
 }
 
-// check notes what is wrong with a variable that is set.
+// check notes the problem of a variable that is set.
 func (e *environment) check(name string, check func(string) error) {
 	if value := e.value(name); value != "" {
 		if err := check(value); err != nil {
@@ -108,14 +111,14 @@ func (e *environment) check(name string, check func(string) error) {
 	}
 }
 
-// note notes a problem, once: both signals look at the variables that they have in common.
+// note notes a problem once: both signals check the variables that they share.
 func (e *environment) note(problem error) {
 	if !slices.ContainsFunc(e.problems, func(noted error) bool { return noted.Error() == problem.Error() }) {
 		e.problems = append(e.problems, problem)
 	}
 }
 
-// duration is the value of a variable that was checked, in milliseconds.
+// duration returns the value of a checked variable, in milliseconds.
 func (e *environment) duration(otherwise time.Duration, name string) time.Duration {
 	if n, err := strconv.Atoi(e.value(name)); err == nil {
 		return time.Duration(n) * time.Millisecond
@@ -123,7 +126,7 @@ func (e *environment) duration(otherwise time.Duration, name string) time.Durati
 	return otherwise
 }
 
-// signal is off without an endpoint, and where the signal's exporter is another one than otlp.
+// signal is off without an endpoint, and if the signal's exporter is not otlp.
 func (e *environment) signal(name string, exporters ...string) Signal {
 	exporter := "OTEL_" + name + "_EXPORTER"
 	_, endpoint := e.of(name, "ENDPOINT")
@@ -151,6 +154,7 @@ func (e *environment) signal(name string, exporters ...string) Signal {
 	}
 	timeout, _ := e.of(name, "TIMEOUT")
 	return Signal{
-		On: true, Endpoint: endpoint, Protocol: cmp.Or(protocol, protocolHTTP), Timeout: e.duration(defaultTimeout, timeout),
+		On: true, Endpoint: endpoint, Protocol: cmp.Or(protocol, protocolHTTP),
+		Timeout: e.duration(defaultTimeout, timeout),
 	}
 }

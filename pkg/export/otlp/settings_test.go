@@ -25,22 +25,32 @@ func TestSettings(t *testing.T) {
 		want      Settings
 	}{
 		"nothing set": {nil, Settings{Interval: time.Minute}},
-		"no endpoint": {map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "smoke"}, Settings{Interval: time.Minute}},
-		"both":        {map[string]string{endpoint: " " + there + " "}, Settings{on, on, time.Minute, false}},
-		"exponential": {map[string]string{endpoint: there, histogramAggregation: exponentialHistogram}, Settings{on, on, time.Minute, true}},
+		"no endpoint": {map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "smoke"},
+			Settings{Interval: time.Minute}},
+		"both": {map[string]string{endpoint: " " + there + " "}, Settings{on, on, time.Minute, false}},
+		"exponential": {map[string]string{endpoint: there, histogramAggregation: exponentialHistogram},
+			Settings{on, on, time.Minute, true}},
 		"lists": {map[string]string{
-			endpoint: there, "OTEL_EXPORTER_OTLP_HEADERS": "api-key = a%20b , x=", "OTEL_RESOURCE_ATTRIBUTES": "place=caf%C3%A9", "OTEL_SERVICE_NAME": "é",
+			endpoint: there, "OTEL_EXPORTER_OTLP_HEADERS": "api-key = a%20b , x=",
+			"OTEL_RESOURCE_ATTRIBUTES": "place=caf%C3%A9", "OTEL_SERVICE_NAME": "é",
 		}, Settings{on, on, time.Minute, false}},
-		"disabled":    {map[string]string{endpoint: "bad", "OTEL_SDK_DISABLED": "TRUE"}, Settings{}},
-		"no traces":   {map[string]string{endpoint: there, "OTEL_TRACES_EXPORTER": "none"}, Settings{Metrics: on, Interval: time.Minute}},
-		"no metrics":  {map[string]string{endpoint: there, "OTEL_METRICS_EXPORTER": "none"}, Settings{Traces: on, Interval: time.Minute}},
-		"prometheus":  {map[string]string{endpoint: there, "OTEL_METRICS_EXPORTER": "prometheus"}, Settings{Traces: on, Interval: time.Minute}},
-		"one of them": {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": there}, Settings{Traces: on, Interval: time.Minute}},
+		"disabled": {map[string]string{endpoint: "bad", "OTEL_SDK_DISABLED": "TRUE"}, Settings{}},
+		"no traces": {map[string]string{endpoint: there, "OTEL_TRACES_EXPORTER": "none"},
+			Settings{Metrics: on, Interval: time.Minute}},
+		"no metrics": {map[string]string{endpoint: there, "OTEL_METRICS_EXPORTER": "none"},
+			Settings{Traces: on, Interval: time.Minute}},
+		"prometheus": {map[string]string{endpoint: there, "OTEL_METRICS_EXPORTER": "prometheus"},
+			Settings{Traces: on, Interval: time.Minute}},
+		"one of them": {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": there},
+			Settings{Traces: on, Interval: time.Minute}},
 		"each its own": {map[string]string{
-			endpoint: there, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "https://m", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc",
-			"OTEL_EXPORTER_OTLP_TIMEOUT": "2000", "OTEL_METRIC_EXPORT_TIMEOUT": "1000", "OTEL_METRIC_EXPORT_INTERVAL": "5000",
+			endpoint: there, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "https://m",
+			"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc",
+			"OTEL_EXPORTER_OTLP_TIMEOUT":          "2000", "OTEL_METRIC_EXPORT_TIMEOUT": "1000",
+			"OTEL_METRIC_EXPORT_INTERVAL": "5000",
 		}, Settings{
-			Signal{true, there, protocolHTTP, 2 * time.Second}, Signal{true, "https://m", protocolGRPC, time.Second}, 5 * time.Second, false,
+			Signal{true, there, protocolHTTP, 2 * time.Second}, Signal{true, "https://m", protocolGRPC, time.Second},
+			5 * time.Second, false,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,10 +70,13 @@ func TestSettingsThatAreWrong(t *testing.T) {
 	for _, test := range []struct{ name, value, want string }{
 		{"OTEL_SDK_DISABLED", "yes", `invalid value "yes": must be true or false`},
 		{endpoint, "collector:4317", "must be http://HOST:PORT"},
-		{endpoint, "https://user:hush@host", "user or a password: use http://HOST:PORT or https://HOST:PORT, and put keys in OTEL_EXPORTER_OTLP_HEADERS"},
+		{endpoint, "https://user:hush@host",
+			"user or a password: use http://HOST:PORT or https://HOST:PORT, and put keys in " +
+				"OTEL_EXPORTER_OTLP_HEADERS"},
 		{endpoint, "user:hush@host:4317", "user or a password"},
 		{endpoint, "https://user:hush@host:no port", "user or a password"},
-		{endpoint, "https://host?key=hush", "query: use http://HOST:PORT or https://HOST:PORT, and put keys in OTEL_EXPORTER_OTLP_HEADERS"},
+		{endpoint, "https://host?key=hush",
+			"query: use http://HOST:PORT or https://HOST:PORT, and put keys in OTEL_EXPORTER_OTLP_HEADERS"},
 		{endpoint, "https://host/?", "must not contain a query"},
 		{endpoint, "https://host/#hush", "fragment: use http://HOST:PORT"},
 		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://host/v1/traces?key=hush", "must not contain a query"},
@@ -101,7 +114,8 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		t.Run(test.name+"="+test.value, func(t *testing.T) {
 			got, err := from(map[string]string{endpoint: there, test.name: test.value})
 			if err == nil || !strings.Contains(err.Error(), test.name) || !strings.Contains(err.Error(), test.want) ||
-				strings.Contains(err.Error(), "hush") || strings.Count(err.Error(), test.want) != 1 || got != (Settings{}) {
+				strings.Contains(err.Error(), "hush") || strings.Count(err.Error(), test.want) != 1 ||
+				got != (Settings{}) {
 				t.Errorf("got %+v, %v; want an error with %q", got, err, test.want)
 			}
 		})
@@ -112,17 +126,23 @@ func TestSettingsThatAreWrong(t *testing.T) {
 			t.Error(err)
 		}
 		variables["OTEL_EXPORTER_OTLP_PROTOCOL"] = protocolGRPC
-		if _, err := from(variables); err == nil || strings.Count(err.Error(), "OTEL_EXPORTER_OTLP_HEADERS: entry 1") != 1 {
+		if _, err := from(variables); err == nil ||
+			strings.Count(err.Error(), "OTEL_EXPORTER_OTLP_HEADERS: entry 1") != 1 {
 			t.Errorf("%s over gRPC: %v", headers, err)
 		}
 	}
-	for address, wrong := range map[string]string{"https://host/": "", "https://host/otlp": "does not support a path", "https://user:hush@host/otlp": "must not contain a user"} {
+	for address, wrong := range map[string]string{"https://host/": "", "https://host/otlp": "does not support a path",
+		"https://user:hush@host/otlp": "must not contain a user"} {
 		_, err := from(map[string]string{endpoint: address, "OTEL_EXPORTER_OTLP_PROTOCOL": protocolGRPC})
-		if told := fmt.Sprint(err); (err == nil) != (wrong == "") || strings.Contains(told, "hush") || wrong != "" && strings.Count(told, wrong) != 1 {
+		told := fmt.Sprint(err)
+		if (err == nil) != (wrong == "") || strings.Contains(told, "hush") || wrong != "" &&
+			strings.Count(told, wrong) != 1 {
 			t.Errorf("%s over gRPC: %v", address, err)
 		}
 	}
-	if _, err := from(map[string]string{endpoint: there, "OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "2"}); err == nil {
+	const ratio = "parentbased_traceidratio"
+	variables := map[string]string{endpoint: there, "OTEL_TRACES_SAMPLER": ratio, "OTEL_TRACES_SAMPLER_ARG": "2"}
+	if _, err := from(variables); err == nil {
 		t.Error("a ratio of 2 passes")
 	}
 }

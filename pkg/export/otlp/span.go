@@ -9,22 +9,23 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxSpans bounds the trace of one start-up. One of ten containers has a hundred spans; more than this are the attempts
-// of a crash loop, of which the first are kept. maxTrace bounds them in bytes: not even an odd start-up makes a request that
-// no collector takes.
+// maxSpans limits the trace of one start-up. A start-up with ten containers has about a hundred
+// spans; more than maxSpans come from the attempts of a crash loop, of which the first are kept.
+// maxTrace limits them in bytes, so that even an unusual start-up fits into a request that
+// collectors accept.
 const (
 	maxSpans = 1000
 	maxTrace = 1 << 20
 )
 
-// rootKey is the key of the span that holds the others.
+// rootKey is the key of the span above the others.
 const rootKey = ""
 
-// span is one span as the timeline tells it, before it has IDs.
+// span is one span of a timeline, before it has IDs.
 type span struct {
-	key        string // names the span among those of its start-up, whenever that is reported
-	parent     string // key of the parent, which stands before
-	name       string // of valid texts, as all that follow
+	key        string // identifies the span within its start-up, whenever that is reported
+	parent     string // key of the parent, which comes before
+	name       string // in valid texts, as is all that follows
 	start, end time.Time
 	attributes []attribute.KeyValue
 	events     []event
@@ -38,7 +39,7 @@ type event struct {
 	attributes []attribute.KeyValue
 }
 
-// spansOf is the trace of a start-up, parents first.
+// spansOf returns the trace of a start-up, parents first.
 func spansOf(t timeline.Timeline) []span {
 	spans := []span{rootOf(t)}
 	spans = append(spans, phasesOf(t)...)
@@ -47,10 +48,10 @@ func spansOf(t timeline.Timeline) []span {
 	return bounded(spans)
 }
 
-// bounded makes the keys unlike each other, and leaves out what is too much.
+// bounded makes the keys unique and omits what exceeds the limits.
 func bounded(spans []span) []span {
 	times := map[string]int{}
-	for i := range spans { // a phase comes back, an image has a layer twice
+	for i := range spans { // a phase can repeat, an image can have a layer twice
 		key := spans[i].key
 		if times[key]++; times[key] > 1 {
 			spans[i].key += "#" + strconv.Itoa(times[key])

@@ -46,13 +46,15 @@ func TestAContainerThatRunsAgain(t *testing.T) {
 	if s := named(t, containersOf(tl), "container/setup"); !s.end.Equal(tl.SettledAt) || !has(s, keyOpen) {
 		t.Errorf("ends at %s, %v", s.end, s.attributes)
 	}
-	tl.Marks = append(tl.Marks, timeline.MarkEvidence{Mark: timeline.MarkFinished, Container: "setup", Attempt: 1, At: after(4 * time.Second)})
+	tl.Marks = append(tl.Marks,
+		timeline.MarkEvidence{Mark: timeline.MarkFinished, Container: "setup", Attempt: 1, At: after(4 * time.Second)})
 	if s := named(t, containersOf(tl), "container/setup"); !s.end.Equal(after(4*time.Second)) || has(s, keyOpen) {
 		t.Errorf("ends at %s, %v", s.end, s.attributes)
 	}
 }
 
-// A layer is on the disk once it is unpacked; of one that was not, for instance because the pull failed, its download is all there is.
+// A layer is on the disk once it is unpacked; of one that was not, for instance because the pull
+// failed, its download is all there is.
 func TestALayersEnd(t *testing.T) {
 	tl := coldStart()
 	tl.Pulls[2].Layers = []timeline.Layer{
@@ -62,7 +64,8 @@ func TestALayersEnd(t *testing.T) {
 		{Digest: "neither"},
 	}
 	spans := pullsOf(tl)
-	for digest, want := range map[string]time.Time{"both": after(6 * time.Second), "came": after(5 * time.Second), "unpacked": after(6 * time.Second)} {
+	for digest, want := range map[string]time.Time{"both": after(6 * time.Second), "came": after(5 * time.Second),
+		"unpacked": after(6 * time.Second)} {
 		if s := named(t, spans, "pull/app/1/layer/"+digest); !s.end.Equal(want) {
 			t.Errorf("%s ends at %s, want %s", digest, s.end, want)
 		}
@@ -89,7 +92,8 @@ func TestAPullOfAnImageVolume(t *testing.T) {
 		t.Errorf("attributes %v", of.attributes)
 	}
 	pull.Container = "app"
-	if of := named(t, pullsOf(timeline.Timeline{Pulls: []timeline.Pull{pull}}), "pull/"); !has(of, semconv.K8SContainerNameKey) {
+	if of := named(t, pullsOf(timeline.Timeline{Pulls: []timeline.Pull{pull}}), "pull/"); !has(of,
+		semconv.K8SContainerNameKey) {
 		t.Errorf("attributes %v", of.attributes)
 	}
 }

@@ -41,14 +41,15 @@ func taking(each time.Duration) stub {
 func stubbed(exporter stub, timeout time.Duration) (sink *running, done *atomic.Int64) {
 	sink, done = &running{registry: prometheus.NewRegistry()}, new(atomic.Int64)
 	sink.Traces = newTraces(TracesConfig{
-		Signal: Signal{Timeout: timeout}, Registerer: sink.registry, Logger: zap.NewNop(), Report: func(bool, string) {},
-		Done: func(timeline.Timeline) { done.Add(1) },
+		Signal: Signal{Timeout: timeout}, Registerer: sink.registry, Logger: zap.NewNop(),
+		Report: func(bool, string) {}, Done: func(timeline.Timeline) { done.Add(1) },
 	}, newTracer(resource.Empty(), "", false), exporter)
 	return sink, done
 }
 
-// What waits at the end is sent, as far as the collector takes it within 0.8 s; the rest is left to the next agent. Time passes here
-// only while the collector takes its time, so that a busy machine changes nothing.
+// What waits at the end is sent, as far as the collector takes it within 0.8 s; the rest is left to
+// the next agent. Time passes here only while the collector takes its time, so that a busy machine
+// changes nothing.
 func TestStopSendsWhatWaits(t *testing.T) {
 	for _, test := range []struct {
 		each time.Duration // 1024 start-ups are 32 batches
@@ -73,7 +74,8 @@ func TestStopSendsWhatWaits(t *testing.T) {
 	}
 }
 
-// Of what is lost after the agent was told to stop, only what a collector refused for good is done, however soon a try is given up.
+// Of what is lost after the agent was told to stop, only what a collector refused for good is done,
+// however soon a try is given up.
 func TestStopLeavesToTheNextAgentWhatWasNotRefused(t *testing.T) {
 	const waiting = 3 * batchStartups
 	for name, test := range map[string]struct {
@@ -141,7 +143,8 @@ func TestAFullQueueAtTheEnd(t *testing.T) {
 	var stopping atomic.Bool
 	done := 0
 	traces := newTraces(TracesConfig{
-		Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(), Stopping: stopping.Load, Done: func(timeline.Timeline) { done++ },
+		Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(), Stopping: stopping.Load,
+		Done: func(timeline.Timeline) { done++ },
 	}, nil, nil)
 	for range tracesQueue + 3 {
 		traces.Offer(stuck())

@@ -10,17 +10,18 @@ import (
 )
 
 const (
-	// maxText is how many bytes of a text leave the agent. The longest image reference that a registry takes is half as long: names
-	// have 255 bytes at most, tags 128 and digests 71 (distribution/reference).
+	// maxText is how many bytes of a text leave the agent. The longest image reference that a
+	// registry accepts is half as long: names have at most 255 bytes, tags 128 and digests 71
+	// (distribution/reference).
 	maxText = 1024
 	// maxTexts is how many texts of a list leave the agent.
 	maxTexts = 128
-	// cutMark ends what was cut.
+	// cutMark ends a text that was cut.
 	cutMark = "…"
 )
 
-// valid is a text that a collector takes: in valid UTF-8, since it refuses all that comes with one that is not, and no longer
-// than maxText, with a mark where it was cut.
+// valid returns a text that a collector accepts: valid UTF-8, because it refuses the whole request
+// otherwise, and at most maxText long, with a mark where it was cut.
 func valid(text string) string {
 	if len(text) > 4*maxText { // more than is needed, whatever is replaced
 		text = text[:4*maxText] + cutMark
@@ -36,10 +37,11 @@ func valid(text string) string {
 	return text[:end] + cutMark
 }
 
-// text is an attribute of any text.
+// text returns an attribute with any text as its value.
 func text(key, value string) attribute.KeyValue { return attribute.String(key, valid(value)) }
 
-// appendList adds a list that is not empty, with the number of those that are left out at its end.
+// appendList adds a list that is not empty. Its last element is the number of those that are
+// omitted.
 func appendList[S ~string](attributes []attribute.KeyValue, key string, list []S) []attribute.KeyValue {
 	if len(list) == 0 {
 		return attributes
@@ -55,14 +57,15 @@ func appendList[S ~string](attributes []attribute.KeyValue, key string, list []S
 	return append(attributes, attribute.StringSlice(key, slices.Concat(texts, more)))
 }
 
-// What a span, and each of its parts, needs in a request besides its texts: IDs, times, and the marks of protobuf.
+// What a span, and each of its parts, needs in a request besides its texts: IDs, times, and the
+// overhead of protobuf.
 const (
 	spanBytes      = 160
 	eventBytes     = 32
 	attributeBytes = 32
 )
 
-// bytes is about, and not less than, how long a span is in a request.
+// bytes returns about, and not less than, the size of a span in a request.
 func (s span) bytes() int {
 	n := spanBytes + len(s.name) + len(s.failure) + bytesOf(s.attributes)
 	for _, e := range s.events {

@@ -39,7 +39,9 @@ func spoilt(text string) map[string]func(*timeline.Timeline) {
 		"said": func(t *timeline.Timeline) {
 			t.Said = []timeline.Said{{Reason: text, Message: text, Container: text, At: t.CreatedAt}}
 		},
-		"failure":  func(t *timeline.Timeline) { t.Pulls[2].Outcome, t.Pulls[2].Failure = "failed", imagepull.Failure(text) },
+		"failure": func(t *timeline.Timeline) {
+			t.Pulls[2].Outcome, t.Pulls[2].Failure = "failed", imagepull.Failure(text)
+		},
 		"outcome":  func(t *timeline.Timeline) { t.Pulls[2].Outcome = imagepull.Outcome(text) },
 		"registry": func(t *timeline.Timeline) { t.Pulls[2].Registry = text },
 		"sources":  func(t *timeline.Timeline) { t.Pulls[2].Sources = []timeline.Source{timeline.Source(text)} },
@@ -52,7 +54,8 @@ func spoilt(text string) map[string]func(*timeline.Timeline) {
 // One odd start-up takes no other's trace with it, and is told of as far as it can be.
 func TestAnOddStartUpSpoilsNothing(t *testing.T) {
 	for kind, text := range map[string]string{
-		"no UTF-8": "a\xff", "long": strings.Repeat("a", 1<<20), "long and no UTF-8": strings.Repeat("\xff", 1<<20), "wide": strings.Repeat("\U0001F4A5", 1<<19),
+		"no UTF-8": "a\xff", "long": strings.Repeat("a", 1<<20), "long and no UTF-8": strings.Repeat("\xff", 1<<20),
+		"wide": strings.Repeat("\U0001F4A5", 1<<19),
 	} {
 		for _, protocol := range []string{protocolHTTP, protocolGRPC} {
 			t.Run(kind+" "+protocol, func(t *testing.T) {
@@ -80,8 +83,10 @@ func TestAnOddStartUpSpoilsNothing(t *testing.T) {
 					if len(s.ParentSpanId) == 0 {
 						roots++
 					}
-					if longest := longestText(s); len(longest) > maxText || len(longest) == maxText && !strings.HasSuffix(longest, cutMark) {
-						t.Errorf("%s has a text of %d bytes, that ends with %q", s.Name, len(longest), longest[maxText-8:])
+					longest := longestText(s)
+					if len(longest) > maxText || len(longest) == maxText && !strings.HasSuffix(longest, cutMark) {
+						t.Errorf("%s has a text of %d bytes, that ends with %q", s.Name, len(longest),
+							longest[maxText-8:])
 					}
 				}
 				if roots != offered+1 {

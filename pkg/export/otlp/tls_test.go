@@ -24,7 +24,8 @@ import (
 
 // Keys leave in the clear for nobody who asked for https, whatever the variables say besides.
 func TestInsecureMustAgreeWithTheEndpoint(t *testing.T) {
-	const common, ofTraces, ofMetrics = "OTEL_EXPORTER_OTLP_INSECURE", "OTEL_EXPORTER_OTLP_TRACES_INSECURE", "OTEL_EXPORTER_OTLP_METRICS_INSECURE"
+	const common, ofTraces, ofMetrics = "OTEL_EXPORTER_OTLP_INSECURE", "OTEL_EXPORTER_OTLP_TRACES_INSECURE",
+		"OTEL_EXPORTER_OTLP_METRICS_INSECURE"
 	const https, clear = "https://collector:4318", "http://collector:4318"
 	for _, test := range []struct {
 		variables map[string]string
@@ -35,8 +36,10 @@ func TestInsecureMustAgreeWithTheEndpoint(t *testing.T) {
 		{map[string]string{endpoint: clear, common: "false"}, []string{common}},
 		{map[string]string{endpoint: https, ofTraces: "true"}, []string{ofTraces}},
 		{map[string]string{endpoint: https, ofMetrics: "true", common: "true"}, []string{ofMetrics, common}},
-		{map[string]string{endpoint: clear, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": https, common: "true"}, []string{common}},
-		{map[string]string{endpoint: clear, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": https, common: "true", ofMetrics: "false"}, nil},
+		{map[string]string{endpoint: clear, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": https, common: "true"},
+			[]string{common}},
+		{map[string]string{endpoint: clear, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": https, common: "true",
+			ofMetrics: "false"}, nil},
 		{map[string]string{endpoint: https, "OTEL_METRICS_EXPORTER": "none", ofMetrics: "true"}, nil},
 		{map[string]string{endpoint: https, common: "false"}, nil},
 		{map[string]string{endpoint: clear, common: "true"}, nil},
@@ -88,7 +91,9 @@ func TestHTTPSIsTLS(t *testing.T) {
 				t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20secret")
 				sink := run(t)
 				sink.Offer(stuck())
-				if said := <-first; !bytes.HasPrefix(said, []byte("\x16\x03")) || bytes.Contains(said, []byte("secret")) { // RFC 8446, 5.1
+				// RFC 8446, 5.1
+				if said := <-first; !bytes.HasPrefix(said, []byte("\x16\x03")) ||
+					bytes.Contains(said, []byte("secret")) {
 					t.Errorf("said first %.80q", said)
 				}
 			})
@@ -103,7 +108,8 @@ func clientPair(t *testing.T) (certificate, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "agent"}, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "agent"},
+		NotAfter: time.Now().Add(time.Hour)}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, &made.PublicKey, made)
 	if err != nil {
 		t.Fatal(err)
@@ -163,17 +169,21 @@ func TestHalfAPairIsRefused(t *testing.T) {
 		want      string // empty where both signals have a pair
 	}{
 		{map[string]string{common + "CLIENT_CERTIFICATE": certificate, common + "CLIENT_KEY": key}, ""},
-		{map[string]string{common + "CLIENT_CERTIFICATE": certificate}, common + "CLIENT_CERTIFICATE: requires " + common + "CLIENT_KEY"},
-		{map[string]string{ofTraces + "CLIENT_CERTIFICATE": certificate, common + "CLIENT_KEY": key, "OTEL_METRICS_EXPORTER": "none"},
+		{map[string]string{common + "CLIENT_CERTIFICATE": certificate},
+			common + "CLIENT_CERTIFICATE: requires " + common + "CLIENT_KEY"},
+		{map[string]string{ofTraces + "CLIENT_CERTIFICATE": certificate, common + "CLIENT_KEY": key,
+			"OTEL_METRICS_EXPORTER": "none"},
 			ofTraces + "CLIENT_CERTIFICATE: requires " + ofTraces + "CLIENT_KEY"},
-		{map[string]string{ofTraces + "CLIENT_KEY": key, common + "CLIENT_KEY": key, common + "CLIENT_CERTIFICATE": certificate},
+		{map[string]string{ofTraces + "CLIENT_KEY": key, common + "CLIENT_KEY": key,
+			common + "CLIENT_CERTIFICATE": certificate},
 			ofTraces + "CLIENT_KEY: requires " + ofTraces + "CLIENT_CERTIFICATE"},
 		{map[string]string{ofTraces + "CLIENT_CERTIFICATE": key, ofTraces + "CLIENT_KEY": key},
 			ofTraces + "CLIENT_CERTIFICATE and " + ofTraces + "CLIENT_KEY: "},
 	} {
 		variables := maps.Clone(test.variables)
 		variables[endpoint] = "https://collector:4318"
-		if _, err := from(variables); (err == nil) != (test.want == "") || err != nil && strings.Count(err.Error(), test.want) != 1 {
+		_, err := from(variables)
+		if (err == nil) != (test.want == "") || err != nil && strings.Count(err.Error(), test.want) != 1 {
 			t.Errorf("%v: %v, want %q", test.variables, err, test.want)
 		}
 	}

@@ -15,40 +15,43 @@ import (
 )
 
 const (
-	// tracesQueue is how many settled start-ups wait for a slow collector: as many as the state holds in flight, so that none
-	// of those that an agent was killed in the midst of is dropped because all of them end at once. They take 1 MiB while the pods
-	// are there, whose timelines reconcile has as well, and some 5 MiB if all of them are gone.
+	// tracesQueue is how many settled start-ups wait for a slow collector: as many as the state
+	// holds in flight. So none of those that were in progress when an agent was killed is dropped
+	// because all of them end at once. They take 1 MiB while the pods are present, because
+	// reconcile holds the same timelines, and some 5 MiB if all pods are gone.
 	tracesQueue = 1024
-	// batchStartups, batchSpans and batchBytes are when a request is full: collectors take 4 MiB at once by default, and a span
-	// is about 500 bytes.
+	// batchStartups, batchSpans and batchBytes limit a request: collectors accept 4 MiB by default,
+	// and a span is about 500 bytes.
 	batchStartups = 32
 	batchSpans    = 1024
 	batchBytes    = 2 << 20
-	// flush is how long Run goes on sending what waits after it was told to stop.
+	// flush is how long Run keeps sending what waits after its context ends.
 	flush = 800 * time.Millisecond
-	// closing bounds the end of an exporter that has nothing under way any more.
+	// closing limits the shutdown of an exporter without requests in progress.
 	closing = 50 * time.Millisecond
 )
 
-// TracesConfig is what Traces needs; every field but Done and Stopping is required.
+// TracesConfig is what Traces needs. Every field but Done and Stopping is required.
 type TracesConfig struct {
-	Signal     Signal // on
-	Rollouts   bool   // the pods of a rollout in one trace
+	Signal     Signal // must be on
+	Rollouts   bool   // put the pods of a rollout into one trace
 	Node       string
 	Version    string                // of the agent
 	Registerer prometheus.Registerer // gets podlapse_sink_*{sink="otlp"}
 	Report     health.Report
 	Logger     *zap.Logger
-	// Done is told of each start-up, not of what came after one, whose trace the collector took or refused for good, or the sampler left out, or that was
-	// dropped although the agent goes on. What is lost once the agent was told to stop is not done: the next one may send it. It
-	// must not block, and is called from Offer and Run.
+	// Done is called for each start-up, but not for later events, whose trace the collector
+	// accepted or refused for good, that the sampler dropped, or that was dropped while the agent
+	// continues. It is not called for what is lost after the agent was told to stop: the next agent
+	// may send that. It must not block, and is called from Offer and Run.
 	Done func(timeline.Timeline)
-	// Stopping says that the agent was told to stop, of which Run hears later than who offers. It may be called from any goroutine.
+	// Stopping reports whether the agent was told to stop, which Run learns later than the caller
+	// of Offer. It may be called from any goroutine.
 	Stopping func() bool
 }
 
-// Traces sends a trace of each settled start-up. What the collector does not take in time is dropped and counted,
-// one for each start-up.
+// Traces sends a trace of each settled start-up. What the collector does not accept in time is
+// dropped, and counted once per start-up.
 type Traces struct {
 	config   TracesConfig
 	queue    *sink.Queue[timeline.Timeline]
@@ -58,14 +61,14 @@ type Traces struct {
 	answers answers
 
 	batch    []sdktrace.ReadOnlySpan
-	bytes    int                 // about, of the batch
+	bytes    int                 // of the batch, approximately
 	startups []timeline.Timeline // in the batch
 	run      context.Context     // of Run
-	limit    context.Context     // of the delivery that goes on: it ends a while after that of Run
+	limit    context.Context     // of the current delivery: it ends a while after that of Run
 }
 
-// NewTraces makes a sink that connects to nobody until something is to be sent. It panics when the registerer has its
-// metrics already.
+// NewTraces creates a sink that does not connect until there is something to send. It panics if its
+// metrics are already registered.
 func NewTraces(ctx context.Context, config TracesConfig) (*Traces, error) {
 	from, err := newResource(ctx, config.Node, config.Version)
 	if err != nil {
@@ -94,16 +97,16 @@ func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExport
 	}
 }
 
-// Offer queues a start-up, or what came after one (Timeline.StartUp), or counts it as dropped when 1024 wait. It never blocks
-// and may be called from any goroutine.
+// Offer queues a start-up, or a later event (Timeline.StartUp). If 1024 wait, it counts the item as
+// dropped. It never blocks and may be called from any goroutine.
 func (s *Traces) Offer(t timeline.Timeline) {
 	if err := s.queue.Offer(t); errors.Is(err, sink.ErrFull) && !s.config.Stopping() && t.StartUp() {
 		s.config.Done(t)
 	}
 }
 
-// Run sends until ctx is done, and then, for less than a second, what still waits. A collector that is gone is no error:
-// the health board tells of it. Run may be called once.
+// Run sends until ctx is done, and then, for less than a second, what still waits. An absent
+// collector is not an error: the health board reports it. Run may be called once.
 func (s *Traces) Run(ctx context.Context) error {
 	s.config.Report(true, "nothing sent yet to "+s.config.Signal.Endpoint)
 	s.run = ctx
@@ -120,7 +123,7 @@ func (s *Traces) Run(ctx context.Context) error {
 	return nil
 }
 
-// take adds a start-up to the batch, and sends it when it is full.
+// take adds a start-up to the batch, and sends the batch when it is full.
 func (s *Traces) take(ctx context.Context, t timeline.Timeline) error {
 	s.limit = ctx
 	spans, bytes := s.tracer.spans(t)
@@ -136,7 +139,7 @@ func (s *Traces) take(ctx context.Context, t timeline.Timeline) error {
 	return nil
 }
 
-// send sends the batch, and counts what became of it.
+// send sends the batch, and counts the result.
 func (s *Traces) send() {
 	spans, startups := s.batch, s.startups
 	s.batch, s.bytes, s.startups = nil, 0, nil
@@ -144,8 +147,10 @@ func (s *Traces) send() {
 		return
 	}
 	var err error
-	if len(spans) > 0 { // else the sampler left all of them out
-		err = send(s.limit, s.config.Signal.Timeout, func(ctx context.Context) error { return s.exporter.ExportSpans(ctx, spans) })
+	if len(spans) > 0 { // otherwise the sampler dropped all of them
+		err = send(s.limit, s.config.Signal.Timeout, func(ctx context.Context) error {
+			return s.exporter.ExportSpans(ctx, spans)
+		})
 	}
 	taken, detail := s.answers.read(err)
 	s.config.Report(taken, detail)
@@ -154,7 +159,7 @@ func (s *Traces) send() {
 	} else {
 		s.queue.Drop(len(startups))
 		s.tracer.rollouts.lost(spans)
-		if s.run.Err() != nil && !refused(err) { // the end may be why: the next agent has the time
+		if s.run.Err() != nil && !refused(err) { // the end may be the reason: the next agent has the time
 			return
 		}
 	}

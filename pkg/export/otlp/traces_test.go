@@ -85,14 +85,16 @@ func (r *running) mustCount(t *testing.T, sent, dropped float64) {
 	t.Helper()
 	got := r.counts(t)
 	want := map[string]float64{
-		"podlapse_sink_sent_total otlp": sent, "podlapse_sink_dropped_total otlp": dropped, "podlapse_sink_queue_length otlp": 0,
+		"podlapse_sink_sent_total otlp": sent, "podlapse_sink_dropped_total otlp": dropped,
+		"podlapse_sink_queue_length otlp": 0,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("counted %v, want %v sent and %v dropped", got, sent, dropped)
 	}
 }
 
-// wait waits until it is counted what became of so many start-ups, then for the end. What is under way when a sink is stopped has
+// wait waits until it is counted what became of so many start-ups, then for the end. What is under
+// way when a sink is stopped has
 // 0.8 s, which may be too little on a busy machine.
 func (r *running) wait(t *testing.T, startups float64) {
 	t.Helper()
@@ -142,7 +144,8 @@ func TestTraceOfAStartUp(t *testing.T) {
 	mustBe(t, "testdata/cold-start.trace", tree(collector.spans()))
 	var resource strings.Builder
 	printAttributes(&resource, "", collector.traces[0].Resource.Attributes, false)
-	for _, want := range []string{"service.name = podlapse-agent\n", "service.version = v1.2.3\n", "k8s.node.name = node-a\n",
+	for _, want := range []string{"service.name = podlapse-agent\n", "service.version = v1.2.3\n",
+		"k8s.node.name = node-a\n",
 		"service.instance.id = node-a\n", "k8s.cluster.name = north\n", "telemetry.sdk.language = go\n"} {
 		if !strings.Contains(resource.String(), want) {
 			t.Errorf("no %q in\n%s", want, resource.String())
@@ -218,7 +221,8 @@ func TestOneRolloutsPodsAreLinked(t *testing.T) {
 		links = append(links, link)
 	}
 	rollout := sha256.Sum256([]byte("podlapse owner shop/Deployment/web/7d4b"))
-	if len(links) != 4 || links[0] != hex.EncodeToString(rollout[:16]) || links[1] != links[0] || links[2] == links[0] || links[3] != "" {
+	if len(links) != 4 || links[0] != hex.EncodeToString(rollout[:16]) || links[1] != links[0] ||
+		links[2] == links[0] || links[3] != "" {
 		t.Errorf("links %q", links)
 	}
 }
@@ -261,7 +265,8 @@ func TestTheAnnotationIsTheParent(t *testing.T) {
 					continue
 				}
 				parent, trace := hex.EncodeToString(s.ParentSpanId), hex.EncodeToString(s.TraceId)
-				if test.want == "" && (parent != "" || trace == theirs) || test.want != "" && (parent != "b7ad6b7169203331" || trace != theirs) {
+				if test.want == "" && (parent != "" || trace == theirs) || test.want != "" &&
+					(parent != "b7ad6b7169203331" || trace != theirs) {
 					t.Errorf("in trace %s under %q", trace, parent)
 				}
 			}
@@ -274,7 +279,8 @@ func TestTheAnnotationIsTheParent(t *testing.T) {
 
 // What is said of traces is what the sampler leaves.
 func TestTraceOfIsOneThatIsSent(t *testing.T) {
-	for sampler, want := range map[string]string{"always_on": ownTrace(coldStart()).String(), "always_off": "", "traceidratio": ""} {
+	for sampler, want := range map[string]string{"always_on": ownTrace(coldStart()).String(), "always_off": "",
+		"traceidratio": ""} {
 		t.Run(sampler, func(t *testing.T) {
 			var collector receiver
 			collector.overHTTP(t)
@@ -322,17 +328,22 @@ func TestCollectorsInTrouble(t *testing.T) {
 		dropped   float64
 		detail    string
 	}{
-		"dead":               {collector: &receiver{}, dead: true, sent: 0, dropped: offered, detail: "lost"},
-		"stalls":             {collector: &receiver{stall: make(chan struct{})}, sent: 0, dropped: offered, detail: "lost"},
+		"dead": {collector: &receiver{}, dead: true, sent: 0, dropped: offered, detail: "lost"},
+		"stalls": {collector: &receiver{stall: make(chan struct{})}, sent: 0, dropped: offered,
+			detail: "lost"},
 		"never answers HTTP": {collector: &receiver{}, deaf: protocolHTTP, sent: 0, dropped: offered, detail: "lost"},
 		"never answers gRPC": {collector: &receiver{}, deaf: protocolGRPC, sent: 0, dropped: offered, detail: "lost"},
 		"resets":             {collector: &receiver{resets: -1}, sent: 0, dropped: offered, detail: "lost"},
 		"is overloaded for an hour": {collector: &receiver{answer: http.StatusServiceUnavailable, later: "3600"},
 			sent: 0, dropped: offered, detail: "max retry time would elapse"},
-		"refuses":            {collector: &receiver{answer: http.StatusForbidden}, sent: 0, dropped: offered, detail: "403"},
-		"is overloaded":      {collector: &receiver{answer: http.StatusServiceUnavailable}, sent: 0, dropped: offered, detail: "lost"},
-		"warns":              {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{ErrorMessage: "old"}}, sent: tracesQueue, dropped: offered - tracesQueue, detail: "sending"},
-		"rejects some of it": {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "too old"}}, sent: 0, dropped: offered, detail: "too old"},
+		"refuses": {collector: &receiver{answer: http.StatusForbidden}, sent: 0, dropped: offered,
+			detail: "403"},
+		"is overloaded": {collector: &receiver{answer: http.StatusServiceUnavailable}, sent: 0, dropped: offered,
+			detail: "lost"},
+		"warns": {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{ErrorMessage: "old"}},
+			sent: tracesQueue, dropped: offered - tracesQueue, detail: "sending"},
+		"rejects some of it": {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{RejectedSpans: 1,
+			ErrorMessage: "too old"}}, sent: 0, dropped: offered, detail: "too old"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.collector.overHTTP(t)

@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the trees in testdata anew")
 
-// tree prints what came as a reader would see it: times in seconds from the creation of the pod, no IDs, attributes that
-// every span repeats on the first one only.
+// tree prints what came as a reader would see it: times in seconds from the creation of the pod, no
+// IDs, attributes that every span repeats on the first one only.
 func tree(spans []*tracepb.Span) string {
 	var out strings.Builder
 	ids := map[string]bool{}
@@ -30,7 +30,8 @@ func tree(spans []*tracepb.Span) string {
 		indent := strings.Repeat("  ", depth)
 		fmt.Fprintf(&out, "%s%s  %s-%s", indent, s.Name, since(s.StartTimeUnixNano), since(s.EndTimeUnixNano))
 		if s.Status.GetCode() != tracepb.Status_STATUS_CODE_UNSET {
-			fmt.Fprintf(&out, "  %s: %s", strings.ToLower(strings.TrimPrefix(s.Status.Code.String(), "STATUS_CODE_")), s.Status.Message)
+			fmt.Fprintf(&out, "  %s: %s", strings.ToLower(strings.TrimPrefix(s.Status.Code.String(), "STATUS_CODE_")),
+				s.Status.Message)
 		}
 		out.WriteByte('\n')
 		printAttributes(&out, indent+"    ", s.Attributes, depth > 0)
@@ -61,7 +62,8 @@ func since(nanos uint64) string {
 
 func printAttributes(out *strings.Builder, indent string, attributes []*commonpb.KeyValue, brief bool) {
 	for _, a := range attributes {
-		if brief && slices.Contains([]string{"k8s.namespace.name", "k8s.pod.name", "k8s.pod.uid", "k8s.node.name"}, a.Key) {
+		if brief && slices.Contains([]string{"k8s.namespace.name", "k8s.pod.name", "k8s.pod.uid", "k8s.node.name"},
+			a.Key) {
 			continue
 		}
 		fmt.Fprintf(out, "%s%s = %s\n", indent, a.Key, valueText(a.Value))
@@ -108,7 +110,8 @@ func mustBe(t *testing.T, file, got string) {
 // idsOf is what identifies the spans, in order.
 func idsOf(spans []*tracepb.Span) (ids []string) {
 	for _, s := range spans {
-		ids = append(ids, hex.EncodeToString(s.TraceId)+"/"+hex.EncodeToString(s.SpanId)+" in "+hex.EncodeToString(s.ParentSpanId))
+		ids = append(ids, hex.EncodeToString(s.TraceId)+"/"+hex.EncodeToString(s.SpanId)+" in "+
+			hex.EncodeToString(s.ParentSpanId))
 	}
 	return ids
 }

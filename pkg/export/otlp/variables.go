@@ -15,13 +15,14 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// variable is a variable and what it must be.
+// variable is a variable and its check.
 type variable struct {
 	name  string
 	check func(string) error
 }
 
-// exporterVariables are those of an exporter, less OTEL_EXPORTER_OTLP_ and, where it is set, the signal.
+// exporterVariables are those of an exporter, without the prefix OTEL_EXPORTER_OTLP_ and, if set,
+// the signal.
 var exporterVariables = []variable{
 	{"ENDPOINT", isEndpoint},
 	{"PROTOCOL", oneOf(protocolHTTP, protocolGRPC)},
@@ -44,14 +45,15 @@ var traceVariables = []variable{
 	{"OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", isInteger},
 }
 
-// How histograms are sent; without a word, with their buckets.
+// How histograms are sent; by default, with their buckets.
 const (
 	histogramAggregation = "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION"
 	bucketHistogram      = "explicit_bucket_histogram"
 	exponentialHistogram = "base2_exponential_bucket_histogram"
 )
 
-// metricVariables are those of metrics. They are Prometheus' own ones, which count from the start of the agent.
+// metricVariables are those of metrics. Only those apply that fit Prometheus metrics, which count
+// from the start of the agent.
 var metricVariables = []variable{
 	{"OTEL_METRIC_EXPORT_INTERVAL", isMilliseconds},
 	{"OTEL_METRIC_EXPORT_TIMEOUT", isMilliseconds},
@@ -59,10 +61,11 @@ var metricVariables = []variable{
 	{histogramAggregation, oneOf(bucketHistogram, exponentialHistogram)},
 }
 
-// maxMilliseconds is more than anybody waits for a collector.
+// maxMilliseconds is longer than any useful wait for a collector.
 const maxMilliseconds = int(time.Hour / time.Millisecond)
 
-// isEndpoint does not repeat what may hold a key. The exporters would leave out each of these in silence.
+// isEndpoint does not repeat the value, because it may contain a key. The exporters would silently
+// ignore each of these errors.
 func isEndpoint(value string) error {
 	const keys = ": use http://HOST:PORT or https://HOST:PORT, and put keys in OTEL_EXPORTER_OTLP_HEADERS"
 	switch {
@@ -85,7 +88,8 @@ func isEndpoint(value string) error {
 	return nil
 }
 
-// isTarget says that gRPC can have an endpoint, if it is one: gRPC has no paths beside its methods.
+// isTarget checks whether gRPC can use an endpoint that is otherwise valid: gRPC has no paths
+// beside its methods.
 func isTarget(value string) error {
 	if isEndpoint(value) != nil {
 		return nil
@@ -131,11 +135,13 @@ func isHeaders(value string) error {
 		httpguts.ValidHeaderFieldValue)
 }
 
-// isTransports says that a header is made from the endpoint and the request: one in HEADERS would be left out in silence, or say
-// of the request what is not so (net/http, reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go, isReservedHeader).
+// isTransports reports whether the transport sets a header itself. Such a header in HEADERS would
+// be silently ignored, or would misdescribe the request (net/http, reqWriteExcludeHeader; RFC 9110,
+// 7.6.1; grpc-go, isReservedHeader).
 func isTransports(header string) bool {
 	switch name := strings.ToLower(header); name {
-	case "host", "content-type", "content-encoding", "content-length", "transfer-encoding", "trailer", "te", "connection", "keep-alive",
+	case "host", "content-type", "content-encoding", "content-length", "transfer-encoding", "trailer", "te",
+		"connection", "keep-alive",
 		"proxy-connection", "upgrade":
 		return true
 	default:
@@ -143,13 +149,14 @@ func isTransports(header string) bool {
 	}
 }
 
-// isMetadata is isHeaders of what gRPC takes, which is less, and speaks for itself as the user agent.
+// isMetadata is isHeaders for gRPC, which accepts less and sets the user agent itself.
 // (github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, Custom-Metadata)
 func isMetadata(value string) error {
 	return isList(value,
 		func(name string) bool {
 			return !strings.EqualFold(name, "user-agent") && !strings.ContainsFunc(name, func(r rune) bool {
-				return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.')
+				return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' ||
+					r == '.')
 			})
 		},
 		func(value string) bool {
@@ -158,7 +165,8 @@ func isMetadata(value string) error {
 }
 
 func isAttributes(value string) error {
-	return isList(value, func(name string) bool { return utf8.ValidString(name) && !strings.ContainsAny(name, " \t") }, utf8.ValidString)
+	return isList(value, func(name string) bool { return utf8.ValidString(name) && !strings.ContainsAny(name, " \t") },
+		utf8.ValidString)
 }
 
 func isText(value string) error {
@@ -168,7 +176,7 @@ func isText(value string) error {
 	return nil
 }
 
-// isList does not repeat what it was given: it may be a key.
+// isList does not repeat the value, because it may be a key.
 func isList(value string, isName, isValue func(string) bool) error {
 	for i, pair := range strings.Split(value, ",") {
 		name, encoded, ok := strings.Cut(pair, "=")
@@ -209,8 +217,9 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// checkClientKey notes what is wrong with a client's certificate and its key. The exporters take both from variables of the same
-// prefix, the signal's before the common ones, and leave out half a pair in silence (SDK, internal/envconfig, WithClientCert).
+// checkClientKey notes problems with a client's certificate and its key. The exporters take both
+// from variables with the same prefix, the signal's before the common ones, and silently ignore
+// half a pair (SDK, internal/envconfig, WithClientCert).
 func (e *environment) checkClientKey(signal string) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_", "OTEL_EXPORTER_OTLP_"} {
 		certificateName, keyName := prefix+"CLIENT_CERTIFICATE", prefix+"CLIENT_KEY"
@@ -231,9 +240,10 @@ func (e *environment) checkClientKey(signal string) {
 	}
 }
 
-// checkInsecure notes where a signal's INSECURE contradicts the scheme of its endpoint. The specification has it for endpoints without
-// a scheme, which the exporters cannot use; with one it goes before the scheme there, so that traces, and the keys in the headers,
-// would leave in the clear for https://, or TLS be spoken where nobody understands it.
+// checkInsecure notes where a signal's INSECURE contradicts the scheme of its endpoint. The
+// specification defines INSECURE for endpoints without a scheme, which the exporters cannot use.
+// With a scheme, the exporters let INSECURE override it: traces, and the keys in the headers, would
+// be sent unencrypted to https://, or TLS would be used with a server that does not support it.
 func (e *environment) checkInsecure(signal string) {
 	address, endpoint := e.of(signal, "ENDPOINT")
 	name, insecure := e.of(signal, "INSECURE")

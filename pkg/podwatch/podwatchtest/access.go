@@ -13,26 +13,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Agent is who asks without a token that the server knows.
+// Agent is the user of requests without a token that the server knows.
 const Agent = "system:serviceaccount:podlapse:podlapse-agent"
 
-// Attempt is what somebody wants to do.
+// Attempt is a request to be authorized.
 type Attempt struct {
-	User            string // Agent, whom a known token belongs to, or who is impersonated
+	User            string // Agent, the owner of a known token, or the impersonated user
 	Verb            string
 	Group, Resource string
-	Path            string // of what is no resource
+	Path            string // of a request for no resource
 	Selector        string // of fields
 }
 
-// Authorize asks a policy about every attempt from now on; without one all is allowed.
+// Authorize applies a policy to every attempt from now on. Without one, all are allowed.
 func (s *Server) Authorize(allow func(Attempt) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.allow = allow
 }
 
-// KnowToken makes TokenReview accept a token as that of a user; an empty user makes it unknown again.
+// KnowToken makes TokenReview accept a token as that of a user. An empty user makes it unknown
+// again.
 func (s *Server) KnowToken(token, user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +43,7 @@ func (s *Server) KnowToken(token, user string) {
 	s.tokens[token] = user
 }
 
-// Ahead sets the server's clock that much ahead of the test's.
+// Ahead sets the server's clock ahead of the test's by a duration.
 func (s *Server) Ahead(by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,8 +57,8 @@ func (s *Server) allowed(a Attempt) bool {
 	return allow == nil || allow(a)
 }
 
-// refusedTo says why a request is forbidden, as the API server with constrained impersonation in the mode
-// associated-node would; empty when it is not.
+// refusedTo returns why a request is forbidden, as the API server with constrained impersonation in
+// the mode associated-node would; empty if it is allowed.
 func (s *Server) refusedTo(r *http.Request, a Attempt) string {
 	a.User = Agent
 	attempts := []Attempt{a}
@@ -67,18 +68,20 @@ func (s *Server) refusedTo(r *http.Request, a Attempt) string {
 		on := a
 		on.Verb, on.Selector = "impersonate-on:associated-node:"+a.Verb, ""
 		attempts = []Attempt{
-			{User: Agent, Verb: "impersonate:associated-node", Group: "authentication.k8s.io", Resource: "nodes"}, on, asNode,
+			{User: Agent, Verb: "impersonate:associated-node", Group: "authentication.k8s.io", Resource: "nodes"},
+			on, asNode,
 		}
 	}
 	for _, a := range attempts {
 		if !s.allowed(a) {
-			return a.Resource + " is forbidden: User \"" + a.User + "\" cannot " + a.Verb + " resource \"" + a.Resource + "\""
+			return a.Resource + " is forbidden: User \"" + a.User + "\" cannot " + a.Verb + " resource \"" +
+				a.Resource + "\""
 		}
 	}
 	return ""
 }
 
-// review answers what is asked with POST.
+// review answers POST requests.
 func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/apis/authentication.k8s.io/v1/tokenreviews":
@@ -92,19 +95,22 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
 		answer(s, w, r, func(review *authorizationv1.SubjectAccessReview) {
 			a := review.Spec.NonResourceAttributes
-			review.Status.Allowed = a != nil && whole(review.Spec) && (discovery(a.Path) || s.allowed(Attempt{User: review.Spec.User, Verb: a.Verb, Path: a.Path}))
+			review.Status.Allowed = a != nil && whole(review.Spec) &&
+				(discovery(a.Path) || s.allowed(Attempt{User: review.Spec.User, Verb: a.Verb, Path: a.Path}))
 		})
 	case "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
 		answer(s, w, r, func(review *authorizationv1.SelfSubjectAccessReview) {
 			a := review.Spec.ResourceAttributes
-			review.Status.Allowed = a != nil && s.allowed(Attempt{User: Agent, Verb: a.Verb, Group: a.Group, Resource: a.Resource})
+			review.Status.Allowed = a != nil &&
+				s.allowed(Attempt{User: Agent, Verb: a.Verb, Group: a.Group, Resource: a.Resource})
 		})
 	default:
 		writeStatus(w, failure(http.StatusNotFound, metav1.StatusReasonNotFound, "no such resource"))
 	}
 }
 
-// identity is all that TokenReview tells of a user. RBAC knows groups, webhooks go by the rest as well.
+// identity returns everything that TokenReview returns about a user. RBAC uses groups, webhooks use
+// the rest as well.
 func identity(user string) authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{
 		Username: user, UID: "uid of " + user, Groups: []string{"system:authenticated", "group of " + user},
@@ -112,7 +118,8 @@ func identity(user string) authenticationv1.UserInfo {
 	}
 }
 
-// whole says whether access is asked for the user that TokenReview told of, with nothing left out or added.
+// whole reports whether access is reviewed for exactly the user that TokenReview returned, with
+// nothing omitted or added.
 func whole(spec authorizationv1.SubjectAccessReviewSpec) bool {
 	extra := map[string]authenticationv1.ExtraValue{}
 	for key, values := range spec.Extra {
@@ -122,7 +129,8 @@ func whole(spec authorizationv1.SubjectAccessReviewSpec) bool {
 	return reflect.DeepEqual(asked, identity(spec.User))
 }
 
-// discovery says what ClusterRole system:discovery of every cluster lets every account get.
+// discovery reports whether ClusterRole system:discovery of every cluster lets every account get a
+// path.
 func discovery(path string) bool {
 	for _, prefix := range []string{"/api", "/apis", "/openapi"} {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {

@@ -10,28 +10,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Applied is a server-side apply that the server carried out.
+// Applied is a server-side apply that the server performed.
 type Applied struct {
 	Namespace, Name, Manager string
-	Annotations              map[string]string // what the manager wants to own from now on
+	Annotations              map[string]string // what the manager owns from now on
 }
 
-// Applies lists those that were carried out, in order.
+// Applies lists the performed applies, in order.
 func (s *Server) Applies() []Applied {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Applied(nil), s.applies...)
 }
 
-// BeforeApply calls a function at every request to apply, before it is looked at; nil ends that. The function may change
-// what the server holds, as others do in between.
+// BeforeApply calls a function before each apply is handled; nil ends that. The function may change
+// what the server holds, as other clients do in between.
 func (s *Server) BeforeApply(interfere func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.interfere = interfere
 }
 
-// AnswerApplies answers requests to apply with a status; without a code it carries them out again.
+// AnswerApplies answers applies with a status. With code 0 the server performs them again.
 func (s *Server) AnswerApplies(code int32, reason metav1.StatusReason, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,8 +42,8 @@ func (s *Server) AnswerApplies(code int32, reason metav1.StatusReason, message s
 	}
 }
 
-// WithoutPolicies takes away the ValidatingAdmissionPolicy that limits which annotations agents may write, and the API for such
-// policies, as before Kubernetes 1.30.
+// WithoutPolicies removes the ValidatingAdmissionPolicy that limits which annotations agents may
+// write, and the API for such policies, as before Kubernetes 1.30.
 func (s *Server) WithoutPolicies() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,17 +55,20 @@ func (s *Server) policies(w http.ResponseWriter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.noPolicy {
-		writeStatus(w, failure(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource"))
+		writeStatus(w, failure(http.StatusNotFound, metav1.StatusReasonNotFound,
+			"the server could not find the requested resource"))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(metav1.APIResourceList{
-		TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "admissionregistration.k8s.io/v1",
-		APIResources: []metav1.APIResource{{Name: "validatingadmissionpolicies"}, {Name: "validatingadmissionpolicybindings"}},
+		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: "admissionregistration.k8s.io/v1",
+		APIResources: []metav1.APIResource{{Name: "validatingadmissionpolicies"},
+			{Name: "validatingadmissionpolicybindings"}},
 	})
 }
 
-// policed says that the policy refuses what a manager wants to write.
+// policed reports whether the policy refuses what a manager wants to write.
 func (s *Server) policed(annotations map[string]string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +80,7 @@ func (s *Server) policed(annotations map[string]string) bool {
 	return false
 }
 
-// Pod is a pod as the server holds it, or nil.
+// Pod returns a pod as the server holds it, or nil.
 func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,8 +91,9 @@ func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	return pod.DeepCopy()
 }
 
-// apply answers PATCH /api/v1/namespaces/NS/pods/NAME as the API server does, for annotations: a UID or a version that is not
-// the object's is a conflict, and what a manager stops naming is removed.
+// apply answers PATCH /api/v1/namespaces/NS/pods/NAME as the API server does, for annotations.
+// Another UID or version than the object's is a conflict. What a manager no longer names is
+// removed.
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	interfere, answer := s.interfere, s.noApply
@@ -115,14 +119,17 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	meta := wanted.Metadata
 	switch {
 	case pod == nil && meta.UID != "":
-		writeStatus(w, failure(http.StatusConflict, metav1.StatusReasonConflict, "uid mismatch: no existing object was found"))
+		writeStatus(w, failure(http.StatusConflict, metav1.StatusReasonConflict,
+			"uid mismatch: no existing object was found"))
 	case pod == nil:
 		writeStatus(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden, "cannot create pods"))
-	case meta.UID != "" && meta.UID != pod.UID, meta.ResourceVersion != "" && meta.ResourceVersion != pod.ResourceVersion:
+	case meta.UID != "" && meta.UID != pod.UID, meta.ResourceVersion != "" &&
+		meta.ResourceVersion != pod.ResourceVersion:
 		writeStatus(w, failure(http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified"))
 	case s.policed(meta.Annotations):
 		writeStatus(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden,
-			"pods is forbidden: ValidatingAdmissionPolicy 'podlapse-agent-annotate' with binding 'podlapse-agent-annotate' denied request"))
+			"pods is forbidden: ValidatingAdmissionPolicy 'podlapse-agent-annotate' with binding "+
+				"'podlapse-agent-annotate' denied request"))
 	case r.URL.Query().Get("dryRun") == metav1.DryRunAll:
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(typed(pod))
@@ -138,7 +145,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// own gives a pod a manager's annotations and takes those away that it no longer names.
+// own gives a pod a manager's annotations and removes those that the manager no longer names.
 func own(pod *corev1.Pod, manager string, annotations map[string]string) {
 	entry := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply}
 	others := pod.ManagedFields[:0]

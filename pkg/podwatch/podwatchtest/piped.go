@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// StartPiped serves until the test ends without a socket, over pipes in memory: a bubble of testing/synctest
-// takes a goroutine that waits for one of those to be idle, and so moves its time on. Clients need Transport.
+// StartPiped serves until the test ends, over pipes in memory instead of a socket. A bubble of
+// testing/synctest treats a goroutine that waits for a pipe as idle, and so advances its time.
+// Clients need Transport.
 func StartPiped(t testing.TB) *Server {
 	t.Helper()
 	s := newServer()
@@ -31,7 +32,7 @@ func StartPiped(t testing.TB) *Server {
 	return s
 }
 
-// pipes is a net.Listener, and how to reach it.
+// pipes is a net.Listener and its dialer.
 type pipes struct {
 	calls  chan net.Conn // unbuffered
 	closed chan struct{}

@@ -74,14 +74,15 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case !watching:
 		s.list(w, q, values.Get("limit"), values.Get("continue"))
 	case values.Has("sendInitialEvents") && noStream:
-		writeStatus(w, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is forbidden"))
+		writeStatus(w, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			"sendInitialEvents is forbidden"))
 	default:
 		s.watch(w, r, q, values.Get("resourceVersion"), values.Get("sendInitialEvents") == "true")
 	}
 }
 
-// list answers with a page where there is a limit. The next one begins so many objects later: what changes between pages
-// would show, as it does not in the API server.
+// list answers with a page if there is a limit. The next page begins at an offset. So changes
+// between pages show, unlike in the API server.
 func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
 	items := s.selected(q)
@@ -93,7 +94,8 @@ func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 			items, next = items[:most], strconv.Itoa(skipped+most)
 		}
 	}
-	kind := map[string]string{"pods": "PodList", "events": "EventList", "nodes": "NodeList", "secrets": "SecretList"}[q.resource]
+	kind := map[string]string{"pods": "PodList", "events": "EventList", "nodes": "NodeList",
+		"secrets": "SecretList"}[q.resource]
 	answer := map[string]any{
 		"apiVersion": "v1", "kind": kind, "items": items,
 		"metadata": map[string]string{"resourceVersion": strconv.Itoa(s.version), "continue": next},
@@ -106,7 +108,7 @@ func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// watch sends what exists when there is no version to start from, then every change.
+// watch sends the existing objects if there is no version to start from, then every change.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from string, initialEvents bool) {
 	s.mu.Lock()
 	var initial []object
@@ -176,7 +178,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 	}
 }
 
-// typed is a copy that says its kind, as on the wire.
+// typed copies an object with its kind set, as on the wire.
 func typed(o object) object {
 	o = o.DeepCopyObject().(object)
 	switch o := o.(type) {

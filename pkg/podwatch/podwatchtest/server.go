@@ -1,7 +1,7 @@
-// Package podwatchtest is an API server for pods, nodes and Events that holds nothing else: it lists and
-// watches them over HTTP with field selectors, streaming lists and history, from what a test has put
-// there, reviews tokens and access, and applies annotations. It can be absent, refusing, hanging or forgetful on demand. Every method is safe for
-// concurrent use.
+// Package podwatchtest is a fake API server for pods, nodes and Events. It lists and watches them
+// over HTTP with field selectors, streaming lists and history. It reviews tokens and access, and
+// applies annotations. Tests put the objects there, and can make the server unreachable, refuse,
+// hang or forget. Every method is safe for concurrent use.
 package podwatchtest
 
 import (
@@ -21,19 +21,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Server is the fake; Start makes one.
+// Server is the fake; Start creates one.
 type Server struct {
 	url     string
 	connect *http.Transport
 
 	mu       sync.Mutex
 	version  int // of the latest change
-	oldest   int // history before it is forgotten
+	oldest   int // the oldest version in the history
 	history  []change
 	objects  map[string]object // by resource, namespace and name
 	changed  chan struct{}     // closed and replaced at every change
 	broken   chan struct{}     // closed and replaced to end all watches
-	farewell *metav1.Status    // what watches say when they are broken
+	farewell *metav1.Status    // what watches send when they are ended
 	watches  int
 	refusal  *metav1.Status
 	hang     bool
@@ -84,10 +84,10 @@ func newServer() *Server {
 	}
 }
 
-// URL is where the server listens.
+// URL is the address of the server.
 func (s *Server) URL() string { return s.url }
 
-// Transport is how a client reaches the server.
+// Transport returns a transport that reaches the server.
 func (s *Server) Transport() *http.Transport { return s.connect }
 
 // Put adds or replaces an object, which is a *corev1.Pod, a *corev1.Node or a *corev1.Event.
@@ -112,7 +112,7 @@ func (s *Server) Delete(o object) {
 	}
 }
 
-// record needs the lock.
+// record requires the lock.
 func (s *Server) record(kind string, o object) {
 	s.version++
 	o = o.DeepCopyObject().(object)
@@ -122,7 +122,7 @@ func (s *Server) record(kind string, o object) {
 	s.changed = make(chan struct{})
 }
 
-// Forget drops the history: a watch from before answers 410.
+// Forget drops the history: a watch from an earlier version gets 410.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,10 +130,10 @@ func (s *Server) Forget() {
 	s.oldest = s.version
 }
 
-// BreakWatches ends every open watch without a word.
+// BreakWatches ends every open watch without an event.
 func (s *Server) BreakWatches() { s.endWatches(nil) }
 
-// ExpireWatches ends every open watch because its history is gone: each is told 410.
+// ExpireWatches ends every open watch with 410, because its history is gone.
 func (s *Server) ExpireWatches() {
 	status := failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
 	s.endWatches(&status)
@@ -155,14 +155,15 @@ func (s *Server) Refuse(code int32, reason metav1.StatusReason, message string) 
 	s.refusal = &status
 }
 
-// Hang takes requests and never answers them.
+// Hang accepts requests and never answers them.
 func (s *Server) Hang() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hang = true
 }
 
-// Lose makes watches leave out changes (ADDED, MODIFIED or DELETED) of objects, as no API server should; nil ends that.
+// Lose makes watches omit changes (ADDED, MODIFIED or DELETED) of objects, as no API server should;
+// nil ends that.
 func (s *Server) Lose(which func(kind string, o metav1.Object) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,21 +177,22 @@ func (s *Server) Heal() {
 	s.refusal, s.hang = nil, false
 }
 
-// NoStreamingLists makes the server as old as Kubernetes 1.31.
+// NoStreamingLists makes the server behave like Kubernetes 1.31.
 func (s *Server) NoStreamingLists() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noStream = true
 }
 
-// Watches is how many watches are open.
+// Watches returns how many watches are open.
 func (s *Server) Watches() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.watches
 }
 
-// Requests lists what was asked so far: `list`, `watch`, `create` or `patch`, path and field selector, and as whom.
+// Requests lists the requests so far: `list`, `watch`, `create` or `patch`, path and field
+// selector, and the user.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +213,7 @@ func resourceOf(o object) string {
 	panic(fmt.Sprintf("not a pod, a node or an event: %T", o))
 }
 
-// query is what a list or watch wants.
+// query is what a list or watch selects.
 type query struct {
 	resource, namespace string
 	selector            fields.Selector
@@ -233,7 +235,7 @@ func (q query) matches(o object) bool {
 	return q.selector.Matches(set)
 }
 
-// selected needs the lock.
+// selected requires the lock.
 func (s *Server) selected(q query) []object {
 	var list []object
 	for _, k := range slices.Sorted(maps.Keys(s.objects)) {

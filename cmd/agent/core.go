@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/reconcile"
+	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/state"
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// core connects reconcile with what observes and what asks. They know each other by functions: serve sets reconciler
+// before anything runs.
+type core struct {
+	reconciler *reconcile.Reconciler
+	recorder   *record.Recorder // nil without a recording
+	seen       sightings
+}
+
+// newCore also opens the recording. A recording that begins here is complete: it starts with what the previous agent
+// observed.
+func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core, error) {
+	k := &core{}
+	d.registry.MustRegister(export.NewSources(func() []export.Source {
+		return k.seen.of(sourcesOf(d.board.Statuses()))
+	}))
+	header := record.Header{Agent: d.build.Version, Scope: scope, Ends: d.config.termination}
+	var err error
+	k.recorder, err = newRecorder(d, header, before)
+	return k, err
+}
+
+// observe takes the observations of all sources.
+func (k *core) observe(ctx context.Context, o timeline.Observation) {
+	if k.recorder != nil {
+		k.recorder.Observe(o)
+	}
+	k.seen.note(o, time.Now())
+	k.reconciler.Observe(ctx, o)
+}
+
+// some answers only while the agent runs.
+func (k *core) some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
+	return k.reconciler.Some(ctx, uids)
+}
+
+// latest is what serves the latest observations; nil without --debug-observations.
+func (k *core) latest(c config) io.WriterTo {
+	if k.recorder == nil || !c.debugObservations {
+		return nil
+	}
+	return k.recorder
+}
+
+func (k *core) components() []component {
+	list := []component{{"reconcile", stageReconcile, k.reconciler.Run}}
+	if k.recorder != nil {
+		list = append(list, component{partRecording, stageSinks, k.recorder.Run})
+	}
+	return list
+}
+
+// newReconciler connects reconcile with the outputs, the sources and the state file. It takes over what the previous
+// agent left.
+func newReconciler(d deps, scope timeline.Scope, kept *memory, out outputs, from sources, shown *served,
+	changed func(uid string)) *reconcile.Reconciler {
+	left := kept.left
+	kept.left = state.Contents{} // reconcile releases it as well
+	return reconcile.New(reconcile.Config{
+		Now:             time.Now,
+		Scope:           scope,
+		AskRuntime:      from.askRuntime,
+		WatchEvents:     from.watchEvents,
+		UnwatchEvents:   from.unwatchEvents,
+		SampleNode:      from.sampleNode,
+		Settled:         out.settled,
+		Debugged:        out.metrics.ObserveDebug,
+		Terminated:      newTerminated(d.config, out.lines, out.traces),
+		Later:           newLater(d.config, out.traces),
+		LaterEvents:     d.config.events == eventsCluster,
+		KeepEventsUntil: kept.eventsUntil,
+		Progress:        out.progress,
+		Changed:         changed,
+		Forgotten:       shown.forgotten,
+		Logger:          d.logger.Named("reconcile"),
+		Restored: reconcile.Restored{
+			InFlight: left.InFlight, Reported: left.Reported, Ends: left.Ends, EventsUntil: left.EventsUntil,
+		},
+		Keep:    kept.keep,
+		KeepEnd: kept.keepEnd,
+		Kept:    kept.kept,
+		Gone:    kept.gone,
+	})
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/export/otlp"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// outputs is where start-ups are reported: metrics, records on standard output, OTLP.
+type outputs struct {
+	metrics *export.Metrics
+	records io.Writer
+	lines   *export.JSONLines // nil without records
+	traces  *otlp.Traces      // nil without an endpoint for traces
+	push    *otlp.Metrics     // nil without an endpoint for metrics
+
+	settledSinks []func(timeline.Timeline)
+	// progress takes start-ups in progress; nil without --records-partial.
+	progress func(timeline.Timeline)
+}
+
+// newOutputs calls reported for each start-up that all sinks have reported.
+func newOutputs(ctx context.Context, d deps, records io.Writer,
+	reported func(timeline.Timeline)) (out outputs, err error) {
+	handed := newReports(reported)
+	out = outputs{metrics: export.NewMetrics(d.registry, tracesOf(d.config)), records: records}
+	out.settledSinks = []func(timeline.Timeline){out.metrics.Observe, handed.settled}
+	if out.lines = newRecords(d, records, handed); out.lines != nil {
+		if discards(records) {
+			d.logger.Warn("records are discarded: standard output is closed or /dev/null; " +
+				"use --records=none if intended")
+		}
+		out.settledSinks = append(out.settledSinks, out.lines.Offer)
+		if d.config.partial {
+			out.progress = out.lines.Offer
+		}
+	}
+	if out.traces, err = newTraces(ctx, d, handed); err != nil {
+		return outputs{}, err
+	}
+	if out.traces != nil {
+		out.settledSinks = append(out.settledSinks, out.traces.Offer)
+	}
+	out.push, err = newMetricsPush(ctx, d)
+	return out, err
+}
+
+// settled takes a completed start-up.
+func (out outputs) settled(t timeline.Timeline) {
+	for _, sink := range out.settledSinks {
+		sink(t)
+	}
+}
+
+func (out outputs) components() []component {
+	var list []component
+	if out.lines != nil {
+		list = append(list,
+			component{"records", stageSinks, out.lines.Run},
+			// also while there is nothing to write
+			component{"records", stageSinks, watchReader(out.records, readerLooks)},
+		)
+	}
+	if out.traces != nil {
+		list = append(list, component{partTraces, stageSinks, out.traces.Run})
+	}
+	if out.push != nil {
+		list = append(list, component{partMetrics, stageSinks, out.push.Run})
+	}
+	return list
+}

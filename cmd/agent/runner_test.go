@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// endings lists which parts ended, in order.
+type endings struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (e *endings) add(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.names = append(e.names, name)
+}
+
+// until runs until it is told to stop, then takes a while and says that it ended.
+func until(name string, takes time.Duration, ended *endings) func(context.Context) error {
+	return func(ctx context.Context) error {
+		<-ctx.Done()
+		time.Sleep(takes)
+		ended.add(name)
+		return ctx.Err()
+	}
+}
+
+// threeStages are the stages of these tests: first stops first.
+func threeStages() []stageInfo {
+	return []stageInfo{{"first", time.Second}, {"second", time.Second}, {"third", time.Second}}
+}
+
+func TestStagesStopInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended endings
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(time.Hour, stop)
+		began := time.Now()
+		err := runAll(ctx, zap.NewNop(), threeStages(), []component{
+			{"c", 2, until("c", 0, &ended)},
+			{"a2", 0, until("a2", 700*time.Millisecond, &ended)},
+			{"b", 1, until("b", 500*time.Millisecond, &ended)},
+			{"a1", 0, until("a1", 300*time.Millisecond, &ended)},
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if want := []string{"a1", "a2", "b", "c"}; !slices.Equal(ended.names, want) {
+			t.Errorf("ended %v, want %v", ended.names, want)
+		}
+		if took := time.Since(began); took != time.Hour+1200*time.Millisecond {
+			t.Errorf("took %s", took)
+		}
+	})
+}
+
+func TestAFailedPartStopsTheOthersInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended endings
+		err := runAll(t.Context(), zap.NewNop(), threeStages(), []component{
+			{"a", 0, until("a", 100*time.Millisecond, &ended)},
+			{"b", 1, func(context.Context) error { return errors.New("broke") }},
+			{"c", 1, until("c", 0, &ended)},
+		})
+		if err == nil || err.Error() != "b: broke" {
+			t.Errorf("got %v, want b: broke", err)
+		}
+		if want := []string{"a", "c"}; !slices.Equal(ended.names, want) {
+			t.Errorf("ended %v, want %v", ended.names, want)
+		}
+	})
+}
+
+func TestAPartThatEndsByItselfHasFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := runAll(t.Context(), zap.NewNop(), threeStages(), []component{
+			{"a", 1, func(context.Context) error { return nil }},
+		})
+		if err == nil || err.Error() != "a: ended by itself" {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestAStuckStageIsLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended endings
+		release := make(chan struct{})
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		began := time.Now()
+		err := runAll(ctx, zap.NewNop(), threeStages(), []component{
+			{"a", 0, func(context.Context) error {
+				<-release
+				return nil
+			}},
+			{"b", 1, until("b", 0, &ended)},
+		})
+		if err == nil || !strings.Contains(err.Error(), "first: did not stop within 1s") {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(began); took != time.Second || !slices.Equal(ended.names, []string{"b"}) {
+			t.Errorf("took %s, ended %v", took, ended.names)
+		}
+		close(release)
+	})
+}
+
+func TestTheStagesFitIntoTheTimeToStop(t *testing.T) {
+	all := time.Duration(0)
+	for _, s := range agentStages() {
+		all += s.limit
+	}
+	if all >= 5*time.Second {
+		t.Errorf("the stages may take %s, the agent must end within 5 s", all)
+	}
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+)
+
+func TestAgentTellsOfItsSources(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	cluster.Put(pod)
+	socket := filepath.Join(t.TempDir(), "cri.sock")
+	runtime := critest.Start(t, socket, critest.Options{})
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "unix://"+socket)
+	agent.pollMatch("/metrics", `(?m)^podlapse_source_last_observation_timestamp_seconds{source="cri"} `)
+	seenAt := regexp.MustCompile(`(?m)^podlapse_source_last_observation_timestamp_seconds{source="pod_watch"} (\S+)$`)
+	_, metrics := agent.get("/metrics")
+	if m := seenAt.FindStringSubmatch(metrics); m == nil {
+		t.Error("nobody has seen a pod")
+	} else if at, err := strconv.ParseFloat(m[1], 64); err != nil ||
+		time.Since(time.UnixMicro(int64(at*1e6))).Abs() > time.Minute {
+		t.Errorf("saw one at %s, %v", m[1], err)
+	}
+	runtime.Stop()
+	agent.poll("/metrics", `podlapse_source_up{source="cri"} 0`)
+	agent.poll("/metrics", `podlapse_source_reconnects_total{source="cri"} 0`)
+	critest.Start(t, socket, critest.Options{})
+	agent.poll("/metrics", `podlapse_source_reconnects_total{source="cri"} 1`)
+	agent.poll("/metrics", `podlapse_source_reconnects_total{source="pod_watch"} 0`)
+	agent.mustEndCleanly()
+}
+
+// An agent counts the restarts that it sees, and its successor none of them again.
+func TestAgentCountsRestartsOnce(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	pod := ready(web0(time.Now().Add(-time.Minute)), time.Now().Add(-50*time.Second))
+	cluster.Put(pod)
+	flags := []string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off"}
+	agent := start(t, flags...)
+	agent.poll("/metrics", `podlapse_container_restarts_total{kind="main",reason="oom_killed"} 0`)
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
+	status := &pod.Status.ContainerStatuses[0]
+	status.RestartCount = 1
+	status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
+	cluster.Put(pod)
+	agent.poll("/metrics", `podlapse_container_restarts_total{kind="main",reason="oom_killed"} 1`)
+	agent.poll("/metrics", `podlapse_evidence_reconstructed_total{how="over"} 1`)
+	agent.mustEndCleanly()
+
+	next := start(t, flags...)
+	next.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
+	next.poll("/metrics", `podlapse_container_restarts_total{kind="main",reason="oom_killed"} 0`)
+	next.mustEndCleanly()
+}
+
+// A pod has a series while it is there, and none at the scrape after.
+func TestAgentForgetsTheSeriesOfAPodThatIsGone(t *testing.T) {
+	cluster := podwatchtest.Start(t)
+	pod := web0(time.Now().Add(-3 * time.Second))
+	cluster.Put(pod)
+	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
+		"--metrics-pod-labels")
+	series := regexp.MustCompile(`(?m)^podlapse_pod_startup_seconds{.*pod="web-0"`)
+	agent.pollMatch("/metrics", series.String())
+	cluster.Delete(pod)
+	if _, err := agent.records.ReadString('\n'); err != nil { // the agent knows
+		t.Fatal(err)
+	}
+	if _, metrics := agent.get("/metrics"); series.MatchString(metrics) {
+		t.Error("a pod that is gone has a series")
+	}
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"deleted"`) // though it is remembered
+	agent.mustEndCleanly()
+}

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/podlapse/podlapse/internal/flags"
+	"github.com/podlapse/podlapse/internal/terminal"
+)
+
+const (
+	// suggestLimit is how long a shell waits for suggestions from a cluster.
+	suggestLimit = 2 * time.Second
+	// maxSuggestions is how many suggestions a shell gets at most.
+	maxSuggestions = 500
+)
+
+func shells() []string { return []string{"bash", "zsh", "fish"} }
+
+// completions describes the program's commands and flags to cobra, which knows the protocols of the shells. Only
+// flags.Table reads what the user typed.
+func completions(call Call) *cobra.Command {
+	root := &cobra.Command{
+		Use:               strings.ReplaceAll(call.Program.Name, " ", "-"),
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	for _, c := range call.Program.Commands {
+		sub := &cobra.Command{
+			Use: c.Name, Short: c.Summary, Run: func(*cobra.Command, []string) {}, DisableFlagsInUseLine: true,
+			ValidArgsFunction: func(cmd *cobra.Command, args []string, beginning string) (
+				[]string, cobra.ShellCompDirective) {
+				switch {
+				case len(args) > 0 || c.Arguments == nil && !c.Files:
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				case c.Files:
+					return nil, cobra.ShellCompDirectiveDefault
+				}
+				ctx, stop := context.WithTimeout(cmd.Context(), suggestLimit)
+				defer stop()
+				return suggestions(c.Arguments(ctx, call.with(typed(cmd)), beginning), beginning)
+			},
+		}
+		if c.Flags != nil {
+			addFlags(sub, c.Flags, call)
+		}
+		if c.Name == "help" {
+			root.SetHelpCommand(sub)
+		}
+		root.AddCommand(sub)
+	}
+	return root
+}
+
+// with is the call with other arguments.
+func (c Call) with(args []string) Call {
+	c.Args = args
+	return c
+}
+
+// suggestions removes names that are not valid ones: they can come from anywhere, and shells evaluate some characters.
+func suggestions(all []string, beginning string) ([]string, cobra.ShellCompDirective) {
+	directive := cobra.ShellCompDirectiveNoFileComp
+	var fit []string
+	for _, s := range all {
+		if len(fit) < maxSuggestions && strings.HasPrefix(s, beginning) && terminal.Clean(s) == s &&
+			!strings.ContainsAny(s, " \t$`\\\"'") {
+			fit = append(fit, s)
+		}
+	}
+	if len(fit) > 0 && !slices.ContainsFunc(fit, func(s string) bool { return !strings.HasSuffix(s, "/") }) {
+		directive |= cobra.ShellCompDirectiveNoSpace // more of the name follows
+	}
+	return fit, directive
+}
+
+// typed returns the flags so far as arguments.
+func typed(cmd *cobra.Command) []string {
+	var args []string
+	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, "--"+f.Name+"="+f.Value.String()) })
+	return args
+}
+
+func addFlags(cmd *cobra.Command, newTable func() flags.Table, call Call) {
+	for _, f := range newTable() {
+		long, short := f.Name, f.Alias
+		if len(long) < len(short) {
+			long, short = short, long
+		}
+		cmd.Flags().StringP(long, short, "", f.Help)
+		if f.Switch {
+			cmd.Flags().Lookup(long).NoOptDefVal = "on"
+		}
+		err := cmd.RegisterFlagCompletionFunc(long, func(cmd *cobra.Command, _ []string, beginning string) (
+			[]string, cobra.ShellCompDirective) {
+			switch {
+			case f.Suggest != nil:
+				ctx, stop := context.WithTimeout(cmd.Context(), suggestLimit)
+				defer stop()
+				return suggestions(suggestValues(ctx, newTable(), f.Name, call.with(typed(cmd))), beginning)
+			case f.Value == "FILE":
+				return nil, cobra.ShellCompDirectiveDefault
+			case f.Value == "DIR":
+				return nil, cobra.ShellCompDirectiveFilterDirs
+			case strings.Contains(f.Value, "|"):
+				return suggestions(strings.Split(f.Value, "|"), beginning)
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		})
+		if err != nil {
+			panic(fmt.Sprintf("flag %s is in its table twice: %v", long, err))
+		}
+	}
+}
+
+// suggestValues sets the flags that the user typed so far, because suggestions depend on them. It ignores what is wrong
+// with them: the command reports that when it runs.
+func suggestValues(ctx context.Context, table flags.Table, name string, call Call) []string {
+	_, _ = table.Parse(call.Args, call.Getenv, 0)
+	for _, f := range table {
+		if f.Name == name {
+			return f.Suggest(ctx, call.Getenv)
+		}
+	}
+	return nil
+}
+
+// complete answers a shell, which calls a command of cobra's.
+func complete(ctx context.Context, call Call) int {
+	root := completions(call)
+	root.SetArgs(append([]string{call.Command}, call.Args...))
+	root.SetOut(call.Stdout)
+	root.SetErr(call.Stderr)
+	if err := root.ExecuteContext(ctx); err != nil {
+		return ExitFailed
+	}
+	return ExitOK
+}
+
+// Completion is the command that prints completion scripts.
+func Completion() Command {
+	return Command{
+		Name: "completion", Summary: "print a completion script for bash, zsh or fish", Run: runCompletion,
+		Arguments: func(context.Context, Call, string) []string { return shells() },
+	}
+}
+
+func runCompletion(_ context.Context, call Call) int {
+	rest, code, ok := call.Parse(nil, "completion bash|zsh|fish\n\nPrints a completion script for the shell. Load "+
+		"it with: source <(podlapse-agent completion bash)", 1)
+	if !ok {
+		return code
+	}
+	if len(rest) == 0 || !slices.Contains(shells(), rest[0]) {
+		return call.FailUsage(errors.New("a shell is required: bash, zsh or fish"))
+	}
+	root := completions(call)
+	var err error
+	switch rest[0] {
+	case "bash":
+		err = root.GenBashCompletionV2(call.Stdout, true)
+	case "zsh":
+		err = root.GenZshCompletion(call.Stdout)
+	case "fish":
+		err = root.GenFishCompletion(call.Stdout, true)
+	}
+	if err != nil {
+		return call.Fail(fmt.Errorf("write to standard output: %w", err))
+	}
+	return ExitOK
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+
+	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/pkg/client"
+)
+
+// The exit codes, which docs/cli.md lists.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1   // any failure without a code of its own
+	ExitUsage       = 2   // wrong arguments or settings: the command tried nothing
+	ExitNotFound    = 3   // the agents, or the API server, do not know the pod or node
+	ExitUnreachable = 4   // the API server or the agent cannot be reached, or cannot answer now
+	ExitForbidden   = 5   // the credentials are missing, wrong or not sufficient
+	ExitPartial     = 6   // some agents did not answer; the answers of the others are printed
+	ExitInterrupted = 130 // as in shells after SIGINT
+)
+
+// exitOf returns the exit code for an error of a query.
+func exitOf(err error) int {
+	var refused *client.Refusal
+	var network net.Error
+	var request *url.Error
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	case errors.Is(err, agents.ErrNotBound), errors.Is(err, errUnknownPod):
+		return ExitNotFound
+	case errors.Is(err, agents.ErrNoAgent):
+		return ExitUnreachable
+	case errors.As(err, &refused):
+		return exitOfRefusal(refused)
+	case errors.Is(err, client.ErrNotAnAgent):
+		return ExitFailed
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &network),
+		errors.As(err, &request):
+		return ExitUnreachable
+	}
+	return ExitFailed
+}
+
+func exitOfRefusal(refused *client.Refusal) int {
+	switch {
+	case refused.Status == http.StatusUnauthorized, refused.Status == http.StatusForbidden:
+		return ExitForbidden
+	case refused.Status == http.StatusNotFound && refused.Reason != "": // otherwise the answer is not from an agent
+		return ExitNotFound
+	case refused.Status >= http.StatusInternalServerError, refused.Status == http.StatusTooManyRequests:
+		return ExitUnreachable
+	}
+	return ExitFailed
+}

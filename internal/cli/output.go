@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/podlapse/podlapse/internal/flags"
+	"github.com/podlapse/podlapse/internal/terminal"
+)
+
+// The values of -o of the commands that query agents.
+const (
+	outputTable = "table"
+	outputYAML  = "yaml"
+)
+
+// The values of --color.
+const (
+	colorAuto   = "auto"
+	colorAlways = "always"
+	colorNever  = "never"
+)
+
+// defaultColumns is the width of output that does not go to a terminal.
+const defaultColumns = 110
+
+// output is how to print answers.
+type output struct {
+	format string // outputTable, outputJSON or outputYAML
+	color  string
+	width  int // terminal cells; 0 for the width of the terminal
+}
+
+func (o *output) table() flags.Table {
+	return flags.Table{
+		{
+			Name: "o", Alias: "output", Value: "table|json|yaml", Default: outputTable,
+			Help: "output format: table, text for people; json or yaml, the API's response",
+			Set:  flags.Choice(&o.format, outputTable, outputJSON, outputYAML),
+		},
+		{
+			Name: "color", Value: "auto|always|never", Default: colorAuto,
+			Help: "whether to use colors; auto uses them on a terminal unless NO_COLOR is set",
+			Set:  flags.Choice(&o.color, colorAuto, colorAlways, colorNever),
+		},
+		{
+			Name: "width", Value: "COLUMNS", Help: "width of the output, 1 to 1023; if unset, the terminal's width, " +
+				"or 110 without a terminal",
+			Set: func(value string) error {
+				if value == "" {
+					return nil
+				}
+				return setWidth(&o.width)(value)
+			},
+		},
+	}
+}
+
+// setWidth reads a number of terminal cells.
+func setWidth(target *int) func(string) error {
+	return func(value string) error {
+		width, err := strconv.ParseUint(value, 10, 10)
+		if err != nil || width == 0 {
+			return fmt.Errorf("invalid width %q: must be 1 to 1023 columns", value)
+		}
+		*target = int(width)
+		return nil
+	}
+}
+
+// page is the layout for text on a writer.
+func (o output) page(out io.Writer, getenv func(string) string) terminal.Page {
+	page := terminal.Page{Columns: defaultColumns, Color: o.color == colorAlways}
+	file, _ := out.(*os.File)
+	if columns, isTerminal := terminal.Width(file); isTerminal {
+		page.Columns, page.Fit = columns, true
+		page.Color = page.Color || o.color == colorAuto && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+	}
+	if o.width > 0 {
+		page.Columns = o.width
+	}
+	return page
+}
+
+// text formats an answer.
+func (o output) text(answer any, table func() string) (string, error) {
+	switch o.format {
+	case outputJSON:
+		return terminal.JSON(answer)
+	case outputYAML:
+		return terminal.YAML(answer)
+	}
+	return table(), nil
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"github.com/podlapse/podlapse/pkg/client"
+	"github.com/podlapse/podlapse/pkg/export"
+)
+
+func runPulls(ctx context.Context, call Call) int {
+	var c askConfig
+	asking, _, code, ok := begin(call, "pulls [flags]\n\nLists the image pulls of each node: pulls in "+
+		"progress, then completed pulls, the latest first.",
+		c.table(), &c.target, 0)
+	if !ok {
+		return code
+	}
+	defer asking.close()
+	ctx, stop := context.WithTimeout(ctx, c.limit)
+	defer stop()
+	answers, failed, err := ofAgents(ctx, asking,
+		func(ctx context.Context, agent client.Client) (export.PullList, error) { return agent.Pulls(ctx) })
+	if err != nil {
+		return asking.fail(err)
+	}
+	nodes := []export.NodePulls{}
+	for _, answer := range answers {
+		node := export.NodePulls{PullList: ofNamespace(answer.Value, c.namespace)}
+		if asking.several() {
+			node.Node = answer.Agent.Node
+		}
+		nodes = append(nodes, node)
+	}
+	text, err := c.text(pullsAnswer(nodes, asking.several()), func() string {
+		return export.PullTables(nodes, c.page(call.Stdout, call.Getenv))
+	})
+	if err != nil {
+		return asking.fail(err)
+	}
+	return asking.print(text, failed)
+}
+
+// pullsAnswer is the answer of a single agent, or those of all agents with their nodes.
+func pullsAnswer(nodes []export.NodePulls, several bool) any {
+	if !several && len(nodes) == 1 {
+		return nodes[0].PullList
+	}
+	return struct {
+		Nodes []export.NodePulls `json:"nodes"`
+	}{nodes}
+}
+
+// ofNamespace removes pulls for pods of other namespaces, if a namespace is given.
+func ofNamespace(list export.PullList, namespace string) export.PullList {
+	if namespace == "" {
+		return list
+	}
+	list.Items = livePullsOf(list.Items, namespace)
+	list.Recent = slices.DeleteFunc(list.Recent, func(p export.RecentPullRecord) bool {
+		return p.Namespace != namespace
+	})
+	return list
+}
+
+// livePullsOf removes pulls in progress for pods of other namespaces, if a namespace is given.
+func livePullsOf(pulls []export.LivePullRecord, namespace string) []export.LivePullRecord {
+	if namespace == "" {
+		return pulls
+	}
+	return slices.DeleteFunc(pulls, func(p export.LivePullRecord) bool { return p.Namespace != namespace })
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/podlapse/podlapse/internal/flags"
+	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// The values of -o.
+const (
+	outputWaterfall = "waterfall"
+	outputJSON      = "json"
+)
+
+// replayConfig is what to show of a recording.
+type replayConfig struct {
+	pod    podName // zero for every pod
+	output string  // outputWaterfall or outputJSON
+	width  int     // terminal cells
+}
+
+func (c *replayConfig) table() flags.Table {
+	return flags.Table{
+		{
+			Name: "pod", Value: "NAMESPACE/POD", Help: "show only pods with this name; if unset, all pods",
+			Set: func(value string) error {
+				if value == "" {
+					return nil
+				}
+				return c.pod.set(value)
+			},
+		},
+		{
+			Name: "o", Value: "waterfall|json", Default: outputWaterfall,
+			Help: "output format: waterfall, a chart of each start-up; json, its record as a line of JSON",
+			Set:  flags.Choice(&c.output, outputWaterfall, outputJSON),
+		},
+		{
+			Name: "width", Value: "COLUMNS", Default: strconv.Itoa(defaultColumns),
+			Help: "maximum width of a waterfall, 1 to 1023", Set: setWidth(&c.width),
+		},
+	}
+}
+
+// Replay is the command that shows the timelines in a recording.
+func Replay() Command {
+	return Command{
+		Name: "replay", Summary: "show the timelines in a recording", Run: runReplay, Files: true,
+		Flags: func() flags.Table { return new(replayConfig).table() },
+	}
+}
+
+func runReplay(_ context.Context, call Call) int {
+	var c replayConfig
+	rest, code, ok := call.Parse(c.table(), "replay [flags] FILE\n\nFILE is a recording from --record-observations or "+
+		"/debug/observations; - is standard input.", 1)
+	if !ok {
+		return code
+	}
+	if len(rest) == 0 {
+		return call.FailUsage(errors.New("FILE is required: name a recording, or use - for standard input"))
+	}
+	timelines, err := replay(rest[0])
+	if errors.Is(err, record.ErrTruncated) {
+		call.note(fmt.Errorf("%w; ignoring that line", err))
+		err = nil
+	}
+	if err == nil {
+		timelines, err = c.chosen(timelines)
+	}
+	if err == nil {
+		err = c.print(call.Stdout, timelines)
+	}
+	if err != nil {
+		return call.Fail(err)
+	}
+	return ExitOK
+}
+
+func replay(path string) ([]timeline.Timeline, error) {
+	if path == "-" {
+		timelines, err := record.Replay(record.NewReader(os.Stdin))
+		return timelines, in("standard input", err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open recording: %w", err)
+	}
+	defer file.Close()
+	timelines, err := record.Replay(record.NewReader(file))
+	return timelines, in(path, err)
+}
+
+// in adds the name of the file to an error.
+func in(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+func (c *replayConfig) chosen(timelines []timeline.Timeline) ([]timeline.Timeline, error) {
+	if c.pod != (podName{}) {
+		timelines = slices.DeleteFunc(timelines, func(t timeline.Timeline) bool {
+			return podName{t.Namespace, t.Name} != c.pod
+		})
+		if len(timelines) == 0 {
+			return nil, fmt.Errorf("the recording does not contain pod %s/%s (--pod)", c.pod.namespace, c.pod.name)
+		}
+	}
+	if len(timelines) == 0 {
+		return nil, errors.New("the recording does not contain any pods")
+	}
+	return timelines, nil
+}
+
+func (c *replayConfig) print(out io.Writer, timelines []timeline.Timeline) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	for i, t := range timelines {
+		var err error
+		switch {
+		case c.output == outputJSON:
+			err = encoder.Encode(export.NewRecord(t))
+		case i == 0:
+			_, err = io.WriteString(out, export.Waterfall(export.NewRecord(t), terminal.Page{Columns: c.width}))
+		default:
+			_, err = io.WriteString(out, "\n"+export.Waterfall(export.NewRecord(t), terminal.Page{Columns: c.width}))
+		}
+		if err != nil {
+			return fmt.Errorf("write to standard output: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+// Package flags reads the flags and environment variables of a command from a table. Help, error messages and
+// completion come from the same table.
+package flags
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Flag is a row of a table: a flag, its environment variable and its value.
+type Flag struct {
+	Name     string // without dashes; one letter or several
+	Alias    string // another name of the flag; empty for none
+	Variable string // the environment variable that is read if the flag is not given; empty for none
+	Value    string // the kind of value, in capitals, or the possible values
+	Default  string
+	Help     string
+	Required bool
+	Switch   bool // the flag is on or off, and on without a value; the function Switch makes one
+	// Set validates the value and stores it. Its error says which values are valid.
+	Set func(value string) error
+	// Suggest lists values for completion in a shell. It is nil if Value lists all, or if the values are not known.
+	Suggest func(ctx context.Context, getenv func(string) string) []string
+}
+
+// Table is the flags of a command, in the order of its help. Flags are set in this order.
+type Table []Flag
+
+// ErrHelp is returned if the arguments request help.
+var ErrHelp = errors.New("help requested")
+
+// given is a value and where it comes from.
+type given struct {
+	value string
+	from  string // the flag, or the flag and the variable, as the user wrote them
+}
+
+// Parse sets every flag from the arguments, else from the environment, else to its default. It returns the arguments
+// that are not flags. The error reports every problem with the name of its flag, or is ErrHelp.
+func (t Table) Parse(args []string, getenv func(string) string, maxArguments int) ([]string, error) {
+	parsed, rest, problems := t.parse(args, maxArguments > 0)
+	for _, problem := range problems {
+		if errors.Is(problem, ErrHelp) {
+			return nil, ErrHelp
+		}
+	}
+	for i := maxArguments; i < len(rest); i++ {
+		problems = append(problems, fmt.Errorf("unexpected argument %q", rest[i]))
+	}
+	for _, f := range t {
+		g, ok := parsed[f.Name]
+		if !ok {
+			g, ok = f.fromEnvironment(getenv)
+		}
+		if !ok {
+			if f.Required {
+				problems = append(problems, fmt.Errorf("%s is required", f.names()))
+				continue
+			}
+			g = given{value: f.Default, from: dashed(f.Name)}
+		}
+		if err := f.Set(g.value); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", g.from, err))
+		}
+	}
+	return rest, list(problems)
+}
+
+func (f Flag) fromEnvironment(getenv func(string) string) (given, bool) {
+	if f.Variable == "" {
+		return given{}, false
+	}
+	value := getenv(f.Variable)
+	return given{value: value, from: fmt.Sprintf("%s (from %s)", dashed(f.Name), f.Variable)}, value != ""
+}
+
+// names is how errors call a flag that has no value yet.
+func (f Flag) names() string {
+	if f.Variable == "" {
+		return dashed(f.Name)
+	}
+	return fmt.Sprintf("%s (or %s)", dashed(f.Name), f.Variable)
+}
+
+// dashed is a flag as help writes it. Parse accepts one dash or two.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// parse reads --flag value, --flag=value, the same with one dash, and arguments after --. The last value of a flag
+// counts. parse continues after a problem to find the others. If the command takes arguments, a word after a switch is
+// an argument, unless it is one of the values of a switch.
+func (t Table) parse(args []string, arguments bool) (parsed map[string]given, rest []string, problems []error) {
+	known := t.known()
+	parsed = make(map[string]given)
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		if arg == "--" {
+			return parsed, append(rest, args...), problems
+		}
+		if len(arg) < 2 || arg[0] != '-' {
+			rest = append(rest, arg)
+			continue
+		}
+		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
+		f, isKnown := known[name]
+		if short, ok := known[arg[1:2]]; !isKnown && ok { // -nshop, as kubectl takes it
+			f, isKnown, name, value, hasValue = short, true, arg[1:2], arg[2:], true
+		}
+		switch {
+		case name == "h" || name == "help":
+			problems = append(problems, ErrHelp)
+			continue
+		case !isKnown:
+			problems = append(problems, fmt.Errorf("unknown flag %s", dashed(name)))
+			continue
+		case !hasValue && f.standsAlone(args, arguments):
+			value = on
+		case !hasValue && (len(args) == 0 || strings.HasPrefix(args[0], "--")):
+			problems = append(problems, fmt.Errorf("%s needs a value", dashed(name)))
+			continue
+		case !hasValue:
+			value, args = args[0], args[1:]
+		}
+		parsed[f.Name] = given{value: value, from: dashed(name)}
+	}
+	return parsed, rest, problems
+}
+
+func (t Table) known() map[string]Flag {
+	known := make(map[string]Flag, len(t))
+	for _, f := range t {
+		known[f.Name] = f
+		if f.Alias != "" {
+			known[f.Alias] = f
+		}
+	}
+	return known
+}
+
+// standsAlone reports whether the flag has no value in front of these arguments.
+func (f Flag) standsAlone(next []string, arguments bool) bool {
+	if !f.Switch {
+		return false
+	}
+	if len(next) == 0 || strings.HasPrefix(next[0], "-") {
+		return true
+	}
+	_, isValue := switchValue(next[0])
+	return arguments && !isValue
+}
+
+// list makes one error of several, one per line; nil if there are none.
+func list(problems []error) error {
+	switch len(problems) {
+	case 0:
+		return nil
+	case 1:
+		return problems[0]
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d problems:", len(problems))
+	for _, problem := range problems {
+		text.WriteString("\n  " + problem.Error())
+	}
+	return errors.New(text.String())
+}
+
+// PrintHelp prints how to call the command, and its flags.
+func (t Table) PrintHelp(out io.Writer, program, usage string) {
+	fmt.Fprintf(out, "Usage: %s %s\n", program, usage)
+	for _, f := range t {
+		names := dashed(f.Name)
+		if f.Alias != "" {
+			names += ", " + dashed(f.Alias)
+		}
+		fmt.Fprintf(out, "\n  %s %s\n        %s", names, f.Value, f.Help)
+		var notes []string
+		if f.Variable != "" {
+			notes = append(notes, "env "+f.Variable)
+		}
+		switch {
+		case f.Required:
+			notes = append(notes, "required")
+		case f.Default != "":
+			notes = append(notes, "default "+f.Default)
+		}
+		if len(notes) > 0 {
+			fmt.Fprintf(out, " (%s)", strings.Join(notes, ", "))
+		}
+		fmt.Fprintln(out)
+	}
+}

@@ -1,0 +1,93 @@
+package flags
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// options are what the table of these tests sets.
+type options struct {
+	switched bool
+	name     string
+	format   string
+}
+
+func (o *options) table() Table {
+	return Table{
+		Switch("switch", "SWITCH", &o.switched, "a switch"),
+		{Name: "name", Alias: "n", Variable: "NAME", Value: "NAME", Default: "nobody", Help: "a name",
+			Set: Text(&o.name)},
+		{Name: "o", Value: "table|json", Default: "table", Help: "a format", Set: Choice(&o.format, "table", "json")},
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, test := range []struct {
+		args, variable string // of the switch
+		arguments      int
+		want           options
+		rest           string
+	}{
+		{"", "", 0, options{false, "nobody", "table"}, ""},
+		{"--switch", "", 0, options{true, "nobody", "table"}, ""},
+		{"-switch -o json", "", 0, options{true, "nobody", "json"}, ""},
+		{"--switch=on", "", 0, options{true, "nobody", "table"}, ""},
+		{"--switch=true", "", 0, options{true, "nobody", "table"}, ""},
+		{"--switch=off", "on", 0, options{false, "nobody", "table"}, ""},
+		{"--switch=false", "true", 0, options{false, "nobody", "table"}, ""},
+		{"--switch on", "", 0, options{true, "nobody", "table"}, ""},
+		{"--switch false", "on", 0, options{false, "nobody", "table"}, ""},
+		{"", "true", 0, options{true, "nobody", "table"}, ""},
+		{"", "off", 0, options{false, "nobody", "table"}, ""},
+		{"--switch true", "", 1, options{true, "nobody", "table"}, ""},
+		{"--switch word", "", 1, options{true, "nobody", "table"}, "word"},
+		{"-nme -ojson word", "", 1, options{false, "me", "json"}, "word"},
+		{"--name=you -n me", "", 0, options{false, "me", "table"}, ""},
+		{"-- --switch", "", 1, options{false, "nobody", "table"}, "--switch"},
+	} {
+		var got options
+		getenv := func(name string) string { return map[string]string{"SWITCH": test.variable}[name] }
+		rest, err := got.table().Parse(strings.Fields(test.args), getenv, test.arguments)
+		if err != nil || got != test.want || strings.Join(rest, " ") != test.rest {
+			t.Errorf("%q with SWITCH=%s: %+v %q, %v", test.args, test.variable, got, rest, err)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for args, want := range map[string]string{
+		"--switch=yes": `--switch: invalid value "yes": must be on or off`,
+		"--switch 1":   `--switch: invalid value "1": must be on or off`,
+		"--switch=":    `--switch: invalid value "": must be on or off`,
+		"-o xml":       `-o: invalid value "xml": must be table or json`,
+		"--name":       "--name needs a value",
+		"--nam x":      "2 problems:\n  unknown flag --nam\n  unexpected argument \"x\"",
+		"--wrong -h":   ErrHelp.Error(),
+	} {
+		var got options
+		_, err := got.table().Parse(strings.Fields(args), func(string) string { return "" }, 0)
+		if err == nil || err.Error() != want {
+			t.Errorf("%q: %v; want %s", args, err, want)
+		}
+	}
+}
+
+func TestPrintHelp(t *testing.T) {
+	var out bytes.Buffer
+	new(options).table().PrintHelp(&out, "program", "command [flags]")
+	const want = `Usage: program command [flags]
+
+  --switch on|off
+        a switch (env SWITCH, default off)
+
+  --name, -n NAME
+        a name (env NAME, default nobody)
+
+  -o table|json
+        a format (default table)
+`
+	if out.String() != want {
+		t.Errorf("got\n%s", out.String())
+	}
+}

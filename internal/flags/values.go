@@ -1,0 +1,63 @@
+package flags
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Text stores any value.
+func Text(target *string) func(string) error {
+	return func(value string) error {
+		*target = value
+		return nil
+	}
+}
+
+// The values of a switch in help, in completion and as its default.
+const (
+	on  = "on"
+	off = "off"
+)
+
+// Switch makes a flag that is on or off. It is off by default, and on without a value. true and false are accepted too.
+func Switch(name, variable string, target *bool, help string) Flag {
+	return Flag{
+		Name: name, Variable: variable, Value: on + "|" + off, Default: off, Switch: true, Help: help,
+		Set: OnOff(target),
+	}
+}
+
+// OnOff accepts the values of a switch.
+func OnOff(target *bool) func(string) error {
+	return func(value string) error {
+		set, ok := switchValue(value)
+		if !ok {
+			return fmt.Errorf("invalid value %q: must be %s or %s", value, on, off)
+		}
+		*target = set
+		return nil
+	}
+}
+
+func switchValue(value string) (set, ok bool) {
+	switch value {
+	case on, "true":
+		return true, true
+	case off, "false":
+		return false, true
+	}
+	return false, false
+}
+
+// Choice accepts one of a few words.
+func Choice(target *string, words ...string) func(string) error {
+	return func(value string) error {
+		if slices.Contains(words, value) {
+			*target = value
+			return nil
+		}
+		last := len(words) - 1
+		return fmt.Errorf("invalid value %q: must be %s or %s", value, strings.Join(words[:last], ", "), words[last])
+	}
+}

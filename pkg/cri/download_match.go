@@ -1,0 +1,119 @@
+package cri
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// downloads answers Source.Downloads. It must not run twice at the same time.
+func (s *session) downloads(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
+	found, err := s.look(ctx, since)
+	if err != nil {
+		s.lost(err)
+	}
+	return found, err
+}
+
+// look matches the blobs that are being written to the manifests that name them, and adds the
+// images whose pull began since then and of which no blob is being written.
+func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
+	content := &s.lookUp.stores.content
+	statuses, err := s.client.ingests(ctx)
+	if err != nil {
+		return nil, content.unlessMissing(err)
+	}
+	running := runningIngests(statuses, s.source.config.Now())
+	if len(running) == 0 && since.IsZero() {
+		s.arrived = nil
+		return nil, nil
+	}
+	manifests := manifestsOf{running: running, since: since}
+	if err := s.client.listBlobs(ctx, manifestFilters, manifests.add); err != nil {
+		return nil, content.unlessMissing(err)
+	}
+	return s.match(ctx, running, slices.Concat(manifests.named, manifests.unlabelled, manifests.begun))
+}
+
+// match creates a Download for each manifest to which running blobs belong, and for the remaining
+// blobs.
+func (s *session) match(
+	ctx context.Context, running map[digest.Digest]ingest, manifests []listedManifest,
+) ([]imagepull.Download, error) {
+	var found []imagepull.Download
+	matched := map[digest.Digest]bool{}
+	now := &look{session: s, running: running, arrived: map[digest.Digest]bool{},
+		snapshotters: map[digest.Digest]string{}}
+	for _, manifest := range manifests {
+		image, err := s.lookUp.catalog.contents(ctx, manifest.digest)
+		if errors.Is(err, errAbsent) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		download, blobs, err := now.at(ctx, image, manifest.begun)
+		if err != nil {
+			return nil, err
+		}
+		if download.Digest == "" {
+			continue
+		}
+		if len(blobs) == 0 {
+			download.StartedAt = manifest.updatedAt
+		}
+		for blob := range blobs {
+			matched[blob] = true
+		}
+		download.Registry, download.Repository = manifest.registry, manifest.repository
+		found = append(found, download)
+	}
+	s.arrived = now.arrived
+	found = append(found, others(running, matched)...)
+	slices.SortFunc(found, func(a, b imagepull.Download) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Digest, b.Digest))
+	})
+	return found, nil
+}
+
+// others returns the ingests that belong to no image known to be downloading: each manifest, whose
+// contents are not yet known, and the rest as one.
+func others(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
+	var found []imagepull.Download
+	var rest imagepull.Download
+	known := true
+	for blob, i := range running {
+		switch {
+		case matched[blob]:
+		case i.manifest:
+			found = append(found, imagepull.Download{Digest: blob.String(), StartedAt: i.startedAt, Blobs: 1})
+		default:
+			rest.Blobs++
+			rest.DoneBytes += i.done
+			rest.TotalBytes += i.total
+			rest.StartedAt = earlier(rest.StartedAt, i.startedAt)
+			known = known && i.total > 0
+		}
+	}
+	if !known {
+		rest.TotalBytes = 0
+	}
+	if rest.Blobs > 0 {
+		found = append(found, rest)
+	}
+	return found
+}
+
+// earlier returns the earlier of two instants, ignoring zero.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,166 @@
+package cri
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// look is one query for all downloads in progress.
+type look struct {
+	session *session
+	running map[digest.Digest]ingest
+	arrived map[digest.Digest]bool // complete blobs of running downloads, for the next look
+	// snapshotters are those that the images' configs name, by the config's digest.
+	snapshotters map[digest.Digest]string
+}
+
+// at returns the progress of one image, and which of the running blobs belong to it. If none does,
+// there is nothing to report, unless a pull of it has begun and is not over.
+func (l *look) at(
+	ctx context.Context, image contents, begun bool,
+) (imagepull.Download, map[digest.Digest]ingest, error) {
+	own, err := l.own(ctx, image)
+	if err != nil {
+		return imagepull.Download{}, nil, err
+	}
+	if len(own) == 0 {
+		if over, err := l.over(ctx, image, begun); over || err != nil {
+			return imagepull.Download{}, nil, err
+		}
+	}
+	download := imagepull.Download{Digest: image.manifest.String(), Blobs: len(own), Complete: true}
+	known := true
+	for _, part := range image.parts() {
+		i, runs := own[part.digest]
+		if runs {
+			part.size = cmp.Or(part.size, i.total)
+			download.DoneBytes += min(i.done, cmp.Or(part.size, i.done))
+			download.StartedAt = earlier(download.StartedAt, i.startedAt)
+			download.Complete = false
+		} else if here, err := l.here(ctx, image, part.digest); err != nil {
+			return imagepull.Download{}, nil, err
+		} else if here {
+			download.DoneBytes += part.size
+		} else {
+			download.Complete = false
+		}
+		download.TotalBytes += part.size
+		known = known && part.size > 0
+	}
+	if !known {
+		download.TotalBytes = 0
+	}
+	return download, own, nil
+}
+
+// over reports whether an image without running blobs has no pull in progress: none was begun, or
+// everything is unpacked, as a label on the config says.
+func (l *look) over(ctx context.Context, image contents, begun bool) (bool, error) {
+	if !begun || image.manifest == "" {
+		return true, nil
+	}
+	info, err := l.session.lookUp.blob(ctx, image.config.digest)
+	if err != nil {
+		return false, err
+	}
+	for key := range info.GetLabels() {
+		if strings.HasPrefix(key, snapshotLabel) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// own selects the running blobs that an image needs. It does not need what it has unpacked and
+// discarded: then the download of that blob is for another image.
+func (l *look) own(ctx context.Context, image contents) (map[digest.Digest]ingest, error) {
+	own := map[digest.Digest]ingest{}
+	for _, part := range image.parts() {
+		i, runs := l.running[part.digest]
+		if !runs {
+			continue
+		}
+		unpacked, err := l.unpacked(ctx, image, part.digest)
+		if err != nil {
+			return nil, err
+		}
+		if !unpacked {
+			own[part.digest] = i
+		}
+	}
+	return own, nil
+}
+
+// parts returns the config and the layers, each blob once.
+func (c contents) parts() []blob {
+	if c.manifest == "" {
+		return nil
+	}
+	parts := []blob{c.config}
+	seen := map[digest.Digest]bool{c.config.digest: true}
+	for _, layer := range c.layers {
+		if !seen[layer.digest] {
+			seen[layer.digest] = true
+			parts = append(parts, layer.blob)
+		}
+	}
+	return parts
+}
+
+// here reports whether a blob is complete or unpacked: containerd does not download such a blob
+// (core/unpack/unpacker.go). A blob that was complete at the last look is not queried again,
+// because a pull keeps it.
+func (l *look) here(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
+	if l.session.arrived[blob] || l.arrived[blob] {
+		l.arrived[blob] = true
+		return true, nil
+	}
+	info, err := l.session.lookUp.blob(ctx, blob)
+	if err != nil {
+		return false, err
+	}
+	if info != nil {
+		l.arrived[blob] = true
+		return true, nil
+	}
+	return l.unpacked(ctx, image, blob)
+}
+
+// unpacked reports whether the image has unpacked a layer everywhere it uses it.
+func (l *look) unpacked(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
+	used := false
+	for _, layer := range image.layers {
+		if layer.digest != blob {
+			continue
+		}
+		if layer.chainID == "" {
+			return false, nil
+		}
+		used = true
+		snapshotter, err := l.snapshotter(ctx, image.config.digest)
+		if err != nil {
+			return false, err
+		}
+		at, _, err := l.session.lookUp.unpackedAt(ctx, snapshotter, layer.chainID)
+		if err != nil || at.IsZero() {
+			return false, err
+		}
+	}
+	return used, nil
+}
+
+func (l *look) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
+	if known, ok := l.snapshotters[config]; ok {
+		return known, nil
+	}
+	name, err := l.session.lookUp.snapshotter(ctx, config)
+	if err == nil {
+		l.snapshotters[config] = name
+	}
+	return name, err
+}

@@ -1,0 +1,51 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// downloadsAge is how old an answer may be.
+const downloadsAge = time.Second
+
+// sharedDownloads keeps the latest answer for callers that follow soon. It has no goroutine: the
+// first caller that finds the answer too old queries, and the others wait for it, each until its
+// own context ends.
+type sharedDownloads struct {
+	timeout time.Duration
+	now     func() time.Time
+	slot    chan struct{} // capacity 1, full while a goroutine holds the fields below
+	answer  []imagepull.Download
+	err     error
+	at      time.Time // zero before the first answer
+}
+
+func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDownloads {
+	return &sharedDownloads{timeout: timeout, now: now, slot: make(chan struct{}, 1)}
+}
+
+// get calls ask unless there is a recent answer. It never runs ask twice at the same time.
+func (d *sharedDownloads) get(
+	ctx context.Context, ask func(context.Context) ([]imagepull.Download, error),
+) ([]imagepull.Download, error) {
+	brief, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	select {
+	case d.slot <- struct{}{}:
+		defer func() { <-d.slot }()
+	case <-brief.Done():
+		return nil, fmt.Errorf("wait for downloads: %w", brief.Err())
+	}
+	if age := d.now().Sub(d.at); d.at.IsZero() || age < 0 || age >= downloadsAge {
+		answer, err := ask(brief)
+		if err != nil && ctx.Err() != nil {
+			return nil, err // the end of this caller's context says nothing about the others
+		}
+		d.answer, d.err, d.at = answer, err, d.now()
+	}
+	return slices.Clone(d.answer), d.err
+}

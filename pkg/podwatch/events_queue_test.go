@@ -1,0 +1,53 @@
+package podwatch
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// TestEachPodIsHeardOfInTime is of 100 namespaces with a pod each that never gets its image: each
+// is heard of, and so is one more that comes when they have been taking turns for a while, before
+// it is too late for late Events (timeline, eventGrace).
+func TestEachPodIsHeardOfInTime(t *testing.T) {
+	const inTime = 15 * time.Second
+	inBubble(t, EventsConfig{}, func(b *bubble) {
+		want := func(name string) {
+			b.server.Put(b.event(name, name, "Pulling"))
+			b.events.Watch(timeline.EventWatch{UID: name, InvolvedUID: "runtime-" + name, Namespace: name, Name: "pod"})
+		}
+		heardOf := func() map[string]bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			uids := map[string]bool{}
+			for _, o := range b.observed {
+				if _, ok := o.(timeline.EventSeen); ok {
+					uids[o.PodUID()] = true
+				}
+			}
+			return uids
+		}
+		for i := range 100 {
+			want(fmt.Sprint("hopeless-", i))
+		}
+		b.sleep(inTime)
+		if heard := len(heardOf()); heard != 100 {
+			t.Errorf("%d of 100 pods were heard of after %s", heard, inTime)
+		}
+		b.sleep(10 * time.Minute)
+		opened := b.events.Stats().Opened
+		want("new")
+		b.sleep(inTime / 2)
+		if !heardOf()["new"] {
+			t.Errorf("a new pod was not heard of after %s", inTime/2)
+		}
+		if most := opened + uint64(inTime/2/leaseTime+2)*DefaultEventWatches; b.events.Stats().Opened > most {
+			t.Errorf("%d watches were opened, at most %d for a new pod", b.events.Stats().Opened-opened, most-opened)
+		}
+		if open := b.events.Stats().Open; open > DefaultEventWatches {
+			t.Errorf("%d watches are open", open)
+		}
+	})
+}

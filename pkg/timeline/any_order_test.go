@@ -1,0 +1,72 @@
+package timeline
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// TestEvidenceIsAJoin checks that neither the order nor the repetition of observations changes the timeline: every
+// script, shuffled and doubled.
+func TestEvidenceIsAJoin(t *testing.T) {
+	for _, path := range scriptPaths(t, "testdata/*.script") {
+		input, _ := readScript(t, path)
+		s := parseScript(t, input)
+		want, _ := s.evidence().Timeline(s.asOf, s.skew)
+		random := rand.New(rand.NewPCG(1, 2))
+		for range 50 {
+			observations := append(slices.Clone(s.observations), s.observations...)
+			random.Shuffle(len(observations), func(i, j int) {
+				observations[i], observations[j] = observations[j], observations[i]
+			})
+			e := NewEvidence(s.scope)
+			for _, o := range observations {
+				e.Apply(o)
+			}
+			if got, _ := e.Timeline(s.asOf, s.skew); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s: order changes the timeline:\n%+v\nwant\n%+v", path, got, want)
+			}
+		}
+	}
+}
+
+// TestEndingsInAnyOrder checks the same for terminations, except for the runtime's answers, which come in the order
+// in which it gave them, and for the first report of the deletion, before which nothing is read.
+func TestEndingsInAnyOrder(t *testing.T) {
+	for _, path := range scriptPaths(t, "testdata/endings/*.script") {
+		input, _ := readScript(t, path)
+		s := parseScript(t, input)
+		if endingOf(s.observations) == nil {
+			continue // no pod object, no timeline
+		}
+		want := endingOf(s.observations).Termination(s.asOf, s.skew)
+		random := rand.New(rand.NewPCG(1, 2))
+		for range 50 {
+			again := append([]Observation{s.observations[0]},
+				shuffledButTheRuntime(random, append(slices.Clone(s.observations), s.observations...))...)
+			if got := endingOf(again).Termination(s.asOf, s.skew); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s: order changes the termination:\n%+v\nwant\n%+v", path, got, want)
+			}
+		}
+	}
+}
+
+// shuffledButTheRuntime shuffles the observations but keeps the order of the runtime's answers.
+func shuffledButTheRuntime(random *rand.Rand, observations []Observation) []Observation {
+	var answers []RuntimeSeen
+	for _, o := range observations {
+		if answer, ok := o.(RuntimeSeen); ok {
+			answers = append(answers, answer)
+		}
+	}
+	slices.SortStableFunc(answers, func(a, b RuntimeSeen) int { return a.AskedAt.Compare(b.AskedAt) })
+	random.Shuffle(len(observations),
+		func(i, j int) { observations[i], observations[j] = observations[j], observations[i] })
+	for i, o := range observations {
+		if _, ok := o.(RuntimeSeen); ok {
+			observations[i], answers = answers[0], answers[1:]
+		}
+	}
+	return observations
+}

@@ -1,0 +1,147 @@
+package timeline
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestCachedTimelineEqualsNewFold asks for the timelines of scripts, nonsense and simulated pods at many instants, with
+// and without new observations in between, and compares each answer with a new fold.
+func TestCachedTimelineEqualsNewFold(t *testing.T) {
+	var asked, again int
+	check := func(name string, seed uint64, scope Scope, observations []Observation) {
+		a, b := checkCached(t, fmt.Sprintf("%s, seed %d", name, seed), seed, scope, observations)
+		asked, again = asked+a, again+b
+	}
+	for _, s := range Scripts(t) {
+		for seed := range uint64(10) {
+			check(s.Name, seed, s.Scope, s.Observations)
+		}
+	}
+	for seed := range uint64(1300) {
+		check("nonsense", seed, Scope{Runtime: true, Events: true}, RandomObservations(seed))
+	}
+	for seed := range uint64(60) {
+		for _, s := range sourceSets {
+			random := rand.New(rand.NewPCG(seed, 12))
+			w := &simulatedSources{simulatedPod: simulate(rand.New(rand.NewPCG(seed, 11))), random: random, loss: s.loss(random)}
+			observations := w.observe(s.scope)
+			check(s.name, seed, s.scope, observations)
+			slices.SortStableFunc(observations, func(a, b Observation) int { return arrivedAt(a).Compare(arrivedAt(b)) })
+			check(s.name+" in order", seed, s.scope, observations)
+		}
+	}
+	t.Logf("%d of %d from the cache", again, asked)
+	if again < asked/5 {
+		t.Errorf("only %d of %d from the cache", again, asked)
+	}
+}
+
+// checkCached compares the timelines of observations with new folds. It returns how many it asked for, and how many
+// of them came from the cache.
+func checkCached(
+	t *testing.T, name string, seed uint64, scope Scope, observations []Observation,
+) (asked, again int) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 21))
+	e := NewEvidence(scope)
+	now, skew := base, Skew{}
+	for i := 0; i <= len(observations); {
+		for range random.IntN(4) {
+			switch random.IntN(8) {
+			case 0:
+				now = now.Add(-time.Duration(random.Int64N(int64(time.Second)))) // a clock that is set back
+			case 1:
+				now = now.Add(eventGrace - time.Second)
+			case 2:
+				skew = skews[random.IntN(len(skews))]
+			case 3: // again at the same instant
+			case 4: // possibly in the future; most of these Events date nothing
+				reason := "Unhealthy"
+				if random.IntN(8) == 0 {
+					reason = "FailedMount"
+				}
+				e.Apply(EventSeen{ArrivedAt: now, Reason: reason, Message: "no such disk", FirstAt: now, LastAt: now,
+					NamedAt: now.Add(time.Duration(random.Int64N(int64(3 * time.Second))))})
+			default:
+				now = now.Add(time.Duration(random.Int64N(int64(2 * time.Second))))
+			}
+			if random.IntN(200) == 0 {
+				now = now.Add(giveUpAfter)
+			}
+			if !e.PodSeen() {
+				continue
+			}
+			if _, ok := e.cached.asOf(at(now), skew); ok {
+				again++
+			}
+			asked++
+			got, _ := e.Timeline(now, skew)
+			want, _ := e.fold(at(now), skew)
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s: after %d observations at %s: cached\n%+v\nfolded\n%+v", name, i, now, got, want)
+			}
+			for k := range got.Pulls { // as a caller that completes it does
+				got.Pulls[k].Outcome, got.Pulls[k].BlockedBy = "changed", &Blocker{}
+			}
+			for k := range got.Phases {
+				got.Phases[k].EndAt = time.Time{}
+			}
+		}
+		for range 1 + random.IntN(3) {
+			if i < len(observations) {
+				e.Apply(observations[i])
+				if arrived := arrivedAt(observations[i]); arrived.After(now) && random.IntN(4) > 0 {
+					now = arrived
+				}
+			}
+			i++
+		}
+	}
+	return asked, again
+}
+
+// skews has some that prove nothing and some that do.
+var skews = []Skew{{}, {-time.Second, time.Second}, {-time.Millisecond, 2 * time.Second},
+	{time.Millisecond, time.Second}, {-3 * time.Second, -time.Second}}
+
+// TestWaitingPodIsNotFoldedAgain counts allocations: a fold has many times as many.
+func TestWaitingPodIsNotFoldedAgain(t *testing.T) {
+	s := firstLight(t)
+	for i := range s.observations { // until half of it has happened
+		e := NewEvidence(s.scope)
+		for _, o := range s.observations[:i] {
+			e.Apply(o)
+		}
+		if tl, ok := e.Timeline(s.asOf, s.skew); !ok || tl.State != StateStarting {
+			continue
+		}
+		later := s.asOf
+		if allocations := testing.AllocsPerRun(100, func() {
+			later = later.Add(time.Millisecond)
+			e.Timeline(later, s.skew)
+		}); allocations > 2 {
+			t.Errorf("after %d observations: %.0f allocations to tell again, want those of its phases and its pulls", i,
+				allocations)
+		}
+	}
+}
+
+// TestFutureEventIsReportedAtItsTime has a timestamp ahead of the agent's clock.
+func TestFutureEventIsReportedAtItsTime(t *testing.T) {
+	e := NewEvidence(Scope{})
+	e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: Pod{UID: "u", CreatedAt: base}})
+	e.Apply(EventSeen{UID: "u", ArrivedAt: base.Add(2 * time.Second), Reason: "Unhealthy", Message: "no answer",
+		FirstAt: base, LastAt: base,
+		NamedAt: base.Add(3 * time.Second)})
+	for want := range 2 {
+		now := base.Add(time.Duration(2+want) * time.Second)
+		if tl, _ := e.Timeline(now, Skew{}); len(tl.Said) != want || e.cached == nil {
+			t.Errorf("at %s: %d said, want %d; stands %t", now, len(tl.Said), want, e.cached != nil)
+		}
+	}
+}

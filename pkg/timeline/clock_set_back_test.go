@@ -1,0 +1,31 @@
+package timeline
+
+import (
+	"testing"
+	"time"
+)
+
+// If a clock is set back, by any amount, right after a start-up was over, the report is delayed by at most twice the
+// time for which late evidence is awaited. The runtime has nothing to report about the pod.
+func TestClockSetBackDelaysNoReport(t *testing.T) {
+	for _, back := range []time.Duration{0, time.Second, 2 * runtimeGrace, 2 * eventGrace, time.Hour, 1000 * time.Hour} {
+		e := NewEvidence(Scope{Runtime: true, Events: true, Since: base.Add(-time.Hour)})
+		pod := Pod{UID: "u", CreatedAt: base, Containers: []Container{{Name: "app", Image: "x"}}}
+		e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: pod})
+		pod.Phase = "Running"
+		pod.Conditions = []Condition{{Type: "Ready", True: true, TransitionAt: base.Add(2 * time.Second)}}
+		e.Apply(PodSeen{ArrivedAt: base.Add(2 * time.Second), Live: true, Pod: pod})
+		if !e.Ended() {
+			t.Fatal("not over")
+		}
+		waited := time.Duration(0)
+		for ; !e.Settled(base.Add(2*time.Second - back + waited)); waited += time.Second {
+			if waited > 2*eventGrace {
+				t.Fatalf("put back by %s: not settled after %s", back, waited)
+			}
+		}
+		if back == 0 && waited < runtimeGrace {
+			t.Errorf("settled after %s, before the runtime could tell", waited)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Two observations of one instant may differ, for example where a clock is coarse. Then any of them may count, but
+// the choice must not depend on their order. So there is a total order for each kind.
+
+// compareSightings orders by time. At equal times, a sighting of the pod before its start-up was over comes first,
+// so that no start-up is lost.
+func compareSightings(a, b sighting) int {
+	rank := func(s sighting) int {
+		switch {
+		case !s.over:
+			return 0
+		case s.live:
+			return 1
+		}
+		return 2
+	}
+	return cmp.Or(a.at.Compare(b.at), cmp.Compare(rank(a), rank(b)), compareBools(a.live, b.live),
+		compareBools(a.new, b.new))
+}
+
+// comparePods orders pod objects by all their fields.
+func comparePods(a, b *Pod) int {
+	return cmp.Or(
+		cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Reason, b.Reason),
+		slices.CompareFunc(a.Conditions, b.Conditions, compareConditions),
+		slices.CompareFunc(a.Containers, b.Containers, compareContainers),
+		a.DeletedAt.Compare(b.DeletedAt), a.AcknowledgedAt.Compare(b.AcknowledgedAt), a.CreatedAt.Compare(b.CreatedAt),
+		a.ReadAt.Compare(b.ReadAt),
+		cmp.Compare(a.DeletionGrace, b.DeletionGrace), compareBools(a.DeletionObserved, b.DeletionObserved),
+		compareBools(a.Finalizers, b.Finalizers), cmp.Compare(a.Disruption, b.Disruption),
+		compareBools(a.ReadinessGates, b.ReadinessGates), cmp.Compare(a.UID, b.UID), cmp.Compare(a.RuntimeUID, b.RuntimeUID),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node),
+		cmp.Compare(a.Owner.Kind, b.Owner.Kind), cmp.Compare(a.Owner.Name, b.Owner.Name),
+		cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.KubeletGeneration, b.KubeletGeneration),
+		a.UnschedulableAt.Compare(b.UnschedulableAt), compareBools(a.FieldsManaged, b.FieldsManaged),
+		compareBools(a.HostNetwork, b.HostNetwork), compareBools(a.ResourceClaims, b.ResourceClaims),
+		compareBools(a.VolumeClaims, b.VolumeClaims), compareBools(a.RemoteVolumes, b.RemoteVolumes),
+		cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.TraceParent, b.TraceParent), cmp.Compare(a.Labels, b.Labels),
+		compareTraits(a.Traits, b.Traits))
+}
+
+func compareTraits(a, b *Traits) int {
+	texts := func(t *Traits) []string {
+		return []string{t.Controller.Kind, t.Controller.Name, t.QOSClass, t.PriorityClass, t.RuntimeClass,
+			t.App.Component, t.App.Instance, t.App.ManagedBy, t.App.Name, t.App.PartOf, t.App.Version}
+	}
+	switch {
+	case a == nil || b == nil:
+		return compareBools(a != nil, b != nil)
+	case *a == *b: // the usual case
+		return 0
+	}
+	return slices.Compare(texts(a), texts(b))
+}
+
+func compareConditions(a, b Condition) int {
+	return cmp.Or(cmp.Compare(a.Type, b.Type), compareBools(a.True, b.True), a.TransitionAt.Compare(b.TransitionAt))
+}
+
+func compareContainers(a, b Container) int {
+	return cmp.Or(
+		cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.State, b.State), cmp.Compare(a.WaitingReason, b.WaitingReason),
+		cmp.Compare(a.PullFailure, b.PullFailure), a.StartedAt.Compare(b.StartedAt), a.FinishedAt.Compare(b.FinishedAt),
+		cmp.Compare(a.ExitCode, b.ExitCode), compareBools(a.Started, b.Started), compareBools(a.Ready, b.Ready),
+		compareRuns(a.LastRun, b.LastRun),
+		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Image, b.Image),
+		cmp.Compare(a.PullPolicy, b.PullPolicy),
+		compareBools(a.StartupProbe, b.StartupProbe), compareBools(a.ReadinessProbe, b.ReadinessProbe),
+		compareBools(a.PostStartHook, b.PostStartHook),
+		compareBools(a.PreStopHook, b.PreStopHook), compareBools(a.RestartsAlways, b.RestartsAlways),
+		cmp.Compare(a.EndReason, b.EndReason))
+}
+
+func compareRuns(a, b *Run) int {
+	if a == nil || b == nil {
+		return compareBools(a != nil, b != nil)
+	}
+	return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.FinishedAt.Compare(b.FinishedAt),
+		cmp.Compare(a.ExitCode, b.ExitCode), cmp.Compare(a.Reason, b.Reason))
+}
+
+// compareImages orders answers about one image by all their fields. An answer that the image is absent comes first.
+func compareImages(a, b *Image) int {
+	return cmp.Or(
+		compareBools(a.Present, b.Present), a.FirstPulledAt.Compare(b.FirstPulledAt), a.PulledAt.Compare(b.PulledAt),
+		a.ResolvedAt.Compare(b.ResolvedAt),
+		compareBools(a.Layered, b.Layered), compareBools(a.Untold, b.Untold),
+		slices.CompareFunc(a.Layers, b.Layers, compareLayers), cmp.Compare(a.Digest, b.Digest),
+		cmp.Compare(a.SizeBytes, b.SizeBytes), cmp.Compare(a.Ref, b.Ref))
+}
+
+func compareLayers(a, b Layer) int {
+	return cmp.Or(cmp.Compare(a.Digest, b.Digest), cmp.Compare(a.SizeBytes, b.SizeBytes),
+		a.DownloadedAt.Compare(b.DownloadedAt), a.UnpackedAt.Compare(b.UnpackedAt), compareBools(a.Remote, b.Remote))
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,47 @@
+package timeline
+
+import "strings"
+
+// notConfigTexts are the kubelet's messages about a container that it cannot create although its configuration is
+// correct: the kubelet does not have the objects from the API server yet, or a volume is not as it should be
+// (pkg/kubelet/{configmap,secret,volumemanager}, kubelet_pods.go).
+var notConfigTexts = []string{
+	"failed to sync configmap cache", "failed to sync secret cache", "services have not yet been read at least once",
+	"failed to prepare subPath for volumeMount", "cannot find volume",
+}
+
+// applyCreateFailure records that the kubelet could not create a container for a reason other than its
+// configuration.
+func (e *Evidence) applyCreateFailure(o EventSeen) {
+	if o.Reason != "Failed" || o.Container == "" {
+		return
+	}
+	for _, text := range notConfigTexts {
+		if !strings.Contains(o.Message, text) {
+			continue
+		}
+		if _, c := e.container(o.Container); c != nil && !c.notConfig {
+			c.notConfig, e.changed = true, true
+		}
+	}
+}
+
+// alsoNotConfig is what a container may wait for, in addition to its configuration.
+var alsoNotConfig = []Phase{PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseKubeletSync}
+
+// createFailureConstraints dates the first failure to create a container by the container's pull. The kubelet tries
+// right after it got the image (pkg/kubelet/kuberuntime, startContainer), but reports the failure in the pod's
+// status only when it comes back to the pod, possibly after the reason is gone. A status that is later than that was
+// not written by a kubelet at work.
+func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
+	pulled := f.pulls[index].pulled
+	if !pulled.known() || pulled.present {
+		return nil
+	}
+	by := pulled.latest + eventSlack
+	key := markKey{index, 0, MarkConfigRefused}
+	if latest, known := f.e.latest(key); known && by < latest && latest-by <= instant(podRetry+retrySlack) {
+		constraints = append(constraints, constraint{key, originEventDuration, leanEarliest, pulled.earliest, by})
+	}
+	return constraints
+}

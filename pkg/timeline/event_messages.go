@@ -1,0 +1,78 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Limits of the Events that are kept as text for one pod. A start-up without trouble has about ten Events; in one
+// with trouble, the first ones name it.
+const (
+	maxMessages     = 32
+	maxMessageBytes = 256 // bytes
+)
+
+// Said is a kubelet Event about the pod, as text. An Event that repeats is kept once.
+type Said struct {
+	// At is the Event's first occurrence on the kubelet's clock: exact if the Event's name contains it, otherwise
+	// truncated to seconds.
+	At        time.Time
+	Container string // empty for Events about the whole pod
+	Reason    string // e.g. FailedMount
+	Message   string // valid UTF-8, at most 256 bytes
+}
+
+func (s Said) compare(o Said) int {
+	return cmp.Or(s.At.Compare(o.At), cmp.Compare(s.Container, o.Container), cmp.Compare(s.Reason, o.Reason),
+		cmp.Compare(s.Message, o.Message))
+}
+
+// messageOf returns the text of an Event.
+func messageOf(o EventSeen) Said {
+	s := Said{At: o.NamedAt, Container: o.Container, Reason: cutText(o.Reason), Message: cutText(o.Message)}
+	if s.At.IsZero() {
+		s.At = o.FirstAt
+	}
+	s.At = s.At.Round(0).UTC()
+	return s
+}
+
+// keepMessage keeps the earliest Events, in whatever order they arrive.
+func (e *Evidence) keepMessage(o EventSeen) {
+	s := messageOf(o)
+	i, found := slices.BinarySearchFunc(e.messages, s, Said.compare)
+	if found || i == maxMessages {
+		return
+	}
+	// The texts may be parts of longer strings, which would otherwise stay in memory.
+	s.Container, s.Reason, s.Message = strings.Clone(s.Container), strings.Clone(s.Reason), strings.Clone(s.Message)
+	longer := slices.Insert(e.messages, i, s)
+	e.messages, e.changed = longer[:min(len(longer), maxMessages)], true
+}
+
+// messagesUntil returns the Events up to the end of the start-up.
+func (e *Evidence) messagesUntil(end time.Time) []Said {
+	after, _ := slices.BinarySearchFunc(e.messages, end, func(s Said, end time.Time) int {
+		if s.At.After(end) {
+			return 1
+		}
+		return -1
+	})
+	return slices.Clone(e.messages[:after])
+}
+
+// cutText makes a text valid UTF-8 of at most maxMessageBytes bytes.
+func cutText(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= maxMessageBytes {
+		return text
+	}
+	end := maxMessageBytes
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}

@@ -1,0 +1,137 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// applyStatus reads one container's status. The kubelet learns of starts and exits from the runtime's list, up to a
+// second later, so their arrival is only an upper bound. It runs probes itself, so news of probes is fresh.
+func (e *Evidence) applyStatus(o PodSeen, c Container) {
+	index, evidence := e.container(c.Name)
+	if evidence == nil {
+		return
+	}
+	if evidence.firstImage == "" {
+		evidence.firstImage = c.Image
+	}
+	if c.Image != evidence.firstImage && !evidence.imageChanged {
+		evidence.imageChanged, e.changed = true, true
+	}
+	addRun := func(m Mark, attempt int, stamp time.Time) {
+		if !stamp.IsZero() {
+			k := markKey{container: index, mark: m, attempt: clampAttempt(attempt)}
+			e.constrain(second(k, originStatus, stamp))
+			e.constrain(arrival(k, originArrival, o.ArrivedAt, false))
+		}
+	}
+	addRun(MarkRunning, c.Attempt, c.StartedAt)
+	if c.State == StateTerminated {
+		if !lostRun(c.EndReason, c.ExitCode) {
+			addRun(MarkFinished, c.Attempt, c.FinishedAt)
+		}
+		e.keepExit(evidence, c.Attempt, c.ExitCode)
+	}
+	if c.LastRun != nil {
+		last := c.Attempt - 1
+		if c.State == StateWaiting {
+			last = c.Attempt // in back-off the kubelet reports the current run as the last one (kubelet_pods.go)
+		}
+		if last >= 0 {
+			addRun(MarkRunning, last, c.LastRun.StartedAt)
+			if !lostRun(c.LastRun.Reason, c.LastRun.ExitCode) {
+				addRun(MarkFinished, last, c.LastRun.FinishedAt)
+			}
+			e.keepExit(evidence, last, c.LastRun.ExitCode)
+		}
+	}
+	if c.State == StateWaiting {
+		e.applyWaiting(index, evidence, o, c)
+	}
+	if c.Kind == KindInit {
+		return
+	}
+	if c.PostStartHook && c.State == StateRunning {
+		// The kubelet runs the hook when it starts the container, before it writes the status (startContainer).
+		e.constrain(arrival(markKey{index, clampAttempt(c.Attempt), MarkPostStarted}, originArrival, o.ArrivedAt, o.Live))
+	}
+	if c.Started {
+		e.constrain(arrival(markKey{index, clampAttempt(c.Attempt), MarkStarted}, originArrival, o.ArrivedAt, o.Live))
+	}
+	if c.Ready {
+		e.constrain(arrival(markKey{index, clampAttempt(c.Attempt), MarkContainerReady}, originArrival, o.ArrivedAt, o.Live))
+	}
+}
+
+// applyWaiting reads why a container waits.
+func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodSeen, c Container) {
+	if c.PullFailure != imagepull.FailureNone {
+		e.applyPullFailure(evidence, o, c.PullFailure)
+	}
+	if c.WaitingReason == inspectError && c.Attempt == 0 && c.LastRun == nil {
+		e.constrain(arrival(markKey{index, 0, MarkInspectFailed}, originArrival, o.ArrivedAt, o.Live))
+	}
+	if m, refused := createFailureMarks[c.WaitingReason]; refused {
+		next := c.Attempt
+		if c.LastRun != nil {
+			next++ // in back-off the last run is the current one
+		}
+		e.constrain(arrival(markKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
+	}
+}
+
+// inspectError is the kubelet's reason if the runtime does not say whether it has an image. The registry was not
+// asked.
+const inspectError = "ImageInspectError"
+
+// createFailureMarks are the kubelet's reasons why it cannot create a container, with the mark that the first such
+// status dates. The kubelet retries until it succeeds (packages kuberuntime and images).
+var createFailureMarks = map[string]Mark{
+	// A ConfigMap, Secret or key is missing, or the container would run as root.
+	"CreateContainerConfigError": MarkConfigRefused,
+	"ErrImageNeverPull":          MarkConfigRefused, // the image is absent and must not be pulled
+	"CreateContainerError":       MarkCreateFailed,
+}
+
+// applyPullFailure reads a status that reports a failed pull. The kubelet writes it right after the failure. It is
+// useful if the Events about failures are not seen.
+func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
+	news := arrival(markKey{}, originArrival, o.ArrivedAt, o.Live)
+	f := failureEvent{window{news.origin, news.lean, news.earliest, news.latest}, 0, why}
+	if c.statusFailure == nil || f.compare(*c.statusFailure) < 0 {
+		c.statusFailure, e.changed = &f, true
+	}
+	if !slices.Contains(c.statusReasons, why) {
+		c.statusReasons, e.changed = append(c.statusReasons, why), true
+	}
+}
+
+// keepExit records the exit code of a run. Of contradictory codes the highest is kept, whichever came first.
+func (e *Evidence) keepExit(c *containerEvidence, attempt, code int) {
+	if attempt >= maxAttempts {
+		return
+	}
+	for i := range c.exits {
+		if c.exits[i].attempt == attempt {
+			e.changed = e.changed || code > c.exits[i].code
+			c.exits[i].code = max(c.exits[i].code, code)
+			return
+		}
+	}
+	e.changed = true
+	c.exits = append(c.exits, exit{attempt, code})
+}
+
+// exitCode returns the exit code of a run; ok is false if it is unknown.
+func (c *containerEvidence) exitCode(attempt int) (code int, ok bool) {
+	for _, x := range c.exits {
+		if x.attempt == attempt {
+			return x.code, true
+		}
+	}
+	return 0, false
+}
+
+func clampAttempt(n int) uint16 { return uint16(min(max(n, 0), 1<<16-1)) }

@@ -1,0 +1,194 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// pulledEvent is the first Event that says that a container's image is present; zero if there was none.
+type pulledEvent struct {
+	window
+	present bool   // the image was already present
+	image   uint64 // textHash of the image that the Event names
+	lengths pullLengths
+}
+
+// pullLengths is what the kubelet's message says about a pull, apart from its end; see imagepull.Message.
+type pullLengths struct {
+	Pull, Waiting, Unit time.Duration
+	SizeBytes           int64
+	Timed, WaitingTimed bool
+}
+
+// failureEvent is one failed pull.
+type failureEvent struct {
+	window
+	atLeast uint16 // earlier failures, by the Event's count
+	why     imagepull.Failure
+}
+
+// window is the interval in which the subject of an Event happened, and its origin.
+type window struct {
+	origin           origin
+	lean             lean
+	earliest, latest instant
+}
+
+func (w window) known() bool { return w.latest != 0 }
+
+func (w window) constraint(k markKey) constraint {
+	return constraint{key: k, origin: w.origin, lean: w.lean, earliest: w.earliest, latest: w.latest}
+}
+
+// applyEvent keeps an Event as text and reads what it says about a container's pulls. The runtime dates everything
+// else better.
+func (e *Evidence) applyEvent(o EventSeen) {
+	if o.FirstAt.IsZero() || o.LastAt.IsZero() || o.ofFuture() {
+		return
+	}
+	if !e.ignoreMessages {
+		e.keepMessage(o)
+	}
+	e.applyObstacle(o)
+	message := imagepull.ParseMessage(o.Reason, o.Message)
+	name := o.Container
+	switch message.Kind {
+	case imagepull.KindPulling, imagepull.KindPulled, imagepull.KindAlreadyPresent, imagepull.KindPullFailed:
+	case imagepull.KindInspectFailed:
+		if name == "" || message.Combined {
+			return // the container is unknown: the message often has no reference
+		}
+	default:
+		e.applyCreateFailure(o)
+		return
+	}
+	if message.Combined {
+		// A combined Event stands for several occurrences. Only its text and its latest timestamp belong to this
+		// one.
+		o.NamedAt, o.FirstAt, o.Count = time.Time{}, o.LastAt, 1
+	}
+	if message.Combined || name == "" { // Events about image volumes have no fieldPath
+		name = ImageName(message.Image)
+	}
+	index, evidence := e.container(name)
+	if evidence == nil {
+		return
+	}
+	switch message.Kind {
+	case imagepull.KindPulling:
+		e.applyPulling(index, evidence, o)
+	case imagepull.KindInspectFailed:
+		keepEarliest(e, &evidence.inspected, firstOccurrence(o), maxRequests)
+	case imagepull.KindPullFailed:
+		keepEarliest(e, &evidence.failures, failureEvent{firstOccurrence(o), 0, message.Failure}, maxFailures)
+		if o.Count > 1 {
+			e.keepRepeated(evidence,
+				failureEvent{latestOccurrence(o), clampAttempt(min(o.Count, maxAttempts) - 1), message.Failure})
+		}
+	default:
+		e.applyPulled(evidence, o, message)
+	}
+}
+
+// applyPulling dates the first request by the Event's name, and the latest by its timestamps.
+func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o EventSeen) {
+	stamp := second(markKey{}, originEventSecond, o.FirstAt)
+	first := window{stamp.origin, stamp.lean, stamp.earliest, stamp.latest}
+	if !o.NamedAt.IsZero() {
+		// The kubelet creates the Event just before it queues the pull.
+		named := at(o.NamedAt)
+		first = window{originEventName, leanEarliest, named, named + eventSlack}
+	}
+	keepEarliest(e, &evidence.requested, first, maxRequests)
+	if o.Count > 1 {
+		k := markKey{index, clampAttempt(o.Count - 1), MarkPullRequested}
+		c := second(k, originEventSecond, o.LastAt)
+		c.latest += eventSlack // as for the first request
+		e.constrain(c)
+		if o.Live { // it arrives right after the request, which the timestamp dates only to the second
+			e.constrain(constraint{k, originEventArrival, leanSlack, minInstant, at(o.ArrivedAt) + eventSlack})
+		}
+	}
+}
+
+// applyPulled records that the image is present.
+func (e *Evidence) applyPulled(c *containerEvidence, o EventSeen, m imagepull.Message) {
+	p := pulledEvent{firstOccurrence(o), m.Kind == imagepull.KindAlreadyPresent,
+		textHash(m.Image), pullLengths{m.Pull, m.Waiting, m.Unit, m.SizeBytes, m.Timed, m.WaitingTimed}}
+	e.keepPulled(c, p)
+}
+
+// compare orders by time. Within the same truncated second the pull comes first, because after it the image is
+// present.
+func (p pulledEvent) compare(o pulledEvent) int {
+	return cmp.Or(p.window.compare(o.window), compareBools(p.present, o.present),
+		cmp.Compare(p.lengths.Pull, o.lengths.Pull), cmp.Compare(p.lengths.Waiting, o.lengths.Waiting),
+		cmp.Compare(p.lengths.SizeBytes, o.lengths.SizeBytes), cmp.Compare(p.lengths.Unit, o.lengths.Unit),
+		cmp.Compare(p.image, o.image))
+}
+
+func (f failureEvent) compare(o failureEvent) int {
+	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast), cmp.Compare(f.why, o.why))
+}
+
+// keepEarliest adds to a list in order of time and keeps the earliest entries up to a limit.
+func keepEarliest[F interface{ compare(F) int }](e *Evidence, list *[]F, f F, limit int) {
+	i, found := slices.BinarySearchFunc(*list, f, F.compare)
+	if found || i == limit {
+		return
+	}
+	longer := slices.Insert(*list, i, f)
+	*list, e.changed = longer[:min(len(longer), limit)], true
+}
+
+func (w window) compare(o window) int {
+	return cmp.Or(cmp.Compare(w.latest, o.latest), cmp.Compare(w.earliest, o.earliest),
+		cmp.Compare(w.origin, o.origin), cmp.Compare(w.lean, o.lean))
+}
+
+// firstOccurrence is the moment in the Event's name. The kubelet creates the Event right after the fact.
+func firstOccurrence(o EventSeen) window {
+	if o.NamedAt.IsZero() {
+		return floored(o.FirstAt)
+	}
+	named := at(o.NamedAt)
+	return window{originEventName, leanLatest, named - eventSlack, named}
+}
+
+// latestOccurrence is the latest occurrence of a repeated Event, by its timestamps: the second, cut at the Event's
+// arrival if it arrived live.
+func latestOccurrence(o EventSeen) window {
+	if o.Count <= 1 {
+		return firstOccurrence(o)
+	}
+	w := floored(o.LastAt)
+	if arrived := at(o.ArrivedAt); o.Live && arrived > w.earliest && arrived < w.latest {
+		w.latest, w.lean = arrived, leanLatest
+	}
+	return w
+}
+
+// keepRepeated keeps one occurrence of a repeated failure. Of several reports of it the earliest is kept.
+func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
+	for i, known := range c.failures {
+		if known.atLeast != f.atLeast || known.why != f.why || known.earliest != f.earliest {
+			continue
+		}
+		if f.compare(known) >= 0 {
+			return
+		}
+		c.failures = slices.Delete(c.failures, i, i+1)
+		break
+	}
+	keepEarliest(e, &c.failures, f, maxFailures)
+}
+
+// floored is the second in which the kubelet created an Event about something that may have ended in the second
+// before.
+func floored(t time.Time) window {
+	c := second(markKey{}, originEventSecond, t)
+	return window{c.origin, leanNone, c.earliest - eventSlack, c.latest}
+}

@@ -1,0 +1,41 @@
+package timeline
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestMadeUpNamesAreBounded is about someone who may create Events in a pod's namespace.
+func TestMadeUpNamesAreBounded(t *testing.T) {
+	var log PullLog
+	pod := shopPod("a", "x")
+	pod.CreatedAt = base
+	e := NewEvidence(Scope{Events: true})
+	e.Apply(PodSeen{ArrivedAt: base, Live: true, Pod: pod})
+	for i := range 3 * maxContainers {
+		at := base.Add(time.Duration(i) * time.Second)
+		for _, o := range []EventSeen{
+			{Container: fmt.Sprint("made-up-", i), Reason: "Pulling", Message: `Pulling image "x"`},
+			{Container: fmt.Sprint("made-up-", i), Reason: "Pulled",
+				Message: `Successfully pulled image "x" in 1s (1s including waiting)`},
+			{Reason: "Pulling", Message: fmt.Sprintf("Pulling image %q", fmt.Sprint("made-up-", i))},
+		} {
+			o.UID, o.NamedAt, o.FirstAt, o.LastAt, o.Count = "a", at, at, at, 1
+			e.Apply(o)
+			log.Observe(o, pod)
+		}
+	}
+	if len(e.containers) != 1+maxUnknownContainers || !e.overflow {
+		t.Errorf("%d names are kept, of a pod with one; overflow: %t", len(e.containers), e.overflow)
+	}
+	if len(log.requests) != 0 || len(log.pulls) != 0 {
+		t.Errorf("%d requests and %d pulls are remembered of containers that the pod does not have", len(log.requests),
+			len(log.pulls))
+	}
+	pod.Containers = append(pod.Containers, Container{Name: "debugger", Kind: KindEphemeral})
+	e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: pod})
+	if len(e.containers) != 2+maxUnknownContainers {
+		t.Error("a container of the pod itself has no room")
+	}
+}

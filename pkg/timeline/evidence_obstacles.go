@@ -1,0 +1,234 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// obstacleEvent is one Event about an obstacle: its first and its latest occurrence, which differ only if it
+// repeats.
+type obstacleEvent struct {
+	obstacle    obstacle
+	first, last window
+	count       int  // so far
+	runtime     bool // the last occurrence is the runtime's answer about its network, not the kubelet's
+}
+
+func (h obstacleEvent) row() *obstacleRow { return &obstacleTable[h.obstacle] }
+
+// until is the latest time of the kubelet's next attempt; maxInstant if unknown.
+func (h obstacleEvent) until() instant {
+	if h.row().retry == nil {
+		return maxInstant
+	}
+	wait := h.row().retry(h.count)
+	if h.runtime {
+		wait += networkPoll
+	}
+	return h.last.latest + instant(wait)
+}
+
+func (h obstacleEvent) compare(o obstacleEvent) int {
+	return cmp.Or(h.first.compare(o.first), cmp.Compare(h.obstacle, o.obstacle))
+}
+
+// applyObstacle keeps the first and the latest occurrence of an Event that names an obstacle, and the earliest of
+// several such Events.
+func (e *Evidence) applyObstacle(o EventSeen) {
+	named, ok := obstacleOf(o.Reason, strings.TrimPrefix(o.Message, imagepull.CombinedPrefix))
+	if !ok || o.Container != "" {
+		return
+	}
+	h := obstacleEvent{obstacle: named, first: firstOccurrence(o), last: latestOccurrence(o), count: o.Count}
+	if strings.HasPrefix(o.Message, imagepull.CombinedPrefix) {
+		// Only the text and the latest timestamp of a combined Event belong to one occurrence.
+		h.first, h.count = h.last, 1
+	}
+	i, found := slices.BinarySearchFunc(e.obstacleEvents, h, obstacleEvent.compare)
+	switch {
+	case found:
+		known := &e.obstacleEvents[i]
+		if later := cmp.Or(cmp.Compare(h.count, known.count), known.last.compare(h.last)); later > 0 {
+			*known, e.changed = h, true
+		}
+	case i < maxFailures:
+		longer := slices.Insert(e.obstacleEvents, i, h)
+		e.obstacleEvents, e.changed = longer[:min(len(longer), maxFailures)], true
+	}
+}
+
+// obstacleEventsWithRuntime adds the runtime's answers to the latest Event about a network that was not ready: the
+// kubelet does not start the pod while the runtime says so.
+func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
+	latest := -1
+	for i, h := range e.obstacleEvents {
+		if h.obstacle == obstacleNetworkNotReady && (latest < 0 || h.last.latest > e.obstacleEvents[latest].last.latest) {
+			latest = i
+		}
+	}
+	if latest < 0 {
+		return e.obstacleEvents
+	}
+	extended := slices.Clone(e.obstacleEvents)
+	if down := e.networkDownUntil(); down > extended[latest].last.latest {
+		h := &extended[latest]
+		h.last = window{origin: originRuntime, earliest: down, latest: down}
+		h.count, h.runtime = max(2, h.count), true
+	}
+	// The reason why the kubelet has not registered the pod's objects is known.
+	return slices.DeleteFunc(extended, func(h obstacleEvent) bool { return h.obstacle == obstacleNotRegistered })
+}
+
+// networkDownUntil is when the runtime last said that its network was not ready, before it first said that it was;
+// zero for never.
+func (e *Evidence) networkDownUntil() (until instant) {
+	for _, down := range e.networkDowns {
+		if e.networkUp == 0 || down < e.networkUp {
+			until = max(until, down)
+		}
+	}
+	return until
+}
+
+// manyOccurrences is more than one Event can have before its start-up is given up.
+const manyOccurrences = 4096
+
+// continuous reports whether the occurrences between the first and the latest are as close as the kubelet's
+// attempts.
+func (h obstacleEvent) continuous() bool {
+	retry := h.row().retry
+	if retry == nil || h.runtime {
+		return true
+	}
+	gap, most := h.last.earliest-h.first.latest, instant(0)
+	for n := 1; n < h.count && most < gap; n++ {
+		if n == manyOccurrences {
+			return true
+		}
+		most += instant(retry(n) + retrySlack)
+	}
+	return most >= gap
+}
+
+// obstacleOccurrence is one occurrence of an Event that names an obstacle.
+type obstacleOccurrence struct {
+	window
+	key  markKey
+	from *obstacleEvent
+}
+
+// obstacleOccurrences returns the occurrences of all obstacles before a sandbox began, in order of time. Later ones
+// are about a volume that is mounted again, or about another sandbox.
+func (f *fold) obstacleOccurrences() []obstacleOccurrence {
+	f.obstacleEvents = f.e.obstacleEventsWithRuntime()
+	begun, known := f.e.latest(podMark(MarkSandboxBegun))
+	if !known {
+		begun, known = f.e.latest(podMark(MarkSandboxRunning))
+	}
+	var all []obstacleOccurrence
+	add := func(w window, h *obstacleEvent) {
+		if known && w.earliest > begun {
+			f.laterObstacles = append(f.laterObstacles, h.row().phases...)
+			return
+		}
+		all = append(all, obstacleOccurrence{window: w, from: h})
+	}
+	for i := range f.obstacleEvents {
+		h := &f.obstacleEvents[i]
+		add(h.first, h)
+		if h.count > 1 {
+			add(h.last, h)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b obstacleOccurrence) int { return a.window.compare(b.window) })
+	var failed, held uint16
+	for i := range all {
+		if all[i].from.row().sandbox {
+			all[i].key, failed = markKey{podWide, failed, MarkSandboxFailed}, failed+1
+		} else {
+			all[i].key, held = markKey{podWide, held, MarkHeldUp}, held+1
+		}
+	}
+	return all
+}
+
+// retryMark is the mark of the kubelet's next attempt after an obstacle.
+func retryMark(obstacle int) markKey { return markKey{podWide, uint16(obstacle), MarkRetryDue} }
+
+// until is the latest time of the kubelet's next attempt after this occurrence; maxInstant if unknown.
+func (o obstacleOccurrence) until() instant { return o.from.until() }
+
+// dueBy is until for an occurrence that need not be the latest of its Event. The latest one says more only if the
+// Event repeated without a gap.
+func (o obstacleOccurrence) dueBy() instant {
+	switch retry := o.from.row().retry; {
+	case retry == nil:
+		return maxInstant
+	case o.latest == o.from.last.latest || o.from.continuous():
+		return o.until()
+	default:
+		return o.latest + instant(retry(1))
+	}
+}
+
+// obstacleConstraints dates the occurrences of obstacles, and the kubelet's attempts after them.
+func (f *fold) obstacleConstraints() []constraint {
+	var constraints []constraint
+	for _, o := range f.obstacles {
+		constraints = append(constraints, o.constraint(o.key))
+	}
+	if len(f.obstacles) == 0 {
+		return nil
+	}
+	next := f.sandboxBegunSince()
+	for i := len(f.obstacles) - 1; i >= 0; i-- {
+		o := f.obstacles[i]
+		if by := o.dueBy(); by != maxInstant && by+instant(retrySlack) < next {
+			w := o.window
+			w.earliest += by - w.latest
+			w.latest = by
+			if o.from.row().sandbox {
+				w.lean, w.earliest = leanNone, o.earliest+instant(podRetryLeast)
+			}
+			constraints = append(constraints, w.constraint(retryMark(i)))
+		}
+		next = o.earliest
+	}
+	return constraints
+}
+
+// sandboxBegunSince is the earliest begin of the sandbox. It is the instant of the fold if there is no sign of a
+// sandbox or of work on a container.
+func (f *fold) sandboxBegunSince() instant {
+	pulled := slices.ContainsFunc(f.e.containers, func(c containerEvidence) bool {
+		return c.pulled.known() || len(c.failures) > 0 || c.statusFailure != nil
+	})
+	if !f.e.sandboxRan() && !pulled {
+		if _, known := f.e.latest(podMark(MarkSandboxBegun)); !known {
+			return f.asOf
+		}
+	}
+	since := minInstant
+	for _, c := range f.e.constraints {
+		if c.key == podMark(MarkSandboxBegun) {
+			since = max(since, c.earliest)
+		}
+	}
+	return since
+}
+
+// retryDue is when the kubelet should have requested a sandbox if only the last obstacle was in the way; maxInstant
+// if unknown.
+func (f *fold) retryDue() instant {
+	if len(f.obstacles) == 0 {
+		return maxInstant
+	}
+	until := f.obstacles[len(f.obstacles)-1].until()
+	if until == maxInstant {
+		return until
+	}
+	return until + instant(retrySlack)
+}

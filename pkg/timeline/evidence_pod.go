@@ -1,0 +1,132 @@
+package timeline
+
+import (
+	"cmp"
+	"time"
+)
+
+func (e *Evidence) applyPod(o PodSeen) {
+	e.keepFirstSighting(o)
+	if after := o.ArrivedAt.Compare(e.podSeenAt); after > 0 || after == 0 && comparePods(&o.Pod, &e.pod) > 0 {
+		e.podSeenAt, e.pod = o.ArrivedAt, o.Pod
+	}
+	e.keepReason(o)
+	stamped := func(m Mark, by origin, stamp time.Time) {
+		if !stamp.IsZero() {
+			e.constrain(second(podMark(m), by, stamp))
+			e.constrain(arrival(podMark(m), originArrival, o.ArrivedAt, o.Live))
+		}
+	}
+	e.keepGeneration(o.Pod.Generation)
+	if o.Pod.KubeletGeneration > 0 && !e.kubelet133 {
+		e.kubelet133, e.changed = true, true
+	}
+	if o.Pod.refusedBeforeBound() {
+		stamped(MarkUnschedulable, originControlPlane, o.Pod.UnschedulableAt)
+	}
+	e.constrain(arrival(podMark(MarkCreated), originArrival, o.ArrivedAt, o.Live))
+	if o.Pod.ReadAt.IsZero() {
+		stamped(MarkCreated, originControlPlane, o.Pod.CreatedAt)
+	} else {
+		e.constrain(point(podMark(MarkCreated), originStatus, o.Pod.ReadAt))
+	}
+	stamped(MarkAcknowledged, originStatus, o.Pod.AcknowledgedAt)
+	stamped(MarkDeleted, originControlPlane, o.Pod.DeletedAt)
+	for _, c := range o.Pod.Conditions {
+		if !c.True {
+			e.applyLost(o, c)
+			continue
+		}
+		switch c.Type {
+		case "PodScheduled":
+			if o.Pod.ReadAt.IsZero() { // a static pod is not scheduled; the kubelet sets the condition later
+				stamped(MarkScheduled, originControlPlane, c.TransitionAt)
+			}
+		case "PodReadyToStartContainers":
+			// Prompt only since kubelet 1.36. Before, it can come after the pulls, so it is an upper bound.
+			e.constrain(arrival(podMark(MarkSandboxRunning), originArrival, o.ArrivedAt, o.Live))
+		case "ContainersReady":
+			stamped(MarkContainersReady, originStatus, c.TransitionAt)
+		case "Ready":
+			stamped(MarkReady, originStatus, c.TransitionAt)
+		}
+	}
+	switch o.Pod.Phase {
+	case "Succeeded":
+		e.constrain(arrival(podMark(MarkSucceeded), originArrival, o.ArrivedAt, o.Live))
+	case "Failed":
+		e.constrain(arrival(podMark(MarkFailed), originArrival, o.ArrivedAt, o.Live))
+	}
+	if e.containers == nil {
+		e.containers = make([]containerEvidence, 0, min(len(o.Pod.Containers), maxContainers))
+	}
+	for _, c := range o.Pod.Containers {
+		e.applyStatus(o, c)
+	}
+}
+
+// applyLost reads a condition that is no longer true: it was true some time before.
+func (e *Evidence) applyLost(o PodSeen, c Condition) {
+	var m Mark
+	switch c.Type {
+	case "ContainersReady":
+		m = MarkContainersReady
+	case "Ready":
+		m = MarkReady
+	default:
+		return
+	}
+	if !wasTrue(o.Pod, c) {
+		return
+	}
+	e.constrain(constraint{key: podMark(m), origin: originStatus, earliest: minInstant,
+		latest: at(c.TransitionAt) + instant(time.Second) - 1})
+	e.constrain(arrival(podMark(m), originArrival, o.ArrivedAt, false))
+}
+
+func (e *Evidence) keepFirstSighting(o PodSeen) {
+	seen := sighting{o.ArrivedAt, o.Live, wasReady(o.Pod), o.Pod.AcknowledgedAt.IsZero() && o.Pod.ReadAt.IsZero()}
+	if e.firstSeen.at.IsZero() || compareSightings(seen, e.firstSeen) < 0 {
+		e.firstSeen, e.changed = seen, true
+	}
+}
+
+// keepReason keeps the latest reason why a container waits, until the pod was deleted or failed. After that the
+// statuses report the consequences.
+func (e *Evidence) keepReason(o PodSeen) {
+	if !o.Pod.DeletedAt.IsZero() || o.Pod.Phase == "Failed" || o.Pod.Phase == "Succeeded" {
+		return
+	}
+	latest := waitingReason{at: at(o.ArrivedAt)}
+	for _, c := range o.Pod.Containers {
+		if c.State == StateWaiting && c.WaitingReason != "ContainerCreating" && c.WaitingReason != "PodInitializing" {
+			latest.reason = cmp.Or(latest.reason, c.WaitingReason)
+		}
+	}
+	if latest.compare(e.waiting) > 0 {
+		e.changed = e.changed || latest.reason != e.waiting.reason
+		e.waiting = latest
+	}
+}
+
+// readyAtFirst bounds the time from the kubelet's pickup to its first Ready condition, which is false. Both are
+// written with the same status, but their timestamps are truncated independently.
+const readyAtFirst = 2 * time.Second
+
+// wasReady reports whether the pod's start-up is over.
+func wasReady(p Pod) bool {
+	if p.Phase == "Succeeded" || p.Phase == "Failed" {
+		return true
+	}
+	for _, c := range p.Conditions {
+		if c.Type == "Ready" {
+			return c.True || wasTrue(p, c)
+		}
+	}
+	return false
+}
+
+// wasTrue reports whether a false condition was true before: its transition is later than its first write.
+func wasTrue(p Pod, c Condition) bool {
+	return !c.True && !p.AcknowledgedAt.IsZero() && c.TransitionAt.Sub(p.AcknowledgedAt) > readyAtFirst
+}

@@ -1,0 +1,65 @@
+package timeline
+
+import "slices"
+
+// latest is the earliest upper bound that any constraint sets for the mark.
+func (e *Evidence) latest(k markKey) (instant, bool) {
+	latest := maxInstant
+	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
+		if c.key != k {
+			break
+		}
+		latest = min(latest, c.latest)
+	}
+	return latest, latest != maxInstant
+}
+
+// arrivalOf is when the pod object first reported the mark.
+func (e *Evidence) arrivalOf(k markKey) (instant, bool) {
+	i, found := slices.BinarySearchFunc(e.constraints, constraint{key: k, origin: originArrival}, compareConstraints)
+	if !found {
+		return 0, false
+	}
+	return e.constraints[i].latest, true
+}
+
+// runtimeEarliest is the earliest instant of a mark by the runtime; minInstant if the runtime does not say.
+func (e *Evidence) runtimeEarliest(k markKey) instant {
+	since := minInstant
+	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
+		if c.key != k || c.origin > originStore {
+			break
+		}
+		since = max(since, c.earliest)
+	}
+	return since
+}
+
+func (e *Evidence) hasRuntimeConstraint(k markKey) bool {
+	for _, c := range e.constraints {
+		if c.key == k && c.origin == originRuntime {
+			return true
+		}
+	}
+	return false
+}
+
+// sandboxRan reports whether there is evidence of a sandbox that ran, including that of a container in it.
+func (e *Evidence) sandboxRan() bool {
+	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
+		return c.key.container != podWide || c.key.mark == MarkSandboxRunning
+	})
+}
+
+// sandboxMayHaveFailed reports whether sandboxes may have failed unseen before the one that begun is about.
+func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
+	acknowledged, known := e.latest(podMark(MarkAcknowledged))
+	return known && begun != nil && e.mayHaveMissedEvents(begun.latest) &&
+		begun.latest-acknowledged > instant(sandboxPatience)
+}
+
+// mayHaveMissedEvents reports whether Events may have been missed until an instant: no watch was open, or it was
+// lost and not reopened.
+func (e *Evidence) mayHaveMissedEvents(by instant) bool {
+	return e.watchFirstOpened.IsZero() || e.watchLost > e.watchLastOpened && e.watchLost < by
+}

@@ -1,0 +1,239 @@
+package timeline
+
+import (
+	"fmt"
+	"time"
+)
+
+// An Event is only a hint: anyone who may create Events in a namespace can create one that looks like the kubelet's.
+// An Event that the runtime's facts contradict is a conflict and changes nothing else.
+
+// futureSlack is how much later than its arrival an Event may be dated. The kubelet's clock is the agent's, and
+// truncation only makes a timestamp earlier, but the clock may be set back in between.
+const futureSlack = time.Second
+
+// maxPulledEvents is the number of Events per container that are kept, the earliest, of those that say that its
+// image is present. The kubelet creates one for each run, so only crash loops and forgeries have more.
+const maxPulledEvents = 16
+
+// ofFuture reports whether an Event is dated later than it arrived.
+func (o *EventSeen) ofFuture() bool {
+	limit := o.ArrivedAt.Add(futureSlack)
+	return !o.ArrivedAt.IsZero() && (o.NamedAt.After(limit) || o.FirstAt.After(limit) || o.LastAt.After(limit))
+}
+
+// keepPulled keeps the earliest Events that say that a container's image is present.
+func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
+	switch {
+	case !c.pulled.known():
+		c.pulled, e.changed = p, true
+	case p.compare(c.pulled) == 0:
+	case p.compare(c.pulled) < 0:
+		earliest := c.pulled
+		c.pulled, e.changed = p, true
+		keepEarliest(e, &c.laterPulled, earliest, maxPulledEvents-1)
+	default:
+		keepEarliest(e, &c.laterPulled, p, maxPulledEvents-1)
+	}
+}
+
+// firstCredible returns the first Event that says that a container's image is present and that is not refuted, and
+// the refuted Events before it. If several Events give different durations for what may be one pull, none of the
+// durations is used.
+func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []refutedEvent) {
+	if !c.pulled.known() {
+		return pulledEvent{}, nil
+	}
+	if reason := r.refutes(c.pulled); reason != "" {
+		refuted = append(refuted, refutedEvent{c.pulled, reason})
+	} else {
+		p = c.pulled
+	}
+	for _, o := range c.laterPulled {
+		switch reason := r.refutes(o); {
+		case !p.known() && reason != "":
+			refuted = append(refuted, refutedEvent{o, reason})
+		case !p.known():
+			p = o
+		case reason == "" && o.began() <= p.latest && !p.present && !o.present && p.lengths != o.lengths:
+			p.latest, p.lean, p.lengths = max(p.latest, o.latest), leanNone, pullLengths{}
+		}
+	}
+	return p, refuted
+}
+
+// refutedEvent is an Event that does not count, and the reason.
+type refutedEvent struct {
+	pulledEvent
+	why string
+}
+
+// refuter holds the facts that can refute Events about the image of one container.
+type refuter struct {
+	absentUntil instant // the runtime says that the image was absent until then
+	workStart   instant // the kubelet did not start working on the container before
+	image       uint64  // textHash of the container's image; 0 if unknown
+}
+
+func (e *Evidence) refuter(index int16) refuter {
+	c := e.specOf(index)
+	if c == nil {
+		return refuter{absentUntil: minInstant, workStart: minInstant}
+	}
+	return refuter{absentUntil: e.absentUntil(index), workStart: e.firstWorkStart(c), image: textHash(c.Image)}
+}
+
+// firstWorkStart is the earliest instant at which the kubelet started working on a container for the first time. By
+// then it had picked up the pod; it pulls image volumes at that point. For other containers the first sandbox ran.
+// For all but ephemeral containers, which the kubelet starts first, the init containers and sidecars before it were
+// done. Main containers before it prove nothing: if the kubelet cannot start one, it continues with the next and
+// starts that one later.
+func (e *Evidence) firstWorkStart(c *Container) instant {
+	start := minInstant
+	if e.pod.ReadAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() {
+		start = at(e.pod.AcknowledgedAt)
+	}
+	if c.Kind == KindImageVolume {
+		return start
+	}
+	start = max(start, e.runtimeEarliest(podMark(MarkSandboxRunning)))
+	for i := range e.pod.Containers {
+		before := &e.pod.Containers[i]
+		if before.Name == c.Name || c.Kind == KindEphemeral {
+			break
+		}
+		if before.Kind != KindInit && before.Kind != KindSidecar {
+			continue
+		}
+		if index := e.indexNear(i, before.Name); index != podWide {
+			start = max(start, e.completedAt(before, index))
+		}
+	}
+	return start
+}
+
+// completedAt is the earliest instant, by the runtime, at which the kubelet first continued after an init container
+// or a sidecar.
+func (e *Evidence) completedAt(c *Container, index int16) instant {
+	done := e.runtimeEarliest(markKey{index, 0, MarkRunning})
+	if c.Kind == KindSidecar {
+		return done
+	}
+	for attempt := range uint16(maxAttempts) {
+		done = max(done, e.runtimeEarliest(markKey{index, attempt, MarkFinished}))
+		code, known := e.containers[index].exitCode(int(attempt))
+		// An init container that succeeded may be lost with its sandbox, and then the kubelet reports a failure.
+		if !known || code == 0 || e.runtimeEarliest(markKey{podWide, 1, MarkSandboxRunning}) != minInstant {
+			break
+		}
+	}
+	return done
+}
+
+// tooEarly returns why the time of an Event about a container refutes it; empty if it does not.
+func (r refuter) tooEarly(latest instant) string {
+	if latest >= r.workStart {
+		return ""
+	}
+	return "the kubelet turned to the container no sooner than at " + r.workStart.time().Format(time.RFC3339Nano)
+}
+
+// refutes returns why an Event is refuted; empty if it is not.
+func (r refuter) refutes(p pulledEvent) string {
+	longest := p.latest - instant(max(p.lengths.Pull, p.lengths.Waiting))
+	switch {
+	case p.latest < r.absentUntil:
+		return "the runtime says that the image was absent until " + r.absentUntil.time().Format(time.RFC3339Nano)
+	case r.image != 0 && p.image != 0 && p.image != r.image:
+		return "the container has another image"
+	}
+	return r.tooEarly(longest)
+}
+
+// absentUntil is the instant until which the runtime says that the image of a container was absent: the time of such
+// an answer, or the first timestamp of an image that was absent before. It is minInstant if the runtime says nothing
+// of the kind, or if something was created from the image by then.
+func (e *Evidence) absentUntil(index int16) instant {
+	c := e.specOf(index)
+	if c == nil {
+		return minInstant
+	}
+	image := e.image(c.Image)
+	if image == nil || !image.wasAbsent() {
+		return minInstant
+	}
+	absent := minInstant
+	if !image.Present {
+		absent = at(image.askedAt)
+	}
+	switch {
+	case !image.last.Present:
+		absent = max(absent, at(image.last.askedAt))
+	case !image.last.FirstPulledAt.IsZero():
+		absent = max(absent, at(image.last.FirstPulledAt))
+	}
+	if e.usedBy(index) <= absent {
+		return minInstant
+	}
+	return absent
+}
+
+// refutesFailure returns why an Event about a failed pull is refuted; empty if it is not.
+func (e *Evidence) refutesFailure(index int16, r refuter, pulled pulledEvent, failed failureEvent) string {
+	if reason := r.tooEarly(failed.latest); reason != "" {
+		return reason
+	}
+	began := pulled.latest - instant(pulled.lengths.Waiting)
+	if pulled.lengths.WaitingTimed && began < failed.earliest && failed.latest < pulled.earliest &&
+		e.runtimeConfirms(index, pulled) {
+		return "a pull of the image that succeeded went on then"
+	}
+	return ""
+}
+
+// runtimeConfirms reports whether the runtime's timestamps of an image confirm the end of a pull.
+func (e *Evidence) runtimeConfirms(index int16, pulled pulledEvent) bool {
+	c := e.specOf(index)
+	if c == nil {
+		return false
+	}
+	image := e.image(c.Image)
+	if image == nil || !image.last.Present {
+		return false
+	}
+	confirms := func(stamp time.Time) bool {
+		return !stamp.IsZero() && at(stamp) <= pulled.latest && at(stamp) >= pulled.earliest-answerSlack
+	}
+	return confirms(image.last.FirstPulledAt) || confirms(image.last.PulledAt)
+}
+
+// refutations returns the conflicts for the refuted Events about a container's image.
+func (f *fold) refutations(index int16) []markConflict {
+	evidence := f.e.pullEventsOf(index)
+	r := f.pulls[index].refuter
+	pulled, refuted := r.firstCredible(evidence)
+	var all []markConflict
+	for _, failed := range evidence.failures {
+		if reason := f.e.refutesFailure(index, r, pulled, failed); reason != "" {
+			c := failed.constraint(markKey{index, 0, MarkPullFailed})
+			all = append(all, markConflict{c.key,
+				fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
+		}
+	}
+	early := func(windows []window, mark Mark) {
+		for _, w := range windows {
+			if reason := r.tooEarly(w.latest); reason != "" {
+				c := w.constraint(markKey{index, 0, mark})
+				all = append(all, markConflict{c.key,
+					fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
+			}
+		}
+	}
+	early(f.e.containers[index].requested, MarkPullRequested)
+	early(f.e.containers[index].inspected, MarkInspectFailed)
+	for _, p := range refuted {
+		c := p.constraint(markKey{index, 0, MarkPullFinished})
+		all = append(all, markConflict{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), p.why)})
+	}
+	return all
+}

@@ -1,0 +1,90 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+)
+
+func (e *Evidence) applyRuntime(o RuntimeSeen) {
+	if o.AskedAt.After(e.runtimeAskedAt) {
+		e.runtimeAskedAt = o.AskedAt
+	}
+	e.applyNetwork(o)
+	running := false
+	for _, s := range o.Sandboxes {
+		running = running || s.Ready
+		e.applySandbox(s)
+	}
+	for _, r := range o.Containers {
+		e.applyRun(r)
+	}
+	for _, image := range o.Images {
+		e.applyImage(o.AskedAt, image, !running && len(o.Containers) == 0)
+	}
+}
+
+// applyNetwork records when the runtime's network was ready and when it was not, if the agent asked for that.
+func (e *Evidence) applyNetwork(o RuntimeSeen) {
+	asked := at(o.AskedAt)
+	if o.NetworkUp && (e.networkUp == 0 || asked < e.networkUp) {
+		e.networkUp, e.changed = asked, true
+	}
+	if i, known := slices.BinarySearch(e.networkDowns, asked); o.NetworkDown && !known && i < maxNetworkDowns {
+		longer := slices.Insert(e.networkDowns, i, asked)
+		e.networkDowns, e.changed = longer[:min(len(longer), maxNetworkDowns)], true
+	}
+}
+
+func (e *Evidence) applySandbox(s Sandbox) {
+	addPoint := func(m Mark, o origin, stamp time.Time) {
+		if !stamp.IsZero() {
+			e.constrain(point(markKey{podWide, clampAttempt(s.Attempt), m}, o, stamp))
+		}
+	}
+	if known := e.imageKnown.with(clampAttempt(s.Attempt)); s.ImageKnown && known != e.imageKnown {
+		e.imageKnown, e.changed = known, true
+	}
+	addPoint(MarkSandboxBegun, originStore, s.BegunAt)
+	addPoint(MarkSandboxImageResolved, originStore, s.ImageResolvedAt)
+	addPoint(MarkSandboxImagePulled, originStore, s.ImagePulledAt)
+	addPoint(MarkNetworkReady, originRuntime, s.NetworkReadyAt)
+	addPoint(MarkSandboxRunning, originStore, s.RunningAt)
+	if !s.CreatedAt.IsZero() {
+		begun := markKey{podWide, clampAttempt(s.Attempt), MarkSandboxBegun}
+		e.constrain(constraint{key: begun, origin: originRuntime, earliest: minInstant, latest: at(s.CreatedAt)})
+		ran := markKey{podWide, clampAttempt(s.Attempt), MarkSandboxRunning}
+		e.constrain(constraint{key: ran, origin: originRuntime, earliest: at(s.CreatedAt), latest: maxInstant})
+	}
+}
+
+func (e *Evidence) applyRun(r ContainerRun) {
+	index, evidence := e.container(r.Name)
+	if evidence == nil {
+		return
+	}
+	addPoint := func(m Mark, stamp time.Time) {
+		if !stamp.IsZero() {
+			e.constrain(point(markKey{index, clampAttempt(r.Attempt), m}, originRuntime, stamp))
+		}
+	}
+	addPoint(MarkContainerCreated, r.CreatedAt)
+	addPoint(MarkRunning, r.StartedAt)
+	if r.endUnknown() {
+		e.constrain(constraint{key: markKey{index, clampAttempt(r.Attempt), MarkFinished}, origin: originRuntime,
+			earliest: at(r.StartedAt), latest: at(r.FinishedAt)})
+	} else {
+		addPoint(MarkFinished, r.FinishedAt)
+	}
+	if !r.FinishedAt.IsZero() {
+		e.keepExit(evidence, r.Attempt, r.ExitCode)
+	}
+}
+
+// endUnknown reports whether the runtime does not know when a run ended, for example after a reboot of the node. Its
+// timestamp is then the time when it found out (containerd: internal/cri/server/restart.go).
+func (r *ContainerRun) endUnknown() bool {
+	return lostRun(r.Reason, r.ExitCode) && !r.StartedAt.IsZero() && r.StartedAt.Before(r.FinishedAt)
+}
+
+// lostRun reports whether the reason and exit code mean that the runtime found a run gone.
+func lostRun(reason string, code int) bool { return reason == "Unknown" && code == 255 }

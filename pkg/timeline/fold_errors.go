@@ -1,0 +1,162 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// spanError bounds the difference between the estimated and the true time between two marks.
+func (f *fold) spanError(from, to *bound) time.Duration {
+	credentials := f.credentials(from, to)
+	estimate := to.estimate().sub(from.estimate())
+	longest := to.latest.sub(from.earliest)
+	shortest := max(0, to.earliest.sub(from.latest))
+	bounded := max(longest-estimate, estimate-shortest, 0)
+	if message, ok := f.reportedLength(from.key, to.key); ok {
+		reported := message.Pull
+		if to.key.mark == MarkPullStarted {
+			reported = message.Waiting - message.Pull
+		}
+		bounded = min(bounded, (estimate-reported).Abs()+message.Unit+durationSlack)
+	}
+	return max(bounded, credentials)
+}
+
+// credentials is how much of a pull, by the kubelet's own start of it, may be the run of a credential plugin. Up to
+// 1.32 the kubelet counts that as pulling (pkg/kubelet/images/puller.go). The plugin had returned when the image's
+// manifest arrived.
+func (f *fold) credentials(from, to *bound) time.Duration {
+	if from.key.mark != MarkPullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
+		return 0
+	}
+	began, until := from.estimate(), to.estimate()
+	if image := f.e.pulledImage(f.name(from.key)); image != nil && image.layered != nil {
+		if resolved := at(image.layered.ResolvedAt); !image.layered.ResolvedAt.IsZero() && resolved > began {
+			until = min(until, resolved)
+		}
+	}
+	return max(0, until.sub(began))
+}
+
+// reportedLength returns the duration between two marks if the kubelet reported it. It is more accurate than the
+// difference of timestamps.
+func (f *fold) reportedLength(from, to markKey) (pullLengths, bool) {
+	if from.container == podWide || from.container != to.container || f.pulls[from.container].finalAttempt != to.attempt {
+		return pullLengths{}, false
+	}
+	reported := f.pulls[from.container].pulled.lengths
+	switch {
+	case from.mark == MarkPullStarted && to.mark == MarkPullFinished && f.pulls[from.container].eventOnTime(),
+		from.mark == MarkPullRequested && to.mark == MarkPullStarted && reported.WaitingTimed:
+		return reported, reported.Timed
+	}
+	return pullLengths{}, false
+}
+
+// runtimeSlack usually bounds the time that the runtime takes to create a container: 500 ms were seen on a node with
+// many times as much work as cores.
+const runtimeSlack = 500 * time.Millisecond
+
+// busySlack usually bounds, on a busy node, the time that the runtime takes from the timestamp of a running sandbox
+// to its answer, the kubelet from the answer that a container was created to the request to start it, and the
+// runtime from the last byte of a layer to the timestamp of its download. Each side dates only its own part.
+const busySlack = 100 * time.Millisecond
+
+// slowestStart is the longest time that the runtime took to start a container or a sandbox of the pod, if that is
+// longer than on a node with enough CPU and disk bandwidth; otherwise 0. On a node without enough, everything that
+// the kubelet and the runtime do without a timestamp takes longer, too.
+func (f *fold) slowestStart() time.Duration {
+	longest := instant(0)
+	for _, b := range f.bounds {
+		began := markKey{b.key.container, b.key.attempt, MarkContainerCreated}
+		switch {
+		case b.key.mark == MarkSandboxRunning && b.origins.has(originStore):
+			began.mark = MarkNetworkReady
+		case b.key.mark != MarkRunning || !b.origins.has(originRuntime):
+			continue
+		}
+		if from := f.bounds.find(began); from != nil && from.origins.has(originRuntime) {
+			longest = max(longest, b.latest-from.earliest)
+		}
+	}
+	if length := time.Duration(longest); length > runtimeSlack {
+		return length
+	}
+	return 0
+}
+
+// undatedWork is how much of a phase may be the work of another party whose start has no timestamp: the kubelet's
+// and the runtime's if they are merged; the creation of a container after a wait that the kubelet ended, or the
+// kubelet's own part of it; and the runtime's work on a sandbox before and after the network plugin, which is less
+// than its work to start the sandbox.
+func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
+	mixed := func(p Phase) bool { return CauseOf(p) != s.Cause }
+	switch {
+	case s.Phase == PhaseUnattributed:
+		return 0
+	case slices.ContainsFunc(s.MergedWith, mixed):
+		return s.Duration()
+	case s.Phase == PhaseCrashBackoff || s.Phase == PhaseImageBackoff:
+		longer := max(0, s.Duration()-maxBackoff(s.Phase, s.Attempt))
+		if end.mark == MarkContainerCreated {
+			longer = max(longer, runtimeSlack, f.slowest)
+		}
+		return longer
+	case end.mark == MarkContainerCreated:
+		return max(runtimeSlack, f.slowest)
+	case begin.mark == MarkSandboxRunning && s.Phase == PhaseKubeletSync,
+		end.mark == MarkRunning && s.Phase == PhaseContainerStart, end.mark == MarkPullDownloaded && s.Phase == PhasePull:
+		return busySlack
+	case end.mark == MarkSandboxImagePulled && s.Phase == PhaseSandboxImage:
+		return runtimeSlack // the image is also unpacked
+	case end.mark == MarkSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
+		return max(0, s.Duration()-podRetryLeast) // the failed attempt began after the kubelet's wait, with other steps first
+	case end.mark == MarkScheduled && (s.Phase == PhaseScheduling || s.Phase == PhaseUnschedulable):
+		return f.undatedScheduling(s)
+	case end.mark == MarkRetryDue && int(end.attempt) < len(f.obstacles):
+		return f.obstacleUncertainty(f.obstacles[end.attempt])
+	case end.mark == MarkSandboxBegun && len(f.obstacles) > 0:
+		return f.afterLastObstacle()
+	case end.mark == MarkSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst &&
+		f.e.watchFirstOpened.IsZero():
+		return s.Duration() // the kubelet may have been held up once or twice while no watch was open
+	case end.mark == MarkNetworkReady && s.Phase == PhaseNetwork:
+		ready, running := f.bounds.find(end), f.bounds.find(markKey{podWide, end.attempt, MarkSandboxRunning})
+		if ready != nil && running != nil {
+			return min(max(runtimeSlack, f.slowest), running.latest.sub(ready.earliest))
+		}
+		return runtimeSlack
+	}
+	return 0
+}
+
+// maxBackoff is the longest that the kubelet waits before the next attempt: the back-off, and the time until its
+// next sync of the pod, because it does not wake up at the end of the back-off. Any time beyond that may belong to
+// another party.
+func maxBackoff(phase Phase, failures int) time.Duration {
+	if phase == PhaseCrashBackoff {
+		failures-- // the kubelet restarts at once after the first run
+	}
+	return imagepull.Backoff(failures) + podRetry + retrySlack
+}
+
+// obstacleUncertainty is how much of the time from an obstacle to the kubelet's next attempt nothing confirms: the
+// obstacle may have ended right after the Event. After a failed sandbox the time is the kubelet's back-off, which
+// the failure caused.
+func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
+	if o.from.row().sandbox {
+		return 0
+	}
+	return o.dueBy().sub(o.earliest)
+}
+
+// afterLastObstacle is how long something else may have been in the way between the last obstacle and the sandbox.
+func (f *fold) afterLastObstacle() time.Duration {
+	last := f.obstacles[len(f.obstacles)-1]
+	if last.from.row().sandbox || last.until() == maxInstant {
+		return 0 // the kubelet continues with the sandbox
+	}
+	return last.until().sub(last.latest) + retrySlack
+}

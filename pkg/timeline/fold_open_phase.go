@@ -1,0 +1,140 @@
+package timeline
+
+import "slices"
+
+// crashLoop is the reason in a container's status during back-off, but only in a part of it: the kubelet leaves the
+// status at the run's end until its next attempt.
+const crashLoop = "CrashLoopBackOff"
+
+// phaseCandidates is the phases that a stretch of time may be, with their container and attempt.
+type phaseCandidates struct {
+	phases    []Phase
+	container string
+	attempt   uint16
+}
+
+// openPhase is the first step without evidence, of the first container that is not done. Work on a main container
+// comes before the wait for another container's next run, as on the path. A run that ended after until was running
+// then.
+func (f *fold) openPhase(until instant) phaseCandidates {
+	if f.nothingStarted() {
+		return *f.nextStep(f.pod)
+	}
+	var again *phaseCandidates
+	for i, c := range f.containers {
+		if next := f.nextStep(f.chains[i]); next != nil {
+			return *next
+		}
+		if next := f.nextRun(c, until); next != nil && c.Kind == KindInit {
+			return *next
+		} else if again == nil {
+			again = next
+		}
+	}
+	if again != nil {
+		return *again
+	}
+	for _, c := range f.containers {
+		probing := phaseCandidates{container: c.Name, attempt: clampAttempt(c.Attempt)}
+		switch {
+		case c.Kind == KindInit || c.Kind == KindImageVolume || c.Ready:
+		case !c.Started:
+			probing.phases = []Phase{probePhase(c.StartupProbe, PhaseStartupProbe)}
+			return probing
+		default:
+			probing.phases = []Phase{probePhase(c.ReadinessProbe, PhaseReadinessProbe)}
+			return probing
+		}
+	}
+	if f.e.pod.ReadinessGates {
+		return phaseCandidates{phases: []Phase{PhaseReadinessGates}}
+	}
+	return phaseCandidates{phases: []Phase{PhaseKubeletSync}}
+}
+
+// nextRun is the wait for a container's next run; nil if it did not crash, or did not end by itself.
+func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
+	if !f.restarts(c) && c.WaitingReason != crashLoop {
+		return nil
+	}
+	index := f.index(c.Name)
+	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
+	if finished := f.bounds.find(markKey{index, last, MarkFinished}); finished != nil &&
+		(finished.estimate() > until || f.killed(index, last)) {
+		return nil
+	}
+	attempt := last + 1
+	phase := beforeRun(attempt)
+	if c.WaitingReason == crashLoop {
+		phase = PhaseCrashBackoff
+	}
+	return &phaseCandidates{[]Phase{phase}, c.Name, attempt}
+}
+
+// nothingStarted reports whether there is no sign of work on any container.
+func (f *fold) nothingStarted() bool {
+	return !slices.ContainsFunc(f.bounds, func(b bound) bool { return b.key.container != podWide }) &&
+		f.bounds.find(markKey{podWide, f.lastAttempt(podWide, MarkSandboxRunning), MarkSandboxRunning}) == nil
+}
+
+// nextStep is the first step after the last known one; nil if the last step is known.
+func (f *fold) nextStep(c chain) *phaseCandidates {
+	next := 0
+	for i, s := range c.steps {
+		if f.bounds.find(s.key) != nil {
+			next = i + 1
+		}
+	}
+	if next == len(c.steps) {
+		return nil
+	}
+	key := c.steps[next].key
+	w := &phaseCandidates{[]Phase{c.steps[next].phase}, c.container, key.attempt}
+	w.add(c.steps[next].also...)
+	if n := len(f.obstacles); key.mark == MarkSandboxBegun && n > 0 && f.bounds.find(retryMark(n-1)) == nil {
+		return w // the kubelet retries because of what made the last attempt fail
+	}
+	for _, s := range c.steps[next+1:] {
+		if !reportedOnlyAfter(key.mark, s.key.mark) {
+			break
+		}
+		w.add(s.phase)
+		w.add(s.also...)
+	}
+	return w
+}
+
+// add adds phases that are also possible.
+func (w *phaseCandidates) add(phases ...Phase) {
+	for _, p := range phases {
+		if !slices.Contains(w.phases, p) {
+			w.phases = append(w.phases, p)
+		}
+	}
+}
+
+// reportedOnlyAfter reports whether the first mark is reported only after the second. While both are unknown the pod
+// may be on its way to either: a runtime shows a sandbox once it runs, and the answer to a pull says when the pull
+// began.
+func reportedOnlyAfter(first, second Mark) bool {
+	switch first {
+	case MarkSandboxBegun:
+		return second == MarkNetworkReady || second == MarkSandboxRunning
+	case MarkNetworkReady:
+		return second == MarkSandboxRunning
+	case MarkPullStarted:
+		return second == MarkPullDownloaded || second == MarkPullFinished || second == MarkPullFailed
+	}
+	return false
+}
+
+// restarts reports whether the container's latest run ended and the kubelet will start it again, because it failed
+// or because it always restarts.
+func (f *fold) restarts(c *Container) bool {
+	index := f.index(c.Name)
+	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
+	code, known := f.e.containers[index].exitCode(int(last))
+	return known && (code != 0 || c.RestartsAlways && c.Kind != KindInit)
+}
+
+func (f *fold) failed() bool { return f.bounds.find(podMark(MarkFailed)) != nil }

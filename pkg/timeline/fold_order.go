@@ -1,0 +1,235 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+)
+
+// maxTighteningRounds limits the passes over the order of marks. A change propagates by one sequence per pass, so a
+// few suffice. Stopping early leaves wider intervals, not false ones.
+const maxTighteningRounds = 8
+
+// sequence is the known marks of those that must follow each other.
+type sequence []*bound
+
+// sequences is the order that the kubelet keeps: pod steps, init containers one after the other, then the main
+// containers, then readiness. Main containers are not ordered among themselves, because after a failure the kubelet
+// continues with the next one.
+func (f *fold) sequences() []sequence {
+	gate := f.along(f.pod.steps)
+	all := append(make([]sequence, 0, 8+3*len(f.containers)),
+		gate,
+		f.sequence(podMark(MarkScheduled), podMark(MarkFailed)),
+		f.sequence(podMark(MarkScheduled), podMark(MarkSucceeded)),
+		f.sequence(podMark(MarkCreated), podMark(MarkDeleted)))
+	for i, c := range f.containers {
+		steps := f.chains[i].steps
+		if c.Kind == KindMain {
+			all = append(all, slices.Concat(gate, f.along(steps)))
+			continue
+		}
+		done := f.firstSuccess(c, steps)
+		gate = slices.Concat(gate, f.along(steps[:done]))
+		if done < len(steps) { // it ran again with a new sandbox, or because all containers were restarted
+			all = append(all, f.along(steps))
+		}
+	}
+	all = append(all, gate)
+	before := podMark(MarkCreated)
+	for _, c := range f.sandboxes {
+		all = append(all, slices.Concat(f.sequence(before), f.along(c.steps)))
+		before = c.steps[len(c.steps)-1].key
+	}
+	all = append(all, f.workOrder()...)
+	all = append(all, f.endsBeforeFailure()...)
+	for _, c := range f.containers {
+		if c.Kind == KindInit || c.Kind == KindImageVolume {
+			continue
+		}
+		index := f.index(c.Name)
+		run := f.lastAttempt(index, MarkRunning)
+		probed := f.lastAttempt(index, MarkContainerReady)
+		all = append(all, f.sequence(
+			markKey{index, min(run, probed), MarkRunning}, markKey{index, probed, MarkStarted},
+			markKey{index, probed, MarkContainerReady},
+			podMark(MarkContainersReady), podMark(MarkReady)))
+	}
+	return append(all, f.along(f.ready.steps))
+}
+
+// workOrder is the order of the kubelet's work on main containers whose pull only the runtime's stores date. The
+// kubelet takes a container from its pull to its start without interruption (pkg/kubelet/kuberuntime,
+// startContainer). So a container that ran before this one was created also ran before this one's pull.
+func (f *fold) workOrder() []sequence {
+	var all []sequence
+	for _, c := range f.containers {
+		index := f.index(c.Name)
+		started := f.bounds.find(markKey{index, f.pulls[index].finalAttempt, MarkPullStarted})
+		created := f.bounds.find(markKey{index, 0, MarkContainerCreated})
+		if c.Kind != KindMain || f.e.createFailed(index) || started == nil || created == nil ||
+			started.origins != origins(0).with(originStore) {
+			continue
+		}
+		for _, before := range f.containers {
+			ran := f.bounds.find(markKey{f.index(before.Name), 0, MarkRunning})
+			if before.Kind == KindMain && ran != nil && ran.origins.has(originRuntime) && ran.latest < created.earliest {
+				all = append(all, sequence{ran, started})
+			}
+		}
+	}
+	return all
+}
+
+func (f *fold) sequence(keys ...markKey) sequence {
+	s := make(sequence, 0, len(keys))
+	for _, k := range keys {
+		if b := f.bounds.find(k); b != nil {
+			s = append(s, b)
+		}
+	}
+	return s
+}
+
+func (f *fold) along(steps []step) sequence {
+	s := make(sequence, 0, len(steps))
+	for i := range steps {
+		if b := f.bounds.find(steps[i].key); b != nil {
+			s = append(s, b)
+		}
+	}
+	return s
+}
+
+// firstSuccess is the number of steps of an init container up to its first success, after which the kubelet
+// continues. It is all steps for other containers, and for one that did not succeed.
+func (f *fold) firstSuccess(c *Container, steps []step) int {
+	if c.Kind != KindInit {
+		return len(steps)
+	}
+	evidence := &f.e.containers[f.index(c.Name)]
+	for i, s := range steps {
+		if s.key.mark != MarkFinished {
+			continue
+		}
+		if code, known := evidence.exitCode(int(s.key.attempt)); known && code == 0 {
+			return i + 1
+		}
+	}
+	return len(steps)
+}
+
+// endsBeforeFailure orders the end of each container before the pod's failure: the kubelet reports a pod as failed
+// when all containers have ended. Before 1.27 it reported an evicted pod at once, which the timestamps then show.
+func (f *fold) endsBeforeFailure() []sequence {
+	failed := f.bounds.find(podMark(MarkFailed))
+	if failed == nil {
+		return nil
+	}
+	var all []sequence
+	for i := range f.bounds {
+		if b := &f.bounds[i]; b.key.mark == MarkFinished && b.earliest <= failed.latest {
+			all = append(all, sequence{b, failed})
+		}
+	}
+	return all
+}
+
+// tighten narrows the bounds of marks that must follow each other, until nothing changes. It returns the
+// contradictions to the order, which stay as they are.
+func tighten(sequences []sequence) []markConflict {
+	broken := relaxControlPlane(sequences)
+	first := len(broken)
+	for range maxTighteningRounds {
+		changed := false
+		broken = broken[:first]
+		for _, s := range sequences {
+			c, b := s.order()
+			changed = changed || c
+			broken = append(broken, b...)
+		}
+		if !changed {
+			break
+		}
+	}
+	return broken
+}
+
+// relaxControlPlane extends a control plane's timestamp that is later than the node's evidence of what followed. The
+// clocks differ, and the truth may be off by as much as the timestamp is.
+func relaxControlPlane(sequences []sequence) (broken []markConflict) {
+	for _, s := range sequences {
+		for i, b := range s {
+			if !b.origins.ofControlPlane() {
+				continue
+			}
+			for _, after := range s[i+1:] {
+				if !after.origins.datedOnNode() || b.earliest <= after.latest {
+					continue
+				}
+				broken = append(broken, markConflict{b.key, fmt.Sprintf(
+					"%s at %s is after %s at %s: the clocks of control plane and node may differ",
+					b.key.mark, interval(b.earliest, b.latest), after.key.mark, interval(after.earliest, after.latest))})
+				b.earliest, b.latest = after.latest-(b.latest-after.latest), after.latest
+			}
+		}
+	}
+	return broken
+}
+
+// order tightens the marks of one sequence and reports whether anything changed. It returns marks that contradict
+// the order, which stay as they are.
+func (s sequence) order() (changed bool, broken []markConflict) {
+	var before *bound
+	for _, b := range s {
+		if before != nil {
+			if before.earliest > b.latest {
+				broken = append(broken, markConflict{b.key, fmt.Sprintf("%s at %s is before %s at %s",
+					b.key.mark, interval(b.earliest, b.latest), before.key.mark, interval(before.earliest, before.latest))})
+				continue
+			}
+			if before.latest > b.latest {
+				// The mark that follows is at its own end at the latest, so this one leans to that end.
+				before.latest, changed = b.latest, true
+				if before.lean == leanNone || before.lean == leanSlack {
+					before.lean = leanLatest
+				}
+			}
+			if b.earliest < before.earliest {
+				b.earliest, changed = before.earliest, true
+			}
+		}
+		before = b
+	}
+	return changed, broken
+}
+
+// orderEstimates also keeps the estimates in the order of their marks, because a bound may reach beyond the estimate
+// of the next mark.
+func orderEstimates(sequences []sequence) {
+	for range maxTighteningRounds {
+		changed := false
+		for _, s := range sequences {
+			changed = s.orderEstimates() || changed
+		}
+		if !changed {
+			return
+		}
+	}
+}
+
+func (s sequence) orderEstimates() (changed bool) {
+	var after *bound
+	for _, b := range slices.Backward(s) {
+		if after != nil {
+			limit := after.estimate()
+			if limit < b.earliest {
+				continue // a contradiction that order has reported
+			}
+			if limit < b.estimate() {
+				b.notAfter, changed = limit, true
+			}
+		}
+		after = b
+	}
+	return changed
+}

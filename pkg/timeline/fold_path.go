@@ -1,0 +1,141 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+)
+
+// boundary is a known mark on the path, with the phases between the previous mark and itself: one phase, or several
+// that the evidence cannot separate.
+type boundary struct {
+	bound      *bound
+	phases     []Phase
+	container  string
+	attempt    uint16
+	from       instant // the previous mark in its own chain
+	concurrent bool    // it happens in parallel with the kubelet's work
+}
+
+// path is every known boundary from scheduling to readiness, in order of time. A container's boundaries keep their
+// own phases, so that work on one container during another's back-off is charged to the work. The end of a container
+// while the kubelet works on another is not a boundary, because the kubelet finishes that work first.
+func (f *fold) path() []boundary {
+	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
+	first := len(path)
+	for _, chains := range [...][]chain{f.sandboxes, f.chains, {f.ready}} {
+		for _, c := range chains {
+			path, _ = f.appendBoundaries(path, c)
+		}
+	}
+	work := path[first:]
+	if slices.ContainsFunc(work, boundary.mayBeDuringWork) {
+		all := slices.Clone(work)
+		work = slices.DeleteFunc(work, func(b boundary) bool { return !f.awaitsStart(&b) && b.duringWork(all) })
+	}
+	slices.SortStableFunc(work, func(a, b boundary) int {
+		return cmp.Compare(a.bound.estimate(), b.bound.estimate())
+	})
+	f.shareUnordered(work)
+	if len(work) > 0 && len(pending) > 0 {
+		// The pending steps of the pod lie before the first sign of a container.
+		work[0].phases, work[0].container = union(pending, work[0].phases), ""
+	}
+	return path[1 : first+len(work)] // the first boundary is the creation
+}
+
+// shareUnordered handles marks of main containers that are known only to the second. What lies before such a mark,
+// and before marks of other main containers that may have come first, is charged to all of them, because nothing
+// shows in which order the kubelet worked on them.
+func (f *fold) shareUnordered(work []boundary) {
+	vague := func(b *boundary) bool { return b.bound.latest-b.bound.earliest > 2*eventSlack && f.ofMain(b) }
+	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) }) {
+		return
+	}
+	own := slices.Clone(work) // before anything is shared
+	for i := range own {
+		if !vague(&own[i]) {
+			continue
+		}
+		for j := range own {
+			if f.ofMain(&own[j]) && own[j].bound.overlaps(own[i].bound) && own[j].container != own[i].container {
+				work[i].share(own[j].phases)
+				work[j].share(own[i].phases)
+			}
+		}
+	}
+}
+
+// share adds phases that may also lie before the boundary.
+func (b *boundary) share(phases []Phase) {
+	for _, p := range phases {
+		if !slices.Contains(b.phases, p) {
+			b.phases = append(slices.Clip(b.phases), p)
+		}
+	}
+}
+
+// ofMain reports whether a boundary is the kubelet's work on a main container.
+func (f *fold) ofMain(b *boundary) bool {
+	return !b.concurrent && b.bound.key.container != podWide && slices.ContainsFunc(f.containers, func(c *Container) bool {
+		return c.Kind == KindMain && c.Name == b.container
+	})
+}
+
+// awaitsStart reports whether a boundary ends a run of a sidecar whose startup probe has not succeeded yet. Until
+// then the kubelet works on no later container.
+func (f *fold) awaitsStart(b *boundary) bool {
+	return b.phases[0] == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
+		return c.Kind == KindSidecar && c.StartupProbe && c.Name == b.container
+	})
+}
+
+// mayBeDuringWork reports whether the boundary ends something that does not need the kubelet.
+func (b boundary) mayBeDuringWork() bool { return b.phases[0] == PhaseFailedRun || b.concurrent }
+
+// duringWork reports whether b ends a run while the kubelet works on another container.
+func (b boundary) duringWork(all []boundary) bool {
+	if !b.mayBeDuringWork() {
+		return false
+	}
+	at := b.bound.estimate()
+	return slices.ContainsFunc(all, func(w boundary) bool {
+		if w.container == b.container || w.from >= at || w.bound.estimate() <= at {
+			return false
+		}
+		return slices.ContainsFunc(w.phases, func(p Phase) bool {
+			return p == PhasePullQueue || p == PhasePull || p == PhaseUnpack || p == PhaseContainerCreate ||
+				p == PhaseContainerStart
+		})
+	})
+}
+
+// addPhase adds a non-empty phase to those from index first, unless it is already there.
+func (f *fold) addPhase(first int, phase Phase) {
+	if phase != "" && !slices.Contains(f.phases[first:], phase) {
+		f.phases = append(f.phases, phase)
+	}
+}
+
+// appendBoundaries adds the known steps of a chain. pending is the phases after the last known step.
+func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pending []Phase) {
+	from := minInstant
+	first := len(f.phases)
+	for _, s := range c.steps {
+		f.addPhase(first, s.phase)
+		for _, phase := range s.also {
+			f.addPhase(first, phase)
+		}
+		if b := f.bounds.find(s.key); b != nil && !s.undated {
+			container := c.container
+			phases := slices.Clip(f.phases[first:])
+			if s.previous && len(phases) == 1 {
+				container = f.before(c.container).Name
+			}
+			attempt := max(s.key.attempt, c.attempt)
+			known = append(known, boundary{bound: b, phases: phases, container: container, attempt: attempt, from: from,
+				concurrent: c.concurrent(s)})
+			first, from = len(f.phases), b.estimate()
+		}
+	}
+	return known, slices.Clip(f.phases[first:])
+}

@@ -1,0 +1,202 @@
+package timeline
+
+import (
+	"slices"
+)
+
+// step is one mark on the way to ready, with the phase that it ends.
+type step struct {
+	key      markKey
+	previous bool // the phase belongs to the container before the chain's own
+	undated  bool // known only to be before what follows: not a boundary
+	optional bool // there may never be evidence of this mark, so it does not count as missing
+	phase    Phase
+	also     []Phase // other phases that may be in there
+}
+
+// chain is the steps of the pod, or of one container, in the kubelet's order.
+type chain struct {
+	container string // empty for the pod
+	steps     []step
+	attempt   uint16 // the container's attempt for steps whose mark is the pod's
+	probes    bool   // it leads from the last start to readiness
+}
+
+// concurrent reports whether a step happens in parallel with the kubelet's work.
+func (c *chain) concurrent(s step) bool { return c.probes && s.key.mark == MarkStarted }
+
+// podSteps leads to the first sandbox that ran. Of several sandboxes before that, the first one is the begin.
+func (f *fold) podSteps() chain {
+	ran := f.firstSandbox()
+	steps := append(make([]step, 0, 8), step{key: podMark(MarkCreated)})
+	if f.e.pod.ReadAt.IsZero() {
+		steps = f.appendScheduling(steps)
+	}
+	steps = append(steps, f.pickup())
+	steps = append(steps, f.sandboxSteps()...)
+	return chain{steps: f.appendSandboxStart(steps, ran)}
+}
+
+// containerSteps leads to a container's run, and for an init container to its end.
+func (f *fold) containerSteps(c *Container) chain {
+	index := f.index(c.Name)
+	steps := f.pullSteps(c)
+	if c.Kind == KindImageVolume {
+		return chain{container: c.Name, steps: steps}
+	}
+	last := f.lastAttempt(index, MarkConfigRefused, MarkCreateFailed, MarkContainerCreated, MarkRunning, MarkFinished)
+	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
+		// Once a sidecar has started, the kubelet continues. Its later restarts are not part of the way.
+		last = f.firstAttempt(index, MarkStarted, last)
+	}
+	ended := PhaseFailedRun
+	if c.Kind == KindInit {
+		ended = PhaseInitRun
+	}
+	for attempt := uint16(0); attempt <= last; attempt++ {
+		create := step{key: markKey{index, attempt, MarkContainerCreated}, phase: PhaseContainerCreate}
+		if attempt > 0 {
+			create.phase = beforeRun(attempt)
+			if c.PullPolicy == PullAlways {
+				create.also = alsoPull // the kubelet asks the registry again, which no evidence here dates
+			}
+		}
+		refused, why := f.createFailure(index, attempt)
+		if next := create.key; attempt == 0 {
+			if len(why) > 0 {
+				next = refused
+			}
+			if f.answerDelayed(index, next) {
+				create.phase, create.also = PhaseUnpack, alsoAnswerDelayed
+			}
+		}
+		if len(why) > 0 {
+			steps = append(steps, step{key: refused, phase: create.phase, also: create.also})
+			create.phase, create.also = why[0], why[1:]
+		}
+		steps = append(steps, create,
+			step{key: markKey{index, attempt, MarkRunning}, phase: PhaseContainerStart})
+		if attempt == last && c.PostStartHook && f.isLast(c) {
+			steps = append(steps, step{key: markKey{index, attempt, MarkPostStarted}, phase: PhasePostStartHook})
+		}
+		switch finished := (step{key: markKey{index, attempt, MarkFinished}, phase: ended}); {
+		case attempt == last && c.Kind != KindInit && f.killed(index, attempt):
+			steps = append(steps, f.untilKilled(c, attempt)...)
+		case attempt < last || c.Kind == KindInit || f.failed() || f.restarts(c):
+			if f.endedWithSandbox(index, attempt) && c.Kind != KindInit {
+				finished.phase = PhaseSandboxLost
+			}
+			steps = append(steps, finished)
+		}
+	}
+	if c.Kind == KindSidecar && c.StartupProbe {
+		// The next init container waits for it.
+		steps = append(steps, step{key: markKey{index, last, MarkStarted}, phase: PhaseStartupProbe})
+	}
+	return chain{container: c.Name, steps: steps}
+}
+
+// createFailure returns the mark at which the kubelet first could not create a container for a run, and what it may
+// have waited for since. The reason in the status separates configuration from everything else, but a failed
+// creation may also be caused by the configuration.
+func (f *fold) createFailure(index int16, attempt uint16) (first markKey, why []Phase) {
+	config, failed := markKey{index, attempt, MarkConfigRefused}, markKey{index, attempt, MarkCreateFailed}
+	c, r := f.bounds.find(config), f.bounds.find(failed)
+	switch {
+	case c == nil && r == nil:
+		return first, nil
+	case r == nil && f.e.containers[index].notConfig:
+		return config, alsoNotConfig
+	case r == nil:
+		return config, []Phase{PhaseContainerConfig}
+	case c != nil && c.estimate() < r.estimate():
+		failed = config
+	}
+	return failed, []Phase{PhaseContainerConfig, PhaseContainerCreate}
+}
+
+// killed reports whether the kubelet ended a run when it ended the pod, according to the pod's reason (Evicted,
+// DeadlineExceeded, Preempting, Terminated …). A pod whose runs all failed has no reason. While the kubelet waits
+// for containers to end it writes no status (pkg/kubelet, SyncTerminatingPod), so a run that was seen to end before
+// that ended by itself.
+func (f *fold) killed(index int16, attempt uint16) bool {
+	if !f.failed() || f.e.pod.Reason == "" {
+		return false
+	}
+	ended, seen := f.e.arrivalOf(markKey{index, attempt, MarkFinished})
+	failed, _ := f.e.arrivalOf(podMark(MarkFailed))
+	return !seen || ended >= failed
+}
+
+// untilKilled is the step that a container was in when the kubelet ended it: the way to ready, if the container was
+// not ready and all main containers had been started.
+func (f *fold) untilKilled(c *Container, attempt uint16) []step {
+	index := f.index(c.Name)
+	allRan := !slices.ContainsFunc(f.containers, func(o *Container) bool {
+		return o.Kind == KindMain && f.latestOf(o, MarkRunning) == nil
+	})
+	if !allRan || f.bounds.find(markKey{index, attempt, MarkContainerReady}) != nil {
+		return nil
+	}
+	started := markKey{index, attempt, MarkStarted}
+	finished := step{key: markKey{index, attempt, MarkFinished}, phase: probePhase(c.ReadinessProbe, PhaseReadinessProbe)}
+	switch {
+	case !c.StartupProbe || c.Kind == KindSidecar: // a sidecar's startup probe is on the way to the other containers
+		return []step{finished}
+	case f.bounds.find(started) == nil:
+		finished.phase = PhaseStartupProbe
+		return []step{finished}
+	}
+	return []step{{key: started, phase: PhaseStartupProbe}, finished}
+}
+
+// beforeRun is the phase before another run of a container. The kubelet restarts it at once the first time, and
+// after that with a back-off, whatever its exit code (pkg/kubelet/kuberuntime, doBackOff).
+func beforeRun(attempt uint16) Phase {
+	if attempt == 1 {
+		return PhaseKubeletSync
+	}
+	return PhaseCrashBackoff
+}
+
+// before is the container that the kubelet works on before the named one; nil for the first.
+func (f *fold) before(name string) *Container {
+	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == name })
+	if i <= 0 {
+		return nil
+	}
+	return f.containers[i-1]
+}
+
+// isLast reports whether the kubelet starts no container after this one.
+func (f *fold) isLast(c *Container) bool { return f.containers[len(f.containers)-1].Name == c.Name }
+
+// latestOf is a container's mark of the last attempt with evidence; nil if there is none.
+func (f *fold) latestOf(c *Container, m Mark) *bound {
+	index := f.index(c.Name)
+	return f.bounds.find(markKey{index, f.lastAttempt(index, m), m})
+}
+
+// lastAttempt is the highest attempt with evidence of any of the marks.
+func (f *fold) lastAttempt(container int16, marks ...Mark) uint16 {
+	var last uint16
+	for _, mark := range marks {
+		after := searchConstraints(f.constraints, markKey{container: container, mark: mark + 1})
+		if after == 0 {
+			continue
+		}
+		if k := f.constraints[after-1].key; k.container == container && k.mark == mark {
+			last = max(last, k.attempt)
+		}
+	}
+	return last
+}
+
+// firstAttempt is the lowest attempt with evidence of the mark; otherwise if there is none.
+func (f *fold) firstAttempt(container int16, mark Mark, otherwise uint16) uint16 {
+	i := searchConstraints(f.constraints, markKey{container: container, mark: mark})
+	if i < len(f.constraints) && f.constraints[i].key.container == container && f.constraints[i].key.mark == mark {
+		return f.constraints[i].key.attempt
+	}
+	return otherwise
+}

@@ -1,0 +1,140 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+)
+
+// obstacleSteps leads from the kubelet's pickup to the sandbox that ran, if Events report obstacles. Between two of
+// them the pod waited for what either of them names, and for every volume that the kubelet had not tried to mount
+// again by then.
+func (f *fold) obstacleSteps(begun step) []step {
+	steps := make([]step, 0, len(f.obstacles)+2)
+	phases := f.phasesBeforeFirst(begun)
+	for i, o := range f.obstacles {
+		if i > 0 {
+			before := f.obstacles[i-1]
+			if due := retryMark(i - 1); f.bounds.find(due) != nil {
+				steps = append(steps, stepWith(due, f.phasesBetween(before, before.dueBy(), nil)))
+				phases = f.phasesAfterRetry(begun, before, o)
+			} else {
+				phases = f.phasesBetween(before, o.earliest, o.from)
+			}
+		}
+		steps = append(steps, stepWith(o.key, phases))
+	}
+	last := f.obstacles[len(f.obstacles)-1]
+	if due := retryMark(len(f.obstacles) - 1); f.bounds.find(due) != nil {
+		steps = append(steps, stepWith(due, f.phasesBetween(last, last.until(), nil)))
+		return mergeRepeated(append(steps, f.stepToSandbox(begun, last.from.row().phases)))
+	}
+	ahead := stepWith(begun.key, f.phasesBetween(last, maxInstant, nil))
+	ahead.undated = begun.undated
+	return mergeRepeated(append(steps, ahead))
+}
+
+// firstCheck usually bounds the time from the kubelet's pickup of a pod to its first check of the volumes and the
+// network.
+const firstCheck = instant(2 * time.Second)
+
+// phasesBeforeFirst is what a pod may have waited for between the kubelet's pickup and the first obstacle. An
+// obstacle that was there at the kubelet's first check was there before. If it was reported later, its begin is
+// unknown.
+func (f *fold) phasesBeforeFirst(begun step) []Phase {
+	first, acknowledged := f.obstacles[0], f.bounds.find(podMark(MarkAcknowledged))
+	phases := first.from.row().before
+	if acknowledged == nil || first.earliest-acknowledged.latest <= firstCheck {
+		return phases
+	}
+	return union(phases, []Phase{begun.phase}, begun.also, []Phase{PhaseKubeletSync, PhaseAPIServer})
+}
+
+// phasesBetween is what a pod waited for between one obstacle and an instant at which the next one, if any, was
+// reported.
+func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
+	phases := slices.Clone(o.from.row().phases)
+	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
+		phases = append(phases, PhaseVolumes) // the network may have become ready at once, and the kubelet may have seen that
+	}
+	add := func(h *obstacleEvent) {
+		for _, p := range h.row().phases {
+			if !slices.Contains(phases, p) {
+				phases = append(phases, p)
+			}
+		}
+	}
+	if next != nil {
+		add(next)
+		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
+			for _, p := range next.row().before { // the failed attempt took long, including the steps before the one that failed
+				if p != PhaseVolumes && !slices.Contains(phases, p) {
+					phases = append(phases, p)
+				}
+			}
+		}
+	}
+	for i := range f.obstacleEvents {
+		h := &f.obstacleEvents[i]
+		if h.row().retry != nil && h.first.earliest < until && h.until() > o.latest && o.from.row().retry != nil {
+			add(h)
+		}
+	}
+	return phases
+}
+
+// phasesAfterRetry is what a pod may have waited for between the kubelet's next attempt and the next obstacle.
+func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []Phase {
+	return union([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().before,
+		[]Phase{PhaseKubeletSync}, f.unreportedObstacles())
+}
+
+// stepToSandbox is the step to a sandbox after the time of the kubelet's next attempt. The obstacle may have lasted
+// longer if Events were lost, or something else was in the way.
+func (f *fold) stepToSandbox(begun step, obstacles []Phase) step {
+	ahead := stepWith(begun.key,
+		union([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.unreportedObstacles()))
+	ahead.undated = begun.undated
+	return ahead
+}
+
+// mergeRepeated merges the stretches between reports of the same obstacle.
+func mergeRepeated(steps []step) []step {
+	for i := range steps[:len(steps)-1] {
+		s, next := &steps[i], &steps[i+1]
+		s.undated = s.key.mark == MarkHeldUp && s.phase == next.phase && slices.Equal(s.also, next.also)
+	}
+	return steps
+}
+
+// stepWith is a step that may hold several phases.
+func stepWith(key markKey, phases []Phase) step {
+	return step{key: key, phase: phases[0], also: phases[1:]}
+}
+
+// union is all phases, each once, in the order of the lists.
+func union(lists ...[]Phase) []Phase {
+	var all []Phase
+	for _, p := range slices.Concat(lists...) {
+		if !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// spamLimit is the number of Events about one pod after which the kubelet's client drops further ones, except one
+// every five minutes (client-go, tools/record, defaultSpamBurst).
+const spamLimit = 25
+
+// unreportedObstacles is what may have held the pod up without an Event, because the kubelet had created as many
+// Events as its client lets through; nil if it had not.
+func (f *fold) unreportedObstacles() []Phase {
+	made := 0
+	for _, h := range f.obstacleEvents {
+		made += h.count
+	}
+	if made < spamLimit {
+		return nil
+	}
+	return possibleObstacles
+}

@@ -1,0 +1,98 @@
+package timeline
+
+// readySteps leads from the last container's start to the pod's readiness, along the container that became ready
+// last. It has no steps if no container was seen ready.
+func (f *fold) readySteps() chain {
+	last := f.readyLast()
+	if last == nil {
+		return chain{}
+	}
+	index := f.index(last.Name)
+	attempt := f.lastAttempt(index, MarkContainerReady)
+	name, also := last.Name, f.alsoReadyLast(last)
+	if len(also) > 0 {
+		name = ""
+	}
+	gates := PhaseKubeletSync
+	if f.e.pod.ReadinessGates {
+		gates = PhaseReadinessGates
+	}
+	steps := make([]step, 0, 3)
+	// Without a startup probe the kubelet reports a container as started when it runs. A sidecar's probe is on the
+	// way to the other containers.
+	if last.StartupProbe && last.Kind != KindSidecar {
+		started := step{key: markKey{index, attempt, MarkStarted}, phase: PhaseStartupProbe}
+		started.undated = name == "" || last.ReadinessProbe && f.sameNews(started.key, podMark(MarkContainersReady))
+		steps = append(steps, started)
+	}
+	// All containers are ready when the last one is, and that moment has a timestamp of its own.
+	steps = append(steps,
+		step{key: podMark(MarkContainersReady), phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe), also: also},
+		step{key: podMark(MarkReady), phase: gates})
+	return chain{name, steps, attempt, true}
+}
+
+// sameNews reports whether both marks were first seen in the same news. Then nothing shows how the time before it is
+// divided.
+func (f *fold) sameNews(a, b markKey) bool {
+	first, seen := f.e.arrivalOf(a)
+	second, both := f.e.arrivalOf(b)
+	return seen && both && first == second
+}
+
+// probePhase charges the wait for a probe to the app only if there is a probe.
+func probePhase(probed bool, phase Phase) Phase {
+	if probed {
+		return phase
+	}
+	return PhaseKubeletSync
+}
+
+// alsoReadyLast is the phase of another container that may also have become ready last, because both were first seen
+// ready in the same news; nil if there is none.
+func (f *fold) alsoReadyLast(last *Container) []Phase {
+	var also Phase
+	for _, c := range f.containers {
+		b := f.latestOf(c, MarkContainerReady)
+		probed := c.ReadinessProbe || c.StartupProbe
+		switch {
+		case c.Kind == KindInit || c.Name == last.Name || b == nil || b.latest != f.latestOf(last, MarkContainerReady).latest:
+		case !probed && !last.ReadinessProbe && !last.StartupProbe: // either way the kubelet's status is to blame
+		case !probed && f.ranLongBefore(c, b): // it was ready then
+		case also == "" || c.ReadinessProbe != last.ReadinessProbe:
+			also = probePhase(probed, PhaseReadinessProbe)
+		}
+	}
+	if also == "" {
+		return nil
+	}
+	return []Phase{also}
+}
+
+// ranLongBefore reports whether the container ran longer before it was seen ready than the kubelet needs to report
+// that.
+func (f *fold) ranLongBefore(c *Container, ready *bound) bool {
+	ran := f.latestOf(c, MarkRunning)
+	return ran != nil && ready.latest-ran.latest > instant(statusPatience)
+}
+
+// readyLast is the container that became ready last, and of several at once one with a readiness probe. It is nil if
+// none was seen ready.
+func (f *fold) readyLast() *Container {
+	var last *Container
+	var lastAt instant
+	for _, c := range f.containers {
+		if c.Kind == KindInit {
+			continue
+		}
+		b := f.latestOf(c, MarkContainerReady)
+		if b == nil {
+			continue
+		}
+		at := b.estimate()
+		if last == nil || at > lastAt || at == lastAt && (c.ReadinessProbe || !last.ReadinessProbe) {
+			last, lastAt = c, at
+		}
+	}
+	return last
+}

@@ -1,0 +1,121 @@
+package timeline
+
+import (
+	"slices"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// pullAttempt is the result of one attempt to get a container's image.
+type pullAttempt struct {
+	attempt uint16
+	outcome imagepull.Outcome
+	failure imagepull.Failure
+}
+
+// end is the mark that ends the attempt.
+func (a pullAttempt) end() Mark {
+	if a.outcome == imagepull.OutcomeFailed {
+		return MarkPullFailed
+	}
+	return MarkPullFinished
+}
+
+// attemptsOf lists every attempt to get the container's image, oldest first.
+func (f *fold) attemptsOf(c *Container) []pullAttempt {
+	index := f.index(c.Name)
+	evidence := f.pulls[index]
+	attempts := make([]pullAttempt, 0, int(evidence.finalAttempt)+1)
+	for n := range evidence.finalAttempt {
+		a := pullAttempt{attempt: n, outcome: imagepull.OutcomeUnknown}
+		if i := slices.IndexFunc(evidence.failures, func(f failedPull) bool { return f.attempt == n }); i >= 0 {
+			a.outcome, a.failure = imagepull.OutcomeFailed, evidence.failures[i].why
+		}
+		attempts = append(attempts, a)
+	}
+	return append(attempts, pullAttempt{attempt: evidence.finalAttempt, outcome: lastOutcome(f, c, index)})
+}
+
+// appendPulls adds what is known about every attempt to get the container's image.
+func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
+	index := f.index(c.Name)
+	registry := f.e.containers[index].registryOf(c.Image)
+	attempts := f.attemptsOf(c)
+	last := attempts[len(attempts)-1]
+	if last.attempt > 0 && last.outcome == imagepull.OutcomeUnknown && f.e.usedBy(index) == maxInstant {
+		attempts = attempts[:len(attempts)-1] // it has not begun
+	}
+	for _, a := range attempts {
+		pulls = append(pulls, f.pull(c, registry, a))
+	}
+	return f.describe(pulls, c)
+}
+
+// pull fills in the known instants of one attempt.
+func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
+	index := f.index(c.Name)
+	p := Pull{
+		Container: c.Name, Kind: c.Kind, Image: c.Image, Registry: registry, Outcome: a.outcome, Failure: a.failure,
+		Attempt:     int(a.attempt),
+		Confirmed:   f.confirmed(c, a.outcome),
+		Unconfirmed: a.outcome == imagepull.OutcomeFailed && !f.failureConfirmed(index, a.failure),
+	}
+	requested := f.bounds.find(markKey{index, a.attempt, MarkPullRequested})
+	started := f.bounds.find(markKey{index, a.attempt, MarkPullStarted})
+	finished := f.bounds.find(markKey{index, a.attempt, a.end()})
+	if image := f.e.image(c.Image); image != nil && !image.Present {
+		p.absentAt = at(image.askedAt)
+	}
+	f.addLayers(&p, index, a)
+	var from origins
+	for _, b := range [...]*bound{requested, started, finished} {
+		if b != nil {
+			from |= b.origins
+		}
+	}
+	p.Sources = from.sources()
+	if requested != nil {
+		p.RequestedAt = requested.estimate().time()
+	}
+	if started != nil {
+		p.StartedAt = started.estimate().time()
+	}
+	if finished != nil {
+		p.FinishedAt = finished.estimate().time()
+	}
+	if a.outcome == imagepull.OutcomeFailed && requested != nil && finished != nil && !p.FinishedAt.Before(p.RequestedAt) {
+		p.Error = f.spanError(requested, finished) // of queue and pull together
+	}
+	if started == nil || finished == nil || a.outcome == imagepull.OutcomePresent || p.FinishedAt.Before(p.StartedAt) {
+		return p // out of order: a conflict says why
+	}
+	if requested != nil && p.StartedAt.Before(p.RequestedAt) {
+		return p
+	}
+	p.Timed, p.Pull, p.Error = true, p.FinishedAt.Sub(p.StartedAt), f.spanError(started, finished)
+	p.Credentials = f.credentials(started, finished)
+	if f.startedBy(index, a.attempt) {
+		p.Timed = p.Error <= p.Pull // otherwise most of it is a guess
+	} else if requested != nil {
+		p.QueueTimed, p.Queue = true, p.StartedAt.Sub(p.RequestedAt)
+		p.Error = max(p.Error, f.spanError(requested, started))
+	}
+	return p
+}
+
+// describe adds facts about the image to the last pull, if it did not fail.
+func (f *fold) describe(pulls []Pull, c *Container) []Pull {
+	index := f.index(c.Name)
+	last := &pulls[len(pulls)-1]
+	if last.Outcome == imagepull.OutcomeFailed {
+		return pulls
+	}
+	if image := f.e.image(c.Image); image != nil {
+		last.Digest, last.SizeBytes = image.last.Digest, image.last.SizeBytes
+	}
+	last.Lazy = f.lazy(c)
+	if size := f.pulls[index].pulled.lengths.SizeBytes; size > 0 {
+		last.SizeBytes = size
+	}
+	return pulls
+}

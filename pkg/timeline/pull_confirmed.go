@@ -1,0 +1,59 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// confirmed reports whether more than an Event shows that the runtime finished a pull of a container's image during
+// this start-up. Anyone who may create Events can forge the kubelet's Events, but not the runtime's image store or
+// the kubelet's status.
+func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
+	switch outcome {
+	case imagepull.OutcomeFailed, imagepull.OutcomePulling, imagepull.OutcomePresent:
+		return false
+	}
+	image, runs := f.e.image(c.Image), c.runsFromImage()
+	switch {
+	case runs && (c.PullPolicy == PullAlways || !f.e.scope.Runtime):
+		// The kubelet runs it only if the registry answered; or, without a runtime, that it runs is the most that
+		// is known.
+		return true
+	case image == nil:
+		return false
+	case image.wasAbsent():
+		return image.last.Present || runs
+	}
+	return image.pulledAgain() || image.last.PulledAt.After(f.began())
+}
+
+// failureConfirmed reports whether more than an Event shows that a pull of a container's image failed for a reason:
+// a status of the pod object has the same reason. If the image of a volume cannot be pulled, the kubelet reports
+// that failure for each container that mounts the volume.
+func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
+	if !f.e.isVolume(index) {
+		return !f.e.containers[index].imageChanged && slices.Contains(f.e.containers[index].statusReasons, why)
+	}
+	registry := imagepull.Registry(f.e.specOf(index).Image)
+	if slices.ContainsFunc(f.e.pod.Containers, func(c Container) bool { return imagepull.Registry(c.Image) != registry }) {
+		return false
+	}
+	return slices.ContainsFunc(f.e.containers,
+		func(c containerEvidence) bool { return slices.Contains(c.statusReasons, why) })
+}
+
+// began is when the kubelet picked up the pod, or else when the pod was created. No pull for the pod had ended by
+// then. Both are truncated to seconds.
+func (f *fold) began() time.Time {
+	if f.e.pod.AcknowledgedAt.IsZero() {
+		return f.e.pod.CreatedAt
+	}
+	return f.e.pod.AcknowledgedAt
+}
+
+// runsFromImage reports whether the kubelet's status has a run of the container.
+func (c *Container) runsFromImage() bool {
+	return !c.StartedAt.IsZero() || c.LastRun != nil && !c.LastRun.StartedAt.IsZero()
+}

@@ -1,0 +1,163 @@
+package timeline
+
+import (
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// Only the runtime's answer or the kubelet's status confirms what Events report about a pull.
+func TestConfirmedPulls(t *testing.T) {
+	const image = "registry.example/web:2"
+	at := base.Add
+	answered := func(after time.Duration, i Image) RuntimeSeen {
+		i.Ref = image
+		return RuntimeSeen{UID: "u", AskedAt: at(after), ArrivedAt: at(after), Images: []Image{i},
+			Sandboxes: []Sandbox{{ID: "s", Ready: true, CreatedAt: at(600 * time.Millisecond)}}}
+	}
+	there := func(pulledAt time.Time) Image {
+		return Image{Present: true, FirstPulledAt: pulledAt, PulledAt: pulledAt, Digest: "sha256:aa"}
+	}
+	long := at(-time.Hour)
+	for name, c := range map[string]struct {
+		policy  PullPolicy
+		runs    bool
+		runtime bool
+		answers []Observation
+		want    bool
+	}{
+		"Events alone": {PullIfNotPresent, false, true, nil, false},
+		"the runtime has not got it": {PullIfNotPresent, false, true,
+			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{})}, false},
+		"it came": {PullIfNotPresent, false, true,
+			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{Present: true})}, true},
+		"it came before the runtime was asked": {PullIfNotPresent, false, true,
+			[]Observation{answered(9*time.Second, there(at(4*time.Second)))}, true},
+		"it was not there, and runs": {PullIfNotPresent, true, true,
+			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{})}, true},
+		"it was there": {PullIfNotPresent, false, true,
+			[]Observation{answered(time.Second, there(long)), answered(9*time.Second, there(long))}, false},
+		"it was there, and runs": {PullIfNotPresent, true, true,
+			[]Observation{answered(time.Second, there(long)), answered(9*time.Second, there(long))}, false},
+		"it was pulled again": {PullAlways, false, true,
+			[]Observation{answered(time.Second, there(long)), answered(9*time.Second,
+				Image{Present: true, FirstPulledAt: long, PulledAt: at(4 * time.Second), Digest: "sha256:aa"})}, true},
+		"it runs, and kubelet pulls always":      {PullAlways, true, true, nil, true},
+		"it runs, and there is no runtime":       {PullIfNotPresent, true, false, nil, true},
+		"it does not run, there is no runtime":   {PullIfNotPresent, false, false, nil, false},
+		"it runs, and the runtime was not asked": {PullIfNotPresent, true, true, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := NewEvidence(Scope{Runtime: c.runtime, Events: true})
+			container := Container{Name: "app", Kind: KindMain, Image: image, PullPolicy: c.policy}
+			see := func(after time.Duration) {
+				e.Apply(PodSeen{ArrivedAt: at(after), Live: true,
+					Pod: Pod{UID: "u", RuntimeUID: "u", Namespace: "n", Name: "p", CreatedAt: base,
+						AcknowledgedAt: base, Containers: []Container{container}}})
+			}
+			see(500 * time.Millisecond)
+			if c.runs {
+				container.State, container.StartedAt = StateRunning, at(7*time.Second)
+				see(8 * time.Second)
+			}
+			for i, o := range []EventSeen{
+				{Reason: "Pulling", Message: `Pulling image "` + image + `"`},
+				{Reason: "Pulled", Message: `Successfully pulled image "` + image + `" in 1s (2s including waiting).`},
+			} {
+				o.UID, o.Container, o.Count = "u", "app", 1
+				o.FirstAt = at(time.Duration(3+2*i) * time.Second)
+				o.LastAt, o.ArrivedAt = o.FirstAt, o.FirstAt.Add(500*time.Millisecond)
+				e.Apply(o)
+			}
+			for _, o := range c.answers {
+				e.Apply(o)
+			}
+			made, _ := e.Timeline(at(10*time.Second), Skew{})
+			pulls := made.Pulls
+			if len(pulls) != 1 || pulls[0].Confirmed != c.want {
+				t.Errorf("%+v, want confirmed %t", pulls, c.want)
+			}
+		})
+	}
+}
+
+// TestOnlyAStatusConfirmsAFailedPull checks that an Event about a failed pull says nothing about a registry until a
+// status of the pod, which tenants cannot write, has the same reason.
+func TestOnlyAStatusConfirmsAFailedPull(t *testing.T) {
+	const start = `
+available runtime events
+spec main app cold
+
+0.310 pod scheduled@0
+0.320 pod acknowledged@0 | app waiting
+0.330 runtime image cold absent
+0.400 runtime sandbox ready begun@0.340 network@0.350 running@0.360
+0.510 event app Pulling 'Pulling image "cold"' named@0.500
+1.010 event app Failed 'Failed to pull image "cold": 429 Too Many Requests' named@1.000
+`
+	for name, test := range map[string]struct {
+		status      string
+		unconfirmed bool
+	}{
+		"no status yet":          {"", true},
+		"of another reason":      {"2.000 pod app waiting reason=ErrImagePull pullfailure=not_found\n", true},
+		"of this reason":         {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n", false},
+		"in back-off, no reason": {"2.000 pod app waiting reason=ImagePullBackOff pullfailure=other\n", true},
+		"of this and another one": {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n" +
+			"12.000 pod app waiting reason=ImagePullBackOff pullfailure=other\n", false},
+	} {
+		script := parseScript(t, []byte(start+test.status+"at 20\n"))
+		got, _ := script.evidence().Timeline(script.asOf, script.skew)
+		if pulls := got.Pulls; len(pulls) != 1 || pulls[0].Failure != imagepull.FailureRateLimited ||
+			pulls[0].Unconfirmed != test.unconfirmed {
+			t.Errorf("%s: %+v", name, pulls)
+		}
+	}
+}
+
+// TestNoStatusConfirmsAFailureOfAnotherImage is of tenants who have one image really fail, and say so of another one: in its place, or
+// of a volume beside it.
+func TestNoStatusConfirmsAFailureOfAnotherImage(t *testing.T) {
+	const evil, honest, why = "evil.example/x:1", "docker.io/library/nginx:1", "dial tcp 10.0.0.1:443: connect: connection refused"
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	app := Container{Name: "app", Kind: KindMain, Image: evil, State: StateWaiting}
+	refused := app
+	refused.WaitingReason, refused.PullFailure = "ErrImagePull", imagepull.FailureConnectionRefused
+	changed := refused
+	changed.Image = honest
+	volume := Container{Name: "content", Kind: KindImageVolume, Image: honest}
+	for name, test := range map[string]struct {
+		statuses [][]Container
+		of       string // the container that the Events about the honest image name
+	}{
+		"changed image": {[][]Container{{app}, {refused}, {changed}}, "app"},
+		"image volume":  {[][]Container{{app, volume}, {refused, volume}}, ""},
+	} {
+		e := NewEvidence(Scope{Runtime: true, Events: true})
+		event := func(s float64, container, reason, message string) {
+			e.Apply(EventSeen{UID: "u", Container: container, Reason: reason, Message: message, NamedAt: second(s), FirstAt: second(s),
+				LastAt: second(s), ArrivedAt: second(s + 0.05), Live: true, Count: 1})
+		}
+		for i, containers := range test.statuses {
+			e.Apply(PodSeen{ArrivedAt: second(float64(i) + 0.5), Live: true, Pod: Pod{UID: "u", RuntimeUID: "u", Namespace: "n", Name: "p",
+				CreatedAt: base, AcknowledgedAt: base, Containers: containers}})
+		}
+		event(1, "app", "Pulling", `Pulling image "`+evil+`"`)
+		event(1.2, "app", "Failed", `Failed to pull image "`+evil+`": `+why)
+		event(4, test.of, "Pulling", `Pulling image "`+honest+`"`)
+		event(5, test.of, "Failed", `Failed to pull image "`+honest+`": `+why)
+		told, _ := e.Timeline(second(20), Skew{})
+		failed := 0
+		for _, p := range told.Pulls {
+			if p.Registry == "docker.io" && p.Outcome == imagepull.OutcomeFailed {
+				if failed++; !p.Unconfirmed {
+					t.Errorf("%s: a status about %s confirms %+v", name, evil, p)
+				}
+			}
+		}
+		if failed == 0 {
+			t.Errorf("%s: no pull of docker.io failed: %+v", name, told.Pulls)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// pullEvidence is what Events say about the pulls before a container's first run. Later Events belong to a restart.
+type pullEvidence struct {
+	refuter
+	firstRequest  constraint // the first request for the image, by an Event; zero without one
+	laterRequests []constraint
+
+	failures      []failedPull
+	pulled        pulledEvent
+	refuted       bool    // some Events are refuted
+	maybeRestart  bool    // an Event may be about a restart
+	finalAttempt  uint16  // the attempt that succeeded or is running: the number of failed ones, or the last one requested
+	layers        []Layer // those that the pull brought; nil if the runtime does not say
+	resumed       bool    // an earlier attempt had begun to bring them
+	layersUndated bool    // the pull may have brought others, but the runtime does not date them
+	runtimeEnd    pullEnd // when the pull ended, by the runtime's timestamps
+}
+
+// failedPull is a failure and its attempt.
+type failedPull struct {
+	window
+	attempt uint16
+	why     imagepull.Failure
+}
+
+func (e *Evidence) pullEvidence(index int16) pullEvidence {
+	evidence := e.pullEventsOf(index)
+	end := e.usedBy(index)
+	p := pullEvidence{refuter: e.refuter(index)}
+	pulled, refuted := p.firstCredible(evidence)
+	p.refuted = len(refuted) > 0
+	switch {
+	case pulled.earliest > end:
+	case e.mayBeOfRestart(index, pulled):
+		p.maybeRestart = true
+	default:
+		p.pulled = pulled
+	}
+	if p.pulled.known() {
+		end = min(end, p.pulled.latest)
+	}
+	p.findRequests(e, index)
+	for _, f := range evidence.failures {
+		if e.refutesFailure(index, p.refuter, pulled, f) != "" {
+			p.refuted = true
+			continue
+		}
+		if f.earliest <= end {
+			attempt := max(p.finalAttempt, f.atLeast)
+			for c := range p.requests {
+				if c.latest < f.earliest {
+					attempt = max(attempt, c.key.attempt) // an earlier one failed without an Event
+				}
+			}
+			p.failures = append(p.failures, failedPull{f.window, attempt, f.why})
+			p.finalAttempt = attempt + 1
+		}
+	}
+	if f := e.containers[index].statusFailure; len(p.failures) == 0 && f != nil && f.latest <= end {
+		p.failures = append(p.failures, failedPull{f.window, 0, f.why})
+		p.finalAttempt = 1
+	}
+	for c := range p.requests {
+		if c.latest <= end || c.key.attempt <= p.finalAttempt && c.earliest <= end {
+			p.finalAttempt = max(p.finalAttempt, c.key.attempt)
+			if p.pulled.known() && p.pulled.before(c) {
+				p.finalAttempt = max(p.finalAttempt, c.key.attempt+1)
+			}
+		}
+	}
+	return p
+}
+
+// mayBeOfRestart reports whether the Event that the image was present may be about the container's second run,
+// because the creation of the first one is not dated to the nanosecond. Then the Event about the first run was lost.
+func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
+	if !p.present || p.latest <= e.createdSince(index) {
+		return false
+	}
+	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
+		return c.key.container == index && c.key.attempt > 0 &&
+			(c.key.mark == MarkContainerCreated || c.key.mark == MarkRunning)
+	})
+}
+
+// imageCheckedBy is the latest instant at which the runtime had said whether it has a container's image: the kubelet
+// had requested a pull, or used the image. It is maxInstant if unknown.
+func (f *fold) imageCheckedBy(index int16) instant {
+	p, first := &f.pulls[index], f.e.usedBy(index)
+	if len(p.failures) > 0 {
+		first = min(first, p.failures[0].latest)
+	}
+	if p.pulled.known() {
+		first = min(first, p.pulled.latest)
+	}
+	for c := range p.requests {
+		if c.key.attempt == 0 {
+			first = min(first, c.latest)
+		}
+	}
+	return first
+}
+
+// pullEventsOf returns the evidence with the Events about a container's pulls: its own, or that of Events that name
+// only its image, if no other container has that image.
+func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
+	own := &e.containers[index]
+	if own.pulled.known() || len(own.failures) > 0 {
+		return own
+	}
+	var image string
+	if c := e.specOf(index); c != nil {
+		image = c.Image
+	}
+	shared := 0
+	for i := range e.pod.Containers {
+		if e.pod.Containers[i].Image == image {
+			shared++
+		}
+	}
+	for i := range e.containers {
+		if shared == 1 && e.containers[i].name == ImageName(image) {
+			return &e.containers[i]
+		}
+	}
+	return own
+}
+
+// before reports whether the request did not get the image that is present. A later request did, or none: the
+// attempt in between failed without an Event.
+func (p pulledEvent) before(request constraint) bool {
+	if p.present {
+		return true
+	}
+	return p.lengths.WaitingTimed && request.latest < p.earliest-instant(p.lengths.Waiting+p.lengths.Unit)-eventSlack
+}
+
+// pullConstraints dates what a container's Events say together: the end of every failed attempt, and for the one
+// that succeeded its end and, by the durations in the message, its start.
+func pullConstraints(index int16, evidence pullEvidence) []constraint {
+	var constraints []constraint
+	for _, f := range evidence.failures {
+		constraints = append(constraints, f.constraint(markKey{index, f.attempt, MarkPullFailed}))
+	}
+	p, final := evidence.pulled, evidence.finalAttempt
+	constraints = append(constraints, evidence.endConstraints(markKey{index, final, MarkPullFinished})...)
+	if !p.known() {
+		return constraints
+	}
+	// The kubelet truncates durations to a unit, so the truth is up to one unit longer.
+	ago := func(m Mark, d time.Duration, slack instant) constraint {
+		return constraint{markKey{index, final, m}, originEventDuration, leanLatest,
+			p.earliest - instant(d+p.lengths.Unit) - slack, p.latest - instant(d)}
+	}
+	if p.lengths.Timed {
+		constraints = append(constraints, ago(MarkPullStarted, p.lengths.Pull, 0))
+	}
+	if p.lengths.WaitingTimed {
+		// The duration begins right after the Pulling Event, which is the request.
+		constraints = append(constraints, ago(MarkPullRequested, p.lengths.Waiting, eventSlack))
+	}
+	return constraints
+}
+
+// maxRequests is the number of Events per container that are kept, the earliest, about the kubelet's first request
+// for a pull, and likewise about a runtime that did not say whether it has the image.
+const maxRequests = 16
+
+// findRequests finds the requests for a container's image. The first one is dated by its first Event that is not
+// refuted.
+func (p *pullEvidence) findRequests(e *Evidence, index int16) {
+	own, key := &e.containers[index], markKey{index, 0, MarkPullRequested}
+	for _, w := range own.requested {
+		switch {
+		case p.tooEarly(w.latest) != "":
+			p.refuted = true
+		case p.firstRequest == constraint{}:
+			p.firstRequest = w.constraint(key)
+		}
+	}
+	for _, w := range own.inspected {
+		p.refuted = p.refuted || p.tooEarly(w.latest) != ""
+	}
+	first := searchConstraints(e.constraints, key)
+	key.mark++
+	p.laterRequests = e.constraints[first:searchConstraints(e.constraints, key)]
+}
+
+// requests yields the requests for a container's image that are not refuted, whatever their results.
+func (p *pullEvidence) requests(yield func(constraint) bool) {
+	if p.firstRequest != (constraint{}) && !yield(p.firstRequest) {
+		return
+	}
+	for _, c := range p.laterRequests {
+		if p.tooEarly(c.latest) == "" && !yield(c) {
+			return
+		}
+	}
+}
+
+// inspectConstraints dates the first time, before any pull, that the runtime did not say whether it has a
+// container's image.
+func (f *fold) inspectConstraints(index int16) []constraint {
+	for _, w := range f.e.containers[index].inspected {
+		if w.latest <= f.imageCheckedBy(index) && f.pulls[index].tooEarly(w.latest) == "" {
+			return []constraint{w.constraint(markKey{index, 0, MarkInspectFailed})}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// pulledOnceWithin bounds the difference between the timestamps of an image that was pulled once: containerd writes
+// the image again after the pull, under its other names (internal/cri/server/images, PullImage). A second pull takes
+// longer, because the registry is asked.
+const pulledOnceWithin = 5 * time.Millisecond
+
+// pulledOnce reports whether an image was not pulled again since its first pull.
+func (i *imageEvidence) pulledOnce() bool {
+	return !i.last.PulledAt.IsZero() && i.last.PulledAt.Sub(i.last.FirstPulledAt) < pulledOnceWithin
+}
+
+// layerConstraints decides which layers of an image came with a container's pull. By the runtime's stores it dates
+// when that pull had begun and when the last byte had arrived.
+func (f *fold) layerConstraints(c *Container) []constraint {
+	index, image := f.index(c.Name), f.e.pulledImage(c.Name)
+	if index == podWide || image == nil || image.layered == nil {
+		return nil
+	}
+	p, final := f.pulls[index].pulled, f.pulls[index].finalAttempt
+	if p.present || !p.known() && (!image.wasAbsent() || f.e.foundPresent(c, image)) {
+		return nil
+	}
+	resolved := image.layered.ResolvedAt
+	var constraints []constraint
+	began := maxInstant
+	timed := p.known() && p.lengths.Timed
+	mayBeOwn := !timed && final == 0 && image.wasAbsent() && image.pulledOnce() && f.e.only(c.Image) != nil
+	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.workStart(c) &&
+		(p.known() || !f.mayStartWorkLater(c, index, at(image.last.PulledAt))) {
+		// The manifest arrived after the kubelet started working on this container. Layers that were present before,
+		// under another name, prove nothing. How long the registry took to send the manifest is unknown.
+		constraints = append(constraints,
+			constraint{markKey{index, final, MarkPullStarted}, originStore, leanLatest, minInstant, at(resolved)},
+			point(markKey{index, final, MarkPullResolved}, originStore, resolved))
+		began = at(resolved)
+	}
+	if timed {
+		began = p.latest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
+	}
+	if image.layered.undatedSince(began) {
+		f.pulls[index].layersUndated = true // the latest of the other layers may not be the last
+		return constraints
+	}
+	layers := layersSince(image.layered.Layers, began)
+	if len(layers) > 0 && image.layered.mountedAfter(lastDownload(layers)) {
+		// The registry was asked about another layer while those that arrived were unpacked.
+		f.pulls[index].layersUndated = true
+		return constraints
+	}
+	if last := lastDownload(layers); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
+		f.pulls[index].layers = layers
+		f.pulls[index].resumed = timed && !resolved.IsZero() && at(resolved) < p.beganAfter()
+		constraints = append(constraints, point(markKey{index, final, MarkPullDownloaded}, originStore, last))
+	}
+	return constraints
+}
+
+// beganAfter is the earliest start of a pull whose duration the kubelet reported.
+func (p pulledEvent) beganAfter() instant {
+	return p.earliest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
+}
+
+// nothingCameSince reports whether all layers of an image are known to have been present by then.
+func (i *imageEvidence) nothingCameSince(began instant) bool {
+	if i.layered == nil || len(i.layered.Layers) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(i.layered.Layers, func(l Layer) bool { return !l.thereBefore(began) })
+}
+
+// thereBefore reports whether a layer was present before then: an unpacked layer was, even if its blob was
+// discarded.
+func (l *Layer) thereBefore(then instant) bool {
+	came := l.DownloadedAt
+	if came.IsZero() {
+		came = l.UnpackedAt
+	}
+	return !came.IsZero() && at(came) < then
+}
+
+// undatedSince reports whether a layer may have arrived since then without a timestamp.
+func (i *Image) undatedSince(began instant) bool {
+	return i.Untold && len(i.Layers) == 0 || slices.ContainsFunc(i.Layers, func(l Layer) bool {
+		return l.DownloadedAt.IsZero() && !l.Remote && !l.thereBefore(began)
+	})
+}
+
+// layersKnown reports whether the runtime gives the layers of an image at all.
+func (i *Image) layersKnown() bool { return len(i.Layers) > 0 || !i.ResolvedAt.IsZero() }
+
+// layersSince returns the layers that arrived at or after an instant.
+func layersSince(layers []Layer, since instant) []Layer {
+	return slices.DeleteFunc(slices.Clone(layers),
+		func(l Layer) bool { return l.DownloadedAt.IsZero() || at(l.DownloadedAt) < since })
+}
+
+func lastDownload(layers []Layer) (last time.Time) {
+	for _, l := range layers {
+		if l.DownloadedAt.After(last) {
+			last = l.DownloadedAt
+		}
+	}
+	return last
+}
+
+// startedBy reports whether the manifest's arrival is the only bound on the start of a pull. Before it, the pull was
+// in the queue, or the registry took its time.
+func (f *fold) startedBy(index int16, attempt uint16) bool {
+	return f.bounds.find(markKey{index, attempt, MarkPullResolved}) != nil
+}
+
+// mayHoldUnpacking reports whether a pull may have brought an image, or still may, without a timestamp of its last
+// byte: registry and disk share that time in unknown parts. The same holds for an attempt that may have failed while
+// it unpacked.
+func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
+	switch a.outcome {
+	case imagepull.OutcomeVerified:
+		return false
+	case imagepull.OutcomeFailed:
+		return a.failure == imagepull.FailureNoSpace || a.failure == imagepull.FailureCancelled ||
+			a.failure == imagepull.FailureOther
+	}
+	if f.bounds.find(markKey{f.index(c.Name), a.attempt, MarkPullFinished}) == nil {
+		return a.outcome == imagepull.OutcomePulling
+	}
+	image := f.e.pulledImage(c.Name)
+	return image == nil || image.layered == nil || !image.layered.layersKnown() || f.pulls[f.index(c.Name)].layersUndated
+}
+
+// addLayers adds the layers that came with a pull, and when they had arrived.
+func (f *fold) addLayers(p *Pull, index int16, a pullAttempt) {
+	downloaded := f.bounds.find(markKey{index, a.attempt, MarkPullDownloaded})
+	if downloaded == nil {
+		return
+	}
+	p.DownloadedAt = downloaded.estimate().time()
+	p.Layers, p.Resumed = f.pulls[index].layers, f.pulls[index].resumed
+}
+
+// Bytes is how much the pull downloaded, without layers that count at another pull; 0 if unknown.
+func (p Pull) Bytes() (sum int64) {
+	for i, l := range p.Layers {
+		again := slices.ContainsFunc(p.Layers[:i], func(below Layer) bool { return below.Digest == l.Digest })
+		if !p.shared(i) && !again { // an image may have the same layer twice
+			sum += max(0, l.SizeBytes)
+		}
+	}
+	return sum
+}
+
+func (p Pull) shared(layer int) bool { return layer < len(p.Shared) && p.Shared[layer] }
+
+// Unpacking returns from when to when layers of the pull were unpacked, and the time spent on it. Layers are
+// unpacked one after the other, each as soon as it has arrived, while others still arrive. Zero if the runtime does
+// not say.
+func (p Pull) Unpacking() (from, to time.Time, busy time.Duration) {
+	var before time.Time // when the layer below was done
+	for _, l := range p.Layers {
+		if l.UnpackedAt.IsZero() || !l.UnpackedAt.After(l.DownloadedAt) {
+			continue
+		}
+		began := l.DownloadedAt
+		if before.After(began) {
+			began = before
+		}
+		before = l.UnpackedAt
+		if from.IsZero() || began.Before(from) {
+			from = began
+		}
+		if l.UnpackedAt.After(to) {
+			to = l.UnpackedAt
+		}
+		busy += max(0, l.UnpackedAt.Sub(began))
+	}
+	return from, to, busy
+}

@@ -1,0 +1,46 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+)
+
+// A lazy snapshotter (stargz, SOCI, nydus, overlaybd) answers a pull once it has mounted the image's layers from the
+// registry. Their content is downloaded when it is read, after the pull: while the container starts and runs.
+
+// lazy reports whether the runtime mounted layers of a container's image from the registry, as far as it was asked
+// about layers.
+func (f *fold) lazy(c *Container) bool {
+	image := f.e.image(c.Image)
+	return image != nil && image.layered != nil && image.layered.lazy()
+}
+
+func (i *Image) lazy() bool {
+	return slices.ContainsFunc(i.Layers, func(l Layer) bool { return l.Remote })
+}
+
+// mountedAfter reports whether a layer was mounted from the registry after an instant.
+func (i *Image) mountedAfter(then time.Time) bool {
+	return slices.ContainsFunc(i.Layers, func(l Layer) bool { return l.Remote && l.UnpackedAt.After(then) })
+}
+
+// loads reports whether a container reads its image in a phase.
+func (p Phase) loads() bool {
+	switch p {
+	case PhaseContainerStart, PhaseInitRun, PhasePostStartHook, PhaseFailedRun, PhaseStartupProbe, PhaseReadinessProbe:
+		return true
+	}
+	return false
+}
+
+// markLoading marks the spans in which the container's image may still be loading. For a span without a container it
+// is enough that the image of any container may be.
+func (f *fold) markLoading(spans []Span) {
+	for i := range spans {
+		s := &spans[i]
+		s.ImageLoading = (s.Phase.loads() || slices.ContainsFunc(s.MergedWith, Phase.loads)) &&
+			slices.ContainsFunc(f.containers, func(c *Container) bool {
+				return (s.Container == "" || c.Name == s.Container) && c.Kind != KindImageVolume && f.lazy(c)
+			})
+	}
+}

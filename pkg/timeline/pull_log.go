@@ -1,0 +1,280 @@
+package timeline
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+const (
+	// maxPullLog is the number of pulls in the log. A queue is seldom longer.
+	maxPullLog = 256
+	// leastBlocked is the shortest wait that is attributed to another pull. The kubelet needs up to that long to
+	// hand a pull on.
+	leastBlocked = 50 * time.Millisecond
+)
+
+// PullLog holds the node's latest pulls, by the kubelet's Events. It completes what one pod's evidence cannot show:
+// which pull a pull waited for, and whether another pull had brought the image. Not safe for concurrent use.
+type PullLog struct {
+	pulls    []loggedPull           // the oldest first
+	pending  []loggedPull           // pulls of pods without a known sandbox; see sandboxKnown
+	requests map[string]pullRequest // the kubelet's latest request, by pod and container
+	layers   recentLayers
+	images   map[string]imageAnswerOf // by normalized name
+	// sandboxes are the pods whose sandbox the runtime has created, by UID; nil until the runtime's first answer.
+	sandboxes map[string]sandboxSince
+}
+
+// loggedPull is one completed pull.
+type loggedPull struct {
+	event           eventID
+	image           string // normalized, so that all references to it are equal
+	uid             string
+	failed          bool
+	imageAbsent     bool // the kubelet had found the image absent
+	blocker         Blocker
+	requestedAt     time.Time // when the kubelet requested it; zero if unknown
+	from, until     time.Time // when the runtime was asked, and when it answered
+	startUnknown    bool      // from is only the time of the request, as for every failed pull
+	error           time.Duration
+	overlappedUntil time.Time // until when another pull certainly ran at the same time; zero if none did
+	dequeued        bool      // it waited long, and began as another one ended
+	layers          []uint64  // the layerHash of each layer that it brought; nil if unknown
+}
+
+// eventID identifies one occurrence of an Event, however often and however late the agent receives it.
+type eventID struct {
+	uid, container, reason, image string
+	namedAt                       time.Time // the first occurrence; to the second if the name does not contain it
+	count                         int
+}
+
+func eventIDOf(o EventSeen, container, image string) eventID {
+	named := o.NamedAt
+	if named.IsZero() {
+		named = o.FirstAt
+	}
+	return eventID{o.UID, container, o.Reason, image, named, o.Count}
+}
+
+// Observe adds the pull that an Event is about. Most Events are not about pulls.
+func (l *PullLog) Observe(o EventSeen, pod Pod) {
+	m := imagepull.ParseMessage(o.Reason, o.Message)
+	reportedAt, bound := o.NamedAt, loggedError
+	if m.Combined || reportedAt.IsZero() || o.Count > 1 {
+		reportedAt, bound = o.LastAt, loggedError+floorError
+		if o.Live && o.ArrivedAt.After(reportedAt) && o.ArrivedAt.Before(reportedAt.Add(time.Second)) {
+			reportedAt = o.ArrivedAt
+		}
+	}
+	name := o.Container
+	if m.Combined || name == "" {
+		name = ImageName(m.Image)
+	}
+	if o.ofFuture() || !pod.mayPull(name, m) {
+		return // Events can be forged
+	}
+	logged := loggedPull{
+		event: eventIDOf(o, name, m.Image), uid: o.UID, imageAbsent: pod.pullsIfAbsent(name),
+		blocker: Blocker{pod.Namespace, pod.Name, name, m.Image, 0}, until: reportedAt, error: bound,
+	}
+	again := func(known loggedPull) bool { return known.event == logged.event }
+	if slices.ContainsFunc(l.pulls, again) || slices.ContainsFunc(l.pending, again) {
+		return
+	}
+	switch {
+	case m.Kind == imagepull.KindPulling:
+		l.request(o.UID, name, reportedAt)
+		return
+	case m.Kind == imagepull.KindPulled && m.Timed:
+		logged.from = reportedAt.Add(-m.Pull)
+		if m.WaitingTimed {
+			logged.requestedAt = reportedAt.Add(-m.Waiting)
+		}
+	case m.Kind == imagepull.KindPullFailed:
+		logged.failed, logged.startUnknown = true, true
+		logged.requestedAt = l.requests[requestOf(o.UID, name)].at
+		logged.from = logged.requestedAt
+	}
+	l.endRequest(o.UID, name, reportedAt.Add(bound))
+	if logged.from.IsZero() || !logged.from.Before(reportedAt) ||
+		pod.ReadAt.IsZero() && logged.from.Before(pod.AcknowledgedAt) {
+		return
+	}
+	logged.image = normalized(m.Image)
+	l.add(logged)
+}
+
+// add logs a pull, or keeps it as pending until the runtime shows the pod's sandbox.
+func (l *PullLog) add(p loggedPull) {
+	switch {
+	case l.refuted(p):
+	case !l.sandboxKnown(p.uid, p.from.Add(p.error)):
+		l.pending = append(makeRoom(l.pending), p)
+	default:
+		l.pulls = makeRoom(l.pulls)
+		l.compare(&p)
+		l.pulls = append(l.pulls, p)
+	}
+}
+
+// pullsIfAbsent reports whether the kubelet pulls a container's image only if it is absent.
+func (p *Pod) pullsIfAbsent(container string) bool {
+	return slices.ContainsFunc(p.Containers, func(c Container) bool {
+		return c.Name == container && c.PullPolicy == PullIfNotPresent
+	})
+}
+
+// mayPull reports whether a message can be about a container: the container has the image.
+func (p *Pod) mayPull(container string, m imagepull.Message) bool {
+	if m.Image == "" {
+		return p.has(container)
+	}
+	return m.Combined && p.uses(m.Image) || slices.ContainsFunc(p.Containers, func(c Container) bool {
+		return c.Name == container && c.Image == m.Image
+	})
+}
+
+// uses reports whether a container has the image, as its spec names it.
+func (p *Pod) uses(image string) bool {
+	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Image == image })
+}
+
+// requestOf is the key of a pod's container; podOf is the pod's UID in it.
+func requestOf(uid, container string) string { return uid + "/" + container }
+
+func podOf(request string) string {
+	uid, _, _ := strings.Cut(request, "/")
+	return uid
+}
+
+// request records when the kubelet requested a pull, for as many requests as there are logged pulls, the latest
+// ones. A pod pulls one image after the other, so its earlier requests are over.
+func (l *PullLog) request(uid, container string, at time.Time) {
+	if l.requests == nil {
+		l.requests = map[string]pullRequest{}
+	}
+	of := requestOf(uid, container)
+	for other, request := range l.requests {
+		if podOf(other) == uid && request.at.Before(at) {
+			request.over = true
+			l.requests[other] = request
+		}
+	}
+	answer := func(p loggedPull) bool {
+		return p.uid == uid && p.blocker.Container == container && !p.until.Before(at)
+	}
+	over := slices.ContainsFunc(l.pulls, answer) || slices.ContainsFunc(l.pending, answer)
+	l.requests[of] = pullRequest{at, over}
+	if len(l.requests) <= maxPullLog {
+		return
+	}
+	oldest := of
+	for other, request := range l.requests {
+		if c := request.at.Compare(l.requests[oldest].at); c < 0 || c == 0 && other < oldest {
+			oldest = other
+		}
+	}
+	delete(l.requests, oldest)
+}
+
+// endRequest records that the pull of a container's request is over. The request may be dated later than the answer,
+// by the errors of both, because the next request comes only after a back-off of seconds.
+func (l *PullLog) endRequest(uid, container string, latest time.Time) {
+	of := requestOf(uid, container)
+	if request, known := l.requests[of]; known && !request.at.After(latest) {
+		request.over = true
+		l.requests[of] = request
+	}
+}
+
+// Settle takes a timeline that was completed for the last time. From then on its layers count as its own.
+func (l *PullLog) Settle(t Timeline) {
+	for of, request := range l.requests {
+		if podOf(of) == t.UID {
+			request.over = true
+			l.requests[of] = request
+		}
+	}
+	for _, pulls := range [...][]Pull{t.Pulls, t.Debug} {
+		for _, p := range pulls {
+			l.noteLayers(&p, t.UID)
+			for i, layer := range p.Layers {
+				if !p.shared(i) {
+					l.layers.add(layer, t.UID)
+				}
+			}
+		}
+	}
+}
+
+// Complete adds to the pulls of a timeline what other pods' pulls show. The caller must own the pulls.
+func (l *PullLog) Complete(t *Timeline) {
+	for _, pulls := range [...][]Pull{t.Pulls, t.Debug} {
+		for i := range pulls {
+			l.complete(&pulls[i], t.UID)
+		}
+	}
+}
+
+func (l *PullLog) complete(p *Pull, uid string) {
+	p.Shared = l.layers.sharedBy(p.Layers, uid)
+	if !p.dated() {
+		return
+	}
+	m := l.mode(p, uid)
+	l.explainQueue(p, uid, m)
+	p.Beside, p.early = l.concurrent(p, uid, m), l.sharesEarlier(p, uid, m)
+	if p.Resumed && l.joins(p, uid) {
+		p.Resumed, p.early = false, true
+	}
+	var image string // of p, once it is needed
+	for i := range l.pulls {
+		o := &l.pulls[i]
+		if o.uid == uid {
+			continue
+		}
+		// If this pod's evidence alone does not decide, a pull that began with the image absent does.
+		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.imageAbsent
+		if open && image == "" {
+			image = normalized(p.Image)
+		}
+		if open && o.image == image && o.provided(p) {
+			p.share(o)
+			if p.sharesAll() {
+				p.Outcome = imagepull.OutcomeJoined
+			} else {
+				// The rest arrived after the other pull: the image had been removed, or was a different one.
+				p.Outcome = imagepull.OutcomeDownloaded
+			}
+		}
+	}
+}
+
+// dated reports whether all instants of a pull are known and in order.
+func (p *Pull) dated() bool {
+	return !p.RequestedAt.IsZero() && !p.StartedAt.Before(p.RequestedAt) && !p.FinishedAt.Before(p.StartedAt) &&
+		p.Outcome != imagepull.OutcomePresent
+}
+
+// normalized returns the same name for all references to one image. An invalid reference is returned unchanged.
+func normalized(ref string) string {
+	name, err := imagepull.Normalize(ref)
+	if err != nil {
+		return ref
+	}
+	return name
+}
+
+// provided reports whether this pull brought the image that p requested: it began before p, and ended after the
+// image was last known to be absent, while p was in the queue, or while p found its content.
+func (o *loggedPull) provided(p *Pull) bool {
+	absent := at(p.RequestedAt)
+	if p.absentAt != 0 {
+		absent = min(absent, p.absentAt)
+	}
+	return !o.failed && o.from.Before(p.StartedAt) && at(o.until) > absent
+}

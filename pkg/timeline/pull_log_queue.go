@@ -1,0 +1,147 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// pullRequest is when the kubelet requested a pull.
+type pullRequest struct {
+	at   time.Time
+	over bool
+}
+
+// running is another pull of the node, and when it ran, as far as that is known.
+type running struct {
+	from, until  time.Time // from is the time of the request if startUnknown; until is zero while it runs
+	startUnknown bool      // only the time of the request is known
+	pull         *loggedPull
+}
+
+// open lists the pulls of other pods that were requested before an instant and have not ended.
+func (l *PullLog) open(before time.Time, uid string) []running {
+	var open []running
+	for of, request := range l.requests {
+		if request.over || podOf(of) == uid || !request.at.Before(before) || before.Sub(request.at) > staleRequest {
+			continue
+		}
+		open = append(open, running{from: request.at, startUnknown: true})
+	}
+	return open
+}
+
+// others lists the pulls of other pods that may have run before an instant, ended or not.
+func (l *PullLog) others(before time.Time, uid string) []running {
+	all := l.open(before, uid)
+	for i := range l.pulls {
+		if o := &l.pulls[i]; o.uid != uid && o.from.Before(before) {
+			all = append(all, running{o.from, o.until, o.startUnknown, o})
+		}
+	}
+	return all
+}
+
+// concurrent is the highest number of other pulls of the node that ran at the same time during a pull. If only the
+// request of a pull is known, it counts from then on if the node is not known to have a queue; otherwise it does not
+// count for the time in which it may have waited.
+func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
+	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
+		return 0
+	}
+	least, noQueue := 2*loggedError, m.parallel && !m.queue
+	if m.parallel {
+		least = leastBeside
+	}
+	type change struct {
+		at time.Time
+		by int
+	}
+	var changes []change
+	for _, o := range l.others(p.FinishedAt, uid) {
+		from, until := o.from, o.until
+		if until.IsZero() || until.After(p.FinishedAt) {
+			until = p.FinishedAt
+		}
+		if o.startUnknown && !noQueue {
+			if o.until.IsZero() || o.until.After(p.FinishedAt) {
+				continue
+			}
+			from = until.Add(-least) // it ended then, so it ran just before
+		}
+		if from.Before(p.StartedAt) {
+			from = p.StartedAt
+		}
+		if o.pull != nil && o.pull.error > loggedError {
+			until = until.Add(-floorError)
+		}
+		if until.Sub(from) >= least {
+			changes = append(changes, change{from, 1}, change{until, -1})
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.by, b.by)) })
+	most, now := 0, 0
+	for _, c := range changes {
+		now += c.by
+		most = max(most, now)
+	}
+	return most
+}
+
+// explainQueue says what a pull waited for in the node's queue: how many pulls were ahead of it and, if the node
+// pulls one image after the other, which of them took most of its wait.
+func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
+	wait := p.StartedAt.Sub(p.RequestedAt)
+	if !p.QueueTimed || wait < leastBlocked {
+		return
+	}
+	ahead := 0
+	var longest Blocker
+	unexplained := wait
+	for _, o := range l.others(p.StartedAt, uid) {
+		if o.pull == nil {
+			if o.from.Before(p.RequestedAt) {
+				ahead++
+			}
+			continue
+		}
+		from := o.from
+		if o.startUnknown && m.serial {
+			from = l.failedPullStart(o.pull)
+		}
+		waited := overlapOf(from, o.until, p.RequestedAt, p.StartedAt)
+		if waited < leastBlocked {
+			continue
+		}
+		ahead++
+		unexplained -= waited
+		if waited > longest.Waited {
+			longest = o.pull.blocker
+			longest.Waited = waited
+		}
+	}
+	switch {
+	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained:
+		// Otherwise an unknown pull may have taken longer.
+		p.Ahead, p.BlockedBy = ahead, &longest
+	case m.parallel && m.queue && ahead > 1 && wait >= leastQueue:
+		p.Ahead = ahead
+	}
+}
+
+// failedPullStart is when a failed pull began, on a node that pulls one image after the other: when it was
+// requested, or when the previous pull ended. The kubelet does not report its duration.
+func (l *PullLog) failedPullStart(p *loggedPull) time.Time {
+	from := p.requestedAt
+	for _, o := range l.pulls {
+		if o.until.After(from) && o.until.Before(p.until) {
+			from = o.until
+		}
+	}
+	return from
+}
+
+func overlapOf(from, until, start, end time.Time) time.Duration {
+	o := loggedPull{from: from, until: until}
+	return o.overlap(start, end)
+}

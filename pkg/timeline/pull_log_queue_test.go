@@ -1,0 +1,208 @@
+package timeline
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// nodePull is one pull in a test: when the kubelet requested it, when the runtime was asked, and when it answered,
+// in seconds. A pull with end 0 is running. A pull without a start failed.
+type nodePull struct{ wanted, from, until float64 }
+
+// nodeLog is a log with the given pulls, each of its own pod, in the order of their ends.
+func nodeLog(pulls map[string]nodePull) (log PullLog) {
+	tellPulls(&log, pulls)
+	return log
+}
+
+func tellPulls(log *PullLog, pulls map[string]nodePull) {
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	tell := func(name, reason, message string, s float64) {
+		log.Observe(EventSeen{UID: name, Container: "app", Reason: reason, Message: message, NamedAt: second(s),
+			LastAt: second(s), Count: 1},
+			Pod{UID: name, Namespace: "shop", Name: name, Containers: []Container{{Name: "app", Image: name}}})
+	}
+	for name, p := range pulls {
+		tell(name, "Pulling", fmt.Sprintf("Pulling image %q", name), p.wanted)
+	}
+	for name, p := range pulls {
+		switch {
+		case p.until == 0:
+		case p.from == 0:
+			tell(name, "Failed", fmt.Sprintf("Failed to pull image %q: no", name), p.until)
+		default:
+			const message = "Successfully pulled image %q in %dms (%dms including waiting). Image size: 5 bytes."
+			pull, waiting := int(1000*(p.until-p.from)), int(1000*(p.until-p.wanted))
+			tell(name, "Pulled", fmt.Sprintf(message, name, pull, waiting), p.until)
+		}
+	}
+}
+
+// of returns the timeline of the pod of a pull.
+func (n nodePull) of(uid string, layers ...Layer) *Timeline {
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	p := Pull{Container: "app", Image: uid, Registry: "r.example", Outcome: imagepull.OutcomeDownloaded, Timed: true,
+		QueueTimed:  true,
+		RequestedAt: second(n.wanted), StartedAt: second(n.from), FinishedAt: second(n.until), Layers: layers}
+	p.Queue, p.Pull = p.StartedAt.Sub(p.RequestedAt), p.FinishedAt.Sub(p.StartedAt)
+	if len(layers) > 0 {
+		p.DownloadedAt = lastDownload(layers)
+	}
+	return &Timeline{UID: uid, Pulls: []Pull{p}}
+}
+
+// What a pull waited for, and what ran in parallel, depends on how the node pulls, which only its pulls show.
+func TestQueueByEvidence(t *testing.T) {
+	for name, test := range map[string]struct {
+		pulls         map[string]nodePull
+		me            nodePull
+		blocker       string
+		ahead, beside int
+	}{
+		"one after the other": {
+			pulls: map[string]nodePull{"a": {0, 0.1, 10}, "b": {1, 10, 12}}, me: nodePull{2, 12, 13},
+			blocker: "a", ahead: 2,
+		},
+		"one after the other, the second failed": { // it began when the first one ended
+			pulls: map[string]nodePull{"a": {0, 0.1, 10}, "b": {1, 0, 30}}, me: nodePull{2, 30, 31},
+			blocker: "b", ahead: 2,
+		},
+		"all at once": {
+			pulls: map[string]nodePull{"a": {0, 0.01, 10}, "b": {1, 1.01, 12}, "c": {1, 1.01, 3}}, me: nodePull{2, 2.01, 13},
+			beside: 3,
+		},
+		"all at once, on a node that is short of CPU": { // it waited, but not for the end of a pull
+			pulls: map[string]nodePull{"a": {0, 0.01, 8}, "b": {1, 1.01, 12}}, me: nodePull{7.5, 9, 13},
+			beside: 1,
+		},
+		"all at once, one that failed and one that goes on": { // both ran from their request: no pull ever waited
+			pulls:  map[string]nodePull{"a": {0, 0.01, 10}, "b": {1, 1.01, 12}, "c": {1, 0, 9}, "d": {3, 0, 0}},
+			me:     nodePull{2, 2.01, 13},
+			beside: 4,
+		},
+		"one after the other, but not for certain": { // nothing waited for long, so how the node pulls is unknown
+			pulls: map[string]nodePull{"a": {0, 0.1, 3}}, me: nodePull{2.5, 3, 4},
+		},
+		"two at once": { // both were before it; one of them goes on beside it
+			pulls: map[string]nodePull{"a": {0, 0.1, 20}, "b": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
+			ahead: 2, beside: 1,
+		},
+		"two at once, one that goes on": {
+			// It was asked for before: that this one ran all the same shows that it is not one after the other.
+			pulls: map[string]nodePull{"a": {0, 0, 0}, "b": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
+		},
+		"three at once, one that failed": { // when that began is not known, but that it ran just before it ended
+			pulls: map[string]nodePull{"a": {0, 0.1, 20}, "b": {0, 0.1, 10}, "c": {1, 0, 12}}, me: nodePull{2, 10, 13},
+			ahead: 3, beside: 2,
+		},
+		"one after the other, since kubelet was configured anew": { // before, it pulled all at once
+			pulls:   map[string]nodePull{"x": {-60, -59.9, -30}, "y": {-60, -59.9, -30}, "a": {0, 0.1, 10}},
+			me:      nodePull{2, 10, 13},
+			blocker: "a", ahead: 1,
+		},
+		"all at once, since kubelet was configured anew": {
+			pulls:  map[string]nodePull{"x": {-60, -59.9, -50}, "y": {-59, -50, -40}, "a": {0, 0.1, 10}, "b": {0, 0.1, 12}},
+			me:     nodePull{2, 2.1, 13},
+			beside: 2,
+		},
+		"behind what is not known, for the most part": {
+			pulls: map[string]nodePull{"a": {0, 0.1, 10}, "b": {5, 59, 60}}, me: nodePull{4, 60, 61},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 20 { // in any order
+				log, tl := nodeLog(test.pulls), test.me.of("me")
+				log.Complete(tl)
+				got := tl.Pulls[0]
+				if blocker := got.BlockedBy; (blocker == nil) != (test.blocker == "") ||
+					blocker != nil && blocker.Image != test.blocker {
+					t.Fatalf("blocked by %+v, want %q", blocker, test.blocker)
+				}
+				if got.Ahead != test.ahead || got.Beside != test.beside {
+					t.Fatalf("%d ahead, %d beside, want %d and %d", got.Ahead, got.Beside, test.ahead, test.beside)
+				}
+			}
+		})
+	}
+}
+
+// Eight pulls share the node's link, and the verdict says so when it names the registry.
+func TestVerdictBesideOthers(t *testing.T) {
+	pulls := map[string]nodePull{}
+	for i := range 8 {
+		pulls[fmt.Sprint("pod-", i)] = nodePull{0, 0.01, 60}
+	}
+	log := nodeLog(pulls)
+	layer := Layer{Digest: "sha256:own", SizeBytes: 48 << 20, DownloadedAt: base.Add(60 * time.Second)}
+	tl := pulls["pod-3"].of("pod-3", layer)
+	tl.State, tl.Total = StateReady, 61*time.Second
+	tl.Phases = []Span{{Phase: PhasePull, Container: "app", StartAt: base, EndAt: base.Add(60 * time.Second)}}
+	log.Complete(tl)
+	const want = "61.0 s to ready: 60.0 s pulling from r.example or its mirror at 0.8 MiB/s beside 7 other pulls; ±0.0 s"
+	if got := tl.Verdict(); got != want {
+		t.Errorf("verdict %q, want %q", got, want)
+	}
+}
+
+// Content that arrived before a pull began, with another one, does not count for its rate.
+func TestRateWithoutWhatCameBefore(t *testing.T) {
+	shared := Layer{Digest: "sha256:shared", SizeBytes: 90 << 20, DownloadedAt: base.Add(10 * time.Second)}
+	own := Layer{Digest: "sha256:own", SizeBytes: 10 << 20, DownloadedAt: base.Add(19 * time.Second)}
+	for name, test := range map[string]struct {
+		other   nodePull
+		settled []Layer // what the other one is known to have brought
+		layers  []Layer
+		rated   bool
+	}{
+		"its layers are not known": {nodePull{0, 0.01, 11}, nil, []Layer{shared, own}, false},
+		"it shares a layer":        {nodePull{0, 0.01, 11}, []Layer{shared}, []Layer{shared, own}, false},
+		"it brought others": {nodePull{0, 0.01, 11},
+			[]Layer{{Digest: "sha256:other", DownloadedAt: base.Add(time.Second)}}, []Layer{shared, own}, true},
+		"all came after it":       {nodePull{0, 0.01, 11}, nil, []Layer{own}, true},
+		"it failed":               {nodePull{0, 0, 11}, nil, []Layer{own}, false},
+		"it goes on":              {nodePull{0, 0, 0}, nil, []Layer{own}, false},
+		"it had hardly begun":     {nodePull{8.9, 8.91, 20}, nil, []Layer{shared, own}, true},
+		"it was over":             {nodePull{0, 0.01, 8}, nil, []Layer{shared, own}, true},
+		"it began after this one": {nodePull{10, 10.01, 15}, nil, []Layer{shared, own}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			me := nodePull{9, 9.01, 20}
+			log := nodeLog(map[string]nodePull{"other": test.other})
+			if test.settled != nil {
+				log.Settle(*test.other.of("other", test.settled...))
+			}
+			tl := me.of("me", test.layers...)
+			log.Complete(tl)
+			if got := tl.Pulls[0].rated(); got != test.rated {
+				t.Errorf("rated %t, want %t: %+v", got, test.rated, tl.Pulls[0])
+			}
+		})
+	}
+}
+
+// The manifest was present before the pull began: an attempt was interrupted, unless another pull of the image was
+// running.
+func TestResumedUnlessAnotherPullWentOn(t *testing.T) {
+	layer := Layer{Digest: "sha256:a", SizeBytes: 1 << 20, DownloadedAt: base.Add(12 * time.Second)}
+	for name, test := range map[string]struct {
+		other   nodePull
+		resumed bool
+	}{
+		"of the same image, at the same time": {nodePull{0, 0.01, 11}, false},
+		"one that failed":                     {nodePull{0, 0, 11}, true},
+		"one that was over":                   {nodePull{0, 0.01, 8}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := nodeLog(map[string]nodePull{"image": test.other})
+			tl := nodePull{9, 9.01, 20}.of("me", layer)
+			tl.Pulls[0].Image, tl.Pulls[0].Resumed = "image", true
+			log.Complete(tl)
+			if p := tl.Pulls[0]; p.Resumed != test.resumed || p.Rate() != 0 {
+				t.Errorf("resumed %t, want %t; %.0f bytes a second", p.Resumed, test.resumed, p.Rate())
+			}
+		})
+	}
+}

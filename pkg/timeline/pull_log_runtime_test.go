@@ -1,0 +1,150 @@
+package timeline
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+)
+
+// TestForgedPullsOfOthers checks that a forged Event about its author's own pod does not change the pulls of others.
+func TestForgedPullsOfOthers(t *testing.T) {
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	pulled := func(image string, until, length float64) EventSeen {
+		return EventSeen{UID: "thief", Container: "app", Reason: "Pulled", NamedAt: second(until), FirstAt: second(until),
+			LastAt:    second(until),
+			ArrivedAt: second(until + 0.01), Count: 1,
+			Message: fmt.Sprintf("Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.", image,
+				length, length)}
+	}
+	future := pulled("x", 9, 8)
+	future.ArrivedAt = second(3)
+	thief := shopPod("thief", "x")
+	thief.AcknowledgedAt = second(2)
+	for _, test := range []struct {
+		name   string
+		event  EventSeen
+		answer *Image
+	}{
+		{"an image that the container does not have", pulled("mine", 10, 7), nil},
+		{"dated in the future", future, nil},
+		{"begun before the pod was there", pulled("x", 10, 9), nil},
+		{"over before the image was there", pulled("x", 6, 3),
+			&Image{Ref: "x", Present: true, FirstPulledAt: second(12), PulledAt: second(12)}},
+		{"of an image that is still absent", pulled("x", 6, 3), &Image{Ref: "x"}},
+		{"of an image that nobody has pulled for long", pulled("x", 6, 3),
+			&Image{Ref: "x", Present: true, FirstPulledAt: second(-99), PulledAt: second(-99)}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, first := range []string{"the Event", "the answer"} {
+				var log PullLog
+				if first == "the Event" {
+					log.Observe(test.event, thief)
+				}
+				if test.answer != nil {
+					log.ObserveRuntime(RuntimeSeen{AskedAt: second(15), Images: []Image{*test.answer}})
+				}
+				if first == "the answer" {
+					log.Observe(test.event, thief)
+				}
+				if len(log.pulls) != 0 {
+					t.Errorf("%s first: the log has %+v", first, log.pulls)
+				}
+			}
+		})
+	}
+}
+
+// TestPullsOfOneNamespaceKeepRoomForOthers has a tenant with more pulls, real or forged, than the log keeps.
+func TestPullsOfOneNamespaceKeepRoomForOthers(t *testing.T) {
+	var log PullLog
+	observe := func(namespace string, i int) {
+		uid, at := fmt.Sprint(namespace, i), base.Add(time.Duration(i)*time.Second)
+		pod := shopPod(uid, "x")
+		pod.Namespace = namespace
+		log.Observe(EventSeen{UID: uid, Container: "app", Reason: "Pulled", NamedAt: at, FirstAt: at, LastAt: at,
+			ArrivedAt: at, Count: 1,
+			Message: `Successfully pulled image "x" in 1s (1s including waiting). Image size: 5 bytes.`}, pod)
+	}
+	for i := range 10 {
+		observe("honest", i)
+	}
+	for i := range 4 * maxPullLog {
+		observe("noisy", i)
+	}
+	honest := 0
+	for _, p := range log.pulls {
+		if p.blocker.Namespace == "honest" {
+			honest++
+		}
+	}
+	if honest != 10 || len(log.pulls) != maxPullLog {
+		t.Errorf("%d pulls are remembered, %d of them of the quiet namespace", len(log.pulls), honest)
+	}
+}
+
+// TestPullsOfPodsWithoutASandbox has pods that wait before their sandbox, with Events about pulls: a running
+// request, a pull in parallel with one of another pod, and a failure. The pull and the failure count once the
+// runtime shows a sandbox that existed by then, in either order of arrival. A request always counts: it can only
+// remove a name.
+func TestPullsOfPodsWithoutASandbox(t *testing.T) {
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	made := func(uid string, s float64) RuntimeSeen {
+		return RuntimeSeen{UID: uid, AskedAt: second(s + 0.1), Sandboxes: []Sandbox{{ID: uid, BegunAt: second(s)}}}
+	}
+	honest := map[string]nodePull{"a": {0, 0.1, 10}, "b": {1, 10, 12}}
+	for name, forged := range map[string]nodePull{"asked": {0.5, 0, 0}, "beside": {1, 1.1, 9}, "failed": {1, 0, 11.5}} {
+		for when, test := range map[string]struct {
+			sandboxAt float64 // -1: none
+			counts    bool
+		}{"with none": {-1, false}, "made later": {30, false}, "made before": {0, true}} {
+			for _, first := range []string{"Events", "runtime"} {
+				var log PullLog
+				tell := func() {
+					for uid := range honest {
+						log.ObserveRuntime(made(uid, -1))
+					}
+					if test.sandboxAt >= 0 {
+						log.ObserveRuntime(made(name, test.sandboxAt))
+					}
+				}
+				pulls := map[string]nodePull{name: forged}
+				maps.Copy(pulls, honest)
+				if first == "runtime" {
+					tell()
+				}
+				tellPulls(&log, pulls)
+				if first == "Events" {
+					log.ObserveRuntime(made("somebody", -1))
+					tell()
+				}
+				tl := nodePull{2, 12, 13}.of("me")
+				log.Complete(tl)
+				got := tl.Pulls[0]
+				same := got.BlockedBy != nil && got.BlockedBy.Pod == "a" && got.Ahead == 2
+				counts := test.counts || name == "asked"
+				if same == counts && name != "failed" || !counts && !same {
+					t.Errorf("%s, %s, %s first: blocked by %+v, %d ahead", name, when, first, got.BlockedBy, got.Ahead)
+				}
+			}
+		}
+	}
+}
+
+// TestAPendingAnswerEndsItsRequest has Events in the wrong order, as in a list, about a pod whose sandbox becomes
+// known later.
+func TestAPendingAnswerEndsItsRequest(t *testing.T) {
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	var log PullLog
+	log.ObserveRuntime(RuntimeSeen{UID: "other", AskedAt: second(0), Sandboxes: []Sandbox{{BegunAt: second(0)}}})
+	tell := func(reason, message string, s float64) {
+		log.Observe(EventSeen{UID: "a", Container: "app", Reason: reason, Message: message, NamedAt: second(s),
+			FirstAt: second(s), LastAt: second(s), ArrivedAt: second(9), Count: 1}, shopPod("a", "x"))
+	}
+	tell("Pulled", `Successfully pulled image "x" in 3s (3s including waiting). Image size: 5 bytes.`, 5)
+	tell("Pulling", `Pulling image "x"`, 2)
+	log.ObserveRuntime(RuntimeSeen{UID: "a", AskedAt: second(6), Sandboxes: []Sandbox{{BegunAt: second(1)}}})
+	if open := log.open(second(40), "me"); len(open) != 0 || len(log.pulls) != 1 {
+		t.Errorf("%d requests are open, %d pulls are over", len(open), len(log.pulls))
+	}
+}

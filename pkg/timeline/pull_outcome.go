@@ -1,0 +1,153 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// lastOutcome decides the result of the last attempt from what was seen only.
+func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
+	pulled, final, image := f.pulls[index].pulled, f.pulls[index].finalAttempt, f.e.image(c.Image)
+	there := image != nil && !image.wasAbsent() && image.beforeSandbox
+	switch {
+	case pulled.present:
+		return imagepull.OutcomePresent
+	case pulled.known():
+		return f.pulledOutcome(c, index, image)
+	case f.e.usedBy(index) == maxInstant && f.bounds.find(markKey{index, final, MarkPullRequested}) != nil:
+		return imagepull.OutcomePulling
+	case f.e.usedBy(index) != maxInstant && image != nil && image.wasAbsent():
+		return f.outcomeWithoutEvent(c, index, image)
+	case there && image.pulledAgain():
+		switch {
+		case c.PullPolicy != PullAlways:
+			return imagepull.OutcomeUnknown // most likely by another pod, but the kubelet may have checked credentials
+		case image.last.Digest == image.Digest:
+			return imagepull.OutcomeVerified
+		}
+		return imagepull.OutcomeDownloaded
+	case there && c.PullPolicy != PullAlways, c.PullPolicy == PullNever && f.e.usedBy(index) != maxInstant:
+		return imagepull.OutcomePresent
+	case f.e.pulledBefore(image) && c.PullPolicy != PullAlways:
+		return imagepull.OutcomePresent
+	}
+	return imagepull.OutcomeUnknown
+}
+
+// pulledOutcome is the outcome of a pull that succeeded according to the kubelet. A pull does not prove that the
+// image was absent: with the policy Always the kubelet asks the registry every time, and since 1.35 also with
+// IfNotPresent, if the image had been pulled with credentials that the pod may not have (pkg/kubelet/images,
+// EnsureImageExists).
+func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
+	pulled, started := f.pulls[index].pulled, markKey{index, f.pulls[index].finalAttempt, MarkPullStarted}
+	nothingCame := image != nil && pulled.lengths.Timed &&
+		image.nothingCameSince(pulled.latest-instant(pulled.lengths.Pull+pulled.lengths.Unit+durationSlack))
+	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
+	switch {
+	case len(f.pulls[index].layers) > 0:
+		// If another pull had brought the image by then, its tag was moved or it was removed.
+		return imagepull.OutcomeDownloaded
+	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
+		if image.last.Digest == image.Digest {
+			return imagepull.OutcomeVerified
+		}
+		return imagepull.OutcomeDownloaded
+	case !absent && nothingCame:
+		return imagepull.OutcomeVerified
+	case absent && (image != nil && f.broughtByOther(image, started) || f.pulledBeside(c, started)):
+		return imagepull.OutcomeJoined
+	case absent && nothingCame:
+		return imagepull.OutcomeVerified // it was present under another name
+	case absent:
+		return imagepull.OutcomeDownloaded
+	}
+	return imagepull.OutcomeUnknown
+}
+
+// outcomeWithoutEvent is how an absent image that a container runs from was pulled, if there is no Event.
+func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
+	switch {
+	case f.inBackoff(index, image.last.FirstPulledAt) && c.PullPolicy == PullAlways:
+		return imagepull.OutcomeJoined
+	case f.e.foundPresent(c, image), f.inBackoff(index, image.last.FirstPulledAt):
+		return imagepull.OutcomePresent
+	case image.layered != nil && f.inBackoff(index, image.layered.ResolvedAt):
+		// Another pull had begun; unknown whether the kubelet's next attempt still downloaded anything.
+		return imagepull.OutcomeUnknown
+	case image.nothingCameSince(f.e.workStart(c)):
+		return imagepull.OutcomeVerified // it was present under another name
+	case image.pulledOnce() && !f.mayStartWorkLater(c, index, at(image.last.FirstPulledAt)):
+		return imagepull.OutcomeDownloaded
+	}
+	// The runtime does not say who pulled it; or several pulls, possibly including this pod's.
+	return imagepull.OutcomeUnknown
+}
+
+// wasThere reports whether the runtime had an image when it was asked, before the kubelet requested it.
+func (f *fold) wasThere(image *imageEvidence, index int16) bool {
+	if image == nil || image.wasAbsent() {
+		return false
+	}
+	requested := f.bounds.find(markKey{index, 0, MarkPullRequested})
+	return image.beforeSandbox || requested != nil && at(image.askedAt) < requested.earliest
+}
+
+// pulledBeside reports whether the kubelet had pulled the same image before, for another container of the pod.
+func (f *fold) pulledBeside(c *Container, started markKey) bool {
+	b := f.bounds.find(started)
+	return b != nil && slices.ContainsFunc(f.e.pod.Containers, func(o Container) bool {
+		if o.Name == c.Name || o.Image != c.Image || f.index(o.Name) == podWide {
+			return false
+		}
+		pulled := f.pulls[f.index(o.Name)].pulled
+		return pulled.known() && !pulled.present && pulled.latest <= b.latest
+	})
+}
+
+// foundPresent reports whether the image was pulled before the kubelet started working on the container and checked
+// it.
+func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
+	first := image.last.FirstPulledAt
+	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.workStart(c)
+}
+
+// inBackoff reports whether the kubelet was in back-off between two attempts to pull a container's image. What
+// arrived then was pulled by others. A failure that only a status reports is dated by its arrival: it came soon
+// after the failure if it arrived live.
+func (f *fold) inBackoff(index int16, t time.Time) bool {
+	failures := f.pulls[index].failures
+	if len(failures) == 0 || t.IsZero() {
+		return false
+	}
+	last := failures[len(failures)-1]
+	failed := last.earliest
+	if failed == minInstant && last.lean == leanLatest {
+		failed = last.latest - instant(statusPatience)
+	}
+	return last.latest < at(t) && at(t) < failed+instant(imagepull.Backoff(int(last.attempt)+1))
+}
+
+// broughtByOther reports whether the image was complete before this pull began: another pod's pull brought it while
+// this one was in the queue. A failed attempt of its own may also have stored it at its end.
+func (f *fold) broughtByOther(image *imageEvidence, started markKey) bool {
+	b := f.bounds.find(started)
+	if b == nil || image.last.FirstPulledAt.IsZero() || at(image.last.FirstPulledAt) >= b.estimate() {
+		return false
+	}
+	return !slices.ContainsFunc(f.pulls[started.container].failures, func(failed failedPull) bool {
+		return at(image.last.FirstPulledAt) <= failed.latest
+	})
+}
+
+// pulledBefore reports whether the image's latest pull ended before the pod came to the node.
+func (e *Evidence) pulledBefore(image *imageEvidence) bool {
+	if image == nil || image.wasAbsent() || image.PulledAt.IsZero() {
+		return false
+	}
+	if e.firstSeen.live && e.firstSeen.new && at(image.PulledAt) < at(e.firstSeen.at)-liveSlack {
+		return true // the kubelet learned of the pod no earlier than the agent
+	}
+	return !e.pod.AcknowledgedAt.IsZero() && image.PulledAt.Before(e.pod.AcknowledgedAt)
+}

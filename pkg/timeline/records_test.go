@@ -1,0 +1,62 @@
+package timeline_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// everyMoment folds each script after each of its observations, and random observations.
+func everyMoment(t *testing.T, check func(t *testing.T, tl timeline.Timeline, now time.Time)) {
+	for _, script := range timeline.Scripts(t) {
+		t.Run(script.Name, func(t *testing.T) {
+			e := timeline.NewEvidence(script.Scope)
+			for _, o := range script.Observations {
+				e.Apply(o)
+				if tl, ok := e.Timeline(script.AsOf, timeline.Skew{}); ok {
+					tl.Partial = !e.Settled(script.AsOf)
+					check(t, tl, script.AsOf)
+				}
+			}
+		})
+	}
+	t.Run("nonsense", func(t *testing.T) {
+		for seed := range uint64(200) {
+			e := timeline.NewEvidence(timeline.Scope{Runtime: seed%2 == 0, Events: seed%3 == 0})
+			for _, o := range timeline.RandomObservations(seed) {
+				e.Apply(o)
+			}
+			now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+			if tl, ok := e.Timeline(now, timeline.Skew{}); ok {
+				check(t, tl, now)
+			}
+		}
+	})
+}
+
+func TestTransitionRecordsAgreeWithTimelines(t *testing.T) {
+	everyMoment(t, func(t *testing.T, tl timeline.Timeline, now time.Time) {
+		exporttest.Agree(t, tl, exporttest.Lines(t, export.TransitionLines, tl, now), now)
+	})
+}
+
+func TestTransitionRecordsKeepToTheSchema(t *testing.T) {
+	schema := exporttest.TransitionSchema(t)
+	everyMoment(t, func(t *testing.T, tl timeline.Timeline, now time.Time) {
+		for _, line := range exporttest.Lines(t, export.TransitionLines, tl, now) {
+			schema.Check(t, line)
+		}
+	})
+}
+
+func TestTimelineRecordsKeepToTheSchema(t *testing.T) {
+	schema := exporttest.TimelineSchema(t)
+	everyMoment(t, func(t *testing.T, tl timeline.Timeline, now time.Time) {
+		for _, line := range exporttest.Lines(t, export.TimelineLines, tl, now) {
+			schema.Check(t, line)
+		}
+	})
+}

@@ -1,0 +1,191 @@
+package timeline
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestTighteningMatchesReference compares evidence and its tightening with a simple implementation: each observation
+// alone, all pairs of marks, until nothing changes at all.
+func TestTighteningMatchesReference(t *testing.T) {
+	compared, early := 0, 0
+	check := func(name string, seed uint64, a Scope, observations []Observation) {
+		checkConstraints(t, a, observations)
+		same, stopped := checkTightening(t, a, observations)
+		if t.Failed() {
+			t.Fatalf("%s, seed %d", name, seed)
+		}
+		if same {
+			compared++
+		}
+		if stopped {
+			early++
+		}
+	}
+	for _, s := range Scripts(t) {
+		check(s.Name, 0, s.Scope, s.Observations)
+	}
+	for seed := range uint64(300) {
+		check("nonsense", seed, Scope{Runtime: true, Events: true}, RandomObservations(seed))
+		for _, s := range sourceSets {
+			random := rand.New(rand.NewPCG(seed, 12))
+			w := &simulatedSources{simulatedPod: simulate(rand.New(rand.NewPCG(seed, 11))), random: random, loss: s.loss(random)}
+			check(s.name, seed, s.scope, w.observe(s.scope))
+		}
+	}
+	if compared < 1000 {
+		t.Errorf("only %d without a contradiction", compared)
+	}
+	if early > 0 {
+		t.Errorf("%d stopped before nothing changed: maxTighteningRounds is not enough", early)
+	}
+}
+
+// named is a constraint with the name of its container, because the index depends on what was seen first.
+type named struct {
+	constraint
+	container string
+}
+
+func constraintsByName(e *Evidence) []named {
+	var all []named
+	for _, c := range e.constraints {
+		n := named{constraint: c}
+		if c.key.container != podWide {
+			n.container = e.containers[c.key.container].name
+		}
+		n.key.container = 0
+		all = append(all, n)
+	}
+	return all
+}
+
+// checkConstraints checks that evidence keeps the best constraint of each origin from all observations.
+func checkConstraints(t *testing.T, a Scope, observations []Observation) {
+	t.Helper()
+	e := NewEvidence(a)
+	var best []named
+	for _, o := range observations {
+		e.Apply(o)
+		alone := NewEvidence(a)
+		alone.Apply(o)
+		for _, n := range constraintsByName(alone) {
+			i := slices.IndexFunc(best, func(b named) bool {
+				return b.key == n.key && b.container == n.container && b.origin == n.origin
+			})
+			switch {
+			case i < 0:
+				best = append(best, n)
+			case n.latest < best[i].latest, n.latest == best[i].latest && n.earliest > best[i].earliest,
+				n.latest == best[i].latest && n.earliest == best[i].earliest && n.lean > best[i].lean:
+				best[i] = n
+			}
+		}
+	}
+	kept := constraintsByName(e)
+	if len(kept) != len(best) {
+		t.Errorf("%d claims kept of %d", len(kept), len(best))
+	}
+	for _, n := range best {
+		if !slices.Contains(kept, n) {
+			t.Errorf("not kept: %+v", n)
+		}
+	}
+}
+
+// extent is the two ends of a bound.
+type extent struct{ earliest, latest instant }
+
+// checkTightening checks that tightening gives exactly the reference bounds, or wider ones if it stopped early. If
+// constraints contradict each other, the result depends on the order, and nothing is compared.
+func checkTightening(t *testing.T, a Scope, observations []Observation) (compared, stopped bool) {
+	t.Helper()
+	e := NewEvidence(a)
+	for _, o := range observations {
+		e.Apply(o)
+	}
+	if !e.PodSeen() {
+		return false, false
+	}
+	f := newFold(e, at(base.Add(100*time.Second)), Skew{})
+	naive, consistent := referenceBounds(f.constraints)
+	sequences := f.sequences()
+	if !consistent || !relax(naive, sequences) {
+		return false, false
+	}
+	once := newFold(e, f.asOf, f.skew)
+	for _, s := range once.sequences() {
+		s.order()
+	}
+	for _, b := range once.bounds {
+		if n := naive[b.key]; b.earliest > n.earliest || b.latest < n.latest {
+			t.Errorf("after one pass %v: %s, narrower than naively %s", b.key, interval(b.earliest, b.latest),
+				interval(n.earliest, n.latest))
+		}
+	}
+	if broken := tighten(sequences); len(broken) > 0 || len(f.markConflicts) > 0 {
+		t.Errorf("a contradiction that is none: %v %v", broken, f.markConflicts)
+	}
+	tightened := slices.Clone(f.bounds)
+	for _, s := range sequences {
+		changed, _ := s.order()
+		stopped = stopped || changed
+	}
+	f.bounds = tightened
+	if len(f.bounds) != len(naive) {
+		t.Errorf("%d bounds, naively %d", len(f.bounds), len(naive))
+	}
+	for _, b := range f.bounds {
+		n := naive[b.key]
+		if b.earliest > n.earliest || b.latest < n.latest || !stopped && *n != (extent{b.earliest, b.latest}) {
+			t.Errorf("%v: %s, naively %s", b.key, interval(b.earliest, b.latest), interval(n.earliest, n.latest))
+		}
+	}
+	return true, stopped
+}
+
+// referenceBounds intersects all constraints on each mark; false if nothing remains of one.
+func referenceBounds(constraints []constraint) (map[markKey]*extent, bool) {
+	all := map[markKey]*extent{}
+	for _, c := range constraints {
+		if all[c.key] == nil {
+			all[c.key] = &extent{minInstant, maxInstant}
+		}
+		b := all[c.key]
+		b.earliest, b.latest = max(b.earliest, c.earliest), min(b.latest, c.latest)
+		if b.earliest > b.latest {
+			return nil, false
+		}
+	}
+	return all, true
+}
+
+// relax orders all pairs of marks in each sequence, not only neighbors, until nothing changes; false if nothing
+// remains of one.
+func relax(all map[markKey]*extent, sequences []sequence) bool {
+	for changed := true; changed; {
+		changed = false
+		for _, s := range sequences {
+			for i, k := range s {
+				for _, l := range s[i+1:] {
+					before, after := all[k.key], all[l.key]
+					if before == nil || after == nil {
+						continue
+					}
+					if before.latest > after.latest {
+						before.latest, changed = after.latest, true
+					}
+					if after.earliest < before.earliest {
+						after.earliest, changed = before.earliest, true
+					}
+					if before.earliest > before.latest || after.earliest > after.latest {
+						return false
+					}
+				}
+			}
+		}
+	}
+	return true
+}

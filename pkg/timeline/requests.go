@@ -1,0 +1,245 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+)
+
+// How long to wait for evidence that should be on its way.
+const (
+	// How long late evidence is awaited after the end of the start-up: an answer of the runtime, and the Events that
+	// the kubelet sends in parallel with its status, after 10 s again if the API server was away (client-go,
+	// tools/record).
+	runtimeGrace = 3 * time.Second
+	eventGrace   = 15 * time.Second
+	// layersGrace is how long stores are asked again that did not give the layers of a new image in time.
+	layersGrace = 15 * time.Second
+	// reaskAfter is the interval after which the runtime is asked again if its answer lacked what the pod object
+	// reports.
+	reaskAfter = time.Second
+	// statusPatience is how long the kubelet may take from a container's start to the status that reports it: it
+	// lists the running containers once a second (pleg/generic.go), and limits how often it writes.
+	statusPatience = 2 * time.Second
+	// presentPatience is how long the kubelet may take to create a container whose image is present.
+	presentPatience = 2 * time.Second
+	// giveUpAfter is how long a start-up is followed after the agent first saw the pod. A longer start-up is not
+	// slow but needs a person, and belongs in the records as it is.
+	giveUpAfter = time.Hour
+	// sandboxPatience is how long the kubelet may take from picking a pod up to a sandbox before an Event watch is
+	// worth opening to learn why. After a failure the kubelet waits longer than this before the next attempt
+	// (pod_workers.go, backOffPeriod), so an earlier sandbox was the first one.
+	sandboxPatience = 2 * time.Second
+	// runtimePatience is how long the runtime may take to say whether an image is on the node. An answer takes less
+	// than a second. A runtime that does not answer must not delay the request for the kubelet's Events.
+	runtimePatience = 5 * time.Second
+)
+
+// Wants returns what could be requested now to complete the timeline.
+func (e *Evidence) Wants(now time.Time) Wants {
+	if !e.PodSeen() || e.gone {
+		return Wants{}
+	}
+	late := func(grace time.Duration) bool { return e.graceOver(now, grace) }
+	var w Wants
+	switch {
+	case !e.scope.Runtime || late(runtimeGrace) && !e.awaitsLayers(now):
+	case e.beforeAgent():
+		w.Runtime = e.runtimeAskedAt.IsZero()
+	default:
+		w.Images, w.Layers = e.wantedImages(now)
+		w.Runtime = len(w.Images) > 0 || e.podSeenAt.After(e.runtimeAskedAt) && !e.runtimeComplete() ||
+			e.runtimeBehind() && now.Sub(e.runtimeAskedAt) > reaskAfter
+	}
+	if w.Network = e.scope.Runtime && e.waitsForNetwork(); w.Network && now.Sub(e.runtimeAskedAt) > reaskAfter {
+		w.Runtime = true
+	}
+	overdue := now.Sub(e.askedSince()) > runtimePatience || late(runtimeGrace)
+	w.Events = e.scope.Events && !e.beforeAgent() && !late(eventGrace) &&
+		(e.wantsEvents(overdue) || e.wantsSandboxEvents(now))
+	return w
+}
+
+// wantedImages returns the references whose presence decides whether the kubelet pulls, each once and once more
+// after a pull, and of those the ones whose layers are wanted, too.
+func (e *Evidence) wantedImages(now time.Time) (refs, layers []string) {
+	for _, c := range e.pod.Containers {
+		image := e.image(c.Image)
+		switch {
+		case c.Kind == KindEphemeral || c.PullPolicy == PullNever || slices.Contains(refs, c.Image):
+		case image == nil:
+			refs = append(refs, c.Image)
+		case e.pulledSince(c, image):
+			refs = append(refs, c.Image)
+			if image.mayHaveNewLayers() {
+				layers = append(layers, c.Image)
+			}
+		case image.last.Present && image.mayHaveNewLayers(),
+			image.layersIncomplete() && now.Sub(image.last.askedAt) > reaskAfter:
+			refs, layers = append(refs, c.Image), append(layers, c.Image)
+		}
+	}
+	return refs, layers
+}
+
+// mayHaveNewLayers reports whether a pull may have brought layers that were not asked for yet. A runtime that does
+// not date its pulls does not give layers either.
+func (i *imageEvidence) mayHaveNewLayers() bool {
+	return i.layered == nil && (i.wasAbsent() || i.last.Digest != i.Digest) &&
+		(!i.last.Present || !i.last.PulledAt.IsZero())
+}
+
+// layersIncomplete reports whether the runtime could not give all layers of an image in time, and another answer
+// may: the disk is busy for some time after a pull. The runtime is asked for that long at most.
+func (i *imageEvidence) layersIncomplete() bool {
+	return i.layered != nil && i.layered.Untold && i.last.askedAt.Sub(i.last.PulledAt) < layersGrace
+}
+
+// awaitsLayers reports whether the runtime will be asked again for layers that it did not give in time.
+func (e *Evidence) awaitsLayers(now time.Time) bool {
+	return e.scope.Runtime && !e.beforeAgent() && !e.graceOver(now, layersGrace) &&
+		slices.ContainsFunc(e.images, func(i imageEvidence) bool { return i.layersIncomplete() })
+}
+
+// pulledSince reports whether the image was pulled after the last answer about it.
+func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
+	index, evidence := e.container(c.Name)
+	if evidence == nil {
+		return false
+	}
+	if p, _ := e.refuter(index).firstCredible(evidence); p.known() {
+		return !p.present && !image.last.askedAt.After(p.latest.time())
+	}
+	used := e.usedBy(index)
+	if !image.last.Present {
+		return used != maxInstant
+	}
+	// The image's timestamp shows a further pull, if the runtime has one.
+	return !image.PulledAt.IsZero() && used != maxInstant && at(image.last.askedAt) <= used &&
+		(c.PullPolicy == PullAlways || e.mayBeRemoved(&c, index))
+}
+
+// mayBeRemoved reports whether a container was created so long after the kubelet started working on it that its
+// image may have been removed and pulled again, for example after the kubelet's garbage collection. If the image is
+// present, the kubelet creates the container at once.
+func (e *Evidence) mayBeRemoved(c *Container, index int16) bool {
+	made := e.createdSince(index)
+	return c.PullPolicy == PullIfNotPresent && made != maxInstant && !e.createFailed(index) &&
+		made-max(e.workStart(c), at(e.firstSeen.at)) > instant(presentPatience)
+}
+
+// runtimeComplete reports whether the runtime has given everything it can about the way to readiness.
+func (e *Evidence) runtimeComplete() bool {
+	_, over := e.endLearned()
+	return over && !e.runtimeBehind()
+}
+
+// runtimeBehind reports whether the pod object has runs that the runtime has not shown.
+func (e *Evidence) runtimeBehind() bool {
+	for _, c := range e.pod.Containers {
+		if c.Kind == KindEphemeral || c.Attempt >= maxAttempts || c.State != StateRunning && c.State != StateTerminated {
+			continue
+		}
+		index, evidence := e.container(c.Name)
+		if evidence == nil {
+			continue
+		}
+		if !e.hasRuntimeConstraint(markKey{index, clampAttempt(c.Attempt), MarkRunning}) ||
+			c.State == StateTerminated && !e.hasRuntimeConstraint(markKey{index, clampAttempt(c.Attempt), MarkFinished}) {
+			return true
+		}
+	}
+	return false
+}
+
+// askedSince is the time from which the runtime is asked about the pod.
+func (e *Evidence) askedSince() time.Time {
+	if e.scope.ResumedAt.After(e.firstSeen.at) {
+		return e.scope.ResumedAt
+	}
+	return e.firstSeen.at
+}
+
+// wantsEvents reports whether a container waits for a pull, or its image was pulled, and the kubelet's Event about
+// it has not arrived. A pod whose images are all on the node needs no Events. Once the runtime is overdue, an image
+// that it has not answered for may be pulled.
+//
+// After a post-start hook Events are needed: only an Event about the next image says when the hook ended.
+func (e *Evidence) wantsEvents(overdue bool) bool {
+	afterHook := false
+	for _, c := range e.pod.Containers {
+		hookBefore := afterHook
+		afterHook = c.PostStartHook
+		if c.Kind == KindEphemeral || c.PullPolicy == PullNever {
+			continue
+		}
+		index, evidence := e.container(c.Name)
+		if evidence == nil {
+			continue
+		}
+		if p, _ := e.refuter(index).firstCredible(evidence); p.known() {
+			continue
+		}
+		awaited := e.scope.Runtime && e.image(c.Image) == nil && !overdue // the answer will decide
+		if hookBefore || c.PullPolicy == PullAlways || !awaited && e.mayBePulled(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// wantsSandboxEvents reports whether the sandbox takes, or took, so long that one may have failed.
+func (e *Evidence) wantsSandboxEvents(now time.Time) bool {
+	acknowledged, _ := e.latest(podMark(MarkAcknowledged))
+	if acknowledged == 0 {
+		return false
+	}
+	begun, known := e.latest(podMark(MarkSandboxBegun))
+	if !known {
+		return !e.sandboxRan() && at(now)-acknowledged > instant(sandboxPatience)
+	}
+	return e.watchFirstOpened.IsZero() && begun-acknowledged > instant(sandboxPatience)
+}
+
+// waitsForNetwork reports whether the kubelet does not create the sandbox because the network is not ready. The
+// kubelet drops its Events about that after half a minute, so only the runtime says how long it lasts.
+func (e *Evidence) waitsForNetwork() bool {
+	_, over := e.endLearned()
+	return !over && !e.sandboxRan() &&
+		slices.ContainsFunc(e.obstacleEvents, func(h obstacleEvent) bool { return h.obstacle == obstacleNetworkNotReady })
+}
+
+// mayBePulled reports whether this container's image may have been pulled.
+func (e *Evidence) mayBePulled(c Container) bool {
+	image := e.image(c.Image)
+	switch {
+	case image == nil, image.wasAbsent():
+		return true
+	}
+	return !image.beforeSandbox && !e.pulledBefore(image)
+}
+
+// LookUp is one question to the runtime.
+type LookUp struct {
+	UID        string // the pod object's UID, repeated in the answer
+	RuntimeUID string // the pod's UID in the runtime
+	Images     []string
+	Layers     []string // those of Images whose layers are wanted, too
+	Network    bool     // also whether the runtime's network is ready
+}
+
+// EventWatch names the pod whose kubelet Events are wanted.
+type EventWatch struct {
+	UID         string // the pod object's UID, repeated in observations
+	InvolvedUID string // involvedObject.uid: for static pods the kubelet's UID
+	Namespace   string
+	Name        string
+}
+
+// Wants is the evidence that one pod's timeline lacks and that a source could provide now.
+type Wants struct {
+	Runtime bool     // ask the runtime about the pod
+	Images  []string // when asking: also whether these references, as written in the spec, are present
+	Layers  []string // when asking: those of Images whose layers are wanted, too
+	Network bool     // when asking: also whether the runtime's network is ready
+	Events  bool     // keep an Event watch open for the pod
+}

@@ -1,0 +1,80 @@
+package timeline
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestEventsAreWantedWithoutTheRuntime has pods that arrive while the runtime answers late or never: the kubelet's
+// Events are wanted once the runtime is overdue, and not before.
+func TestEventsAreWantedWithoutTheRuntime(t *testing.T) {
+	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
+	answer := func(at float64, present bool) Observation {
+		return RuntimeSeen{UID: "u", AskedAt: second(at - 0.1), ArrivedAt: second(at),
+			Images: []Image{{Ref: "x", Present: present}}}
+	}
+	seen := func(at float64, ready bool) Observation {
+		pod := Pod{UID: "u", CreatedAt: base, AcknowledgedAt: base,
+			Containers: []Container{{Name: "app", Kind: KindMain, Image: "x", PullPolicy: PullIfNotPresent}}}
+		if ready {
+			pod.Conditions = []Condition{{Type: "Ready", True: true, TransitionAt: second(at)}}
+			pod.Containers[0].State, pod.Containers[0].StartedAt = StateRunning, base
+		}
+		return PodSeen{ArrivedAt: second(at), Live: true, Pod: pod}
+	}
+	// A running sandbox, so that none is awaited.
+	sandbox := RuntimeSeen{UID: "u", AskedAt: second(0.1), ArrivedAt: second(0.2),
+		Sandboxes: []Sandbox{{ID: "s", Ready: true, CreatedAt: second(0.1)}}}
+	for name, test := range map[string]struct {
+		resumedAt    float64 // zero for an agent that ran all the time
+		observations []Observation
+		at           float64
+		want         bool
+	}{
+		"it may answer still":                   {0, []Observation{seen(0, false), sandbox}, 4.9, false},
+		"it does not":                           {0, []Observation{seen(0, false), sandbox}, 5.1, true},
+		"it answers late that there is none":    {0, []Observation{seen(0, false), sandbox, answer(7, false)}, 7.1, true},
+		"it answers late that there is one":     {0, []Observation{seen(0, false), sandbox, answer(7, true)}, 7.1, false},
+		"it answers at once":                    {0, []Observation{seen(0, false), sandbox, answer(0.3, true)}, 60, false},
+		"another agent asked before":            {30, []Observation{seen(0, false), sandbox}, 34.9, false},
+		"this one has asked in vain":            {30, []Observation{seen(0, false), sandbox}, 35.1, true},
+		"over, and it may answer still":         {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 3.9, false},
+		"over, and it is not waited for longer": {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 4.1, true},
+		"over, and nor are late Events":         {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 16.1, false},
+	} {
+		scope := Scope{Runtime: true, Events: true}
+		if test.resumedAt > 0 {
+			scope.ResumedAt = second(test.resumedAt)
+		}
+		e := NewEvidence(scope)
+		for _, o := range test.observations {
+			e.Apply(o)
+		}
+		if got := e.Wants(second(test.at)).Events; got != test.want {
+			t.Errorf("%s: at %g s Events wanted: %t", name, test.at, got)
+		}
+	}
+}
+
+// TestARuntimeThatAnswersKeepsEventsUnwatched has nodes on which all images are present: however the runtime's
+// answers are spread over the first seconds, no watch is opened.
+func TestARuntimeThatAnswersKeepsEventsUnwatched(t *testing.T) {
+	for pods := range 110 {
+		e := NewEvidence(Scope{Runtime: true, Events: true})
+		pod := Pod{UID: fmt.Sprint(pods), CreatedAt: base,
+			Containers: []Container{{Name: "a", Image: "x", PullPolicy: PullIfNotPresent},
+				{Name: "b", Image: "y", PullPolicy: PullIfNotPresent}}}
+		e.Apply(PodSeen{ArrivedAt: base, Pod: pod})
+		answered := base.Add(time.Duration(pods) * runtimePatience / 110)
+		for at := base; at.Before(base.Add(time.Minute)); at = at.Add(100 * time.Millisecond) {
+			if !at.Before(answered) {
+				e.Apply(RuntimeSeen{UID: pod.UID, AskedAt: answered, ArrivedAt: answered,
+					Images: []Image{{Ref: "x", Present: true}, {Ref: "y", Present: true}}})
+			}
+			if e.Wants(at).Events {
+				t.Fatalf("answered after %s, Events are wanted after %s", answered.Sub(base), at.Sub(base))
+			}
+		}
+	}
+}

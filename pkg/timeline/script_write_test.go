@@ -1,0 +1,149 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// writeScript writes observations as a script (see TestScripts), for a reader of a failure and for testdata.
+func writeScript(a Scope, containers []Container, gates bool, observations []Observation) string {
+	var out strings.Builder
+	out.WriteString("available")
+	for _, source := range []struct {
+		has  bool
+		word string
+	}{{a.Runtime, " runtime"}, {a.Events, " events"}} {
+		if source.has {
+			out.WriteString(source.word)
+		}
+	}
+	out.WriteByte('\n')
+	for _, c := range containers {
+		words := []string{"spec", string(c.Kind), c.Name, c.Image}
+		if c.PullPolicy != PullIfNotPresent {
+			words = append(words, string(c.PullPolicy))
+		}
+		words = append(words, flags(c.StartupProbe, "startup", c.ReadinessProbe, "readiness")...)
+		out.WriteString(strings.Join(words, " ") + "\n")
+	}
+	if gates {
+		out.WriteString("gates\n")
+	}
+	observations = slices.Clone(observations)
+	slices.SortStableFunc(observations, func(a, b Observation) int { return arrivedAt(a).Compare(arrivedAt(b)) })
+	for i, o := range observations {
+		line := since(arrivedAt(o)) + " " + writeObservation(o) + "\n"
+		if i == 0 || !strings.HasSuffix(out.String(), "\n"+line) { // the same again
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+func writeObservation(o Observation) string {
+	switch o := o.(type) {
+	case PodSeen:
+		return "pod " + strings.Join(tellPod(o), " | ")
+	case EventSeen:
+		container := o.Container
+		if container == "" {
+			container = "-"
+		}
+		text := fmt.Sprintf("event %s %s '%s' named@%s", container, o.Reason, o.Message, since(o.NamedAt))
+		if o.Count > 1 {
+			text += fmt.Sprintf(" count=%d last@%s", o.Count, since(o.LastAt))
+		}
+		return text
+	case EventsWatched:
+		return "watched"
+	case RuntimeSeen:
+		return "runtime " + strings.Join(tellAnswer(o), " | ")
+	}
+	return fmt.Sprintf("%T", o)
+}
+
+func tellPod(o PodSeen) []string {
+	words := flags(!o.Live, "listed")
+	if at := o.Pod.AcknowledgedAt; !at.IsZero() {
+		words = append(words, "acknowledged@"+since(at))
+	}
+	for _, c := range o.Pod.Conditions {
+		name := map[string]string{"PodScheduled": "scheduled", "ContainersReady": "containers_ready",
+			"Ready": "ready"}[c.Type]
+		if c.True {
+			words = append(words, name+"@"+since(c.TransitionAt))
+		}
+	}
+	parts := []string{strings.Join(words, " ")}
+	for _, c := range o.Pod.Containers {
+		if c.State == StateUnknown {
+			continue
+		}
+		words := []string{c.Name}
+		switch c.State {
+		case StateWaiting:
+			words = append(words, "waiting")
+		case StateRunning:
+			words = append(words, "running@"+since(c.StartedAt))
+		case StateTerminated:
+			words = append(words, "terminated@"+since(c.StartedAt)+"-"+since(c.FinishedAt), fmt.Sprintf("exit=%d", c.ExitCode))
+		}
+		if c.WaitingReason != "" {
+			words = append(words, "reason="+c.WaitingReason)
+		}
+		if c.PullFailure != "" {
+			words = append(words, "pullfailure="+string(c.PullFailure))
+		}
+		if c.Attempt > 0 {
+			words = append(words, fmt.Sprintf("attempt=%d", c.Attempt))
+		}
+		if c.LastRun != nil {
+			words = append(words, "last="+since(c.LastRun.StartedAt)+"-"+since(c.LastRun.FinishedAt))
+		}
+		parts = append(parts, strings.Join(append(words, flags(c.Started, "started", c.Ready, "ready")...), " "))
+	}
+	return parts
+}
+
+func tellAnswer(o RuntimeSeen) []string {
+	var parts []string
+	stamps := func(words []string, named ...any) []string {
+		for i := 0; i < len(named); i += 2 {
+			if at := named[i+1].(time.Time); !at.IsZero() {
+				words = append(words, named[i].(string)+"@"+since(at))
+			}
+		}
+		return words
+	}
+	for _, s := range o.Sandboxes {
+		parts = append(parts, strings.Join(stamps(append([]string{"sandbox"}, flags(s.Ready, "ready")...),
+			"begun", s.BegunAt, "network", s.NetworkReadyAt, "running", s.RunningAt, "created", s.CreatedAt), " "))
+	}
+	for _, r := range o.Containers {
+		parts = append(parts, strings.Join(stamps([]string{r.Name, fmt.Sprintf("attempt=%d", r.Attempt),
+			fmt.Sprintf("exit=%d", r.ExitCode)},
+			"created", r.CreatedAt, "started", r.StartedAt, "finished", r.FinishedAt), " "))
+	}
+	for _, i := range o.Images {
+		words := []string{"image", i.Ref, "absent"}
+		if i.Present {
+			words = stamps([]string{"image", i.Ref, "present", "digest=" + i.Digest}, "first", i.FirstPulledAt, "pulled",
+				i.PulledAt)
+		}
+		parts = append(parts, strings.Join(words, " "))
+	}
+	return parts
+}
+
+// flags returns the words whose condition is true, from pairs of conditions and words.
+func flags(pairs ...any) []string {
+	var words []string
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i].(bool) {
+			words = append(words, pairs[i+1].(string))
+		}
+	}
+	return words
+}

@@ -1,0 +1,341 @@
+package timeline
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// simulatedPod is the true start-up of one simulated pod: a kubelet that knows the instant and the name of
+// everything it does. It shares no code with the fold, which has to find the same from what sources report
+// (simulated_sources_test.go).
+type simulatedPod struct {
+	random *rand.Rand
+	now    time.Time
+	from   time.Time // where the current stretch began
+	held   time.Time // the kubelet writes an Event until then and cannot end its next step before
+
+	pod        Pod // the spec
+	containers []*simulatedContainer
+	crashing   []*simulatedContainer // those whose run will end by itself
+	images     map[string]*storedImage
+	wording    int  // the format of the durations of a pull in this kubelet
+	stamped    bool // the runtime has all timestamps of a sandbox (containerd 2)
+
+	marks  map[trueMark]time.Time
+	truth  []stretch // the phases, by the definition in docs/architecture.md
+	events []occurrence
+	exits  map[trueMark]int // of MarkFinished
+}
+
+// trueMark names a true instant; container is empty for the pod's own marks.
+type trueMark struct {
+	mark      Mark
+	container string
+	attempt   int
+}
+
+// stretch is a true phase, and the mark that ends it.
+type stretch struct {
+	phase      Phase
+	container  string
+	start, end time.Time
+	ends       trueMark
+}
+
+// simulatedContainer is one container of a simulated pod: what will go wrong, and how far it has come.
+type simulatedContainer struct {
+	Container
+	pullFailures int // failed pulls before the first success
+	crashes      int // failed runs before the first success
+	pulls        int // attempts to pull so far, of all runs
+	attempt      int // the run
+	done         bool
+	due          time.Time // when the kubelet works on it next
+	wait         Phase     // what it waits in until then
+	endsAt       time.Time // of a run that will crash
+}
+
+// storedImage is the past and future of one image on the node.
+type storedImage struct {
+	present bool        // from the beginning
+	pulled  []time.Time // when pulls ended, the pod's own and others', oldest first
+	came    time.Time   // when the manifest did, with the first pull of them that got so far
+}
+
+func (s *storedImage) at(t time.Time) bool {
+	return s.present || len(s.pulled) > 0 && !s.pulled[0].After(t)
+}
+
+func (s *storedImage) pull(t time.Time) {
+	s.pulled = append(s.pulled, t)
+	slices.SortFunc(s.pulled, time.Time.Compare)
+}
+
+// resolve records that a pull has the manifest.
+func (s *storedImage) resolve(t time.Time) {
+	if s.came.IsZero() || t.Before(s.came) {
+		s.came = t
+	}
+}
+
+// occurrence is one occurrence of an Event.
+type occurrence struct {
+	at                         time.Time
+	container, reason, message string
+}
+
+// simulate draws a pod and runs its start-up until it is ready.
+func simulate(random *rand.Rand) *simulatedPod {
+	l := &simulatedPod{random: random, marks: map[trueMark]time.Time{}, exits: map[trueMark]int{},
+		images: map[string]*storedImage{}}
+	l.now = base.Add(time.Duration(random.Int64N(int64(time.Second))))
+	l.from = l.now
+	l.wording, l.stamped = random.IntN(10), l.chance(0.8)
+	l.draw()
+	l.mark(trueMark{mark: MarkCreated}, l.now)
+	l.step(PhaseScheduling, nil, MarkScheduled, 0, l.length(time.Millisecond, 5*time.Second))
+	l.step(PhaseKubeletPickup, nil, MarkAcknowledged, 0, l.length(2*time.Millisecond, time.Second))
+	l.sandbox()
+	for _, c := range l.containers {
+		if c.Kind != KindMain {
+			l.initialize(c)
+		}
+	}
+	l.runMain()
+	l.becomeReady()
+	return l
+}
+
+// draw invents the pod.
+func (l *simulatedPod) draw() {
+	l.pod = Pod{UID: "uid-1", RuntimeUID: "uid-1", Namespace: "ns", Name: "pod", Node: "node-1", Generation: 1,
+		KubeletGeneration: 1, FieldsManaged: true, RemoteVolumes: true,
+		CreatedAt: l.now.Truncate(time.Second), Phase: "Pending", ReadinessGates: l.chance(0.2)}
+	for i := range 4 {
+		s := &storedImage{present: l.chance(0.5)}
+		if l.chance(0.15) { // another pod pulls it in the meantime, or later
+			ends := l.now.Add(l.length(time.Second, 60*time.Second))
+			s.pull(ends)
+			s.resolve(ends.Add(-anyPart(ends, time.Second)))
+		}
+		l.images[fmt.Sprintf("image%d", i)] = s
+	}
+	add := func(kind ContainerKind, n int) {
+		for i := range n {
+			c := &simulatedContainer{Container: Container{Name: fmt.Sprintf("%s%d", kind, i), Kind: kind,
+				Image: fmt.Sprintf("image%d", l.random.IntN(4)), PullPolicy: PullIfNotPresent}, wait: PhaseKubeletSync}
+			if l.chance(0.2) {
+				c.PullPolicy = PullAlways
+			}
+			if kind != KindInit {
+				c.StartupProbe, c.ReadinessProbe = l.chance(0.25), l.chance(0.4)
+			}
+			if l.chance(0.15) {
+				c.pullFailures = 1 + l.random.IntN(2)
+			}
+			if kind != KindSidecar && l.chance(0.15) {
+				c.crashes = 1 + l.random.IntN(3)
+			}
+			l.containers = append(l.containers, c)
+			l.pod.Containers = append(l.pod.Containers, c.Container)
+		}
+	}
+	add(KindInit, l.random.IntN(3))
+	add(KindSidecar, l.random.IntN(3))
+	add(KindMain, 1+l.random.IntN(3))
+}
+
+// sandbox leads to a running sandbox, possibly after failed ones. What follows a failure is charged to it.
+func (l *simulatedPod) sandbox() {
+	phase, message := PhaseNetwork, `failed to setup network for sandbox "%d"`
+	if l.chance(0.3) {
+		phase, message = PhaseSandbox, `failed to start sandbox "%d"`
+	}
+	wait, longest := PhaseVolumes, 8*time.Second
+	for i := range l.random.IntN(3) * l.random.IntN(2) * l.random.IntN(2) {
+		l.step(wait, nil, MarkSandboxBegun, -1-i, min(l.length(5*time.Millisecond, 4*time.Second), longest))
+		longest = 500 * time.Millisecond // the volumes are there
+		l.step(phase, nil, MarkSandboxFailed, i, l.length(5*time.Millisecond, 3*time.Second))
+		l.event("", "FailedCreatePodSandBox", fmt.Sprintf(message, i*l.wording))
+		l.now = l.now.Add(l.length(10*time.Second, 16*time.Second))
+		wait = phase
+	}
+	l.step(wait, nil, MarkSandboxBegun, 0, min(l.length(5*time.Millisecond, 8*time.Second), longest))
+	l.step(PhaseNetwork, nil, MarkNetworkReady, 0, l.length(5*time.Millisecond, 4*time.Second))
+	l.step(PhaseSandbox, nil, MarkSandboxRunning, 0, l.length(5*time.Millisecond, time.Second))
+}
+
+// initialize takes an init container to its end and a sidecar to its start, with nothing in parallel.
+func (l *simulatedPod) initialize(c *simulatedContainer) {
+	l.now = l.now.Add(l.length(time.Millisecond, time.Second)) // until the kubelet sees that the one before is done
+	for {
+		if l.now.Before(c.due) {
+			l.now = c.due
+		}
+		if !l.start(c) {
+			continue
+		}
+		if c.Kind == KindSidecar {
+			l.probe(c)
+			if started := l.marks[trueMark{MarkStarted, c.Name, 0}]; c.StartupProbe {
+				l.step(PhaseStartupProbe, c, MarkStarted, 0, started.Sub(l.now))
+			} else {
+				l.now = started
+			}
+			return
+		}
+		code := 0
+		if c.attempt < c.crashes {
+			code = 1
+		}
+		l.exits[trueMark{MarkFinished, c.Name, c.attempt}] = code
+		l.step(PhaseInitRun, c, MarkFinished, c.attempt, l.length(5*time.Millisecond, 5*time.Second))
+		if code == 0 {
+			return
+		}
+		l.again(c)
+	}
+}
+
+// runMain starts the main containers, one after the other as far as possible, and restarts those that fail.
+func (l *simulatedPod) runMain() {
+	l.now = l.now.Add(l.length(time.Millisecond, time.Second))
+	for {
+		var next *simulatedContainer
+		for _, c := range l.containers {
+			if c.Kind != KindMain || c.done {
+				continue
+			}
+			if !c.due.After(l.now) {
+				next = c
+				break
+			}
+			if next == nil || c.due.Before(next.due) {
+				next = c
+			}
+		}
+		crash := l.nextCrash()
+		switch {
+		case next == nil && crash == nil:
+			return
+		case next == nil || crash != nil && crash.endsAt.Before(next.due):
+			l.crash(crash, true)
+			continue
+		}
+		if l.now.Before(next.due) {
+			l.now = next.due
+		}
+		if !l.start(next) {
+			continue
+		}
+		next.done = true
+		if next.attempt < next.crashes {
+			next.endsAt = l.now.Add(l.length(5*time.Millisecond, 8*time.Second))
+			l.crashing = append(l.crashing, next)
+		}
+		l.probe(next)
+	}
+}
+
+func (l *simulatedPod) nextCrash() *simulatedContainer {
+	var next *simulatedContainer
+	for _, c := range l.crashing {
+		if next == nil || c.endsAt.Before(next.endsAt) {
+			next = c
+		}
+	}
+	return next
+}
+
+// crash ends a run. The end is a boundary only if the kubelet does nothing else.
+func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
+	key := trueMark{MarkFinished, c.Name, c.attempt}
+	l.mark(key, c.endsAt)
+	l.exits[key] = 1
+	if idle {
+		l.record(PhaseFailedRun, c.Name, c.endsAt, key)
+		if l.now.Before(c.endsAt) {
+			l.now = c.endsAt
+		}
+	}
+	l.crashing = slices.DeleteFunc(l.crashing, func(o *simulatedContainer) bool { return o == c })
+	l.again(c)
+}
+
+// again is what the kubelet does after a failed run: it restarts at once the first time, then after a back-off.
+func (l *simulatedPod) again(c *simulatedContainer) {
+	finished := l.marks[trueMark{MarkFinished, c.Name, c.attempt}]
+	c.wait, c.due = PhaseKubeletSync, finished.Add(l.length(10*time.Millisecond, time.Second))
+	if c.attempt > 0 {
+		c.wait, c.due = PhaseCrashBackoff, finished.Add(time.Duration(10*c.attempt)*time.Second)
+	}
+	c.attempt++
+	c.done = false
+}
+
+// start takes one container as far as the kubelet gets without interruption; false if its image could not be pulled.
+func (l *simulatedPod) start(c *simulatedContainer) bool {
+	create := PhaseContainerCreate
+	switch {
+	case c.PullPolicy == PullAlways || !l.images[c.Image].at(l.now):
+		if !l.pull(c) {
+			return false
+		}
+	case c.attempt > 0: // what lies between two runs has one name
+		create = c.wait
+		l.now = l.now.Add(l.length(time.Millisecond, 100*time.Millisecond))
+		l.event(c.Name, "Pulled", fmt.Sprintf("Container image %q already present on machine", c.Image))
+	default:
+		l.step(c.wait, c, MarkPullFinished, c.pulls, l.length(time.Millisecond, 100*time.Millisecond))
+		l.event(c.Name, "Pulled", fmt.Sprintf("Container image %q already present on machine", c.Image))
+	}
+	l.step(create, c, MarkContainerCreated, c.attempt, l.length(5*time.Millisecond, 3*time.Second))
+	l.step(PhaseContainerStart, c, MarkRunning, c.attempt, l.length(5*time.Millisecond, time.Second))
+	c.wait = PhaseKubeletSync
+	return true
+}
+
+func (l *simulatedPod) pull(c *simulatedContainer) bool {
+	n := c.pulls
+	c.pulls++
+	l.event(c.Name, "Pulling", fmt.Sprintf("Pulling image %q", c.Image))
+	l.step(c.wait, c, MarkPullRequested, n, l.length(time.Microsecond, time.Millisecond))
+	requested := l.now
+	l.step(PhasePullQueue, c, MarkPullStarted, n, l.length(time.Microsecond, 20*time.Second))
+	started := l.now
+	length := l.length(20*time.Millisecond, 20*time.Second)
+	if n < c.pullFailures {
+		l.step(PhasePull, c, MarkPullFailed, n, length)
+		if got := anyPart(started, 2*length); got < length { // of those that fail, every other one has got the manifest
+			l.mark(trueMark{MarkPullResolved, c.Name, n}, started.Add(got))
+			l.images[c.Image].resolve(started.Add(got))
+		}
+		l.event(c.Name, "Failed", fmt.Sprintf("Failed to pull image %q: no %d", c.Image, n*(l.wording%2)))
+		l.event(c.Name, "Failed", "Error: ErrImagePull")
+		c.due = l.now.Add(l.length(10*time.Second<<n, 10*time.Second<<n+5*time.Second))
+		c.wait = PhaseImageBackoff
+		return false
+	}
+	resolving := anyPart(started, length)
+	l.step(PhasePull, c, MarkPullResolved, n, resolving)
+	l.images[c.Image].resolve(l.now)
+	l.step(PhasePull, c, MarkPullFinished, n, length-resolving)
+	l.images[c.Image].pull(l.now.Add(-l.length(time.Microsecond, 15*time.Millisecond)))
+	answered := l.now.Add(l.length(time.Microsecond, 5*time.Millisecond)) // it also asks for the size
+	took, waited := answered.Sub(started), answered.Sub(requested)
+	message := fmt.Sprintf("Successfully pulled image %q", c.Image)
+	switch l.wording {
+	case 0: // ≤ 1.24
+		message += fmt.Sprintf(" in %s", waited)
+	case 1: // ≤ 1.27
+		message += fmt.Sprintf(" in %s (%s including waiting)", took, waited)
+	default:
+		message += fmt.Sprintf(" in %s (%s including waiting). Image size: 5 bytes.",
+			took.Truncate(time.Millisecond), waited.Truncate(time.Millisecond))
+	}
+	l.now = answered
+	l.event(c.Name, "Pulled", message)
+	return true
+}

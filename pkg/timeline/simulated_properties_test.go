@@ -1,0 +1,295 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// property is one thing that must hold for the timeline of a simulated pod.
+type property string
+
+const (
+	// However much of the truth was lost:
+	noConflict property = "no conflict" // sources that tell the truth do not contradict each other
+	markHeld   property = "mark held"   // the interval of every mark holds its true instant
+	totalHeld  property = "total held"  // the total is within its error
+	// no phase of a container is charged with more than its time, beyond the errors
+	noOvercharge      property = "nobody blamed"
+	noCauseOvercharge property = "cause in bound" // nor any cause; the kubelet and the runtime count as one
+	// No image is called present that the kubelet pulled, nor got that it found.
+	outcomeTrue property = "outcome true"
+	lossTrue    property = "loss true" // no Event is called lost that the kubelet never made
+	// If nothing was lost:
+	namesTrue   property = "names true"   // the phases are the true ones, except those merged by definition
+	lengthsTrue property = "lengths true" // each has its true duration, within its error
+)
+
+var properties = []property{noConflict, markHeld, totalHeld, noOvercharge, noCauseOvercharge, outcomeTrue, lossTrue,
+	namesTrue, lengthsTrue}
+
+// propertyCheck compares a timeline with the truth.
+type propertyCheck struct {
+	*simulatedPod
+	got      Timeline
+	complete bool // nothing was lost
+	now      time.Time
+	broken   map[property]string
+}
+
+func (p *propertyCheck) breaks(property property, format string, args ...any) {
+	if p.broken[property] == "" {
+		p.broken[property] = fmt.Sprintf(format, args...)
+	}
+}
+
+// check returns the first violation of each property.
+func (p *propertyCheck) check() map[property]string {
+	p.broken = map[property]string{}
+	for _, c := range p.got.Conflicts {
+		p.breaks(noConflict, "%s %s: %s", c.Mark, c.Container, c.Detail)
+	}
+	for _, m := range p.got.Marks {
+		p.mark(m)
+	}
+	p.outcomes()
+	p.losses()
+	end := p.marks[trueMark{mark: MarkReady}]
+	if p.got.State == StateStarting {
+		end = p.now
+	}
+	if off := p.got.Total - end.Sub(p.marks[trueMark{mark: MarkCreated}]); off.Abs() > p.got.TotalError {
+		p.breaks(totalHeld, "off by %s, stated ±%s", off, p.got.TotalError)
+	}
+	if p.got.State == StateStarting {
+		return p.broken // what a pod waits for now is known from news that are on their way
+	}
+	p.blame(noOvercharge, func(phase Phase, container string) string {
+		if phase == PhaseReadinessGates {
+			container = "" // of the pod
+		}
+		return string(phase) + " " + container
+	})
+	p.blame(noCauseOvercharge, func(phase Phase, _ string) string { return string(party(phase)) })
+	if p.complete && p.alone() {
+		p.exact()
+	}
+	return p.broken
+}
+
+// outcomes compares the outcome of the last attempt with the kubelet's first Event that a container's image was
+// present.
+func (p *propertyCheck) outcomes() {
+	for i, pull := range p.got.Pulls {
+		if i+1 < len(p.got.Pulls) && p.got.Pulls[i+1].Container == pull.Container {
+			continue
+		}
+		n := slices.IndexFunc(p.events,
+			func(o occurrence) bool { return o.reason == "Pulled" && o.container == pull.Container })
+		present := strings.Contains(p.events[n].message, "already present")
+		switch pull.Outcome {
+		case imagepull.OutcomePresent:
+			if !present {
+				p.breaks(outcomeTrue, "%s of %s was pulled", pull.Outcome, pull.Container)
+			}
+		case imagepull.OutcomeDownloaded, imagepull.OutcomeVerified, imagepull.OutcomeJoined:
+			if present {
+				p.breaks(outcomeTrue, "%s of %s was present", pull.Outcome, pull.Container)
+			}
+		}
+	}
+}
+
+// losses checks that the kubelet created the Events that are reported as lost.
+func (p *propertyCheck) losses() {
+	for _, lost := range p.got.LostEvents {
+		if !slices.ContainsFunc(p.events, func(o occurrence) bool { return o.reason+"/"+o.container == lost }) {
+			p.breaks(lossTrue, "%s was never made", lost)
+		}
+	}
+}
+
+// mark checks that the interval holds the true instant. Lost Events may leave open which of several attempts at a
+// pull it was.
+func (p *propertyCheck) mark(m MarkEvidence) {
+	anyAttempt := !p.complete && (m.Mark == MarkPullRequested || m.Mark == MarkPullStarted ||
+		m.Mark == MarkPullResolved || m.Mark == MarkPullFinished || m.Mark == MarkPullFailed || m.Mark == MarkSandboxFailed)
+	var truth []string
+	for _, k := range p.inOrder() {
+		if k.mark != m.Mark || k.container != m.Container || k.attempt != m.Attempt && !anyAttempt {
+			continue
+		}
+		at := p.marks[k]
+		if !at.Before(m.Earliest) && (m.Latest.IsZero() || !at.After(m.Latest)) {
+			return
+		}
+		truth = append(truth, since(at))
+	}
+	if m.Mark == MarkRetryDue {
+		return // by when the kubelet was due to do something, not what it did
+	}
+	p.breaks(markHeld, "%s %s#%d in [%s, %s], was at %s", m.Mark, m.Container, m.Attempt, since(m.Earliest),
+		since(m.Latest), truth)
+}
+
+// blame checks that each charged party worked at least as long, minus the stated errors. A merged span is charged to
+// any of the parties that it names.
+func (p *propertyCheck) blame(property property, who func(Phase, string) string) {
+	type account struct {
+		charged, tolerance time.Duration
+		names              []string
+	}
+	accounts := map[string]*account{}
+	var order []string // of the first spans, so that a seed always gives the same result
+	for _, s := range p.got.Phases {
+		if s.Phase == PhaseUnattributed {
+			continue
+		}
+		name := who(s.Phase, s.Container)
+		if accounts[name] == nil {
+			accounts[name] = &account{names: []string{name}}
+			order = append(order, name)
+		}
+		a := accounts[name]
+		a.charged, a.tolerance = a.charged+s.Duration(), a.tolerance+s.Error
+		for _, merged := range s.MergedWith {
+			a.names = append(a.names, who(merged, s.Container))
+		}
+	}
+	for _, name := range order {
+		a := accounts[name]
+		var truth time.Duration
+		for _, s := range p.truth {
+			if slices.Contains(a.names, who(s.phase, s.container)) || slices.Contains(a.names, who(s.phase, "")) {
+				truth += s.end.Sub(s.start)
+			}
+		}
+		if a.charged > truth+a.tolerance {
+			p.breaks(property, "%s for %s ±%s, in truth %s", name, a.charged, a.tolerance, truth)
+		}
+	}
+}
+
+// alone reports whether only the containers' runs happened in parallel with the kubelet's work, so that the evidence
+// orders all phases.
+func (p *propertyCheck) alone() bool {
+	main := 0
+	for _, c := range p.containers {
+		if c.Kind == KindMain {
+			main++
+		}
+	}
+	return main == 1 || !slices.ContainsFunc(p.containers, func(c *simulatedContainer) bool {
+		return c.Kind == KindMain && (c.crashes > 0 || c.pullFailures > 0)
+	})
+}
+
+// exact compares the phases one by one. A gap may be too short to be seen.
+func (p *propertyCheck) exact() {
+	phases := p.got.Phases
+	for _, s := range p.reportable() {
+		length := s.end.Sub(s.start)
+		if len(phases) > 0 && phases[0].Phase == s.phase && phases[0].Container == s.container {
+			if off := phases[0].Duration() - length; off.Abs() > phases[0].Error {
+				p.breaks(lengthsTrue, "%s %s of %s reported as %s ±%s", s.phase, s.container, length, phases[0].Duration(),
+					phases[0].Error)
+			}
+			phases = phases[1:]
+			continue
+		}
+		if s.phase == PhaseKubeletSync {
+			continue
+		}
+		got := "nothing"
+		if len(phases) > 0 {
+			got = fmt.Sprintf("%s %s from %s", phases[0].Phase, phases[0].Container, since(phases[0].StartAt))
+		}
+		p.breaks(namesTrue, "%s %s from %s, got %s", s.phase, s.container, since(s.start), got)
+		return
+	}
+	if len(phases) > 0 {
+		p.breaks(namesTrue, "nothing after %s, got %s", since(phases[0].StartAt), phases[0].Phase)
+	}
+}
+
+// reportable is the truth as complete evidence can show it, by docs/architecture.md: steps whose mark no source
+// reports are merged with the next one, and have a name only if it is clear who is to blame.
+func (p *propertyCheck) reportable() []stretch {
+	var all, pending []stretch
+	for _, s := range p.truth {
+		pending = append(pending, s)
+		if p.notReported(s.ends) {
+			continue
+		}
+		s.start, s.phase = pending[0].start, pending[0].phase
+		if slices.ContainsFunc(pending, func(o stretch) bool { return party(o.phase) != party(s.phase) }) {
+			s.phase = PhaseUnattributed
+		}
+		all = append(all, s)
+		pending = nil
+	}
+	return all
+}
+
+// notReported reports whether no source reports a mark, even with complete evidence.
+func (p *propertyCheck) notReported(m trueMark) bool {
+	_, failed := p.marks[trueMark{MarkPullFailed, m.container, m.attempt}]
+	ranAt, ran := p.marks[trueMark{MarkRunning, m.container, 0}]
+	restarted := ran && p.marks[m].After(ranAt)
+	switch m.mark {
+	case MarkSandboxBegun:
+		return !p.stamped || m.attempt < 0
+	case MarkNetworkReady:
+		return !p.stamped
+	case MarkPullStarted:
+		return failed || restarted || p.wording == 0
+	case MarkPullResolved:
+		// The kubelet's durations are more exact, and it is unknown with which of several pulls the manifest came.
+		image := p.images[p.imageOf(m.container)]
+		shared := slices.ContainsFunc(p.containers,
+			func(c *simulatedContainer) bool { return c.Name != m.container && c.Image == p.imageOf(m.container) })
+		again := slices.ContainsFunc(image.pulled[1:],
+			func(t time.Time) bool { return t.Before(p.marks[trueMark{mark: MarkReady}].Add(2 * time.Second)) })
+		return restarted || p.wording != 0 || m.attempt > 0 || image.present || shared || again
+	case MarkPullRequested, MarkPullFinished:
+		return restarted
+	}
+	return false
+}
+
+func (p *propertyCheck) imageOf(container string) string {
+	return p.containers[slices.IndexFunc(p.containers,
+		func(c *simulatedContainer) bool { return c.Name == container })].Image
+}
+
+// party is who is to blame for a phase: the kubelet and the runtime work together.
+func party(p Phase) Cause {
+	if c := CauseOf(p); c != CauseRuntime {
+		return c
+	}
+	return CauseKubelet
+}
+
+// summary lists the phases of both sides, for the reader of a failure.
+func (p *propertyCheck) summary() string {
+	var out strings.Builder
+	for _, s := range p.truth {
+		fmt.Fprintf(&out, "true %s-%s %s %s\n", since(s.start), since(s.end), s.phase, s.container)
+	}
+	for _, s := range p.got.Phases {
+		fmt.Fprintf(&out, "got   %s-%s ±%.9f %s %s %v\n", since(s.StartAt), since(s.EndAt), s.Error.Seconds(), s.Phase,
+			s.Container, s.MergedWith)
+	}
+	return out.String()
+}
+
+// since is seconds since base, as in scripts.
+func since(t time.Time) string {
+	if t.IsZero() {
+		return "…"
+	}
+	return fmt.Sprintf("%.9f", t.Sub(base).Seconds())
+}

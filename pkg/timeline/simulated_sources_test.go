@@ -1,0 +1,333 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// simulatedSources turns a simulated pod into the observations of sources, each true as far as it goes: timestamps
+// are truncated, runs are seen late, and losses are lost.
+type simulatedSources struct {
+	*simulatedPod
+	random *rand.Rand // not the pod's: the same pod can be seen in many ways
+	loss   loss
+}
+
+// loss is what the sources miss. The zero value loses nothing.
+type loss struct {
+	events   float64 // the part of Events that never arrive
+	statuses float64 // the part of pod objects, but for the last
+	answers  float64 // the part of the runtime's answers
+	blind    bool    // the pod watch is lost for a while and then lists
+	late     bool    // the Event watch opens late, and reports that
+	shuffled bool    // observations come in any order, some twice
+	forgets  bool    // the runtime keeps two runs a container
+}
+
+// observe returns all observations, in the order of their arrival unless shuffled.
+func (w *simulatedSources) observe(a Scope) []Observation {
+	pods := w.pods()
+	var all []Observation
+	for _, o := range pods {
+		all = append(all, o)
+	}
+	if a.Runtime {
+		all = append(all, w.answers(pods)...)
+	}
+	if a.Events {
+		all = append(all, w.eventObservations(pods[0].ArrivedAt)...)
+	}
+	slices.SortStableFunc(all, func(a, b Observation) int { return arrivedAt(a).Compare(arrivedAt(b)) })
+	if w.loss.shuffled {
+		for range len(all) / 4 {
+			all = append(all, all[w.random.IntN(len(all))])
+		}
+		w.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	}
+	return all
+}
+
+func arrivedAt(o Observation) time.Time {
+	switch o := o.(type) {
+	case PodSeen:
+		return o.ArrivedAt
+	case EventSeen:
+		return o.ArrivedAt
+	case EventsWatched:
+		return o.ArrivedAt
+	case RuntimeSeen:
+		return o.ArrivedAt
+	}
+	return time.Time{}
+}
+
+// pods returns the pod objects: one at each change, runs and exits up to a second late.
+func (w *simulatedSources) pods() []PodSeen {
+	var changes []time.Time
+	for _, k := range w.inOrder() {
+		t := w.marks[k]
+		switch k.mark {
+		case MarkScheduled, MarkAcknowledged, MarkStarted, MarkContainerReady, MarkContainersReady, MarkReady:
+			changes = append(changes, t)
+		case MarkPullFailed:
+			changes = append(changes, t.Add(w.between(time.Millisecond, 100*time.Millisecond)))
+		case MarkRunning, MarkFinished:
+			changes = append(changes, t.Add(w.between(5*time.Millisecond, time.Second)))
+		}
+	}
+	ready := w.marks[trueMark{mark: MarkReady}]
+	changes = slices.DeleteFunc(changes, func(t time.Time) bool { return t.After(ready) })
+	slices.SortFunc(changes, time.Time.Compare)
+	blindFrom, blindTo := time.Time{}, time.Time{}
+	if w.loss.blind {
+		span := ready.Sub(changes[0])
+		blindFrom = changes[0].Add(time.Duration(w.random.Int64N(int64(span))) - span/4)
+		blindTo = blindFrom.Add(time.Duration(w.random.Int64N(int64(span))))
+	}
+	var pods []PodSeen
+	var last time.Time
+	listed := !w.loss.blind
+	for i, t := range changes {
+		arrived := t.Add(w.between(time.Millisecond, 30*time.Millisecond))
+		if !arrived.After(last) {
+			arrived = last.Add(time.Nanosecond)
+		}
+		if !listed && arrived.After(blindTo) {
+			listed = true
+			if at := blindTo.Add(-time.Millisecond); !at.Before(changes[0]) {
+				pods = append(pods, PodSeen{ArrivedAt: blindTo, Pod: w.podAt(at)})
+			}
+		}
+		if arrived.After(blindFrom) && arrived.Before(blindTo) || i < len(changes)-1 && w.random.Float64() < w.loss.statuses {
+			continue
+		}
+		pods = append(pods, PodSeen{ArrivedAt: arrived, Live: true, Pod: w.podAt(t)})
+		last = arrived
+	}
+	if !listed {
+		pods = append(pods, PodSeen{ArrivedAt: blindTo.Add(time.Second), Pod: w.podAt(blindTo)})
+	}
+	return pods
+}
+
+// podAt is the pod object as the kubelet would write it at t.
+func (w *simulatedSources) podAt(t time.Time) Pod {
+	p := w.pod
+	p.Containers = nil
+	when := func(m Mark) time.Time { return w.upTo(trueMark{mark: m}, t).Truncate(time.Second) }
+	acknowledged := when(MarkAcknowledged)
+	p.AcknowledgedAt = acknowledged
+	for kind, at := range map[string]time.Time{"PodScheduled": when(MarkScheduled),
+		"ContainersReady": when(MarkContainersReady), "Ready": when(MarkReady)} {
+		switch {
+		case !at.IsZero():
+			p.Conditions = append(p.Conditions, Condition{kind, true, at})
+		case !acknowledged.IsZero():
+			p.Conditions = append(p.Conditions, Condition{kind, false, acknowledged})
+		}
+	}
+	slices.SortFunc(p.Conditions, func(a, b Condition) int { return cmp.Compare(a.Type, b.Type) })
+	for _, c := range w.containers {
+		p.Containers = append(p.Containers, w.statusAt(c, t))
+	}
+	return p
+}
+
+// upTo is the mark's instant if it was not after t.
+func (w *simulatedSources) upTo(k trueMark, t time.Time) time.Time {
+	if at := w.marks[k]; !at.After(t) {
+		return at
+	}
+	return time.Time{}
+}
+
+func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Container {
+	s := c.Container
+	if w.upTo(trueMark{mark: MarkAcknowledged}, t).IsZero() {
+		return s
+	}
+	run := func(n int) Run {
+		return Run{w.upTo(trueMark{MarkRunning, c.Name, n}, t).Truncate(time.Second),
+			w.upTo(trueMark{MarkFinished, c.Name, n}, t).Truncate(time.Second), w.exits[trueMark{MarkFinished, c.Name, n}], ""}
+	}
+	n := c.attempt
+	for n > 0 && run(n).StartedAt.IsZero() {
+		n--
+	}
+	now := run(n)
+	s.Attempt = n
+	switch {
+	case now.StartedAt.IsZero():
+		s.State = StateWaiting
+		if failed := w.upTo(trueMark{MarkPullFailed, c.Name, 0}, t); !failed.IsZero() {
+			s.WaitingReason, s.PullFailure = "ImagePullBackOff", "other"
+		}
+		return s
+	case now.FinishedAt.IsZero():
+		s.State, s.StartedAt = StateRunning, now.StartedAt
+	case now.ExitCode != 0 && n > 0:
+		s.State, s.WaitingReason, s.LastRun = StateWaiting, "CrashLoopBackOff", &now
+		return s
+	default:
+		s.State, s.StartedAt, s.FinishedAt, s.ExitCode = StateTerminated, now.StartedAt, now.FinishedAt, now.ExitCode
+	}
+	if n > 0 {
+		before := run(n - 1)
+		s.LastRun = &before
+	}
+	if s.State == StateRunning && c.Kind != KindInit {
+		s.Started = !w.upTo(trueMark{MarkStarted, c.Name, n}, t).IsZero()
+		s.Ready = !w.upTo(trueMark{MarkContainerReady, c.Name, n}, t).IsZero()
+	}
+	return s
+}
+
+// answers returns the runtime's answers: one after each pod object, and one after the end.
+func (w *simulatedSources) answers(pods []PodSeen) []Observation {
+	var all []Observation
+	ask := func(at time.Time, images bool) {
+		o := RuntimeSeen{UID: w.pod.UID, AskedAt: at, ArrivedAt: at.Add(5 * time.Millisecond)}
+		o.Sandboxes = w.sandboxesAt(at)
+		o.Containers = w.runsAt(at)
+		if images {
+			o.Images = w.imagesAt(at)
+		}
+		all = append(all, o)
+	}
+	asked := false
+	for i, p := range pods {
+		if w.random.Float64() < w.loss.answers {
+			continue
+		}
+		ask(p.ArrivedAt.Add(time.Millisecond), !asked || i == len(pods)-1 || w.random.IntN(3) == 0)
+		asked = true
+	}
+	if w.loss.answers == 0 {
+		ask(pods[len(pods)-1].ArrivedAt.Add(2*time.Second), true)
+	}
+	return all
+}
+
+func (w *simulatedSources) sandboxesAt(t time.Time) []Sandbox {
+	running := w.upTo(trueMark{mark: MarkSandboxRunning}, t)
+	if running.IsZero() {
+		return nil
+	}
+	network := w.marks[trueMark{mark: MarkNetworkReady}]
+	if !w.stamped {
+		created := network // containerd 1.x has it from before the network, CRI-O from after
+		if w.wording%2 == 0 {
+			created = w.marks[trueMark{mark: MarkSandboxBegun}].Add(time.Millisecond)
+		}
+		return []Sandbox{{Ready: true, CreatedAt: created}}
+	}
+	return []Sandbox{{Ready: true, BegunAt: w.marks[trueMark{mark: MarkSandboxBegun}], NetworkReadyAt: network,
+		RunningAt: running, ImageKnown: true}}
+}
+
+func (w *simulatedSources) runsAt(t time.Time) []ContainerRun {
+	var runs []ContainerRun
+	for _, c := range w.containers {
+		var own []ContainerRun
+		for n := range c.attempt + 1 {
+			r := ContainerRun{Name: c.Name, Attempt: n, CreatedAt: w.upTo(trueMark{MarkContainerCreated, c.Name, n}, t),
+				StartedAt: w.upTo(trueMark{MarkRunning, c.Name, n}, t), FinishedAt: w.upTo(trueMark{MarkFinished, c.Name, n}, t)}
+			if !r.FinishedAt.IsZero() {
+				r.ExitCode = w.exits[trueMark{MarkFinished, c.Name, n}]
+			}
+			if !r.CreatedAt.IsZero() {
+				own = append(own, r)
+			}
+		}
+		if w.loss.forgets && len(own) > 2 {
+			own = own[len(own)-2:]
+		}
+		runs = append(runs, own...)
+	}
+	return runs
+}
+
+func (w *simulatedSources) imagesAt(t time.Time) []Image {
+	var images []Image
+	for _, c := range w.containers {
+		if slices.ContainsFunc(images, func(i Image) bool { return i.Ref == c.Image }) {
+			continue
+		}
+		s := w.images[c.Image]
+		image := Image{Ref: c.Image, Present: s.at(t)}
+		if image.Present {
+			image.Digest, image.SizeBytes, image.Layered, image.ResolvedAt = "sha256:"+c.Image, 5, true, s.came
+			if s.present {
+				image.FirstPulledAt = base.Add(-time.Hour)
+				image.ResolvedAt = image.FirstPulledAt.Add(-time.Second)
+				image.PulledAt = image.FirstPulledAt
+			}
+			for _, at := range s.pulled {
+				if at.After(t) {
+					break
+				}
+				if image.FirstPulledAt.IsZero() {
+					image.FirstPulledAt = at
+				}
+				image.PulledAt = at
+			}
+		}
+		images = append(images, image)
+	}
+	return images
+}
+
+// eventObservations returns the Events, repeated ones under the name of the first, and the begin of the watch.
+func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
+	openedAt := seenAt.Add(time.Millisecond)
+	if w.loss.late {
+		openedAt = openedAt.Add(w.between(time.Millisecond, 60*time.Second))
+	}
+	type object struct {
+		first time.Time
+		count int
+	}
+	objects := map[string]*object{}
+	before := map[string]EventSeen{} // the state at openedAt of objects made before
+	complete := true
+	var all []Observation
+	for _, o := range w.events {
+		key := strings.Join([]string{o.container, o.reason, o.message}, "|")
+		if objects[key] == nil {
+			objects[key] = &object{first: o.at}
+		}
+		objects[key].count++
+		if w.random.Float64() < w.loss.events {
+			// The kubelet has room for 25 warnings, so sandbox failures are lost only with the watch.
+			complete = complete && o.reason != "FailedCreatePodSandBox"
+			continue
+		}
+		seen := EventSeen{UID: w.pod.UID, ArrivedAt: o.at.Add(w.between(time.Millisecond, 20*time.Millisecond)), Live: true,
+			Container: o.container, Reason: o.reason, Message: o.message, NamedAt: objects[key].first,
+			FirstAt: objects[key].first.Truncate(time.Second), LastAt: o.at.Truncate(time.Second), Count: objects[key].count}
+		if seen.ArrivedAt.Before(openedAt) {
+			seen.ArrivedAt, seen.Live = openedAt.Add(time.Millisecond), false
+			before[key] = seen
+			continue
+		}
+		all = append(all, seen)
+	}
+	for _, seen := range before {
+		all = append(all, seen)
+	}
+	if complete {
+		all = append(all, EventsWatched{UID: w.pod.UID, ArrivedAt: openedAt.Add(2 * time.Millisecond), OpenedAt: openedAt})
+	}
+	slices.SortStableFunc(all, func(a, b Observation) int { // the order of a map is random
+		return cmp.Or(arrivedAt(a).Compare(arrivedAt(b)), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
+	})
+	return all
+}
+
+func (w *simulatedSources) between(from, to time.Duration) time.Duration {
+	return from + time.Duration(w.random.Int64N(int64(to-from)))
+}

@@ -1,0 +1,145 @@
+package timeline
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// probe decides when a running container will be started and ready. The kubelet sees a run up to a second late.
+func (l *simulatedPod) probe(c *simulatedContainer) {
+	at := l.now.Add(l.length(time.Millisecond, time.Second))
+	reached := func(m Mark) bool {
+		alive := c.attempt >= c.crashes || at.Before(c.endsAt)
+		if alive {
+			l.mark(trueMark{m, c.Name, c.attempt}, at)
+		}
+		return alive
+	}
+	if c.StartupProbe {
+		at = at.Add(l.length(100*time.Millisecond, 20*time.Second))
+	}
+	if !reached(MarkStarted) {
+		return
+	}
+	if c.ReadinessProbe {
+		at = at.Add(l.length(100*time.Millisecond, 10*time.Second))
+	}
+	reached(MarkContainerReady)
+}
+
+// becomeReady waits for the container that becomes ready last, and for the gates.
+func (l *simulatedPod) becomeReady() {
+	var last *simulatedContainer
+	var readyAt time.Time
+	for _, c := range l.containers {
+		if at := l.marks[trueMark{MarkContainerReady, c.Name, c.attempt}]; c.Kind != KindInit && at.After(readyAt) {
+			last, readyAt = c, at
+		}
+	}
+	started := l.marks[trueMark{MarkStarted, last.Name, last.attempt}]
+	if last.StartupProbe && started.After(l.now) {
+		l.step(PhaseStartupProbe, last, MarkStarted, last.attempt, started.Sub(l.now))
+	}
+	phase := PhaseKubeletSync
+	if last.ReadinessProbe {
+		phase = PhaseReadinessProbe
+	}
+	l.held = time.Time{}
+	l.step(phase, last, MarkContainersReady, 0, readyAt.Sub(l.now))
+	if l.pod.ReadinessGates {
+		l.step(PhaseReadinessGates, last, MarkReady, 0, l.length(time.Millisecond, 5*time.Second))
+		return
+	}
+	l.mark(trueMark{mark: MarkReady}, l.now)
+}
+
+// step lets time pass until the kubelet's next mark. Runs that crash in the meantime are boundaries only if the
+// kubelet waited.
+func (l *simulatedPod) step(p Phase, c *simulatedContainer, m Mark, attempt int, d time.Duration) {
+	key := trueMark{mark: m, attempt: attempt}
+	name := ""
+	if c != nil {
+		name = c.Name
+		if m != MarkContainersReady && m != MarkReady {
+			key.container = name
+		}
+	}
+	end := l.now.Add(d)
+	if l.held.After(l.now) {
+		end = l.held.Add(d)
+	}
+	waits := p == PhaseKubeletSync || p == PhaseImageBackoff || p == PhaseCrashBackoff
+	for crash := l.nextCrash(); crash != nil && crash.endsAt.Before(end); crash = l.nextCrash() {
+		l.crash(crash, waits)
+	}
+	l.mark(key, end)
+	l.record(p, name, end, key)
+	l.now = end
+}
+
+func (l *simulatedPod) record(p Phase, container string, end time.Time, ends trueMark) {
+	l.truth = append(l.truth, stretch{p, container, l.from, end, ends})
+	l.from = end
+}
+
+func (l *simulatedPod) mark(k trueMark, t time.Time) { l.marks[k] = t }
+
+// event creates an Event about what the kubelet just did, a moment later.
+func (l *simulatedPod) event(container, reason, message string) {
+	late := l.length(time.Microsecond, 3*time.Millisecond)
+	if l.chance(0.1) {
+		late = l.length(time.Millisecond, 90*time.Millisecond)
+	}
+	if l.now.Before(l.held) {
+		l.now = l.held
+	}
+	if reason == "Pulling" { // this one is made before
+		l.events = append(l.events, occurrence{l.now, container, reason, message})
+		l.now = l.now.Add(late)
+		return
+	}
+	l.held = l.now.Add(late)
+	l.events = append(l.events, occurrence{l.held, container, reason, message})
+}
+
+// anyPart is a part of a length, derived from the instant so that other draws do not change.
+func anyPart(t time.Time, length time.Duration) time.Duration {
+	return time.Duration(float64(length) * float64(t.Nanosecond()%1000) / 1000)
+}
+
+func (l *simulatedPod) chance(p float64) bool { return l.random.Float64() < p }
+
+// length is equally likely in each order of magnitude between the two.
+func (l *simulatedPod) length(from, to time.Duration) time.Duration {
+	return time.Duration(float64(from) * math.Pow(float64(to)/float64(from), l.random.Float64()))
+}
+
+// inOrder returns all marks, in the same order at each call.
+func (l *simulatedPod) inOrder() []trueMark {
+	return slices.SortedFunc(maps.Keys(l.marks), func(a, b trueMark) int {
+		return cmp.Or(l.marks[a].Compare(l.marks[b]), cmp.Compare(a.mark, b.mark), cmp.Compare(a.container, b.container),
+			cmp.Compare(a.attempt, b.attempt))
+	})
+}
+
+// endsOnce reports whether no container crashed after it was ready, unless another main container had not yet
+// started. Otherwise the end of the start-up is ambiguous.
+func (l *simulatedPod) endsOnce() bool {
+	for key, finished := range l.marks {
+		if key.mark != MarkFinished {
+			continue
+		}
+		if _, ready := l.marks[trueMark{MarkContainerReady, key.container, key.attempt}]; !ready {
+			continue
+		}
+		if !slices.ContainsFunc(l.containers, func(c *simulatedContainer) bool {
+			return c.Kind == KindMain && c.Name != key.container && l.marks[trueMark{MarkRunning, c.Name, 0}].After(finished)
+		}) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,138 @@
+package timeline
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// terminationTruth is what happened to an invented pod with one container, on one clock.
+type terminationTruth struct {
+	requested, begun, finished, down, gone time.Time
+	killed                                 bool
+}
+
+func randomTermination(random *rand.Rand, grace time.Duration) terminationTruth {
+	some := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
+	var e terminationTruth
+	e.requested = base.Add(10*time.Second + some(3*time.Second))
+	e.begun = e.requested.Add(some(700 * time.Millisecond))
+	if e.killed = random.IntN(2) == 0; e.killed {
+		e.finished = e.begun.Add(grace + some(50*time.Millisecond))
+	} else {
+		e.finished = e.begun.Add(some(grace))
+	}
+	e.down = e.finished.Add(some(300 * time.Millisecond))
+	e.gone = e.down.Add(some(2 * time.Second))
+	return e
+}
+
+// observed is what an agent could see of it: each source may be missing, news is late by a moment, the runtime is
+// asked now and then.
+func (e terminationTruth) observed(random *rand.Rand, grace time.Duration) (all []Observation) {
+	late := func(at time.Time) time.Time {
+		return at.Add(time.Duration(random.Int64N(int64(40 * time.Millisecond))))
+	}
+	pod := Pod{
+		UID: "uid-1", Name: "pod", Namespace: "ns", CreatedAt: base, DeletedAt: e.requested.Truncate(time.Second),
+		DeletionGrace: grace,
+		Containers:    []Container{{Name: "app", Kind: KindMain, State: StateRunning, StartedAt: base.Add(time.Second)}},
+	}
+	all = append(all, PodSeen{ArrivedAt: late(e.requested), Live: random.IntN(5) > 0, Pod: pod})
+	if random.IntN(2) == 0 {
+		pod.DeletionObserved = true
+		all = append(all, PodSeen{ArrivedAt: late(e.begun), Live: true, Pod: pod})
+	}
+	if random.IntN(3) == 0 {
+		named := e.begun.Add(time.Duration(random.Int64N(int64(eventSlack))))
+		all = append(all, EventSeen{UID: "uid-1", ArrivedAt: late(named), Live: true, Container: "app", Reason: "Killing",
+			NamedAt: named, Count: 1})
+	}
+	code := 0
+	if e.killed {
+		code = codeKilled
+	}
+	runtime := random.IntN(3) > 0
+	for asked := e.requested; runtime &&
+		asked.Before(e.gone); asked = asked.Add(time.Duration(1 + random.Int64N(int64(3*time.Second)))) {
+		o := RuntimeSeen{UID: "uid-1", AskedAt: asked, ArrivedAt: late(asked)}
+		run := ContainerRun{Name: "app", StartedAt: base.Add(time.Second)}
+		if !asked.Before(e.finished) {
+			run.FinishedAt, run.ExitCode = e.finished, code
+		}
+		o.Containers = append(o.Containers, run)
+		o.Sandboxes = append(o.Sandboxes, Sandbox{ID: "s", Ready: asked.Before(e.down)})
+		all = append(all, o)
+	}
+	if random.IntN(2) == 0 {
+		pod.Containers = []Container{pod.Containers[0]}
+		pod.Containers[0].State, pod.Containers[0].FinishedAt = StateTerminated, e.finished.Truncate(time.Second)
+		pod.Containers[0].ExitCode = code
+		all = append(all, PodSeen{ArrivedAt: late(e.down), Live: true, Pod: pod})
+	}
+	return append(all, PodGone{UID: "uid-1", ArrivedAt: late(e.gone), Live: random.IntN(5) > 0})
+}
+
+// TestErrorsOfEndsHoldTheTruth invents terminations and compares every duration with what happened.
+func TestErrorsOfEndsHoldTheTruth(t *testing.T) {
+	const grace = 30 * time.Second
+	random := rand.New(rand.NewPCG(1, 2))
+	var named, timed int
+	for n := range 5000 {
+		truth := randomTermination(random, grace)
+		var e *Ending
+		observations := truth.observed(random, grace)
+		for _, o := range observations {
+			if e == nil {
+				e = NewEnding(o)
+			}
+			e.Apply(o)
+			checkEnd(t, e.Termination(truth.gone.Add(time.Second), Skew{}))
+		}
+		end := e.Termination(truth.gone.Add(time.Minute), Skew{})
+		within := func(what string, got, want, bound time.Duration) {
+			if off := (got - want).Abs(); off > bound {
+				t.Errorf("end %d: %s is %s ±%s, was %s; %+v of %+v", n, what, got, bound, want, end, observations)
+			}
+		}
+		within("total", end.Total, truth.gone.Sub(truth.requested), end.TotalError)
+		for _, s := range end.Stops {
+			if s.Timed {
+				timed++
+				within("grace used", s.Used, truth.finished.Sub(truth.begun), s.Error)
+			}
+			if truth.killed != (s.How == HowKilled) && s.How != HowUnknown && s.How != HowExited {
+				t.Errorf("end %d: %s, killed %v", n, s.How, truth.killed)
+			}
+		}
+		for _, p := range end.Phases {
+			if len(p.MergedWith) > 0 {
+				continue
+			}
+			named++
+			due := truth.begun.Add(grace)
+			switch p.Phase {
+			case PhaseKubeletPickup:
+				within("pickup", p.Duration(), truth.begun.Sub(truth.requested), p.Error)
+			case PhaseGrace:
+				if truth.killed {
+					within("grace", p.Duration(), due.Sub(truth.begun), p.Error)
+				} else {
+					within("grace", p.Duration(), truth.finished.Sub(truth.begun), p.Error)
+				}
+			case PhaseKill:
+				within("kill", p.Duration(), truth.finished.Sub(due), p.Error)
+			case PhaseSandboxStop:
+				within("sandbox", p.Duration(), truth.down.Sub(truth.finished), p.Error)
+			case PhaseObjectDeletion:
+				within("object", p.Duration(), truth.gone.Sub(truth.down), p.Error)
+			}
+		}
+		if t.Failed() && n > 20 {
+			break
+		}
+	}
+	if named < 5000 || timed < 2000 {
+		t.Errorf("only %d phases of one name, %d stops with a length: the test says little", named, timed)
+	}
+}

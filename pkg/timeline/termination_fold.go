@@ -1,0 +1,164 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Termination folds the evidence as of now, with the skew as for a Timeline.
+func (e *Ending) Termination(now time.Time, skew Skew) Termination {
+	f := terminationFold{Ending: e, now: at(now), skew: skew}
+	f.t = Termination{
+		Grace: e.grace, Hurried: e.grace == 0 && e.releasedAt != 0, Reason: e.pod.Disruption,
+		Skew: skew, Listed: !e.learnedLive,
+	}
+	f.requested = f.request()
+	f.gone = f.objectGone()
+	f.begun, f.begunKnown = f.stopBegun()
+	f.stopContainers()
+	f.partition(f.steps())
+	return f.t
+}
+
+type terminationFold struct {
+	*Ending
+	now  instant
+	skew Skew
+	t    Termination
+
+	requested, begun, gone bound
+	begunKnown             bool
+	stopped                []stopBound // those that stopped after the request, or still run; in spec order
+}
+
+func (f *terminationFold) conflict(mark, container, detail string) {
+	f.t.Conflicts = append(f.t.Conflicts, EndConflict{mark, container, detail})
+}
+
+// request is when the deletion was requested: in the second of the control plane's timestamp, and before the news
+// arrived.
+func (f *terminationFold) request() bound {
+	b := boundOf(f.skew.widen(second(markKey{container: podWide, mark: MarkDeleted}, originControlPlane,
+		f.requestSecond.time())))
+	if f.learnedAt < b.earliest {
+		f.conflict("deletion_requested", "", fmt.Sprintf("%s says %s or later, %s %s or earlier",
+			originControlPlane, clockText(b.earliest), originArrival, clockText(f.learnedAt)))
+		b.earliest = f.created
+		if f.learnedLive {
+			b.earliest = f.learnedAt - liveSlack
+		}
+		b.earliest, b.latest = min(b.earliest, f.learnedAt), f.learnedAt
+		b.origins = origins(0).with(originArrival)
+	}
+	if !f.learnedLive && f.grace == 0 && f.observedAt != 0 {
+		// The kubelet has released the object, which moved the timestamp.
+		b.earliest, b.notBefore = min(b.earliest, f.created), b.earliest
+	}
+	if f.learnedAt <= b.latest+liveSlack {
+		b.latest = min(b.latest, f.learnedAt)
+		b.origins = b.origins.with(originArrival)
+		if f.learnedLive {
+			b.lean = leanLatest
+		}
+	}
+	return b
+}
+
+func boundOf(c constraint) bound {
+	return bound{key: c.key, earliest: c.earliest, latest: c.latest, lean: c.lean, origins: origins(0).with(c.origin)}
+}
+
+// objectGone is when the object was gone; now, and not known, while it exists.
+func (f *terminationFold) objectGone() bound {
+	if !f.Over() {
+		return bound{earliest: f.now, latest: f.now}
+	}
+	b := bound{earliest: f.requested.earliest, latest: f.goneBy(), origins: origins(0).with(originArrival)}
+	if f.goneLive {
+		b.lean = leanLatest
+	}
+	return b
+}
+
+// goneBy is when the news arrived that the object is gone. That cannot be before the request.
+func (f *terminationFold) goneBy() instant { return max(f.Ending.gone, f.requested.earliest) }
+
+// stopBegun is when the kubelet began to stop the containers. The kubelet's first Killing Event dates that. Without
+// one, it was before the status that the kubelet writes then, which says which generation of the object it is about
+// (Kubernetes 1.34 and newer), and usually when the agent learned of the deletion, because that status is late.
+// Without such a status, a container that was killed at the end of its grace period dates it: the grace period began
+// that long before.
+func (f *terminationFold) stopBegun() (bound, bool) {
+	b := bound{earliest: f.requested.earliest, latest: f.gone.latest}
+	known := false
+	before := func(latest instant, o origin, l lean) {
+		if latest < b.earliest {
+			f.conflict("stop_begun", "", fmt.Sprintf("%s says %s or earlier, deletion was asked for at %s or later",
+				o, clockText(latest), clockText(b.earliest)))
+			return
+		}
+		if latest < b.latest {
+			b.latest, b.lean = latest, l
+		}
+		b.origins, known = b.origins.with(o), true
+	}
+	var named instant
+	for _, s := range f.Ending.stops {
+		if s.killingAt != 0 && (named == 0 || s.killingAt < named) {
+			named = s.killingAt
+		}
+	}
+	if f.observedAt != 0 {
+		before(f.observedAt, originArrival, leanLatest)
+	}
+	if named != 0 {
+		before(named, originEventName, leanLatest)
+		if named-eventSlack > b.earliest && named <= b.latest {
+			b.earliest = named - eventSlack
+		}
+	}
+	for _, s := range f.Ending.stops {
+		end, code, reason, o := s.end()
+		killed := code == codeKilled && reason != reasonOutOfMemory && end.latest != maxInstant
+		if !killed || f.grace == 0 || f.shortened {
+			continue
+		}
+		if begun := end.latest - instant(f.killAfter()); begun >= b.earliest {
+			l := leanNone
+			if end.earliest == end.latest && f.killedOnTime(s.name) {
+				l = leanLatest
+			}
+			before(begun, o, l)
+		}
+	}
+	if f.observedAt != 0 && named == 0 {
+		b.notAfter = f.requested.estimate()
+		if f.observedLive {
+			b.notAfter = max(b.notAfter, f.observedAt-statusLate)
+		}
+	}
+	return b, known
+}
+
+// statusLate usually bounds the delay of the kubelet's status: 15 to 270 ms on a quiet node, where the kubelet began
+// to stop the containers 5 ms after the request.
+const statusLate = instant(300 * time.Millisecond)
+
+// leastGrace is the least time that the kubelet gives each container, even if the grace period is shorter or used up
+// (kubelet: kuberuntime/kuberuntime_container.go, minimumGracePeriodInSeconds).
+const leastGrace = 2 * time.Second
+
+// killAfter is the earliest time after which the kubelet kills.
+func (f *terminationFold) killAfter() time.Duration { return max(f.grace, leastGrace) }
+
+// killedOnTime reports whether a container is killed right then: it waits neither for a hook nor for the containers
+// that it serves.
+func (f *terminationFold) killedOnTime(name string) bool {
+	return !slices.ContainsFunc(f.pod.Containers, func(c Container) bool {
+		return c.Name == name && (c.PreStopHook || c.Kind == KindSidecar)
+	})
+}
+
+// clockText is an instant as text for conflicts.
+func clockText(i instant) string { return i.time().Format("15:04:05.000") }

@@ -1,0 +1,44 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// If a pod has more containers than are followed, one of the others may have been the last to stop. Its time must
+// not be charged to another container.
+func TestEndOfMoreContainersThanAreFollowed(t *testing.T) {
+	pod := Pod{UID: "uid-1", CreatedAt: base, DeletedAt: base.Add(10 * time.Second), DeletionGrace: 30 * time.Second,
+		DeletionObserved: true}
+	at := func(seconds int) time.Time { return base.Add(time.Duration(seconds) * time.Second) }
+	answer := RuntimeSeen{UID: pod.UID, AskedAt: at(40), ArrivedAt: at(40), Sandboxes: []Sandbox{{ID: "s"}}}
+	for n := range 10 * maxStops {
+		name := fmt.Sprintf("app-%d", n)
+		stopped := 11
+		if n >= maxStops {
+			stopped = 39
+		}
+		pod.Containers = append(pod.Containers, Container{Name: name, Kind: KindMain, State: StateRunning, StartedAt: at(1)})
+		answer.Containers = append(answer.Containers, ContainerRun{Name: name, StartedAt: at(1), FinishedAt: at(stopped)})
+	}
+	e := NewEnding(PodSeen{ArrivedAt: at(10), Live: true, Pod: pod})
+	e.Apply(answer)
+	e.Apply(PodGone{UID: pod.UID, ArrivedAt: at(41), Live: true})
+	end := e.Termination(at(42), Skew{})
+	checkEnd(t, end)
+	if len(e.stops) != maxStops || len(end.Stops) != maxStops {
+		t.Errorf("%d are followed, %d reported, want %d", len(e.stops), len(end.Stops), maxStops)
+	}
+	if !slices.ContainsFunc(end.Missing, func(m string) bool { return strings.HasPrefix(m, "stopped/more than") }) {
+		t.Errorf("missing %q", end.Missing)
+	}
+	for _, p := range end.Phases {
+		if p.Phase == PhaseGrace || p.Phase == PhaseSandboxStop {
+			t.Errorf("%s took %s ±%s, though containers beyond those may have run until the sandbox stopped", p.Phase,
+				p.Duration(), p.Error)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package timeline
+
+import (
+	"testing"
+	"time"
+)
+
+// The runtime is asked often while a change is likely, and seldom about a stuck pod.
+func TestAskEvery(t *testing.T) {
+	const grace = 5 * time.Minute
+	heard := base.Add(10 * time.Second)
+	e := NewEnding(PodSeen{ArrivedAt: heard, Live: true,
+		Pod: Pod{UID: "uid-1", CreatedAt: base, DeletedAt: heard, DeletionGrace: grace}})
+	for _, test := range []struct{ after, every time.Duration }{
+		{0, time.Second}, {9 * time.Second, time.Second}, {11 * time.Second, 5 * time.Second},
+		{grace - 2*time.Second, 5 * time.Second},
+		{grace, time.Second}, {grace + 29*time.Second, time.Second}, {grace + 31*time.Second, 5 * time.Second},
+		{grace + 9*time.Minute, 5 * time.Second}, {grace + 11*time.Minute, time.Minute}, {30 * 24 * time.Hour, time.Minute},
+	} {
+		if got := e.AskEvery(heard.Add(test.after)); got != test.every {
+			t.Errorf("after %s every %s, want %s", test.after, got, test.every)
+		}
+	}
+	e.Apply(PodGone{UID: "uid-1", ArrivedAt: heard.Add(time.Hour), Live: true})
+	if got := e.AskEvery(heard.Add(time.Hour)); got != 0 {
+		t.Errorf("once it is gone every %s", got)
+	}
+}

@@ -1,0 +1,173 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// terminationStep is one step of a termination: its phase, and the mark that ends it.
+type terminationStep struct {
+	phase     Phase
+	also      []Phase // phases with the same cause that cannot be separated from it within the step
+	container string
+	end       bound
+	known     bool // there is evidence for the end
+	mark      string
+}
+
+// steps is what happened after the request, in order. Containers stop at the same time. The others, and the pod,
+// wait for the last of them. Sidecars are asked to stop after the containers that they serve.
+func (f *terminationFold) steps() []terminationStep {
+	steps := []terminationStep{{phase: PhaseKubeletPickup, end: f.begun, known: f.begunKnown, mark: "stop_begun"}}
+	var mains, sidecars []stopBound
+	for _, s := range f.stopped {
+		if f.t.Stops[s.index].Kind == KindSidecar {
+			sidecars = append(sidecars, s)
+		} else {
+			mains = append(mains, s)
+		}
+	}
+	later := func(a, b stopBound) int { // one without evidence may have been the last
+		return cmp.Or(cmp.Compare(a.latest, b.latest), cmp.Compare(a.estimate(), b.estimate()))
+	}
+	last := bound{earliest: f.requested.earliest, latest: f.requested.latest}
+	if len(mains) > 0 {
+		s := slices.MaxFunc(mains, later)
+		steps, last = f.stopSteps(steps, s), s.bound
+	}
+	slices.SortStableFunc(sidecars, later)
+	for _, s := range sidecars {
+		if s.latest > last.latest {
+			steps, last = f.stopSteps(steps, s), s.bound
+		}
+	}
+
+	down := bound{earliest: max(f.sandboxReady, last.earliest), latest: f.gone.latest}
+	if f.sandboxDown != 0 {
+		down.latest = min(f.sandboxDown, f.gone.latest)
+		down.origins = origins(0).with(originRuntime)
+	}
+	down.earliest = min(down.earliest, down.latest)
+	steps = append(steps, terminationStep{phase: PhaseSandboxStop, end: down, known: f.sandboxDown != 0,
+		mark: "sandbox_stopped"})
+	gone := f.gone
+	gone.earliest = min(max(gone.earliest, down.earliest, f.sandboxReady), gone.latest)
+	if f.hadFinalizers && f.releasedAt <= f.gone.latest {
+		let := bound{earliest: gone.earliest, latest: f.releasedAt, lean: leanLatest, origins: origins(0).with(originArrival)}
+		let.earliest = min(let.earliest, let.latest)
+		steps = append(steps, terminationStep{phase: PhaseObjectDeletion, end: let, known: true, mark: "released"})
+		return append(steps, terminationStep{phase: PhaseFinalizers, end: gone, known: f.Over(), mark: "gone"})
+	}
+	return append(steps, terminationStep{phase: PhaseObjectDeletion, end: gone, known: f.Over(), mark: "gone"})
+}
+
+// stopSteps is what a container did until it stopped. The end of its time is known if that was the end of the common
+// grace period, and if that was not shortened, because then it begins again. If there are too many containers,
+// another one may be the last.
+func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
+	stop := f.t.Stops[s.index]
+	step := terminationStep{
+		phase: PhaseGrace, container: stop.Container, end: s.bound, known: s.known && !f.overflow, mark: "stopped",
+	}
+	if stop.PreStopHook {
+		step.phase, step.also = PhasePreStopHook, []Phase{PhaseGrace}
+		return append(steps, step)
+	}
+	if stop.How == HowKilled && f.begunKnown && !f.shortened && !f.overflow && f.killedOnTime(stop.Container) {
+		due := f.begun
+		due.earliest, due.latest = due.earliest+instant(f.killAfter()), due.latest+instant(f.killAfter())
+		if due.notAfter != 0 {
+			due.notAfter += instant(f.killAfter())
+		}
+		due.latest = min(due.latest, s.latest)
+		due.earliest = min(due.earliest, due.latest)
+		step.end, step.mark = due, "grace_over"
+		steps = append(steps, step)
+		step = terminationStep{phase: PhaseKill, container: stop.Container, end: s.bound, known: true, mark: "stopped"}
+	}
+	return append(steps, step)
+}
+
+// partition puts the steps end to end. A step whose end is unknown is merged with the following steps. It keeps its
+// name only if all of them have the same cause.
+func (f *terminationFold) partition(steps []terminationStep) {
+	from, start := f.requested, f.requested.estimate()
+	f.t.RequestedAt = start.time()
+	var merged []terminationStep
+	for i, step := range steps {
+		merged = append(merged, step)
+		final := i == len(steps)-1
+		if !step.known && !final {
+			if f.Over() && step.mark != "stopped" {
+				f.t.Missing = append(f.t.Missing, step.mark)
+			}
+			if step.mark != "stopped" || f.Over() {
+				continue
+			}
+		}
+		open := !step.known
+		until := max(min(step.end.estimate(), f.gone.latest), start)
+		if open {
+			until = max(f.now, start)
+		}
+		f.t.Phases = append(f.t.Phases, f.span(merged, from, start, step.end, until, open))
+		from, start, merged = step.end, until, nil
+		if open {
+			break
+		}
+	}
+	if f.Over() {
+		f.t.GoneAt = start.time()
+	} else {
+		from = bound{earliest: start, latest: start}
+	}
+	f.t.TotalError = lengthError(f.requested, from.at(start))
+	f.t.Total = start.sub(f.requested.estimate())
+}
+
+func (f *terminationFold) span(
+	merged []terminationStep, from bound, start instant, to bound, until instant, open bool,
+) Span {
+	s := Span{
+		Phase: merged[0].phase, Cause: terminationCauses[merged[0].phase], Container: merged[0].container,
+		StartAt: start.time(), EndAt: until.time(),
+		Sources: (from.origins | to.origins).sources(), Open: open,
+	}
+	var names []Phase
+	for _, step := range merged {
+		s.Container = cmp.Or(s.Container, step.container)
+		for _, phase := range append([]Phase{step.phase}, step.also...) {
+			if !slices.Contains(names, phase) {
+				names = append(names, phase)
+			}
+			if terminationCauses[phase] != s.Cause {
+				s.Cause = CauseUnknown
+			}
+		}
+	}
+	switch {
+	case s.Cause == CauseUnknown:
+		s.Phase, s.MergedWith = PhaseUnattributed, names
+	case len(names) > 1:
+		s.MergedWith = names[1:]
+	}
+	if open {
+		to = bound{earliest: until, latest: until}
+	}
+	s.Error = lengthError(from.at(start), to.at(until))
+	return s
+}
+
+// at is the bound with a fixed estimate that its neighbors determine.
+func (b bound) at(estimate instant) bound {
+	b.notBefore, b.notAfter = estimate, estimate
+	return b
+}
+
+// lengthError is the greatest difference between the true and the estimated time between two marks.
+func lengthError(from, to bound) time.Duration {
+	length := to.estimate() - from.estimate()
+	longest, shortest := to.latest-from.earliest, max(0, to.earliest-from.latest)
+	return time.Duration(max(0, longest-length, length-shortest))
+}

@@ -1,0 +1,98 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// terminationTexts describe what a pod did in each phase of its termination. Those of a container name it.
+var terminationTexts = map[Phase]string{
+	PhaseKubeletPickup: "until kubelet took the deletion up",
+	PhasePreStopHook:   "in the pre-stop hook of %s and until it stopped",
+	PhaseGrace:         "until %s stopped", PhaseKill: "killing %s", PhaseSandboxStop: "stopping the sandbox",
+	PhaseObjectDeletion: "until kubelet let go of the object", PhaseFinalizers: "held by finalizers",
+}
+
+// Verdict is one sentence that says where the time went: the total, what was wrong with the container that stopped
+// last, the longest parts, the longest first, and the error of the total.
+func (t Termination) Verdict() string {
+	text := "gone after " + seconds(t.Total)
+	if t.GoneAt.IsZero() {
+		text = "terminating for " + seconds(t.Total)
+	}
+	if t.Reason != "" {
+		text += " (" + t.Reason + ")"
+	}
+	var named []string
+	bad := t.badStop()
+	if bad.text != "" {
+		named = append(named, bad.text)
+	}
+	parts := slices.DeleteFunc(slices.Clone(t.Phases), func(s Span) bool {
+		// Less would print as 0.0 s.
+		return s.Duration() < 50*time.Millisecond || bad.container != "" && s.Container == bad.container
+	})
+	slices.SortStableFunc(parts, func(a, b Span) int { return cmp.Compare(b.Duration(), a.Duration()) })
+	for _, s := range parts[:min(len(parts), verdictParts-len(named))] {
+		named = append(named, seconds(s.Duration())+" "+terminationSpanText(s))
+	}
+	if len(named) > 0 {
+		text += ": " + strings.Join(named, ", ")
+	}
+	return text + "; ±" + seconds(t.TotalError)
+}
+
+func terminationSpanText(s Span) string {
+	one := func(phase Phase) string {
+		if text := terminationTexts[phase]; strings.Contains(text, "%s") {
+			return fmt.Sprintf(text, cmp.Or(s.Container, "the last container"))
+		}
+		return terminationTexts[phase]
+	}
+	if s.Phase != PhaseUnattributed || len(s.MergedWith) == 0 {
+		return one(s.Phase)
+	}
+	may := make([]string, 0, len(s.MergedWith))
+	for _, phase := range s.MergedWith {
+		may = append(may, one(phase))
+	}
+	last := len(may) - 1
+	return fmt.Sprintf("unattributed (%s or %s)", strings.Join(may[:last], ", "), may[last])
+}
+
+// badStop is the container that stopped last and what it did, if it did not stop as requested.
+func (t Termination) badStop() (w struct{ container, text string }) {
+	var last *Stop
+	for i := range t.Stops {
+		if s := &t.Stops[i]; s.How != HowBefore && (last == nil || s.StoppedAt.After(last.StoppedAt)) {
+			last = s
+		}
+	}
+	if last == nil {
+		return w
+	}
+	used := " for its grace period of " + seconds(max(t.Grace, leastGrace))
+	if last.Timed {
+		used = " for " + seconds(last.Used)
+	}
+	switch last.How {
+	case HowKilled:
+		w.text = last.Container + " ignored its stop signal" + used + ", then was killed"
+		if last.PreStopHook {
+			w.text = last.Container + " ran" + used + " after its pre-stop hook began, then was killed"
+		}
+	case HowKilledEarly:
+		w.text = last.Container + " was killed before its grace period of " + seconds(max(t.Grace, leastGrace)) + " was over"
+	case HowOutOfMemory:
+		w.text = last.Container + " ran out of memory while it was to stop"
+	default:
+		return w
+	}
+	if last.How == HowKilled {
+		w.container = last.Container
+	}
+	return w
+}
