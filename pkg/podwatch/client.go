@@ -55,8 +55,8 @@ func NewRESTClient(config *rest.Config) (rest.Interface, error) {
 	})
 }
 
-// NewPodClient creates a client for core/v1 whose watches omit what podlapse does not read of pods:
-// command, arguments and environment of their containers.
+// NewPodClient creates a client for core/v1 whose watches omit what podlapse does not read of pods,
+// such as commands, environment and volumes' sources.
 func NewPodClient(config *rest.Config) (rest.Interface, error) {
 	return newRESTClient(config, func(s runtime.NegotiatedSerializer) (runtime.NegotiatedSerializer, error) {
 		return newPrunedPods(s)

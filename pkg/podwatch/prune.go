@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// newPrunedPods is a serializer whose watches omit the parts of pods that the agent does not read: command, arguments and
-// environment of their containers. client-go copies each event three times before it decodes it, so that one pod of 1.5 MB,
-// the most that etcd takes, costs 6 MB of memory.
+// newPrunedPods returns a serializer whose watches omit the parts of pods that the agent does not
+// read. client-go copies each event three times before it decodes it, so one pod of 1.5 MB, etcd's
+// limit, takes 6 MB of memory.
 func newPrunedPods(inner runtime.NegotiatedSerializer) (adaptedStreams, error) {
 	return adaptStreams(inner, func(info runtime.SerializerInfo) (runtime.Framer, error) {
 		framer := info.StreamSerializer.Framer
@@ -21,10 +21,11 @@ func newPrunedPods(inner runtime.NegotiatedSerializer) (adaptedStreams, error) {
 	})
 }
 
-// prunePod is an event of a watch without what the agent does not read of a pod. It works in place, and returns anything else unchanged. The
-// numbers of the fields are those of generated.proto in apimachinery's meta/v1 and runtime, and in core/v1.
+// prunePod returns a watch event with only what the agent reads of a pod. It works in place, and
+// returns anything else unchanged. The field numbers are those of generated.proto in apimachinery's
+// meta/v1 and runtime, and in core/v1.
 func prunePod(event []byte) []byte {
-	if _, err := pruneEvent(event, false); err != nil { // nothing is written to what cannot be read to its end
+	if _, err := pruneEvent(event, false); err != nil { // never write to an event that cannot be parsed
 		return event
 	}
 	pruned, err := pruneEvent(event, true)
@@ -50,7 +51,8 @@ func pruneEvent(event []byte, write bool) ([]byte, error) {
 
 var errNoPod = errors.New("not a pod in protobuf")
 
-// pruneEncoded prunes a pod in the API server's protobuf: runtime.Unknown with the pod in its field raw.
+// pruneEncoded prunes a pod in the API server's protobuf: a runtime.Unknown with the pod in its
+// field raw.
 func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 	unknown, found := bytes.CutPrefix(encoded, []byte(protobufMagic))
 	if !found {
@@ -73,9 +75,7 @@ func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 				if field != 2 { // Pod.spec
 					return spec, nil
 				}
-				return rewrite(spec, write, func(field protowire.Number, value []byte) ([]byte, error) {
-					return pruneSpecField(field, value, write)
-				})
+				return podSpecFields.prune(spec, write)
 			})
 		}
 		return value, nil
@@ -86,22 +86,70 @@ func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 	return encoded[:len(protobufMagic)+len(pruned)], nil
 }
 
-func pruneSpecField(field protowire.Number, value []byte, write bool) ([]byte, error) {
-	if field != 2 && field != 20 { // containers, initContainers; ephemeral ones come later and are few
-		return value, nil
+// readFields are the fields of a message that the agent reads. For a field of bytes it has the fields
+// to keep of the message in it: nil keeps it whole, and noFields only that it is set. Numbers and
+// booleans are always kept.
+type readFields map[protowire.Number]readFields
+
+var (
+	noFields = readFields{}
+
+	podSpecFields = readFields{
+		1:  {2: volumeSourceFields}, // volumes
+		2:  containerFields,         // containers
+		3:  nil,                     // restartPolicy
+		10: nil,                     // nodeName
+		20: containerFields,         // initContainers
+		24: nil,                     // priorityClassName
+		28: noFields,                // readinessGates
+		29: nil,                     // runtimeClassName
+		34: {1: containerFields},    // ephemeralContainers
+		39: noFields,                // resourceClaims
 	}
-	return rewrite(value, write, func(field protowire.Number, value []byte) ([]byte, error) {
-		switch field {
-		case 3, 4, 7: // command, args, env
+
+	containerFields = readFields{
+		1:  nil,                        // name
+		2:  nil,                        // image
+		11: noFields,                   // readinessProbe
+		12: {1: noFields, 2: noFields}, // lifecycle: postStart, preStop
+		14: nil,                        // imagePullPolicy
+		22: noFields,                   // startupProbe
+		24: nil,                        // restartPolicy
+	}
+
+	volumeSourceFields = newVolumeSourceFields()
+)
+
+// newVolumeSourceFields keeps the image of a volume whole, and of any other volume only its kind.
+func newVolumeSourceFields() readFields {
+	kinds := readFields{}
+	for kind := protowire.Number(1); kind <= 64; kind++ { // more than there are
+		kinds[kind] = noFields
+	}
+	kinds[30] = nil // image
+	return kinds
+}
+
+// prune returns a message with only these fields.
+func (f readFields) prune(message []byte, write bool) ([]byte, error) {
+	return rewrite(message, write, func(field protowire.Number, value []byte) ([]byte, error) {
+		inner, read := f[field]
+		switch {
+		case !read:
 			return nil, nil
+		case inner == nil:
+			return value, nil
 		}
-		return value, nil
+		return inner.prune(value, write)
 	})
 }
 
-// rewrite is a message with what edit makes of each field that holds bytes; nil omits the field. It writes in place, or not at all,
-// and then returns the message as it is. Nothing may become longer.
-func rewrite(message []byte, write bool, edit func(field protowire.Number, value []byte) ([]byte, error)) ([]byte, error) {
+// rewrite replaces each field of bytes in a message by the result of edit; nil omits the field. It
+// works in place, so edit must not return more bytes than it was given. If write is false, rewrite
+// only checks the message and returns it unchanged.
+func rewrite(
+	message []byte, write bool, edit func(field protowire.Number, value []byte) ([]byte, error),
+) ([]byte, error) {
 	whole, copied := message, message[:0:len(message)]
 	for len(message) > 0 {
 		field, wire, n := protowire.ConsumeTag(message)

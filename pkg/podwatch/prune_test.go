@@ -9,40 +9,50 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/randfill"
 )
 
 // frameSize is the length before each frame of a watch, which is no part of the event.
 const frameSize = 4
 
+// filledPod is a pod in which each field is set, and each text of its spec is the given one.
+func filledPod(t testing.TB, seed int64, text string) *corev1.Pod {
+	t.Helper()
+	filler := randfill.NewWithSeed(seed).NilChance(0).NumElements(1, 2).MaxDepth(20).Funcs(
+		func(q *apiresource.Quantity, _ randfill.Continue) { *q = apiresource.MustParse("1") },
+		func(s *string, _ randfill.Continue) { *s = text },
+		func(m *map[string]string, _ randfill.Continue) { *m = map[string]string{"a": text} })
+	pod := &corev1.Pod{}
+	filler.Fill(&pod.Spec)
+	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	pod.ObjectMeta = metav1.ObjectMeta{Name: "web-0", Namespace: "shop", UID: "u",
+		Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"traceparent": "00"}}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning,
+		ContainerStatuses: []corev1.ContainerStatus{{Name: text, Ready: true, RestartCount: 2}}}
+	return pod
+}
+
+// largePod is a pod whose bulk is in the parts that tenants can make large.
 func largePod(text string) *corev1.Pod {
+	exec := corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{text}}}
 	container := corev1.Container{Name: "app", Image: "shop", Command: []string{text}, Args: []string{"", text},
-		Env: []corev1.EnvVar{{Name: "A", Value: text}}, Ports: []corev1.ContainerPort{{ContainerPort: 80}},
-		ReadinessProbe: &corev1.Probe{PeriodSeconds: 3}}
+		Env: []corev1.EnvVar{{Name: "A", Value: text}}, ReadinessProbe: &corev1.Probe{ProbeHandler: exec},
+		Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: exec.Exec}}}
+	debug := corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon(container)}
 	return &corev1.Pod{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{Name: "web-0", Namespace: "shop", UID: "u",
-			Annotations: map[string]string{"a": text}},
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Name: "web-0", Namespace: "shop", UID: "u"},
 		Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{container, {}},
-			InitContainers: []corev1.Container{container}},
+			InitContainers: []corev1.Container{container}, EphemeralContainers: []corev1.EphemeralContainer{debug}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning,
 			ContainerStatuses: []corev1.ContainerStatus{{Name: "app", Ready: true, RestartCount: 2}}},
 	}
-}
-
-// withoutUnread is what is left of a pod.
-func withoutUnread(pod *corev1.Pod) *corev1.Pod {
-	pod = pod.DeepCopy()
-	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range containers {
-			containers[i].Command, containers[i].Args, containers[i].Env = nil, nil, nil
-		}
-	}
-	return pod
 }
 
 // decodedEvent is an event of a watch as client-go decodes it.
@@ -65,11 +75,26 @@ func decodedEvent(t testing.TB, event []byte) k8sruntime.Object {
 }
 
 func TestPrunedPodsLackOnlyWhatIsNotRead(t *testing.T) {
-	pod := largePod("text")
-	event := protobufFrame(t, watch.Modified, pod)[frameSize:]
-	got := decodedEvent(t, prunePod(bytes.Clone(event)))
-	if want := withoutUnread(decodedEvent(t, event).(*corev1.Pod)); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v\nwant %+v", got, want)
+	sources := reflect.TypeFor[corev1.VolumeSource]()
+	for seed := range int64(20) {
+		for kind := range sources.NumField() { // a volume has one source
+			pod := filledPod(t, seed, "text")
+			pod.Spec.Volumes = pod.Spec.Volumes[:1]
+			source := reflect.ValueOf(&pod.Spec.Volumes[0].VolumeSource).Elem()
+			for other := range sources.NumField() {
+				if other != kind {
+					source.Field(other).SetZero()
+				}
+			}
+			event := protobufFrame(t, watch.Modified, pod)[frameSize:]
+			whole, pruned := decodedEvent(t, event).(*corev1.Pod), decodedEvent(t, prunePod(bytes.Clone(event))).(*corev1.Pod)
+			if got, want := convertPod(pruned), convertPod(whole); !reflect.DeepEqual(got, want) {
+				t.Fatalf("with a volume of %s: got %+v\nwant %+v", sources.Field(kind).Name, got, want)
+			}
+			if !reflect.DeepEqual(pruned.ObjectMeta, whole.ObjectMeta) || !reflect.DeepEqual(pruned.Status, whole.Status) {
+				t.Fatal("more than the spec was pruned")
+			}
+		}
 	}
 	for name, object := range map[string]k8sruntime.Object{
 		"a node": &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
@@ -85,11 +110,10 @@ func TestPrunedPodsLackOnlyWhatIsNotRead(t *testing.T) {
 	}
 }
 
-// TestLargePodsCostLittleToWatch is of pods of 1.4 MB, each of which changes again and again.
+// TestLargePodsCostLittleToWatch watches a pod of 1.4 MB that changes again and again.
 func TestLargePodsCostLittleToWatch(t *testing.T) {
 	const events, most = 20, 200 << 10
-	large := largePod(strings.Repeat("x", 200<<10))
-	large.Annotations = nil
+	large := largePod(strings.Repeat("x", 80<<10))
 	frame := protobufFrame(t, watch.Modified, large)
 	server := stream(t, func(w io.Writer) {
 		for range events {
@@ -127,7 +151,7 @@ func TestLargePodsCostLittleToWatch(t *testing.T) {
 }
 
 func FuzzPrunePod(f *testing.F) {
-	f.Add(protobufFrame(f, watch.Modified, largePod("text"))[frameSize:])
+	f.Add(protobufFrame(f, watch.Modified, filledPod(f, 1, "text"))[frameSize:])
 	f.Add([]byte{})
 	f.Add([]byte("\x12\x06\x0a\x04k8s\x00"))
 	f.Fuzz(func(t *testing.T, event []byte) {
