@@ -16,6 +16,9 @@ const (
 	askAgainMax   = time.Minute
 	// askGap is the shortest time between questions that changes of a pod's object cause.
 	askGap = 200 * time.Millisecond
+	// askAboutPulls is the shortest time between questions whether a pod can already pull. It has no back-off: until
+	// the answer, a forged request can take a name from other pods' timelines.
+	askAboutPulls = 2 * time.Second
 )
 
 // pod is one pod of the node: its evidence while it starts, then its timeline.
@@ -199,7 +202,8 @@ func (r *Reconciler) advance(p *pod) {
 	}
 	wants := p.evidence.Wants(now)
 	object := p.evidence.Pod()
-	if wants.Runtime && p.mayAsk(wants, now) {
+	refutable := now.Sub(p.askedAt) > askAboutPulls && r.pulls.WantsRuntime(object.UID)
+	if wants.Runtime && p.mayAsk(wants, now) || refutable {
 		p.askedAt = now
 		p.asked++
 		r.config.AskRuntime(timeline.LookUp{

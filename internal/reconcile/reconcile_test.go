@@ -208,6 +208,37 @@ func TestSilentRuntimeIsNoReasonToMissEvents(t *testing.T) {
 	})
 }
 
+// TestAForgedRequestIsCheckedSoon forges requests of pulls about a pod that has no sandbox. Until the runtime
+// refutes them, they could take a name from other pods' timelines.
+func TestAForgedRequestIsCheckedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{}
+		_, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
+		defer stop()
+		answer := func() {
+			observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), Images: []timeline.Image{{Ref: "cold"}}})
+		}
+		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
+		answer()
+		for range 8 {
+			time.Sleep(20 * time.Second)
+			synctest.Wait()
+			d.take()
+			now := time.Now()
+			observe(timeline.EventSeen{UID: "uid-1", Container: "app", Reason: "Pulling",
+				Message: `Pulling image "cold"`, NamedAt: now.Add(-time.Millisecond), FirstAt: now, LastAt: now,
+				ArrivedAt: now, Live: true, Count: 1})
+			time.Sleep(askAboutPulls + tick) // the first answer may be as old as the request
+			synctest.Wait()
+			expect(t, d, "ask runtime-1 []", "ask runtime-1 []")
+			answer()
+		}
+		time.Sleep(10 * time.Second) // the last request was refuted
+		synctest.Wait()
+		expect(t, d)
+	})
+}
+
 func TestPodsThatWereReadyBeforeAreShownButNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}

@@ -26,6 +26,9 @@ func (l *PullLog) open(before time.Time, uid string) []running {
 		if request.over || podOf(of) == uid || !request.at.Before(before) || before.Sub(request.at) > staleRequest {
 			continue
 		}
+		if l.requestRefuted(podOf(of), request.at) {
+			continue
+		}
 		open = append(open, running{from: request.at, startUnknown: true})
 	}
 	return open

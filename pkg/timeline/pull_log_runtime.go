@@ -40,32 +40,34 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	l.noteSandboxes(o)
 }
 
-// sandboxSince is when the runtime was asked for the first sandbox of a pod that it still knew, as exactly as the
-// runtime says.
-type sandboxSince struct{ begunAt, askedAt time.Time }
+// sandboxSince is what the runtime said about a pod's sandboxes. begunAt is the start of the earliest one, and
+// askedAt when the runtime was asked last. If none is true, it has never had one.
+type sandboxSince struct {
+	begunAt, askedAt time.Time
+	none             bool
+}
 
-// noteSandboxes records that a pod has a sandbox, and then adds its pending pulls.
+// noteSandboxes records whether a pod has a sandbox. If it has, it adds the pod's pending pulls.
 func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	if l.sandboxes == nil { // earlier pulls were logged without this check
 		l.sandboxes = map[string]sandboxSince{}
 		l.pending, l.pulls = l.pulls, nil
 		defer l.addPending()
 	}
-	if len(o.Sandboxes) == 0 {
-		return
-	}
-	since := sandboxSince{o.Sandboxes[0].since(), o.AskedAt}
-	for _, s := range o.Sandboxes[1:] {
-		if at := s.since(); at.Before(since.begunAt) {
-			since.begunAt = at
+	since := sandboxSince{askedAt: o.AskedAt, none: true}
+	for _, s := range o.Sandboxes {
+		if at := s.since(); since.none || at.Before(since.begunAt) {
+			since.begunAt, since.none = at, false
 		}
 	}
-	if known, ok := l.sandboxes[o.UID]; ok && known.begunAt.Before(since.begunAt) {
-		since.begunAt = known.begunAt
+	if known, ok := l.sandboxes[o.UID]; ok && !known.none && (since.none || known.begunAt.Before(since.begunAt)) {
+		since.begunAt, since.none = known.begunAt, false
+	} else if ok && known.none && since.none && known.askedAt.After(since.askedAt) {
+		since = known
 	}
 	l.sandboxes[o.UID] = since
 	forgetOldest(l.sandboxes, maxSandboxes, o.UID, func(s sandboxSince) time.Time { return s.askedAt })
-	if slices.ContainsFunc(l.pending, func(p loggedPull) bool { return p.uid == o.UID }) {
+	if !since.none && slices.ContainsFunc(l.pending, func(p loggedPull) bool { return p.uid == o.UID }) {
 		l.addPending()
 	}
 }
@@ -98,7 +100,30 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 		return true
 	}
 	since, known := l.sandboxes[uid]
-	return known && !at.Before(since.begunAt)
+	return known && !since.none && !at.Before(since.begunAt)
+}
+
+// requestRefuted reports whether the runtime shows that a pod had no sandbox when, by an Event, the kubelet
+// requested a pull for it. Until the runtime was asked after the request, it is believed: it can only remove the
+// name of the pull that another pod waited for, and without it the name may be wrong.
+func (l *PullLog) requestRefuted(uid string, requestedAt time.Time) bool {
+	latest := requestedAt.Add(loggedError)
+	since, known := l.sandboxes[uid]
+	return known && latest.Before(since.askedAt) && (since.none || latest.Before(since.begunAt))
+}
+
+// WantsRuntime reports whether the log has a request of a pod that an answer of the runtime could refute.
+func (l *PullLog) WantsRuntime(uid string) bool {
+	since, known := l.sandboxes[uid]
+	if known && !since.none || l.sandboxes == nil {
+		return false
+	}
+	for of, request := range l.requests {
+		if podOf(of) == uid && !request.over && !l.requestRefuted(uid, request.at) {
+			return true
+		}
+	}
+	return false
 }
 
 // forgetOldest removes the oldest of more than most answers, but not the newest.

@@ -85,8 +85,8 @@ func TestPullsOfOneNamespaceKeepRoomForOthers(t *testing.T) {
 
 // TestPullsOfPodsWithoutASandbox has pods that wait before their sandbox, with Events about pulls: a running
 // request, a pull in parallel with one of another pod, and a failure. The pull and the failure count once the
-// runtime shows a sandbox that existed by then, in either order of arrival. A request always counts: it can only
-// remove a name.
+// runtime shows a sandbox that existed by then, in either order of arrival. The request counts until the runtime
+// refutes it: it can only remove a name.
 func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	made := func(uid string, s float64) RuntimeSeen {
@@ -95,17 +95,28 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 	honest := map[string]nodePull{"a": {0, 0.1, 10}, "b": {1, 10, 12}}
 	for name, forged := range map[string]nodePull{"asked": {0.5, 0, 0}, "beside": {1, 1.1, 9}, "failed": {1, 0, 11.5}} {
 		for when, test := range map[string]struct {
+			askedAt   float64 // -1: never
 			sandboxAt float64 // -1: none
 			counts    bool
-		}{"with none": {-1, false}, "made later": {30, false}, "made before": {0, true}} {
+		}{
+			"never asked about": {-1, -1, name == "asked"},
+			"asked too early":   {0.4, -1, name == "asked"},
+			"with none":         {1.5, -1, false},
+			"made later":        {30.1, 30, false},
+			"made before":       {0.1, 0, true},
+		} {
 			for _, first := range []string{"Events", "runtime"} {
 				var log PullLog
 				tell := func() {
 					for uid := range honest {
 						log.ObserveRuntime(made(uid, -1))
 					}
+					answer := RuntimeSeen{UID: name, AskedAt: second(test.askedAt)}
 					if test.sandboxAt >= 0 {
-						log.ObserveRuntime(made(name, test.sandboxAt))
+						answer.Sandboxes = []Sandbox{{ID: name, BegunAt: second(test.sandboxAt)}}
+					}
+					if test.askedAt >= 0 {
+						log.ObserveRuntime(answer)
 					}
 				}
 				pulls := map[string]nodePull{name: forged}
@@ -118,12 +129,15 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 					log.ObserveRuntime(made("somebody", -1))
 					tell()
 				}
+				wants := name == "asked" && test.counts && test.sandboxAt < 0
+				if got := log.WantsRuntime(name); got != wants {
+					t.Errorf("%s, %s, %s first: wants the runtime: %t", name, when, first, got)
+				}
 				tl := nodePull{2, 12, 13}.of("me")
 				log.Complete(tl)
 				got := tl.Pulls[0]
 				same := got.BlockedBy != nil && got.BlockedBy.Pod == "a" && got.Ahead == 2
-				counts := test.counts || name == "asked"
-				if same == counts && name != "failed" || !counts && !same {
+				if same == test.counts && name != "failed" || !test.counts && !same {
 					t.Errorf("%s, %s, %s first: blocked by %+v, %d ahead", name, when, first, got.BlockedBy, got.Ahead)
 				}
 			}
