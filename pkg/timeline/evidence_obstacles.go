@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
@@ -111,6 +112,20 @@ func (h obstacleEvent) continuous() bool {
 		most += instant(retry(n) + retrySlack)
 	}
 	return most >= gap
+}
+
+// beyondWaits is how much longer than the kubelet's shortest waits between its attempts the time from the first to
+// the latest occurrence may have been.
+func (h obstacleEvent) beyondWaits() time.Duration {
+	least := h.row().retryLeast
+	if least == nil || h.runtime || h.count < 2 {
+		return 0
+	}
+	beyond := h.last.latest.sub(h.first.earliest)
+	for n := 1; n < h.count && beyond > 0; n++ {
+		beyond -= least(n)
+	}
+	return max(0, beyond)
 }
 
 // obstacleOccurrence is one occurrence of an Event that names an obstacle.

@@ -60,8 +60,8 @@ func (f *fold) reportedLength(from, to markKey) (pullLengths, bool) {
 const runtimeSlack = 500 * time.Millisecond
 
 // busySlack usually bounds, on a busy node, the time that the runtime takes from the timestamp of a running sandbox
-// to its answer, the kubelet from the answer that a container was created to the request to start it, and the
-// runtime from the last byte of a layer to the timestamp of its download. Each side dates only its own part.
+// or container to its answer, the kubelet from the answer that a container was created to the request to start it,
+// and the runtime from the last byte of a layer to the timestamp of its download. Each side dates only its own part.
 const busySlack = 100 * time.Millisecond
 
 // slowestStart is the longest time that the runtime took to start a container or a sandbox of the pod, if that is
@@ -106,7 +106,7 @@ func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
 		return longer
 	case end.mark == MarkContainerCreated:
 		return max(runtimeSlack, f.slowest)
-	case begin.mark == MarkSandboxRunning && s.Phase == PhaseKubeletSync,
+	case (begin.mark == MarkSandboxRunning || begin.mark == MarkRunning) && s.Phase == PhaseKubeletSync,
 		end.mark == MarkRunning && s.Phase == PhaseContainerStart, end.mark == MarkPullDownloaded && s.Phase == PhasePull:
 		return busySlack
 	case end.mark == MarkSandboxImagePulled && s.Phase == PhaseSandboxImage:
@@ -118,7 +118,9 @@ func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
 	case end.mark == MarkRetryDue && int(end.attempt) < len(f.obstacles):
 		return f.obstacleUncertainty(f.obstacles[end.attempt])
 	case end.mark == MarkSandboxBegun && len(f.obstacles) > 0:
-		return f.afterLastObstacle()
+		return f.afterLastObstacle() + f.kubeletAway(begin)
+	case end.mark == MarkHeldUp:
+		return f.kubeletAway(begin)
 	case end.mark == MarkSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst &&
 		f.e.watchFirstOpened.IsZero():
 		return s.Duration() // the kubelet may have been held up once or twice while no watch was open
@@ -159,4 +161,16 @@ func (f *fold) afterLastObstacle() time.Duration {
 		return 0 // the kubelet continues with the sandbox
 	}
 	return last.until().sub(last.latest) + retrySlack
+}
+
+// kubeletAway is how long the kubelet may have been stopped while an obstacle repeated after a mark: the time that
+// its reports cover, without its own waits between them.
+func (f *fold) kubeletAway(begin markKey) time.Duration {
+	from, away := f.bounds.find(begin), time.Duration(0)
+	for i := range f.obstacleEvents {
+		if h := &f.obstacleEvents[i]; from == nil || h.first.latest >= from.latest {
+			away += h.beyondWaits()
+		}
+	}
+	return away
 }

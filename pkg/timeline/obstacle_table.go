@@ -39,6 +39,8 @@ type obstacleRow struct {
 	// retry is the longest time to the kubelet's next attempt after the given number of such Events; nil if only the
 	// kubelet's next sign dates it.
 	retry func(count int) time.Duration
+	// retryLeast is the shortest time to the next attempt; nil if unknown.
+	retryLeast func(count int) time.Duration
 }
 
 // obstacleTable has one row per obstacle, in the order of the constants.
@@ -46,15 +48,17 @@ var obstacleTable = [...]obstacleRow{
 	obstacleNetworkNotReady: {
 		phases: []Phase{PhaseNetwork}, before: []Phase{PhaseNetwork}, retry: func(int) time.Duration { return networkRetry }},
 	obstacleMountConfig: {
-		phases: []Phase{PhasePodConfig}, before: []Phase{PhasePodConfig}, retry: mountRetry},
+		phases: []Phase{PhasePodConfig}, before: []Phase{PhasePodConfig}, retry: mountRetry, retryLeast: mountRetry},
 	obstacleMountAPI: {
-		phases: []Phase{PhaseAPIServer}, before: []Phase{PhaseAPIServer}, retry: mountRetry},
+		phases: []Phase{PhaseAPIServer}, before: []Phase{PhaseAPIServer}, retry: mountRetry, retryLeast: mountRetry},
 	obstacleMountSync: {
 		phases: []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync},
-		before: []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync}, retry: mountRetry},
+		before: []Phase{PhaseAPIServer, PhasePodConfig, PhaseKubeletSync}, retry: mountRetry, retryLeast: mountRetry},
 	obstacleNotRegistered: {
-		phases: []Phase{PhaseNetwork, PhaseKubeletSync}, before: []Phase{PhaseNetwork, PhaseKubeletSync}, retry: mountRetry},
-	obstacleMount: {phases: []Phase{PhaseVolumes}, before: []Phase{PhaseVolumes}, retry: mountRetry},
+		phases: []Phase{PhaseNetwork, PhaseKubeletSync}, before: []Phase{PhaseNetwork, PhaseKubeletSync},
+		retry: mountRetry, retryLeast: mountRetry},
+	obstacleMount: {
+		phases: []Phase{PhaseVolumes}, before: []Phase{PhaseVolumes}, retry: mountRetry, retryLeast: mountRetry},
 	obstaclePodSetup: {
 		phases: []Phase{PhaseKubeletSync, PhaseSandbox}, before: []Phase{PhaseKubeletSync, PhaseSandbox},
 		retry: func(int) time.Duration { return podRetry }},
