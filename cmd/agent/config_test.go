@@ -3,10 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"os"
 	"reflect"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,34 +199,6 @@ func TestHelpListsEverySetting(t *testing.T) {
 				t.Errorf("no %q in\n%s", want, stdout.String())
 			}
 		}
-	}
-}
-
-// TestReadmeListsEveryFlag compares the table in the README with that of run: flags, variables and defaults, in order.
-func TestReadmeListsEveryFlag(t *testing.T) {
-	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	row := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| `([A-Z_]+)` \\| (\\S+) \\| .+ \\|$")
-	var listed, want []string
-	for _, match := range row.FindAllStringSubmatch(string(page), -1) {
-		listed = append(listed, strings.Join(match[1:], " "))
-	}
-	for _, f := range new(config).table() {
-		def := "`" + f.Default + "`"
-		switch {
-		case f.Required:
-			def = "required"
-		case f.Name == "kubeconfig":
-			def = "in-cluster"
-		case f.Default == "":
-			def = "none"
-		}
-		want = append(want, strings.Join([]string{f.Name, f.Variable, def}, " "))
-	}
-	if !slices.Equal(listed, want) {
-		t.Errorf("README.md lists\n%q, the flags are\n%q", listed, want)
 	}
 }
 

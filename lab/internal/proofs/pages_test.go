@@ -164,7 +164,7 @@ func TestWhatIsNamedIsThere(t *testing.T) {
 // names looks for the files, metrics and flags that a page names.
 func (p page) names(t *testing.T, text string) {
 	t.Helper()
-	metrics, readme := read(t, docs, "metrics.md"), read(t, docs, "..", "README.md")
+	metrics, configuration := read(t, docs, "metrics.md"), read(t, docs, "configuration.md")
 	for _, m := range link.FindAllStringSubmatch(text, -1) {
 		if _, err := os.Stat(filepath.Join(docs, m[1])); err != nil && !strings.Contains(m[1], "://") {
 			t.Error(err)
@@ -177,7 +177,7 @@ func (p page) names(t *testing.T, text string) {
 	}
 	for _, r := range p.rows(t, text) {
 		for _, flag := range flagged.FindAllStringSubmatch(r.answer, -1) {
-			if !strings.Contains(readme, "| `"+flag[1]+"` |") {
+			if !strings.Contains(configuration, "| `"+flag[1]+"` |") {
 				t.Errorf("%s: no flag %s", r.subject, flag[1])
 			}
 		}

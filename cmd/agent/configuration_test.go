@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// pageOf is the page of the documentation that says more about a flag.
+var pageOf = map[string]string{
+	"impersonate-node": "security.md", "events": "pulls.md#when-a-source-is-missing", "web-auth": "security.md#who-may-read",
+	"records": "records.md", "history-limit": "api.md#deleted-pods", "serve-objects": "api.md#pod-objects",
+	"annotate": "annotations.md", "termination": "termination.md", "rollout-traces": "otlp.md#ids",
+	"life-traces": "otlp.md#after-the-start-up", "verify-interval": "watch.md", "watch-delays": "watch.md",
+	"state-dir": "restarts.md", "record-observations": "recording.md", "debug-observations": "recording.md",
+	"debug-profiles": "security.md#profiles", "node-health": "node.md", "node-warm-up": "node.md",
+	"addons": "node.md#add-ons", "pressure": "node.md#pressure", "node-address": "probes.md",
+	"probes-file": "probes.md",
+}
+
+// TestConfigurationDocument compares docs/configuration.md with the table of flags of run.
+func TestConfigurationDocument(t *testing.T) {
+	var doc strings.Builder
+	doc.WriteString(`# Configuration
+
+These are the flags of ` + "`podlapse-agent run`" + `. This page is generated from the agent's table of flags
+(` + "`go test ./cmd/agent -run ConfigurationDocument -update`" + `).
+
+Each flag has an environment variable; the flag takes precedence. A flag whose value is ` + "`on` or `off`" + ` is on without a
+value: ` + "`--annotate`" + `. It also accepts ` + "`true` and `false`" + `, as does its variable. ` +
+		"`podlapse-agent check`" + ` accepts the same flags and tests what they need.
+
+With ` + "`OTEL_EXPORTER_OTLP_ENDPOINT`" + ` set, the agent also sends [traces and metrics over OTLP](otlp.md). The other standard
+` + "`OTEL_*`" + ` variables work too.
+
+| flag | variable | value | default | |
+|---|---|---|---|---|
+`)
+	unused := len(pageOf)
+	for _, f := range new(config).table() {
+		byDefault := "`" + f.Default + "`"
+		switch {
+		case f.Required:
+			byDefault = "required"
+		case f.Default == "":
+			byDefault = "none"
+		}
+		help := f.Help
+		if page := pageOf[f.Name]; page != "" {
+			help += fmt.Sprintf(" ([more](%s))", page)
+			unused--
+		}
+		fmt.Fprintf(&doc, "| `--%s` | `%s` | %s | %s | %s |\n", f.Name, f.Variable,
+			"`"+strings.ReplaceAll(f.Value, "|", "`, `")+"`", byDefault, help)
+	}
+	if unused != 0 {
+		t.Errorf("%d pages are of flags that do not exist", unused)
+	}
+	const path = "../../docs/configuration.md"
+	if *update {
+		if err := os.WriteFile(path, []byte(doc.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != doc.String() {
+		t.Errorf("docs/configuration.md does not match the flags of run (%v): "+
+			"go test ./cmd/agent -run ConfigurationDocument -update", err)
+	}
+}
