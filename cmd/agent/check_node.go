@@ -27,7 +27,8 @@ func checkRuntime(ctx context.Context, c config) finding {
 	return f
 }
 
-// runtimeRemedy depends on the text, because gRPC keeps nothing else of an error.
+// runtimeRemedy depends on the text, because gRPC keeps nothing else of an error. If a runtime accepts a connection and
+// does not answer, gRPC has several texts for it, so that is what no other text is about.
 func runtimeRemedy(reason string) string {
 	switch {
 	case strings.Contains(reason, "dial unix "+proxySocket+":"):
@@ -38,10 +39,10 @@ func runtimeRemedy(reason string) string {
 	case strings.Contains(reason, "connection refused"):
 		return "no process listens on this socket: check that the runtime runs (systemctl status containerd or " +
 			"crio), and that this is its socket"
-	case strings.Contains(reason, "DeadlineExceeded"):
-		return "the runtime does not answer: check its log and the load of the node"
+	case strings.Contains(reason, "no such file or directory"), strings.Contains(reason, "no container runtime socket"):
+		return "mount the directory of the runtime's socket into the agent's pod, and set --cri-endpoint=unix:///PATH"
 	}
-	return "mount the directory of the runtime's socket into the agent's pod, and set --cri-endpoint=unix:///PATH"
+	return "the runtime does not answer: check its log and the load of the node"
 }
 
 func checkState(c config) finding {

@@ -258,11 +258,23 @@ func TestCheckTellsWhatIsWrongWithTheSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("remedy: no process listens on this socket")
+	if err := os.Remove(listener.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	want("remedy: mount the directory of the runtime's socket")
 	// As grpc says it; nobody refuses root a socket.
 	const refused = `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /c.sock: connect: permission denied"`
 	if remedy := runtimeRemedy(refused); !strings.Contains(remedy, "the group that owns the socket") ||
 		!strings.Contains(remedy, "spc_t") {
 		t.Error(remedy)
+	}
+	for _, silent := range []string{
+		"rpc error: code = DeadlineExceeded desc = context deadline exceeded",
+		`connection error: desc = "error reading server preface: raw-read unix @->/c.sock: use of closed network connection"`,
+	} {
+		if remedy := runtimeRemedy(silent); !strings.Contains(remedy, "does not answer") {
+			t.Errorf("%s: %s", silent, remedy)
+		}
 	}
 	const noProxy = `dial unix /run/podlapse/runtime.sock: connect: no such file or directory`
 	const proxied = `dial unix /run/containerd/containerd.sock: connect: permission denied` // as the proxy hands it on
