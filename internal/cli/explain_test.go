@@ -16,7 +16,7 @@ const answerRecord = `{"namespace":"shop","name":"web-0","uid":"1","node":"node-
 	`"created_at":"2026-03-01T12:00:00Z","settled_at":"2026-03-01T12:00:02Z","total_seconds":2,"total_error_seconds":0.5,"verdict":"2.0 s to ready: 2.0 s pulling from docker.io; ±0.5 s",` +
 	`"phases":[{"phase":"pull","cause":"registry","container":"app","start_at":"2026-03-01T12:00:00Z",` +
 	`"end_at":"2026-03-01T12:00:02Z","seconds":2,"error_seconds":0.001,"sources":["cri"]}],` +
-	`"pulls":[],"marks":[],"conflicts":[],"missing":[]}`
+	`"pulls":[],"milestones":[],"conflicts":[],"missing":[]}`
 
 // explain runs the command against a server that answers every request the same, and returns the
 // path that was asked.

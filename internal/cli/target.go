@@ -296,13 +296,13 @@ func (r reached) worded(err error) error {
 	switch {
 	case errors.As(err, &refused) && refused.Kubernetes:
 		return wordedAPIServer(err, refused, namespace)
-	case refused != nil && (refused.Wants == client.WantsToken || refused.Wants == client.WantsPassword) &&
+	case refused != nil && (refused.Requests == client.WantsToken || refused.Requests == client.WantsPassword) &&
 		r.cluster != nil:
 		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. Bypass it: run kubectl -n %s "+
 			"port-forward POD 9717 and use --server=%s with --token-file or the password", err, namespace, localServer)
-	case refused != nil && refused.Wants == client.WantsToken:
+	case refused != nil && refused.Requests == client.WantsToken:
 		return fmt.Errorf("%w: set --token-file", err)
-	case refused != nil && refused.Wants == client.WantsPassword:
+	case refused != nil && refused.Requests == client.WantsPassword:
 		return fmt.Errorf("%w: use --server=%s://USER:PASSWORD@%s", err, r.target.server.Scheme, r.target.server.Host)
 	case errors.Is(err, agents.ErrNoAgent):
 		return fmt.Errorf("%w\nCheck that the DaemonSet runs: kubectl -n %s get pods -o wide. If the agents are in "+

@@ -61,7 +61,7 @@ func newEntry(t timeline.Timeline, goneAt time.Time) (*Entry, error) {
 }
 
 func pulled(t timeline.Timeline) bool {
-	return slices.ContainsFunc(slices.Concat(t.Pulls, t.Debug), func(p timeline.Pull) bool {
+	return slices.ContainsFunc(slices.Concat(t.Pulls, t.EphemeralPulls), func(p timeline.Pull) bool {
 		return p.Outcome != imagepull.OutcomePresent
 	})
 }

@@ -407,9 +407,9 @@ func TestWhoWaitsForImages(t *testing.T) {
 		{timeline.Timeline{State: timeline.StateStarting,
 			Pulls: []timeline.Pull{{Outcome: imagepull.OutcomeDownloaded}}}, false},
 		{timeline.Timeline{State: timeline.StateGivenUp, Pulls: pulling}, false},
-		{timeline.Timeline{State: timeline.StateReady, Debug: pulling}, true},
+		{timeline.Timeline{State: timeline.StateReady, EphemeralPulls: pulling}, true},
 		{timeline.Timeline{State: timeline.StateReady,
-			Debug: []timeline.Pull{{Outcome: imagepull.OutcomePresent}}}, false},
+			EphemeralPulls: []timeline.Pull{{Outcome: imagepull.OutcomePresent}}}, false},
 	} {
 		if got := pulls(test.of); got != test.want {
 			t.Errorf("%+v: %t", test.of, got)

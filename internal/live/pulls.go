@@ -14,9 +14,9 @@ import (
 
 // pulls reports whether a pod, or an ephemeral container of one, waits for an image.
 func pulls(t timeline.Timeline) bool {
-	waited := t.Debug
+	waited := t.EphemeralPulls
 	if t.State == timeline.StateStarting {
-		waited = slices.Concat(t.Pulls, t.Debug)
+		waited = slices.Concat(t.Pulls, t.EphemeralPulls)
 	}
 	return slices.ContainsFunc(waited, func(p timeline.Pull) bool {
 		return p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomeFailed

@@ -16,15 +16,15 @@ func (r *Reconciler) observeDebug(p *pod, o timeline.Observation) {
 	seen, ok := o.(timeline.PodSeen)
 	if p.debug == nil {
 		if ok {
-			if p.debug = timeline.NewDebug(r.config.Scope, seen, p.over); p.debug != nil {
+			if p.debug = timeline.NewEphemeralEvidence(r.config.Scope, seen, p.over); p.debug != nil {
 				r.followed++
-				r.tellChanged(o.PodUID())
+				r.reportChanged(o.PodUID())
 			}
 		}
 	} else {
 		news := p.debug.Apply(o)
 		if news {
-			r.tellChanged(o.PodUID())
+			r.reportChanged(o.PodUID())
 		}
 		if event, ok := o.(timeline.EventSeen); ok && p.evidence == nil {
 			r.pulls.Observe(event, p.debug.Pod())
@@ -47,13 +47,13 @@ func (r *Reconciler) advanceDebug(p *pod) {
 		r.endDebug(p)
 		return
 	}
-	wants, object := p.debug.Wants(now), p.debug.Pod()
+	wants, object := p.debug.Requests(now), p.debug.Pod()
 	if wants.Runtime && now.Sub(p.debugAskedAt) >= askAgainFirst {
 		p.debugAskedAt = now
 		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images,
 			Layers: wants.Layers})
 	}
-	p.debugWantsEvents = wants.Events
+	p.debugRequestsEvents = wants.Events
 	r.watchEvents(p, object)
 }
 
@@ -64,15 +64,15 @@ func (r *Reconciler) endDebug(p *pod) {
 	}
 	object := p.debug.Pod()
 	told := timeline.Timeline{UID: object.UID, Namespace: object.Namespace, Name: object.Name,
-		Debug: p.debug.Pulls(r.config.Now(), r.clocks.Skew())}
+		EphemeralPulls: p.debug.Pulls(r.config.Now(), r.clocks.Skew())}
 	r.pulls.Complete(&told)
 	r.pulls.Settle(told)
-	p.pulled = append(p.pulled, told.Debug...)
+	p.pulled = append(p.pulled, told.EphemeralPulls...)
 	p.pulled = p.pulled[max(0, len(p.pulled)-maxDebugPulls):]
-	p.over, p.debug, p.debugWantsEvents = p.debug.Over(), nil, false
+	p.over, p.debug, p.debugRequestsEvents = p.debug.Over(), nil, false
 	r.followed--
 	r.watchEvents(p, object)
-	r.tellChanged(told.UID)
+	r.reportChanged(told.UID)
 	if r.config.Debugged != nil {
 		r.config.Debugged(told)
 	}
@@ -84,7 +84,7 @@ func (r *Reconciler) debugPulls(p *pod, now time.Time) []timeline.Pull {
 	if p.debug == nil {
 		return pulls
 	}
-	going := timeline.Timeline{UID: p.debug.Pod().UID, Debug: p.debug.Pulls(now, r.clocks.Skew())}
+	going := timeline.Timeline{UID: p.debug.Pod().UID, EphemeralPulls: p.debug.Pulls(now, r.clocks.Skew())}
 	r.pulls.Complete(&going)
-	return append(pulls, going.Debug...)
+	return append(pulls, going.EphemeralPulls...)
 }

@@ -18,7 +18,7 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true, Events: true}, func(c *Config) {
 			c.Debugged = func(tl timeline.Timeline) {
-				for _, p := range tl.Debug {
+				for _, p := range tl.EphemeralPulls {
 					d.note("debugged %s %s %s %s", tl.Name, p.Container, p.Kind, p.Outcome)
 				}
 			}
@@ -57,8 +57,8 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 				t.Errorf("changed by the Event: %q", d.changed)
 			}
 			going, err := r.Pulling(t.Context())
-			if err != nil || len(going.Timelines) != 1 || len(going.Timelines[0].Debug) != n+1 ||
-				going.Timelines[0].Debug[n].Outcome != "pulling" {
+			if err != nil || len(going.Timelines) != 1 || len(going.Timelines[0].EphemeralPulls) != n+1 ||
+				going.Timelines[0].EphemeralPulls[n].Outcome != "pulling" {
 				t.Errorf("while it goes on: %+v, %v", going, err)
 			}
 			time.Sleep(2 * time.Second)
@@ -78,12 +78,12 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 			}
 		}
 		all := d.known(t, r)
-		if len(all) != 1 || len(all[0].Debug) != 2 || all[0].Total != settled.Total || len(d.settled) != 1 ||
+		if len(all) != 1 || len(all[0].EphemeralPulls) != 2 || all[0].Total != settled.Total || len(d.settled) != 1 ||
 			len(all[0].Pulls) != 1 {
 			t.Errorf("%+v", all)
 		}
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
-		if len(d.gone) != 1 || len(d.gone[0].Debug) != 2 {
+		if len(d.gone) != 1 || len(d.gone[0].EphemeralPulls) != 2 {
 			t.Errorf("told of as gone: %+v", d.gone)
 		}
 	})
@@ -94,7 +94,7 @@ func TestEphemeralContainersThatRan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true, Events: true}, func(c *Config) {
-			c.Debugged = func(tl timeline.Timeline) { d.note("debugged %+v", tl.Debug) }
+			c.Debugged = func(tl timeline.Timeline) { d.note("debugged %+v", tl.EphemeralPulls) }
 		})
 		defer stop()
 		pod := ready(object())
@@ -103,7 +103,7 @@ func TestEphemeralContainersThatRan(t *testing.T) {
 				State: timeline.StateTerminated})
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: pod})
 		going, err := r.Pulling(t.Context())
-		if err != nil || len(going.Timelines) > 0 && len(going.Timelines[0].Debug) != 0 {
+		if err != nil || len(going.Timelines) > 0 && len(going.Timelines[0].EphemeralPulls) != 0 {
 			t.Errorf("%+v, %v", going, err)
 		}
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})

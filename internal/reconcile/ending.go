@@ -9,7 +9,7 @@ import (
 
 // ending follows a pod from the request to delete it.
 type ending struct {
-	evidence *timeline.Ending
+	evidence *timeline.TerminationEvidence
 	askedAt  time.Time // of the last question to the runtime
 }
 
@@ -22,7 +22,7 @@ func (r *Reconciler) observeEnding(p *pod, o timeline.Observation) {
 		return
 	}
 	if news {
-		r.tellChanged(o.PodUID())
+		r.reportChanged(o.PodUID())
 	}
 	if r.config.KeepEnd != nil && (p.evidence == nil || p.reported) && lasts(o) {
 		r.config.KeepEnd(o, news)
@@ -42,7 +42,7 @@ func (r *Reconciler) applyToEnding(p *pod, o timeline.Observation) (news bool) {
 	if r.config.Terminated == nil {
 		return false
 	}
-	evidence := timeline.NewEnding(o)
+	evidence := timeline.NewTerminationEvidence(o)
 	if evidence == nil {
 		return false
 	}

@@ -30,20 +30,20 @@ type pod struct {
 	restored bool // a previous agent saw it
 	late     bool // first seen in a list
 
-	debug  *timeline.Debug          // follows ephemeral containers; nil while there is none to follow
-	over   []string                 // names of ephemeral containers that were followed
-	pulled []timeline.Pull          // for ephemeral containers, the latest
-	idle   []timeline.IdleContainer // once settled
+	debug  *timeline.EphemeralEvidence // follows ephemeral containers; nil while there is none to follow
+	over   []string                    // names of ephemeral containers that were followed
+	pulled []timeline.Pull             // for ephemeral containers, the latest
+	idle   []timeline.IdleContainer    // once settled
 
-	sequel *timeline.Sequel // nil while it starts, and if later events are not followed
-	ending *ending          // nil until its deletion is requested, and if ends are not followed
+	postStartup *timeline.PostStartupRuns // nil while it starts, and if later events are not followed
+	ending      *ending                   // nil until its deletion is requested, and if ends are not followed
 
 	watching bool // an Event watch was requested
 	// Why: the start-up, or an ephemeral container, needs it.
-	wantsEvents, debugWantsEvents bool
-	debugAskedAt                  time.Time
-	askedAt                       time.Time // of the last question to the runtime
-	asked                         int       // questions since the pod object changed
+	requestsEvents, debugRequestsEvents bool
+	debugAskedAt                        time.Time
+	askedAt                             time.Time // of the last question to the runtime
+	asked                               int       // questions since the pod object changed
 
 	changed bool      // since its progress was reported
 	toldAt  time.Time // when that was
@@ -57,7 +57,7 @@ func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
 func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (timeline.Timeline, bool) {
 	if p.evidence == nil {
 		t := p.settled
-		t.Debug = r.debugPulls(p, now)
+		t.EphemeralPulls = r.debugPulls(p, now)
 		t.Termination = p.termination(now, skew)
 		return t, true
 	}
@@ -67,7 +67,7 @@ func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (ti
 	r.pulls.Complete(&t)
 	r.silences.Complete(&t)
 	r.pressure.Complete(&t)
-	t.Debug = r.debugPulls(p, now)
+	t.EphemeralPulls = r.debugPulls(p, now)
 	t.Termination = p.termination(now, skew)
 	return t, ok
 }
@@ -115,17 +115,17 @@ func (r *Reconciler) observe(o timeline.Observation) {
 		r.advance(p)
 		p.changed = p.changed || news
 		if news {
-			r.tellChanged(o.PodUID())
+			r.reportChanged(o.PodUID())
 		}
 		if !gone {
-			r.tellProgress(p)
+			r.reportProgress(p)
 		}
 	} else {
 		if seen {
 			r.relabel(p, object.Pod)
 			p.idle = object.Pod.IdleContainers()
 		}
-		r.observeSequel(p, o)
+		r.observePostStartup(p, o)
 	}
 	if gone {
 		r.forget(o.PodUID(), p)
@@ -136,7 +136,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	if p.settled.Labels != now.Labels {
 		p.settled.Labels = now.Labels
-		r.tellChanged(now.UID)
+		r.reportChanged(now.UID)
 	}
 }
 
@@ -200,9 +200,9 @@ func (r *Reconciler) advance(p *pod) {
 		r.settle(p, now)
 		return
 	}
-	wants := p.evidence.Wants(now)
+	wants := p.evidence.Requests(now)
 	object := p.evidence.Pod()
-	refutable := now.Sub(p.askedAt) > askAboutPulls && r.pulls.WantsRuntime(object.UID)
+	refutable := now.Sub(p.askedAt) > askAboutPulls && r.pulls.RequestsRuntime(object.UID)
 	if wants.Runtime && p.mayAsk(wants, now) || refutable {
 		p.askedAt = now
 		p.asked++
@@ -211,7 +211,7 @@ func (r *Reconciler) advance(p *pod) {
 			Network: wants.Network,
 		})
 	}
-	p.wantsEvents = wants.Events
+	p.requestsEvents = wants.Events
 	r.watchEvents(p, object)
 }
 
@@ -219,7 +219,7 @@ func (r *Reconciler) advance(p *pod) {
 // reason for one. But most changes of a starting pod come in quick succession, and the runtime's
 // timestamps stay. Only what the runtime had when the kubelet looked, and what ends the start-up,
 // cannot wait.
-func (p *pod) mayAsk(wants timeline.Wants, now time.Time) bool {
+func (p *pod) mayAsk(wants timeline.Requests, now time.Time) bool {
 	since := now.Sub(p.askedAt)
 	if p.asked > 0 {
 		return since > p.askAgainAfter()
@@ -233,7 +233,7 @@ func (p *pod) askAgainAfter() time.Duration {
 
 // watchEvents keeps a watch open while the start-up or an ephemeral container needs one.
 func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
-	wanted := p.wantsEvents || p.debugWantsEvents || p.sequel != nil && r.config.LaterEvents
+	wanted := p.requestsEvents || p.debugRequestsEvents || p.postStartup != nil && r.config.PostStartupEvents
 	if p.watching == wanted {
 		return
 	}
@@ -252,8 +252,8 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 // that was reported before.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
-	p.wantsEvents = false
-	r.beginSequel(p, object)
+	p.requestsEvents = false
+	r.beginPostStartup(p, object)
 	r.watchEvents(p, object)
 	p.settled, _ = r.timeline(p, now)
 	p.settled.Partial = false
@@ -261,7 +261,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.pulls.Settle(p.settled)
 	p.evidence, p.idle = nil, object.IdleContainers()
 	r.countStarting(-1)
-	r.tellChanged(p.settled.UID)
+	r.reportChanged(p.settled.UID)
 	r.reconstructed.count(p)
 	if p.settled.Reconstructed {
 		return
@@ -279,7 +279,7 @@ func (r *Reconciler) settleEnded() {
 		if p.evidence == nil || !p.evidence.Ended() {
 			continue
 		}
-		if left := p.evidence.Wants(now).Runtime && r.config.Kept != nil && r.config.Kept(p.evidence.Pod().UID); !left {
+		if left := p.evidence.Requests(now).Runtime && r.config.Kept != nil && r.config.Kept(p.evidence.Pod().UID); !left {
 			r.settle(p, now)
 		}
 	}
@@ -291,7 +291,7 @@ func (r *Reconciler) forget(uid string, p *pod) {
 	if p.evidence != nil {
 		r.settle(p, r.config.Now())
 	}
-	r.endSequel(p)
+	r.endPostStartup(p)
 	delete(r.pods, uid)
 	r.leave(uid)
 	if !p.settled.ReadAt.IsZero() {

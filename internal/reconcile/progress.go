@@ -5,15 +5,15 @@ import "time"
 // progressEvery is the shortest time between two progress reports of one pod.
 const progressEvery = time.Second
 
-func (r *Reconciler) tellChanged(uid string) {
+func (r *Reconciler) reportChanged(uid string) {
 	if r.config.Changed != nil {
 		r.config.Changed(uid)
 	}
 }
 
-// tellProgress reports the progress of a start-up if it is new, and if the start-up will be passed
+// reportProgress reports the progress of a start-up if it is new, and if the start-up will be passed
 // to Settled.
-func (r *Reconciler) tellProgress(p *pod) {
+func (r *Reconciler) reportProgress(p *pod) {
 	if r.config.Progress == nil || p.evidence == nil || !p.changed || p.reported || p.evidence.Reconstructed() {
 		return
 	}

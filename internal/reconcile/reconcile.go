@@ -42,18 +42,18 @@ type Config struct {
 	SampleNode func(wanted bool)
 	// Settled gets every start-up that the agent saw end, exactly once.
 	Settled func(timeline.Timeline)
-	// Debugged, if set, gets the pulls for ephemeral containers, in Timeline.Debug, once everything
+	// Debugged, if set, gets the pulls for ephemeral containers, in Timeline.EphemeralPulls, once everything
 	// about them is known. For a start-up in progress at that time, Settled gets them as well.
 	Debugged func(timeline.Timeline)
 	// Terminated, if set, gets every pod whose deletion request the agent saw, once its object was
 	// removed, with Timeline.Termination, after Settled. If it is nil, ends are not followed.
 	Terminated func(timeline.Timeline)
-	// Later, if set, gets what happens to a pod after its start-up, with Timeline.Later, after
-	// Settled: a container's run that ended and, with LaterEvents, the kubelet's Events, for which
+	// PostStartup, if set, gets what happens to a pod after its start-up, with Timeline.PostStartup, after
+	// Settled: a container's run that ended and, with PostStartupEvents, the kubelet's Events, for which
 	// the Events of every pod are watched. It gets no Event that is older than the latest one that
 	// it got, nor one older than Restored.EventsUntil.
-	Later       func(timeline.Timeline)
-	LaterEvents bool
+	PostStartup       func(timeline.Timeline)
+	PostStartupEvents bool
 	// Progress, if set, gets changed start-ups before Settled, each at most once a second and
 	// marked as partial. Changes within the second are reported together at its end.
 	Progress func(timeline.Timeline)
@@ -70,7 +70,7 @@ type Config struct {
 	// to be reported, and whether they were news (timeline.Evidence.Apply).
 	Keep func(o timeline.Observation, news bool)
 	// KeepEnd, if set, gets what the next agent needs to continue with the end of a pod, and
-	// whether that was news (timeline.Ending.Apply).
+	// whether that was news (timeline.TerminationEvidence.Apply).
 	KeepEnd func(o timeline.Observation, news bool)
 	// Kept, if set, reports whether the next agent will find the pod's start-up in flight, whatever
 	// happens now. It is called when Run ends. Start-ups for which it returns false are settled
@@ -103,7 +103,7 @@ type Reconciler struct {
 	followed int      // pods whose ephemeral containers are followed
 	endings  int      // pods whose end is followed
 
-	eventsUntil time.Time       // the time of the latest kubelet Event that Later got
+	eventsUntil time.Time       // the time of the latest kubelet Event that PostStartup got
 	reported    map[string]bool // pods reported by a previous agent that this one has not seen yet
 	told        told
 }
@@ -161,7 +161,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 				r.advanceDebug(p)
 				r.advanceEnding(p)
 				r.advance(p)
-				r.tellProgress(p)
+				r.reportProgress(p)
 			}
 		}
 	}

@@ -14,7 +14,7 @@ type Restored struct {
 	Reported []string
 	// Ends are observations of reported pods that were being deleted.
 	Ends []timeline.Observation
-	// EventsUntil is the time of the latest kubelet Event that Config.Later got. If it is zero,
+	// EventsUntil is the time of the latest kubelet Event that Config.PostStartup got. If it is zero,
 	// only Events from now on are news.
 	EventsUntil time.Time
 }

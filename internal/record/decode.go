@@ -173,7 +173,7 @@ func toRuntimeSeen(o runtimeSeen) timeline.RuntimeSeen {
 			return timeline.Image{
 				Ref: i.Ref, Present: i.Present, FirstPulledAt: i.FirstPulledAt.Time, PulledAt: i.PulledAt.Time,
 				SizeBytes: i.SizeBytes, Digest: i.Digest, ResolvedAt: i.ResolvedAt.Time, Layered: i.Layered,
-				Untold: i.Untold,
+				Incomplete: i.Incomplete,
 				Layers: each(i.Layers, func(l layer) timeline.Layer {
 					return timeline.Layer{
 						Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: l.DownloadedAt.Time,

@@ -144,7 +144,7 @@ func fromRuntimeSeen(o timeline.RuntimeSeen) runtimeSeen {
 				utc(i.ResolvedAt),
 				each(i.Layers, func(l timeline.Layer) layer {
 					return layer{l.Digest, l.SizeBytes, utc(l.DownloadedAt), utc(l.UnpackedAt), l.Remote}
-				}), i.Layered, i.Untold}
+				}), i.Layered, i.Incomplete}
 		}),
 	}
 }

@@ -102,7 +102,7 @@ func TestFormat(t *testing.T) {
 				}},
 				Images: []timeline.Image{{
 					Ref: "web:2", Present: true, PulledAt: noon, SizeBytes: 5, Digest: "sha256:a", ResolvedAt: noon,
-					Layered: true, Untold: true,
+					Layered: true, Incomplete: true,
 					Layers: []timeline.Layer{{Digest: "sha256:b", SizeBytes: 4, DownloadedAt: noon,
 						UnpackedAt: noon, Remote: true}, {Digest: "sha256:c"}},
 				}},

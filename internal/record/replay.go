@@ -14,7 +14,7 @@ type replayed struct {
 	settled  timeline.Timeline
 	again    bool // a static pod's start-up that another mirror already reported
 
-	ending *timeline.Ending // nil until the pod's deletion is requested
+	ending *timeline.TerminationEvidence // nil until the pod's deletion is requested
 }
 
 // node is what is remembered beside the evidence of pods.
@@ -90,7 +90,7 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 // follow processes observations of the pod's end.
 func (p *replayed) follow(o timeline.Observation) {
 	if p.ending == nil {
-		p.ending = timeline.NewEnding(o)
+		p.ending = timeline.NewTerminationEvidence(o)
 	} else {
 		p.ending.Apply(o)
 	}

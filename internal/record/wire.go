@@ -244,7 +244,7 @@ type image struct {
 	ResolvedAt    instant `json:"resolved_at,omitzero"`
 	Layers        []layer `json:"layers,omitempty"`
 	Layered       bool    `json:"layered,omitzero"`
-	Untold        bool    `json:"untold,omitzero"`
+	Incomplete    bool    `json:"untold,omitzero"`
 }
 
 type layer struct {

@@ -123,13 +123,13 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	for _, uid := range d.Reported {
 		k.Reported(uid)
 	}
-	ends := map[string]*timeline.Ending{}
+	ends := map[string]*timeline.TerminationEvidence{}
 	for _, o := range d.Ends {
 		news := true
 		if e := ends[o.PodUID()]; e != nil {
 			news = e.Apply(o)
 		} else {
-			ends[o.PodUID()] = timeline.NewEnding(o)
+			ends[o.PodUID()] = timeline.NewTerminationEvidence(o)
 		}
 		k.KeepEnd(o, news)
 	}

@@ -204,7 +204,7 @@ func TestAnswersKeepToTheDocument(t *testing.T) {
 		Outcome: imagepull.OutcomePulling, RequestedAt: firstStart,
 	})
 	debugged := exporttest.StartUp(1)
-	debugged.Debug = []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral, Image: "r.example/tools:1",
+	debugged.EphemeralPulls = []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral, Image: "r.example/tools:1",
 		Outcome: imagepull.OutcomeDownloaded}}
 	full := &fake{
 		timelines: []timeline.Timeline{debugged, pulling}, gone: startUps(3, 6),

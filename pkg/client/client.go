@@ -39,15 +39,15 @@ type Refusal struct {
 	Status int
 	Word   string // for programs; empty if another server than an agent responded
 	Reason string // for people
-	// Wants is the authentication that the server requires: WantsToken, WantsPassword, or another
+	// Requests is the authentication that the server requires: WantsToken, WantsPassword, or another
 	// scheme; empty if it requires none.
-	Wants string
+	Requests string
 	// Kubernetes says that the API server responded, through whose proxy the request went. Word is
 	// then the reason of its Status.
 	Kubernetes bool
 }
 
-// Values of Refusal.Wants, as HTTP authentication schemes are named.
+// Values of Refusal.Requests, as HTTP authentication schemes are named.
 const (
 	WantsToken    = "Bearer"
 	WantsPassword = "Basic"
@@ -58,7 +58,7 @@ func (r *Refusal) Error() string {
 	switch {
 	case r.Kubernetes:
 		return fmt.Sprintf("the API server says: %q", r.Reason)
-	case r.Wants == WantsPassword: // what requires a password has no text of an agent
+	case r.Requests == WantsPassword: // what requires a password has no text of an agent
 		return "the agent requires a valid password"
 	case r.Reason == "":
 		return fmt.Sprintf("answer %d %s: is this a podlapse agent?", r.Status, http.StatusText(r.Status))
@@ -249,7 +249,7 @@ func NewRefusal(status int, header http.Header, body []byte) *Refusal {
 		Message string `json:"message"`
 	}
 	wants, _, _ := strings.Cut(header.Get("WWW-Authenticate"), " ")
-	refused := &Refusal{Status: status, Wants: wants}
+	refused := &Refusal{Status: status, Requests: wants}
 	switch err := json.Unmarshal(body, &problem); {
 	case err != nil:
 	case problem.Kind == "Status":

@@ -216,7 +216,7 @@ func TestWhoAsks(t *testing.T) {
 		}
 		var refused *Refusal
 		if errors.As(err, &refused) != (challenge != "") || refused != nil &&
-			(refused.Wants != test.wants || refused.Status != http.StatusUnauthorized) {
+			(refused.Requests != test.wants || refused.Status != http.StatusUnauthorized) {
 			t.Errorf("%+v: %+v", test, err)
 		}
 		if !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") ||

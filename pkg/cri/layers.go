@@ -56,7 +56,7 @@ func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.
 // slow or does not have an object. It returns any other error.
 func untold(image *timeline.Image, err error) error {
 	if err != nil {
-		image.Untold = true
+		image.Incomplete = true
 	}
 	return inTime(err)
 }

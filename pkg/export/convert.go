@@ -29,11 +29,11 @@ func NewRecord(t timeline.Timeline) Record {
 		Reconstructed: t.Reconstructed,
 		Phases:        convert(t.Phases, phaseRecord),
 		Pulls:         PullRecords(t),
-		Marks:         convert(t.Marks, markRecord),
+		Milestones:    convert(t.Milestones, milestoneRecord),
 		Conflicts:     convert(t.Conflicts, conflictRecord),
 		Missing:       convert(t.Missing, same),
 		LostEvents:    t.LostEvents,
-		Events:        eventRecords(t.Said),
+		Events:        eventRecords(t.EventMessage),
 		ClockSkew:     skewRecord(t.Skew),
 		Termination:   terminationRecord(t.Termination),
 	}
@@ -116,7 +116,7 @@ func pullRecord(p timeline.Pull) PullRecord {
 
 // PullRecords converts only the pulls.
 func PullRecords(t timeline.Timeline) []PullRecord {
-	return convert(slices.Concat(t.Pulls, t.Debug), pullRecord)
+	return convert(slices.Concat(t.Pulls, t.EphemeralPulls), pullRecord)
 }
 
 func addLayers(r *PullRecord, p timeline.Pull) {
@@ -136,9 +136,9 @@ func addLayers(r *PullRecord, p timeline.Pull) {
 	}
 }
 
-func markRecord(m timeline.MarkEvidence) MarkRecord {
-	return MarkRecord{
-		Mark:      m.Mark.String(),
+func milestoneRecord(m timeline.MilestoneEvidence) MilestoneRecord {
+	return MilestoneRecord{
+		Milestone: m.Milestone.String(),
 		Container: m.Container,
 		Attempt:   m.Attempt,
 		Earliest:  instantOf(m.Earliest),
@@ -148,7 +148,7 @@ func markRecord(m timeline.MarkEvidence) MarkRecord {
 }
 
 func conflictRecord(c timeline.Conflict) ConflictRecord {
-	return ConflictRecord{Mark: c.Mark.String(), Container: c.Container, Detail: c.Detail}
+	return ConflictRecord{Milestone: c.Milestone.String(), Container: c.Container, Detail: c.Detail}
 }
 
 // convert maps a list to one that is never nil, so that JSON never contains null.

@@ -68,10 +68,10 @@ func coldStart() timeline.Timeline {
 				SizeBytes: 20 << 20, Sources: []timeline.Source{timeline.SourceEventWatch, timeline.SourceContainerd},
 			},
 		},
-		Marks: []timeline.MarkEvidence{
-			{Mark: timeline.MarkCreated, Earliest: createdAt, Latest: after(time.Second),
+		Milestones: []timeline.MilestoneEvidence{
+			{Milestone: timeline.MilestoneCreated, Earliest: createdAt, Latest: after(time.Second),
 				Sources: []timeline.Source{watch}},
-			{Mark: timeline.MarkStarted, Container: "app", Latest: after(10 * time.Second),
+			{Milestone: timeline.MilestoneStarted, Container: "app", Latest: after(10 * time.Second),
 				Sources: []timeline.Source{watch}},
 		},
 	}
@@ -91,8 +91,8 @@ func Fixtures() []timeline.Timeline {
 //	ready, as the pod is, at 22.000000001 s
 func inTransition() timeline.Timeline {
 	const ms = time.Millisecond
-	mark := func(m timeline.Mark, container string, at time.Duration) timeline.MarkEvidence {
-		return timeline.MarkEvidence{Mark: m, Container: container, Earliest: after(at), Latest: after(at)}
+	milestone := func(m timeline.Milestone, container string, at time.Duration) timeline.MilestoneEvidence {
+		return timeline.MilestoneEvidence{Milestone: m, Container: container, Earliest: after(at), Latest: after(at)}
 	}
 	return timeline.Timeline{
 		Namespace: "shop", Name: "web-5f4b7-x", UID: "0b1e", Node: "node-a", State: timeline.StateReady,
@@ -148,12 +148,12 @@ func inTransition() timeline.Timeline {
 				QueueTimed: true, Queue: time.Second, Pull: 3 * time.Second,
 			},
 		},
-		Marks: []timeline.MarkEvidence{
-			mark(timeline.MarkScheduled, "", 500*ms), mark(timeline.MarkReady, "", 22*time.Second+1),
-			mark(timeline.MarkRunning, "setup", 2*time.Second), mark(timeline.MarkFinished, "setup", 3500*ms),
-			mark(timeline.MarkRunning, "proxy", 4250*ms), mark(timeline.MarkContainerReady, "proxy", 4750*ms),
-			mark(timeline.MarkRunning, "app", 20*time.Second), mark(timeline.MarkStarted, "app", 21500*ms),
-			mark(timeline.MarkContainerReady, "app", 22*time.Second+1),
+		Milestones: []timeline.MilestoneEvidence{
+			milestone(timeline.MilestoneScheduled, "", 500*ms), milestone(timeline.MilestoneReady, "", 22*time.Second+1),
+			milestone(timeline.MilestoneRunning, "setup", 2*time.Second), milestone(timeline.MilestoneFinished, "setup", 3500*ms),
+			milestone(timeline.MilestoneRunning, "proxy", 4250*ms), milestone(timeline.MilestoneContainerReady, "proxy", 4750*ms),
+			milestone(timeline.MilestoneRunning, "app", 20*time.Second), milestone(timeline.MilestoneStarted, "app", 21500*ms),
+			milestone(timeline.MilestoneContainerReady, "app", 22*time.Second+1),
 		},
 	}
 }
@@ -178,7 +178,7 @@ func stillPulling() timeline.Timeline {
 			RequestedAt: after(time.Second),
 		}},
 		Conflicts: []timeline.Conflict{{
-			Mark: timeline.MarkRunning, Container: "job", Detail: "cri says 3 s, pod_watch at least 5 s",
+			Milestone: timeline.MilestoneRunning, Container: "job", Detail: "cri says 3 s, pod_watch at least 5 s",
 		}},
 		Missing: []string{"scheduled", "sandbox_begun"},
 	}

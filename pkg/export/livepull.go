@@ -230,7 +230,7 @@ func (l LivePulls) overLately(d imagepull.Download, p timeline.Pull) bool {
 // over reports whether the pull of a download has ended since the runtime was queried.
 func (l LivePulls) over(d imagepull.Download) bool {
 	for _, t := range l.Starting {
-		for _, p := range slices.Concat(t.Pulls, t.Debug) {
+		for _, p := range slices.Concat(t.Pulls, t.EphemeralPulls) {
 			if d.Of(p.Image) && l.overLately(d, p) {
 				return true
 			}
@@ -249,7 +249,7 @@ func (l LivePulls) mayBeOurs(d imagepull.Download) bool {
 	}
 	return slices.ContainsFunc(l.wanted(), func(w wantedPull) bool { return w.mayBe(d, l.Now) }) ||
 		slices.ContainsFunc(l.Starting, func(t timeline.Timeline) bool {
-			return slices.ContainsFunc(slices.Concat(t.Pulls, t.Debug), func(p timeline.Pull) bool {
+			return slices.ContainsFunc(slices.Concat(t.Pulls, t.EphemeralPulls), func(p timeline.Pull) bool {
 				return l.overLately(d, p)
 			})
 		})
@@ -264,7 +264,7 @@ func (l LivePulls) wanted() []wantedPull {
 	var wanted []wantedPull
 	for _, t := range l.Starting {
 		wanted = l.appendWanted(wanted, t, t.Pulls)
-		wanted = l.appendWanted(wanted, t, t.Debug)
+		wanted = l.appendWanted(wanted, t, t.EphemeralPulls)
 	}
 	return wanted
 }

@@ -331,7 +331,7 @@ func TestPullsAfterTheStartUp(t *testing.T) {
 	}
 	debugged := LivePulls{Now: after(10 * time.Second),
 		Starting: []timeline.Timeline{{Namespace: "shop", Name: "web", State: timeline.StateReady,
-			Debug: []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral, Image: "ghcr.io/a/b:1",
+			EphemeralPulls: []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral, Image: "ghcr.io/a/b:1",
 				Registry: "ghcr.io",
 				Outcome:  imagepull.OutcomePulling, RequestedAt: after(4 * time.Second)}}}}}
 	check(t, debugged.Records(),
@@ -344,7 +344,7 @@ func TestPullsOfEphemeralContainersAreCountedOnce(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	m := NewMetrics(registry, nil)
 	told := timeline.Timeline{State: timeline.StateReady,
-		Debug: []timeline.Pull{{Kind: timeline.KindEphemeral, Registry: "r.example",
+		EphemeralPulls: []timeline.Pull{{Kind: timeline.KindEphemeral, Registry: "r.example",
 			Outcome: imagepull.OutcomeDownloaded, Timed: true, Pull: time.Second}}}
 	m.Observe(told) // the start-up has them in its record
 	if n := testutil.CollectAndCount(m.pulls.pull); n != 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// lastMark is the mark with the highest number.
-const lastMark = timeline.MarkContainerReady
+// lastMilestone is the milestone with the highest number.
+const lastMilestone = timeline.MilestoneContainerReady
 
 // Metrics counts settled start-ups. It is not safe for concurrent use: only reconcile's goroutine
 // calls it.
@@ -60,7 +60,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_evidence_conflicts_total",
 			Help: "Contradictions between the sources of a start-up, by the instant that they disagree about.",
-		}, []string{"mark"}),
+		}, []string{"milestone"}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
 			Help: "Start-ups without some evidence that would have separated their phases.",
@@ -71,8 +71,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		m.phase.WithLabelValues(string(phase))
 		m.steps.WithLabelValues(string(phase))
 	}
-	for mark := timeline.MarkCreated; mark <= lastMark; mark++ {
-		m.conflicts.WithLabelValues(mark.String())
+	for milestone := timeline.MilestoneCreated; milestone <= lastMilestone; milestone++ {
+		m.conflicts.WithLabelValues(milestone.String())
 	}
 	for _, state := range []timeline.State{timeline.StateReady, timeline.StateSucceeded, timeline.StateFailed,
 		timeline.StateDeleted, timeline.StateGivenUp} {
@@ -98,7 +98,7 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 	}
 	m.ended.WithLabelValues(string(t.State)).Inc()
 	for _, c := range t.Conflicts {
-		m.conflicts.WithLabelValues(c.Mark.String()).Inc()
+		m.conflicts.WithLabelValues(c.Milestone.String()).Inc()
 	}
 	if len(t.Missing) > 0 {
 		m.incomplete.Inc()
@@ -108,7 +108,7 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 
 // ObserveDebug counts the pulls for ephemeral containers, which Observe does not count.
 func (m *Metrics) ObserveDebug(t timeline.Timeline) {
-	for _, p := range t.Debug {
+	for _, p := range t.EphemeralPulls {
 		m.pulls.observePull(t, p, nil)
 	}
 }

@@ -64,7 +64,7 @@ func TestMetricsAreClean(t *testing.T) {
 	}
 }
 
-// contested is a start-up that failed, of which two marks are disputed and one lacks evidence; its
+// contested is a start-up that failed, of which two milestones are disputed and one lacks evidence; its
 // pull unpacked for 1.5 s.
 func contested() timeline.Timeline {
 	return timeline.Timeline{
@@ -80,8 +80,8 @@ func contested() timeline.Timeline {
 					UnpackedAt: after(7500 * time.Millisecond)},
 			},
 		}},
-		Conflicts: []timeline.Conflict{{Mark: timeline.MarkRunning, Container: "app"},
-			{Mark: timeline.MarkSandboxBegun}, {Mark: timeline.MarkRunning}},
+		Conflicts: []timeline.Conflict{{Milestone: timeline.MilestoneRunning, Container: "app"},
+			{Milestone: timeline.MilestoneSandboxBegun}, {Milestone: timeline.MilestoneRunning}},
 		Missing: []string{"scheduled"},
 	}
 }
@@ -175,8 +175,8 @@ func TestHistogramsAreFine(t *testing.T) {
 }
 
 func TestMetricsKnowEveryMark(t *testing.T) {
-	if lastMark.String() == "unknown" || (lastMark+1).String() != "unknown" {
-		t.Errorf("the last mark is not %s", lastMark)
+	if lastMilestone.String() == "unknown" || (lastMilestone+1).String() != "unknown" {
+		t.Errorf("the last milestone is not %s", lastMilestone)
 	}
 }
 

@@ -34,11 +34,11 @@ type Record struct {
 	// Reconstructed says that the agent started after the start-up was over; see timeline.Timeline.
 	Reconstructed bool `json:"reconstructed,omitempty"`
 
-	Phases    []PhaseRecord    `json:"phases"` // their seconds add up to total_seconds exactly
-	Pulls     []PullRecord     `json:"pulls"`
-	Marks     []MarkRecord     `json:"marks"`
-	Conflicts []ConflictRecord `json:"conflicts"`
-	Missing   []string         `json:"missing"`
+	Phases     []PhaseRecord     `json:"phases"` // their seconds add up to total_seconds exactly
+	Pulls      []PullRecord      `json:"pulls"`
+	Milestones []MilestoneRecord `json:"milestones"`
+	Conflicts  []ConflictRecord  `json:"conflicts"`
+	Missing    []string          `json:"missing"`
 	// LostEvents are Events that the kubelet must have created and that were never received, as
 	// reason/container.
 	LostEvents []string `json:"lost_events,omitempty"`
@@ -175,9 +175,9 @@ type BlockerRecord struct {
 	Waited    Seconds `json:"seconds"`
 }
 
-// MarkRecord is the interval known to contain a mark's true instant. An unknown bound is omitted.
-type MarkRecord struct {
-	Mark      string            `json:"mark"`
+// MilestoneRecord is the interval known to contain a milestone's true instant. An unknown bound is omitted.
+type MilestoneRecord struct {
+	Milestone string            `json:"milestone"`
 	Container string            `json:"container,omitempty"`
 	Attempt   int               `json:"attempt,omitempty"`
 	Earliest  Instant           `json:"earliest,omitzero"`
@@ -195,7 +195,7 @@ type EventRecord struct {
 
 // ConflictRecord is a contradiction between sources.
 type ConflictRecord struct {
-	Mark      string `json:"mark"`
+	Milestone string `json:"milestone"`
 	Container string `json:"container,omitempty"`
 	Detail    string `json:"detail"`
 }

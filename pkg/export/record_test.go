@@ -79,7 +79,7 @@ func TestRecordRoundTrip(t *testing.T) {
 
 func TestRecordNeverNull(t *testing.T) {
 	for _, in := range []timeline.Timeline{{}, {
-		Phases: make([]timeline.Span, 1), Pulls: make([]timeline.Pull, 1), Marks: make([]timeline.MarkEvidence, 1),
+		Phases: make([]timeline.Span, 1), Pulls: make([]timeline.Pull, 1), Milestones: make([]timeline.MilestoneEvidence, 1),
 	}} {
 		if text := indented(t, NewRecord(in)); strings.Contains(text, "null") {
 			t.Errorf("null in %s", text)
@@ -135,7 +135,7 @@ func TestWhatKubeletSaidIsInTheRecord(t *testing.T) {
 	if events := NewRecord(tl).Events; events != nil {
 		t.Errorf("nothing was said, and the record has %v", events)
 	}
-	tl.Said = []timeline.Said{
+	tl.EventMessage = []timeline.EventMessage{
 		{At: createdAt, Reason: "Scheduled", Message: "Successfully assigned"},
 		{At: createdAt.Add(time.Second), Container: "app", Reason: "Failed", Message: "Error: <b>\x1b[31m"},
 	}

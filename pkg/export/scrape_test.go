@@ -112,8 +112,8 @@ func (n node) pod(i int) timeline.Timeline {
 		State: states[i%len(states)],
 		Total: anyLength(), LostEvents: []string{"Pulling/app"}, Missing: []string{"scheduled"},
 	}
-	for mark := timeline.MarkCreated; mark <= lastMark; mark++ {
-		t.Conflicts = append(t.Conflicts, timeline.Conflict{Mark: mark})
+	for milestone := timeline.MilestoneCreated; milestone <= lastMilestone; milestone++ {
+		t.Conflicts = append(t.Conflicts, timeline.Conflict{Milestone: milestone})
 	}
 	at := createdAt
 	for _, phase := range timeline.Phases() {

@@ -71,7 +71,7 @@ func terminationRecord(t *timeline.Termination) *TerminationRecord {
 		Total: Seconds(t.Total), TotalError: Seconds(t.TotalError), Verdict: t.Verdict(), Listed: t.Listed,
 		Phases: convert(t.Phases, phaseRecord), Containers: convert(t.Stops, stopRecord),
 		Missing:   convert(t.Missing, same),
-		Conflicts: convert(t.Conflicts, func(c timeline.EndConflict) ConflictRecord { return ConflictRecord(c) }),
+		Conflicts: convert(t.Conflicts, func(c timeline.TerminationConflict) ConflictRecord { return ConflictRecord(c) }),
 	}
 	if t.Grace > 0 || t.Hurried {
 		r.Grace = new(Seconds(t.Grace))

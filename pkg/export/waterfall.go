@@ -49,7 +49,7 @@ func writeDoubts(out *strings.Builder, conflicts []ConflictRecord, missing []str
 		out.WriteString("\nCONFLICTS\n")
 	}
 	for _, conflict := range conflicts {
-		at := terminal.Clean(conflict.Mark)
+		at := terminal.Clean(conflict.Milestone)
 		if conflict.Container != "" {
 			at += " of " + terminal.Clean(conflict.Container)
 		}

@@ -46,7 +46,7 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 		},
 		Pulls:      []PullRecord{{Container: evil, Image: evil, SizeBytes: -1, Failure: imagepull.Failure(evil)}},
 		LostEvents: []string{evil},
-		Conflicts:  []ConflictRecord{{Mark: evil, Container: evil, Detail: evil}},
+		Conflicts:  []ConflictRecord{{Milestone: evil, Container: evil, Detail: evil}},
 		Missing:    []string{evil},
 	}
 	record.Termination = &TerminationRecord{

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// bound is the interval that remains when all trusted constraints on a mark are combined. Both ends are included.
+// bound is the interval that remains when all trusted constraints on a milestone are combined. Both ends are included.
 type bound struct {
-	key              markKey
+	key              milestoneKey
 	earliest, latest instant
 	lean             lean
 	origins          origins // the origins that agree
-	// notBefore and notAfter limit the estimate by the estimates of neighboring marks; zero without such a limit.
+	// notBefore and notAfter limit the estimate by the estimates of neighboring milestones; zero without such a limit.
 	notBefore, notAfter instant
 }
 
@@ -26,7 +26,7 @@ func (b *bound) estimate() instant {
 	return best
 }
 
-// leaning is the estimate by the evidence of this mark alone.
+// leaning is the estimate by the evidence of this milestone alone.
 func (b *bound) leaning() instant {
 	switch {
 	case b.earliest == minInstant || b.lean == leanLatest:
@@ -44,12 +44,13 @@ type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
 
-// ofControlPlane reports whether, apart from the arrival of the news, only the control plane's clock dates the mark.
+// ofControlPlane reports whether, apart from the arrival of the news, only the control plane's clock dates the
+// milestone.
 func (os origins) ofControlPlane() bool {
 	return os.has(originControlPlane) && os&^(1<<originControlPlane|1<<originArrival) == 0
 }
 
-// datedOnNode reports whether the kubelet or the runtime dated the mark itself.
+// datedOnNode reports whether the kubelet or the runtime dated the milestone itself.
 func (os origins) datedOnNode() bool {
 	return os.has(originRuntime) || os.has(originStore) || os.has(originStatus)
 }
@@ -94,22 +95,22 @@ var sourceLists = func() (lists [1 << len(trusted)][]Source) {
 	return lists
 }()
 
-// overlaps reports whether either mark may have come first.
+// overlaps reports whether either milestone may have come first.
 func (b *bound) overlaps(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
 
-// bounds is the bounds of all known marks, sorted by key.
+// bounds is the bounds of all known milestones, sorted by key.
 type bounds []bound
 
-func (bs bounds) find(k markKey) *bound {
+func (bs bounds) find(k milestoneKey) *bound {
 	if i := bs.search(k); i < len(bs) && bs[i].key == k {
 		return &bs[i]
 	}
 	return nil
 }
 
-// search returns the index of the first mark that is not before the key. A fold calls nothing else as often, and a
+// search returns the index of the first milestone that is not before the key. A fold calls nothing else as often, and a
 // search with a callback costs twice as much.
-func (bs bounds) search(k markKey) int {
+func (bs bounds) search(k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(bs)
 	for low < high {
 		if middle := (low + high) / 2; bs[middle].key.rank() < rank {
@@ -121,18 +122,18 @@ func (bs bounds) search(k markKey) int {
 	return low
 }
 
-// ofContainer is the marks of one container, or of the pod.
+// ofContainer is the milestones of one container, or of the pod.
 func (bs bounds) ofContainer(container int16) bounds {
-	return bs[bs.search(markKey{container: container}):bs.search(markKey{container: container + 1})]
+	return bs[bs.search(milestoneKey{container: container}):bs.search(milestoneKey{container: container + 1})]
 }
 
-// markConflict is a contradiction between constraints, or between two marks that must be in order.
-type markConflict struct {
-	key    markKey
+// milestoneConflict is a contradiction between constraints, or between two milestones that must be in order.
+type milestoneConflict struct {
+	key    milestoneKey
 	detail string
 }
 
-// capAt ends every interval at now at the latest, because a reported mark cannot be in the future. It reports
+// capAt ends every interval at now at the latest, because a reported milestone cannot be in the future. It reports
 // whether any interval reached beyond now.
 func (bs bounds) capAt(now instant) (cut bool) {
 	for i := range bs {
@@ -147,7 +148,7 @@ func (bs bounds) capAt(now instant) (cut bool) {
 // its turn and for the API server (sometimes 50 to 300 ms on a quiet node). The estimate does not move if the
 // kubelet's own timestamp says otherwise.
 func (bs bounds) leanToPickup() {
-	scheduled, acknowledged := bs.find(podMark(MarkScheduled)), bs.find(podMark(MarkAcknowledged))
+	scheduled, acknowledged := bs.find(podMilestone(MilestoneScheduled)), bs.find(podMilestone(MilestoneAcknowledged))
 	if scheduled == nil || acknowledged == nil || scheduled.lean != leanLatest {
 		return
 	}
@@ -157,17 +158,17 @@ func (bs bounds) leanToPickup() {
 	}
 }
 
-// intersect combines the constraints, sorted by key and trust, into one bound per mark. A constraint that leaves
+// intersect combines the constraints, sorted by key and trust, into one bound per milestone. A constraint that leaves
 // nothing of what more trusted constraints allow is a conflict and is not used.
-func intersect(constraints []constraint) (bounds, []markConflict) {
-	marks := 0
+func intersect(constraints []constraint) (bounds, []milestoneConflict) {
+	milestones := 0
 	for i := range constraints {
 		if i == 0 || constraints[i].key != constraints[i-1].key {
-			marks++
+			milestones++
 		}
 	}
-	all := make(bounds, 0, marks)
-	var conflicts []markConflict
+	all := make(bounds, 0, milestones)
+	var conflicts []milestoneConflict
 	for _, c := range constraints {
 		if len(all) == 0 || all[len(all)-1].key != c.key {
 			all = append(all, bound{key: c.key, earliest: minInstant, latest: maxInstant})
@@ -175,7 +176,7 @@ func intersect(constraints []constraint) (bounds, []markConflict) {
 		b := &all[len(all)-1]
 		earliest, latest := max(b.earliest, c.earliest), min(b.latest, c.latest)
 		if earliest > latest {
-			d := markConflict{c.key, fmt.Sprintf("%s says %s, %s allows %s",
+			d := milestoneConflict{c.key, fmt.Sprintf("%s says %s, %s allows %s",
 				c.origin, interval(c.earliest, c.latest), b.origins, interval(b.earliest, b.latest))}
 			if c.origin == originControlPlane {
 				d.detail += ": the clocks of control plane and node may differ"

@@ -19,14 +19,14 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	}
 	until := maxInstant
 	if t.State == StateStarting {
-		if f.open == nil || f.unbounded(f.open) || f.unbounded(f.bounds.find(podMark(MarkCreated))) {
+		if f.open == nil || f.unbounded(f.open) || f.unbounded(f.bounds.find(podMilestone(MilestoneCreated))) {
 			return f.asOf // the error grows, too
 		}
 		if last := t.Phases[len(t.Phases)-1]; last.Error >= last.Duration() {
 			return f.asOf // the error may be as long as the phase, which may hold several phases
 		}
 		until = at(f.e.givesUpAt())
-		if reported := len(t.Said); reported < len(f.e.messages) {
+		if reported := len(t.EventMessage); reported < len(f.e.messages) {
 			until = min(until, at(f.e.messages[reported].At))
 		}
 	}
@@ -53,8 +53,8 @@ func (f *fold) changesFrom(t *Timeline) instant {
 	if last.Phase == PhaseCrashBackoff || last.Phase == PhaseImageBackoff {
 		from = at(last.StartAt) + instant(maxBackoff(last.Phase, last.Attempt))
 	}
-	if acknowledged := f.bounds.find(podMark(MarkAcknowledged)); acknowledged != nil &&
-		f.bounds.find(podMark(MarkSandboxBegun)) == nil {
+	if acknowledged := f.bounds.find(podMilestone(MilestoneAcknowledged)); acknowledged != nil &&
+		f.bounds.find(podMilestone(MilestoneSandboxBegun)) == nil {
 		if slow := acknowledged.latest + firstCheck + 1; slow > f.asOf {
 			from = min(from, slow)
 		}
@@ -65,8 +65,8 @@ func (f *fold) changesFrom(t *Timeline) instant {
 	return from
 }
 
-// unbounded reports whether the error of the time since the mark is too large to count, or soon will be: the longest
-// duration is 1<<63.
+// unbounded reports whether the error of the time since the milestone is too large to count, or soon will be: the
+// longest duration is 1<<63.
 func (f *fold) unbounded(b *bound) bool { return f.asOf.sub(b.earliest) >= 1<<62 }
 
 // asOf returns the timeline at a later moment, or false if it must be folded again. The caller may change its phases

@@ -140,8 +140,8 @@ func TestFutureEventIsReportedAtItsTime(t *testing.T) {
 		NamedAt: base.Add(3 * time.Second)})
 	for want := range 2 {
 		now := base.Add(time.Duration(2+want) * time.Second)
-		if tl, _ := e.Timeline(now, Skew{}); len(tl.Said) != want || e.cached == nil {
-			t.Errorf("at %s: %d said, want %d; stands %t", now, len(tl.Said), want, e.cached != nil)
+		if tl, _ := e.Timeline(now, Skew{}); len(tl.EventMessage) != want || e.cached == nil {
+			t.Errorf("at %s: %d said, want %d; stands %t", now, len(tl.EventMessage), want, e.cached != nil)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func compareImages(a, b *Image) int {
 	return cmp.Or(
 		compareBools(a.Present, b.Present), a.FirstPulledAt.Compare(b.FirstPulledAt), a.PulledAt.Compare(b.PulledAt),
 		a.ResolvedAt.Compare(b.ResolvedAt),
-		compareBools(a.Layered, b.Layered), compareBools(a.Untold, b.Untold),
+		compareBools(a.Layered, b.Layered), compareBools(a.Incomplete, b.Incomplete),
 		slices.CompareFunc(a.Layers, b.Layers, compareLayers), cmp.Compare(a.Digest, b.Digest),
 		cmp.Compare(a.SizeBytes, b.SizeBytes), cmp.Compare(a.Ref, b.Ref))
 }

@@ -67,41 +67,41 @@ const (
 	leanSlack                // eventSlack before the end: live news of what the kubelet was about to do
 )
 
-// podWide is the container index of the marks of the whole pod.
+// podWide is the container index of the milestones of the whole pod.
 const podWide = int16(-1)
 
-// markKey names one mark of one pod.
-type markKey struct {
+// milestoneKey names one milestone of one pod.
+type milestoneKey struct {
 	container int16
 	attempt   uint16
-	mark      Mark
+	milestone Milestone
 }
 
-// rank orders keys by container, mark and attempt, in one comparison.
-func (k markKey) rank() uint64 {
-	return uint64(k.container+1)<<24 | uint64(k.mark)<<16 | uint64(k.attempt)
+// rank orders keys by container, milestone and attempt, in one comparison.
+func (k milestoneKey) rank() uint64 {
+	return uint64(k.container+1)<<24 | uint64(k.milestone)<<16 | uint64(k.attempt)
 }
 
-// constraint is the interval that one origin gives for a mark. It holds the true instant; both ends are included.
+// constraint is the interval that one origin gives for a milestone. It holds the true instant; both ends are included.
 type constraint struct {
-	key              markKey
+	key              milestoneKey
 	origin           origin
 	lean             lean
 	earliest, latest instant
 }
 
-func point(k markKey, o origin, t time.Time) constraint {
+func point(k milestoneKey, o origin, t time.Time) constraint {
 	return constraint{key: k, origin: o, earliest: at(t), latest: at(t)}
 }
 
 // second is the constraint of a timestamp that was truncated to seconds.
-func second(k markKey, o origin, t time.Time) constraint {
+func second(k milestoneKey, o origin, t time.Time) constraint {
 	from := at(t)
 	return constraint{key: k, origin: o, earliest: from, latest: from + instant(time.Second) - 1}
 }
 
-// arrival is an upper bound: the mark was in the past when the news of it arrived.
-func arrival(k markKey, o origin, t time.Time, live bool) constraint {
+// arrival is an upper bound: the milestone was in the past when the news of it arrived.
+func arrival(k milestoneKey, o origin, t time.Time, live bool) constraint {
 	c := constraint{key: k, origin: o, earliest: minInstant, latest: at(t)}
 	if live {
 		c.lean = leanLatest
@@ -109,7 +109,7 @@ func arrival(k markKey, o origin, t time.Time, live bool) constraint {
 	return c
 }
 
-// better reports whether c is preferred over d, a constraint of the same origin on the same mark. The first report
+// better reports whether c is preferred over d, a constraint of the same origin on the same milestone. The first report
 // counts, so the earlier end wins. The order is total, so the result of keeping the better one does not depend on
 // the order of arrival.
 func (c constraint) better(d constraint) bool {
@@ -122,9 +122,9 @@ func (c constraint) better(d constraint) bool {
 	return c.lean > d.lean
 }
 
-// searchConstraints returns the index of the first constraint whose mark is not before the key, as bounds.search
+// searchConstraints returns the index of the first constraint whose milestone is not before the key, as bounds.search
 // does for bounds. The constraints must be sorted.
-func searchConstraints(constraints []constraint, k markKey) int {
+func searchConstraints(constraints []constraint, k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(constraints)
 	for low < high {
 		if middle := (low + high) / 2; constraints[middle].key.rank() < rank {

@@ -15,18 +15,18 @@ func (e *Evidence) usedBy(index int16) instant {
 
 // createdBy is the latest instant at which a container was first created; maxInstant if it was not.
 func (e *Evidence) createdBy(index int16) instant {
-	created, _ := e.latest(markKey{index, 0, MarkContainerCreated})
-	ran, _ := e.latest(markKey{index, 0, MarkRunning})
+	created, _ := e.latest(milestoneKey{index, 0, MilestoneContainerCreated})
+	ran, _ := e.latest(milestoneKey{index, 0, MilestoneRunning})
 	return min(created, ran)
 }
 
 // createdSince is the earliest instant at which a container was created, or began to run if its creation is not
 // dated: the kubelet does nothing else in between. It is maxInstant if unknown.
 func (e *Evidence) createdSince(index int16) instant {
-	for _, mark := range [...]Mark{MarkContainerCreated, MarkRunning} {
+	for _, milestone := range [...]Milestone{MilestoneContainerCreated, MilestoneRunning} {
 		since := minInstant
 		for _, known := range e.constraints {
-			if known.key == (markKey{index, 0, mark}) {
+			if known.key == (milestoneKey{index, 0, milestone}) {
 				since = max(since, known.earliest)
 			}
 		}
@@ -39,8 +39,8 @@ func (e *Evidence) createdSince(index int16) instant {
 
 // createFailed reports whether the kubelet had a container's image but could not create the container.
 func (e *Evidence) createFailed(index int16) bool {
-	_, refused := e.latest(markKey{index, 0, MarkConfigRefused})
-	_, failed := e.latest(markKey{index, 0, MarkCreateFailed})
+	_, refused := e.latest(milestoneKey{index, 0, MilestoneConfigRefused})
+	_, failed := e.latest(milestoneKey{index, 0, MilestoneCreateFailed})
 	return refused || failed
 }
 

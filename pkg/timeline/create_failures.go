@@ -39,7 +39,7 @@ func (f *fold) createFailureConstraints(index int16) (constraints []constraint) 
 		return nil
 	}
 	by := pulled.latest + eventSlack
-	key := markKey{index, 0, MarkConfigRefused}
+	key := milestoneKey{index, 0, MilestoneConfigRefused}
 	if latest, known := f.e.latest(key); known && by < latest && latest-by <= instant(podRetry+retrySlack) {
 		constraints = append(constraints, constraint{key, originEventDuration, leanEarliest, pulled.earliest, by})
 	}

@@ -10,14 +10,14 @@
 //
 //	observation  one dated fact about one pod, container or image, from one source
 //	source       who observed it: pod watch, event watch, CRI, containerd
-//	mark         a named instant in a pod's life: created, scheduled, container running …
-//	constraint   the interval that one source gives for a mark; it holds the true instant
-//	evidence     all constraints on one pod's marks
-//	bound        the interval that remains when all trusted constraints on a mark are combined
+//	milestone         a named instant in a pod's life: created, scheduled, container running …
+//	constraint   the interval that one source gives for a milestone; it holds the true instant
+//	evidence     all constraints on one pod's milestones
+//	bound        the interval that remains when all trusted constraints on a milestone are combined
 //	conflict     two constraints that cannot both be true
-//	phase        a stretch of start-up between two neighboring marks
+//	phase        a stretch of start-up between two neighboring milestones
 //	cause        the party that a phase is charged to
-//	timeline     marks, phases, pulls and causes of one pod: a pure function of its evidence
+//	timeline     milestones, phases, pulls and causes of one pod: a pure function of its evidence
 //	want         evidence that the timeline lacks and a source could provide
 //	settled      start-up is over: ready, succeeded, failed, deleted or given up
 //	attempt      one try of a step that can be repeated: a pull, a container run

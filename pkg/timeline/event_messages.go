@@ -15,8 +15,8 @@ const (
 	maxMessageBytes = 256 // bytes
 )
 
-// Said is a kubelet Event about the pod, as text. An Event that repeats is kept once.
-type Said struct {
+// EventMessage is a kubelet Event about the pod, as text. An Event that repeats is kept once.
+type EventMessage struct {
 	// At is the Event's first occurrence on the kubelet's clock: exact if the Event's name contains it, otherwise
 	// truncated to seconds.
 	At        time.Time
@@ -25,14 +25,14 @@ type Said struct {
 	Message   string // valid UTF-8, at most 256 bytes
 }
 
-func (s Said) compare(o Said) int {
+func (s EventMessage) compare(o EventMessage) int {
 	return cmp.Or(s.At.Compare(o.At), cmp.Compare(s.Container, o.Container), cmp.Compare(s.Reason, o.Reason),
 		cmp.Compare(s.Message, o.Message))
 }
 
 // messageOf returns the text of an Event.
-func messageOf(o EventSeen) Said {
-	s := Said{At: o.NamedAt, Container: o.Container, Reason: cutText(o.Reason), Message: cutText(o.Message)}
+func messageOf(o EventSeen) EventMessage {
+	s := EventMessage{At: o.NamedAt, Container: o.Container, Reason: cutText(o.Reason), Message: cutText(o.Message)}
 	if s.At.IsZero() {
 		s.At = o.FirstAt
 	}
@@ -43,7 +43,7 @@ func messageOf(o EventSeen) Said {
 // keepMessage keeps the earliest Events, in whatever order they arrive.
 func (e *Evidence) keepMessage(o EventSeen) {
 	s := messageOf(o)
-	i, found := slices.BinarySearchFunc(e.messages, s, Said.compare)
+	i, found := slices.BinarySearchFunc(e.messages, s, EventMessage.compare)
 	if found || i == maxMessages {
 		return
 	}
@@ -54,8 +54,8 @@ func (e *Evidence) keepMessage(o EventSeen) {
 }
 
 // messagesUntil returns the Events up to the end of the start-up.
-func (e *Evidence) messagesUntil(end time.Time) []Said {
-	after, _ := slices.BinarySearchFunc(e.messages, end, func(s Said, end time.Time) int {
+func (e *Evidence) messagesUntil(end time.Time) []EventMessage {
+	after, _ := slices.BinarySearchFunc(e.messages, end, func(s EventMessage, end time.Time) int {
 		if s.At.After(end) {
 			return 1
 		}

@@ -17,14 +17,14 @@ func eventAt(n int, message string) EventSeen {
 		FirstAt: named.Truncate(time.Second), LastAt: named.Truncate(time.Second), Count: 1}
 }
 
-func messagesAfter(observations []Observation) []Said {
+func messagesAfter(observations []Observation) []EventMessage {
 	e := NewEvidence(Scope{})
 	e.Apply(PodSeen{ArrivedAt: base, Live: true, Pod: Pod{UID: "u", CreatedAt: base}})
 	for _, o := range observations {
 		e.Apply(o)
 	}
 	t, _ := e.Timeline(base.Add(time.Hour), Skew{})
-	return t.Said
+	return t.EventMessage
 }
 
 func TestEarliestMessagesAreKept(t *testing.T) {

@@ -56,7 +56,7 @@ type Evidence struct {
 	containers       []containerEvidence
 	images           []imageEvidence
 	obstacleEvents   []obstacleEvent // what prevented the sandbox, by the kubelet's Events, in order of time
-	messages         []Said          // the earliest, in order of time
+	messages         []EventMessage  // the earliest, in order of time
 	ignoreMessages   bool            // Events are not kept as text, because they are not reported
 	networkDowns     []instant       // when the runtime said that its network was not ready; the earliest, in order
 	networkUp        instant         // when it first said that its network was ready; zero for never
@@ -239,7 +239,7 @@ func (e *Evidence) Apply(o Observation) (changed bool) {
 	case PodGone:
 		e.changed = e.changed || !e.gone
 		e.gone = true
-		e.constrain(arrival(podMark(MarkDeleted), originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrival(podMilestone(MilestoneDeleted), originArrival, o.ArrivedAt, o.Live))
 	case EventSeen:
 		e.applyEvent(o)
 	case EventsWatched:
@@ -262,4 +262,4 @@ func (e *Evidence) Apply(o Observation) (changed bool) {
 	return e.changed
 }
 
-func podMark(m Mark) markKey { return markKey{container: podWide, mark: m} }
+func podMilestone(m Milestone) milestoneKey { return milestoneKey{container: podWide, milestone: m} }

@@ -20,17 +20,17 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if c.Image != evidence.firstImage && !evidence.imageChanged {
 		evidence.imageChanged, e.changed = true, true
 	}
-	addRun := func(m Mark, attempt int, stamp time.Time) {
+	addRun := func(m Milestone, attempt int, stamp time.Time) {
 		if !stamp.IsZero() {
-			k := markKey{container: index, mark: m, attempt: clampAttempt(attempt)}
+			k := milestoneKey{container: index, milestone: m, attempt: clampAttempt(attempt)}
 			e.constrain(second(k, originStatus, stamp))
 			e.constrain(arrival(k, originArrival, o.ArrivedAt, false))
 		}
 	}
-	addRun(MarkRunning, c.Attempt, c.StartedAt)
+	addRun(MilestoneRunning, c.Attempt, c.StartedAt)
 	if c.State == StateTerminated {
 		if !lostRun(c.EndReason, c.ExitCode) {
-			addRun(MarkFinished, c.Attempt, c.FinishedAt)
+			addRun(MilestoneFinished, c.Attempt, c.FinishedAt)
 		}
 		e.keepExit(evidence, c.Attempt, c.ExitCode)
 	}
@@ -40,9 +40,9 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 			last = c.Attempt // in back-off the kubelet reports the current run as the last one (kubelet_pods.go)
 		}
 		if last >= 0 {
-			addRun(MarkRunning, last, c.LastRun.StartedAt)
+			addRun(MilestoneRunning, last, c.LastRun.StartedAt)
 			if !lostRun(c.LastRun.Reason, c.LastRun.ExitCode) {
-				addRun(MarkFinished, last, c.LastRun.FinishedAt)
+				addRun(MilestoneFinished, last, c.LastRun.FinishedAt)
 			}
 			e.keepExit(evidence, last, c.LastRun.ExitCode)
 		}
@@ -55,13 +55,19 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	}
 	if c.PostStartHook && c.State == StateRunning {
 		// The kubelet runs the hook when it starts the container, before it writes the status (startContainer).
-		e.constrain(arrival(markKey{index, clampAttempt(c.Attempt), MarkPostStarted}, originArrival, o.ArrivedAt, o.Live))
+		e.constrain(
+			arrival(milestoneKey{index, clampAttempt(c.Attempt), MilestonePostStarted}, originArrival, o.ArrivedAt, o.Live),
+		)
 	}
 	if c.Started {
-		e.constrain(arrival(markKey{index, clampAttempt(c.Attempt), MarkStarted}, originArrival, o.ArrivedAt, o.Live))
+		e.constrain(
+			arrival(milestoneKey{index, clampAttempt(c.Attempt), MilestoneStarted}, originArrival, o.ArrivedAt, o.Live),
+		)
 	}
 	if c.Ready {
-		e.constrain(arrival(markKey{index, clampAttempt(c.Attempt), MarkContainerReady}, originArrival, o.ArrivedAt, o.Live))
+		e.constrain(
+			arrival(milestoneKey{index, clampAttempt(c.Attempt), MilestoneContainerReady}, originArrival, o.ArrivedAt, o.Live),
+		)
 	}
 }
 
@@ -71,14 +77,14 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 		e.applyPullFailure(evidence, o, c.PullFailure)
 	}
 	if c.WaitingReason == inspectError && c.Attempt == 0 && c.LastRun == nil {
-		e.constrain(arrival(markKey{index, 0, MarkInspectFailed}, originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrival(milestoneKey{index, 0, MilestoneInspectFailed}, originArrival, o.ArrivedAt, o.Live))
 	}
-	if m, refused := createFailureMarks[c.WaitingReason]; refused {
+	if m, refused := createFailureMilestones[c.WaitingReason]; refused {
 		next := c.Attempt
 		if c.LastRun != nil {
 			next++ // in back-off the last run is the current one
 		}
-		e.constrain(arrival(markKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrival(milestoneKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
 	}
 }
 
@@ -86,19 +92,19 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 // asked.
 const inspectError = "ImageInspectError"
 
-// createFailureMarks are the kubelet's reasons why it cannot create a container, with the mark that the first such
-// status dates. The kubelet retries until it succeeds (packages kuberuntime and images).
-var createFailureMarks = map[string]Mark{
+// createFailureMilestones are the kubelet's reasons why it cannot create a container, with the milestone that the
+// first such status dates. The kubelet retries until it succeeds (packages kuberuntime and images).
+var createFailureMilestones = map[string]Milestone{
 	// A ConfigMap, Secret or key is missing, or the container would run as root.
-	"CreateContainerConfigError": MarkConfigRefused,
-	"ErrImageNeverPull":          MarkConfigRefused, // the image is absent and must not be pulled
-	"CreateContainerError":       MarkCreateFailed,
+	"CreateContainerConfigError": MilestoneConfigRefused,
+	"ErrImageNeverPull":          MilestoneConfigRefused, // the image is absent and must not be pulled
+	"CreateContainerError":       MilestoneCreateFailed,
 }
 
 // applyPullFailure reads a status that reports a failed pull. The kubelet writes it right after the failure. It is
 // useful if the Events about failures are not seen.
 func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
-	news := arrival(markKey{}, originArrival, o.ArrivedAt, o.Live)
+	news := arrival(milestoneKey{}, originArrival, o.ArrivedAt, o.Live)
 	f := failureEvent{window{news.origin, news.lean, news.earliest, news.latest}, 0, why}
 	if c.statusFailure == nil || f.compare(*c.statusFailure) < 0 {
 		c.statusFailure, e.changed = &f, true

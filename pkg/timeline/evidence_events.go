@@ -39,7 +39,7 @@ type window struct {
 
 func (w window) known() bool { return w.latest != 0 }
 
-func (w window) constraint(k markKey) constraint {
+func (w window) constraint(k milestoneKey) constraint {
 	return constraint{key: k, origin: w.origin, lean: w.lean, earliest: w.earliest, latest: w.latest}
 }
 
@@ -95,7 +95,7 @@ func (e *Evidence) applyEvent(o EventSeen) {
 
 // applyPulling dates the first request by the Event's name, and the latest by its timestamps.
 func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o EventSeen) {
-	stamp := second(markKey{}, originEventSecond, o.FirstAt)
+	stamp := second(milestoneKey{}, originEventSecond, o.FirstAt)
 	first := window{stamp.origin, stamp.lean, stamp.earliest, stamp.latest}
 	if !o.NamedAt.IsZero() {
 		// The kubelet creates the Event just before it queues the pull.
@@ -104,7 +104,7 @@ func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o Even
 	}
 	keepEarliest(e, &evidence.requested, first, maxRequests)
 	if o.Count > 1 {
-		k := markKey{index, clampAttempt(o.Count - 1), MarkPullRequested}
+		k := milestoneKey{index, clampAttempt(o.Count - 1), MilestonePullRequested}
 		c := second(k, originEventSecond, o.LastAt)
 		c.latest += eventSlack // as for the first request
 		e.constrain(c)
@@ -189,6 +189,6 @@ func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 // floored is the second in which the kubelet created an Event about something that may have ended in the second
 // before.
 func floored(t time.Time) window {
-	c := second(markKey{}, originEventSecond, t)
+	c := second(milestoneKey{}, originEventSecond, t)
 	return window{c.origin, leanNone, c.earliest - eventSlack, c.latest}
 }

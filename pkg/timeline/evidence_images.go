@@ -63,8 +63,8 @@ func (a *imageAnswer) before(askedAt time.Time, image *Image) bool {
 // containsLess reports whether another answer about layers should replace this one: the later one, unless it is less
 // complete.
 func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
-	if a.Untold != image.Untold {
-		return a.Untold
+	if a.Incomplete != image.Incomplete {
+		return a.Incomplete
 	}
 	return a.before(askedAt, image)
 }

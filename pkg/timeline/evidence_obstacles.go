@@ -131,7 +131,7 @@ func (h obstacleEvent) beyondWaits() time.Duration {
 // obstacleOccurrence is one occurrence of an Event that names an obstacle.
 type obstacleOccurrence struct {
 	window
-	key  markKey
+	key  milestoneKey
 	from *obstacleEvent
 }
 
@@ -139,9 +139,9 @@ type obstacleOccurrence struct {
 // are about a volume that is mounted again, or about another sandbox.
 func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 	f.obstacleEvents = f.e.obstacleEventsWithRuntime()
-	begun, known := f.e.latest(podMark(MarkSandboxBegun))
+	begun, known := f.e.latest(podMilestone(MilestoneSandboxBegun))
 	if !known {
-		begun, known = f.e.latest(podMark(MarkSandboxRunning))
+		begun, known = f.e.latest(podMilestone(MilestoneSandboxRunning))
 	}
 	var all []obstacleOccurrence
 	add := func(w window, h *obstacleEvent) {
@@ -162,16 +162,18 @@ func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 	var failed, held uint16
 	for i := range all {
 		if all[i].from.row().sandbox {
-			all[i].key, failed = markKey{podWide, failed, MarkSandboxFailed}, failed+1
+			all[i].key, failed = milestoneKey{podWide, failed, MilestoneSandboxFailed}, failed+1
 		} else {
-			all[i].key, held = markKey{podWide, held, MarkHeldUp}, held+1
+			all[i].key, held = milestoneKey{podWide, held, MilestoneHeldUp}, held+1
 		}
 	}
 	return all
 }
 
-// retryMark is the mark of the kubelet's next attempt after an obstacle.
-func retryMark(obstacle int) markKey { return markKey{podWide, uint16(obstacle), MarkRetryDue} }
+// retryMilestone is the milestone of the kubelet's next attempt after an obstacle.
+func retryMilestone(obstacle int) milestoneKey {
+	return milestoneKey{podWide, uint16(obstacle), MilestoneRetryDue}
+}
 
 // until is the latest time of the kubelet's next attempt after this occurrence; maxInstant if unknown.
 func (o obstacleOccurrence) until() instant { return o.from.until() }
@@ -208,7 +210,7 @@ func (f *fold) obstacleConstraints() []constraint {
 			if o.from.row().sandbox {
 				w.lean, w.earliest = leanNone, o.earliest+instant(podRetryLeast)
 			}
-			constraints = append(constraints, w.constraint(retryMark(i)))
+			constraints = append(constraints, w.constraint(retryMilestone(i)))
 		}
 		next = o.earliest
 	}
@@ -222,13 +224,13 @@ func (f *fold) sandboxBegunSince() instant {
 		return c.pulled.known() || len(c.failures) > 0 || c.statusFailure != nil
 	})
 	if !f.e.sandboxRan() && !pulled {
-		if _, known := f.e.latest(podMark(MarkSandboxBegun)); !known {
+		if _, known := f.e.latest(podMilestone(MilestoneSandboxBegun)); !known {
 			return f.asOf
 		}
 	}
 	since := minInstant
 	for _, c := range f.e.constraints {
-		if c.key == podMark(MarkSandboxBegun) {
+		if c.key == podMilestone(MilestoneSandboxBegun) {
 			since = max(since, c.earliest)
 		}
 	}

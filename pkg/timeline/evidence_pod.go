@@ -11,10 +11,10 @@ func (e *Evidence) applyPod(o PodSeen) {
 		e.podSeenAt, e.pod = o.ArrivedAt, o.Pod
 	}
 	e.keepReason(o)
-	stamped := func(m Mark, by origin, stamp time.Time) {
+	stamped := func(m Milestone, by origin, stamp time.Time) {
 		if !stamp.IsZero() {
-			e.constrain(second(podMark(m), by, stamp))
-			e.constrain(arrival(podMark(m), originArrival, o.ArrivedAt, o.Live))
+			e.constrain(second(podMilestone(m), by, stamp))
+			e.constrain(arrival(podMilestone(m), originArrival, o.ArrivedAt, o.Live))
 		}
 	}
 	e.keepGeneration(o.Pod.Generation)
@@ -22,16 +22,16 @@ func (e *Evidence) applyPod(o PodSeen) {
 		e.kubelet133, e.changed = true, true
 	}
 	if o.Pod.refusedBeforeBound() {
-		stamped(MarkUnschedulable, originControlPlane, o.Pod.UnschedulableAt)
+		stamped(MilestoneUnschedulable, originControlPlane, o.Pod.UnschedulableAt)
 	}
-	e.constrain(arrival(podMark(MarkCreated), originArrival, o.ArrivedAt, o.Live))
+	e.constrain(arrival(podMilestone(MilestoneCreated), originArrival, o.ArrivedAt, o.Live))
 	if o.Pod.ReadAt.IsZero() {
-		stamped(MarkCreated, originControlPlane, o.Pod.CreatedAt)
+		stamped(MilestoneCreated, originControlPlane, o.Pod.CreatedAt)
 	} else {
-		e.constrain(point(podMark(MarkCreated), originStatus, o.Pod.ReadAt))
+		e.constrain(point(podMilestone(MilestoneCreated), originStatus, o.Pod.ReadAt))
 	}
-	stamped(MarkAcknowledged, originStatus, o.Pod.AcknowledgedAt)
-	stamped(MarkDeleted, originControlPlane, o.Pod.DeletedAt)
+	stamped(MilestoneAcknowledged, originStatus, o.Pod.AcknowledgedAt)
+	stamped(MilestoneDeleted, originControlPlane, o.Pod.DeletedAt)
 	for _, c := range o.Pod.Conditions {
 		if !c.True {
 			e.applyLost(o, c)
@@ -40,22 +40,22 @@ func (e *Evidence) applyPod(o PodSeen) {
 		switch c.Type {
 		case "PodScheduled":
 			if o.Pod.ReadAt.IsZero() { // a static pod is not scheduled; the kubelet sets the condition later
-				stamped(MarkScheduled, originControlPlane, c.TransitionAt)
+				stamped(MilestoneScheduled, originControlPlane, c.TransitionAt)
 			}
 		case "PodReadyToStartContainers":
 			// Prompt only since kubelet 1.36. Before, it can come after the pulls, so it is an upper bound.
-			e.constrain(arrival(podMark(MarkSandboxRunning), originArrival, o.ArrivedAt, o.Live))
+			e.constrain(arrival(podMilestone(MilestoneSandboxRunning), originArrival, o.ArrivedAt, o.Live))
 		case "ContainersReady":
-			stamped(MarkContainersReady, originStatus, c.TransitionAt)
+			stamped(MilestoneContainersReady, originStatus, c.TransitionAt)
 		case "Ready":
-			stamped(MarkReady, originStatus, c.TransitionAt)
+			stamped(MilestoneReady, originStatus, c.TransitionAt)
 		}
 	}
 	switch o.Pod.Phase {
 	case "Succeeded":
-		e.constrain(arrival(podMark(MarkSucceeded), originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrival(podMilestone(MilestoneSucceeded), originArrival, o.ArrivedAt, o.Live))
 	case "Failed":
-		e.constrain(arrival(podMark(MarkFailed), originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrival(podMilestone(MilestoneFailed), originArrival, o.ArrivedAt, o.Live))
 	}
 	if e.containers == nil {
 		e.containers = make([]containerEvidence, 0, min(len(o.Pod.Containers), maxContainers))
@@ -67,21 +67,21 @@ func (e *Evidence) applyPod(o PodSeen) {
 
 // applyLost reads a condition that is no longer true: it was true some time before.
 func (e *Evidence) applyLost(o PodSeen, c Condition) {
-	var m Mark
+	var m Milestone
 	switch c.Type {
 	case "ContainersReady":
-		m = MarkContainersReady
+		m = MilestoneContainersReady
 	case "Ready":
-		m = MarkReady
+		m = MilestoneReady
 	default:
 		return
 	}
 	if !wasTrue(o.Pod, c) {
 		return
 	}
-	e.constrain(constraint{key: podMark(m), origin: originStatus, earliest: minInstant,
+	e.constrain(constraint{key: podMilestone(m), origin: originStatus, earliest: minInstant,
 		latest: at(c.TransitionAt) + instant(time.Second) - 1})
-	e.constrain(arrival(podMark(m), originArrival, o.ArrivedAt, false))
+	e.constrain(arrival(podMilestone(m), originArrival, o.ArrivedAt, false))
 }
 
 func (e *Evidence) keepFirstSighting(o PodSeen) {

@@ -2,8 +2,8 @@ package timeline
 
 import "slices"
 
-// latest is the earliest upper bound that any constraint sets for the mark.
-func (e *Evidence) latest(k markKey) (instant, bool) {
+// latest is the earliest upper bound that any constraint sets for the milestone.
+func (e *Evidence) latest(k milestoneKey) (instant, bool) {
 	latest := maxInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
 		if c.key != k {
@@ -14,8 +14,8 @@ func (e *Evidence) latest(k markKey) (instant, bool) {
 	return latest, latest != maxInstant
 }
 
-// arrivalOf is when the pod object first reported the mark.
-func (e *Evidence) arrivalOf(k markKey) (instant, bool) {
+// arrivalOf is when the pod object first reported the milestone.
+func (e *Evidence) arrivalOf(k milestoneKey) (instant, bool) {
 	i, found := slices.BinarySearchFunc(e.constraints, constraint{key: k, origin: originArrival}, compareConstraints)
 	if !found {
 		return 0, false
@@ -23,8 +23,8 @@ func (e *Evidence) arrivalOf(k markKey) (instant, bool) {
 	return e.constraints[i].latest, true
 }
 
-// runtimeEarliest is the earliest instant of a mark by the runtime; minInstant if the runtime does not say.
-func (e *Evidence) runtimeEarliest(k markKey) instant {
+// runtimeEarliest is the earliest instant of a milestone by the runtime; minInstant if the runtime does not say.
+func (e *Evidence) runtimeEarliest(k milestoneKey) instant {
 	since := minInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
 		if c.key != k || c.origin > originStore {
@@ -35,7 +35,7 @@ func (e *Evidence) runtimeEarliest(k markKey) instant {
 	return since
 }
 
-func (e *Evidence) hasRuntimeConstraint(k markKey) bool {
+func (e *Evidence) hasRuntimeConstraint(k milestoneKey) bool {
 	for _, c := range e.constraints {
 		if c.key == k && c.origin == originRuntime {
 			return true
@@ -47,13 +47,13 @@ func (e *Evidence) hasRuntimeConstraint(k markKey) bool {
 // sandboxRan reports whether there is evidence of a sandbox that ran, including that of a container in it.
 func (e *Evidence) sandboxRan() bool {
 	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
-		return c.key.container != podWide || c.key.mark == MarkSandboxRunning
+		return c.key.container != podWide || c.key.milestone == MilestoneSandboxRunning
 	})
 }
 
 // sandboxMayHaveFailed reports whether sandboxes may have failed unseen before the one that begun is about.
 func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
-	acknowledged, known := e.latest(podMark(MarkAcknowledged))
+	acknowledged, known := e.latest(podMilestone(MilestoneAcknowledged))
 	return known && begun != nil && e.mayHaveMissedEvents(begun.latest) &&
 		begun.latest-acknowledged > instant(sandboxPatience)
 }

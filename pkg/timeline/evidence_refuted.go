@@ -96,7 +96,7 @@ func (e *Evidence) firstWorkStart(c *Container) instant {
 	if c.Kind == KindImageVolume {
 		return start
 	}
-	start = max(start, e.runtimeEarliest(podMark(MarkSandboxRunning)))
+	start = max(start, e.runtimeEarliest(podMilestone(MilestoneSandboxRunning)))
 	for i := range e.pod.Containers {
 		before := &e.pod.Containers[i]
 		if before.Name == c.Name || c.Kind == KindEphemeral {
@@ -115,15 +115,15 @@ func (e *Evidence) firstWorkStart(c *Container) instant {
 // completedAt is the earliest instant, by the runtime, at which the kubelet first continued after an init container
 // or a sidecar.
 func (e *Evidence) completedAt(c *Container, index int16) instant {
-	done := e.runtimeEarliest(markKey{index, 0, MarkRunning})
+	done := e.runtimeEarliest(milestoneKey{index, 0, MilestoneRunning})
 	if c.Kind == KindSidecar {
 		return done
 	}
 	for attempt := range uint16(maxAttempts) {
-		done = max(done, e.runtimeEarliest(markKey{index, attempt, MarkFinished}))
+		done = max(done, e.runtimeEarliest(milestoneKey{index, attempt, MilestoneFinished}))
 		code, known := e.containers[index].exitCode(int(attempt))
 		// An init container that succeeded may be lost with its sandbox, and then the kubelet reports a failure.
-		if !known || code == 0 || e.runtimeEarliest(markKey{podWide, 1, MarkSandboxRunning}) != minInstant {
+		if !known || code == 0 || e.runtimeEarliest(milestoneKey{podWide, 1, MilestoneSandboxRunning}) != minInstant {
 			break
 		}
 	}
@@ -208,32 +208,35 @@ func (e *Evidence) runtimeConfirms(index int16, pulled pulledEvent) bool {
 }
 
 // refutations returns the conflicts for the refuted Events about a container's image.
-func (f *fold) refutations(index int16) []markConflict {
+func (f *fold) refutations(index int16) []milestoneConflict {
 	evidence := f.e.pullEventsOf(index)
 	r := f.pulls[index].refuter
 	pulled, refuted := r.firstCredible(evidence)
-	var all []markConflict
+	var all []milestoneConflict
 	for _, failed := range evidence.failures {
 		if reason := f.e.refutesFailure(index, r, pulled, failed); reason != "" {
-			c := failed.constraint(markKey{index, 0, MarkPullFailed})
-			all = append(all, markConflict{c.key,
+			c := failed.constraint(milestoneKey{index, 0, MilestonePullFailed})
+			all = append(all, milestoneConflict{c.key,
 				fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
 		}
 	}
-	early := func(windows []window, mark Mark) {
+	early := func(windows []window, milestone Milestone) {
 		for _, w := range windows {
 			if reason := r.tooEarly(w.latest); reason != "" {
-				c := w.constraint(markKey{index, 0, mark})
-				all = append(all, markConflict{c.key,
+				c := w.constraint(milestoneKey{index, 0, milestone})
+				all = append(all, milestoneConflict{c.key,
 					fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
 			}
 		}
 	}
-	early(f.e.containers[index].requested, MarkPullRequested)
-	early(f.e.containers[index].inspected, MarkInspectFailed)
+	early(f.e.containers[index].requested, MilestonePullRequested)
+	early(f.e.containers[index].inspected, MilestoneInspectFailed)
 	for _, p := range refuted {
-		c := p.constraint(markKey{index, 0, MarkPullFinished})
-		all = append(all, markConflict{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), p.why)})
+		c := p.constraint(milestoneKey{index, 0, MilestonePullFinished})
+		all = append(
+			all,
+			milestoneConflict{c.key, fmt.Sprintf("%s says %s: %s", c.origin, interval(c.earliest, c.latest), p.why)},
+		)
 	}
 	return all
 }

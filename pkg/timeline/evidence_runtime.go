@@ -36,23 +36,23 @@ func (e *Evidence) applyNetwork(o RuntimeSeen) {
 }
 
 func (e *Evidence) applySandbox(s Sandbox) {
-	addPoint := func(m Mark, o origin, stamp time.Time) {
+	addPoint := func(m Milestone, o origin, stamp time.Time) {
 		if !stamp.IsZero() {
-			e.constrain(point(markKey{podWide, clampAttempt(s.Attempt), m}, o, stamp))
+			e.constrain(point(milestoneKey{podWide, clampAttempt(s.Attempt), m}, o, stamp))
 		}
 	}
 	if known := e.imageKnown.with(clampAttempt(s.Attempt)); s.ImageKnown && known != e.imageKnown {
 		e.imageKnown, e.changed = known, true
 	}
-	addPoint(MarkSandboxBegun, originStore, s.BegunAt)
-	addPoint(MarkSandboxImageResolved, originStore, s.ImageResolvedAt)
-	addPoint(MarkSandboxImagePulled, originStore, s.ImagePulledAt)
-	addPoint(MarkNetworkReady, originRuntime, s.NetworkReadyAt)
-	addPoint(MarkSandboxRunning, originStore, s.RunningAt)
+	addPoint(MilestoneSandboxBegun, originStore, s.BegunAt)
+	addPoint(MilestoneSandboxImageResolved, originStore, s.ImageResolvedAt)
+	addPoint(MilestoneSandboxImagePulled, originStore, s.ImagePulledAt)
+	addPoint(MilestoneNetworkReady, originRuntime, s.NetworkReadyAt)
+	addPoint(MilestoneSandboxRunning, originStore, s.RunningAt)
 	if !s.CreatedAt.IsZero() {
-		begun := markKey{podWide, clampAttempt(s.Attempt), MarkSandboxBegun}
+		begun := milestoneKey{podWide, clampAttempt(s.Attempt), MilestoneSandboxBegun}
 		e.constrain(constraint{key: begun, origin: originRuntime, earliest: minInstant, latest: at(s.CreatedAt)})
-		ran := markKey{podWide, clampAttempt(s.Attempt), MarkSandboxRunning}
+		ran := milestoneKey{podWide, clampAttempt(s.Attempt), MilestoneSandboxRunning}
 		e.constrain(constraint{key: ran, origin: originRuntime, earliest: at(s.CreatedAt), latest: maxInstant})
 	}
 }
@@ -62,18 +62,18 @@ func (e *Evidence) applyRun(r ContainerRun) {
 	if evidence == nil {
 		return
 	}
-	addPoint := func(m Mark, stamp time.Time) {
+	addPoint := func(m Milestone, stamp time.Time) {
 		if !stamp.IsZero() {
-			e.constrain(point(markKey{index, clampAttempt(r.Attempt), m}, originRuntime, stamp))
+			e.constrain(point(milestoneKey{index, clampAttempt(r.Attempt), m}, originRuntime, stamp))
 		}
 	}
-	addPoint(MarkContainerCreated, r.CreatedAt)
-	addPoint(MarkRunning, r.StartedAt)
+	addPoint(MilestoneContainerCreated, r.CreatedAt)
+	addPoint(MilestoneRunning, r.StartedAt)
 	if r.endUnknown() {
-		e.constrain(constraint{key: markKey{index, clampAttempt(r.Attempt), MarkFinished}, origin: originRuntime,
+		e.constrain(constraint{key: milestoneKey{index, clampAttempt(r.Attempt), MilestoneFinished}, origin: originRuntime,
 			earliest: at(r.StartedAt), latest: at(r.FinishedAt)})
 	} else {
-		addPoint(MarkFinished, r.FinishedAt)
+		addPoint(MilestoneFinished, r.FinishedAt)
 	}
 	if !r.FinishedAt.IsZero() {
 		e.keepExit(evidence, r.Attempt, r.ExitCode)

@@ -45,4 +45,4 @@ func RandomObservations(seed uint64) []Observation {
 }
 
 // EndingOf folds observations into the pod's termination; nil without a deletion request.
-func EndingOf(observations []Observation) *Ending { return endingOf(observations) }
+func EndingOf(observations []Observation) *TerminationEvidence { return endingOf(observations) }

@@ -12,14 +12,14 @@ const maxConflicts = 32
 
 // fold is the computation of one timeline.
 type fold struct {
-	e             *Evidence
-	asOf          instant
-	skew          Skew
-	constraints   []constraint   // the evidence's, and those that several Events give together
-	pulls         []pullEvidence // by container index
-	bounds        bounds
-	markConflicts []markConflict
-	slowest       time.Duration // see slowestStart
+	e                  *Evidence
+	asOf               instant
+	skew               Skew
+	constraints        []constraint   // the evidence's, and those that several Events give together
+	pulls              []pullEvidence // by container index
+	bounds             bounds
+	milestoneConflicts []milestoneConflict
+	slowest            time.Duration // see slowestStart
 
 	containers     []*Container // in the kubelet's order
 	pod            chain
@@ -56,7 +56,7 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.sequences()
-	f.markConflicts = append(f.markConflicts, tighten(sequences)...)
+	f.milestoneConflicts = append(f.milestoneConflicts, tighten(sequences)...)
 	cut := f.bounds.capAt(f.asOf)
 	f.bounds.leanToPickup()
 	orderEstimates(sequences)
@@ -64,11 +64,11 @@ func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	return t, f.validUntil(&t, cut)
 }
 
-// newFold combines the constraints of each mark and builds the chains of steps.
+// newFold combines the constraints of each milestone and builds the chains of steps.
 func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	f := &fold{e: e, asOf: asOf, skew: skew}
 	f.gather()
-	f.bounds, f.markConflicts = intersect(f.constraints)
+	f.bounds, f.milestoneConflicts = intersect(f.constraints)
 
 	f.containers = f.inOrder()
 	f.chains = make([]chain, 0, len(f.containers))
@@ -90,10 +90,10 @@ func (f *fold) gather() {
 	}
 	f.constraints = make([]constraint, 0, len(f.e.constraints)+4*len(f.pulls))
 	for _, c := range f.e.constraints {
-		if c.key.mark == MarkPullRequested {
+		if c.key.milestone == MilestonePullRequested {
 			continue // it counts as one of the pull's requests
 		}
-		if c.key.mark == MarkInspectFailed && c.latest > f.imageCheckedBy(c.key.container) {
+		if c.key.milestone == MilestoneInspectFailed && c.latest > f.imageCheckedBy(c.key.container) {
 			continue // it belongs to the back-off after a pull, or to a restart
 		}
 		if c.origin == originControlPlane {
@@ -158,7 +158,7 @@ func (f *fold) assemble() Timeline {
 	f.slowest = f.slowestStart()
 	f.phases = make([]Phase, 0, 2*len(f.bounds))
 	path := f.path()
-	start := f.bounds.find(podMark(MarkCreated))
+	start := f.bounds.find(podMilestone(MilestoneCreated))
 	state, end := f.end(path)
 	t.State = state
 	if state == StateStarting || state == StateDeleted || state == StateGivenUp {
@@ -176,10 +176,10 @@ func (f *fold) assemble() Timeline {
 	t.TotalError = f.spanError(start, end)
 	t.Reached = f.reached()
 	t.LostEvents = f.lostEvents()
-	t.Marks = f.marks()
+	t.Milestones = f.milestones()
 	t.Conflicts = f.conflicts()
 	t.Missing = f.missing()
-	t.Said = f.e.messagesUntil(end.estimate().time())
+	t.EventMessage = f.e.messagesUntil(end.estimate().time())
 	t.Revision, t.TraceParent, t.Labels = pod.Revision, pod.TraceParent, pod.Labels
 	if pod.Traits != nil {
 		t.Traits = *pod.Traits
@@ -187,8 +187,8 @@ func (f *fold) assemble() Timeline {
 	return t
 }
 
-// marks lists the evidence of every mark: the pod's own marks first, then by container name.
-func (f *fold) marks() []MarkEvidence {
+// milestones lists the evidence of every milestone: the pod's own milestones first, then by container name.
+func (f *fold) milestones() []MilestoneEvidence {
 	containers := make([]int16, 0, len(f.e.containers))
 	for i := range f.e.containers {
 		containers = append(containers, int16(i))
@@ -196,38 +196,42 @@ func (f *fold) marks() []MarkEvidence {
 	slices.SortFunc(containers, func(a, b int16) int {
 		return cmp.Compare(f.e.containers[a].name, f.e.containers[b].name)
 	})
-	marks := f.appendMarks(make([]MarkEvidence, 0, len(f.bounds)), podWide)
+	milestones := f.appendMilestones(make([]MilestoneEvidence, 0, len(f.bounds)), podWide)
 	for _, c := range containers {
-		marks = f.appendMarks(marks, c)
+		milestones = f.appendMilestones(milestones, c)
 	}
-	return marks
+	return milestones
 }
 
-func (f *fold) appendMarks(marks []MarkEvidence, container int16) []MarkEvidence {
+func (f *fold) appendMilestones(milestones []MilestoneEvidence, container int16) []MilestoneEvidence {
 	for _, b := range f.bounds.ofContainer(container) {
-		marks = append(marks, MarkEvidence{
-			Mark: b.key.mark, Container: f.name(b.key), Attempt: int(b.key.attempt),
+		milestones = append(milestones, MilestoneEvidence{
+			Milestone: b.key.milestone, Container: f.name(b.key), Attempt: int(b.key.attempt),
 			At: b.estimate().time(), Earliest: b.earliest.time(), Latest: b.latest.time(), Sources: b.origins.sources(),
 		})
 	}
-	return marks
+	return milestones
 }
 
 // conflicts lists each conflict once; several chains may find the same one.
 func (f *fold) conflicts() []Conflict {
 	var all []Conflict
 	for _, d := range f.allConflicts() {
-		all = append(all, Conflict{d.key.mark, f.name(d.key), d.detail})
+		all = append(all, Conflict{d.key.milestone, f.name(d.key), d.detail})
 	}
 	slices.SortFunc(all, func(a, b Conflict) int {
-		return cmp.Or(cmp.Compare(a.Container, b.Container), cmp.Compare(a.Mark, b.Mark), cmp.Compare(a.Detail, b.Detail))
+		return cmp.Or(
+			cmp.Compare(a.Container, b.Container),
+			cmp.Compare(a.Milestone, b.Milestone),
+			cmp.Compare(a.Detail, b.Detail),
+		)
 	})
 	all = slices.Compact(all)
 	return all[:min(len(all), maxConflicts)]
 }
 
-func (f *fold) allConflicts() []markConflict {
-	all := f.markConflicts
+func (f *fold) allConflicts() []milestoneConflict {
+	all := f.milestoneConflicts
 	for i := range f.e.containers {
 		if f.pulls[i].refuted {
 			all = append(all, f.refutations(int16(i))...)
@@ -236,14 +240,14 @@ func (f *fold) allConflicts() []markConflict {
 	return all
 }
 
-func (f *fold) name(k markKey) string {
+func (f *fold) name(k milestoneKey) string {
 	if k.container == podWide {
 		return ""
 	}
 	return f.e.containers[k.container].name
 }
 
-// missing names the marks without evidence that the pod has passed.
+// missing names the milestones without evidence that the pod has passed.
 func (f *fold) missing() []string {
 	var missing []string
 	for _, c := range append([]chain{f.pod}, f.chains...) {
@@ -265,8 +269,8 @@ func (f *fold) missing() []string {
 	return missing
 }
 
-func label(k markKey, container string) string {
-	text := k.mark.String()
+func label(k milestoneKey, container string) string {
+	text := k.milestone.String()
 	if container != "" {
 		text += "/" + container
 	}

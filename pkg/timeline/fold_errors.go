@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// spanError bounds the difference between the estimated and the true time between two marks.
+// spanError bounds the difference between the estimated and the true time between two milestones.
 func (f *fold) spanError(from, to *bound) time.Duration {
 	credentials := f.credentials(from, to)
 	estimate := to.estimate().sub(from.estimate())
@@ -16,7 +16,7 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	bounded := max(longest-estimate, estimate-shortest, 0)
 	if message, ok := f.reportedLength(from.key, to.key); ok {
 		reported := message.Pull
-		if to.key.mark == MarkPullStarted {
+		if to.key.milestone == MilestonePullStarted {
 			reported = message.Waiting - message.Pull
 		}
 		bounded = min(bounded, (estimate-reported).Abs()+message.Unit+durationSlack)
@@ -28,7 +28,7 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 // 1.32 the kubelet counts that as pulling (pkg/kubelet/images/puller.go). The plugin had returned when the image's
 // manifest arrived.
 func (f *fold) credentials(from, to *bound) time.Duration {
-	if from.key.mark != MarkPullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
+	if from.key.milestone != MilestonePullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
 		return 0
 	}
 	began, until := from.estimate(), to.estimate()
@@ -40,16 +40,17 @@ func (f *fold) credentials(from, to *bound) time.Duration {
 	return max(0, until.sub(began))
 }
 
-// reportedLength returns the duration between two marks if the kubelet reported it. It is more accurate than the
+// reportedLength returns the duration between two milestones if the kubelet reported it. It is more accurate than the
 // difference of timestamps.
-func (f *fold) reportedLength(from, to markKey) (pullLengths, bool) {
+func (f *fold) reportedLength(from, to milestoneKey) (pullLengths, bool) {
 	if from.container == podWide || from.container != to.container || f.pulls[from.container].finalAttempt != to.attempt {
 		return pullLengths{}, false
 	}
 	reported := f.pulls[from.container].pulled.lengths
 	switch {
-	case from.mark == MarkPullStarted && to.mark == MarkPullFinished && f.pulls[from.container].eventOnTime(),
-		from.mark == MarkPullRequested && to.mark == MarkPullStarted && reported.WaitingTimed:
+	case from.milestone == MilestonePullStarted && to.milestone == MilestonePullFinished &&
+		f.pulls[from.container].eventOnTime(),
+		from.milestone == MilestonePullRequested && to.milestone == MilestonePullStarted && reported.WaitingTimed:
 		return reported, reported.Timed
 	}
 	return pullLengths{}, false
@@ -70,11 +71,11 @@ const busySlack = 100 * time.Millisecond
 func (f *fold) slowestStart() time.Duration {
 	longest := instant(0)
 	for _, b := range f.bounds {
-		began := markKey{b.key.container, b.key.attempt, MarkContainerCreated}
+		began := milestoneKey{b.key.container, b.key.attempt, MilestoneContainerCreated}
 		switch {
-		case b.key.mark == MarkSandboxRunning && b.origins.has(originStore):
-			began.mark = MarkNetworkReady
-		case b.key.mark != MarkRunning || !b.origins.has(originRuntime):
+		case b.key.milestone == MilestoneSandboxRunning && b.origins.has(originStore):
+			began.milestone = MilestoneNetworkReady
+		case b.key.milestone != MilestoneRunning || !b.origins.has(originRuntime):
 			continue
 		}
 		if from := f.bounds.find(began); from != nil && from.origins.has(originRuntime) {
@@ -91,7 +92,7 @@ func (f *fold) slowestStart() time.Duration {
 // and the runtime's if they are merged; the creation of a container after a wait that the kubelet ended, or the
 // kubelet's own part of it; and the runtime's work on a sandbox before and after the network plugin, which is less
 // than its work to start the sandbox.
-func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
+func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	mixed := func(p Phase) bool { return CauseOf(p) != s.Cause }
 	switch {
 	case s.Phase == PhaseUnattributed:
@@ -100,32 +101,34 @@ func (f *fold) undatedWork(s Span, begin, end markKey) time.Duration {
 		return s.Duration()
 	case s.Phase == PhaseCrashBackoff || s.Phase == PhaseImageBackoff:
 		longer := max(0, s.Duration()-maxBackoff(s.Phase, s.Attempt))
-		if end.mark == MarkContainerCreated {
+		if end.milestone == MilestoneContainerCreated {
 			longer = max(longer, runtimeSlack, f.slowest)
 		}
 		return longer
-	case end.mark == MarkContainerCreated:
+	case end.milestone == MilestoneContainerCreated:
 		return max(runtimeSlack, f.slowest)
-	case (begin.mark == MarkSandboxRunning || begin.mark == MarkRunning) && s.Phase == PhaseKubeletSync,
-		end.mark == MarkRunning && s.Phase == PhaseContainerStart, end.mark == MarkPullDownloaded && s.Phase == PhasePull:
+	case s.Phase == PhaseKubeletSync &&
+		(begin.milestone == MilestoneSandboxRunning || begin.milestone == MilestoneRunning),
+		s.Phase == PhaseContainerStart && end.milestone == MilestoneRunning,
+		s.Phase == PhasePull && end.milestone == MilestonePullDownloaded:
 		return busySlack
-	case end.mark == MarkSandboxImagePulled && s.Phase == PhaseSandboxImage:
+	case end.milestone == MilestoneSandboxImagePulled && s.Phase == PhaseSandboxImage:
 		return runtimeSlack // the image is also unpacked
-	case end.mark == MarkSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
+	case end.milestone == MilestoneSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
 		return max(0, s.Duration()-podRetryLeast) // the failed attempt began after the kubelet's wait, with other steps first
-	case end.mark == MarkScheduled && (s.Phase == PhaseScheduling || s.Phase == PhaseUnschedulable):
+	case end.milestone == MilestoneScheduled && (s.Phase == PhaseScheduling || s.Phase == PhaseUnschedulable):
 		return f.undatedScheduling(s)
-	case end.mark == MarkRetryDue && int(end.attempt) < len(f.obstacles):
+	case end.milestone == MilestoneRetryDue && int(end.attempt) < len(f.obstacles):
 		return f.obstacleUncertainty(f.obstacles[end.attempt])
-	case end.mark == MarkSandboxBegun && len(f.obstacles) > 0:
+	case end.milestone == MilestoneSandboxBegun && len(f.obstacles) > 0:
 		return f.afterLastObstacle() + f.kubeletAway(begin)
-	case end.mark == MarkHeldUp:
+	case end.milestone == MilestoneHeldUp:
 		return f.kubeletAway(begin)
-	case end.mark == MarkSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst &&
+	case end.milestone == MilestoneSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst &&
 		f.e.watchFirstOpened.IsZero():
 		return s.Duration() // the kubelet may have been held up once or twice while no watch was open
-	case end.mark == MarkNetworkReady && s.Phase == PhaseNetwork:
-		ready, running := f.bounds.find(end), f.bounds.find(markKey{podWide, end.attempt, MarkSandboxRunning})
+	case end.milestone == MilestoneNetworkReady && s.Phase == PhaseNetwork:
+		ready, running := f.bounds.find(end), f.bounds.find(milestoneKey{podWide, end.attempt, MilestoneSandboxRunning})
 		if ready != nil && running != nil {
 			return min(max(runtimeSlack, f.slowest), running.latest.sub(ready.earliest))
 		}
@@ -163,9 +166,9 @@ func (f *fold) afterLastObstacle() time.Duration {
 	return last.until().sub(last.latest) + retrySlack
 }
 
-// kubeletAway is how long the kubelet may have been stopped while an obstacle repeated after a mark: the time that
+// kubeletAway is how long the kubelet may have been stopped while an obstacle repeated after a milestone: the time that
 // its reports cover, without its own waits between them.
-func (f *fold) kubeletAway(begin markKey) time.Duration {
+func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	from, away := f.bounds.find(begin), time.Duration(0)
 	for i := range f.obstacleEvents {
 		if h := &f.obstacleEvents[i]; from == nil || h.first.latest >= from.latest {

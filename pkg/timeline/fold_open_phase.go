@@ -58,8 +58,8 @@ func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 		return nil
 	}
 	index := f.index(c.Name)
-	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
-	if finished := f.bounds.find(markKey{index, last, MarkFinished}); finished != nil &&
+	last := f.lastAttempt(index, MilestoneContainerCreated, MilestoneRunning, MilestoneFinished)
+	if finished := f.bounds.find(milestoneKey{index, last, MilestoneFinished}); finished != nil &&
 		(finished.estimate() > until || f.killed(index, last)) {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 // nothingStarted reports whether there is no sign of work on any container.
 func (f *fold) nothingStarted() bool {
 	return !slices.ContainsFunc(f.bounds, func(b bound) bool { return b.key.container != podWide }) &&
-		f.bounds.find(markKey{podWide, f.lastAttempt(podWide, MarkSandboxRunning), MarkSandboxRunning}) == nil
+		f.bounds.find(milestoneKey{podWide, f.lastAttempt(podWide, MilestoneSandboxRunning), MilestoneSandboxRunning}) == nil
 }
 
 // nextStep is the first step after the last known one; nil if the last step is known.
@@ -91,11 +91,12 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	key := c.steps[next].key
 	w := &phaseCandidates{[]Phase{c.steps[next].phase}, c.container, key.attempt}
 	w.add(c.steps[next].also...)
-	if n := len(f.obstacles); key.mark == MarkSandboxBegun && n > 0 && f.bounds.find(retryMark(n-1)) == nil {
+	if n := len(f.obstacles); key.milestone == MilestoneSandboxBegun && n > 0 &&
+		f.bounds.find(retryMilestone(n-1)) == nil {
 		return w // the kubelet retries because of what made the last attempt fail
 	}
 	for _, s := range c.steps[next+1:] {
-		if !reportedOnlyAfter(key.mark, s.key.mark) {
+		if !reportedOnlyAfter(key.milestone, s.key.milestone) {
 			break
 		}
 		w.add(s.phase)
@@ -113,17 +114,17 @@ func (w *phaseCandidates) add(phases ...Phase) {
 	}
 }
 
-// reportedOnlyAfter reports whether the first mark is reported only after the second. While both are unknown the pod
-// may be on its way to either: a runtime shows a sandbox once it runs, and the answer to a pull says when the pull
-// began.
-func reportedOnlyAfter(first, second Mark) bool {
+// reportedOnlyAfter reports whether the first milestone is reported only after the second. While both are unknown the
+// pod may be on its way to either: a runtime shows a sandbox once it runs, and the answer to a pull says when the
+// pull began.
+func reportedOnlyAfter(first, second Milestone) bool {
 	switch first {
-	case MarkSandboxBegun:
-		return second == MarkNetworkReady || second == MarkSandboxRunning
-	case MarkNetworkReady:
-		return second == MarkSandboxRunning
-	case MarkPullStarted:
-		return second == MarkPullDownloaded || second == MarkPullFinished || second == MarkPullFailed
+	case MilestoneSandboxBegun:
+		return second == MilestoneNetworkReady || second == MilestoneSandboxRunning
+	case MilestoneNetworkReady:
+		return second == MilestoneSandboxRunning
+	case MilestonePullStarted:
+		return second == MilestonePullDownloaded || second == MilestonePullFinished || second == MilestonePullFailed
 	}
 	return false
 }
@@ -132,9 +133,9 @@ func reportedOnlyAfter(first, second Mark) bool {
 // or because it always restarts.
 func (f *fold) restarts(c *Container) bool {
 	index := f.index(c.Name)
-	last := f.lastAttempt(index, MarkContainerCreated, MarkRunning, MarkFinished)
+	last := f.lastAttempt(index, MilestoneContainerCreated, MilestoneRunning, MilestoneFinished)
 	code, known := f.e.containers[index].exitCode(int(last))
 	return known && (code != 0 || c.RestartsAlways && c.Kind != KindInit)
 }
 
-func (f *fold) failed() bool { return f.bounds.find(podMark(MarkFailed)) != nil }
+func (f *fold) failed() bool { return f.bounds.find(podMilestone(MilestoneFailed)) != nil }

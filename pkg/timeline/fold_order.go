@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// maxTighteningRounds limits the passes over the order of marks. A change propagates by one sequence per pass, so a
-// few suffice. Stopping early leaves wider intervals, not false ones.
+// maxTighteningRounds limits the passes over the order of milestones. A change propagates by one sequence per pass,
+// so a few suffice. Stopping early leaves wider intervals, not false ones.
 const maxTighteningRounds = 8
 
-// sequence is the known marks of those that must follow each other.
+// sequence is the known milestones of those that must follow each other.
 type sequence []*bound
 
 // sequences is the order that the kubelet keeps: pod steps, init containers one after the other, then the main
@@ -19,9 +19,9 @@ func (f *fold) sequences() []sequence {
 	gate := f.along(f.pod.steps)
 	all := append(make([]sequence, 0, 8+3*len(f.containers)),
 		gate,
-		f.sequence(podMark(MarkScheduled), podMark(MarkFailed)),
-		f.sequence(podMark(MarkScheduled), podMark(MarkSucceeded)),
-		f.sequence(podMark(MarkCreated), podMark(MarkDeleted)))
+		f.sequence(podMilestone(MilestoneScheduled), podMilestone(MilestoneFailed)),
+		f.sequence(podMilestone(MilestoneScheduled), podMilestone(MilestoneSucceeded)),
+		f.sequence(podMilestone(MilestoneCreated), podMilestone(MilestoneDeleted)))
 	for i, c := range f.containers {
 		steps := f.chains[i].steps
 		if c.Kind == KindMain {
@@ -35,7 +35,7 @@ func (f *fold) sequences() []sequence {
 		}
 	}
 	all = append(all, gate)
-	before := podMark(MarkCreated)
+	before := podMilestone(MilestoneCreated)
 	for _, c := range f.sandboxes {
 		all = append(all, slices.Concat(f.sequence(before), f.along(c.steps)))
 		before = c.steps[len(c.steps)-1].key
@@ -47,12 +47,12 @@ func (f *fold) sequences() []sequence {
 			continue
 		}
 		index := f.index(c.Name)
-		run := f.lastAttempt(index, MarkRunning)
-		probed := f.lastAttempt(index, MarkContainerReady)
+		run := f.lastAttempt(index, MilestoneRunning)
+		probed := f.lastAttempt(index, MilestoneContainerReady)
 		all = append(all, f.sequence(
-			markKey{index, min(run, probed), MarkRunning}, markKey{index, probed, MarkStarted},
-			markKey{index, probed, MarkContainerReady},
-			podMark(MarkContainersReady), podMark(MarkReady)))
+			milestoneKey{index, min(run, probed), MilestoneRunning}, milestoneKey{index, probed, MilestoneStarted},
+			milestoneKey{index, probed, MilestoneContainerReady},
+			podMilestone(MilestoneContainersReady), podMilestone(MilestoneReady)))
 	}
 	return append(all, f.along(f.ready.steps))
 }
@@ -64,14 +64,14 @@ func (f *fold) workOrder() []sequence {
 	var all []sequence
 	for _, c := range f.containers {
 		index := f.index(c.Name)
-		started := f.bounds.find(markKey{index, f.pulls[index].finalAttempt, MarkPullStarted})
-		created := f.bounds.find(markKey{index, 0, MarkContainerCreated})
+		started := f.bounds.find(milestoneKey{index, f.pulls[index].finalAttempt, MilestonePullStarted})
+		created := f.bounds.find(milestoneKey{index, 0, MilestoneContainerCreated})
 		if c.Kind != KindMain || f.e.createFailed(index) || started == nil || created == nil ||
 			started.origins != origins(0).with(originStore) {
 			continue
 		}
 		for _, before := range f.containers {
-			ran := f.bounds.find(markKey{f.index(before.Name), 0, MarkRunning})
+			ran := f.bounds.find(milestoneKey{f.index(before.Name), 0, MilestoneRunning})
 			if before.Kind == KindMain && ran != nil && ran.origins.has(originRuntime) && ran.latest < created.earliest {
 				all = append(all, sequence{ran, started})
 			}
@@ -80,7 +80,7 @@ func (f *fold) workOrder() []sequence {
 	return all
 }
 
-func (f *fold) sequence(keys ...markKey) sequence {
+func (f *fold) sequence(keys ...milestoneKey) sequence {
 	s := make(sequence, 0, len(keys))
 	for _, k := range keys {
 		if b := f.bounds.find(k); b != nil {
@@ -108,7 +108,7 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 	}
 	evidence := &f.e.containers[f.index(c.Name)]
 	for i, s := range steps {
-		if s.key.mark != MarkFinished {
+		if s.key.milestone != MilestoneFinished {
 			continue
 		}
 		if code, known := evidence.exitCode(int(s.key.attempt)); known && code == 0 {
@@ -121,22 +121,22 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 // endsBeforeFailure orders the end of each container before the pod's failure: the kubelet reports a pod as failed
 // when all containers have ended. Before 1.27 it reported an evicted pod at once, which the timestamps then show.
 func (f *fold) endsBeforeFailure() []sequence {
-	failed := f.bounds.find(podMark(MarkFailed))
+	failed := f.bounds.find(podMilestone(MilestoneFailed))
 	if failed == nil {
 		return nil
 	}
 	var all []sequence
 	for i := range f.bounds {
-		if b := &f.bounds[i]; b.key.mark == MarkFinished && b.earliest <= failed.latest {
+		if b := &f.bounds[i]; b.key.milestone == MilestoneFinished && b.earliest <= failed.latest {
 			all = append(all, sequence{b, failed})
 		}
 	}
 	return all
 }
 
-// tighten narrows the bounds of marks that must follow each other, until nothing changes. It returns the
+// tighten narrows the bounds of milestones that must follow each other, until nothing changes. It returns the
 // contradictions to the order, which stay as they are.
-func tighten(sequences []sequence) []markConflict {
+func tighten(sequences []sequence) []milestoneConflict {
 	broken := relaxControlPlane(sequences)
 	first := len(broken)
 	for range maxTighteningRounds {
@@ -156,7 +156,7 @@ func tighten(sequences []sequence) []markConflict {
 
 // relaxControlPlane extends a control plane's timestamp that is later than the node's evidence of what followed. The
 // clocks differ, and the truth may be off by as much as the timestamp is.
-func relaxControlPlane(sequences []sequence) (broken []markConflict) {
+func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {
 			if !b.origins.ofControlPlane() {
@@ -166,9 +166,9 @@ func relaxControlPlane(sequences []sequence) (broken []markConflict) {
 				if !after.origins.datedOnNode() || b.earliest <= after.latest {
 					continue
 				}
-				broken = append(broken, markConflict{b.key, fmt.Sprintf(
+				broken = append(broken, milestoneConflict{b.key, fmt.Sprintf(
 					"%s at %s is after %s at %s: the clocks of control plane and node may differ",
-					b.key.mark, interval(b.earliest, b.latest), after.key.mark, interval(after.earliest, after.latest))})
+					b.key.milestone, interval(b.earliest, b.latest), after.key.milestone, interval(after.earliest, after.latest))})
 				b.earliest, b.latest = after.latest-(b.latest-after.latest), after.latest
 			}
 		}
@@ -176,19 +176,19 @@ func relaxControlPlane(sequences []sequence) (broken []markConflict) {
 	return broken
 }
 
-// order tightens the marks of one sequence and reports whether anything changed. It returns marks that contradict
-// the order, which stay as they are.
-func (s sequence) order() (changed bool, broken []markConflict) {
+// order tightens the milestones of one sequence and reports whether anything changed. It returns milestones that
+// contradict the order, which stay as they are.
+func (s sequence) order() (changed bool, broken []milestoneConflict) {
 	var before *bound
 	for _, b := range s {
 		if before != nil {
 			if before.earliest > b.latest {
-				broken = append(broken, markConflict{b.key, fmt.Sprintf("%s at %s is before %s at %s",
-					b.key.mark, interval(b.earliest, b.latest), before.key.mark, interval(before.earliest, before.latest))})
+				broken = append(broken, milestoneConflict{b.key, fmt.Sprintf("%s at %s is before %s at %s",
+					b.key.milestone, interval(b.earliest, b.latest), before.key.milestone, interval(before.earliest, before.latest))})
 				continue
 			}
 			if before.latest > b.latest {
-				// The mark that follows is at its own end at the latest, so this one leans to that end.
+				// The milestone that follows is at its own end at the latest, so this one leans to that end.
 				before.latest, changed = b.latest, true
 				if before.lean == leanNone || before.lean == leanSlack {
 					before.lean = leanLatest
@@ -203,8 +203,8 @@ func (s sequence) order() (changed bool, broken []markConflict) {
 	return changed, broken
 }
 
-// orderEstimates also keeps the estimates in the order of their marks, because a bound may reach beyond the estimate
-// of the next mark.
+// orderEstimates also keeps the estimates in the order of their milestones, because a bound may reach beyond the
+// estimate of the next milestone.
 func orderEstimates(sequences []sequence) {
 	for range maxTighteningRounds {
 		changed := false

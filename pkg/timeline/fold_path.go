@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// boundary is a known mark on the path, with the phases between the previous mark and itself: one phase, or several
-// that the evidence cannot separate.
+// boundary is a known milestone on the path, with the phases between the previous milestone and itself: one phase, or
+// several that the evidence cannot separate.
 type boundary struct {
 	bound      *bound
 	phases     []Phase
 	container  string
 	attempt    uint16
-	from       instant // the previous mark in its own chain
+	from       instant // the previous milestone in its own chain
 	concurrent bool    // it happens in parallel with the kubelet's work
 }
 
@@ -43,9 +43,9 @@ func (f *fold) path() []boundary {
 	return path[1 : first+len(work)] // the first boundary is the creation
 }
 
-// shareUnordered handles marks of main containers that are known only to the second. What lies before such a mark,
-// and before marks of other main containers that may have come first, is charged to all of them, because nothing
-// shows in which order the kubelet worked on them.
+// shareUnordered handles milestones of main containers that are known only to the second. What lies before such a
+// milestone, and before milestones of other main containers that may have come first, is charged to all of them,
+// because nothing shows in which order the kubelet worked on them.
 func (f *fold) shareUnordered(work []boundary) {
 	vague := func(b *boundary) bool { return b.bound.latest-b.bound.earliest > 2*eventSlack && f.ofMain(b) }
 	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) }) {

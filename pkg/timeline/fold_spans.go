@@ -6,19 +6,19 @@ import (
 
 // end returns the state of the start-up and where it ends.
 func (f *fold) end(path []boundary) (State, *bound) {
-	if b := f.bounds.find(podMark(MarkReady)); b != nil {
+	if b := f.bounds.find(podMilestone(MilestoneReady)); b != nil {
 		return StateReady, b
 	}
-	if b := f.bounds.find(podMark(MarkSucceeded)); b != nil {
+	if b := f.bounds.find(podMilestone(MilestoneSucceeded)); b != nil {
 		// The start-up ended when the last container began to run. How long it ran does not count.
 		for _, last := range slices.Backward(path) {
-			if last.bound.key.mark == MarkRunning {
+			if last.bound.key.milestone == MilestoneRunning {
 				return StateSucceeded, last.bound
 			}
 		}
 		return StateSucceeded, b
 	}
-	failed, deleted := f.bounds.find(podMark(MarkFailed)), f.bounds.find(podMark(MarkDeleted))
+	failed, deleted := f.bounds.find(podMilestone(MilestoneFailed)), f.bounds.find(podMilestone(MilestoneDeleted))
 	switch {
 	case deleted != nil && (failed == nil || deleted.estimate() < failed.estimate()):
 		return StateDeleted, deleted // the deletion makes the containers fail
@@ -81,9 +81,9 @@ func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 	return spans
 }
 
-// runsMissing reports whether runs that were not kept lie between a container's mark and the next mark: later
+// runsMissing reports whether runs that were not kept lie between a container's milestone and the next milestone: later
 // containers had to wait for a success of this one, and none of its known runs succeeded.
-func (f *fold) runsMissing(from, next markKey) bool {
+func (f *fold) runsMissing(from, next milestoneKey) bool {
 	if from.container == podWide || from.container == next.container || !f.e.containers[from.container].overflow {
 		return false
 	}
@@ -112,8 +112,8 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 // failedAfterRun reports whether a failed pod failed at the end of a run. Then the kubelet runs nothing again, and
 // the rest is the time until its status. It is false if the container waited for its next run when something else
 // ended the pod.
-func (f *fold) failedAfterRun(k markKey) bool {
-	return k.mark == MarkFinished && !slices.ContainsFunc(f.containers, func(c *Container) bool {
+func (f *fold) failedAfterRun(k milestoneKey) bool {
+	return k.milestone == MilestoneFinished && !slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Name == f.name(k) && c.WaitingReason == crashLoop
 	})
 }

@@ -4,12 +4,12 @@ import (
 	"slices"
 )
 
-// step is one mark on the way to ready, with the phase that it ends.
+// step is one milestone on the way to ready, with the phase that it ends.
 type step struct {
-	key      markKey
+	key      milestoneKey
 	previous bool // the phase belongs to the container before the chain's own
 	undated  bool // known only to be before what follows: not a boundary
-	optional bool // there may never be evidence of this mark, so it does not count as missing
+	optional bool // there may never be evidence of this milestone, so it does not count as missing
 	phase    Phase
 	also     []Phase // other phases that may be in there
 }
@@ -18,17 +18,17 @@ type step struct {
 type chain struct {
 	container string // empty for the pod
 	steps     []step
-	attempt   uint16 // the container's attempt for steps whose mark is the pod's
+	attempt   uint16 // the container's attempt for steps whose milestone is the pod's
 	probes    bool   // it leads from the last start to readiness
 }
 
 // concurrent reports whether a step happens in parallel with the kubelet's work.
-func (c *chain) concurrent(s step) bool { return c.probes && s.key.mark == MarkStarted }
+func (c *chain) concurrent(s step) bool { return c.probes && s.key.milestone == MilestoneStarted }
 
 // podSteps leads to the first sandbox that ran. Of several sandboxes before that, the first one is the begin.
 func (f *fold) podSteps() chain {
 	ran := f.firstSandbox()
-	steps := append(make([]step, 0, 8), step{key: podMark(MarkCreated)})
+	steps := append(make([]step, 0, 8), step{key: podMilestone(MilestoneCreated)})
 	if f.e.pod.ReadAt.IsZero() {
 		steps = f.appendScheduling(steps)
 	}
@@ -44,17 +44,24 @@ func (f *fold) containerSteps(c *Container) chain {
 	if c.Kind == KindImageVolume {
 		return chain{container: c.Name, steps: steps}
 	}
-	last := f.lastAttempt(index, MarkConfigRefused, MarkCreateFailed, MarkContainerCreated, MarkRunning, MarkFinished)
+	last := f.lastAttempt(
+		index,
+		MilestoneConfigRefused,
+		MilestoneCreateFailed,
+		MilestoneContainerCreated,
+		MilestoneRunning,
+		MilestoneFinished,
+	)
 	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
 		// Once a sidecar has started, the kubelet continues. Its later restarts are not part of the way.
-		last = f.firstAttempt(index, MarkStarted, last)
+		last = f.firstAttempt(index, MilestoneStarted, last)
 	}
 	ended := PhaseFailedRun
 	if c.Kind == KindInit {
 		ended = PhaseInitRun
 	}
 	for attempt := uint16(0); attempt <= last; attempt++ {
-		create := step{key: markKey{index, attempt, MarkContainerCreated}, phase: PhaseContainerCreate}
+		create := step{key: milestoneKey{index, attempt, MilestoneContainerCreated}, phase: PhaseContainerCreate}
 		if attempt > 0 {
 			create.phase = beforeRun(attempt)
 			if c.PullPolicy == PullAlways {
@@ -75,11 +82,11 @@ func (f *fold) containerSteps(c *Container) chain {
 			create.phase, create.also = why[0], why[1:]
 		}
 		steps = append(steps, create,
-			step{key: markKey{index, attempt, MarkRunning}, phase: PhaseContainerStart})
+			step{key: milestoneKey{index, attempt, MilestoneRunning}, phase: PhaseContainerStart})
 		if attempt == last && c.PostStartHook && f.isLast(c) {
-			steps = append(steps, step{key: markKey{index, attempt, MarkPostStarted}, phase: PhasePostStartHook})
+			steps = append(steps, step{key: milestoneKey{index, attempt, MilestonePostStarted}, phase: PhasePostStartHook})
 		}
-		switch finished := (step{key: markKey{index, attempt, MarkFinished}, phase: ended}); {
+		switch finished := (step{key: milestoneKey{index, attempt, MilestoneFinished}, phase: ended}); {
 		case attempt == last && c.Kind != KindInit && f.killed(index, attempt):
 			steps = append(steps, f.untilKilled(c, attempt)...)
 		case attempt < last || c.Kind == KindInit || f.failed() || f.restarts(c):
@@ -91,16 +98,24 @@ func (f *fold) containerSteps(c *Container) chain {
 	}
 	if c.Kind == KindSidecar && c.StartupProbe {
 		// The next init container waits for it.
-		steps = append(steps, step{key: markKey{index, last, MarkStarted}, phase: PhaseStartupProbe})
+		steps = append(steps, step{key: milestoneKey{index, last, MilestoneStarted}, phase: PhaseStartupProbe})
 	}
 	return chain{container: c.Name, steps: steps}
 }
 
-// createFailure returns the mark at which the kubelet first could not create a container for a run, and what it may
-// have waited for since. The reason in the status separates configuration from everything else, but a failed
+// createFailure returns the milestone at which the kubelet first could not create a container for a run, and what it
+// may have waited for since. The reason in the status separates configuration from everything else, but a failed
 // creation may also be caused by the configuration.
-func (f *fold) createFailure(index int16, attempt uint16) (first markKey, why []Phase) {
-	config, failed := markKey{index, attempt, MarkConfigRefused}, markKey{index, attempt, MarkCreateFailed}
+func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, why []Phase) {
+	config, failed := milestoneKey{
+		index,
+		attempt,
+		MilestoneConfigRefused,
+	}, milestoneKey{
+		index,
+		attempt,
+		MilestoneCreateFailed,
+	}
 	c, r := f.bounds.find(config), f.bounds.find(failed)
 	switch {
 	case c == nil && r == nil:
@@ -123,8 +138,8 @@ func (f *fold) killed(index int16, attempt uint16) bool {
 	if !f.failed() || f.e.pod.Reason == "" {
 		return false
 	}
-	ended, seen := f.e.arrivalOf(markKey{index, attempt, MarkFinished})
-	failed, _ := f.e.arrivalOf(podMark(MarkFailed))
+	ended, seen := f.e.arrivalOf(milestoneKey{index, attempt, MilestoneFinished})
+	failed, _ := f.e.arrivalOf(podMilestone(MilestoneFailed))
 	return !seen || ended >= failed
 }
 
@@ -133,13 +148,16 @@ func (f *fold) killed(index int16, attempt uint16) bool {
 func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	index := f.index(c.Name)
 	allRan := !slices.ContainsFunc(f.containers, func(o *Container) bool {
-		return o.Kind == KindMain && f.latestOf(o, MarkRunning) == nil
+		return o.Kind == KindMain && f.latestOf(o, MilestoneRunning) == nil
 	})
-	if !allRan || f.bounds.find(markKey{index, attempt, MarkContainerReady}) != nil {
+	if !allRan || f.bounds.find(milestoneKey{index, attempt, MilestoneContainerReady}) != nil {
 		return nil
 	}
-	started := markKey{index, attempt, MarkStarted}
-	finished := step{key: markKey{index, attempt, MarkFinished}, phase: probePhase(c.ReadinessProbe, PhaseReadinessProbe)}
+	started := milestoneKey{index, attempt, MilestoneStarted}
+	finished := step{
+		key:   milestoneKey{index, attempt, MilestoneFinished},
+		phase: probePhase(c.ReadinessProbe, PhaseReadinessProbe),
+	}
 	switch {
 	case !c.StartupProbe || c.Kind == KindSidecar: // a sidecar's startup probe is on the way to the other containers
 		return []step{finished}
@@ -171,31 +189,32 @@ func (f *fold) before(name string) *Container {
 // isLast reports whether the kubelet starts no container after this one.
 func (f *fold) isLast(c *Container) bool { return f.containers[len(f.containers)-1].Name == c.Name }
 
-// latestOf is a container's mark of the last attempt with evidence; nil if there is none.
-func (f *fold) latestOf(c *Container, m Mark) *bound {
+// latestOf is a container's milestone of the last attempt with evidence; nil if there is none.
+func (f *fold) latestOf(c *Container, m Milestone) *bound {
 	index := f.index(c.Name)
-	return f.bounds.find(markKey{index, f.lastAttempt(index, m), m})
+	return f.bounds.find(milestoneKey{index, f.lastAttempt(index, m), m})
 }
 
-// lastAttempt is the highest attempt with evidence of any of the marks.
-func (f *fold) lastAttempt(container int16, marks ...Mark) uint16 {
+// lastAttempt is the highest attempt with evidence of any of the milestones.
+func (f *fold) lastAttempt(container int16, milestones ...Milestone) uint16 {
 	var last uint16
-	for _, mark := range marks {
-		after := searchConstraints(f.constraints, markKey{container: container, mark: mark + 1})
+	for _, milestone := range milestones {
+		after := searchConstraints(f.constraints, milestoneKey{container: container, milestone: milestone + 1})
 		if after == 0 {
 			continue
 		}
-		if k := f.constraints[after-1].key; k.container == container && k.mark == mark {
+		if k := f.constraints[after-1].key; k.container == container && k.milestone == milestone {
 			last = max(last, k.attempt)
 		}
 	}
 	return last
 }
 
-// firstAttempt is the lowest attempt with evidence of the mark; otherwise if there is none.
-func (f *fold) firstAttempt(container int16, mark Mark, otherwise uint16) uint16 {
-	i := searchConstraints(f.constraints, markKey{container: container, mark: mark})
-	if i < len(f.constraints) && f.constraints[i].key.container == container && f.constraints[i].key.mark == mark {
+// firstAttempt is the lowest attempt with evidence of the milestone; otherwise if there is none.
+func (f *fold) firstAttempt(container int16, milestone Milestone, otherwise uint16) uint16 {
+	i := searchConstraints(f.constraints, milestoneKey{container: container, milestone: milestone})
+	if i < len(f.constraints) && f.constraints[i].key.container == container &&
+		f.constraints[i].key.milestone == milestone {
 		return f.constraints[i].key.attempt
 	}
 	return otherwise

@@ -14,7 +14,7 @@ func (f *fold) obstacleSteps(begun step) []step {
 	for i, o := range f.obstacles {
 		if i > 0 {
 			before := f.obstacles[i-1]
-			if due := retryMark(i - 1); f.bounds.find(due) != nil {
+			if due := retryMilestone(i - 1); f.bounds.find(due) != nil {
 				steps = append(steps, stepWith(due, f.phasesBetween(before, before.dueBy(), nil)))
 				phases = f.phasesAfterRetry(begun, before, o)
 			} else {
@@ -24,7 +24,7 @@ func (f *fold) obstacleSteps(begun step) []step {
 		steps = append(steps, stepWith(o.key, phases))
 	}
 	last := f.obstacles[len(f.obstacles)-1]
-	if due := retryMark(len(f.obstacles) - 1); f.bounds.find(due) != nil {
+	if due := retryMilestone(len(f.obstacles) - 1); f.bounds.find(due) != nil {
 		steps = append(steps, stepWith(due, f.phasesBetween(last, last.until(), nil)))
 		return mergeRepeated(append(steps, f.stepToSandbox(begun, last.from.row().phases)))
 	}
@@ -41,7 +41,7 @@ const firstCheck = instant(2 * time.Second)
 // obstacle that was there at the kubelet's first check was there before. If it was reported later, its begin is
 // unknown.
 func (f *fold) phasesBeforeFirst(begun step) []Phase {
-	first, acknowledged := f.obstacles[0], f.bounds.find(podMark(MarkAcknowledged))
+	first, acknowledged := f.obstacles[0], f.bounds.find(podMilestone(MilestoneAcknowledged))
 	phases := first.from.row().before
 	if acknowledged == nil || first.earliest-acknowledged.latest <= firstCheck {
 		return phases
@@ -101,13 +101,13 @@ func (f *fold) stepToSandbox(begun step, obstacles []Phase) step {
 func mergeRepeated(steps []step) []step {
 	for i := range steps[:len(steps)-1] {
 		s, next := &steps[i], &steps[i+1]
-		s.undated = s.key.mark == MarkHeldUp && s.phase == next.phase && slices.Equal(s.also, next.also)
+		s.undated = s.key.milestone == MilestoneHeldUp && s.phase == next.phase && slices.Equal(s.also, next.also)
 	}
 	return steps
 }
 
 // stepWith is a step that may hold several phases.
-func stepWith(key markKey, phases []Phase) step {
+func stepWith(key milestoneKey, phases []Phase) step {
 	return step{key: key, phase: phases[0], also: phases[1:]}
 }
 

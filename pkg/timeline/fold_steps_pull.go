@@ -16,13 +16,13 @@ func (f *fold) waitForWork(c *Container) step {
 func (f *fold) pullSteps(c *Container) []step {
 	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.waitForWork(c)
 	steps := make([]step, 0, 4*len(attempts)+4) // with the steps of a run
-	if inspected := (markKey{index, 0, MarkInspectFailed}); f.bounds.find(inspected) != nil {
+	if inspected := (milestoneKey{index, 0, MilestoneInspectFailed}); f.bounds.find(inspected) != nil {
 		wait.key = inspected
 		steps = append(steps, wait)
 		wait = step{phase: PhaseContainerCreate} // the kubelet asks the runtime again until it answers
 	}
 	if c.PullPolicy == PullNever {
-		wait.key, wait.optional = markKey{index, 0, MarkPullRequested}, true
+		wait.key, wait.optional = milestoneKey{index, 0, MilestonePullRequested}, true
 		return append(steps, wait)
 	}
 	for i, a := range attempts {
@@ -33,19 +33,19 @@ func (f *fold) pullSteps(c *Container) []step {
 			}
 		}
 		if a.outcome == imagepull.OutcomePresent {
-			wait.key, wait.optional = markKey{index, a.attempt, MarkPullFinished}, true
+			wait.key, wait.optional = milestoneKey{index, a.attempt, MilestonePullFinished}, true
 			steps = append(steps, wait)
 			continue
 		}
-		wait.key = markKey{index, a.attempt, MarkPullRequested}
+		wait.key = milestoneKey{index, a.attempt, MilestonePullRequested}
 		resolved := f.startedBy(index, a.attempt)
 		steps = append(steps, wait,
-			step{key: markKey{index, a.attempt, MarkPullStarted}, phase: PhasePullQueue, undated: resolved})
+			step{key: milestoneKey{index, a.attempt, MilestonePullStarted}, phase: PhasePullQueue, undated: resolved})
 		if resolved {
-			steps = append(steps, step{key: markKey{index, a.attempt, MarkPullResolved}, phase: PhasePull})
+			steps = append(steps, step{key: milestoneKey{index, a.attempt, MilestonePullResolved}, phase: PhasePull})
 		}
-		end := step{key: markKey{index, a.attempt, a.end()}, phase: PhasePull}
-		switch downloaded := (markKey{index, a.attempt, MarkPullDownloaded}); {
+		end := step{key: milestoneKey{index, a.attempt, a.end()}, phase: PhasePull}
+		switch downloaded := (milestoneKey{index, a.attempt, MilestonePullDownloaded}); {
 		case f.bounds.find(downloaded) != nil:
 			steps = append(steps, step{key: downloaded, phase: PhasePull})
 			end.phase = PhaseUnpack

@@ -8,7 +8,7 @@ func (f *fold) readySteps() chain {
 		return chain{}
 	}
 	index := f.index(last.Name)
-	attempt := f.lastAttempt(index, MarkContainerReady)
+	attempt := f.lastAttempt(index, MilestoneContainerReady)
 	name, also := last.Name, f.alsoReadyLast(last)
 	if len(also) > 0 {
 		name = ""
@@ -21,20 +21,26 @@ func (f *fold) readySteps() chain {
 	// Without a startup probe the kubelet reports a container as started when it runs. A sidecar's probe is on the
 	// way to the other containers.
 	if last.StartupProbe && last.Kind != KindSidecar {
-		started := step{key: markKey{index, attempt, MarkStarted}, phase: PhaseStartupProbe}
-		started.undated = name == "" || last.ReadinessProbe && f.sameNews(started.key, podMark(MarkContainersReady))
+		started := step{key: milestoneKey{index, attempt, MilestoneStarted}, phase: PhaseStartupProbe}
+		started.undated = name == "" || last.ReadinessProbe && f.sameNews(started.key, podMilestone(MilestoneContainersReady))
 		steps = append(steps, started)
 	}
 	// All containers are ready when the last one is, and that moment has a timestamp of its own.
-	steps = append(steps,
-		step{key: podMark(MarkContainersReady), phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe), also: also},
-		step{key: podMark(MarkReady), phase: gates})
+	steps = append(
+		steps,
+		step{
+			key:   podMilestone(MilestoneContainersReady),
+			phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe),
+			also:  also,
+		},
+		step{key: podMilestone(MilestoneReady), phase: gates},
+	)
 	return chain{name, steps, attempt, true}
 }
 
-// sameNews reports whether both marks were first seen in the same news. Then nothing shows how the time before it is
-// divided.
-func (f *fold) sameNews(a, b markKey) bool {
+// sameNews reports whether both milestones were first seen in the same news. Then nothing shows how the time before
+// it is divided.
+func (f *fold) sameNews(a, b milestoneKey) bool {
 	first, seen := f.e.arrivalOf(a)
 	second, both := f.e.arrivalOf(b)
 	return seen && both && first == second
@@ -53,10 +59,11 @@ func probePhase(probed bool, phase Phase) Phase {
 func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {
-		b := f.latestOf(c, MarkContainerReady)
+		b := f.latestOf(c, MilestoneContainerReady)
 		probed := c.ReadinessProbe || c.StartupProbe
 		switch {
-		case c.Kind == KindInit || c.Name == last.Name || b == nil || b.latest != f.latestOf(last, MarkContainerReady).latest:
+		case c.Kind == KindInit || c.Name == last.Name || b == nil ||
+			b.latest != f.latestOf(last, MilestoneContainerReady).latest:
 		case !probed && !last.ReadinessProbe && !last.StartupProbe: // either way the kubelet's status is to blame
 		case !probed && f.ranLongBefore(c, b): // it was ready then
 		case also == "" || c.ReadinessProbe != last.ReadinessProbe:
@@ -72,7 +79,7 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 // ranLongBefore reports whether the container ran longer before it was seen ready than the kubelet needs to report
 // that.
 func (f *fold) ranLongBefore(c *Container, ready *bound) bool {
-	ran := f.latestOf(c, MarkRunning)
+	ran := f.latestOf(c, MilestoneRunning)
 	return ran != nil && ready.latest-ran.latest > instant(statusPatience)
 }
 
@@ -85,7 +92,7 @@ func (f *fold) readyLast() *Container {
 		if c.Kind == KindInit {
 			continue
 		}
-		b := f.latestOf(c, MarkContainerReady)
+		b := f.latestOf(c, MilestoneContainerReady)
 		if b == nil {
 			continue
 		}

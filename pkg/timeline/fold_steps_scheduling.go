@@ -32,8 +32,8 @@ func (e *Evidence) keepGeneration(generation int64) {
 //   - The removal of a scheduling gate creates a new generation of the spec. So no gate held up a pod of the first
 //     generation.
 func (f *fold) appendScheduling(steps []step) []step {
-	bound := step{key: podMark(MarkScheduled), phase: PhaseScheduling}
-	created, refused := f.bounds.find(podMark(MarkCreated)), f.bounds.find(podMark(MarkUnschedulable))
+	bound := step{key: podMilestone(MilestoneScheduled), phase: PhaseScheduling}
+	created, refused := f.bounds.find(podMilestone(MilestoneCreated)), f.bounds.find(podMilestone(MilestoneUnschedulable))
 	mayBeGated, tookLong := f.mayBeGated(), f.boundAfter(created, schedulingSlack)
 	begun := created
 	switch {
@@ -68,8 +68,8 @@ func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
 // before the scheduler reported that no node fits; without such a report all of it, unless a gate and such a report
 // are both ruled out.
 func (f *fold) undatedScheduling(s Span) time.Duration {
-	created, bound := f.bounds.find(podMark(MarkCreated)), f.bounds.find(podMark(MarkScheduled))
-	refused := f.bounds.find(podMark(MarkUnschedulable))
+	created, bound := f.bounds.find(podMilestone(MilestoneCreated)), f.bounds.find(podMilestone(MilestoneScheduled))
+	refused := f.bounds.find(podMilestone(MilestoneUnschedulable))
 	switch {
 	case created == nil || bound == nil:
 		return 0
@@ -96,7 +96,7 @@ func (f *fold) alsoForClaims(also []Phase) []Phase {
 
 // boundAfter reports whether a pod was bound later than slack after an instant, whatever the intervals leave open.
 func (f *fold) boundAfter(begun *bound, slack instant) bool {
-	bound := f.bounds.find(podMark(MarkScheduled))
+	bound := f.bounds.find(podMilestone(MilestoneScheduled))
 	return begun != nil && bound != nil && bound.earliest-begun.latest > slack
 }
 

@@ -31,8 +31,8 @@ func fullEvidence(containers int) *Evidence {
 	return e
 }
 
-// TestACrowdedPodCostsInProportion folds a pod of four times as many containers, all of which fail, in less than twelve times the
-// time. What looks for each container among all of them takes sixteen times as long, at the least.
+// TestACrowdedPodCostsInProportion folds a pod of four times as many containers, all of which fail, in less than
+// twelve times the time. What looks for each container among all of them takes sixteen times as long, at the least.
 func TestACrowdedPodCostsInProportion(t *testing.T) {
 	fastest := func(containers int) time.Duration {
 		e, least := fullEvidence(containers), time.Duration(1<<62)
@@ -64,7 +64,7 @@ func BenchmarkFoldCrowded(b *testing.B) {
 func (w *simulatedSources) forge(n int) []Observation {
 	var forged []Observation
 	end := w.now
-	begin := w.marks[trueMark{mark: MarkCreated}]
+	begin := w.milestones[trueMilestone{milestone: MilestoneCreated}]
 	for range n {
 		c := w.containers[w.random.IntN(len(w.containers))]
 		at := begin.Add(time.Duration(w.random.Int64N(int64(end.Sub(begin)))))
@@ -146,11 +146,11 @@ var anyForgeries = []struct{ reason, message string }{
 // false if it does not.
 func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o EventSeen, ok bool) {
 	c := w.containers[w.random.IntN(len(w.containers))]
-	ran := w.marks[trueMark{mark: MarkSandboxRunning}]
+	ran := w.milestones[trueMilestone{milestone: MilestoneSandboxRunning}]
 	from := ran
 	if !slices.Contains([]string{"FailedMount", "NetworkNotReady", "FailedCreatePodSandBox", "FailedCreatePodContainer",
 		"FailedPrepareDynamicResources"}, forgery.reason) {
-		from = w.marks[trueMark{mark: MarkCreated}]
+		from = w.milestones[trueMilestone{milestone: MilestoneCreated}]
 	}
 	if !from.Before(w.now) {
 		return o, false
@@ -171,7 +171,7 @@ func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o
 	for _, other := range w.containers {
 		turned := slices.IndexFunc(w.truth, func(s stretch) bool { return s.container == other.Name })
 		if (other == c || other.Kind == KindMain) &&
-			amid(w.truth[turned].start, w.marks[trueMark{MarkContainerCreated, other.Name, 0}]) {
+			amid(w.truth[turned].start, w.milestones[trueMilestone{MilestoneContainerCreated, other.Name, 0}]) {
 			return o, false
 		}
 	}
@@ -252,7 +252,7 @@ func BenchmarkAdvanceCrowded(b *testing.B) {
 			NamedAt: at, FirstAt: at, LastAt: at, ArrivedAt: at, Count: 1})
 		now := base.Add(time.Hour)
 		if !e.Settled(now) {
-			e.Wants(now)
+			e.Requests(now)
 		}
 	}
 }

@@ -3,7 +3,7 @@ package timeline
 import "time"
 
 // IdleContainer is a container that is not running and that the kubelet may start, usually again. If its image is
-// pulled for that, the pull is in no Timeline. For ephemeral containers there is Debug.
+// pulled for that, the pull is in no Timeline. For ephemeral containers there is EphemeralEvidence.
 type IdleContainer struct {
 	Namespace, Pod, Container, Image string
 	Kind                             ContainerKind

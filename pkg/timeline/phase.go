@@ -1,6 +1,6 @@
 package timeline
 
-// Phase is a named stretch of start-up between two neighboring marks.
+// Phase is a named stretch of start-up between two neighboring milestones.
 type Phase string
 
 // Cause is the party that a phase is charged to.

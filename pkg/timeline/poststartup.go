@@ -1,13 +1,13 @@
 package timeline
 
-// Later is something that happened to a pod after its start-up. One of the two fields is set.
-type Later struct {
-	Run   *EndedRun
-	Event *Said // the first occurrence of an Event
+// PostStartup is something that happened to a pod after its start-up. One of the two fields is set.
+type PostStartup struct {
+	Run   *CompletedRun
+	Event *EventMessage // the first occurrence of an Event
 }
 
-// EndedRun is a completed run of a container. Its timestamps are the kubelet's, truncated to seconds.
-type EndedRun struct {
+// CompletedRun is a completed run of a container. Its timestamps are the kubelet's, truncated to seconds.
+type CompletedRun struct {
 	Container string
 	Attempt   int // from 0: the number of earlier starts
 	Run
@@ -15,17 +15,17 @@ type EndedRun struct {
 }
 
 // StartUp reports whether the timeline is of a start-up, and not of something later.
-func (t Timeline) StartUp() bool { return t.Later == nil && !t.Ended() }
+func (t Timeline) StartUp() bool { return t.PostStartup == nil && !t.Ended() }
 
-// Sequel follows the containers of a pod whose start-up is over. Not safe for concurrent use.
-type Sequel struct {
+// PostStartupRuns follows the containers of a pod whose start-up is over. Not safe for concurrent use.
+type PostStartupRuns struct {
 	over map[string]int // the latest completed run that was seen, by container; -1 for none
 }
 
-// NewSequel begins with the pod at the end of its start-up. The start-up's records cover the runs that had ended by
-// then.
-func NewSequel(p Pod) *Sequel {
-	s := &Sequel{over: map[string]int{}}
+// NewPostStartupRuns begins with the pod at the end of its start-up. The start-up's records cover the runs that had
+// ended by then.
+func NewPostStartupRuns(p Pod) *PostStartupRuns {
+	s := &PostStartupRuns{over: map[string]int{}}
 	for _, c := range p.Containers {
 		s.over[c.Name] = -1
 		for _, run := range c.ended() {
@@ -36,8 +36,8 @@ func NewSequel(p Pod) *Sequel {
 }
 
 // Observe returns the runs that have ended since, once each. More runs may have ended between two objects than the
-// later one reports. It returns nothing for a pod that is being deleted: see Ending.
-func (s *Sequel) Observe(p Pod) (ended []EndedRun) {
+// later one reports. It returns nothing for a pod that is being deleted: see TerminationEvidence.
+func (s *PostStartupRuns) Observe(p Pod) (ended []CompletedRun) {
 	if !p.DeletedAt.IsZero() {
 		return nil
 	}
@@ -57,10 +57,10 @@ func (s *Sequel) Observe(p Pod) (ended []EndedRun) {
 }
 
 // ended returns the completed runs in a status, the earlier one first.
-func (c Container) ended() (runs []EndedRun) {
+func (c Container) ended() (runs []CompletedRun) {
 	add := func(attempt int, run Run) {
 		if attempt >= 0 && !run.FinishedAt.IsZero() && !run.FinishedAt.Before(run.StartedAt) {
-			runs = append(runs, EndedRun{Container: c.Name, Attempt: attempt, Run: run, Signal: signalOf(run.ExitCode)})
+			runs = append(runs, CompletedRun{Container: c.Name, Attempt: attempt, Run: run, Signal: signalOf(run.ExitCode)})
 		}
 	}
 	if c.LastRun != nil {
@@ -76,5 +76,5 @@ func (c Container) ended() (runs []EndedRun) {
 	return runs
 }
 
-// SaidOf returns a kubelet Event as text, and whether its first occurrence is known exactly.
-func SaidOf(o EventSeen) (Said, bool) { return messageOf(o), !o.NamedAt.IsZero() }
+// MessageOf returns a kubelet Event as text, and whether its first occurrence is known exactly.
+func MessageOf(o EventSeen) (EventMessage, bool) { return messageOf(o), !o.NamedAt.IsZero() }

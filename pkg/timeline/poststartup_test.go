@@ -18,7 +18,7 @@ func TestSequelReturnsEachRunOnce(t *testing.T) {
 		return Pod{Containers: []Container{c}}
 	}
 	first := Container{State: StateRunning, StartedAt: second(1)}
-	s := NewSequel(pod(first))
+	s := NewPostStartupRuns(pod(first))
 	for i, step := range []struct {
 		Container
 		want []int // attempts
@@ -53,7 +53,7 @@ func TestSequelReturnsEachRunOnce(t *testing.T) {
 	if got := s.Observe(deleted); len(got) > 0 {
 		t.Errorf("of a pod that is deleted: %+v", got)
 	}
-	if got := NewSequel(pod(Container{State: StateWaiting, Attempt: 2,
+	if got := NewPostStartupRuns(pod(Container{State: StateWaiting, Attempt: 2,
 		LastRun: run(1, 5, 1, "")})).Observe(pod(Container{State: StateRunning, Attempt: 3, StartedAt: second(9),
 		LastRun: run(1, 5, 1, "")})); len(got) > 0 {
 		t.Errorf("of the start-up: %+v", got)

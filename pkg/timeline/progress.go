@@ -2,8 +2,8 @@ package timeline
 
 import "time"
 
-// Reached is how far a pod came: for each mark the best estimate of when it was first reached. A mark that was not
-// reached, or is unknown, is zero.
+// Reached is how far a pod came: for each milestone the best estimate of when it was first reached. A milestone that
+// was not reached, or is unknown, is zero.
 type Reached struct {
 	ScheduledAt time.Time
 	// InitializedAt is when the main containers no longer had to wait: every init container had succeeded and every
@@ -40,8 +40,8 @@ func (c ContainerReached) BeforeMain() bool { return c.Kind == KindInit || c.Kin
 
 func (f *fold) reached() Reached {
 	r := Reached{
-		ScheduledAt: f.when(podMark(MarkScheduled)), InitializedAt: f.when(podMark(MarkAcknowledged)),
-		ReadyAt: f.when(podMark(MarkReady)), Containers: make([]ContainerReached, 0, len(f.containers)),
+		ScheduledAt: f.when(podMilestone(MilestoneScheduled)), InitializedAt: f.when(podMilestone(MilestoneAcknowledged)),
+		ReadyAt: f.when(podMilestone(MilestoneReady)), Containers: make([]ContainerReached, 0, len(f.containers)),
 	}
 	known := true
 	for _, c := range f.containers {
@@ -66,16 +66,16 @@ func (f *fold) containerReached(c *Container) ContainerReached {
 	r := ContainerReached{Name: c.Name, Image: c.Image, Kind: c.Kind}
 	index := f.index(c.Name)
 	if c.Kind != KindImageVolume {
-		r.RunningAt = f.when(markKey{index, 0, MarkRunning})
+		r.RunningAt = f.when(milestoneKey{index, 0, MilestoneRunning})
 	}
 	switch c.Kind {
 	case KindInit:
 		r.SucceededAt = f.succeeded(index)
 	case KindSidecar, KindMain:
-		r.ReadyAt = f.first(index, MarkContainerReady)
+		r.ReadyAt = f.first(index, MilestoneContainerReady)
 		switch { // as the kubelet does (pkg/kubelet/prober, UpdatePodStatus)
 		case c.StartupProbe:
-			r.StartedAt = f.first(index, MarkStarted)
+			r.StartedAt = f.first(index, MilestoneStarted)
 		case c.PostStartHook:
 			r.StartedAt = f.hookOver(index)
 		default:
@@ -86,10 +86,10 @@ func (f *fold) containerReached(c *Container) ContainerReached {
 }
 
 // hookOver is when a container's post-start hook first ended. That is not after the container's start, which other
-// marks may date better.
+// milestones may date better.
 func (f *fold) hookOver(index int16) time.Time {
-	over := f.first(index, MarkPostStarted)
-	if b := f.bounds.find(markKey{index, 0, MarkStarted}); b != nil && at(over) > b.latest && !over.IsZero() {
+	over := f.first(index, MilestonePostStarted)
+	if b := f.bounds.find(milestoneKey{index, 0, MilestoneStarted}); b != nil && at(over) > b.latest && !over.IsZero() {
 		return b.latest.time()
 	}
 	return over
@@ -99,24 +99,24 @@ func (f *fold) hookOver(index int16) time.Time {
 func (f *fold) succeeded(index int16) time.Time {
 	for attempt := range uint16(maxAttempts) {
 		if code, known := f.e.containers[index].exitCode(int(attempt)); known && code == 0 {
-			return f.when(markKey{index, attempt, MarkFinished})
+			return f.when(milestoneKey{index, attempt, MilestoneFinished})
 		}
 	}
 	return time.Time{}
 }
 
-// first is the mark of the first attempt that reached it.
-func (f *fold) first(index int16, m Mark) time.Time {
+// first is the milestone of the first attempt that reached it.
+func (f *fold) first(index int16, m Milestone) time.Time {
 	for attempt := range uint16(maxAttempts) {
-		if at := f.when(markKey{index, attempt, m}); !at.IsZero() {
+		if at := f.when(milestoneKey{index, attempt, m}); !at.IsZero() {
 			return at
 		}
 	}
 	return time.Time{}
 }
 
-// when is the estimate of a mark; zero if unknown.
-func (f *fold) when(k markKey) time.Time {
+// when is the estimate of a milestone; zero if unknown.
+func (f *fold) when(k milestoneKey) time.Time {
 	if b := f.bounds.find(k); b != nil {
 		return b.estimate().time()
 	}

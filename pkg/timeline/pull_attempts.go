@@ -13,12 +13,12 @@ type pullAttempt struct {
 	failure imagepull.Failure
 }
 
-// end is the mark that ends the attempt.
-func (a pullAttempt) end() Mark {
+// end is the milestone that ends the attempt.
+func (a pullAttempt) end() Milestone {
 	if a.outcome == imagepull.OutcomeFailed {
-		return MarkPullFailed
+		return MilestonePullFailed
 	}
-	return MarkPullFinished
+	return MilestonePullFinished
 }
 
 // attemptsOf lists every attempt to get the container's image, oldest first.
@@ -60,9 +60,9 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 		Confirmed:   f.confirmed(c, a.outcome),
 		Unconfirmed: a.outcome == imagepull.OutcomeFailed && !f.failureConfirmed(index, a.failure),
 	}
-	requested := f.bounds.find(markKey{index, a.attempt, MarkPullRequested})
-	started := f.bounds.find(markKey{index, a.attempt, MarkPullStarted})
-	finished := f.bounds.find(markKey{index, a.attempt, a.end()})
+	requested := f.bounds.find(milestoneKey{index, a.attempt, MilestonePullRequested})
+	started := f.bounds.find(milestoneKey{index, a.attempt, MilestonePullStarted})
+	finished := f.bounds.find(milestoneKey{index, a.attempt, a.end()})
 	if image := f.e.image(c.Image); image != nil && !image.Present {
 		p.absentAt = at(image.askedAt)
 	}

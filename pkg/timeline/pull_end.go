@@ -110,7 +110,7 @@ func (p pullEvidence) eventLate() bool {
 }
 
 // endConstraints dates the end of the pull that succeeded.
-func (p pullEvidence) endConstraints(finished markKey) []constraint {
+func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	var constraints []constraint
 	if p.runtimeEnd.known() {
 		c := constraint{finished, originStore, leanNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
@@ -133,7 +133,7 @@ func (p pullEvidence) endConstraints(finished markKey) []constraint {
 // answerDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is
 // longer than usual, so that its content is unknown. Either the runtime took long to write the image again before it
 // answered, because the disk was busy, or the kubelet, starved or stopped, got the answer late.
-func (f *fold) answerDelayed(index int16, next markKey) bool {
+func (f *fold) answerDelayed(index int16, next milestoneKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {
 		return p.eventLate()

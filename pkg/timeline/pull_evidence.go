@@ -87,7 +87,7 @@ func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	}
 	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
 		return c.key.container == index && c.key.attempt > 0 &&
-			(c.key.mark == MarkContainerCreated || c.key.mark == MarkRunning)
+			(c.key.milestone == MilestoneContainerCreated || c.key.milestone == MilestoneRunning)
 	})
 }
 
@@ -148,24 +148,24 @@ func (p pulledEvent) before(request constraint) bool {
 func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	var constraints []constraint
 	for _, f := range evidence.failures {
-		constraints = append(constraints, f.constraint(markKey{index, f.attempt, MarkPullFailed}))
+		constraints = append(constraints, f.constraint(milestoneKey{index, f.attempt, MilestonePullFailed}))
 	}
 	p, final := evidence.pulled, evidence.finalAttempt
-	constraints = append(constraints, evidence.endConstraints(markKey{index, final, MarkPullFinished})...)
+	constraints = append(constraints, evidence.endConstraints(milestoneKey{index, final, MilestonePullFinished})...)
 	if !p.known() {
 		return constraints
 	}
 	// The kubelet truncates durations to a unit, so the truth is up to one unit longer.
-	ago := func(m Mark, d time.Duration, slack instant) constraint {
-		return constraint{markKey{index, final, m}, originEventDuration, leanLatest,
+	ago := func(m Milestone, d time.Duration, slack instant) constraint {
+		return constraint{milestoneKey{index, final, m}, originEventDuration, leanLatest,
 			p.earliest - instant(d+p.lengths.Unit) - slack, p.latest - instant(d)}
 	}
 	if p.lengths.Timed {
-		constraints = append(constraints, ago(MarkPullStarted, p.lengths.Pull, 0))
+		constraints = append(constraints, ago(MilestonePullStarted, p.lengths.Pull, 0))
 	}
 	if p.lengths.WaitingTimed {
 		// The duration begins right after the Pulling Event, which is the request.
-		constraints = append(constraints, ago(MarkPullRequested, p.lengths.Waiting, eventSlack))
+		constraints = append(constraints, ago(MilestonePullRequested, p.lengths.Waiting, eventSlack))
 	}
 	return constraints
 }
@@ -177,7 +177,7 @@ const maxRequests = 16
 // findRequests finds the requests for a container's image. The first one is dated by its first Event that is not
 // refuted.
 func (p *pullEvidence) findRequests(e *Evidence, index int16) {
-	own, key := &e.containers[index], markKey{index, 0, MarkPullRequested}
+	own, key := &e.containers[index], milestoneKey{index, 0, MilestonePullRequested}
 	for _, w := range own.requested {
 		switch {
 		case p.tooEarly(w.latest) != "":
@@ -190,7 +190,7 @@ func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 		p.refuted = p.refuted || p.tooEarly(w.latest) != ""
 	}
 	first := searchConstraints(e.constraints, key)
-	key.mark++
+	key.milestone++
 	p.laterRequests = e.constraints[first:searchConstraints(e.constraints, key)]
 }
 
@@ -211,7 +211,7 @@ func (p *pullEvidence) requests(yield func(constraint) bool) {
 func (f *fold) inspectConstraints(index int16) []constraint {
 	for _, w := range f.e.containers[index].inspected {
 		if w.latest <= f.imageCheckedBy(index) && f.pulls[index].tooEarly(w.latest) == "" {
-			return []constraint{w.constraint(markKey{index, 0, MarkInspectFailed})}
+			return []constraint{w.constraint(milestoneKey{index, 0, MilestoneInspectFailed})}
 		}
 	}
 	return nil

@@ -38,8 +38,8 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 		// The manifest arrived after the kubelet started working on this container. Layers that were present before,
 		// under another name, prove nothing. How long the registry took to send the manifest is unknown.
 		constraints = append(constraints,
-			constraint{markKey{index, final, MarkPullStarted}, originStore, leanLatest, minInstant, at(resolved)},
-			point(markKey{index, final, MarkPullResolved}, originStore, resolved))
+			constraint{milestoneKey{index, final, MilestonePullStarted}, originStore, leanLatest, minInstant, at(resolved)},
+			point(milestoneKey{index, final, MilestonePullResolved}, originStore, resolved))
 		began = at(resolved)
 	}
 	if timed {
@@ -58,7 +58,7 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	if last := lastDownload(layers); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
 		f.pulls[index].layers = layers
 		f.pulls[index].resumed = timed && !resolved.IsZero() && at(resolved) < p.beganAfter()
-		constraints = append(constraints, point(markKey{index, final, MarkPullDownloaded}, originStore, last))
+		constraints = append(constraints, point(milestoneKey{index, final, MilestonePullDownloaded}, originStore, last))
 	}
 	return constraints
 }
@@ -88,7 +88,7 @@ func (l *Layer) thereBefore(then instant) bool {
 
 // undatedSince reports whether a layer may have arrived since then without a timestamp.
 func (i *Image) undatedSince(began instant) bool {
-	return i.Untold && len(i.Layers) == 0 || slices.ContainsFunc(i.Layers, func(l Layer) bool {
+	return i.Incomplete && len(i.Layers) == 0 || slices.ContainsFunc(i.Layers, func(l Layer) bool {
 		return l.DownloadedAt.IsZero() && !l.Remote && !l.thereBefore(began)
 	})
 }
@@ -114,7 +114,7 @@ func lastDownload(layers []Layer) (last time.Time) {
 // startedBy reports whether the manifest's arrival is the only bound on the start of a pull. Before it, the pull was
 // in the queue, or the registry took its time.
 func (f *fold) startedBy(index int16, attempt uint16) bool {
-	return f.bounds.find(markKey{index, attempt, MarkPullResolved}) != nil
+	return f.bounds.find(milestoneKey{index, attempt, MilestonePullResolved}) != nil
 }
 
 // mayHoldUnpacking reports whether a pull may have brought an image, or still may, without a timestamp of its last
@@ -128,7 +128,7 @@ func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 		return a.failure == imagepull.FailureNoSpace || a.failure == imagepull.FailureCancelled ||
 			a.failure == imagepull.FailureOther
 	}
-	if f.bounds.find(markKey{f.index(c.Name), a.attempt, MarkPullFinished}) == nil {
+	if f.bounds.find(milestoneKey{f.index(c.Name), a.attempt, MilestonePullFinished}) == nil {
 		return a.outcome == imagepull.OutcomePulling
 	}
 	image := f.e.pulledImage(c.Name)
@@ -137,7 +137,7 @@ func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 
 // addLayers adds the layers that came with a pull, and when they had arrived.
 func (f *fold) addLayers(p *Pull, index int16, a pullAttempt) {
-	downloaded := f.bounds.find(markKey{index, a.attempt, MarkPullDownloaded})
+	downloaded := f.bounds.find(milestoneKey{index, a.attempt, MilestonePullDownloaded})
 	if downloaded == nil {
 		return
 	}

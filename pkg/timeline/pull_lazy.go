@@ -33,8 +33,8 @@ func (p Phase) loads() bool {
 	return false
 }
 
-// markLoading marks the spans in which the container's image may still be loading. For a span without a container it
-// is enough that the image of any container may be.
+// markLoading milestones the spans in which the container's image may still be loading. For a span without a
+// container it is enough that the image of any container may be.
 func (f *fold) markLoading(spans []Span) {
 	for i := range spans {
 		s := &spans[i]

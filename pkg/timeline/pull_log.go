@@ -199,7 +199,7 @@ func (l *PullLog) Settle(t Timeline) {
 			l.requests[of] = request
 		}
 	}
-	for _, pulls := range [...][]Pull{t.Pulls, t.Debug} {
+	for _, pulls := range [...][]Pull{t.Pulls, t.EphemeralPulls} {
 		for _, p := range pulls {
 			l.noteLayers(&p, t.UID)
 			for i, layer := range p.Layers {
@@ -213,7 +213,7 @@ func (l *PullLog) Settle(t Timeline) {
 
 // Complete adds to the pulls of a timeline what other pods' pulls show. The caller must own the pulls.
 func (l *PullLog) Complete(t *Timeline) {
-	for _, pulls := range [...][]Pull{t.Pulls, t.Debug} {
+	for _, pulls := range [...][]Pull{t.Pulls, t.EphemeralPulls} {
 		for i := range pulls {
 			l.complete(&pulls[i], t.UID)
 		}

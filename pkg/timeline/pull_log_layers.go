@@ -58,7 +58,7 @@ func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	return shared
 }
 
-// share marks the layers that arrived while another pull of the same image was running. They count at that pull.
+// share milestones the layers that arrived while another pull of the same image was running. They count at that pull.
 func (p *Pull) share(o *loggedPull) {
 	for i, layer := range p.Layers {
 		if layer.DownloadedAt.After(o.until) {

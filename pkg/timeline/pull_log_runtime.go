@@ -112,8 +112,8 @@ func (l *PullLog) requestRefuted(uid string, requestedAt time.Time) bool {
 	return known && latest.Before(since.askedAt) && (since.none || latest.Before(since.begunAt))
 }
 
-// WantsRuntime reports whether the log has a request of a pod that an answer of the runtime could refute.
-func (l *PullLog) WantsRuntime(uid string) bool {
+// RequestsRuntime reports whether the log has a request of a pod that an answer of the runtime could refute.
+func (l *PullLog) RequestsRuntime(uid string) bool {
 	since, known := l.sandboxes[uid]
 	if known && !since.none || l.sandboxes == nil {
 		return false

@@ -130,7 +130,7 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 					tell()
 				}
 				wants := name == "asked" && test.counts && test.sandboxAt < 0
-				if got := log.WantsRuntime(name); got != wants {
+				if got := log.RequestsRuntime(name); got != wants {
 					t.Errorf("%s, %s, %s first: wants the runtime: %t", name, when, first, got)
 				}
 				tl := nodePull{2, 12, 13}.of("me")

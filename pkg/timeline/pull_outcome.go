@@ -16,7 +16,7 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 		return imagepull.OutcomePresent
 	case pulled.known():
 		return f.pulledOutcome(c, index, image)
-	case f.e.usedBy(index) == maxInstant && f.bounds.find(markKey{index, final, MarkPullRequested}) != nil:
+	case f.e.usedBy(index) == maxInstant && f.bounds.find(milestoneKey{index, final, MilestonePullRequested}) != nil:
 		return imagepull.OutcomePulling
 	case f.e.usedBy(index) != maxInstant && image != nil && image.wasAbsent():
 		return f.outcomeWithoutEvent(c, index, image)
@@ -41,7 +41,7 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 // IfNotPresent, if the image had been pulled with credentials that the pod may not have (pkg/kubelet/images,
 // EnsureImageExists).
 func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
-	pulled, started := f.pulls[index].pulled, markKey{index, f.pulls[index].finalAttempt, MarkPullStarted}
+	pulled, started := f.pulls[index].pulled, milestoneKey{index, f.pulls[index].finalAttempt, MilestonePullStarted}
 	nothingCame := image != nil && pulled.lengths.Timed &&
 		image.nothingCameSince(pulled.latest-instant(pulled.lengths.Pull+pulled.lengths.Unit+durationSlack))
 	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
@@ -90,12 +90,12 @@ func (f *fold) wasThere(image *imageEvidence, index int16) bool {
 	if image == nil || image.wasAbsent() {
 		return false
 	}
-	requested := f.bounds.find(markKey{index, 0, MarkPullRequested})
+	requested := f.bounds.find(milestoneKey{index, 0, MilestonePullRequested})
 	return image.beforeSandbox || requested != nil && at(image.askedAt) < requested.earliest
 }
 
 // pulledBeside reports whether the kubelet had pulled the same image before, for another container of the pod.
-func (f *fold) pulledBeside(c *Container, started markKey) bool {
+func (f *fold) pulledBeside(c *Container, started milestoneKey) bool {
 	b := f.bounds.find(started)
 	return b != nil && slices.ContainsFunc(f.e.pod.Containers, func(o Container) bool {
 		if o.Name == c.Name || o.Image != c.Image || f.index(o.Name) == podWide {
@@ -131,7 +131,7 @@ func (f *fold) inBackoff(index int16, t time.Time) bool {
 
 // broughtByOther reports whether the image was complete before this pull began: another pod's pull brought it while
 // this one was in the queue. A failed attempt of its own may also have stored it at its end.
-func (f *fold) broughtByOther(image *imageEvidence, started markKey) bool {
+func (f *fold) broughtByOther(image *imageEvidence, started milestoneKey) bool {
 	b := f.bounds.find(started)
 	if b == nil || image.last.FirstPulledAt.IsZero() || at(image.last.FirstPulledAt) >= b.estimate() {
 		return false

@@ -44,17 +44,17 @@ func checkAnyOrder(t *testing.T, random *rand.Rand) {
 	if !reflect.DeepEqual(got, again) {
 		t.Errorf("order changes the timeline:\n%+v\n%+v", got, again)
 	}
-	e.Wants(now)
+	e.Requests(now)
 	e.Settled(now)
 }
 
 // checkAnyEnd folds terminations from random observations in order of arrival, at odd moments and with odd clocks.
 func checkAnyEnd(t *testing.T, random *rand.Rand) {
 	t.Helper()
-	var e *Ending
+	var e *TerminationEvidence
 	for _, o := range randomObservations(random) {
 		if e == nil {
-			e = NewEnding(o)
+			e = NewTerminationEvidence(o)
 		} else {
 			e.Apply(o)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // TestTighteningMatchesReference compares evidence and its tightening with a simple implementation: each observation
-// alone, all pairs of marks, until nothing changes at all.
+// alone, all pairs of milestones, until nothing changes at all.
 func TestTighteningMatchesReference(t *testing.T) {
 	compared, early := 0, 0
 	check := func(name string, seed uint64, a Scope, observations []Observation) {
@@ -125,8 +125,8 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 				interval(n.earliest, n.latest))
 		}
 	}
-	if broken := tighten(sequences); len(broken) > 0 || len(f.markConflicts) > 0 {
-		t.Errorf("a contradiction that is none: %v %v", broken, f.markConflicts)
+	if broken := tighten(sequences); len(broken) > 0 || len(f.milestoneConflicts) > 0 {
+		t.Errorf("a contradiction that is none: %v %v", broken, f.milestoneConflicts)
 	}
 	tightened := slices.Clone(f.bounds)
 	for _, s := range sequences {
@@ -146,9 +146,9 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 	return true, stopped
 }
 
-// referenceBounds intersects all constraints on each mark; false if nothing remains of one.
-func referenceBounds(constraints []constraint) (map[markKey]*extent, bool) {
-	all := map[markKey]*extent{}
+// referenceBounds intersects all constraints on each milestone; false if nothing remains of one.
+func referenceBounds(constraints []constraint) (map[milestoneKey]*extent, bool) {
+	all := map[milestoneKey]*extent{}
 	for _, c := range constraints {
 		if all[c.key] == nil {
 			all[c.key] = &extent{minInstant, maxInstant}
@@ -162,9 +162,9 @@ func referenceBounds(constraints []constraint) (map[markKey]*extent, bool) {
 	return all, true
 }
 
-// relax orders all pairs of marks in each sequence, not only neighbors, until nothing changes; false if nothing
+// relax orders all pairs of milestones in each sequence, not only neighbors, until nothing changes; false if nothing
 // remains of one.
-func relax(all map[markKey]*extent, sequences []sequence) bool {
+func relax(all map[milestoneKey]*extent, sequences []sequence) bool {
 	for changed := true; changed; {
 		changed = false
 		for _, s := range sequences {

@@ -31,7 +31,7 @@ spec main app cold
 		not: "pull_queue 0.500-0.580 0.080 ±0.011",
 	},
 	{
-		name: "news of a mark does not move it behind the one that follows",
+		name: "news of a milestone does not move it behind the one that follows",
 		script: `
 available runtime events
 spec sidecar proxy base startup
@@ -135,7 +135,7 @@ spec main second cold
 		not: "failed_run 0.550-5.000",
 	},
 	{
-		name: "a floored repeat does not take the time before an exact mark of another container",
+		name: "a floored repeat does not take the time before an exact milestone of another container",
 		script: `
 available runtime events
 spec main first base Always

@@ -34,19 +34,19 @@ const (
 	runtimePatience = 5 * time.Second
 )
 
-// Wants returns what could be requested now to complete the timeline.
-func (e *Evidence) Wants(now time.Time) Wants {
+// Requests returns what could be requested now to complete the timeline.
+func (e *Evidence) Requests(now time.Time) Requests {
 	if !e.PodSeen() || e.gone {
-		return Wants{}
+		return Requests{}
 	}
 	late := func(grace time.Duration) bool { return e.graceOver(now, grace) }
-	var w Wants
+	var w Requests
 	switch {
 	case !e.scope.Runtime || late(runtimeGrace) && !e.awaitsLayers(now):
 	case e.beforeAgent():
 		w.Runtime = e.runtimeAskedAt.IsZero()
 	default:
-		w.Images, w.Layers = e.wantedImages(now)
+		w.Images, w.Layers = e.requestedImages(now)
 		w.Runtime = len(w.Images) > 0 || e.podSeenAt.After(e.runtimeAskedAt) && !e.runtimeComplete() ||
 			e.runtimeBehind() && now.Sub(e.runtimeAskedAt) > reaskAfter
 	}
@@ -55,13 +55,13 @@ func (e *Evidence) Wants(now time.Time) Wants {
 	}
 	overdue := now.Sub(e.askedSince()) > runtimePatience || late(runtimeGrace)
 	w.Events = e.scope.Events && !e.beforeAgent() && !late(eventGrace) &&
-		(e.wantsEvents(overdue) || e.wantsSandboxEvents(now))
+		(e.requestsEvents(overdue) || e.requestsSandboxEvents(now))
 	return w
 }
 
-// wantedImages returns the references whose presence decides whether the kubelet pulls, each once and once more
+// requestedImages returns the references whose presence decides whether the kubelet pulls, each once and once more
 // after a pull, and of those the ones whose layers are wanted, too.
-func (e *Evidence) wantedImages(now time.Time) (refs, layers []string) {
+func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	for _, c := range e.pod.Containers {
 		image := e.image(c.Image)
 		switch {
@@ -91,7 +91,7 @@ func (i *imageEvidence) mayHaveNewLayers() bool {
 // layersIncomplete reports whether the runtime could not give all layers of an image in time, and another answer
 // may: the disk is busy for some time after a pull. The runtime is asked for that long at most.
 func (i *imageEvidence) layersIncomplete() bool {
-	return i.layered != nil && i.layered.Untold && i.last.askedAt.Sub(i.last.PulledAt) < layersGrace
+	return i.layered != nil && i.layered.Incomplete && i.last.askedAt.Sub(i.last.PulledAt) < layersGrace
 }
 
 // awaitsLayers reports whether the runtime will be asked again for layers that it did not give in time.
@@ -143,8 +143,9 @@ func (e *Evidence) runtimeBehind() bool {
 		if evidence == nil {
 			continue
 		}
-		if !e.hasRuntimeConstraint(markKey{index, clampAttempt(c.Attempt), MarkRunning}) ||
-			c.State == StateTerminated && !e.hasRuntimeConstraint(markKey{index, clampAttempt(c.Attempt), MarkFinished}) {
+		if !e.hasRuntimeConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestoneRunning}) ||
+			c.State == StateTerminated &&
+				!e.hasRuntimeConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestoneFinished}) {
 			return true
 		}
 	}
@@ -159,12 +160,12 @@ func (e *Evidence) askedSince() time.Time {
 	return e.firstSeen.at
 }
 
-// wantsEvents reports whether a container waits for a pull, or its image was pulled, and the kubelet's Event about
+// requestsEvents reports whether a container waits for a pull, or its image was pulled, and the kubelet's Event about
 // it has not arrived. A pod whose images are all on the node needs no Events. Once the runtime is overdue, an image
 // that it has not answered for may be pulled.
 //
 // After a post-start hook Events are needed: only an Event about the next image says when the hook ended.
-func (e *Evidence) wantsEvents(overdue bool) bool {
+func (e *Evidence) requestsEvents(overdue bool) bool {
 	afterHook := false
 	for _, c := range e.pod.Containers {
 		hookBefore := afterHook
@@ -187,13 +188,13 @@ func (e *Evidence) wantsEvents(overdue bool) bool {
 	return false
 }
 
-// wantsSandboxEvents reports whether the sandbox takes, or took, so long that one may have failed.
-func (e *Evidence) wantsSandboxEvents(now time.Time) bool {
-	acknowledged, _ := e.latest(podMark(MarkAcknowledged))
+// requestsSandboxEvents reports whether the sandbox takes, or took, so long that one may have failed.
+func (e *Evidence) requestsSandboxEvents(now time.Time) bool {
+	acknowledged, _ := e.latest(podMilestone(MilestoneAcknowledged))
 	if acknowledged == 0 {
 		return false
 	}
-	begun, known := e.latest(podMark(MarkSandboxBegun))
+	begun, known := e.latest(podMilestone(MilestoneSandboxBegun))
 	if !known {
 		return !e.sandboxRan() && at(now)-acknowledged > instant(sandboxPatience)
 	}
@@ -235,8 +236,8 @@ type EventWatch struct {
 	Name        string
 }
 
-// Wants is the evidence that one pod's timeline lacks and that a source could provide now.
-type Wants struct {
+// Requests is the evidence that one pod's timeline lacks and that a source could provide now.
+type Requests struct {
 	Runtime bool     // ask the runtime about the pod
 	Images  []string // when asking: also whether these references, as written in the spec, are present
 	Layers  []string // when asking: those of Images whose layers are wanted, too

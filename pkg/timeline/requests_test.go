@@ -51,7 +51,7 @@ func TestEventsAreWantedWithoutTheRuntime(t *testing.T) {
 		for _, o := range test.observations {
 			e.Apply(o)
 		}
-		if got := e.Wants(second(test.at)).Events; got != test.want {
+		if got := e.Requests(second(test.at)).Events; got != test.want {
 			t.Errorf("%s: at %g s Events wanted: %t", name, test.at, got)
 		}
 	}
@@ -72,7 +72,7 @@ func TestARuntimeThatAnswersKeepsEventsUnwatched(t *testing.T) {
 				e.Apply(RuntimeSeen{UID: pod.UID, AskedAt: answered, ArrivedAt: answered,
 					Images: []Image{{Ref: "x", Present: true}, {Ref: "y", Present: true}}})
 			}
-			if e.Wants(at).Events {
+			if e.Requests(at).Events {
 				t.Fatalf("answered after %s, Events are wanted after %s", answered.Sub(base), at.Sub(base))
 			}
 		}

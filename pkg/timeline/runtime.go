@@ -56,7 +56,7 @@ type Image struct {
 	ResolvedAt time.Time
 	Layers     []Layer // the bottom one first; empty unless LookUp.Layers asked for it
 	Layered    bool    // LookUp.Layers asked for the layers, whether or not the runtime could give them
-	Untold     bool    // some of that was not given in time: another answer may have it
+	Incomplete bool    // some of that was not given in time: another answer may have it
 }
 
 // Layer is one layer of an image in containerd's stores. Timestamps are exact instants on the node's clock. The zero

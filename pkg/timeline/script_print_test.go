@@ -73,7 +73,7 @@ func (s *script) print(t testing.TB) string {
 		out.WriteByte('\n')
 	}
 	for _, c := range tl.Conflicts {
-		fmt.Fprintf(&out, "conflict %s %s: %s\n", c.Mark, c.Container, c.Detail)
+		fmt.Fprintf(&out, "conflict %s %s: %s\n", c.Milestone, c.Container, c.Detail)
 	}
 	if len(tl.Missing) > 0 {
 		fmt.Fprintf(&out, "missing %v\n", tl.Missing)
@@ -81,8 +81,8 @@ func (s *script) print(t testing.TB) string {
 	if len(tl.LostEvents) > 0 {
 		fmt.Fprintf(&out, "lost %v\n", tl.LostEvents)
 	}
-	w := e.Wants(s.asOf)
-	fmt.Fprintf(&out, "wants runtime=%v images=%v events=%v settled=%v", w.Runtime, w.Images, w.Events, e.Settled(s.asOf))
+	w := e.Requests(s.asOf)
+	fmt.Fprintf(&out, "requests runtime=%v images=%v events=%v settled=%v", w.Runtime, w.Images, w.Events, e.Settled(s.asOf))
 	if len(w.Layers) > 0 {
 		fmt.Fprintf(&out, " layers=%v", w.Layers)
 	}

@@ -11,7 +11,7 @@ func (e *Evidence) Settled(now time.Time) bool {
 	if _, over := e.endLearned(); !over {
 		return e.givenUp(now)
 	}
-	w := e.Wants(now)
+	w := e.Requests(now)
 	return !w.Runtime && !w.Events && !e.awaitsLayers(now)
 }
 
@@ -23,9 +23,9 @@ func (e *Evidence) Ended() bool {
 
 // endLearned returns whether and when the agent learned that the start-up ended.
 func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
-	for _, m := range []Mark{MarkReady, MarkSucceeded, MarkFailed, MarkDeleted} {
+	for _, m := range []Milestone{MilestoneReady, MilestoneSucceeded, MilestoneFailed, MilestoneDeleted} {
 		for _, c := range e.constraints {
-			if c.key == podMark(m) && c.origin == originArrival {
+			if c.key == podMilestone(m) && c.origin == originArrival {
 				return c.latest.time(), true
 			}
 		}
@@ -95,10 +95,10 @@ func (e *Evidence) isOldMirror() bool {
 	}
 	read := at(e.pod.ReadAt)
 	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
-		switch c.key.mark {
-		case MarkRunning:
+		switch c.key.milestone {
+		case MilestoneRunning:
 			return c.latest < read
-		case MarkReady:
+		case MilestoneReady:
 			return c.latest < read || !e.scope.Since.IsZero() && c.latest < at(e.scope.Since)
 		}
 		return false

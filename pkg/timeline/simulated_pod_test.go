@@ -23,25 +23,25 @@ type simulatedPod struct {
 	wording    int  // the format of the durations of a pull in this kubelet
 	stamped    bool // the runtime has all timestamps of a sandbox (containerd 2)
 
-	marks  map[trueMark]time.Time
-	truth  []stretch // the phases, by the definition in docs/architecture.md
-	events []occurrence
-	exits  map[trueMark]int // of MarkFinished
+	milestones map[trueMilestone]time.Time
+	truth      []stretch // the phases, by the definition in docs/architecture.md
+	events     []occurrence
+	exits      map[trueMilestone]int // of MilestoneFinished
 }
 
-// trueMark names a true instant; container is empty for the pod's own marks.
-type trueMark struct {
-	mark      Mark
+// trueMilestone names a true instant; container is empty for the pod's own milestones.
+type trueMilestone struct {
+	milestone Milestone
 	container string
 	attempt   int
 }
 
-// stretch is a true phase, and the mark that ends it.
+// stretch is a true phase, and the milestone that ends it.
 type stretch struct {
 	phase      Phase
 	container  string
 	start, end time.Time
-	ends       trueMark
+	ends       trueMilestone
 }
 
 // simulatedContainer is one container of a simulated pod: what will go wrong, and how far it has come.
@@ -88,15 +88,15 @@ type occurrence struct {
 
 // simulate draws a pod and runs its start-up until it is ready.
 func simulate(random *rand.Rand) *simulatedPod {
-	l := &simulatedPod{random: random, marks: map[trueMark]time.Time{}, exits: map[trueMark]int{},
+	l := &simulatedPod{random: random, milestones: map[trueMilestone]time.Time{}, exits: map[trueMilestone]int{},
 		images: map[string]*storedImage{}}
 	l.now = base.Add(time.Duration(random.Int64N(int64(time.Second))))
 	l.from = l.now
 	l.wording, l.stamped = random.IntN(10), l.chance(0.8)
 	l.draw()
-	l.mark(trueMark{mark: MarkCreated}, l.now)
-	l.step(PhaseScheduling, nil, MarkScheduled, 0, l.length(time.Millisecond, 5*time.Second))
-	l.step(PhaseKubeletPickup, nil, MarkAcknowledged, 0, l.length(2*time.Millisecond, time.Second))
+	l.milestone(trueMilestone{milestone: MilestoneCreated}, l.now)
+	l.step(PhaseScheduling, nil, MilestoneScheduled, 0, l.length(time.Millisecond, 5*time.Second))
+	l.step(PhaseKubeletPickup, nil, MilestoneAcknowledged, 0, l.length(2*time.Millisecond, time.Second))
 	l.sandbox()
 	for _, c := range l.containers {
 		if c.Kind != KindMain {
@@ -155,16 +155,16 @@ func (l *simulatedPod) sandbox() {
 	}
 	wait, longest := PhaseVolumes, 8*time.Second
 	for i := range l.random.IntN(3) * l.random.IntN(2) * l.random.IntN(2) {
-		l.step(wait, nil, MarkSandboxBegun, -1-i, min(l.length(5*time.Millisecond, 4*time.Second), longest))
+		l.step(wait, nil, MilestoneSandboxBegun, -1-i, min(l.length(5*time.Millisecond, 4*time.Second), longest))
 		longest = 500 * time.Millisecond // the volumes are there
-		l.step(phase, nil, MarkSandboxFailed, i, l.length(5*time.Millisecond, 3*time.Second))
+		l.step(phase, nil, MilestoneSandboxFailed, i, l.length(5*time.Millisecond, 3*time.Second))
 		l.event("", "FailedCreatePodSandBox", fmt.Sprintf(message, i*l.wording))
 		l.now = l.now.Add(l.length(10*time.Second, 16*time.Second))
 		wait = phase
 	}
-	l.step(wait, nil, MarkSandboxBegun, 0, min(l.length(5*time.Millisecond, 8*time.Second), longest))
-	l.step(PhaseNetwork, nil, MarkNetworkReady, 0, l.length(5*time.Millisecond, 4*time.Second))
-	l.step(PhaseSandbox, nil, MarkSandboxRunning, 0, l.length(5*time.Millisecond, time.Second))
+	l.step(wait, nil, MilestoneSandboxBegun, 0, min(l.length(5*time.Millisecond, 8*time.Second), longest))
+	l.step(PhaseNetwork, nil, MilestoneNetworkReady, 0, l.length(5*time.Millisecond, 4*time.Second))
+	l.step(PhaseSandbox, nil, MilestoneSandboxRunning, 0, l.length(5*time.Millisecond, time.Second))
 }
 
 // initialize takes an init container to its end and a sidecar to its start, with nothing in parallel.
@@ -179,8 +179,8 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 		}
 		if c.Kind == KindSidecar {
 			l.probe(c)
-			if started := l.marks[trueMark{MarkStarted, c.Name, 0}]; c.StartupProbe {
-				l.step(PhaseStartupProbe, c, MarkStarted, 0, started.Sub(l.now))
+			if started := l.milestones[trueMilestone{MilestoneStarted, c.Name, 0}]; c.StartupProbe {
+				l.step(PhaseStartupProbe, c, MilestoneStarted, 0, started.Sub(l.now))
 			} else {
 				l.now = started
 			}
@@ -190,8 +190,8 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 		if c.attempt < c.crashes {
 			code = 1
 		}
-		l.exits[trueMark{MarkFinished, c.Name, c.attempt}] = code
-		l.step(PhaseInitRun, c, MarkFinished, c.attempt, l.length(5*time.Millisecond, 5*time.Second))
+		l.exits[trueMilestone{MilestoneFinished, c.Name, c.attempt}] = code
+		l.step(PhaseInitRun, c, MilestoneFinished, c.attempt, l.length(5*time.Millisecond, 5*time.Second))
 		if code == 0 {
 			return
 		}
@@ -251,8 +251,8 @@ func (l *simulatedPod) nextCrash() *simulatedContainer {
 
 // crash ends a run. The end is a boundary only if the kubelet does nothing else.
 func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
-	key := trueMark{MarkFinished, c.Name, c.attempt}
-	l.mark(key, c.endsAt)
+	key := trueMilestone{MilestoneFinished, c.Name, c.attempt}
+	l.milestone(key, c.endsAt)
 	l.exits[key] = 1
 	if idle {
 		l.record(PhaseFailedRun, c.Name, c.endsAt, key)
@@ -266,7 +266,7 @@ func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
 
 // again is what the kubelet does after a failed run: it restarts at once the first time, then after a back-off.
 func (l *simulatedPod) again(c *simulatedContainer) {
-	finished := l.marks[trueMark{MarkFinished, c.Name, c.attempt}]
+	finished := l.milestones[trueMilestone{MilestoneFinished, c.Name, c.attempt}]
 	c.wait, c.due = PhaseKubeletSync, finished.Add(l.length(10*time.Millisecond, time.Second))
 	if c.attempt > 0 {
 		c.wait, c.due = PhaseCrashBackoff, finished.Add(time.Duration(10*c.attempt)*time.Second)
@@ -288,11 +288,11 @@ func (l *simulatedPod) start(c *simulatedContainer) bool {
 		l.now = l.now.Add(l.length(time.Millisecond, 100*time.Millisecond))
 		l.event(c.Name, "Pulled", fmt.Sprintf("Container image %q already present on machine", c.Image))
 	default:
-		l.step(c.wait, c, MarkPullFinished, c.pulls, l.length(time.Millisecond, 100*time.Millisecond))
+		l.step(c.wait, c, MilestonePullFinished, c.pulls, l.length(time.Millisecond, 100*time.Millisecond))
 		l.event(c.Name, "Pulled", fmt.Sprintf("Container image %q already present on machine", c.Image))
 	}
-	l.step(create, c, MarkContainerCreated, c.attempt, l.length(5*time.Millisecond, 3*time.Second))
-	l.step(PhaseContainerStart, c, MarkRunning, c.attempt, l.length(5*time.Millisecond, time.Second))
+	l.step(create, c, MilestoneContainerCreated, c.attempt, l.length(5*time.Millisecond, 3*time.Second))
+	l.step(PhaseContainerStart, c, MilestoneRunning, c.attempt, l.length(5*time.Millisecond, time.Second))
 	c.wait = PhaseKubeletSync
 	return true
 }
@@ -301,15 +301,15 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	n := c.pulls
 	c.pulls++
 	l.event(c.Name, "Pulling", fmt.Sprintf("Pulling image %q", c.Image))
-	l.step(c.wait, c, MarkPullRequested, n, l.length(time.Microsecond, time.Millisecond))
+	l.step(c.wait, c, MilestonePullRequested, n, l.length(time.Microsecond, time.Millisecond))
 	requested := l.now
-	l.step(PhasePullQueue, c, MarkPullStarted, n, l.length(time.Microsecond, 20*time.Second))
+	l.step(PhasePullQueue, c, MilestonePullStarted, n, l.length(time.Microsecond, 20*time.Second))
 	started := l.now
 	length := l.length(20*time.Millisecond, 20*time.Second)
 	if n < c.pullFailures {
-		l.step(PhasePull, c, MarkPullFailed, n, length)
+		l.step(PhasePull, c, MilestonePullFailed, n, length)
 		if got := anyPart(started, 2*length); got < length { // of those that fail, every other one has got the manifest
-			l.mark(trueMark{MarkPullResolved, c.Name, n}, started.Add(got))
+			l.milestone(trueMilestone{MilestonePullResolved, c.Name, n}, started.Add(got))
 			l.images[c.Image].resolve(started.Add(got))
 		}
 		l.event(c.Name, "Failed", fmt.Sprintf("Failed to pull image %q: no %d", c.Image, n*(l.wording%2)))
@@ -319,9 +319,9 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 		return false
 	}
 	resolving := anyPart(started, length)
-	l.step(PhasePull, c, MarkPullResolved, n, resolving)
+	l.step(PhasePull, c, MilestonePullResolved, n, resolving)
 	l.images[c.Image].resolve(l.now)
-	l.step(PhasePull, c, MarkPullFinished, n, length-resolving)
+	l.step(PhasePull, c, MilestonePullFinished, n, length-resolving)
 	l.images[c.Image].pull(l.now.Add(-l.length(time.Microsecond, 15*time.Millisecond)))
 	answered := l.now.Add(l.length(time.Microsecond, 5*time.Millisecond)) // it also asks for the size
 	took, waited := answered.Sub(started), answered.Sub(requested)

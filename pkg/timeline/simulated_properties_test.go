@@ -14,9 +14,9 @@ type property string
 
 const (
 	// However much of the truth was lost:
-	noConflict property = "no conflict" // sources that tell the truth do not contradict each other
-	markHeld   property = "mark held"   // the interval of every mark holds its true instant
-	totalHeld  property = "total held"  // the total is within its error
+	noConflict    property = "no conflict"    // sources that tell the truth do not contradict each other
+	milestoneHeld property = "milestone held" // the interval of every milestone holds its true instant
+	totalHeld     property = "total held"     // the total is within its error
 	// no phase of a container is charged with more than its time, beyond the errors
 	noOvercharge      property = "nobody blamed"
 	noCauseOvercharge property = "cause in bound" // nor any cause; the kubelet and the runtime count as one
@@ -28,7 +28,7 @@ const (
 	lengthsTrue property = "lengths true" // each has its true duration, within its error
 )
 
-var properties = []property{noConflict, markHeld, totalHeld, noOvercharge, noCauseOvercharge, outcomeTrue, lossTrue,
+var properties = []property{noConflict, milestoneHeld, totalHeld, noOvercharge, noCauseOvercharge, outcomeTrue, lossTrue,
 	namesTrue, lengthsTrue}
 
 // propertyCheck compares a timeline with the truth.
@@ -50,18 +50,18 @@ func (p *propertyCheck) breaks(property property, format string, args ...any) {
 func (p *propertyCheck) check() map[property]string {
 	p.broken = map[property]string{}
 	for _, c := range p.got.Conflicts {
-		p.breaks(noConflict, "%s %s: %s", c.Mark, c.Container, c.Detail)
+		p.breaks(noConflict, "%s %s: %s", c.Milestone, c.Container, c.Detail)
 	}
-	for _, m := range p.got.Marks {
-		p.mark(m)
+	for _, m := range p.got.Milestones {
+		p.milestone(m)
 	}
 	p.outcomes()
 	p.losses()
-	end := p.marks[trueMark{mark: MarkReady}]
+	end := p.milestones[trueMilestone{milestone: MilestoneReady}]
 	if p.got.State == StateStarting {
 		end = p.now
 	}
-	if off := p.got.Total - end.Sub(p.marks[trueMark{mark: MarkCreated}]); off.Abs() > p.got.TotalError {
+	if off := p.got.Total - end.Sub(p.milestones[trueMilestone{milestone: MilestoneCreated}]); off.Abs() > p.got.TotalError {
 		p.breaks(totalHeld, "off by %s, stated ±%s", off, p.got.TotalError)
 	}
 	if p.got.State == StateStarting {
@@ -112,26 +112,26 @@ func (p *propertyCheck) losses() {
 	}
 }
 
-// mark checks that the interval holds the true instant. Lost Events may leave open which of several attempts at a
+// milestone checks that the interval holds the true instant. Lost Events may leave open which of several attempts at a
 // pull it was.
-func (p *propertyCheck) mark(m MarkEvidence) {
-	anyAttempt := !p.complete && (m.Mark == MarkPullRequested || m.Mark == MarkPullStarted ||
-		m.Mark == MarkPullResolved || m.Mark == MarkPullFinished || m.Mark == MarkPullFailed || m.Mark == MarkSandboxFailed)
+func (p *propertyCheck) milestone(m MilestoneEvidence) {
+	anyAttempt := !p.complete && (m.Milestone == MilestonePullRequested || m.Milestone == MilestonePullStarted ||
+		m.Milestone == MilestonePullResolved || m.Milestone == MilestonePullFinished || m.Milestone == MilestonePullFailed || m.Milestone == MilestoneSandboxFailed)
 	var truth []string
 	for _, k := range p.inOrder() {
-		if k.mark != m.Mark || k.container != m.Container || k.attempt != m.Attempt && !anyAttempt {
+		if k.milestone != m.Milestone || k.container != m.Container || k.attempt != m.Attempt && !anyAttempt {
 			continue
 		}
-		at := p.marks[k]
+		at := p.milestones[k]
 		if !at.Before(m.Earliest) && (m.Latest.IsZero() || !at.After(m.Latest)) {
 			return
 		}
 		truth = append(truth, since(at))
 	}
-	if m.Mark == MarkRetryDue {
+	if m.Milestone == MilestoneRetryDue {
 		return // by when the kubelet was due to do something, not what it did
 	}
-	p.breaks(markHeld, "%s %s#%d in [%s, %s], was at %s", m.Mark, m.Container, m.Attempt, since(m.Earliest),
+	p.breaks(milestoneHeld, "%s %s#%d in [%s, %s], was at %s", m.Milestone, m.Container, m.Attempt, since(m.Earliest),
 		since(m.Latest), truth)
 }
 
@@ -215,7 +215,7 @@ func (p *propertyCheck) exact() {
 	}
 }
 
-// reportable is the truth as complete evidence can show it, by docs/architecture.md: steps whose mark no source
+// reportable is the truth as complete evidence can show it, by docs/architecture.md: steps whose milestone no source
 // reports are merged with the next one, and have a name only if it is clear who is to blame.
 func (p *propertyCheck) reportable() []stretch {
 	var all, pending []stretch
@@ -234,27 +234,29 @@ func (p *propertyCheck) reportable() []stretch {
 	return all
 }
 
-// notReported reports whether no source reports a mark, even with complete evidence.
-func (p *propertyCheck) notReported(m trueMark) bool {
-	_, failed := p.marks[trueMark{MarkPullFailed, m.container, m.attempt}]
-	ranAt, ran := p.marks[trueMark{MarkRunning, m.container, 0}]
-	restarted := ran && p.marks[m].After(ranAt)
-	switch m.mark {
-	case MarkSandboxBegun:
+// notReported reports whether no source reports a milestone, even with complete evidence.
+func (p *propertyCheck) notReported(m trueMilestone) bool {
+	_, failed := p.milestones[trueMilestone{MilestonePullFailed, m.container, m.attempt}]
+	ranAt, ran := p.milestones[trueMilestone{MilestoneRunning, m.container, 0}]
+	restarted := ran && p.milestones[m].After(ranAt)
+	switch m.milestone {
+	case MilestoneSandboxBegun:
 		return !p.stamped || m.attempt < 0
-	case MarkNetworkReady:
+	case MilestoneNetworkReady:
 		return !p.stamped
-	case MarkPullStarted:
+	case MilestonePullStarted:
 		return failed || restarted || p.wording == 0
-	case MarkPullResolved:
+	case MilestonePullResolved:
 		// The kubelet's durations are more exact, and it is unknown with which of several pulls the manifest came.
 		image := p.images[p.imageOf(m.container)]
 		shared := slices.ContainsFunc(p.containers,
 			func(c *simulatedContainer) bool { return c.Name != m.container && c.Image == p.imageOf(m.container) })
 		again := slices.ContainsFunc(image.pulled[1:],
-			func(t time.Time) bool { return t.Before(p.marks[trueMark{mark: MarkReady}].Add(2 * time.Second)) })
+			func(t time.Time) bool {
+				return t.Before(p.milestones[trueMilestone{milestone: MilestoneReady}].Add(2 * time.Second))
+			})
 		return restarted || p.wording != 0 || m.attempt > 0 || image.present || shared || again
-	case MarkPullRequested, MarkPullFinished:
+	case MilestonePullRequested, MilestonePullFinished:
 		return restarted
 	}
 	return false

@@ -69,17 +69,17 @@ func arrivedAt(o Observation) time.Time {
 func (w *simulatedSources) pods() []PodSeen {
 	var changes []time.Time
 	for _, k := range w.inOrder() {
-		t := w.marks[k]
-		switch k.mark {
-		case MarkScheduled, MarkAcknowledged, MarkStarted, MarkContainerReady, MarkContainersReady, MarkReady:
+		t := w.milestones[k]
+		switch k.milestone {
+		case MilestoneScheduled, MilestoneAcknowledged, MilestoneStarted, MilestoneContainerReady, MilestoneContainersReady, MilestoneReady:
 			changes = append(changes, t)
-		case MarkPullFailed:
+		case MilestonePullFailed:
 			changes = append(changes, t.Add(w.between(time.Millisecond, 100*time.Millisecond)))
-		case MarkRunning, MarkFinished:
+		case MilestoneRunning, MilestoneFinished:
 			changes = append(changes, t.Add(w.between(5*time.Millisecond, time.Second)))
 		}
 	}
-	ready := w.marks[trueMark{mark: MarkReady}]
+	ready := w.milestones[trueMilestone{milestone: MilestoneReady}]
 	changes = slices.DeleteFunc(changes, func(t time.Time) bool { return t.After(ready) })
 	slices.SortFunc(changes, time.Time.Compare)
 	blindFrom, blindTo := time.Time{}, time.Time{}
@@ -118,11 +118,11 @@ func (w *simulatedSources) pods() []PodSeen {
 func (w *simulatedSources) podAt(t time.Time) Pod {
 	p := w.pod
 	p.Containers = nil
-	when := func(m Mark) time.Time { return w.upTo(trueMark{mark: m}, t).Truncate(time.Second) }
-	acknowledged := when(MarkAcknowledged)
+	when := func(m Milestone) time.Time { return w.upTo(trueMilestone{milestone: m}, t).Truncate(time.Second) }
+	acknowledged := when(MilestoneAcknowledged)
 	p.AcknowledgedAt = acknowledged
-	for kind, at := range map[string]time.Time{"PodScheduled": when(MarkScheduled),
-		"ContainersReady": when(MarkContainersReady), "Ready": when(MarkReady)} {
+	for kind, at := range map[string]time.Time{"PodScheduled": when(MilestoneScheduled),
+		"ContainersReady": when(MilestoneContainersReady), "Ready": when(MilestoneReady)} {
 		switch {
 		case !at.IsZero():
 			p.Conditions = append(p.Conditions, Condition{kind, true, at})
@@ -137,9 +137,9 @@ func (w *simulatedSources) podAt(t time.Time) Pod {
 	return p
 }
 
-// upTo is the mark's instant if it was not after t.
-func (w *simulatedSources) upTo(k trueMark, t time.Time) time.Time {
-	if at := w.marks[k]; !at.After(t) {
+// upTo is the milestone's instant if it was not after t.
+func (w *simulatedSources) upTo(k trueMilestone, t time.Time) time.Time {
+	if at := w.milestones[k]; !at.After(t) {
 		return at
 	}
 	return time.Time{}
@@ -147,12 +147,12 @@ func (w *simulatedSources) upTo(k trueMark, t time.Time) time.Time {
 
 func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Container {
 	s := c.Container
-	if w.upTo(trueMark{mark: MarkAcknowledged}, t).IsZero() {
+	if w.upTo(trueMilestone{milestone: MilestoneAcknowledged}, t).IsZero() {
 		return s
 	}
 	run := func(n int) Run {
-		return Run{w.upTo(trueMark{MarkRunning, c.Name, n}, t).Truncate(time.Second),
-			w.upTo(trueMark{MarkFinished, c.Name, n}, t).Truncate(time.Second), w.exits[trueMark{MarkFinished, c.Name, n}], ""}
+		return Run{w.upTo(trueMilestone{MilestoneRunning, c.Name, n}, t).Truncate(time.Second),
+			w.upTo(trueMilestone{MilestoneFinished, c.Name, n}, t).Truncate(time.Second), w.exits[trueMilestone{MilestoneFinished, c.Name, n}], ""}
 	}
 	n := c.attempt
 	for n > 0 && run(n).StartedAt.IsZero() {
@@ -163,7 +163,7 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 	switch {
 	case now.StartedAt.IsZero():
 		s.State = StateWaiting
-		if failed := w.upTo(trueMark{MarkPullFailed, c.Name, 0}, t); !failed.IsZero() {
+		if failed := w.upTo(trueMilestone{MilestonePullFailed, c.Name, 0}, t); !failed.IsZero() {
 			s.WaitingReason, s.PullFailure = "ImagePullBackOff", "other"
 		}
 		return s
@@ -180,8 +180,8 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 		s.LastRun = &before
 	}
 	if s.State == StateRunning && c.Kind != KindInit {
-		s.Started = !w.upTo(trueMark{MarkStarted, c.Name, n}, t).IsZero()
-		s.Ready = !w.upTo(trueMark{MarkContainerReady, c.Name, n}, t).IsZero()
+		s.Started = !w.upTo(trueMilestone{MilestoneStarted, c.Name, n}, t).IsZero()
+		s.Ready = !w.upTo(trueMilestone{MilestoneContainerReady, c.Name, n}, t).IsZero()
 	}
 	return s
 }
@@ -213,19 +213,19 @@ func (w *simulatedSources) answers(pods []PodSeen) []Observation {
 }
 
 func (w *simulatedSources) sandboxesAt(t time.Time) []Sandbox {
-	running := w.upTo(trueMark{mark: MarkSandboxRunning}, t)
+	running := w.upTo(trueMilestone{milestone: MilestoneSandboxRunning}, t)
 	if running.IsZero() {
 		return nil
 	}
-	network := w.marks[trueMark{mark: MarkNetworkReady}]
+	network := w.milestones[trueMilestone{milestone: MilestoneNetworkReady}]
 	if !w.stamped {
 		created := network // containerd 1.x has it from before the network, CRI-O from after
 		if w.wording%2 == 0 {
-			created = w.marks[trueMark{mark: MarkSandboxBegun}].Add(time.Millisecond)
+			created = w.milestones[trueMilestone{milestone: MilestoneSandboxBegun}].Add(time.Millisecond)
 		}
 		return []Sandbox{{Ready: true, CreatedAt: created}}
 	}
-	return []Sandbox{{Ready: true, BegunAt: w.marks[trueMark{mark: MarkSandboxBegun}], NetworkReadyAt: network,
+	return []Sandbox{{Ready: true, BegunAt: w.milestones[trueMilestone{milestone: MilestoneSandboxBegun}], NetworkReadyAt: network,
 		RunningAt: running, ImageKnown: true}}
 }
 
@@ -234,10 +234,10 @@ func (w *simulatedSources) runsAt(t time.Time) []ContainerRun {
 	for _, c := range w.containers {
 		var own []ContainerRun
 		for n := range c.attempt + 1 {
-			r := ContainerRun{Name: c.Name, Attempt: n, CreatedAt: w.upTo(trueMark{MarkContainerCreated, c.Name, n}, t),
-				StartedAt: w.upTo(trueMark{MarkRunning, c.Name, n}, t), FinishedAt: w.upTo(trueMark{MarkFinished, c.Name, n}, t)}
+			r := ContainerRun{Name: c.Name, Attempt: n, CreatedAt: w.upTo(trueMilestone{MilestoneContainerCreated, c.Name, n}, t),
+				StartedAt: w.upTo(trueMilestone{MilestoneRunning, c.Name, n}, t), FinishedAt: w.upTo(trueMilestone{MilestoneFinished, c.Name, n}, t)}
 			if !r.FinishedAt.IsZero() {
-				r.ExitCode = w.exits[trueMark{MarkFinished, c.Name, n}]
+				r.ExitCode = w.exits[trueMilestone{MilestoneFinished, c.Name, n}]
 			}
 			if !r.CreatedAt.IsZero() {
 				own = append(own, r)

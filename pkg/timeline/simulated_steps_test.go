@@ -11,23 +11,23 @@ import (
 // probe decides when a running container will be started and ready. The kubelet sees a run up to a second late.
 func (l *simulatedPod) probe(c *simulatedContainer) {
 	at := l.now.Add(l.length(time.Millisecond, time.Second))
-	reached := func(m Mark) bool {
+	reached := func(m Milestone) bool {
 		alive := c.attempt >= c.crashes || at.Before(c.endsAt)
 		if alive {
-			l.mark(trueMark{m, c.Name, c.attempt}, at)
+			l.milestone(trueMilestone{m, c.Name, c.attempt}, at)
 		}
 		return alive
 	}
 	if c.StartupProbe {
 		at = at.Add(l.length(100*time.Millisecond, 20*time.Second))
 	}
-	if !reached(MarkStarted) {
+	if !reached(MilestoneStarted) {
 		return
 	}
 	if c.ReadinessProbe {
 		at = at.Add(l.length(100*time.Millisecond, 10*time.Second))
 	}
-	reached(MarkContainerReady)
+	reached(MilestoneContainerReady)
 }
 
 // becomeReady waits for the container that becomes ready last, and for the gates.
@@ -35,35 +35,35 @@ func (l *simulatedPod) becomeReady() {
 	var last *simulatedContainer
 	var readyAt time.Time
 	for _, c := range l.containers {
-		if at := l.marks[trueMark{MarkContainerReady, c.Name, c.attempt}]; c.Kind != KindInit && at.After(readyAt) {
+		if at := l.milestones[trueMilestone{MilestoneContainerReady, c.Name, c.attempt}]; c.Kind != KindInit && at.After(readyAt) {
 			last, readyAt = c, at
 		}
 	}
-	started := l.marks[trueMark{MarkStarted, last.Name, last.attempt}]
+	started := l.milestones[trueMilestone{MilestoneStarted, last.Name, last.attempt}]
 	if last.StartupProbe && started.After(l.now) {
-		l.step(PhaseStartupProbe, last, MarkStarted, last.attempt, started.Sub(l.now))
+		l.step(PhaseStartupProbe, last, MilestoneStarted, last.attempt, started.Sub(l.now))
 	}
 	phase := PhaseKubeletSync
 	if last.ReadinessProbe {
 		phase = PhaseReadinessProbe
 	}
 	l.held = time.Time{}
-	l.step(phase, last, MarkContainersReady, 0, readyAt.Sub(l.now))
+	l.step(phase, last, MilestoneContainersReady, 0, readyAt.Sub(l.now))
 	if l.pod.ReadinessGates {
-		l.step(PhaseReadinessGates, last, MarkReady, 0, l.length(time.Millisecond, 5*time.Second))
+		l.step(PhaseReadinessGates, last, MilestoneReady, 0, l.length(time.Millisecond, 5*time.Second))
 		return
 	}
-	l.mark(trueMark{mark: MarkReady}, l.now)
+	l.milestone(trueMilestone{milestone: MilestoneReady}, l.now)
 }
 
-// step lets time pass until the kubelet's next mark. Runs that crash in the meantime are boundaries only if the
+// step lets time pass until the kubelet's next milestone. Runs that crash in the meantime are boundaries only if the
 // kubelet waited.
-func (l *simulatedPod) step(p Phase, c *simulatedContainer, m Mark, attempt int, d time.Duration) {
-	key := trueMark{mark: m, attempt: attempt}
+func (l *simulatedPod) step(p Phase, c *simulatedContainer, m Milestone, attempt int, d time.Duration) {
+	key := trueMilestone{milestone: m, attempt: attempt}
 	name := ""
 	if c != nil {
 		name = c.Name
-		if m != MarkContainersReady && m != MarkReady {
+		if m != MilestoneContainersReady && m != MilestoneReady {
 			key.container = name
 		}
 	}
@@ -75,17 +75,17 @@ func (l *simulatedPod) step(p Phase, c *simulatedContainer, m Mark, attempt int,
 	for crash := l.nextCrash(); crash != nil && crash.endsAt.Before(end); crash = l.nextCrash() {
 		l.crash(crash, waits)
 	}
-	l.mark(key, end)
+	l.milestone(key, end)
 	l.record(p, name, end, key)
 	l.now = end
 }
 
-func (l *simulatedPod) record(p Phase, container string, end time.Time, ends trueMark) {
+func (l *simulatedPod) record(p Phase, container string, end time.Time, ends trueMilestone) {
 	l.truth = append(l.truth, stretch{p, container, l.from, end, ends})
 	l.from = end
 }
 
-func (l *simulatedPod) mark(k trueMark, t time.Time) { l.marks[k] = t }
+func (l *simulatedPod) milestone(k trueMilestone, t time.Time) { l.milestones[k] = t }
 
 // event creates an Event about what the kubelet just did, a moment later.
 func (l *simulatedPod) event(container, reason, message string) {
@@ -117,10 +117,10 @@ func (l *simulatedPod) length(from, to time.Duration) time.Duration {
 	return time.Duration(float64(from) * math.Pow(float64(to)/float64(from), l.random.Float64()))
 }
 
-// inOrder returns all marks, in the same order at each call.
-func (l *simulatedPod) inOrder() []trueMark {
-	return slices.SortedFunc(maps.Keys(l.marks), func(a, b trueMark) int {
-		return cmp.Or(l.marks[a].Compare(l.marks[b]), cmp.Compare(a.mark, b.mark), cmp.Compare(a.container, b.container),
+// inOrder returns all milestones, in the same order at each call.
+func (l *simulatedPod) inOrder() []trueMilestone {
+	return slices.SortedFunc(maps.Keys(l.milestones), func(a, b trueMilestone) int {
+		return cmp.Or(l.milestones[a].Compare(l.milestones[b]), cmp.Compare(a.milestone, b.milestone), cmp.Compare(a.container, b.container),
 			cmp.Compare(a.attempt, b.attempt))
 	})
 }
@@ -128,15 +128,15 @@ func (l *simulatedPod) inOrder() []trueMark {
 // endsOnce reports whether no container crashed after it was ready, unless another main container had not yet
 // started. Otherwise the end of the start-up is ambiguous.
 func (l *simulatedPod) endsOnce() bool {
-	for key, finished := range l.marks {
-		if key.mark != MarkFinished {
+	for key, finished := range l.milestones {
+		if key.milestone != MilestoneFinished {
 			continue
 		}
-		if _, ready := l.marks[trueMark{MarkContainerReady, key.container, key.attempt}]; !ready {
+		if _, ready := l.milestones[trueMilestone{MilestoneContainerReady, key.container, key.attempt}]; !ready {
 			continue
 		}
 		if !slices.ContainsFunc(l.containers, func(c *simulatedContainer) bool {
-			return c.Kind == KindMain && c.Name != key.container && l.marks[trueMark{MarkRunning, c.Name, 0}].After(finished)
+			return c.Kind == KindMain && c.Name != key.container && l.milestones[trueMilestone{MilestoneRunning, c.Name, 0}].After(finished)
 		}) {
 			return false
 		}

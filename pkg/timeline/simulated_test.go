@@ -49,10 +49,10 @@ func someLoss(random *rand.Rand) loss {
 var openCells = map[string]map[property]int{
 	// A try that took long before its sandbox failed is unattributed.
 	"all":       {noOvercharge: 1, namesTrue: 1, lengthsTrue: 1},
-	"some":      {markHeld: 1, noOvercharge: 20, noCauseOvercharge: 3},
+	"some":      {milestoneHeld: 1, noOvercharge: 20, noCauseOvercharge: 3},
 	"no Events": {noOvercharge: 20, noCauseOvercharge: 4},
 	// A second run's pull is taken for the first one's.
-	"no runtime": {markHeld: 1, noOvercharge: 46, noCauseOvercharge: 2},
+	"no runtime": {milestoneHeld: 1, noOvercharge: 46, noCauseOvercharge: 2},
 	"pods only":  {noOvercharge: 9, noCauseOvercharge: 1},
 }
 
@@ -127,7 +127,7 @@ func checkSimulated(t *testing.T, s sourceSet, seed uint64) map[property]string 
 		return breaches
 	}
 	breaches := check(last.Add(20*time.Second), w.loss == loss{})
-	created := l.marks[trueMark{mark: MarkCreated}]
+	created := l.milestones[trueMilestone{milestone: MilestoneCreated}]
 	maps.Copy(breaches, check(created.Add(time.Duration(random.Int64N(int64(last.Sub(created))))), false))
 	return breaches
 }

@@ -18,15 +18,15 @@ var terminationCauses = map[Phase]Cause{
 	PhaseSandboxStop: CauseRuntime, PhaseObjectDeletion: CauseKubelet, PhaseFinalizers: CauseGate,
 }
 
-// EndPhases lists the phases that a termination can have.
-func EndPhases() []Phase {
+// TerminationPhases lists the phases that a termination can have.
+func TerminationPhases() []Phase {
 	return []Phase{PhaseKubeletPickup, PhasePreStopHook, PhaseGrace, PhaseKill, PhaseSandboxStop, PhaseObjectDeletion,
 		PhaseFinalizers, PhaseUnattributed}
 }
 
 // Termination is what is known about one pod's termination, from the request to delete it until its object is gone.
-// It is a value: it does not change after Ending.Termination returned it. Its phases and errors have the same
-// meaning as a Timeline's.
+// It is a value: it does not change after TerminationEvidence.Termination returned it. Its phases and errors have the
+// same meaning as a Timeline's.
 type Termination struct {
 	RequestedAt time.Time
 	GoneAt      time.Time // when the object was gone; zero while it exists
@@ -42,8 +42,8 @@ type Termination struct {
 
 	Phases    []Span // end to end from RequestedAt
 	Stops     []Stop // of each container that the pod had started, in spec order
-	Conflicts []EndConflict
-	Missing   []string // marks that lack evidence, as mark[/container]
+	Conflicts []TerminationConflict
+	Missing   []string // milestones that lack evidence, as milestone[/container]
 	Skew      Skew
 	// Listed says that the agent learned of the deletion from a list, possibly long after it.
 	Listed bool
@@ -52,9 +52,9 @@ type Termination struct {
 // Ended reports whether the timeline is the last one of its pod, with a completed Termination.
 func (t Timeline) Ended() bool { return t.Termination != nil && !t.Termination.GoneAt.IsZero() }
 
-// EndConflict is a contradiction between sources about a termination.
-type EndConflict struct {
-	Mark      string
+// TerminationConflict is a contradiction between sources about a termination.
+type TerminationConflict struct {
+	Milestone string
 	Container string
 	Detail    string // both sides with their source, as text
 }

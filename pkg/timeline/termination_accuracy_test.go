@@ -80,11 +80,11 @@ func TestErrorsOfEndsHoldTheTruth(t *testing.T) {
 	var named, timed int
 	for n := range 5000 {
 		truth := randomTermination(random, grace)
-		var e *Ending
+		var e *TerminationEvidence
 		observations := truth.observed(random, grace)
 		for _, o := range observations {
 			if e == nil {
-				e = NewEnding(o)
+				e = NewTerminationEvidence(o)
 			}
 			e.Apply(o)
 			checkEnd(t, e.Termination(truth.gone.Add(time.Second), Skew{}))

@@ -11,10 +11,10 @@ const maxGrace = 365 * 24 * time.Hour
 // maxStops is the number of containers whose end is followed. Missing says that others were left out.
 const maxStops = 64
 
-// Ending is all that is known about one pod's termination. It begins with the first pod object with a deletion
-// request. Observations may be repeated. Pod objects and Events may arrive in any order, but the runtime's answers
-// must arrive in the order in which it gave them. Not safe for concurrent use.
-type Ending struct {
+// TerminationEvidence is all that is known about one pod's termination. It begins with the first pod object with a
+// deletion request. Observations may be repeated. Pod objects and Events may arrive in any order, but the runtime's
+// answers must arrive in the order in which it gave them. Not safe for concurrent use.
+type TerminationEvidence struct {
 	pod     Pod     // as last seen
 	podAt   instant // its arrival
 	created instant
@@ -58,21 +58,25 @@ type stopEvidence struct {
 	waitsForNext bool // the latest run has ended, and the kubelet waits before the next
 }
 
-// NewEnding begins with an observation. It returns nil unless that is a pod object with a deletion request. The
-// object of a static pod is a mirror, whose end is not the pod's.
-func NewEnding(o Observation) *Ending {
+// NewTerminationEvidence begins with an observation. It returns nil unless that is a pod object with a deletion
+// request. The object of a static pod is a mirror, whose end is not the pod's.
+func NewTerminationEvidence(o Observation) *TerminationEvidence {
 	seen, ok := o.(PodSeen)
 	if !ok || seen.Pod.DeletedAt.IsZero() || !seen.Pod.ReadAt.IsZero() {
 		return nil
 	}
-	e := &Ending{created: at(seen.Pod.CreatedAt), requestSecond: at(seen.Pod.DeletedAt), learnedAt: at(seen.ArrivedAt),
-		learnedLive: seen.Live}
+	e := &TerminationEvidence{
+		created:       at(seen.Pod.CreatedAt),
+		requestSecond: at(seen.Pod.DeletedAt),
+		learnedAt:     at(seen.ArrivedAt),
+		learnedLive:   seen.Live,
+	}
 	e.Apply(o)
 	return e
 }
 
 // Apply adds an observation about the pod and reports whether the evidence changed.
-func (e *Ending) Apply(o Observation) (changed bool) {
+func (e *TerminationEvidence) Apply(o Observation) (changed bool) {
 	switch o := o.(type) {
 	case PodSeen:
 		return e.applyPod(o)
@@ -87,7 +91,7 @@ func (e *Ending) Apply(o Observation) (changed bool) {
 }
 
 // first keeps the earlier arrival.
-func (e *Ending) first(kept *instant, live *bool, arrived time.Time, now bool) bool {
+func (e *TerminationEvidence) first(kept *instant, live *bool, arrived time.Time, now bool) bool {
 	if *kept != 0 && *kept <= at(arrived) {
 		return false
 	}
@@ -95,7 +99,7 @@ func (e *Ending) first(kept *instant, live *bool, arrived time.Time, now bool) b
 	return true
 }
 
-func (e *Ending) applyPod(o PodSeen) (changed bool) {
+func (e *TerminationEvidence) applyPod(o PodSeen) (changed bool) {
 	if o.Pod.DeletedAt.IsZero() {
 		return false
 	}
@@ -129,7 +133,7 @@ func (e *Ending) applyPod(o PodSeen) (changed bool) {
 }
 
 // stop finds or adds a container's evidence; nil if there are too many.
-func (e *Ending) stop(name string) *stopEvidence {
+func (e *TerminationEvidence) stop(name string) *stopEvidence {
 	i := slices.IndexFunc(e.stops, func(s stopEvidence) bool { return s.name == name })
 	if i >= 0 {
 		return &e.stops[i]
@@ -155,7 +159,7 @@ func (s *stopEvidence) accepts(attempt int) bool {
 }
 
 // applyStatus reads a container's status in a pod object, which need not be the latest.
-func (e *Ending) applyStatus(c Container, o PodSeen, latest bool) bool {
+func (e *TerminationEvidence) applyStatus(c Container, o PodSeen, latest bool) bool {
 	s := e.stop(c.Name)
 	if c.statusMissing() || !s.accepts(c.Attempt) {
 		return false
@@ -182,7 +186,7 @@ func (c Container) statusMissing() bool {
 	return c.State == StateTerminated && c.EndReason == "ContainerStatusUnknown" && c.FinishedAt.IsZero()
 }
 
-func (e *Ending) applyRuntime(o RuntimeSeen) (changed bool) {
+func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 	asked := at(o.AskedAt)
 	ready := slices.ContainsFunc(o.Sandboxes, func(s Sandbox) bool { return s.Ready })
 	switch {
@@ -217,7 +221,7 @@ func (e *Ending) applyRuntime(o RuntimeSeen) (changed bool) {
 // applyEvent reads from the Event Killing when the kubelet began to stop a container. The Event is created just
 // before the hook runs and the runtime is asked (kubelet: kuberuntime/kuberuntime_container.go, killContainer). One
 // from before the deletion belongs to another end.
-func (e *Ending) applyEvent(o EventSeen) bool {
+func (e *TerminationEvidence) applyEvent(o EventSeen) bool {
 	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.requestSecond.time()) || !e.pod.has(o.Container) {
 		return false
 	}
@@ -230,7 +234,7 @@ func (e *Ending) applyEvent(o EventSeen) bool {
 }
 
 // Pod is the pod object as last seen.
-func (e *Ending) Pod() Pod { return e.pod }
+func (e *TerminationEvidence) Pod() Pod { return e.pod }
 
 // Over reports whether the object is gone, so that nothing more will be reported.
-func (e *Ending) Over() bool { return e.gone != 0 }
+func (e *TerminationEvidence) Over() bool { return e.gone != 0 }

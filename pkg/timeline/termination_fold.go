@@ -7,8 +7,8 @@ import (
 )
 
 // Termination folds the evidence as of now, with the skew as for a Timeline.
-func (e *Ending) Termination(now time.Time, skew Skew) Termination {
-	f := terminationFold{Ending: e, now: at(now), skew: skew}
+func (e *TerminationEvidence) Termination(now time.Time, skew Skew) Termination {
+	f := terminationFold{TerminationEvidence: e, now: at(now), skew: skew}
 	f.t = Termination{
 		Grace: e.grace, Hurried: e.grace == 0 && e.releasedAt != 0, Reason: e.pod.Disruption,
 		Skew: skew, Listed: !e.learnedLive,
@@ -22,7 +22,7 @@ func (e *Ending) Termination(now time.Time, skew Skew) Termination {
 }
 
 type terminationFold struct {
-	*Ending
+	*TerminationEvidence
 	now  instant
 	skew Skew
 	t    Termination
@@ -32,14 +32,14 @@ type terminationFold struct {
 	stopped                []stopBound // those that stopped after the request, or still run; in spec order
 }
 
-func (f *terminationFold) conflict(mark, container, detail string) {
-	f.t.Conflicts = append(f.t.Conflicts, EndConflict{mark, container, detail})
+func (f *terminationFold) conflict(milestone, container, detail string) {
+	f.t.Conflicts = append(f.t.Conflicts, TerminationConflict{milestone, container, detail})
 }
 
 // request is when the deletion was requested: in the second of the control plane's timestamp, and before the news
 // arrived.
 func (f *terminationFold) request() bound {
-	b := boundOf(f.skew.widen(second(markKey{container: podWide, mark: MarkDeleted}, originControlPlane,
+	b := boundOf(f.skew.widen(second(milestoneKey{container: podWide, milestone: MilestoneDeleted}, originControlPlane,
 		f.requestSecond.time())))
 	if f.learnedAt < b.earliest {
 		f.conflict("deletion_requested", "", fmt.Sprintf("%s says %s or later, %s %s or earlier",
@@ -82,7 +82,9 @@ func (f *terminationFold) objectGone() bound {
 }
 
 // goneBy is when the news arrived that the object is gone. That cannot be before the request.
-func (f *terminationFold) goneBy() instant { return max(f.Ending.gone, f.requested.earliest) }
+func (f *terminationFold) goneBy() instant {
+	return max(f.TerminationEvidence.gone, f.requested.earliest)
+}
 
 // stopBegun is when the kubelet began to stop the containers. The kubelet's first Killing Event dates that. Without
 // one, it was before the status that the kubelet writes then, which says which generation of the object it is about
@@ -104,7 +106,7 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 		b.origins, known = b.origins.with(o), true
 	}
 	var named instant
-	for _, s := range f.Ending.stops {
+	for _, s := range f.TerminationEvidence.stops {
 		if s.killingAt != 0 && (named == 0 || s.killingAt < named) {
 			named = s.killingAt
 		}
@@ -118,7 +120,7 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 			b.earliest = named - eventSlack
 		}
 	}
-	for _, s := range f.Ending.stops {
+	for _, s := range f.TerminationEvidence.stops {
 		end, code, reason, o := s.end()
 		killed := code == codeKilled && reason != reasonOutOfMemory && end.latest != maxInstant
 		if !killed || f.grace == 0 || f.shortened {

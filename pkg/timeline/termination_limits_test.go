@@ -24,7 +24,7 @@ func TestEndOfMoreContainersThanAreFollowed(t *testing.T) {
 		pod.Containers = append(pod.Containers, Container{Name: name, Kind: KindMain, State: StateRunning, StartedAt: at(1)})
 		answer.Containers = append(answer.Containers, ContainerRun{Name: name, StartedAt: at(1), FinishedAt: at(stopped)})
 	}
-	e := NewEnding(PodSeen{ArrivedAt: at(10), Live: true, Pod: pod})
+	e := NewTerminationEvidence(PodSeen{ArrivedAt: at(10), Live: true, Pod: pod})
 	e.Apply(answer)
 	e.Apply(PodGone{UID: pod.UID, ArrivedAt: at(41), Live: true})
 	end := e.Termination(at(42), Skew{})

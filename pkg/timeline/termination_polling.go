@@ -20,7 +20,7 @@ const (
 )
 
 // AskEvery is the interval at which the runtime is worth asking now; 0 if it has given everything.
-func (e *Ending) AskEvery(now time.Time) time.Duration {
+func (e *TerminationEvidence) AskEvery(now time.Time) time.Duration {
 	if e.Over() || e.sandboxDown != 0 && !slices.ContainsFunc(e.stops, stopEvidence.open) {
 		return 0
 	}

@@ -9,7 +9,7 @@ import (
 func TestAskEvery(t *testing.T) {
 	const grace = 5 * time.Minute
 	heard := base.Add(10 * time.Second)
-	e := NewEnding(PodSeen{ArrivedAt: heard, Live: true,
+	e := NewTerminationEvidence(PodSeen{ArrivedAt: heard, Live: true,
 		Pod: Pod{UID: "uid-1", CreatedAt: base, DeletedAt: heard, DeletionGrace: grace}})
 	for _, test := range []struct{ after, every time.Duration }{
 		{0, time.Second}, {9 * time.Second, time.Second}, {11 * time.Second, 5 * time.Second},

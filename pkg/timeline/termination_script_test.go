@@ -14,10 +14,10 @@ func TestEndingScripts(t *testing.T) {
 }
 
 // endingOf folds observations into the pod's termination; nil without a deletion request.
-func endingOf(observations []Observation) (e *Ending) {
+func endingOf(observations []Observation) (e *TerminationEvidence) {
 	for _, o := range observations {
 		if e == nil {
-			e = NewEnding(o)
+			e = NewTerminationEvidence(o)
 		} else {
 			e.Apply(o)
 		}
@@ -63,7 +63,7 @@ func (s *script) printEnding(t testing.TB) string {
 		fmt.Fprintf(&out, " %v\n", c.Sources)
 	}
 	for _, c := range end.Conflicts {
-		fmt.Fprintf(&out, "conflict %s %s: %s\n", c.Mark, c.Container, c.Detail)
+		fmt.Fprintf(&out, "conflict %s %s: %s\n", c.Milestone, c.Container, c.Detail)
 	}
 	if len(end.Missing) > 0 {
 		fmt.Fprintf(&out, "missing %v\n", end.Missing)
@@ -77,7 +77,7 @@ func checkEnd(t testing.TB, end Termination) {
 	t.Helper()
 	checkSpans(t, end.Phases, end.RequestedAt, end.GoneAt, end.Total)
 	for _, p := range end.Phases {
-		if !slices.Contains(EndPhases(), p.Phase) {
+		if !slices.Contains(TerminationPhases(), p.Phase) {
 			t.Errorf("%s is no phase of an end", p.Phase)
 		}
 	}

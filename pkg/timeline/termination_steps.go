@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// terminationStep is one step of a termination: its phase, and the mark that ends it.
+// terminationStep is one step of a termination: its phase, and the milestone that ends it.
 type terminationStep struct {
 	phase     Phase
 	also      []Phase // phases with the same cause that cannot be separated from it within the step
 	container string
 	end       bound
 	known     bool // there is evidence for the end
-	mark      string
+	milestone string
 }
 
 // steps is what happened after the request, in order. Containers stop at the same time. The others, and the pod,
 // wait for the last of them. Sidecars are asked to stop after the containers that they serve.
 func (f *terminationFold) steps() []terminationStep {
-	steps := []terminationStep{{phase: PhaseKubeletPickup, end: f.begun, known: f.begunKnown, mark: "stop_begun"}}
+	steps := []terminationStep{{phase: PhaseKubeletPickup, end: f.begun, known: f.begunKnown, milestone: "stop_begun"}}
 	var mains, sidecars []stopBound
 	for _, s := range f.stopped {
 		if f.t.Stops[s.index].Kind == KindSidecar {
@@ -50,16 +50,16 @@ func (f *terminationFold) steps() []terminationStep {
 	}
 	down.earliest = min(down.earliest, down.latest)
 	steps = append(steps, terminationStep{phase: PhaseSandboxStop, end: down, known: f.sandboxDown != 0,
-		mark: "sandbox_stopped"})
+		milestone: "sandbox_stopped"})
 	gone := f.gone
 	gone.earliest = min(max(gone.earliest, down.earliest, f.sandboxReady), gone.latest)
 	if f.hadFinalizers && f.releasedAt <= f.gone.latest {
 		let := bound{earliest: gone.earliest, latest: f.releasedAt, lean: leanLatest, origins: origins(0).with(originArrival)}
 		let.earliest = min(let.earliest, let.latest)
-		steps = append(steps, terminationStep{phase: PhaseObjectDeletion, end: let, known: true, mark: "released"})
-		return append(steps, terminationStep{phase: PhaseFinalizers, end: gone, known: f.Over(), mark: "gone"})
+		steps = append(steps, terminationStep{phase: PhaseObjectDeletion, end: let, known: true, milestone: "released"})
+		return append(steps, terminationStep{phase: PhaseFinalizers, end: gone, known: f.Over(), milestone: "gone"})
 	}
-	return append(steps, terminationStep{phase: PhaseObjectDeletion, end: gone, known: f.Over(), mark: "gone"})
+	return append(steps, terminationStep{phase: PhaseObjectDeletion, end: gone, known: f.Over(), milestone: "gone"})
 }
 
 // stopSteps is what a container did until it stopped. The end of its time is known if that was the end of the common
@@ -68,7 +68,7 @@ func (f *terminationFold) steps() []terminationStep {
 func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
 	stop := f.t.Stops[s.index]
 	step := terminationStep{
-		phase: PhaseGrace, container: stop.Container, end: s.bound, known: s.known && !f.overflow, mark: "stopped",
+		phase: PhaseGrace, container: stop.Container, end: s.bound, known: s.known && !f.overflow, milestone: "stopped",
 	}
 	if stop.PreStopHook {
 		step.phase, step.also = PhasePreStopHook, []Phase{PhaseGrace}
@@ -82,9 +82,9 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 		}
 		due.latest = min(due.latest, s.latest)
 		due.earliest = min(due.earliest, due.latest)
-		step.end, step.mark = due, "grace_over"
+		step.end, step.milestone = due, "grace_over"
 		steps = append(steps, step)
-		step = terminationStep{phase: PhaseKill, container: stop.Container, end: s.bound, known: true, mark: "stopped"}
+		step = terminationStep{phase: PhaseKill, container: stop.Container, end: s.bound, known: true, milestone: "stopped"}
 	}
 	return append(steps, step)
 }
@@ -99,10 +99,10 @@ func (f *terminationFold) partition(steps []terminationStep) {
 		merged = append(merged, step)
 		final := i == len(steps)-1
 		if !step.known && !final {
-			if f.Over() && step.mark != "stopped" {
-				f.t.Missing = append(f.t.Missing, step.mark)
+			if f.Over() && step.milestone != "stopped" {
+				f.t.Missing = append(f.t.Missing, step.milestone)
 			}
-			if step.mark != "stopped" || f.Over() {
+			if step.milestone != "stopped" || f.Over() {
 				continue
 			}
 		}
@@ -165,7 +165,7 @@ func (b bound) at(estimate instant) bound {
 	return b
 }
 
-// lengthError is the greatest difference between the true and the estimated time between two marks.
+// lengthError is the greatest difference between the true and the estimated time between two milestones.
 func lengthError(from, to bound) time.Duration {
 	length := to.estimate() - from.estimate()
 	longest, shortest := to.latest-from.earliest, max(0, to.earliest-from.latest)

@@ -36,11 +36,13 @@ func (s *stopEvidence) end() (b bound, code int, reason string, o origin) {
 // stopContainers dates the end of each container, and says how it ended.
 func (f *terminationFold) stopContainers() {
 	for _, c := range f.pod.Containers {
-		i := slices.IndexFunc(f.Ending.stops, func(s stopEvidence) bool { return s.name == c.Name })
-		if i < 0 || f.Ending.stops[i].notStarted && f.Ending.stops[i].finished == 0 && f.Ending.stops[i].seenRunning == 0 {
+		i := slices.IndexFunc(f.TerminationEvidence.stops, func(s stopEvidence) bool { return s.name == c.Name })
+		if i < 0 ||
+			f.TerminationEvidence.stops[i].notStarted && f.TerminationEvidence.stops[i].finished == 0 &&
+				f.TerminationEvidence.stops[i].seenRunning == 0 {
 			continue
 		}
-		f.stopContainer(c, &f.Ending.stops[i])
+		f.stopContainer(c, &f.TerminationEvidence.stops[i])
 	}
 	if f.overflow {
 		f.t.Missing = append(f.t.Missing, fmt.Sprintf("stopped/more than %d containers", maxStops))

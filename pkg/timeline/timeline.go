@@ -47,18 +47,18 @@ type Timeline struct {
 
 	Phases []Span // end to end from CreatedAt: no gap, no overlap
 	Pulls  []Pull
-	// Debug are the pulls for ephemeral containers, which are not part of the start-up and may come after it.
-	Debug     []Pull
-	Marks     []MarkEvidence
-	Conflicts []Conflict
-	Skew      Skew     // of the clocks when the timeline was computed
-	Missing   []string // marks that lack evidence, as mark[/container][#attempt]
+	// EphemeralPulls are the pulls for ephemeral containers, which are not part of the start-up and may come after it.
+	EphemeralPulls []Pull
+	Milestones     []MilestoneEvidence
+	Conflicts      []Conflict
+	Skew           Skew     // of the clocks when the timeline was computed
+	Missing        []string // milestones that lack evidence, as milestone[/container][#attempt]
 	// LostEvents are Events that the kubelet must have created and that never arrived although a watch was open, as
 	// reason/container.
 	LostEvents []string
-	// Said is the kubelet's Events during the start-up, as far as an Event watch was open: the earliest 32, in
+	// EventMessage is the kubelet's Events during the start-up, as far as an Event watch was open: the earliest 32, in
 	// order.
-	Said []Said
+	EventMessage []EventMessage
 
 	Revision    string // of Owner, as in Pod
 	TraceParent string // as in Pod: not validated
@@ -67,9 +67,9 @@ type Timeline struct {
 	// Termination is how the pod terminates, or has terminated; nil without a deletion request, and if terminations
 	// are not followed. It is not part of the start-up.
 	Termination *Termination
-	// Later is what has just happened to a pod after its start-up. It is set only in timelines that report exactly
+	// PostStartup is what has just happened to a pod after its start-up. It is set only in timelines that report exactly
 	// that.
-	Later *Later
+	PostStartup *PostStartup
 
 	// Reconstructed says that the start-up was over before the agent's time (Scope.Since), so the timeline rests on
 	// what could be read afterwards. Such a timeline is shown, but not counted.
@@ -205,9 +205,9 @@ type Blocker struct {
 	Waited                           time.Duration // the time that both overlapped
 }
 
-// MarkEvidence is the interval that holds a mark's true instant.
-type MarkEvidence struct {
-	Mark      Mark
+// MilestoneEvidence is the interval that holds a milestone's true instant.
+type MilestoneEvidence struct {
+	Milestone Milestone
 	Container string
 	Attempt   int
 	At        time.Time // the estimate, as in the phases that it bounds
@@ -218,7 +218,7 @@ type MarkEvidence struct {
 
 // Conflict is a contradiction between sources.
 type Conflict struct {
-	Mark      Mark
+	Milestone Milestone
 	Container string
 	Detail    string // both sides with their source, as text
 }

@@ -27,25 +27,26 @@ func (e *Evidence) workStart(c *Container) instant {
 		}
 		switch {
 		case known.key.container == podWide:
-			if known.key.mark == MarkSandboxRunning && known.origin <= originStore && known.earliest <= created {
+			if known.key.milestone == MilestoneSandboxRunning && known.origin <= originStore && known.earliest <= created {
 				start = known.earliest // not every runtime dates its latest instant
 			}
 		case volume, known.latest > created:
-		case known.key.mark == MarkRunning && !failed, e.mustPrecede(known.key, c):
+		case known.key.milestone == MilestoneRunning && !failed, e.mustPrecede(known.key, c):
 			start = known.earliest
 		}
 	}
 	return start
 }
 
-// mustPrecede reports whether the kubelet starts working on a container no sooner than at that mark of another one.
-func (e *Evidence) mustPrecede(k markKey, c *Container) bool {
-	if k.mark != MarkRunning && k.mark != MarkFinished {
+// mustPrecede reports whether the kubelet starts working on a container no sooner than at that milestone of another
+// one.
+func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
+	if k.milestone != MilestoneRunning && k.milestone != MilestoneFinished {
 		return false
 	}
 	before := e.predecessor(e.containers[k.container].name, c)
 	return before != nil &&
-		(before.Kind == KindInit || before.Kind == KindSidecar && k.mark == MarkRunning && k.attempt == 0)
+		(before.Kind == KindInit || before.Kind == KindSidecar && k.milestone == MilestoneRunning && k.attempt == 0)
 }
 
 // predecessor returns the container of that name if the kubelet works on it before another one; otherwise nil.
@@ -82,9 +83,9 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 				over = ended + instant(relistEvery)
 			}
 		case before.PostStartHook:
-			over, _ = f.e.latest(markKey{of, 0, MarkPostStarted})
+			over, _ = f.e.latest(milestoneKey{of, 0, MilestonePostStarted})
 		case before.Kind == KindSidecar && before.StartupProbe:
-			over, _ = f.e.latest(markKey{of, 0, MarkStarted})
+			over, _ = f.e.latest(milestoneKey{of, 0, MilestoneStarted})
 		}
 		if then <= over {
 			return true
@@ -98,7 +99,7 @@ func (e *Evidence) succeeded(index int16) instant {
 	ended := minInstant
 	for attempt := range uint16(maxAttempts) {
 		if code, known := e.containers[index].exitCode(int(attempt)); known && code == 0 {
-			if at, known := e.latest(markKey{index, attempt, MarkFinished}); known {
+			if at, known := e.latest(milestoneKey{index, attempt, MilestoneFinished}); known {
 				ended = max(ended, at)
 			}
 		}

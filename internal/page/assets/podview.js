@@ -34,7 +34,7 @@ export class PodView {
   #legend = element('ul', 'legend');
   #images = element('tbody');
   #events = element('ol', 'events');
-  #marks = element('tbody');
+  #milestones = element('tbody');
   #gaps = element('ul', 'gaps');
   #links = { trace: link('Perfetto trace'), json: link('JSON') };
   #copy = element('button', 'quiet', 'Copy link');
@@ -60,7 +60,7 @@ export class PodView {
       element('div', 'panel', this.#blame, this.#legend), element('div', 'panel', this.#waterfall.root), this.#ending.root,
       section('Images', table(['Container', 'Image', 'Outcome', 'Queue', 'Pull', 'Error', 'Size', 'Speed'], this.#images)),
       section('Events', this.#events), section('Missing evidence', this.#gaps),
-      folded('Evidence of each mark', table(['Mark', 'Container', 'Earliest', 'Latest', 'Within', 'From'], this.#marks)));
+      folded('Evidence of each milestone', table(['Milestone', 'Container', 'Earliest', 'Latest', 'Within', 'From'], this.#milestones)));
     this.root.append(back, this.#problem, this.#body, this.#detail.root);
   }
 
@@ -206,14 +206,14 @@ export class PodView {
   }
 
   #drawEvidence(r, chart) {
-    const gaps = [...r.conflicts.map((c) => 'Conflict about ' + visible(c.mark) + (c.container ? ' of ' + visible(c.container) : '') + ': ' + message(c.detail)),
+    const gaps = [...r.conflicts.map((c) => 'Conflict about ' + visible(c.milestone) + (c.container ? ' of ' + visible(c.container) : '') + ': ' + message(c.detail)),
       ...r.missing.map((m) => 'No evidence for ' + visible(m)), ...(r.lost_events ?? []).map((e) => 'Lost kubelet Event: ' + visible(e))];
     this.#gaps.closest('.section').hidden = gaps.length === 0;
     list(this.#gaps, gaps);
     const since = (at) => (at ? '+' + exact((Date.parse(at) - chart.createdAt) / 1000) : '–');
-    rows(this.#marks, r.marks.map((m) => ({
-      key: m.mark + ' ' + (m.container ?? '') + ' ' + (m.attempt ?? 0),
-      cells: [visible(m.mark).replaceAll('_', ' ') + (m.attempt > 0 ? ' #' + (m.attempt + 1) : ''), visible(m.container), since(m.earliest), since(m.latest),
+    rows(this.#milestones, r.milestones.map((m) => ({
+      key: m.milestone + ' ' + (m.container ?? '') + ' ' + (m.attempt ?? 0),
+      cells: [visible(m.milestone).replaceAll('_', ' ') + (m.attempt > 0 ? ' #' + (m.attempt + 1) : ''), visible(m.container), since(m.earliest), since(m.latest),
         m.earliest && m.latest ? exact((Date.parse(m.latest) - Date.parse(m.earliest)) / 1000) : '–', m.sources.map((s) => visible(s).replaceAll('_', ' ')).join(', ')],
     })));
   }

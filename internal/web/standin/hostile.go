@@ -64,13 +64,13 @@ func hostileStartUps() []timeline.Timeline {
 				p.Layers[j].Digest = attack
 			}
 		}
-		for i := range t.Marks {
-			t.Marks[i].Container = attack
+		for i := range t.Milestones {
+			t.Milestones[i].Container = attack
 		}
 		t.Missing, t.LostEvents = []string{attack}, []string{attack}
 		t.Conflicts = []timeline.Conflict{{Container: attack, Detail: megabyte(attack)}}
 		for i := range 4 {
-			t.Said = append(t.Said, timeline.Said{
+			t.EventMessage = append(t.EventMessage, timeline.EventMessage{
 				At: t.CreatedAt.Add(time.Duration(i) * time.Second), Container: attack, Reason: attack,
 				Message: megabyte(attack),
 			})

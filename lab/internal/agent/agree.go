@@ -16,7 +16,7 @@ type comparison struct {
 }
 
 // Disagreements says where the transition records that were printed with a timeline tell something else than that: another
-// pod, owner, container, order or image; an instant outside of its mark's interval, or none where there is that mark; a
+// pod, owner, container, order or image; an instant outside of its milestone's interval, or none where there is that milestone; a
 // length that is not that of its phase, or not that between its ends.
 func (t Timeline) Disagreements() []string {
 	if len(t.Transitions) == 0 || t.Transitions[0].Metrics.Pod == nil {

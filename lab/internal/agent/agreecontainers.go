@@ -86,8 +86,8 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 // succeeded the timeline does not tell; one did where a container after it ran.
 func (c *comparison) succeeded(name string, told time.Time) span {
 	var last span
-	for _, m := range c.timeline.Marks {
-		if m.Mark != "finished" || m.Container != name {
+	for _, m := range c.timeline.Milestones {
+		if m.Milestone != "finished" || m.Container != name {
 			continue
 		}
 		last = m.span()

@@ -41,12 +41,12 @@ func (c *comparison) instant(what string, at time.Time, allowed span) {
 	}
 }
 
-// marked is where the first mark of a name lies.
+// marked is where the first milestone of a name lies.
 func (c *comparison) marked(name, container string) span {
-	var first *Mark
-	for i, m := range c.timeline.Marks {
-		if m.Mark == name && m.Container == container && (first == nil || m.Attempt < first.Attempt) {
-			first = &c.timeline.Marks[i]
+	var first *Milestone
+	for i, m := range c.timeline.Milestones {
+		if m.Milestone == name && m.Container == container && (first == nil || m.Attempt < first.Attempt) {
+			first = &c.timeline.Milestones[i]
 		}
 	}
 	if first == nil {
@@ -55,12 +55,12 @@ func (c *comparison) marked(name, container string) span {
 	return first.span()
 }
 
-func (m Mark) span() span { return span{known: true, from: m.Earliest, to: m.Latest} }
+func (m Milestone) span() span { return span{known: true, from: m.Earliest, to: m.Latest} }
 
 // running is where the beginning of a container's first run lies.
 func (c *comparison) running(container string) span {
-	for _, m := range c.timeline.Marks {
-		if m.Mark == "running" && m.Container == container && m.Attempt == 0 {
+	for _, m := range c.timeline.Milestones {
+		if m.Milestone == "running" && m.Container == container && m.Attempt == 0 {
 			return m.span()
 		}
 	}
@@ -68,7 +68,7 @@ func (c *comparison) running(container string) span {
 }
 
 // started is when a container's startup probe passed, or else its hook was over, or else it ran. The timeline does not
-// tell which of these a container has; it tells which marks there are, and which are missing.
+// tell which of these a container has; it tells which milestones there are, and which are missing.
 func (c *comparison) started(container string) span {
 	for _, name := range []string{"started", "post_started"} {
 		if s := c.marked(name, container); s.known {

@@ -23,7 +23,7 @@ type Timeline struct {
 	TotalError   json.Number `json:"total_error_seconds"`
 	Phases       []Phase     `json:"phases"`
 	Pulls        []Pull      `json:"pulls"`
-	Marks        []Mark      `json:"marks"`
+	Milestones   []Milestone `json:"milestones"`
 	Missing      []string    `json:"missing"`
 	LostEvents   []string    `json:"lost_events"` // such as Pulled/main: kubelet made it, nobody has it
 	ClockSkew    *Skew       `json:"clock_skew"`  // absent while it is not proven
@@ -46,8 +46,8 @@ type Owner struct {
 
 // Conflict is a contradiction between sources.
 type Conflict struct {
-	Mark   string `json:"mark"`
-	Detail string `json:"detail"`
+	Milestone string `json:"milestone"`
+	Detail    string `json:"detail"`
 }
 
 // Skew is how far the control plane's clock is ahead of the node's, at least and at most.
@@ -79,9 +79,9 @@ type Pressure struct {
 	Memory float64 `json:"memory"`
 }
 
-// Mark is an instant and the interval that is said to hold it; a zero end is not known.
-type Mark struct {
-	Mark      string    `json:"mark"`
+// Milestone is an instant and the interval that is said to hold it; a zero end is not known.
+type Milestone struct {
+	Milestone string    `json:"milestone"`
 	Container string    `json:"container"`
 	Attempt   int       `json:"attempt"`
 	Earliest  time.Time `json:"earliest"`
@@ -140,12 +140,12 @@ func (t Timeline) MergedIn(phase string) (Phase, bool) {
 	return Phase{}, false
 }
 
-// Mark returns the last mark of a name and a container.
-func (t Timeline) Mark(name, container string) (Mark, bool) {
-	for _, m := range slices.Backward(t.Marks) {
-		if m.Mark == name && m.Container == container {
+// Milestone returns the last milestone of a name and a container.
+func (t Timeline) Milestone(name, container string) (Milestone, bool) {
+	for _, m := range slices.Backward(t.Milestones) {
+		if m.Milestone == name && m.Container == container {
 			return m, true
 		}
 	}
-	return Mark{}, false
+	return Milestone{}, false
 }

@@ -91,7 +91,7 @@ var sections = []section{
 		{graph, "Lost Events per start-up", "short", 8, "", []query{
 			{`node:podlapse_events_lost:ratio1h{node=~"$node"}`, "{{node}}"}}, "node"},
 		{graph, "Contradictions", "none", 8, "Per hour, by the instant that the sources disagree about.", []query{
-			{`sum by (mark) (increase(podlapse_evidence_conflicts_total{node=~"$node"}[1h]))`, "{{mark}}"}}, ""},
+			{`sum by (milestone) (increase(podlapse_evidence_conflicts_total{node=~"$node"}[1h]))`, "{{milestone}}"}}, ""},
 		{graph, "Sources that are down", "none", 8, "", []query{
 			{`count by (source) (podlapse_source_up{node=~"$node"} == 0)`, "{{source}}"}}, ""},
 		{graph, "Control plane's clock ahead of the node's", "s", 8, "At least and at most.", []query{

@@ -12,10 +12,10 @@ import (
 
 // known is what others than the agent dated of one pod's start-up.
 type known struct {
-	pod     string
-	lengths []knownLength
-	marks   []knownMark
-	spans   []knownSpan
+	pod        string
+	lengths    []knownLength
+	milestones []knownMilestone
+	spans      []knownSpan
 }
 
 // knownLength is a phase on the node's clock.
@@ -31,14 +31,14 @@ type knownLength struct {
 	injectorEnds     bool      // it ends when the injector says so, not with what a component makes of that
 }
 
-// knownMark is a mark and what holds it: each of the two ends is the instant of a cause that came before
-// the mark, or of a consequence that came after it.
-type knownMark struct {
-	mark string
-	held bench.Span
+// knownMilestone is a milestone and what holds it: each of the two ends is the instant of a cause that came before
+// the milestone, or of a consequence that came after it.
+type knownMilestone struct {
+	milestone string
+	held      bench.Span
 }
 
-// knownSpan is a phase on the control plane's clock: the marks at its ends. No phase means the total.
+// knownSpan is a phase on the control plane's clock: the milestones at its ends. No phase means the total.
 type knownSpan struct {
 	phase    string
 	from, to bench.Span
@@ -91,7 +91,7 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c ca
 		}
 	}
 	k := known{pod: p.name, lengths: p.lengths(a)}
-	k.marks, k.spans = p.controlPlane(a)
+	k.milestones, k.spans = p.controlPlane(a)
 	return k, nil
 }
 
@@ -183,19 +183,19 @@ func (a accounts) runningAt(container string) time.Time {
 	return told
 }
 
-// controlPlane are the marks that the API server stamps. Creation, binding and approval lie between a
+// controlPlane are the milestones that the API server stamps. Creation, binding and approval lie between a
 // request and its answer; what kubelet tells lies between its cause and the scenario's watch.
-func (p plan) controlPlane(a accounts) ([]knownMark, []knownSpan) {
+func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}
 	if p.heldFor > 0 {
 		scheduled.StartAt = a.calls.lifted.StartAt
 	}
 	acknowledged := bench.Span{StartAt: a.takenUpAt, EndAt: a.seen.AcknowledgedAt}
-	marks := []knownMark{{"created", created}, {"scheduled", scheduled}, {"acknowledged", acknowledged}}
+	milestones := []knownMilestone{{"created", created}, {"scheduled", scheduled}, {"acknowledged", acknowledged}}
 	spans := []knownSpan{{"scheduling", created, scheduled}, {"kubelet_pickup", scheduled, acknowledged}}
 	if p.completes() {
-		return marks, spans
+		return milestones, spans
 	}
 	containersReady := bench.Span{StartAt: a.said[mainName][workload.WordReady], EndAt: a.seen.ContainersReadyAt}
 	ready := bench.Span{StartAt: containersReady.StartAt, EndAt: a.seen.ReadyAt}
@@ -203,6 +203,6 @@ func (p plan) controlPlane(a accounts) ([]knownMark, []knownSpan) {
 		ready.StartAt = a.calls.approved.StartAt
 		spans = append(spans, knownSpan{"readiness_gates", containersReady, ready})
 	}
-	marks = append(marks, knownMark{"containers_ready", containersReady}, knownMark{"ready", ready})
-	return marks, append(spans, knownSpan{"", created, ready})
+	milestones = append(milestones, knownMilestone{"containers_ready", containersReady}, knownMilestone{"ready", ready})
+	return milestones, append(spans, knownSpan{"", created, ready})
 }

@@ -124,8 +124,8 @@ const sandboxPatience = 2 * time.Second
 
 // lateSandbox says that a pod may have waited longer for its sandbox than that, as on a busy machine.
 func lateSandbox(timeline agent.Timeline) bool {
-	acknowledged, _ := timeline.Mark("acknowledged", "")
-	running, _ := timeline.Mark("sandbox_running", "")
+	acknowledged, _ := timeline.Milestone("acknowledged", "")
+	running, _ := timeline.Milestone("sandbox_running", "")
 	return running.Latest.Sub(acknowledged.Earliest) > sandboxPatience
 }
 

@@ -88,7 +88,7 @@ func (t *tracedRun) whole(ctx context.Context) error {
 		return err
 	}
 	t.verdict.Contract(timeline)
-	truth.marks = nil // a trace has no intervals
+	truth.milestones = nil // a trace has no intervals
 	var counted tally
 	counted.add(timelineIn(report), truth)
 	counted.judgePromises(t.verdict)
@@ -232,7 +232,7 @@ func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 		if err != nil {
 			return err
 		}
-		if _, runs := timeline.Mark("running", mainName); !runs {
+		if _, runs := timeline.Milestone("running", mainName); !runs {
 			return errors.New("it has not")
 		}
 		return nil

@@ -27,15 +27,15 @@ func sent() (agent.Timeline, otlp.Report) {
 			Unpack: &agent.Unpack{StartAt: at(4), EndAt: at(5), Seconds: "0.75"}, Sources: []string{"event_watch"},
 			Layers:    []agent.Layer{{Digest: "sha256:aa", SizeBytes: 5, DownloadedAt: at(4), UnpackedAt: at(5)}},
 			BlockedBy: &agent.Blocker{Namespace: "n", Pod: "q", Container: "c", Image: "i", Seconds: "0.5"}}},
-		Marks: []agent.Mark{
-			{Mark: "container_created", Container: "init", Earliest: at(1), Latest: at(1)},
-			{Mark: "running", Container: "init", Earliest: at(1), Latest: at(1)},
-			{Mark: "finished", Container: "init", Earliest: at(1), Latest: at(1)},
-			{Mark: "pull_requested", Container: "main", Earliest: at(1), Latest: at(1), Sources: []string{"event_watch"}},
-			{Mark: "pull_finished", Container: "main", Earliest: at(5), Latest: at(5), Sources: []string{"containerd", "event_watch"}},
-			{Mark: "container_created", Container: "main", Earliest: at(6), Latest: at(6).Add(time.Second / 2)},
-			{Mark: "running", Container: "main", Earliest: at(7), Latest: at(7)},
-			{Mark: "container_ready", Container: "main", Earliest: at(8), Latest: at(9)}}}
+		Milestones: []agent.Milestone{
+			{Milestone: "container_created", Container: "init", Earliest: at(1), Latest: at(1)},
+			{Milestone: "running", Container: "init", Earliest: at(1), Latest: at(1)},
+			{Milestone: "finished", Container: "init", Earliest: at(1), Latest: at(1)},
+			{Milestone: "pull_requested", Container: "main", Earliest: at(1), Latest: at(1), Sources: []string{"event_watch"}},
+			{Milestone: "pull_finished", Container: "main", Earliest: at(5), Latest: at(5), Sources: []string{"containerd", "event_watch"}},
+			{Milestone: "container_created", Container: "main", Earliest: at(6), Latest: at(6).Add(time.Second / 2)},
+			{Milestone: "running", Container: "main", Earliest: at(7), Latest: at(7)},
+			{Milestone: "container_ready", Container: "main", Earliest: at(8), Latest: at(9)}}}
 	span := func(id, parent, kind, name string, from, to int, pairs ...string) otlp.Span {
 		s := otlp.Span{TraceID: "t", SpanID: id, Parent: parent, Name: name, StartAt: at(from), EndAt: at(to),
 			Attributes: map[string]string{"podlapse.kind": kind, "k8s.namespace.name": "n", "k8s.pod.name": "p", "k8s.pod.uid": "u",
@@ -139,7 +139,7 @@ func TestTraceVerdict(t *testing.T) {
 		"a pull too many":          {func(t *agent.Timeline, _ []otlp.Span) { t.Pulls = nil }, "image pull of main of kind pull is more"},
 		"a pull too few":           {func(t *agent.Timeline, _ []otlp.Span) { t.Pulls = append(t.Pulls, t.Pulls[0]) }, "no span for pull"},
 		"a container too few":      {func(_ *agent.Timeline, s []otlp.Span) { s[initAt] = s[mainAt]; s[initAt].SpanID = "b" }, "no span for container container init"},
-		"a container that is open": {func(t *agent.Timeline, _ []otlp.Span) { t.Marks = t.Marks[:7] }, "podlapse.open"},
+		"a container that is open": {func(t *agent.Timeline, _ []otlp.Span) { t.Milestones = t.Milestones[:7] }, "podlapse.open"},
 		"another run":              {func(_ *agent.Timeline, s []otlp.Span) { s[mainAt].Attributes["k8s.container.restart_count"] = "1" }, "k8s.container.restart_count"},
 		"another blocker":          {func(_ *agent.Timeline, s []otlp.Span) { s[queueAt].Attributes["podlapse.blocked_by"] = "n/r c i" }, "podlapse.blocked_by"},
 		"blocked for longer":       {func(_ *agent.Timeline, s []otlp.Span) { s[queueAt].Attributes["podlapse.blocked_seconds"] = "0.6" }, "podlapse.blocked_seconds"},
@@ -161,11 +161,11 @@ func TestTraceVerdict(t *testing.T) {
 			s[0].Events[3].Attributes["podlapse.message"], s[0].Events[3].Attributes["k8s.container.name"] = combined+": words", "other"
 		}, ""},
 		"an ephemeral container": {func(t *agent.Timeline, _ []otlp.Span) {
-			t.Marks = append(t.Marks, agent.Mark{Mark: "pull_requested", Container: "debug", Earliest: t.SettledAt, Sources: []string{"event_watch"}})
+			t.Milestones = append(t.Milestones, agent.Milestone{Milestone: "pull_requested", Container: "debug", Earliest: t.SettledAt, Sources: []string{"event_watch"}})
 		}, ""},
 		"a container after the end": {func(t *agent.Timeline, _ []otlp.Span) {
 			after := t.SettledAt.Add(1)
-			t.Marks = append(t.Marks, agent.Mark{Mark: "running", Container: "late", Earliest: after, Latest: after})
+			t.Milestones = append(t.Milestones, agent.Milestone{Milestone: "running", Container: "late", Earliest: after, Latest: after})
 		}, ""},
 		"a Pulled of another time":    {func(_ *agent.Timeline, s []otlp.Span) { s[0].Events[3].At = s[0].EndAt.Add(-time.Second) }, "no Event Pulled"},
 		"an Event of last year":       {func(_ *agent.Timeline, s []otlp.Span) { s[0].Events[0].At = s[0].StartAt.AddDate(-1, 0, 0) }, "outside of the start-up"},

@@ -21,7 +21,7 @@ const (
 // combined begins the words of an Event into which kubelet put others, of other containers too.
 const combined = "(combined from similar events)"
 
-// said wants kubelet's Events on the root: those that the record's marks are from, and what kubelet said of any container before
+// said wants kubelet's Events on the root: those that the record's milestones are from, and what kubelet said of any container before
 // the last of these, for until then an Event watch was open.
 func (v *Verdict) said(root otlp.Span, t agent.Timeline) {
 	stated, err := agent.Nanoseconds(t.TotalError)
@@ -42,9 +42,9 @@ func (v *Verdict) said(root otlp.Span, t agent.Timeline) {
 		}
 	}
 	var until time.Time // an Event watch was open
-	for mark, reason := range map[string]string{"pull_requested": "Pulling", "pull_finished": "Pulled"} {
-		for _, m := range t.Marks {
-			if m.Mark != mark || m.Attempt > 0 || !slices.Contains(m.Sources, "event_watch") || !startsWith(t, m.Container) {
+	for milestone, reason := range map[string]string{"pull_requested": "Pulling", "pull_finished": "Pulled"} {
+		for _, m := range t.Milestones {
+			if m.Milestone != milestone || m.Attempt > 0 || !slices.Contains(m.Sources, "event_watch") || !startsWith(t, m.Container) {
 				continue
 			}
 			v.heard(root, t, m, reason)
@@ -53,9 +53,9 @@ func (v *Verdict) said(root otlp.Span, t agent.Timeline) {
 			}
 		}
 	}
-	for mark, reason := range map[string]string{"container_created": "Created", "running": "Started"} {
-		for _, m := range t.Marks {
-			if m.Mark == mark && m.Attempt == 0 && !m.Latest.IsZero() && m.Latest.Add(eventStamp).Before(until) {
+	for milestone, reason := range map[string]string{"container_created": "Created", "running": "Started"} {
+		for _, m := range t.Milestones {
+			if m.Milestone == milestone && m.Attempt == 0 && !m.Latest.IsZero() && m.Latest.Add(eventStamp).Before(until) {
 				v.heard(root, t, m, reason)
 			}
 		}
@@ -68,8 +68,8 @@ func startsWith(t agent.Timeline, container string) bool {
 	return known && pull.Kind != agent.Ephemeral
 }
 
-// heard wants an Event that tells of a mark, unless the record says that it was lost.
-func (v *Verdict) heard(root otlp.Span, t agent.Timeline, m agent.Mark, reason string) {
+// heard wants an Event that tells of a milestone, unless the record says that it was lost.
+func (v *Verdict) heard(root otlp.Span, t agent.Timeline, m agent.Milestone, reason string) {
 	if slices.Contains(t.LostEvents, reason+"/"+m.Container) || len(root.Events) == mostEvents {
 		return
 	}

@@ -77,10 +77,10 @@ func openText(texts map[string]string, open bool) {
 }
 
 // wantedContainers is a span for each container that came to be, from its creation until it was ready, or until its latest run
-// ended, or to the end of the start-up. The record tells of these instants by the intervals of its marks.
+// ended, or to the end of the start-up. The record tells of these instants by the intervals of its milestones.
 func wantedContainers(t agent.Timeline) (all []wanted) {
 	var names []string
-	for _, m := range t.Marks {
+	for _, m := range t.Milestones {
 		if m.Container != "" && !slices.Contains(names, m.Container) {
 			names = append(names, m.Container)
 		}
@@ -109,7 +109,7 @@ func wantedContainers(t agent.Timeline) (all []wanted) {
 	return all
 }
 
-// life is what a record's marks tell of a container: which there are, and where the one lies that its span takes.
+// life is what a record's milestones tell of a container: which there are, and where the one lies that its span takes.
 type life struct {
 	created, ready, finished     bool
 	begunIn, readyIn, finishedIn stretch
@@ -117,12 +117,12 @@ type life struct {
 }
 
 func lifeOf(t agent.Timeline, container string) (l life) {
-	for _, m := range t.Marks {
+	for _, m := range t.Milestones {
 		if m.Container != container {
 			continue
 		}
 		lies := stretch{m.Earliest, m.Latest}
-		switch m.Mark {
+		switch m.Milestone {
 		case "container_created", "running":
 			l.begunIn, l.runs = first(l.created, l.begunIn, lies), max(l.runs, m.Attempt)
 			l.created = true

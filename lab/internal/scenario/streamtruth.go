@@ -339,12 +339,12 @@ func sitOutAnOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	v.Compared += 2
-	mark, ok := timeline.Mark("ready", "")
-	if passed := said[workload.WordReady]; !ok || mark.Latest.Before(passed) || mark.Earliest.After(passed.Add(time.Second)) {
-		v.Problem("pod waits passed its probe at %s, the agent has it ready between %s and %s", passed, mark.Earliest, mark.Latest)
+	milestone, ok := timeline.Milestone("ready", "")
+	if passed := said[workload.WordReady]; !ok || milestone.Latest.Before(passed) || milestone.Earliest.After(passed.Add(time.Second)) {
+		v.Problem("pod waits passed its probe at %s, the agent has it ready between %s and %s", passed, milestone.Earliest, milestone.Latest)
 	}
-	if mark.Latest.After(startedAt) {
-		v.Problem("pod waits is dated by when the API server was back: ready between %s and %s", mark.Earliest, mark.Latest)
+	if milestone.Latest.After(startedAt) {
+		v.Problem("pod waits is dated by when the API server was back: ready between %s and %s", milestone.Earliest, milestone.Latest)
 	}
 	var after truth
 	err = b.Node.Report.Wait(ctx, "a comparison after the outage", 3*verifyInterval, 200*time.Millisecond, func(ctx context.Context) error {

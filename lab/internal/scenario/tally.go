@@ -13,19 +13,19 @@ import (
 type tally struct {
 	readings []reading
 	waits    waits    // none: every phase has to be as exact as on an idle machine
-	stamps   int      // marks and spans of the control plane that were compared
+	stamps   int      // milestones and spans of the control plane that were compared
 	refuted  []string // those that are not where the agent says they are for certain
 	problems []string
 
-	widestMark time.Duration // of the intervals that the agent states for marks
-	widestSpan time.Duration // of its errors for spans
+	widestMilestone time.Duration // of the intervals that the agent states for milestones
+	widestSpan      time.Duration // of its errors for spans
 }
 
-// The control plane floors its stamps to a second, so that a mark may be anywhere in one, and a length between two of them be
+// The control plane floors its stamps to a second, so that a milestone may be anywhere in one, and a length between two of them be
 // two seconds off at most. An agent that states more, beside the skew that it has proven, promises nothing.
 const (
-	widestMark = time.Second
-	widestSpan = 2 * time.Second
+	widestMilestone = time.Second
+	widestSpan      = 2 * time.Second
 )
 
 // add compares one timeline.
@@ -49,22 +49,22 @@ func (t *tally) add(timeline agent.Timeline, k known) {
 	}
 	skew, err := skewOf(timeline)
 	t.problem(k.pod, err)
-	for _, m := range k.marks {
+	for _, m := range k.milestones {
 		t.stamps++
-		told, there := timeline.Mark(m.mark, "")
+		told, there := timeline.Milestone(m.milestone, "")
 		if !there || !meets(m.held, told) {
-			t.refuted = append(t.refuted, fmt.Sprintf("%s %s: held by [%s, %s], the agent says [%s, %s]", k.pod, m.mark,
+			t.refuted = append(t.refuted, fmt.Sprintf("%s %s: held by [%s, %s], the agent says [%s, %s]", k.pod, m.milestone,
 				clock(m.held.StartAt), clock(m.held.EndAt), clock(told.Earliest), clock(told.Latest)))
 			continue
 		}
 		if told.Earliest.IsZero() || told.Latest.IsZero() {
-			t.problem(k.pod, fmt.Errorf("mark %s has an open end", m.mark))
+			t.problem(k.pod, fmt.Errorf("milestone %s has an open end", m.milestone))
 			continue
 		}
 		width := told.Latest.Sub(told.Earliest)
-		t.widestMark = max(t.widestMark, width)
-		if width > widestMark+skew {
-			t.problem(k.pod, fmt.Errorf("mark %s may be anywhere in %s", m.mark, seconds(width)))
+		t.widestMilestone = max(t.widestMilestone, width)
+		if width > widestMilestone+skew {
+			t.problem(k.pod, fmt.Errorf("milestone %s may be anywhere in %s", m.milestone, seconds(width)))
 		}
 	}
 	for _, s := range k.spans {
@@ -107,7 +107,7 @@ func (t *tally) problem(pod string, err error) {
 // meets is the rule for instants: the truth, and the interval that the agent promises to hold it, have an
 // instant in common. The truth is known to within the interval of a call or of a cause and a consequence,
 // mostly some milliseconds, so what does not meet is refuted, and what meets is right to within these.
-func meets(held bench.Span, told agent.Mark) bool {
+func meets(held bench.Span, told agent.Milestone) bool {
 	return (told.Earliest.IsZero() || !told.Earliest.After(held.EndAt)) &&
 		(told.Latest.IsZero() || !told.Latest.Before(held.StartAt))
 }
@@ -192,7 +192,7 @@ func (t *tally) judgePromises(v *Verdict) {
 	}
 	v.Problems = append(v.Problems, t.problems...)
 	v.Note("%d of %d stamps of the control plane lie within the stated error", t.stamps-len(t.refuted), t.stamps)
-	v.Note("the widest of these are a mark in %s and a length with an error of %s", seconds(t.widestMark), seconds(t.widestSpan))
+	v.Note("the widest of these are a milestone in %s and a length with an error of %s", seconds(t.widestMilestone), seconds(t.widestSpan))
 	v.Note("%d of %d phases are told only as part of others", merged, len(t.readings))
 	if 20*merged > len(t.readings) { // an agent that knew nothing would tell everything so
 		v.Problem("%d of %d phases are told only as part of others: more than one in twenty", merged, len(t.readings))

@@ -157,15 +157,15 @@ func TestBeginningKnownWithinACall(t *testing.T) {
 func TestMarksMeet(t *testing.T) {
 	held := span(100, 200)
 	for name, test := range map[string]struct {
-		told agent.Mark
+		told agent.Milestone
 		want bool
 	}{
-		"around":       {agent.Mark{Earliest: after(0), Latest: after(999)}, true},
-		"touches":      {agent.Mark{Earliest: after(200), Latest: after(999)}, true},
-		"later":        {agent.Mark{Earliest: after(201), Latest: after(999)}, false},
-		"earlier":      {agent.Mark{Earliest: after(0), Latest: after(99)}, false},
-		"no beginning": {agent.Mark{Latest: after(100)}, true},
-		"no end":       {agent.Mark{Earliest: after(100)}, true},
+		"around":       {agent.Milestone{Earliest: after(0), Latest: after(999)}, true},
+		"touches":      {agent.Milestone{Earliest: after(200), Latest: after(999)}, true},
+		"later":        {agent.Milestone{Earliest: after(201), Latest: after(999)}, false},
+		"earlier":      {agent.Milestone{Earliest: after(0), Latest: after(99)}, false},
+		"no beginning": {agent.Milestone{Latest: after(100)}, true},
+		"no end":       {agent.Milestone{Earliest: after(100)}, true},
 	} {
 		if meets(held, test.told) != test.want {
 			t.Errorf("%s: meets is %v", name, !test.want)
@@ -186,10 +186,10 @@ func TestLengthsBetween(t *testing.T) {
 
 func TestTallyOfStamps(t *testing.T) {
 	timeline := agent.Timeline{TotalSeconds: "3", TotalError: "0.5",
-		Phases: []agent.Phase{told("scheduling", 0, time.Second, time.Second)},
-		Marks:  []agent.Mark{{Mark: "created", Earliest: after(0), Latest: after(time.Second)}}}
+		Phases:     []agent.Phase{told("scheduling", 0, time.Second, time.Second)},
+		Milestones: []agent.Milestone{{Milestone: "created", Earliest: after(0), Latest: after(time.Second)}}}
 	right := known{pod: "p",
-		marks: []knownMark{{"created", span(500*time.Millisecond, 600*time.Millisecond)}},
+		milestones: []knownMilestone{{"created", span(500*time.Millisecond, 600*time.Millisecond)}},
 		spans: []knownSpan{
 			{"scheduling", span(0, 1), span(2*time.Second, 3*time.Second)}, // at least 2 s, and it says at most 2 s
 			{"", span(0, 0), span(3500*time.Millisecond, 3500*time.Millisecond)},
@@ -200,7 +200,7 @@ func TestTallyOfStamps(t *testing.T) {
 		t.Errorf("got %+v", good)
 	}
 	wrong := known{pod: "p",
-		marks: []knownMark{{"created", span(1001*time.Millisecond, 2*time.Second)}, {"scheduled", span(0, 1)}},
+		milestones: []knownMilestone{{"created", span(1001*time.Millisecond, 2*time.Second)}, {"scheduled", span(0, 1)}},
 		spans: []knownSpan{
 			{"scheduling", span(0, 0), span(2001*time.Millisecond, 3*time.Second)},
 			{"", span(0, 0), span(3501*time.Millisecond, 3501*time.Millisecond)},
@@ -309,16 +309,16 @@ func TestStatedErrorsAreBounded(t *testing.T) {
 		"skew that is a number": {0, time.Second, time.Second, &agent.Skew{Least: "x"}, 1},
 	} {
 		timeline := agent.Timeline{TotalSeconds: "1", TotalError: number(test.stated), ClockSkew: test.skew,
-			Marks: []agent.Mark{{Mark: "created", Earliest: after(test.earliest), Latest: after(test.latest)}}}
+			Milestones: []agent.Milestone{{Milestone: "created", Earliest: after(test.earliest), Latest: after(test.latest)}}}
 		var counted tally
-		counted.add(timeline, known{pod: "p", marks: []knownMark{{"created", span(0, 1)}}, spans: []knownSpan{{"", span(0, 0), span(0, time.Second)}}})
+		counted.add(timeline, known{pod: "p", milestones: []knownMilestone{{"created", span(0, 1)}}, spans: []knownSpan{{"", span(0, 0), span(0, time.Second)}}})
 		if len(counted.problems) != test.problems || len(counted.refuted) > 0 {
 			t.Errorf("%s: problems %q, refuted %q", name, counted.problems, counted.refuted)
 		}
 	}
 	var open tally
-	open.add(agent.Timeline{Marks: []agent.Mark{{Mark: "created", Latest: after(time.Second)}}},
-		known{pod: "p", marks: []knownMark{{"created", span(0, 1)}}})
+	open.add(agent.Timeline{Milestones: []agent.Milestone{{Milestone: "created", Latest: after(time.Second)}}},
+		known{pod: "p", milestones: []knownMilestone{{"created", span(0, 1)}}})
 	if len(open.problems) != 1 {
 		t.Errorf("an open end: problems %q", open.problems)
 	}

@@ -23,7 +23,7 @@ func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 		v.Problem("end of pod %s: %s", p.name, problem)
 	}
 	for _, conflict := range told.Conflicts {
-		v.Problem("end of pod %s: %s: %s", p.name, conflict.Mark, conflict.Detail)
+		v.Problem("end of pod %s: %s: %s", p.name, conflict.Milestone, conflict.Detail)
 	}
 	if len(told.Missing) > 0 {
 		v.Problem("end of pod %s: nothing is known of %s", p.name, told.Missing)

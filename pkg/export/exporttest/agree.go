@@ -37,7 +37,7 @@ type agreement struct {
 }
 
 // Agree checks the values of transition records against the timeline: instants lie within the
-// marks' evidence, durations are the differences of instants, and phases and pulls have the same
+// milestones' evidence, durations are the differences of instants, and phases and pulls have the same
 // durations.
 func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
 	t.Helper()
@@ -80,8 +80,8 @@ func (a *agreement) checkPod() {
 	if !p.CreatedAt.Equal(a.told.CreatedAt) {
 		a.Errorf("created at %s, the timeline says %s", p.CreatedAt, a.told.CreatedAt)
 	}
-	a.within("scheduled", p.ScheduledAt, "", timeline.MarkScheduled)
-	a.within("ready", p.ReadyAt, "", timeline.MarkReady)
+	a.within("scheduled", p.ScheduledAt, "", timeline.MilestoneScheduled)
+	a.within("ready", p.ReadyAt, "", timeline.MilestoneReady)
 	a.length("creation to scheduled", p.CreationToScheduled, p.CreatedAt, p.ScheduledAt)
 	a.length("creation to initialized", p.CreationToInitialized, p.CreatedAt, p.InitializedAt)
 	a.length("scheduled to initialized", p.ScheduledToInitialized, p.ScheduledAt, p.InitializedAt)
@@ -115,12 +115,12 @@ func (a *agreement) checkContainers() {
 		if m.ContainerName != known[i].Name || c.InitContainer != isInit {
 			a.Errorf("container %d is %s", i, m.ContainerName)
 		}
-		a.within("running", c.RunningAt, m.ContainerName, timeline.MarkRunning)
-		a.within("started", c.StartedAt, m.ContainerName, timeline.MarkRunning, timeline.MarkPostStarted,
-			timeline.MarkStarted)
-		ready := timeline.MarkContainerReady
+		a.within("running", c.RunningAt, m.ContainerName, timeline.MilestoneRunning)
+		a.within("started", c.StartedAt, m.ContainerName, timeline.MilestoneRunning, timeline.MilestonePostStarted,
+			timeline.MilestoneStarted)
+		ready := timeline.MilestoneContainerReady
 		if kind == timeline.KindInit {
-			ready = timeline.MarkFinished
+			ready = timeline.MilestoneFinished
 		}
 		a.within("ready", c.ReadyAt, m.ContainerName, ready)
 		a.length("running to started", c.RunningToStarted, c.RunningAt, c.StartedAt)

@@ -5,20 +5,20 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// within checks an instant against the evidence of the mark, or of one of several.
-func (a *agreement) within(what string, at export.Instant, container string, marks ...timeline.Mark) {
+// within checks an instant against the evidence of the milestone, or of one of several.
+func (a *agreement) within(what string, at export.Instant, container string, milestones ...timeline.Milestone) {
 	if at.IsZero() {
 		return
 	}
-	for _, e := range a.told.Marks {
-		for _, mark := range marks {
-			if e.Mark == mark && e.Container == container && !at.Before(e.Earliest) &&
+	for _, e := range a.told.Milestones {
+		for _, milestone := range milestones {
+			if e.Milestone == milestone && e.Container == container && !at.Before(e.Earliest) &&
 				(e.Latest.IsZero() || !at.After(e.Latest)) {
 				return
 			}
 		}
 	}
-	a.Errorf("%s %s at %s, which no mark allows", container, what, at)
+	a.Errorf("%s %s at %s, which no milestone allows", container, what, at)
 }
 
 // length checks a duration against its ends: it is present if they are, and in order.

@@ -25,21 +25,21 @@ func StartUp(n int) timeline.Timeline {
 			deployment, deployment, s.hex(9)),
 		State: timeline.StateReady, CreatedAt: s.at, TotalError: 620 * time.Millisecond,
 	}
-	s.phase(timeline.PhaseScheduling, "", timeline.MarkScheduled, timeline.SourcePodWatch)
-	s.phase(timeline.PhaseKubeletPickup, "", timeline.MarkAcknowledged, timeline.SourcePodWatch)
-	s.phase(timeline.PhaseVolumes, "", timeline.MarkSandboxBegun, timeline.SourceContainerd)
-	s.phase(timeline.PhaseNetwork, "", timeline.MarkNetworkReady, timeline.SourceCRI, timeline.SourceContainerd)
-	s.phase(timeline.PhaseSandbox, "", timeline.MarkSandboxRunning, timeline.SourceCRI)
+	s.phase(timeline.PhaseScheduling, "", timeline.MilestoneScheduled, timeline.SourcePodWatch)
+	s.phase(timeline.PhaseKubeletPickup, "", timeline.MilestoneAcknowledged, timeline.SourcePodWatch)
+	s.phase(timeline.PhaseVolumes, "", timeline.MilestoneSandboxBegun, timeline.SourceContainerd)
+	s.phase(timeline.PhaseNetwork, "", timeline.MilestoneNetworkReady, timeline.SourceCRI, timeline.SourceContainerd)
+	s.phase(timeline.PhaseSandbox, "", timeline.MilestoneSandboxRunning, timeline.SourceCRI)
 	for _, container := range []string{"migrate", "proxy", "shop"} {
-		s.phase(timeline.PhaseKubeletSync, container, timeline.MarkPullRequested, timeline.SourceEventWatch)
+		s.phase(timeline.PhaseKubeletSync, container, timeline.MilestonePullRequested, timeline.SourceEventWatch)
 		s.pull(container)
-		s.phase(timeline.PhaseContainerCreate, container, timeline.MarkContainerCreated, timeline.SourceCRI)
-		s.phase(timeline.PhaseContainerStart, container, timeline.MarkRunning, timeline.SourceCRI)
+		s.phase(timeline.PhaseContainerCreate, container, timeline.MilestoneContainerCreated, timeline.SourceCRI)
+		s.phase(timeline.PhaseContainerStart, container, timeline.MilestoneRunning, timeline.SourceCRI)
 		if container == "migrate" {
-			s.phase(timeline.PhaseInitRun, container, timeline.MarkFinished, timeline.SourceCRI)
+			s.phase(timeline.PhaseInitRun, container, timeline.MilestoneFinished, timeline.SourceCRI)
 		}
 	}
-	s.phase(timeline.PhaseReadinessProbe, "shop", timeline.MarkReady, timeline.SourcePodWatch)
+	s.phase(timeline.PhaseReadinessProbe, "shop", timeline.MilestoneReady, timeline.SourcePodWatch)
 	s.t.SettledAt, s.t.Total = s.at, s.at.Sub(s.t.CreatedAt)
 	return s.t
 }
@@ -60,8 +60,13 @@ func (s *startUp) uid() string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// phase adds a phase of up to two seconds that ends with a mark.
-func (s *startUp) phase(phase timeline.Phase, container string, mark timeline.Mark, sources ...timeline.Source) {
+// phase adds a phase of up to two seconds that ends with a milestone.
+func (s *startUp) phase(
+	phase timeline.Phase,
+	container string,
+	milestone timeline.Milestone,
+	sources ...timeline.Source,
+) {
 	from := s.at
 	s.at = s.at.Add(time.Duration(s.random.Int64N(int64(2 * time.Second))))
 	bound := time.Duration(s.random.Int64N(int64(100 * time.Millisecond)))
@@ -69,8 +74,8 @@ func (s *startUp) phase(phase timeline.Phase, container string, mark timeline.Ma
 		Phase: phase, Cause: timeline.CauseOf(phase), Container: container, StartAt: from, EndAt: s.at, Error: bound,
 		Sources: sources,
 	})
-	s.t.Marks = append(s.t.Marks, timeline.MarkEvidence{
-		Mark: mark, Container: container, At: s.at, Earliest: s.at.Add(-bound), Latest: s.at.Add(bound),
+	s.t.Milestones = append(s.t.Milestones, timeline.MilestoneEvidence{
+		Milestone: milestone, Container: container, At: s.at, Earliest: s.at.Add(-bound), Latest: s.at.Add(bound),
 		Sources: sources,
 	})
 }
@@ -86,11 +91,11 @@ func (s *startUp) pull(container string) {
 		s.t.Pulls = append(s.t.Pulls, p)
 		return
 	}
-	s.phase(timeline.PhasePullQueue, container, timeline.MarkPullStarted, timeline.SourceEventWatch)
+	s.phase(timeline.PhasePullQueue, container, timeline.MilestonePullStarted, timeline.SourceEventWatch)
 	p.StartedAt = s.at
-	s.phase(timeline.PhasePull, container, timeline.MarkPullDownloaded, timeline.SourceContainerd)
+	s.phase(timeline.PhasePull, container, timeline.MilestonePullDownloaded, timeline.SourceContainerd)
 	p.DownloadedAt = s.at
-	s.phase(timeline.PhaseUnpack, container, timeline.MarkPullFinished, timeline.SourceContainerd)
+	s.phase(timeline.PhaseUnpack, container, timeline.MilestonePullFinished, timeline.SourceContainerd)
 	p.FinishedAt, p.Outcome, p.Digest = s.at, imagepull.OutcomeDownloaded, "sha256:"+s.hex(64)
 	p.Timed, p.QueueTimed, p.Queue, p.Pull, p.Error = true, true, p.StartedAt.Sub(p.RequestedAt),
 		p.FinishedAt.Sub(p.StartedAt), 4*time.Millisecond

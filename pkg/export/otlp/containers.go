@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// containerLife is what a timeline's marks say about one container.
+// containerLife is what a timeline's milestones say about one container.
 type containerLife struct {
 	name           string
 	begun          time.Time // its first run was created or, if unknown, started
@@ -24,7 +24,7 @@ type containerLife struct {
 // that did neither, until the end of the start-up.
 func containersOf(t timeline.Timeline) []span {
 	var spans []span
-	for _, c := range livesOf(t.Marks) {
+	for _, c := range livesOf(t.Milestones) {
 		attributes := append(podOf(t),
 			attribute.String(keyKind, kindContainer),
 			containerOf(c.name),
@@ -55,11 +55,11 @@ func containersOf(t timeline.Timeline) []span {
 	return spans
 }
 
-// livesOf gathers the marks of each container that was created.
-func livesOf(marks []timeline.MarkEvidence) []*containerLife {
+// livesOf gathers the milestones of each container that was created.
+func livesOf(milestones []timeline.MilestoneEvidence) []*containerLife {
 	var lives []*containerLife
 	byName := map[string]*containerLife{}
-	for _, m := range marks {
+	for _, m := range milestones {
 		if m.Container == "" || m.At.IsZero() {
 			continue
 		}
@@ -80,18 +80,18 @@ func livesOf(marks []timeline.MarkEvidence) []*containerLife {
 	return created
 }
 
-func (c *containerLife) add(m timeline.MarkEvidence) {
-	switch m.Mark {
-	case timeline.MarkContainerCreated, timeline.MarkRunning:
+func (c *containerLife) add(m timeline.MilestoneEvidence) {
+	switch m.Milestone {
+	case timeline.MilestoneContainerCreated, timeline.MilestoneRunning:
 		if c.begun.IsZero() || m.At.Before(c.begun) {
 			c.begun = m.At
 		}
 		c.runs = max(c.runs, m.Attempt)
-	case timeline.MarkContainerReady:
+	case timeline.MilestoneContainerReady:
 		if m.At.After(c.ready) {
 			c.ready = m.At
 		}
-	case timeline.MarkFinished:
+	case timeline.MilestoneFinished:
 		if m.At.After(c.finished) {
 			c.finished, c.finishedOfRuns = m.At, max(c.finishedOfRuns, m.Attempt)
 		}

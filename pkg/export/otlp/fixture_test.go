@@ -17,9 +17,9 @@ func after(d time.Duration) time.Time { return createdAt.Add(d) }
 // layers after a wait in the node's queue.
 func coldStart() timeline.Timeline {
 	cri, event := timeline.SourceCRI, timeline.SourceEventWatch
-	mark := func(m timeline.Mark, container string, attempt int, at time.Duration) timeline.MarkEvidence {
-		return timeline.MarkEvidence{
-			Mark: m, Container: container, Attempt: attempt, At: after(at), Earliest: after(at), Latest: after(at),
+	milestone := func(m timeline.Milestone, container string, attempt int, at time.Duration) timeline.MilestoneEvidence {
+		return timeline.MilestoneEvidence{
+			Milestone: m, Container: container, Attempt: attempt, At: after(at), Earliest: after(at), Latest: after(at),
 			Sources: []timeline.Source{cri},
 		}
 	}
@@ -71,19 +71,19 @@ func coldStart() timeline.Timeline {
 				Ahead: 2, Beside: 7, Resumed: true, Lazy: true,
 			},
 		},
-		Marks: []timeline.MarkEvidence{
-			mark(timeline.MarkCreated, "", 0, 0),
-			mark(timeline.MarkContainerCreated, "app", 0, 7500*ms),
-			mark(timeline.MarkRunning, "app", 0, 8*time.Second),
-			mark(timeline.MarkContainerReady, "app", 0, 9*time.Second),
-			mark(timeline.MarkContainerCreated, "setup", 0, 1100*ms),
-			mark(timeline.MarkFinished, "setup", 0, 1200*ms),
-			mark(timeline.MarkContainerCreated, "setup", 1, 1300*ms),
-			mark(timeline.MarkFinished, "setup", 1, 1900*ms),
-			mark(timeline.MarkPullFinished, "late", 0, time.Second),
+		Milestones: []timeline.MilestoneEvidence{
+			milestone(timeline.MilestoneCreated, "", 0, 0),
+			milestone(timeline.MilestoneContainerCreated, "app", 0, 7500*ms),
+			milestone(timeline.MilestoneRunning, "app", 0, 8*time.Second),
+			milestone(timeline.MilestoneContainerReady, "app", 0, 9*time.Second),
+			milestone(timeline.MilestoneContainerCreated, "setup", 0, 1100*ms),
+			milestone(timeline.MilestoneFinished, "setup", 0, 1200*ms),
+			milestone(timeline.MilestoneContainerCreated, "setup", 1, 1300*ms),
+			milestone(timeline.MilestoneFinished, "setup", 1, 1900*ms),
+			milestone(timeline.MilestonePullFinished, "late", 0, time.Second),
 		},
 		Missing: []string{"acknowledged"},
-		Said: []timeline.Said{
+		EventMessage: []timeline.EventMessage{
 			{At: after(200 * ms), Reason: "FailedMount", Message: "no such \xff volume"},
 			{At: after(3 * time.Second), Container: "app", Reason: "Pulling", Message: "Pulling image"},
 		},
@@ -106,6 +106,6 @@ func stuck() timeline.Timeline {
 				Attempt: 1, RequestedAt: after(2 * time.Second), FinishedAt: after(3 * time.Second),
 			},
 		},
-		Marks: []timeline.MarkEvidence{{Mark: timeline.MarkRunning, Container: "helper", At: after(time.Minute)}},
+		Milestones: []timeline.MilestoneEvidence{{Milestone: timeline.MilestoneRunning, Container: "helper", At: after(time.Minute)}},
 	}
 }

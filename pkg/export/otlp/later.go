@@ -13,15 +13,15 @@ import (
 
 // laterOf returns what one event after a pod's start-up adds to its trace.
 func laterOf(t timeline.Timeline) []span {
-	if run := t.Later.Run; run != nil {
+	if run := t.PostStartup.Run; run != nil {
 		return []span{runOf(t, *run)}
 	}
-	return []span{eventOf(t, *t.Later.Event)}
+	return []span{eventOf(t, *t.PostStartup.Event)}
 }
 
 // runOf returns a run of a container, from when the kubelet says that it began until it ended. If
 // it began before the start-up was settled, the span overlaps the start-up's root.
-func runOf(t timeline.Timeline, run timeline.EndedRun) span {
+func runOf(t timeline.Timeline, run timeline.CompletedRun) span {
 	attributes := append(podOf(t),
 		attribute.String(keyKind, kindRun),
 		containerOf(run.Container),
@@ -47,7 +47,7 @@ func runOf(t timeline.Timeline, run timeline.EndedRun) span {
 
 // eventOf returns one of the kubelet's Events as a span without a duration, because sent spans
 // cannot get more events.
-func eventOf(t timeline.Timeline, said timeline.Said) span {
+func eventOf(t timeline.Timeline, said timeline.EventMessage) span {
 	return span{
 		key: strings.Join([]string{kindEvent, said.Container, said.Reason,
 			strconv.FormatInt(said.At.UnixNano(), 10)}, "/"),

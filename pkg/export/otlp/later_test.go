@@ -11,17 +11,17 @@ import (
 
 // What happens to a pod after its start-up is under the root of that, by the same ID whenever it is sent.
 func TestWhatComesLaterIsInTheTraceOfTheStartUp(t *testing.T) {
-	later := func(l timeline.Later) timeline.Timeline {
+	later := func(l timeline.PostStartup) timeline.Timeline {
 		tl := coldStart()
-		tl.Later = &l
+		tl.PostStartup = &l
 		return tl
 	}
-	crash := later(timeline.Later{Run: &timeline.EndedRun{Container: "app", Attempt: 3, Signal: 9,
+	crash := later(timeline.PostStartup{Run: &timeline.CompletedRun{Container: "app", Attempt: 3, Signal: 9,
 		Run: timeline.Run{StartedAt: after(time.Hour), FinishedAt: after(2 * time.Hour), ExitCode: 137,
 			Reason: "OOMKilled"}}})
-	fine := later(timeline.Later{Run: &timeline.EndedRun{Container: "app", Attempt: 4,
+	fine := later(timeline.PostStartup{Run: &timeline.CompletedRun{Container: "app", Attempt: 4,
 		Run: timeline.Run{StartedAt: after(3 * time.Hour), FinishedAt: after(4 * time.Hour)}}})
-	unhealthy := later(timeline.Later{Event: &timeline.Said{At: after(5 * time.Hour), Container: "app",
+	unhealthy := later(timeline.PostStartup{Event: &timeline.EventMessage{At: after(5 * time.Hour), Container: "app",
 		Reason: "Unhealthy", Message: "Liveness \xffprobe failed"}})
 	var collector receiver
 	collector.overHTTP(t)

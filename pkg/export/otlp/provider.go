@@ -99,7 +99,7 @@ func (t *tracer) spans(of timeline.Timeline) (spans []sdktrace.ReadOnlySpan, byt
 	above, rollout := t.above(of)
 	switch {
 	case !of.StartUp(): // its root was sent when the start-up was over, or is not to be sent
-		if tell = endOf; of.Later != nil {
+		if tell = endOf; of.PostStartup != nil {
 			tell = laterOf
 		}
 		under[rootKey], _ = t.Start(withNaming(above, naming{own, of.ID(), rootKey}), rootKey)

@@ -58,8 +58,8 @@ func failureOf(t timeline.Timeline) (kind, why string) {
 // saidOf returns the kubelet's Events as span events. Their attributes are those of the pod's
 // Events.
 func saidOf(t timeline.Timeline) []event {
-	events := make([]event, 0, len(t.Said))
-	for _, s := range t.Said {
+	events := make([]event, 0, len(t.EventMessage))
+	for _, s := range t.EventMessage {
 		events = append(events, event{name: cmp.Or(valid(s.Reason), "Event"), at: s.At, attributes: known(
 			text("k8s.event.reason", s.Reason),
 			text(keyMessage, s.Message),

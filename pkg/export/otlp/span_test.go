@@ -38,16 +38,16 @@ func has(s span, key attribute.Key) bool {
 
 // The end of a run is no end of the next one, which goes on.
 func TestAContainerThatRunsAgain(t *testing.T) {
-	tl := timeline.Timeline{CreatedAt: createdAt, SettledAt: after(time.Minute), Marks: []timeline.MarkEvidence{
-		{Mark: timeline.MarkContainerCreated, Container: "setup", At: after(time.Second)},
-		{Mark: timeline.MarkFinished, Container: "setup", At: after(2 * time.Second)},
-		{Mark: timeline.MarkContainerCreated, Container: "setup", Attempt: 1, At: after(3 * time.Second)},
+	tl := timeline.Timeline{CreatedAt: createdAt, SettledAt: after(time.Minute), Milestones: []timeline.MilestoneEvidence{
+		{Milestone: timeline.MilestoneContainerCreated, Container: "setup", At: after(time.Second)},
+		{Milestone: timeline.MilestoneFinished, Container: "setup", At: after(2 * time.Second)},
+		{Milestone: timeline.MilestoneContainerCreated, Container: "setup", Attempt: 1, At: after(3 * time.Second)},
 	}}
 	if s := named(t, containersOf(tl), "container/setup"); !s.end.Equal(tl.SettledAt) || !has(s, keyOpen) {
 		t.Errorf("ends at %s, %v", s.end, s.attributes)
 	}
-	tl.Marks = append(tl.Marks,
-		timeline.MarkEvidence{Mark: timeline.MarkFinished, Container: "setup", Attempt: 1, At: after(4 * time.Second)})
+	tl.Milestones = append(tl.Milestones,
+		timeline.MilestoneEvidence{Milestone: timeline.MilestoneFinished, Container: "setup", Attempt: 1, At: after(4 * time.Second)})
 	if s := named(t, containersOf(tl), "container/setup"); !s.end.Equal(after(4*time.Second)) || has(s, keyOpen) {
 		t.Errorf("ends at %s, %v", s.end, s.attributes)
 	}

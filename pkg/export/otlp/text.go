@@ -16,25 +16,25 @@ const (
 	maxText = 1024
 	// maxTexts is how many texts of a list leave the agent.
 	maxTexts = 128
-	// cutMark ends a text that was cut.
-	cutMark = "…"
+	// cutMilestone ends a text that was cut.
+	cutMilestone = "…"
 )
 
 // valid returns a text that a collector accepts: valid UTF-8, because it refuses the whole request
-// otherwise, and at most maxText long, with a mark where it was cut.
+// otherwise, and at most maxText long, with a milestone where it was cut.
 func valid(text string) string {
 	if len(text) > 4*maxText { // more than is needed, whatever is replaced
-		text = text[:4*maxText] + cutMark
+		text = text[:4*maxText] + cutMilestone
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= maxText {
 		return text
 	}
-	end := maxText - len(cutMark)
+	end := maxText - len(cutMilestone)
 	for !utf8.RuneStart(text[end]) {
 		end--
 	}
-	return text[:end] + cutMark
+	return text[:end] + cutMilestone
 }
 
 // text returns an attribute with any text as its value.
@@ -48,7 +48,7 @@ func appendList[S ~string](attributes []attribute.KeyValue, key string, list []S
 	}
 	var more []string
 	if left := len(list) - maxTexts; left > 0 {
-		list, more = list[:maxTexts], []string{fmt.Sprintf("%s and %d more", cutMark, left)}
+		list, more = list[:maxTexts], []string{fmt.Sprintf("%s and %d more", cutMilestone, left)}
 	}
 	texts := make([]string, len(list), len(list)+len(more))
 	for i, s := range list {

@@ -32,12 +32,12 @@ func spoilt(text string) map[string]func(*timeline.Timeline) {
 			t.Pulls[2].Image, t.Pulls[2].Container = text, timeline.ImageName(text)
 		},
 		"container": func(t *timeline.Timeline) {
-			t.Pulls[2].Container, t.Phases[0].Container, t.Marks[1].Container = text, text, text
+			t.Pulls[2].Container, t.Phases[0].Container, t.Milestones[1].Container = text, text, text
 		},
 		"digest":  func(t *timeline.Timeline) { t.Pulls[2].Digest, t.Pulls[2].Layers[0].Digest = text, text },
 		"missing": func(t *timeline.Timeline) { t.Missing, t.LostEvents = []string{text}, []string{text} },
 		"said": func(t *timeline.Timeline) {
-			t.Said = []timeline.Said{{Reason: text, Message: text, Container: text, At: t.CreatedAt}}
+			t.EventMessage = []timeline.EventMessage{{Reason: text, Message: text, Container: text, At: t.CreatedAt}}
 		},
 		"failure": func(t *timeline.Timeline) {
 			t.Pulls[2].Outcome, t.Pulls[2].Failure = "failed", imagepull.Failure(text)
@@ -84,7 +84,7 @@ func TestAnOddStartUpSpoilsNothing(t *testing.T) {
 						roots++
 					}
 					longest := longestText(s)
-					if len(longest) > maxText || len(longest) == maxText && !strings.HasSuffix(longest, cutMark) {
+					if len(longest) > maxText || len(longest) == maxText && !strings.HasSuffix(longest, cutMilestone) {
 						t.Errorf("%s has a text of %d bytes, that ends with %q", s.Name, len(longest),
 							longest[maxText-8:])
 					}
@@ -157,8 +157,8 @@ func TestValid(t *testing.T) {
 	for given, want := range map[string]string{
 		"": "", "é": "é", "a\xff": "a\uFFFD",
 		strings.Repeat("a", maxText):       strings.Repeat("a", maxText),
-		strings.Repeat("a", maxText+1):     strings.Repeat("a", maxText-len(cutMark)) + cutMark,
-		"a" + strings.Repeat("é", maxText): "a" + strings.Repeat("é", (maxText-len(cutMark)-1)/2) + cutMark,
+		strings.Repeat("a", maxText+1):     strings.Repeat("a", maxText-len(cutMilestone)) + cutMilestone,
+		"a" + strings.Repeat("é", maxText): "a" + strings.Repeat("é", (maxText-len(cutMilestone)-1)/2) + cutMilestone,
 	} {
 		if got := valid(given); got != want || !utf8.ValidString(got) {
 			t.Errorf("%.20q… of %d bytes is %d bytes, want %d", given, len(given), len(got), len(want))

@@ -174,7 +174,7 @@ func TestTheSameStartUpHasTheSameIDs(t *testing.T) {
 		tl := coldStart()
 		if i == 1 { // the next agent knows less of it
 			tl.Phases = slices.Delete(tl.Phases, 0, 1)
-			tl.Said = nil
+			tl.EventMessage = nil
 		}
 		sendAll(t, tl)
 	}

@@ -11,13 +11,13 @@ import (
 // followLater has a desk note what happens after start-ups.
 func followLater(d *desk, events bool, kept *time.Time) func(*Config) {
 	return func(c *Config) {
-		c.LaterEvents = events
+		c.PostStartupEvents = events
 		c.KeepEventsUntil = func(until time.Time) { *kept = until }
-		c.Later = func(tl timeline.Timeline) {
-			if run := tl.Later.Run; run != nil {
+		c.PostStartup = func(tl timeline.Timeline) {
+			if run := tl.PostStartup.Run; run != nil {
 				d.note("run %d of %s in %s ended with %d", run.Attempt, run.Container, tl.Name, run.ExitCode)
 			} else {
-				d.note("said %s of %s", tl.Later.Event.Reason, tl.Name)
+				d.note("said %s of %s", tl.PostStartup.Event.Reason, tl.Name)
 			}
 		}
 	}

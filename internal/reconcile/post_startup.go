@@ -22,29 +22,29 @@ func (r *Reconciler) restoreEvents() {
 	}
 }
 
-// beginSequel starts to follow a pod after its start-up.
-func (r *Reconciler) beginSequel(p *pod, object timeline.Pod) {
-	if r.config.Later != nil {
-		p.sequel = timeline.NewSequel(object)
+// beginPostStartup starts to follow a pod after its start-up.
+func (r *Reconciler) beginPostStartup(p *pod, object timeline.Pod) {
+	if r.config.PostStartup != nil {
+		p.postStartup = timeline.NewPostStartupRuns(object)
 	}
 }
 
-func (r *Reconciler) endSequel(p *pod) {
-	if p.sequel != nil {
-		p.sequel = nil
+func (r *Reconciler) endPostStartup(p *pod) {
+	if p.postStartup != nil {
+		p.postStartup = nil
 		r.watchEvents(p, timeline.Pod{UID: p.settled.UID})
 	}
 }
 
-// observeSequel reports what happens to a pod after its start-up.
-func (r *Reconciler) observeSequel(p *pod, o timeline.Observation) {
-	if p.sequel == nil {
+// observePostStartup reports what happens to a pod after its start-up.
+func (r *Reconciler) observePostStartup(p *pod, o timeline.Observation) {
+	if p.postStartup == nil {
 		return
 	}
 	switch o := o.(type) {
 	case timeline.PodSeen:
-		for _, run := range p.sequel.Observe(o.Pod) {
-			r.tellLater(p, timeline.Later{Run: &run})
+		for _, run := range p.postStartup.Observe(o.Pod) {
+			r.reportPostStartup(p, timeline.PostStartup{Run: &run})
 		}
 	case timeline.EventSeen:
 		r.laterEvent(p, o)
@@ -55,19 +55,19 @@ func (r *Reconciler) observeSequel(p *pod, o timeline.Observation) {
 // server sends them in that order. So one instant is enough to know which were reported, whichever
 // agent did it.
 func (r *Reconciler) laterEvent(p *pod, o timeline.EventSeen) {
-	said, dated := timeline.SaidOf(o)
-	if !r.config.LaterEvents || !dated || !said.At.After(r.eventsUntil) || !said.At.After(p.settled.SettledAt) {
+	said, dated := timeline.MessageOf(o)
+	if !r.config.PostStartupEvents || !dated || !said.At.After(r.eventsUntil) || !said.At.After(p.settled.SettledAt) {
 		return
 	}
 	r.eventsUntil = said.At
 	if r.config.KeepEventsUntil != nil {
 		r.config.KeepEventsUntil(said.At)
 	}
-	r.tellLater(p, timeline.Later{Event: &said})
+	r.reportPostStartup(p, timeline.PostStartup{Event: &said})
 }
 
-func (r *Reconciler) tellLater(p *pod, later timeline.Later) {
+func (r *Reconciler) reportPostStartup(p *pod, later timeline.PostStartup) {
 	t := p.settled
-	t.Later = &later
-	r.config.Later(t)
+	t.PostStartup = &later
+	r.config.PostStartup(t)
 }
