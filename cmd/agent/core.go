@@ -77,7 +77,7 @@ func newReconciler(d deps, scope timeline.Scope, kept *memory, out outputs, from
 		UnwatchEvents:     from.unwatchEvents,
 		SampleNode:        from.sampleNode,
 		Settled:           out.settled,
-		Debugged:          out.metrics.ObserveDebug,
+		EphemeralPulled:   out.metrics.ObserveDebug,
 		Terminated:        newTerminated(d.config, out.lines, out.traces),
 		PostStartup:       newLater(d.config, out.traces),
 		PostStartupEvents: d.config.events == eventsCluster,

@@ -157,11 +157,11 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 		a.queue.AddAfter(uid, wait)
 		return
 	}
-	told := ""
+	startUpValue := ""
 	if p.startUp {
-		told = a.told(ctx, uid)
+		startUpValue = a.startUpValue(ctx, uid)
 	}
-	if !p.time && told == "" {
+	if !p.time && startUpValue == "" {
 		a.retries.Forget(uid)
 		return // Changed is called when its start-up is over
 	}
@@ -181,8 +181,8 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 	if p.time {
 		values[Time] = a.config.Now().UTC().Format(time.RFC3339)
 	}
-	if p.startUp && told != "" {
-		values[StartUp] = told
+	if p.startUp && startUpValue != "" {
+		values[StartUp] = startUpValue
 	}
 	if len(values) == had {
 		return
@@ -194,8 +194,8 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 	a.written(uid, p, values, err)
 }
 
-// told returns the annotation for a start-up, or an empty text while it is in progress.
-func (a *Annotator) told(ctx context.Context, uid string) string {
+// startUpValue returns the annotation for a start-up, or an empty text while it is in progress.
+func (a *Annotator) startUpValue(ctx context.Context, uid string) string {
 	timelines, err := a.config.Timelines(ctx, []string{uid})
 	if err != nil || len(timelines) != 1 || timelines[0].Partial {
 		return "" // the agent stops, or the start-up is in progress

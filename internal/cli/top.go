@@ -68,8 +68,8 @@ func runTop(ctx context.Context, call Call) int {
 	return asking.topOnce(ctx, c)
 }
 
-// told is the answers of one agent to a single look.
-type told struct {
+// snapshot is the answers of one agent to a single look.
+type snapshot struct {
 	records []export.Record
 	pulls   []export.LivePullRecord
 }
@@ -79,13 +79,13 @@ func (a asking) topOnce(ctx context.Context, c topConfig) int {
 		return a.list(ctx, c.output, c.filter(), nil)
 	}
 	filter := c.filter()
-	answers, failed, err := ofAgents(ctx, a, func(ctx context.Context, agent client.Client) (told, error) {
+	answers, failed, err := ofAgents(ctx, a, func(ctx context.Context, agent client.Client) (snapshot, error) {
 		records, err := all(ctx, agent, filter)
 		if err != nil {
-			return told{}, err
+			return snapshot{}, err
 		}
 		pulls, err := agent.Pulls(ctx)
-		return told{records, livePullsOf(pulls.Items, c.namespace)}, err
+		return snapshot{records, livePullsOf(pulls.Items, c.namespace)}, err
 	})
 	if err != nil {
 		return a.fail(err)

@@ -137,7 +137,7 @@ func ask[A any](
 	}
 	answer, yes, err := review()
 	if err != nil {
-		r.tell(ctx, err)
+		r.reportFailure(ctx, err)
 		return answer, false, err
 	}
 	r.report(true, "reviewing tokens")
@@ -145,9 +145,9 @@ func ask[A any](
 	return answer, yes, nil
 }
 
-// tell reports why the API server did not review. A client that disconnected says nothing about the
+// reportFailure reports why the API server did not review. A client that disconnected says nothing about the
 // API server.
-func (r *Reviewer) tell(ctx context.Context, err error) {
+func (r *Reviewer) reportFailure(ctx context.Context, err error) {
 	switch {
 	case apierrors.IsForbidden(err):
 		r.report(false, remedyForbidden+err.Error())

@@ -220,7 +220,7 @@ func (h *Hub) flush(ctx context.Context) {
 			events = append(events, e)
 		}
 	}
-	h.tell(events)
+	h.publish(events)
 }
 
 func (h *Hub) encode(kind, subject string, value any) *Event {
@@ -232,8 +232,8 @@ func (h *Hub) encode(kind, subject string, value any) *Event {
 	return &Event{Kind: kind, subject: subject, data: data}
 }
 
-// tell appends events to the log and wakes the viewers.
-func (h *Hub) tell(events []*Event) {
+// publish appends events to the log and wakes the viewers.
+func (h *Hub) publish(events []*Event) {
 	if len(events) == 0 {
 		return
 	}

@@ -44,7 +44,7 @@ func (l *pullLook) look(ctx context.Context) {
 	records := now.Records()
 	if len(records) > 0 || l.some {
 		if e := l.hub.encode(KindPulls, KindPulls, export.LivePullList{Items: records}); e != nil {
-			l.hub.tell([]*Event{e})
+			l.hub.publish([]*Event{e})
 		}
 	}
 	l.some, l.at = len(records) > 0, began

@@ -20,9 +20,9 @@ const hub, hubHost = "docker.io", "registry-1.docker.io"
 
 // followed is a registry that is probed.
 type followed struct {
-	probe Probe
-	ask   asker
-	told  teller
+	probe   Probe
+	ask     asker
+	results resultLogger
 }
 
 // followRegistries probes the most used registries, all at once, at each interval. When ctx ends,
@@ -57,7 +57,7 @@ func (r *Runner) followRegistries(ctx context.Context, config Registries) (names
 				o := attempt(ctx, f.probe, f.ask)
 				if ctx.Err() == nil {
 					r.config.Recorder.Record(o)
-					f.told.tell(o)
+					f.results.log(o)
 				}
 			})
 		}
@@ -77,5 +77,5 @@ func (r *Runner) follow(config Registries, host string) *followed {
 	if host == hub {
 		p.Target = hubHost
 	}
-	return &followed{p, r.askerOf(p), teller{logger: r.config.Logger}}
+	return &followed{p, r.askerOf(p), resultLogger{logger: r.config.Logger}}
 }

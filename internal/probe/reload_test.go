@@ -37,11 +37,11 @@ func (f *rewritten) load() (Config, error) {
 
 // running is a Runner over such a file. Round trips succeed and no registry is there.
 type running struct {
-	file rewritten
-	book notebook
-	mu   sync.Mutex
-	told []string
-	stop func()
+	file    rewritten
+	book    notebook
+	mu      sync.Mutex
+	results []string
+	stop    func()
 }
 
 func runFile(t *testing.T, text string) *running {
@@ -57,8 +57,8 @@ func runFile(t *testing.T, text string) *running {
 		Report: func(up bool, detail string) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			if line := fmt.Sprint(up, " ", detail); len(r.told) == 0 || r.told[len(r.told)-1] != line {
-				r.told = append(r.told, line)
+			if line := fmt.Sprint(up, " ", detail); len(r.results) == 0 || r.results[len(r.results)-1] != line {
+				r.results = append(r.results, line)
 			}
 		},
 	})
@@ -132,8 +132,8 @@ func TestTheFileIsReadAgain(t *testing.T) {
 			"false cannot reload the probes file, using the previous one: probes[0] (broken): interval: 500ms must " +
 				"be 1s to 24h0m0s",
 			"true 0 configured, and up to 1 registries that pods pull from", "true 1 configured"}
-		if !slices.Equal(r.told, want) {
-			t.Errorf("told %q, want %q", r.told, want)
+		if !slices.Equal(r.results, want) {
+			t.Errorf("told %q, want %q", r.results, want)
 		}
 	})
 }

@@ -66,24 +66,24 @@ func random(d time.Duration) time.Duration {
 // repeat begins at a random time within the first interval, so that the agents of many nodes, and
 // the probes of one agent, do not run at the same time.
 func (r *Runner) repeat(ctx context.Context, p Probe) {
-	ask, told := r.askerOf(p), teller{logger: r.config.Logger}
+	ask, results := r.askerOf(p), resultLogger{logger: r.config.Logger}
 	for wait := random(p.Interval.Duration); backoff.Sleep(ctx, wait); wait = p.pause(random) {
 		o := attempt(ctx, p, ask)
 		if ctx.Err() != nil {
 			return // it was interrupted
 		}
 		r.config.Recorder.Record(o)
-		told.tell(o)
+		results.log(o)
 	}
 }
 
-// teller logs when a probe begins to fail, fails for another reason, and recovers.
-type teller struct {
+// resultLogger logs when a probe begins to fail, fails for another reason, and recovers.
+type resultLogger struct {
 	logger *zap.Logger
 	last   Result
 }
 
-func (t *teller) tell(o Outcome) {
+func (t *resultLogger) log(o Outcome) {
 	before := t.last
 	t.last = o.Result
 	fields := []zap.Field{zap.String("probe", o.Probe), zap.String("kind", string(o.Kind)),

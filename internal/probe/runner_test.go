@@ -110,8 +110,8 @@ func TestRunnerAsksAtIntervals(t *testing.T) {
 // A server can make an error as long as it likes.
 func TestWhatIsLoggedIsBounded(t *testing.T) {
 	core, logged := observer.New(zap.DebugLevel)
-	told := teller{logger: zap.New(core)}
-	told.tell(Outcome{Probe: "a", Result: ResultError, Detail: strings.Repeat("x", 1<<20)})
+	results := resultLogger{logger: zap.New(core)}
+	results.log(Outcome{Probe: "a", Result: ResultError, Detail: strings.Repeat("x", 1<<20)})
 	if entries := logged.All(); len(entries) != 1 || len(entries[0].ContextMap()["detail"].(string)) != maxDetail {
 		t.Errorf("logged %d entries", len(entries))
 	}

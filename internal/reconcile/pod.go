@@ -30,20 +30,20 @@ type pod struct {
 	restored bool // a previous agent saw it
 	late     bool // first seen in a list
 
-	debug  *timeline.EphemeralEvidence // follows ephemeral containers; nil while there is none to follow
-	over   []string                    // names of ephemeral containers that were followed
-	pulled []timeline.Pull             // for ephemeral containers, the latest
-	idle   []timeline.IdleContainer    // once settled
+	ephemeral *timeline.EphemeralEvidence // follows ephemeral containers; nil while there is none to follow
+	over      []string                    // names of ephemeral containers that were followed
+	pulled    []timeline.Pull             // for ephemeral containers, the latest
+	idle      []timeline.IdleContainer    // once settled
 
 	postStartup *timeline.PostStartupRuns // nil while it starts, and if later events are not followed
-	ending      *ending                   // nil until its deletion is requested, and if ends are not followed
+	terminating *terminating              // nil until its deletion is requested, and if ends are not followed
 
 	watching bool // an Event watch was requested
 	// Why: the start-up, or an ephemeral container, needs it.
-	requestsEvents, debugRequestsEvents bool
-	debugAskedAt                        time.Time
-	askedAt                             time.Time // of the last question to the runtime
-	asked                               int       // questions since the pod object changed
+	requestsEvents, ephemeralRequestsEvents bool
+	ephemeralAskedAt                        time.Time
+	askedAt                                 time.Time // of the last question to the runtime
+	asked                                   int       // questions since the pod object changed
 
 	changed bool      // since its progress was reported
 	toldAt  time.Time // when that was
@@ -57,7 +57,7 @@ func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
 func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (timeline.Timeline, bool) {
 	if p.evidence == nil {
 		t := p.settled
-		t.EphemeralPulls = r.debugPulls(p, now)
+		t.EphemeralPulls = r.ephemeralPulls(p, now)
 		t.Termination = p.termination(now, skew)
 		return t, true
 	}
@@ -67,7 +67,7 @@ func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (ti
 	r.pulls.Complete(&t)
 	r.silences.Complete(&t)
 	r.pressure.Complete(&t)
-	t.EphemeralPulls = r.debugPulls(p, now)
+	t.EphemeralPulls = r.ephemeralPulls(p, now)
 	t.Termination = p.termination(now, skew)
 	return t, ok
 }
@@ -96,8 +96,8 @@ func (r *Reconciler) observe(o timeline.Observation) {
 		p.reported = p.reported || r.mirrored(object.Pod)
 		p.late = !object.Live
 	}
-	r.observeDebug(p, o)
-	r.observeEnding(p, o)
+	r.observeEphemeral(p, o)
+	r.observeTermination(p, o)
 	if p.evidence != nil {
 		news := p.evidence.Apply(o)
 		if event, ok := o.(timeline.EventSeen); ok {
@@ -233,7 +233,7 @@ func (p *pod) askAgainAfter() time.Duration {
 
 // watchEvents keeps a watch open while the start-up or an ephemeral container needs one.
 func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
-	wanted := p.requestsEvents || p.debugRequestsEvents || p.postStartup != nil && r.config.PostStartupEvents
+	wanted := p.requestsEvents || p.ephemeralRequestsEvents || p.postStartup != nil && r.config.PostStartupEvents
 	if p.watching == wanted {
 		return
 	}
@@ -287,7 +287,7 @@ func (r *Reconciler) settleEnded() {
 
 // forget drops a pod whose object was removed. There will be no more evidence, so it settles now.
 func (r *Reconciler) forget(uid string, p *pod) {
-	r.endDebug(p)
+	r.endEphemeral(p)
 	if p.evidence != nil {
 		r.settle(p, r.config.Now())
 	}

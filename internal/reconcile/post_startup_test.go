@@ -50,7 +50,7 @@ func TestRunsThatEndLaterAreToldOnce(t *testing.T) {
 	})
 }
 
-// Events of all pods are watched until they are gone; each is told once, whatever the API server tells again.
+// Events of all pods are watched until they are gone; each is reported once, whatever the API server sends again.
 func TestEventsThatComeLaterAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var kept time.Time
@@ -84,7 +84,7 @@ func TestEventsThatComeLaterAreToldOnce(t *testing.T) {
 	})
 }
 
-// An agent after a restart is told again what the API server still holds. It tells what it missed,
+// An agent after a restart is sent again what the API server still holds. It tells what it missed,
 // unless that is no news any more.
 func TestEventsAfterARestart(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -42,10 +42,10 @@ func TestPressureIsSampledWhilePodsStart(t *testing.T) {
 		observe(timeline.PodGone{UID: other.UID, ArrivedAt: time.Now(), Live: true})
 		expectWanted("the other is gone", true, false)
 		stop()
-		told := slices.ContainsFunc(d.settled[0].Phases, func(s timeline.Span) bool {
+		report := slices.ContainsFunc(d.settled[0].Phases, func(s timeline.Span) bool {
 			return s.Pressure != nil && s.Pressure.IO == 1
 		})
-		if !told {
+		if !report {
 			t.Errorf("no phase was under pressure: %+v", d.settled[0].Phases)
 		}
 	})

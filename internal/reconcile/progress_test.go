@@ -19,7 +19,7 @@ func TestProgressIsToldOnceASecond(t *testing.T) {
 					t.Error("not partial")
 				}
 				if since := time.Since(last[tl.UID]); !last[tl.UID].IsZero() && since < time.Second {
-					t.Errorf("%s told again after %s", tl.UID, since)
+					t.Errorf("%s report again after %s", tl.UID, since)
 				}
 				last[tl.UID] = time.Now()
 				d.note("progress %s %s", tl.UID, tl.State)
@@ -64,7 +64,7 @@ func TestProgressIsToldOnceASecond(t *testing.T) {
 	})
 }
 
-// Over, but with evidence to come: that is told as partial too. What is not reported has no progress.
+// Over, but with evidence to come: that is reported as partial too. What is not reported has no progress.
 func TestProgressOfWhatIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}

@@ -17,15 +17,15 @@ type Pulling struct {
 // change them.
 func (r *Reconciler) Pulling(ctx context.Context) (Pulling, error) {
 	return ask(ctx, r, "pods that images are pulled for", func() Pulling {
-		told := Pulling{Timelines: r.startingTimelines()}
+		report := Pulling{Timelines: r.startingTimelines()}
 		if r.followed > 0 {
-			debugged := r.tell(func(p *pod) bool { return p.debug != nil && !p.startedLately(r.told.at) })
-			told.Timelines = timeline.Sorted(slices.Concat(told.Timelines, debugged))
+			debugged := r.timelinesOf(func(p *pod) bool { return p.ephemeral != nil && !p.startedLately(r.cachedStarting.at) })
+			report.Timelines = timeline.Sorted(slices.Concat(report.Timelines, debugged))
 		}
 		for _, p := range r.pods {
-			told.Idle = append(told.Idle, p.idleContainers()...)
+			report.Idle = append(report.Idle, p.idleContainers()...)
 		}
-		return told
+		return report
 	})
 }
 

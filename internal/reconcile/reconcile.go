@@ -42,9 +42,9 @@ type Config struct {
 	SampleNode func(wanted bool)
 	// Settled gets every start-up that the agent saw end, exactly once.
 	Settled func(timeline.Timeline)
-	// Debugged, if set, gets the pulls for ephemeral containers, in Timeline.EphemeralPulls, once everything
+	// EphemeralPulled, if set, gets the pulls for ephemeral containers, in Timeline.EphemeralPulls, once everything
 	// about them is known. For a start-up in progress at that time, Settled gets them as well.
-	Debugged func(timeline.Timeline)
+	EphemeralPulled func(timeline.Timeline)
 	// Terminated, if set, gets every pod whose deletion request the agent saw, once its object was
 	// removed, with Timeline.Termination, after Settled. If it is nil, ends are not followed.
 	Terminated func(timeline.Timeline)
@@ -93,19 +93,19 @@ type Reconciler struct {
 	reconstructed reconstructed
 
 	// Used only by the goroutine in Run.
-	clocks   timeline.Clocks
-	pulls    timeline.PullLog
-	silences timeline.SilenceLog
-	pressure timeline.PressureLog
-	pods     map[string]*pod
-	starting int
-	mirrors  []string // start-ups of static pods with removed mirrors, by ID
-	followed int      // pods whose ephemeral containers are followed
-	endings  int      // pods whose end is followed
+	clocks       timeline.Clocks
+	pulls        timeline.PullLog
+	silences     timeline.SilenceLog
+	pressure     timeline.PressureLog
+	pods         map[string]*pod
+	starting     int
+	mirrors      []string // start-ups of static pods with removed mirrors, by ID
+	followed     int      // pods whose ephemeral containers are followed
+	terminations int      // pods whose end is followed
 
-	eventsUntil time.Time       // the time of the latest kubelet Event that PostStartup got
-	reported    map[string]bool // pods reported by a previous agent that this one has not seen yet
-	told        told
+	eventsUntil    time.Time       // the time of the latest kubelet Event that PostStartup got
+	reported       map[string]bool // pods reported by a previous agent that this one has not seen yet
+	cachedStarting cachedStarting
 }
 
 // errStopped answers queries after Run returned.
@@ -142,7 +142,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		var ticks <-chan time.Time
-		if r.starting+r.followed+r.endings > 0 {
+		if r.starting+r.followed+r.terminations > 0 {
 			ticks = ticker.C
 		}
 		select {
@@ -151,15 +151,15 @@ func (r *Reconciler) Run(ctx context.Context) error {
 			r.settleEnded()
 			return nil
 		case o := <-r.inbox:
-			r.told = told{}
+			r.cachedStarting = cachedStarting{}
 			r.observe(o)
 		case answer := <-r.queries:
 			answer()
 		case <-ticks:
-			r.told = told{}
+			r.cachedStarting = cachedStarting{}
 			for _, p := range r.pods {
-				r.advanceDebug(p)
-				r.advanceEnding(p)
+				r.advanceEphemeral(p)
+				r.advanceTermination(p)
 				r.advance(p)
 				r.reportProgress(p)
 			}
@@ -190,7 +190,7 @@ func (r *Reconciler) EventsUsed() uint64 { return r.eventsUsed.Load() }
 // Present returns the pods on the node, by namespace and name, the latest of a name first.
 func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "pods that are there", func() []timeline.Timeline {
-		return r.tell(func(*pod) bool { return true })
+		return r.timelinesOf(func(*pod) bool { return true })
 	})
 }
 
@@ -226,8 +226,8 @@ func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A)
 	return none, fmt.Errorf("get %s: %w", what, err)
 }
 
-// tell returns the timelines of the pods for which of is true.
-func (r *Reconciler) tell(of func(*pod) bool) []timeline.Timeline {
+// timelinesOf returns the timelines of the pods for which of is true.
+func (r *Reconciler) timelinesOf(of func(*pod) bool) []timeline.Timeline {
 	some := make([]*pod, 0, len(r.pods))
 	for _, p := range r.pods {
 		if of(p) {

@@ -339,7 +339,7 @@ func TestMirrorsThatAreGoneAreBounded(t *testing.T) {
 	})
 }
 
-// What Some would tell anew is told of: a pod that is met, news of its start-up, its end, and
+// Some returns something new for: a pod that is met, news of its start-up, its end, and
 // another label even after that.
 func TestChangesAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

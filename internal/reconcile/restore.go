@@ -49,7 +49,7 @@ func (r *Reconciler) restore() {
 			r.pulls.ObserveRuntime(answer)
 		}
 		p.evidence.Apply(o)
-		r.applyToEnding(p, o) // it is kept already
+		r.applyToTermination(p, o) // it is kept already
 		if event, ok := o.(timeline.EventSeen); ok {
 			events = append(events, event)
 		}
@@ -60,7 +60,7 @@ func (r *Reconciler) restore() {
 	r.config.Restored = Restored{} // it may be large
 	r.restorePulls(events)
 	for uid, p := range r.pods {
-		r.advanceEnding(p)
+		r.advanceTermination(p)
 		switch {
 		case gone[uid]:
 			r.forget(uid, p)

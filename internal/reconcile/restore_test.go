@@ -134,11 +134,11 @@ func TestPullsAreRestoredInOrder(t *testing.T) {
 		r, _, stop := startRestored(t, &desk{}, &keeper{},
 			Restored{InFlight: slices.Concat(kept["fails"], kept["pulled"], kept["waits"])})
 		defer stop()
-		told, err := r.Some(t.Context(), []string{"waits"})
-		if err != nil || len(told) != 1 || len(told[0].Pulls) != 1 {
-			t.Fatalf("%+v, %v", told, err)
+		report, err := r.Some(t.Context(), []string{"waits"})
+		if err != nil || len(report) != 1 || len(report[0].Pulls) != 1 {
+			t.Fatalf("%+v, %v", report, err)
 		}
-		b := told[0].Pulls[0].BlockedBy
+		b := report[0].Pulls[0].BlockedBy
 		if b == nil || b.Pod != "pulled" || b.Waited.Round(time.Second) != 20*time.Second {
 			t.Errorf("it waited for %+v", b)
 		}
@@ -146,7 +146,7 @@ func TestPullsAreRestoredInOrder(t *testing.T) {
 }
 
 // TestPullsOfOthersAcrossARestart is about a pull that waits, or finds its image, because of one of
-// which the agent before was told.
+// which the agent before had received.
 func TestPullsOfOthersAcrossARestart(t *testing.T) {
 	for image, want := range map[string]imagepull.Outcome{"small": imagepull.OutcomeDownloaded,
 		"large": imagepull.OutcomeJoined} {
@@ -177,11 +177,11 @@ func TestPullsOfOthersAcrossARestart(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			observe(event("second", "Pulled",
 				fmt.Sprintf("Successfully pulled image %q in 2s (22s including waiting). Image size: 5 bytes.", image)))
-			told, err := r.Some(t.Context(), []string{"second"})
-			if err != nil || len(told) != 1 || len(told[0].Pulls) != 1 {
-				t.Fatalf("%+v, %v", told, err)
+			report, err := r.Some(t.Context(), []string{"second"})
+			if err != nil || len(report) != 1 || len(report[0].Pulls) != 1 {
+				t.Fatalf("%+v, %v", report, err)
 			}
-			pull := told[0].Pulls[0]
+			pull := report[0].Pulls[0]
 			b := pull.BlockedBy
 			if b == nil || b.Pod != "first" || b.Waited.Round(time.Second) != 20*time.Second || pull.Outcome != want {
 				t.Errorf("%s is %s, want %s; it waited for %+v", image, pull.Outcome, want, b)
@@ -295,7 +295,7 @@ func TestGoneButNotReported(t *testing.T) {
 		_, observe, stop := startRestored(t, d, k, Restored{InFlight: left})
 		defer stop()
 		synctest.Wait()
-		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()}) // the pod watch does not know that this was told
+		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()}) // the pod watch does not know that this was reported
 		if calls := d.take(); !slices.Contains(calls, "settled pod deleted") || len(d.settled) != 1 {
 			t.Errorf("calls %q", calls)
 		}

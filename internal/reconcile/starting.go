@@ -17,25 +17,25 @@ func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) 
 	return ask(ctx, r, "pods that start", r.startingTimelines)
 }
 
-// told is the latest answer of Starting. The collectors of one scrape call one after the other, and
+// cachedStarting is the latest answer of Starting. The collectors of one scrape call one after the other, and
 // on a node that is filling up each answer takes milliseconds. It is dropped at each observation
 // and each tick.
-type told struct {
+type cachedStarting struct {
 	starting []timeline.Timeline // nil if there is none
 	at       time.Time
 }
 
-// toldFor is how old an answer may be. Open phases in it have the age that they had when it was
+// cacheFor is how old an answer may be. Open phases in it have the age that they had when it was
 // created.
-const toldFor = 50 * time.Millisecond
+const cacheFor = 50 * time.Millisecond
 
 func (r *Reconciler) startingTimelines() []timeline.Timeline {
 	now := r.config.Now()
-	if age := now.Sub(r.told.at); r.told.starting == nil || age < 0 || age > toldFor {
-		all := r.tell(func(p *pod) bool { return p.startedLately(now) })
-		r.told = told{all, now}
+	if age := now.Sub(r.cachedStarting.at); r.cachedStarting.starting == nil || age < 0 || age > cacheFor {
+		all := r.timelinesOf(func(p *pod) bool { return p.startedLately(now) })
+		r.cachedStarting = cachedStarting{all, now}
 	}
-	return r.told.starting
+	return r.cachedStarting.starting
 }
 
 func (p *pod) startedLately(now time.Time) bool {

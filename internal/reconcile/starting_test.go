@@ -24,13 +24,13 @@ func TestStartingIsToldOncePerScrape(t *testing.T) {
 		}
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
 		first := ask()
-		time.Sleep(toldFor)
+		time.Sleep(cacheFor)
 		if again := ask(); len(first) != 1 || &first[0] != &again[0] {
 			t.Errorf("worked out twice: %d pods", len(first))
 		}
 		time.Sleep(time.Nanosecond)
-		if later := ask(); later[0].Total != first[0].Total+toldFor+1 {
-			t.Errorf("%s old after %s", later[0].Total, toldFor+1)
+		if later := ask(); later[0].Total != first[0].Total+cacheFor+1 {
+			t.Errorf("%s old after %s", later[0].Total, cacheFor+1)
 		}
 		other := object()
 		other.UID, other.Name = "uid-2", "other"
@@ -54,7 +54,7 @@ func TestAScrapeFoldsNothingThatStands(t *testing.T) {
 			observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 		}
 		allocations := testing.AllocsPerRun(10, func() {
-			time.Sleep(2 * toldFor)
+			time.Sleep(2 * cacheFor)
 			starting, err := r.Starting(t.Context())
 			pulling, err2 := r.Pulling(t.Context())
 			if len(starting) != pods || len(pulling.Timelines) != pods || err != nil || err2 != nil {

@@ -14,7 +14,7 @@ type replayed struct {
 	settled  timeline.Timeline
 	again    bool // a static pod's start-up that another mirror already reported
 
-	ending *timeline.TerminationEvidence // nil until the pod's deletion is requested
+	termination *timeline.TerminationEvidence // nil until the pod's deletion is requested
 }
 
 // node is what is remembered beside the evidence of pods.
@@ -89,10 +89,10 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 
 // follow processes observations of the pod's end.
 func (p *replayed) follow(o timeline.Observation) {
-	if p.ending == nil {
-		p.ending = timeline.NewTerminationEvidence(o)
+	if p.termination == nil {
+		p.termination = timeline.NewTerminationEvidence(o)
 	} else {
-		p.ending.Apply(o)
+		p.termination.Apply(o)
 	}
 }
 
@@ -134,8 +134,8 @@ func timelines(pods map[string]*replayed, now time.Time, node *node) []timeline.
 		}
 		t.Reconstructed = t.Reconstructed || p.again
 		node.pulls.Complete(&t)
-		if p.ending != nil {
-			t.Termination = new(p.ending.Termination(now, node.clocks.Skew()))
+		if p.termination != nil {
+			t.Termination = new(p.termination.Termination(now, node.clocks.Skew()))
 		}
 		all = append(all, t)
 	}

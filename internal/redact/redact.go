@@ -35,16 +35,16 @@ func Message(reason, message string) string {
 	if !slices.Contains(quoting, reason) {
 		return Text(message)
 	}
-	said, isCombined := strings.CutPrefix(message, combined)
-	at := strings.IndexAny(said, ":(")
+	text, isCombined := strings.CutPrefix(message, combined)
+	at := strings.IndexAny(text, ":(")
 	if at < 0 {
 		return Text(message)
 	}
-	said = said[:at+1] + " …"
+	text = text[:at+1] + " …"
 	if isCombined {
-		return combined + said
+		return combined + text
 	}
-	return said
+	return text
 }
 
 // The keys of secret values. A key matches as a whole or as the last part of a longer one, such as

@@ -89,7 +89,7 @@ func (l *bounded) left() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open--
-	l.tell()
+	l.report()
 }
 
 // empty returns a channel that is closed once no connection is open. It may be called once.
@@ -97,11 +97,11 @@ func (l *bounded) empty() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.leave = true
-	l.tell()
+	l.report()
 	return l.closed
 }
 
-func (l *bounded) tell() {
+func (l *bounded) report() {
 	if !l.leave || l.open > 0 {
 		return
 	}

@@ -249,10 +249,10 @@ func (k *Keeper) Kept(uid string) bool {
 }
 
 // EventsUntil notes the time of the latest kubelet Event after a start-up that was reported.
-func (k *Keeper) EventsUntil(said time.Time) {
+func (k *Keeper) EventsUntil(until time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.eventsUntil = said.UTC()
+	k.eventsUntil = until.UTC()
 	k.nudge()
 }
 

@@ -72,7 +72,7 @@ func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 	for _, p := range overfull {
 		p.full = true
 	}
-	k.tellLost(lost)
+	k.reportLost(lost)
 	lines, pods, err := k.content()
 	k.mu.Unlock()
 	if err != nil {
@@ -86,8 +86,8 @@ func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 	return append(lines, end), pods, err
 }
 
-// tellLost counts what was omitted, and logs when that begins. It requires the lock.
-func (k *Keeper) tellLost(lost int) {
+// reportLost counts what was omitted, and logs when that begins. It requires the lock.
+func (k *Keeper) reportLost(lost int) {
 	k.dropped.Add(float64(lost))
 	if lost > 0 && !k.full {
 		k.config.Logger.Warn("state exceeds its size limit: the newest observations will not survive a restart",

@@ -87,7 +87,7 @@ func (c Client) Pod(ctx context.Context, namespace, name string) (export.Record,
 // error.
 func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[export.Record, error] {
 	return func(yield func(export.Record, error) bool) {
-		query, told := filter.query(), 0
+		query, received := filter.query(), 0
 		for {
 			page, err := get[export.PodList](ctx, c, query, "pods")
 			switch {
@@ -102,7 +102,7 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[export.Record
 				return
 			}
 			for _, record := range page.Items {
-				if told++; told > maxRecords {
+				if received++; received > maxRecords {
 					yield(export.Record{}, c.isNone(fmt.Sprintf("more than %d pods", maxRecords)))
 					return
 				}

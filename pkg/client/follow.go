@@ -114,7 +114,7 @@ func (f *follower) connect(ctx context.Context) error {
 	}
 	defer response.Body.Close()
 	quiet.Stop()
-	if err := f.tell(Event{Kind: KindOpen}); err != nil {
+	if err := f.deliver(Event{Kind: KindOpen}); err != nil {
 		return err
 	}
 	quiet.Reset(silence)
@@ -165,7 +165,7 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	if err != nil {
 		return fmt.Errorf("read event: %w", err)
 	}
-	if err := f.tell(event); err != nil {
+	if err := f.deliver(event); err != nil {
 		return err
 	}
 	f.lastID = got.id
@@ -184,18 +184,18 @@ func (f *follower) list(ctx context.Context) error {
 		}
 		records = append(records, record)
 	}
-	if err := f.tell(Event{Kind: KindReset}); err != nil {
+	if err := f.deliver(Event{Kind: KindReset}); err != nil {
 		return err
 	}
 	for _, record := range records {
-		if err := f.tell(Event{Kind: KindPod, Record: record}); err != nil {
+		if err := f.deliver(Event{Kind: KindPod, Record: record}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *follower) tell(event Event) error {
+func (f *follower) deliver(event Event) error {
 	if err := f.handle(event); err != nil {
 		return &handleError{err}
 	}

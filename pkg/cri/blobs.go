@@ -66,7 +66,7 @@ func (c *client) readBlob(ctx context.Context, blob digest.Digest) ([]byte, erro
 
 // listBlobs calls tell for each complete blob that matches one of the filters, in no particular
 // order.
-func (c *client) listBlobs(ctx context.Context, filters []string, tell func(*contentapi.Info)) error {
+func (c *client) listBlobs(ctx context.Context, filters []string, visit func(*contentapi.Info)) error {
 	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
 	defer cancel()
 	stream, err := c.content.List(ctx, &contentapi.ListContentRequest{Filters: filters})
@@ -82,7 +82,7 @@ func (c *client) listBlobs(ctx context.Context, filters []string, tell func(*con
 			return fmt.Errorf("list blobs of containerd: %w", err)
 		}
 		for _, info := range part.GetInfo() {
-			tell(info)
+			visit(info)
 		}
 	}
 }

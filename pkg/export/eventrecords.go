@@ -4,11 +4,11 @@ import "github.com/podlapse/podlapse/pkg/timeline"
 
 // eventRecords returns nil if there are none. Package redact has already removed credentials and
 // container output from the messages.
-func eventRecords(said []timeline.EventMessage) []EventRecord {
-	if len(said) == 0 {
+func eventRecords(messages []timeline.EventMessage) []EventRecord {
+	if len(messages) == 0 {
 		return nil
 	}
-	return convert(said, func(s timeline.EventMessage) EventRecord {
+	return convert(messages, func(s timeline.EventMessage) EventRecord {
 		return EventRecord{At: instantOf(s.At), Container: s.Container, Reason: s.Reason, Message: s.Message}
 	})
 }

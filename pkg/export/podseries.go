@@ -40,17 +40,17 @@ func (c *podSeries) Describe(descs chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector; it may run on several goroutines at once.
 func (c *podSeries) Collect(metrics chan<- prometheus.Metric) {
 	type podName struct{ namespace, name string }
-	told := map[podName]bool{} // the latest of a name comes first
+	seen := map[podName]bool{} // the latest of a name comes first
 	for _, t := range c.pods() {
 		name := podName{labelValue(t.Namespace, maxName), labelValue(t.Name, maxName)}
-		if told[name] {
+		if seen[name] {
 			continue
 		}
-		if len(told) == maxPodSeries {
+		if len(seen) == maxPodSeries {
 			c.dropped.Inc()
 			continue
 		}
-		told[name] = true
+		seen[name] = true
 		metrics <- prometheus.MustNewConstMetric(c.startup, prometheus.GaugeValue, t.Total.Seconds(),
 			name.namespace, name.name, labelValue(t.Owner.Kind, maxKind), labelValue(t.Owner.Name, maxName),
 			string(t.State))

@@ -38,7 +38,7 @@ var kubeletsConditions = map[string]bool{
 // lateBound reports the delay with which the watch delivered a new pod. The watch never repeats
 // events: it resumes where it ended.
 func (s *store) lateBound(pod *corev1.Pod, now time.Time) {
-	s.tellDelay(ChangeBound, boundAt(pod), now)
+	s.recordDelay(ChangeBound, boundAt(pod), now)
 }
 
 // lateChange reports the delay with which the watch delivered a change of a known pod.
@@ -47,9 +47,9 @@ func (s *store) lateChange(pod *corev1.Pod, now time.Time) {
 	switch asked := deletedAt(pod); {
 	case !ok:
 	case known.DeletedAt.IsZero() && !asked.IsZero():
-		s.tellDelay(ChangeDeleting, asked, now)
+		s.recordDelay(ChangeDeleting, asked, now)
 	default:
-		s.tellDelay(ChangeModified, changedAt(known.Conditions, pod.Status.Conditions), now)
+		s.recordDelay(ChangeModified, changedAt(known.Conditions, pod.Status.Conditions), now)
 	}
 }
 
@@ -58,11 +58,11 @@ func (s *store) lateChange(pod *corev1.Pod, now time.Time) {
 // was removed.
 func (s *store) lateGone(pod *corev1.Pod, now time.Time) {
 	if grace := pod.DeletionGracePeriodSeconds; grace != nil && *grace == 0 {
-		s.tellDelay(ChangeDeleted, deletedAt(pod), now)
+		s.recordDelay(ChangeDeleted, deletedAt(pod), now)
 	}
 }
 
-func (s *store) tellDelay(change Change, at, now time.Time) {
+func (s *store) recordDelay(change Change, at, now time.Time) {
 	if s.pods.config.Delay != nil && !at.IsZero() {
 		s.pods.config.Delay(change, max(0, now.Sub(at)))
 	}

@@ -110,9 +110,9 @@ func (e *Events) retire(f *follower) bool {
 // standing is a pod and the state of its own watch.
 type standing struct {
 	pod *want
-	// toldSince is when the pod's own watch was opened, if that watch has delivered all existing
+	// deliveredSince is when the pod's own watch was opened, if that watch has delivered all existing
 	// Events; otherwise zero.
-	toldSince time.Time
+	deliveredSince time.Time
 }
 
 // standings returns the pods that a watch serves now. It takes the lock.
@@ -126,7 +126,7 @@ func (e *Events) standings(f *follower) []standing {
 	for _, p := range f.pods {
 		s := standing{pod: p}
 		if p.own != nil && p.own.proven {
-			s.toldSince = p.own.openedAt
+			s.deliveredSince = p.own.openedAt
 		}
 		list = append(list, s)
 	}

@@ -40,11 +40,11 @@ func NewNodeObject(config NodeConfig) *NodeObject {
 // Run follows until ctx ends and then returns nil; it never fails. It may be called once.
 func (n *NodeObject) Run(ctx context.Context) error {
 	for failures := 0; ; failures++ {
-		told, err := n.follow(ctx)
+		received, err := n.follow(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if told { // a list alone is no success: if watches are refused, the agent would list twice a second
+		if received { // a list alone is no success: if watches are refused, the agent would list twice a second
 			failures = 0
 		}
 		if err != nil {
@@ -66,7 +66,7 @@ func (n *NodeObject) options(version string) metav1.ListOptions {
 
 // follow lists, which also shows whether the object exists, and then watches for as long as the API
 // server allows. It reports whether a watch delivered anything.
-func (n *NodeObject) follow(ctx context.Context) (told bool, err error) {
+func (n *NodeObject) follow(ctx context.Context) (received bool, err error) {
 	answer, err := n.resource.list(ctx, n.options(""))
 	if err != nil {
 		return false, fmt.Errorf("list node object: %w", err)
@@ -84,20 +84,20 @@ func (n *NodeObject) follow(ctx context.Context) (told bool, err error) {
 	}
 	for version := list.ResourceVersion; ctx.Err() == nil; {
 		next, something, err := n.watchFrom(ctx, version)
-		told = told || something
+		received = received || something
 		if err != nil {
-			return told, fmt.Errorf("watch node object: %w", err)
+			return received, fmt.Errorf("watch node object: %w", err)
 		}
 		version = next
 	}
-	return told, nil
+	return received, nil
 }
 
 // watchFrom processes the changes after a version until the API server ends the watch. It returns
 // the version reached, and whether there were any events. A watch that ends in order has delivered
 // something, at least a bookmark; otherwise it returns an error, so that the caller waits before it
 // retries.
-func (n *NodeObject) watchFrom(ctx context.Context, version string) (_ string, told bool, err error) {
+func (n *NodeObject) watchFrom(ctx context.Context, version string) (_ string, received bool, err error) {
 	w, err := n.resource.watch(ctx, n.options(version))
 	if err != nil {
 		return "", false, err
@@ -105,13 +105,13 @@ func (n *NodeObject) watchFrom(ctx context.Context, version string) (_ string, t
 	defer w.Stop()
 	for event := range w.ResultChan() {
 		if event.Type == watch.Error {
-			return "", told, apierrors.FromObject(event.Object)
+			return "", received, apierrors.FromObject(event.Object)
 		}
 		node, ok := event.Object.(*corev1.Node)
 		if !ok {
-			return "", told, fmt.Errorf("unexpected %T", event.Object)
+			return "", received, fmt.Errorf("unexpected %T", event.Object)
 		}
-		told, version = true, node.ResourceVersion
+		received, version = true, node.ResourceVersion
 		switch event.Type {
 		case watch.Added, watch.Modified:
 			n.config.Seen(node)
@@ -119,10 +119,10 @@ func (n *NodeObject) watchFrom(ctx context.Context, version string) (_ string, t
 			n.config.Seen(nil)
 		}
 	}
-	if !told && ctx.Err() == nil {
-		return "", false, errNothingTold
+	if !received && ctx.Err() == nil {
+		return "", false, errNoEvent
 	}
-	return version, told, nil
+	return version, received, nil
 }
 
-var errNothingTold = errors.New("the watch ended without sending an event")
+var errNoEvent = errors.New("the watch ended without sending an event")

@@ -85,7 +85,7 @@ func (r *reading) meet() {
 		if m.since.IsZero() {
 			// The pod's own watch delivered what this watch forgot, and later Events come through
 			// both.
-			m.since = s.toldSince
+			m.since = s.deliveredSince
 		}
 		members = append(members, m)
 	}

@@ -94,7 +94,7 @@ type Restart struct {
 // container that was restarted, so a status that goes back and forth counts once. Only the
 // goroutine of Run writes the counts; any goroutine may read them.
 type restarts struct {
-	tell func(*corev1.Pod, Restart)
+	report func(*corev1.Pod, Restart)
 
 	mu sync.Mutex
 	of map[RestartKey]uint64
@@ -102,8 +102,8 @@ type restarts struct {
 	highest map[string]map[string]int32 // by pod UID and container; used by the goroutine of Run only
 }
 
-func newRestarts(tell func(*corev1.Pod, Restart)) *restarts {
-	return &restarts{tell: tell, of: map[RestartKey]uint64{}, highest: map[string]map[string]int32{}}
+func newRestarts(report func(*corev1.Pod, Restart)) *restarts {
+	return &restarts{report: report, of: map[RestartKey]uint64{}, highest: map[string]map[string]int32{}}
 }
 
 // counts copies the counts so far. What is absent is zero.
@@ -159,7 +159,7 @@ func (r *restarts) count(pod *corev1.Pod, restart Restart) {
 	r.mu.Lock()
 	r.of[restart.RestartKey] += uint64(restart.Times)
 	r.mu.Unlock()
-	r.tell(pod, restart)
+	r.report(pod, restart)
 }
 
 // initKind returns the kind of an init container by its name; the usual kind if it is not in the

@@ -30,7 +30,7 @@ func Lines(t testing.TB, kind export.Lines, tl timeline.Timeline, now time.Time)
 // agreement is one start-up's transition records, decoded, and its timeline.
 type agreement struct {
 	testing.TB
-	told       timeline.Timeline
+	want       timeline.Timeline
 	pod        export.PodTransition
 	containers []export.TransitionMetrics
 	pulls      []export.TransitionMetrics
@@ -41,7 +41,7 @@ type agreement struct {
 // durations.
 func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
 	t.Helper()
-	a := &agreement{TB: t, told: tl}
+	a := &agreement{TB: t, want: tl}
 	for i, line := range lines {
 		var r export.TransitionRecord
 		decoder := json.NewDecoder(bytes.NewReader(line))
@@ -77,8 +77,8 @@ func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
 
 func (a *agreement) checkPod() {
 	p := a.pod
-	if !p.CreatedAt.Equal(a.told.CreatedAt) {
-		a.Errorf("created at %s, the timeline says %s", p.CreatedAt, a.told.CreatedAt)
+	if !p.CreatedAt.Equal(a.want.CreatedAt) {
+		a.Errorf("created at %s, the timeline says %s", p.CreatedAt, a.want.CreatedAt)
 	}
 	a.within("scheduled", p.ScheduledAt, "", timeline.MilestoneScheduled)
 	a.within("ready", p.ReadyAt, "", timeline.MilestoneReady)
@@ -87,10 +87,10 @@ func (a *agreement) checkPod() {
 	a.length("scheduled to initialized", p.ScheduledToInitialized, p.ScheduledAt, p.InitializedAt)
 	a.length("creation to ready", p.CreationToReady, p.CreatedAt, p.ReadyAt)
 	a.length("initialized to ready", p.InitializedToReady, p.InitializedAt, p.ReadyAt)
-	if a.told.State == timeline.StateReady &&
-		(p.CreationToReady == nil || p.CreationToReady.Duration() != a.told.Total) &&
-		len(a.told.Conflicts) == 0 {
-		a.Errorf("ready after %v, in all %s", p.CreationToReady, a.told.Total)
+	if a.want.State == timeline.StateReady &&
+		(p.CreationToReady == nil || p.CreationToReady.Duration() != a.want.Total) &&
+		len(a.want.Conflicts) == 0 {
+		a.Errorf("ready after %v, in all %s", p.CreationToReady, a.want.Total)
 	}
 	a.phase(timeline.PhaseScheduling, "", p.CreationToScheduled)
 }
@@ -99,7 +99,7 @@ func (a *agreement) checkPod() {
 // spec order, then the main ones.
 func (a *agreement) checkContainers() {
 	var known []timeline.ContainerReached
-	for _, c := range a.told.Containers {
+	for _, c := range a.want.Containers {
 		if c.Kind != timeline.KindImageVolume {
 			known = append(known, c)
 		}
@@ -155,7 +155,7 @@ func (a *agreement) checkPull(m export.TransitionMetrics) {
 	p := m.ImagePull
 	a.length("pull", p.Duration, p.StartedAt, p.FinishedAt)
 	var attempts []timeline.Pull
-	for _, pull := range a.told.Pulls {
+	for _, pull := range a.want.Pulls {
 		if pull.Container == m.ContainerName || m.ContainerName == "" && pull.Container[0] == 'i' {
 			attempts = append(attempts, pull)
 		}

@@ -10,7 +10,7 @@ func (a *agreement) within(what string, at export.Instant, container string, mil
 	if at.IsZero() {
 		return
 	}
-	for _, e := range a.told.Milestones {
+	for _, e := range a.want.Milestones {
 		for _, milestone := range milestones {
 			if e.Milestone == milestone && e.Container == container && !at.Before(e.Earliest) &&
 				(e.Latest.IsZero() || !at.After(e.Latest)) {
@@ -32,12 +32,12 @@ func (a *agreement) length(what string, length *export.Seconds, from, to export.
 // phase checks a duration against the phase with the same span, if the timeline has that phase.
 func (a *agreement) phase(phase timeline.Phase, container string, length *export.Seconds) {
 	var found []timeline.Span
-	for _, span := range a.told.Phases {
+	for _, span := range a.want.Phases {
 		if span.Phase == phase && span.Container == container {
 			found = append(found, span)
 		}
 	}
-	if len(found) != 1 || found[0].Open || len(found[0].MergedWith) > 0 || len(a.told.Conflicts) > 0 || length == nil {
+	if len(found) != 1 || found[0].Open || len(found[0].MergedWith) > 0 || len(a.want.Conflicts) > 0 || length == nil {
 		return
 	}
 	if length.Duration() != found[0].Duration() {

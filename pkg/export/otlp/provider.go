@@ -95,19 +95,19 @@ func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trac
 func (t *tracer) spans(of timeline.Timeline) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	own := ownTrace(of)
 	under := map[string]context.Context{}
-	tell := spansOf
+	convert := spansOf
 	above, rollout := t.above(of)
 	switch {
 	case !of.StartUp(): // its root was sent when the start-up was over, or is not to be sent
-		if tell = endOf; of.PostStartup != nil {
-			tell = laterOf
+		if convert = terminationOf; of.PostStartup != nil {
+			convert = postStartupOf
 		}
 		under[rootKey], _ = t.Start(withNaming(above, naming{own, of.ID(), rootKey}), rootKey)
 	case rollout != nil && rollout.IsRecording() && t.rollouts.first(rollout.SpanContext().TraceID()):
 		rollout.End(trace.WithTimestamp(of.SettledAt))
 		bytes += rolloutSpanOf(of).bytes()
 	}
-	for _, s := range tell(of) {
+	for _, s := range convert(of) {
 		bytes += s.bytes()
 		options := []trace.SpanStartOption{trace.WithTimestamp(s.start), trace.WithAttributes(s.attributes...)}
 		parent := under[s.parent]

@@ -13,23 +13,23 @@ const maxRollouts = 1024
 // rollouts remembers whose span was sent, so that it is sent once. The oldest are forgotten first.
 // It is not safe for concurrent use.
 type rollouts struct {
-	told  map[trace.TraceID]bool
+	sent  map[trace.TraceID]bool
 	order []trace.TraceID
 }
 
 // first reports whether a rollout has not been sent before.
 func (r *rollouts) first(id trace.TraceID) bool {
-	if r.told[id] {
+	if r.sent[id] {
 		return false
 	}
-	if r.told == nil {
-		r.told = map[trace.TraceID]bool{}
+	if r.sent == nil {
+		r.sent = map[trace.TraceID]bool{}
 	}
 	if len(r.order) == maxRollouts {
-		delete(r.told, r.order[0])
+		delete(r.sent, r.order[0])
 		r.order = r.order[1:]
 	}
-	r.told[id] = true
+	r.sent[id] = true
 	r.order = append(r.order, id)
 	return true
 }
@@ -42,8 +42,8 @@ func (r *rollouts) lost(spans []sdktrace.ReadOnlySpan) {
 	}
 	for _, s := range spans {
 		id := s.SpanContext().TraceID()
-		if s.SpanContext().SpanID() == spanID(id, "", rootKey) && r.told[id] {
-			delete(r.told, id)
+		if s.SpanContext().SpanID() == spanID(id, "", rootKey) && r.sent[id] {
+			delete(r.sent, id)
 			r.order = slices.DeleteFunc(r.order, func(o trace.TraceID) bool { return o == id })
 		}
 	}

@@ -27,7 +27,7 @@ func rootOf(t timeline.Timeline) span {
 	}
 	root := span{
 		key: rootKey, name: valid("pod startup " + t.Namespace + "/" + t.Name), start: t.CreatedAt, end: t.SettledAt,
-		events: saidOf(t),
+		events: messageEvents(t),
 	}
 	if kind, why := failureOf(t); kind != "" {
 		root.failure = valid(why)
@@ -55,9 +55,9 @@ func failureOf(t timeline.Timeline) (kind, why string) {
 	return kind, why
 }
 
-// saidOf returns the kubelet's Events as span events. Their attributes are those of the pod's
+// messageEvents returns the kubelet's Events as span events. Their attributes are those of the pod's
 // Events.
-func saidOf(t timeline.Timeline) []event {
+func messageEvents(t timeline.Timeline) []event {
 	events := make([]event, 0, len(t.EventMessage))
 	for _, s := range t.EventMessage {
 		events = append(events, event{name: cmp.Or(valid(s.Reason), "Event"), at: s.At, attributes: known(

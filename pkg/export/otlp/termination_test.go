@@ -102,8 +102,8 @@ func TestRolloutsThatWereTold(t *testing.T) {
 	for n := range 2 * maxRollouts {
 		tracer.rollouts.first(traceID(fmt.Sprint(n)))
 	}
-	if len(tracer.rollouts.told) != maxRollouts || len(tracer.rollouts.order) != maxRollouts {
-		t.Errorf("%d remembered, in an order of %d", len(tracer.rollouts.told), len(tracer.rollouts.order))
+	if len(tracer.rollouts.sent) != maxRollouts || len(tracer.rollouts.order) != maxRollouts {
+		t.Errorf("%d remembered, in an order of %d", len(tracer.rollouts.sent), len(tracer.rollouts.order))
 	}
 }
 

@@ -14,9 +14,9 @@ import (
 // which was sent in an earlier request.
 const endKey = "termination/"
 
-// endOf returns what the end of a pod adds to the trace of its start-up: one span from the request
+// terminationOf returns what the end of a pod adds to the trace of its start-up: one span from the request
 // to delete the pod until its object was removed, its phases, and how each container stopped.
-func endOf(t timeline.Timeline) []span {
+func terminationOf(t timeline.Timeline) []span {
 	end := *t.Termination
 	attributes := append(podOf(t),
 		attribute.String(keyKind, kindTermination),

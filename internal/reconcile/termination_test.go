@@ -127,8 +127,8 @@ func TestWhenAnEndIsAskedAbout(t *testing.T) {
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
 		expect(t, d)
 		stop()
-		if r.endings != 0 || len(r.pods) != 0 {
-			t.Errorf("%d ends are followed of %d pods", r.endings, len(r.pods))
+		if r.terminations != 0 || len(r.pods) != 0 {
+			t.Errorf("%d ends are followed of %d pods", r.terminations, len(r.pods))
 		}
 	})
 }
@@ -212,7 +212,7 @@ func TestAnEndAcrossARestart(t *testing.T) {
 		observe(answer)
 		stop()
 		if len(left) != 3 || len(ended) > 0 {
-			t.Fatalf("%d observations are kept, %v told", len(left), ended)
+			t.Fatalf("%d observations are kept, %v report", len(left), ended)
 		}
 
 		time.Sleep(2 * time.Second)
@@ -227,7 +227,7 @@ func TestAnEndAcrossARestart(t *testing.T) {
 		}
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()}) // as the first list tells
 		if len(ended) != 1 {
-			t.Fatalf("told %d ends", len(ended))
+			t.Fatalf("report %d ends", len(ended))
 		}
 		end := ended[0].Termination
 		if off := end.RequestedAt.Sub(requested).Abs(); end.Listed || off > time.Millisecond {

@@ -11,13 +11,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Somebody debugs a pod that has been ready for long: what is pulled for that is told of with its kind, once, and is no
-// part of the start-up, which was told of before.
+// Somebody debugs a pod that has been ready for long: what is pulled for that is reported with its kind, once, and is no
+// part of the start-up, which was reported before.
 func TestPullsOfEphemeralContainers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true, Events: true}, func(c *Config) {
-			c.Debugged = func(tl timeline.Timeline) {
+			c.EphemeralPulled = func(tl timeline.Timeline) {
 				for _, p := range tl.EphemeralPulls {
 					d.note("debugged %s %s %s %s", tl.Name, p.Container, p.Kind, p.Outcome)
 				}
@@ -69,10 +69,10 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 			time.Sleep(2 * eventsPatience)
 			synctest.Wait()
 			calls := d.take()
-			told := slices.DeleteFunc(slices.Clone(calls), func(c string) bool {
+			report := slices.DeleteFunc(slices.Clone(calls), func(c string) bool {
 				return c != "debugged pod "+name+" ephemeral downloaded"
 			})
-			if len(told) != 1 || !slices.Contains(calls, "unwatch runtime-1") &&
+			if len(report) != 1 || !slices.Contains(calls, "unwatch runtime-1") &&
 				!slices.Contains(calls, "unwatch uid-1") {
 				t.Errorf("%q", calls)
 			}
@@ -84,7 +84,7 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 		}
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
 		if len(d.gone) != 1 || len(d.gone[0].EphemeralPulls) != 2 {
-			t.Errorf("told of as gone: %+v", d.gone)
+			t.Errorf("report of as gone: %+v", d.gone)
 		}
 	})
 }
@@ -94,7 +94,7 @@ func TestEphemeralContainersThatRan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true, Events: true}, func(c *Config) {
-			c.Debugged = func(tl timeline.Timeline) { d.note("debugged %+v", tl.EphemeralPulls) }
+			c.EphemeralPulled = func(tl timeline.Timeline) { d.note("debugged %+v", tl.EphemeralPulls) }
 		})
 		defer stop()
 		pod := ready(object())
@@ -159,7 +159,7 @@ func TestContainersThatRestartAreIdle(t *testing.T) {
 			t.Errorf("it never runs again, yet %+v", l)
 		}
 		if crashes != 3 {
-			t.Errorf("one that crashed before it was ready: told of %d times of 3", crashes)
+			t.Errorf("one that crashed before it was ready: report of %d times of 3", crashes)
 		}
 	})
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// ending follows a pod from the request to delete it.
-type ending struct {
+// terminating follows a pod from the request to delete it.
+type terminating struct {
 	evidence *timeline.TerminationEvidence
 	askedAt  time.Time // of the last question to the runtime
 }
 
-// observeEnding follows the end of a pod, from the first object with a deletion timestamp. A change
+// observeTermination follows the end of a pod, from the first object with a deletion timestamp. A change
 // of the object is a reason to query the runtime at once: the kubelet soon removes what has
 // stopped.
-func (r *Reconciler) observeEnding(p *pod, o timeline.Observation) {
-	news := r.applyToEnding(p, o)
-	if p.ending == nil {
+func (r *Reconciler) observeTermination(p *pod, o timeline.Observation) {
+	news := r.applyToTermination(p, o)
+	if p.terminating == nil {
 		return
 	}
 	if news {
@@ -28,16 +28,16 @@ func (r *Reconciler) observeEnding(p *pod, o timeline.Observation) {
 		r.config.KeepEnd(o, news)
 	}
 	if _, object := o.(timeline.PodSeen); object && news {
-		p.ending.askedAt = time.Time{}
+		p.terminating.askedAt = time.Time{}
 	}
-	r.advanceEnding(p)
+	r.advanceTermination(p)
 }
 
-// applyToEnding starts or continues to follow the end of a pod, and reports whether an observation
+// applyToTermination starts or continues to follow the end of a pod, and reports whether an observation
 // was news to it.
-func (r *Reconciler) applyToEnding(p *pod, o timeline.Observation) (news bool) {
-	if p.ending != nil {
-		return p.ending.evidence.Apply(o)
+func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bool) {
+	if p.terminating != nil {
+		return p.terminating.evidence.Apply(o)
 	}
 	if r.config.Terminated == nil {
 		return false
@@ -46,8 +46,8 @@ func (r *Reconciler) applyToEnding(p *pod, o timeline.Observation) (news bool) {
 	if evidence == nil {
 		return false
 	}
-	p.ending = &ending{evidence: evidence}
-	r.endings++
+	p.terminating = &terminating{evidence: evidence}
+	r.terminations++
 	return true
 }
 
@@ -61,35 +61,35 @@ func lasts(o timeline.Observation) bool {
 		!slices.ContainsFunc(answer.Sandboxes, func(s timeline.Sandbox) bool { return s.Ready })
 }
 
-// advanceEnding queries the runtime as often as something new is likely.
-func (r *Reconciler) advanceEnding(p *pod) {
-	if p.ending == nil {
+// advanceTermination queries the runtime as often as something new is likely.
+func (r *Reconciler) advanceTermination(p *pod) {
+	if p.terminating == nil {
 		return
 	}
-	now, every := r.config.Now(), p.ending.evidence.AskEvery(r.config.Now())
-	if every == 0 || now.Sub(p.ending.askedAt) < every {
+	now, every := r.config.Now(), p.terminating.evidence.AskEvery(r.config.Now())
+	if every == 0 || now.Sub(p.terminating.askedAt) < every {
 		return
 	}
-	p.ending.askedAt = now
-	object := p.ending.evidence.Pod()
+	p.terminating.askedAt = now
+	object := p.terminating.evidence.Pod()
 	r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID})
 }
 
 // termination returns how the pod ends, as of now; nil if its deletion was not requested, or if
 // ends are not followed.
 func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Termination {
-	if p.ending == nil {
+	if p.terminating == nil {
 		return nil
 	}
-	t := p.ending.evidence.Termination(now, skew)
+	t := p.terminating.evidence.Termination(now, skew)
 	return &t
 }
 
 // terminate reports the end of a pod whose object was removed.
 func (r *Reconciler) terminate(p *pod, gone timeline.Timeline) {
-	if p.ending == nil {
+	if p.terminating == nil {
 		return
 	}
-	r.endings--
+	r.terminations--
 	r.config.Terminated(gone)
 }

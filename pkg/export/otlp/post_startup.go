@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// laterOf returns what one event after a pod's start-up adds to its trace.
-func laterOf(t timeline.Timeline) []span {
+// postStartupOf returns what one event after a pod's start-up adds to its trace.
+func postStartupOf(t timeline.Timeline) []span {
 	if run := t.PostStartup.Run; run != nil {
 		return []span{runOf(t, *run)}
 	}
@@ -47,12 +47,12 @@ func runOf(t timeline.Timeline, run timeline.CompletedRun) span {
 
 // eventOf returns one of the kubelet's Events as a span without a duration, because sent spans
 // cannot get more events.
-func eventOf(t timeline.Timeline, said timeline.EventMessage) span {
+func eventOf(t timeline.Timeline, message timeline.EventMessage) span {
 	return span{
-		key: strings.Join([]string{kindEvent, said.Container, said.Reason,
-			strconv.FormatInt(said.At.UnixNano(), 10)}, "/"),
-		name: valid("event " + said.Reason), start: said.At, end: said.At,
-		attributes: known(append(podOf(t), attribute.String(keyKind, kindEvent), containerOf(said.Container),
-			text(keyReason, said.Reason), text(keyMessage, said.Message))...),
+		key: strings.Join([]string{kindEvent, message.Container, message.Reason,
+			strconv.FormatInt(message.At.UnixNano(), 10)}, "/"),
+		name: valid("event " + message.Reason), start: message.At, end: message.At,
+		attributes: known(append(podOf(t), attribute.String(keyKind, kindEvent), containerOf(message.Container),
+			text(keyReason, message.Reason), text(keyMessage, message.Message))...),
 	}
 }

@@ -1,0 +1,90 @@
+package reconcile
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// maxEphemeralPulls limits the kept pulls for ephemeral containers of one pod. A pod that is being
+// debugged has one or two.
+const maxEphemeralPulls = 16
+
+// observeEphemeral follows the pulls of a pod's ephemeral containers, during and after its start-up.
+func (r *Reconciler) observeEphemeral(p *pod, o timeline.Observation) {
+	seen, ok := o.(timeline.PodSeen)
+	if p.ephemeral == nil {
+		if ok {
+			if p.ephemeral = timeline.NewEphemeralEvidence(r.config.Scope, seen, p.over); p.ephemeral != nil {
+				r.followed++
+				r.reportChanged(o.PodUID())
+			}
+		}
+	} else {
+		news := p.ephemeral.Apply(o)
+		if news {
+			r.reportChanged(o.PodUID())
+		}
+		if event, ok := o.(timeline.EventSeen); ok && p.evidence == nil {
+			r.pulls.Observe(event, p.ephemeral.Pod())
+			if news {
+				r.eventsUsed.Add(1)
+			}
+		}
+	}
+	r.advanceEphemeral(p)
+}
+
+// advanceEphemeral passes the wants to the sources, and reports the pulls when everything about them is
+// known.
+func (r *Reconciler) advanceEphemeral(p *pod) {
+	if p.ephemeral == nil {
+		return
+	}
+	now := r.config.Now()
+	if p.ephemeral.Settled(now) {
+		r.endEphemeral(p)
+		return
+	}
+	wants, object := p.ephemeral.Requests(now), p.ephemeral.Pod()
+	if wants.Runtime && now.Sub(p.ephemeralAskedAt) >= askAgainFirst {
+		p.ephemeralAskedAt = now
+		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images,
+			Layers: wants.Layers})
+	}
+	p.ephemeralRequestsEvents = wants.Events
+	r.watchEvents(p, object)
+}
+
+// endEphemeral reports the pulls of ephemeral containers. Later ones are followed anew.
+func (r *Reconciler) endEphemeral(p *pod) {
+	if p.ephemeral == nil {
+		return
+	}
+	object := p.ephemeral.Pod()
+	report := timeline.Timeline{UID: object.UID, Namespace: object.Namespace, Name: object.Name,
+		EphemeralPulls: p.ephemeral.Pulls(r.config.Now(), r.clocks.Skew())}
+	r.pulls.Complete(&report)
+	r.pulls.Settle(report)
+	p.pulled = append(p.pulled, report.EphemeralPulls...)
+	p.pulled = p.pulled[max(0, len(p.pulled)-maxEphemeralPulls):]
+	p.over, p.ephemeral, p.ephemeralRequestsEvents = p.ephemeral.Over(), nil, false
+	r.followed--
+	r.watchEvents(p, object)
+	r.reportChanged(report.UID)
+	if r.config.EphemeralPulled != nil {
+		r.config.EphemeralPulled(report)
+	}
+}
+
+// ephemeralPulls returns the latest pulls for ephemeral containers.
+func (r *Reconciler) ephemeralPulls(p *pod, now time.Time) []timeline.Pull {
+	pulls := slices.Clone(p.pulled)
+	if p.ephemeral == nil {
+		return pulls
+	}
+	going := timeline.Timeline{UID: p.ephemeral.Pod().UID, EphemeralPulls: p.ephemeral.Pulls(now, r.clocks.Skew())}
+	r.pulls.Complete(&going)
+	return append(pulls, going.EphemeralPulls...)
+}
