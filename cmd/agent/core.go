@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// core connects reconcile with what observes and what asks. They know each other by functions: serve sets reconciler
+// core connects reconcile with what observes and what asks. serve sets reconciler
 // before anything runs.
 type core struct {
 	reconciler *reconcile.Reconciler
@@ -69,29 +69,30 @@ func newReconciler(d deps, scope timeline.Scope, kept *memory, out outputs, from
 	changed func(uid string)) *reconcile.Reconciler {
 	left := kept.left
 	kept.left = state.Contents{} // reconcile releases it as well
-	return reconcile.New(reconcile.Config{
-		Now:               time.Now,
-		Scope:             scope,
-		AskRuntime:        from.askRuntime,
-		WatchEvents:       from.watchEvents,
-		UnwatchEvents:     from.unwatchEvents,
-		SampleNode:        from.sampleNode,
-		Settled:           out.settled,
-		EphemeralPulled:   out.metrics.ObserveDebug,
-		Terminated:        newTerminated(d.config, out.lines, out.traces),
-		PostStartup:       newLater(d.config, out.traces),
-		PostStartupEvents: d.config.events == eventsCluster,
-		KeepEventsUntil:   kept.eventsUntil,
-		Progress:          out.progress,
-		Changed:           changed,
-		Forgotten:         shown.forgotten,
-		Logger:            d.logger.Named("reconcile"),
+	c := reconcile.Config{
+		Now: time.Now, Scope: scope, Sources: from, Logger: d.logger.Named("reconcile"),
+		Follow: reconcile.Follow{
+			Partial:      d.config.partial && out.lines != nil,
+			Terminations: d.config.termination,
+			PostStartup:  d.config.lifeTraces && out.traces != nil,
+			Events:       d.config.events == eventsCluster,
+		},
+		Report: func(r reconcile.Report) {
+			switch r.Kind {
+			case reconcile.Changed:
+				changed(r.Timeline.UID)
+			case reconcile.Forgotten:
+				shown.forgotten(r.Timeline)
+			default:
+				out.report(r)
+			}
+		},
 		Restored: reconcile.Restored{
 			InFlight: left.InFlight, Reported: left.Reported, Ends: left.Ends, EventsUntil: left.EventsUntil,
 		},
-		Keep:    kept.keep,
-		KeepEnd: kept.keepEnd,
-		Kept:    kept.kept,
-		Gone:    kept.gone,
-	})
+	}
+	if kept.keeper != nil {
+		c.Keeper = kept.keeper
+	}
+	return reconcile.New(c)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/podlapse/podlapse/internal/reconcile"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/export/otlp"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -18,15 +19,16 @@ type outputs struct {
 	push    *otlp.Metrics     // nil without an endpoint for metrics
 
 	settledSinks []func(timeline.Timeline)
-	// progress takes start-ups in progress; nil without --records-partial.
-	progress func(timeline.Timeline)
+	// transitions says that the records are those of kube-transition-metrics alone.
+	transitions bool
 }
 
 // newOutputs calls reported for each start-up that all sinks have reported.
 func newOutputs(ctx context.Context, d deps, records io.Writer,
 	reported func(timeline.Timeline)) (out outputs, err error) {
 	handed := newReports(reported)
-	out = outputs{metrics: export.NewMetrics(d.registry, tracesOf(d.config)), records: records}
+	out = outputs{metrics: export.NewMetrics(d.registry, tracesOf(d.config)), records: records,
+		transitions: d.config.records == recordsTransition}
 	out.settledSinks = []func(timeline.Timeline){out.metrics.Observe, handed.settled}
 	if out.lines = newRecords(d, records, handed); out.lines != nil {
 		if discards(records) {
@@ -34,9 +36,6 @@ func newOutputs(ctx context.Context, d deps, records io.Writer,
 				"use --records=none if intended")
 		}
 		out.settledSinks = append(out.settledSinks, out.lines.Offer)
-		if d.config.partial {
-			out.progress = out.lines.Offer
-		}
 	}
 	if out.traces, err = newTraces(ctx, d, handed); err != nil {
 		return outputs{}, err
@@ -48,10 +47,26 @@ func newOutputs(ctx context.Context, d deps, records io.Writer,
 	return out, err
 }
 
-// settled takes a completed start-up.
-func (out outputs) settled(t timeline.Timeline) {
-	for _, sink := range out.settledSinks {
-		sink(t)
+// report hands a report to the outputs that show it.
+func (out outputs) report(r reconcile.Report) {
+	switch r.Kind {
+	case reconcile.Settled:
+		for _, sink := range out.settledSinks {
+			sink(r.Timeline)
+		}
+	case reconcile.Partial:
+		out.lines.Offer(r.Timeline)
+	case reconcile.EphemeralPulled:
+		out.metrics.ObserveEphemeral(r.Timeline)
+	case reconcile.PostStartup:
+		out.traces.Offer(r.Timeline)
+	case reconcile.Terminated:
+		if out.lines != nil && !out.transitions { // the schema of kube-transition-metrics has no terminations
+			out.lines.Offer(r.Timeline)
+		}
+		if out.traces != nil {
+			out.traces.Offer(r.Timeline)
+		}
 	}
 }
 

@@ -59,26 +59,29 @@ func newRuntime(d deps, observe func(context.Context, timeline.Observation)) *cr
 	return runtime
 }
 
-func (s sources) askRuntime(l timeline.LookUp) {
+// AskRuntime implements reconcile.Sources.
+func (s sources) AskRuntime(l timeline.LookUp) {
 	if s.runtime != nil {
 		s.runtime.Ask(l)
 	}
 }
 
-func (s sources) watchEvents(w timeline.EventWatch) {
+// WatchEvents implements reconcile.Sources.
+func (s sources) WatchEvents(w timeline.EventWatch) {
 	if s.events != nil {
 		s.events.Watch(w)
 	}
 }
 
-func (s sources) unwatchEvents(uid string) {
+// UnwatchEvents implements reconcile.Sources.
+func (s sources) UnwatchEvents(uid string) {
 	if s.events != nil {
 		s.events.Unwatch(uid)
 	}
 }
 
-// sampleNode says whether any pod is starting.
-func (s sources) sampleNode(wanted bool) {
+// SampleNode implements reconcile.Sources.
+func (s sources) SampleNode(wanted bool) {
 	if s.pressure != nil {
 		s.pressure.Want(wanted)
 	}

@@ -17,19 +17,12 @@ const partState = "state"
 // deleted the Events of older ones (its default time to live).
 const newsFor = time.Hour
 
-// memory is what an agent takes over from the previous one and leaves to the next. Without --state-dir it is empty, and
-// its functions are nil except reported.
+// memory is what an agent takes over from the previous one and leaves to the next. Without --state-dir it is empty,
+// and reported does nothing.
 type memory struct {
 	dir    *state.Dir // nil without the directory
 	left   state.Contents
-	keeper *state.Keeper
-	keep   func(o timeline.Observation, news bool)
-	kept   func(uid string) bool
-	// keepEnd is keep for ends of pods.
-	keepEnd func(o timeline.Observation, news bool)
-	gone    func(uid string)
-	// eventsUntil takes the time of the latest kubelet Event that was reported after a start-up.
-	eventsUntil func(time.Time)
+	keeper *state.Keeper // nil without the directory
 	// reported takes a timeline that all sinks have reported.
 	reported func(timeline.Timeline)
 }
@@ -56,8 +49,7 @@ func newMemory(d deps, scope *timeline.Scope) (memory, error) {
 	}
 	return memory{
 		dir: dir, left: dir.Contents, keeper: keeper,
-		keep: keeper.Keep, keepEnd: keeper.KeepEnd, kept: keeper.Kept, gone: keeper.Gone,
-		eventsUntil: keeper.EventsUntil, reported: func(t timeline.Timeline) { keeper.Reported(t.UID) },
+		reported: func(t timeline.Timeline) { keeper.Reported(t.UID) },
 	}, nil
 }
 

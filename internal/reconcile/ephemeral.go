@@ -50,7 +50,7 @@ func (r *Reconciler) advanceEphemeral(p *pod) {
 	wants, object := p.ephemeral.Requests(now), p.ephemeral.Pod()
 	if wants.Runtime && now.Sub(p.ephemeralAskedAt) >= askAgainFirst {
 		p.ephemeralAskedAt = now
-		r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images,
+		r.config.Sources.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images,
 			Layers: wants.Layers})
 	}
 	p.ephemeralRequestsEvents = wants.Events
@@ -63,19 +63,17 @@ func (r *Reconciler) endEphemeral(p *pod) {
 		return
 	}
 	object := p.ephemeral.Pod()
-	report := timeline.Timeline{UID: object.UID, Namespace: object.Namespace, Name: object.Name,
+	pulled := timeline.Timeline{UID: object.UID, Namespace: object.Namespace, Name: object.Name,
 		EphemeralPulls: p.ephemeral.Pulls(r.config.Now(), r.clocks.Skew())}
-	r.pulls.Complete(&report)
-	r.pulls.Settle(report)
-	p.pulled = append(p.pulled, report.EphemeralPulls...)
+	r.pulls.Complete(&pulled)
+	r.pulls.Settle(pulled)
+	p.pulled = append(p.pulled, pulled.EphemeralPulls...)
 	p.pulled = p.pulled[max(0, len(p.pulled)-maxEphemeralPulls):]
 	p.over, p.ephemeral, p.ephemeralRequestsEvents = p.ephemeral.Over(), nil, false
 	r.followed--
 	r.watchEvents(p, object)
-	r.reportChanged(report.UID)
-	if r.config.EphemeralPulled != nil {
-		r.config.EphemeralPulled(report)
-	}
+	r.reportChanged(pulled.UID)
+	r.config.Report(Report{EphemeralPulled, pulled})
 }
 
 // ephemeralPulls returns the latest pulls for ephemeral containers.

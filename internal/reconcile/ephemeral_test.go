@@ -17,11 +17,11 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true, Events: true}, func(c *Config) {
-			c.EphemeralPulled = func(tl timeline.Timeline) {
+			c.also(EphemeralPulled, func(tl timeline.Timeline) {
 				for _, p := range tl.EphemeralPulls {
 					d.note("debugged %s %s %s %s", tl.Name, p.Container, p.Kind, p.Outcome)
 				}
-			}
+			})
 		})
 		defer stop()
 		pod := ready(object())
@@ -94,7 +94,7 @@ func TestEphemeralContainersThatRan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true, Events: true}, func(c *Config) {
-			c.EphemeralPulled = func(tl timeline.Timeline) { d.note("debugged %+v", tl.EphemeralPulls) }
+			c.also(EphemeralPulled, func(tl timeline.Timeline) { d.note("debugged %+v", tl.EphemeralPulls) })
 		})
 		defer stop()
 		pod := ready(object())

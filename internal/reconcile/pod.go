@@ -45,8 +45,8 @@ type pod struct {
 	askedAt                                 time.Time // of the last question to the runtime
 	asked                                   int       // questions since the pod object changed
 
-	changed bool      // since its progress was reported
-	toldAt  time.Time // when that was
+	changed   bool      // since its progress was reported
+	partialAt time.Time // when that was
 }
 
 func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
@@ -79,8 +79,8 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	if answer, ok := o.(timeline.RuntimeSeen); ok {
 		r.pulls.ObserveRuntime(answer)
 	}
-	if _, silent := o.(timeline.RuntimeSilent); silent && r.config.Keep != nil {
-		r.config.Keep(o, true)
+	if _, silent := o.(timeline.RuntimeSilent); silent && r.config.Keeper != nil {
+		r.config.Keeper.Keep(o, true)
 	}
 	p := r.pods[o.PodUID()]
 	object, seen := o.(timeline.PodSeen)
@@ -109,8 +109,8 @@ func (r *Reconciler) observe(o timeline.Observation) {
 		if _, event := o.(timeline.EventSeen); event && news {
 			r.eventsUsed.Add(1)
 		}
-		if r.config.Keep != nil && !p.reported && !p.evidence.Reconstructed() {
-			r.config.Keep(o, news)
+		if r.config.Keeper != nil && !p.reported && !p.evidence.Reconstructed() {
+			r.config.Keeper.Keep(o, news)
 		}
 		r.advance(p)
 		p.changed = p.changed || news
@@ -157,8 +157,8 @@ func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
 func (r *Reconciler) countStarting(by int) {
 	before := r.starting
 	r.starting += by
-	if (before == 0 || r.starting == 0) && r.config.SampleNode != nil {
-		r.config.SampleNode(r.starting > 0)
+	if before == 0 || r.starting == 0 {
+		r.config.Sources.SampleNode(r.starting > 0)
 	}
 }
 
@@ -185,8 +185,8 @@ func (r *Reconciler) mirrored(made timeline.Pod) bool {
 // leave handles the removal of a pod's object.
 func (r *Reconciler) leave(uid string) {
 	delete(r.reported, uid)
-	if r.config.Gone != nil {
-		r.config.Gone(uid)
+	if r.config.Keeper != nil {
+		r.config.Keeper.Gone(uid)
 	}
 }
 
@@ -206,7 +206,7 @@ func (r *Reconciler) advance(p *pod) {
 	if wants.Runtime && p.mayAsk(wants, now) || refutable {
 		p.askedAt = now
 		p.asked++
-		r.config.AskRuntime(timeline.LookUp{
+		r.config.Sources.AskRuntime(timeline.LookUp{
 			UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images, Layers: wants.Layers,
 			Network: wants.Network,
 		})
@@ -233,17 +233,17 @@ func (p *pod) askAgainAfter() time.Duration {
 
 // watchEvents keeps a watch open while the start-up or an ephemeral container needs one.
 func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
-	wanted := p.requestsEvents || p.ephemeralRequestsEvents || p.postStartup != nil && r.config.PostStartupEvents
+	wanted := p.requestsEvents || p.ephemeralRequestsEvents || p.postStartup != nil && r.config.Follow.Events
 	if p.watching == wanted {
 		return
 	}
 	p.watching = wanted
 	if wanted {
-		r.config.WatchEvents(timeline.EventWatch{
+		r.config.Sources.WatchEvents(timeline.EventWatch{
 			UID: object.UID, InvolvedUID: object.RuntimeUID, Namespace: object.Namespace, Name: object.Name,
 		})
 	} else {
-		r.config.UnwatchEvents(object.UID)
+		r.config.Sources.UnwatchEvents(object.UID)
 	}
 }
 
@@ -268,7 +268,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	}
 	r.config.Logger.Debug("pod settled", zap.String("namespace", p.settled.Namespace),
 		zap.String("pod", p.settled.Name), zap.String("state", string(p.settled.State)))
-	r.config.Settled(p.settled)
+	r.config.Report(Report{Settled, p.settled})
 }
 
 // settleEnded is called at the end of the agent: late Events will not come any more. What the
@@ -279,7 +279,8 @@ func (r *Reconciler) settleEnded() {
 		if p.evidence == nil || !p.evidence.Ended() {
 			continue
 		}
-		if left := p.evidence.Requests(now).Runtime && r.config.Kept != nil && r.config.Kept(p.evidence.Pod().UID); !left {
+		if left := r.config.Keeper != nil && p.evidence.Requests(now).Runtime &&
+			r.config.Keeper.Kept(p.evidence.Pod().UID); !left {
 			r.settle(p, now)
 		}
 	}
@@ -300,7 +301,5 @@ func (r *Reconciler) forget(uid string, p *pod) {
 	}
 	gone, _ := r.timeline(p, r.config.Now())
 	r.terminate(p, gone)
-	if r.config.Forgotten != nil {
-		r.config.Forgotten(gone)
-	}
+	r.config.Report(Report{Forgotten, gone})
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// laterWindow is how old an Event may be to be reported as news: an older one is not news, however
+// eventsWindow is how old an Event may be to be reported as news: an older one is not news, however
 // long no agent ran.
-const laterWindow = 5 * time.Minute
+const eventsWindow = 5 * time.Minute
 
 // restoreEvents sets the time from which Events are news.
 func (r *Reconciler) restoreEvents() {
@@ -16,7 +16,7 @@ func (r *Reconciler) restoreEvents() {
 	r.eventsUntil = now
 	if until := r.config.Restored.EventsUntil; !until.IsZero() && until.Before(now) {
 		r.eventsUntil = until
-		if oldest := now.Add(-laterWindow); until.Before(oldest) {
+		if oldest := now.Add(-eventsWindow); until.Before(oldest) {
 			r.eventsUntil = oldest
 		}
 	}
@@ -24,7 +24,7 @@ func (r *Reconciler) restoreEvents() {
 
 // beginPostStartup starts to follow a pod after its start-up.
 func (r *Reconciler) beginPostStartup(p *pod, object timeline.Pod) {
-	if r.config.PostStartup != nil {
+	if r.config.Follow.PostStartup {
 		p.postStartup = timeline.NewPostStartupRuns(object)
 	}
 }
@@ -47,27 +47,27 @@ func (r *Reconciler) observePostStartup(p *pod, o timeline.Observation) {
 			r.reportPostStartup(p, timeline.PostStartup{Run: &run})
 		}
 	case timeline.EventSeen:
-		r.laterEvent(p, o)
+		r.reportEvent(p, o)
 	}
 }
 
-// laterEvent reports an Event once. The kubelet creates Events one after the other, and the API
+// reportEvent reports an Event once. The kubelet creates Events one after the other, and the API
 // server sends them in that order. So one instant is enough to know which were reported, whichever
 // agent did it.
-func (r *Reconciler) laterEvent(p *pod, o timeline.EventSeen) {
-	said, dated := timeline.MessageOf(o)
-	if !r.config.PostStartupEvents || !dated || !said.At.After(r.eventsUntil) || !said.At.After(p.settled.SettledAt) {
+func (r *Reconciler) reportEvent(p *pod, o timeline.EventSeen) {
+	message, dated := timeline.MessageOf(o)
+	if !r.config.Follow.Events || !dated || !message.At.After(r.eventsUntil) || !message.At.After(p.settled.SettledAt) {
 		return
 	}
-	r.eventsUntil = said.At
-	if r.config.KeepEventsUntil != nil {
-		r.config.KeepEventsUntil(said.At)
+	r.eventsUntil = message.At
+	if r.config.Keeper != nil {
+		r.config.Keeper.EventsUntil(message.At)
 	}
-	r.reportPostStartup(p, timeline.PostStartup{Event: &said})
+	r.reportPostStartup(p, timeline.PostStartup{Event: &message})
 }
 
-func (r *Reconciler) reportPostStartup(p *pod, later timeline.PostStartup) {
+func (r *Reconciler) reportPostStartup(p *pod, event timeline.PostStartup) {
 	t := p.settled
-	t.PostStartup = &later
-	r.config.PostStartup(t)
+	t.PostStartup = &event
+	r.config.Report(Report{PostStartup, t})
 }

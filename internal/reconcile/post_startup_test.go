@@ -11,15 +11,15 @@ import (
 // followLater has a desk note what happens after start-ups.
 func followLater(d *desk, events bool, kept *time.Time) func(*Config) {
 	return func(c *Config) {
-		c.PostStartupEvents = events
-		c.KeepEventsUntil = func(until time.Time) { *kept = until }
-		c.PostStartup = func(tl timeline.Timeline) {
+		c.Follow.PostStartup, c.Follow.Events = true, events
+		c.Keeper = &keeper{eventsUntil: kept}
+		c.also(PostStartup, func(tl timeline.Timeline) {
 			if run := tl.PostStartup.Run; run != nil {
 				d.note("run %d of %s in %s ended with %d", run.Attempt, run.Container, tl.Name, run.ExitCode)
 			} else {
 				d.note("said %s of %s", tl.PostStartup.Event.Reason, tl.Name)
 			}
-		}
+		})
 	}
 }
 

@@ -12,14 +12,11 @@ import (
 func TestPressureIsSampledWhilePodsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
-		var wanted []bool
-		_, observe, stop := startWith(t, d, timeline.Scope{}, func(c *Config) {
-			c.SampleNode = func(w bool) { wanted = append(wanted, w) }
-		})
+		_, observe, stop := start(t, d, timeline.Scope{})
 		expectWanted := func(what string, want ...bool) {
 			t.Helper()
-			if !slices.Equal(wanted, want) {
-				t.Errorf("%s: samples are wanted %v, want %v", what, wanted, want)
+			if !slices.Equal(d.sampled, want) {
+				t.Errorf("%s: samples are wanted %v, want %v", what, d.sampled, want)
 			}
 		}
 		var io time.Duration

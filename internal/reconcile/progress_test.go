@@ -14,7 +14,8 @@ func TestProgressIsToldOnceASecond(t *testing.T) {
 		d := &desk{}
 		last := map[string]time.Time{}
 		r, observe, stop := startWith(t, d, timeline.Scope{}, func(c *Config) {
-			c.Progress = func(tl timeline.Timeline) {
+			c.Follow.Partial = true
+			c.also(Partial, func(tl timeline.Timeline) {
 				if !tl.Partial {
 					t.Error("not partial")
 				}
@@ -23,7 +24,7 @@ func TestProgressIsToldOnceASecond(t *testing.T) {
 				}
 				last[tl.UID] = time.Now()
 				d.note("progress %s %s", tl.UID, tl.State)
-			}
+			})
 		})
 		pod := object()
 		seen := func() { observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod}) }
@@ -69,8 +70,8 @@ func TestProgressOfWhatIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, func(c *Config) {
-			c.AskRuntime = func(timeline.LookUp) {}
-			c.Progress = func(tl timeline.Timeline) { d.note("progress %s %s", tl.UID, tl.State) }
+			d.mute, c.Follow.Partial = true, true
+			c.also(Partial, func(tl timeline.Timeline) { d.note("progress %s %s", tl.UID, tl.State) })
 			c.Restored = Restored{Reported: []string{"uid-3"}}
 		})
 		for i, live := range []bool{true, false, true} {

@@ -1,7 +1,7 @@
 // Package reconcile owns what the agent knows. One goroutine, the one in Run, applies observations
 // to the evidence of each pod, passes the timeline's wants to the sources, and reports every
-// settled timeline once. It imports no source and no exporter: cmd/agent connects them by
-// functions.
+// settled timeline once. It imports no source and no exporter: cmd/agent connects them through
+// interfaces and reports.
 package reconcile
 
 import (
@@ -28,58 +28,89 @@ const (
 	maxGone = 128
 )
 
-// Config connects a Reconciler. No function may block. All but Now are called on its goroutine.
+// Config is what a Reconciler works with. No function or method may block. All but Now are called
+// on its goroutine.
 type Config struct {
-	Now   func() time.Time
-	Scope timeline.Scope
-	// AskRuntime requests one timeline.RuntimeSeen about the pod. Repeating a question is harmless.
-	AskRuntime func(timeline.LookUp)
-	// WatchEvents and UnwatchEvents begin and end the stream of timeline.EventSeen about a pod.
-	WatchEvents   func(timeline.EventWatch)
-	UnwatchEvents func(uid string)
-	// SampleNode, if set, is called when the first pod begins to start, and when none is starting
-	// any more: wanted says whether to sample the node's pressure and its runtime.
-	SampleNode func(wanted bool)
-	// Settled gets every start-up that the agent saw end, exactly once.
-	Settled func(timeline.Timeline)
-	// EphemeralPulled, if set, gets the pulls for ephemeral containers, in Timeline.EphemeralPulls, once everything
-	// about them is known. For a start-up in progress at that time, Settled gets them as well.
-	EphemeralPulled func(timeline.Timeline)
-	// Terminated, if set, gets every pod whose deletion request the agent saw, once its object was
-	// removed, with Timeline.Termination, after Settled. If it is nil, ends are not followed.
-	Terminated func(timeline.Timeline)
-	// PostStartup, if set, gets what happens to a pod after its start-up, with Timeline.PostStartup, after
-	// Settled: a container's run that ended and, with PostStartupEvents, the kubelet's Events, for which
-	// the Events of every pod are watched. It gets no Event that is older than the latest one that
-	// it got, nor one older than Restored.EventsUntil.
-	PostStartup       func(timeline.Timeline)
-	PostStartupEvents bool
-	// Progress, if set, gets changed start-ups before Settled, each at most once a second and
-	// marked as partial. Changes within the second are reported together at its end.
-	Progress func(timeline.Timeline)
-	// Changed, if set, gets the UIDs of pods about which Some would return something new, apart
-	// from the time. It must be cheap: it is called often.
-	Changed func(uid string)
-	// Forgotten, if set, gets the timeline of each removed pod, after Settled.
-	Forgotten func(timeline.Timeline)
-	Logger    *zap.Logger
-
-	// Restored is what a previous agent left.
+	Now     func() time.Time
+	Scope   timeline.Scope
+	Sources Sources
+	Follow  Follow
+	// Report gets every report, in the order of the constants of ReportKind for one pod.
+	Report func(Report)
+	// Restored is what a previous agent left. Keeper, if set, keeps the same for the next one.
 	Restored Restored
-	// Keep, if set, gets what the next agent needs to continue: observations of start-ups that are
-	// to be reported, and whether they were news (timeline.Evidence.Apply).
-	Keep func(o timeline.Observation, news bool)
-	// KeepEnd, if set, gets what the next agent needs to continue with the end of a pod, and
-	// whether that was news (timeline.TerminationEvidence.Apply).
-	KeepEnd func(o timeline.Observation, news bool)
-	// Kept, if set, reports whether the next agent will find the pod's start-up in flight, whatever
-	// happens now. It is called when Run ends. Start-ups for which it returns false are settled
-	// then.
-	Kept func(uid string) bool
-	// KeepEventsUntil, if set, gets the next agent's Restored.EventsUntil.
-	KeepEventsUntil func(time.Time)
-	// Gone, if set, gets the UIDs of removed pods, after Settled.
-	Gone func(uid string)
+	Keeper   Keeper
+	Logger   *zap.Logger
+}
+
+// Sources answer requests with observations.
+type Sources interface {
+	// AskRuntime requests one timeline.RuntimeSeen about the pod. Repeating a question is harmless.
+	AskRuntime(timeline.LookUp)
+	// WatchEvents and UnwatchEvents begin and end the stream of timeline.EventSeen about a pod.
+	WatchEvents(timeline.EventWatch)
+	UnwatchEvents(uid string)
+	// SampleNode says whether to sample the node's pressure and its runtime: it is called when the
+	// first pod begins to start, and when none is starting any more.
+	SampleNode(wanted bool)
+}
+
+// Follow selects what is reported apart from start-ups.
+type Follow struct {
+	Partial      bool // start-ups in progress
+	Terminations bool // of pods whose deletion request the agent sees
+	PostStartup  bool // what happens to a pod after its start-up: container runs that ended
+	// Events adds the kubelet's Events to PostStartup. The Events of every pod are watched then.
+	Events bool
+}
+
+// Keeper keeps what the next agent needs.
+type Keeper interface {
+	// Keep gets observations of start-ups that are to be reported, and whether they were news
+	// (timeline.Evidence.Apply).
+	Keep(o timeline.Observation, news bool)
+	// KeepEnd gets observations of terminations, and whether they were news
+	// (timeline.TerminationEvidence.Apply).
+	KeepEnd(o timeline.Observation, news bool)
+	// Kept reports whether the next agent will find the pod's start-up in flight, whatever happens
+	// now. It is called when Run ends. Start-ups for which it returns false are settled then.
+	Kept(uid string) bool
+	// EventsUntil gets the next agent's Restored.EventsUntil.
+	EventsUntil(time.Time)
+	// Gone gets the UIDs of removed pods, after they were reported as Settled.
+	Gone(uid string)
+}
+
+// ReportKind says what a Report is about.
+type ReportKind uint8
+
+// The kinds of reports.
+const (
+	// Changed: Some would return something new about the pod, apart from the time. Only the UID of
+	// the timeline is set. It is reported often, so it must cost little.
+	Changed ReportKind = iota
+	// Partial: a start-up in progress changed. At most one per pod and second; changes within the
+	// second are reported together at its end.
+	Partial
+	// Settled: the agent saw a start-up end. Exactly one per start-up.
+	Settled
+	// EphemeralPulled: everything is known about the pulls for ephemeral containers, in
+	// Timeline.EphemeralPulls. Those during a start-up are in its Settled report as well.
+	EphemeralPulled
+	// PostStartup: something happened after the start-up (Timeline.PostStartup). No Event is older
+	// than the latest one that was reported, nor older than Restored.EventsUntil.
+	PostStartup
+	// Terminated: the object was removed of a pod whose deletion request the agent saw
+	// (Timeline.Termination).
+	Terminated
+	// Forgotten: a pod was removed.
+	Forgotten
+)
+
+// Report is a change of what the Reconciler knows about one pod.
+type Report struct {
+	Kind     ReportKind
+	Timeline timeline.Timeline
 }
 
 // Reconciler is the only owner of evidence.

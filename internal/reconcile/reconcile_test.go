@@ -24,6 +24,8 @@ type desk struct {
 	settled []timeline.Timeline
 	gone    []timeline.Timeline
 	changed []string
+	sampled []bool
+	mute    bool // does not note questions to the runtime
 }
 
 // known are the pods that are there and those that were handed over as gone.
@@ -40,6 +42,45 @@ func (d *desk) note(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls = append(d.calls, fmt.Sprintf(format, args...))
+}
+
+// AskRuntime implements Sources.
+func (d *desk) AskRuntime(q timeline.LookUp) {
+	if !d.mute {
+		d.note("ask %s %v", q.RuntimeUID, q.Images)
+	}
+}
+
+// WatchEvents implements Sources.
+func (d *desk) WatchEvents(w timeline.EventWatch) { d.note("watch %s", w.InvolvedUID) }
+
+// UnwatchEvents implements Sources.
+func (d *desk) UnwatchEvents(uid string) { d.note("unwatch %s", uid) }
+
+// SampleNode implements Sources.
+func (d *desk) SampleNode(wanted bool) { d.sampled = append(d.sampled, wanted) }
+
+func (d *desk) report(r Report) {
+	switch r.Kind {
+	case Settled:
+		d.note("settled %s %s", r.Timeline.Name, r.Timeline.State)
+		d.settled = append(d.settled, r.Timeline)
+	case Forgotten:
+		d.gone = append(d.gone, r.Timeline)
+	case Changed:
+		d.changed = append(d.changed, r.Timeline.UID)
+	}
+}
+
+// also has a function get the reports of a kind, too.
+func (c *Config) also(kind ReportKind, get func(timeline.Timeline)) {
+	before := c.Report
+	c.Report = func(r Report) {
+		before(r)
+		if r.Kind == kind {
+			get(r.Timeline)
+		}
+	}
 }
 
 func (d *desk) take() []string {
@@ -62,18 +103,7 @@ func startWith(
 	t *testing.T, d *desk, scope timeline.Scope, adjust func(*Config),
 ) (r *Reconciler, observe func(timeline.Observation), stop func()) {
 	t.Helper()
-	config := Config{
-		Now: time.Now, Scope: scope, Logger: zap.NewNop(),
-		AskRuntime:    func(q timeline.LookUp) { d.note("ask %s %v", q.RuntimeUID, q.Images) },
-		WatchEvents:   func(w timeline.EventWatch) { d.note("watch %s", w.InvolvedUID) },
-		UnwatchEvents: func(uid string) { d.note("unwatch %s", uid) },
-		Settled: func(tl timeline.Timeline) {
-			d.note("settled %s %s", tl.Name, tl.State)
-			d.settled = append(d.settled, tl)
-		},
-		Forgotten: func(tl timeline.Timeline) { d.gone = append(d.gone, tl) },
-		Changed:   func(uid string) { d.changed = append(d.changed, uid) },
-	}
+	config := Config{Now: time.Now, Scope: scope, Sources: d, Logger: zap.NewNop(), Report: d.report}
 	adjust(&config)
 	r = New(config)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -339,7 +369,7 @@ func TestMirrorsThatAreGoneAreBounded(t *testing.T) {
 	})
 }
 
-// Some returns something new for: a pod that is met, news of its start-up, its end, and
+// Some returns something new after: a new pod, news of its start-up, its end, and
 // another label even after that.
 func TestChangesAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -385,10 +415,7 @@ func TestChangesAreTold(t *testing.T) {
 func TestStopLosesNothing(t *testing.T) {
 	d := &desk{}
 	r := New(Config{Now: time.Now, Scope: timeline.Scope{Runtime: true, Events: true}, Logger: zap.NewNop(),
-		AskRuntime: func(timeline.LookUp) {}, UnwatchEvents: func(string) {},
-		WatchEvents: func(timeline.EventWatch) {}, Settled: func(tl timeline.Timeline) {
-			d.settled = append(d.settled, tl)
-		}})
+		Sources: d, Report: d.report})
 	for i := range 100 {
 		pod := ready(object())
 		pod.UID = fmt.Sprintf("uid-%d", i)

@@ -17,17 +17,38 @@ type keeper struct {
 	kept []timeline.Observation // news
 	gone []string
 	lost bool // it could not be saved
+
+	starts, ends int // observations of start-ups and of terminations
+	keptEnds     []timeline.Observation
+	eventsUntil  *time.Time // nil to ignore it
 }
 
-func (k *keeper) keep(o timeline.Observation, news bool) {
-	if news {
+// Keep implements Keeper.
+func (k *keeper) Keep(o timeline.Observation, news bool) {
+	if k.starts++; news {
 		k.kept = append(k.kept, o)
 	}
 }
 
-func (k *keeper) holds(string) bool { return !k.lost }
+// Kept implements Keeper.
+func (k *keeper) Kept(string) bool { return !k.lost }
 
-func (k *keeper) leave(uid string) { k.gone = append(k.gone, uid) }
+// Gone implements Keeper.
+func (k *keeper) Gone(uid string) { k.gone = append(k.gone, uid) }
+
+// KeepEnd implements Keeper.
+func (k *keeper) KeepEnd(o timeline.Observation, news bool) {
+	if k.ends++; news {
+		k.keptEnds = append(k.keptEnds, o)
+	}
+}
+
+// EventsUntil implements Keeper.
+func (k *keeper) EventsUntil(until time.Time) {
+	if k.eventsUntil != nil {
+		*k.eventsUntil = until
+	}
+}
 
 // startRestored is start for an agent that goes on where another ended.
 func startRestored(
@@ -35,7 +56,7 @@ func startRestored(
 ) (*Reconciler, func(timeline.Observation), func()) {
 	t.Helper()
 	return startWith(t, d, timeline.Scope{Runtime: true, Events: true, Since: time.Now()}, func(c *Config) {
-		c.Restored, c.Keep, c.Kept, c.Gone = restored, k.keep, k.holds, k.leave
+		c.Restored, c.Keeper = restored, k
 	})
 }
 
@@ -145,8 +166,8 @@ func TestPullsAreRestoredInOrder(t *testing.T) {
 	})
 }
 
-// TestPullsOfOthersAcrossARestart is about a pull that waits, or finds its image, because of one of
-// which the agent before had received.
+// TestPullsOfOthersAcrossARestart is about a pull that waits, or finds its image, because of a pull of
+// which only the previous agent knew.
 func TestPullsOfOthersAcrossARestart(t *testing.T) {
 	for image, want := range map[string]imagepull.Outcome{"small": imagepull.OutcomeDownloaded,
 		"large": imagepull.OutcomeJoined} {

@@ -24,8 +24,8 @@ func (r *Reconciler) observeTermination(p *pod, o timeline.Observation) {
 	if news {
 		r.reportChanged(o.PodUID())
 	}
-	if r.config.KeepEnd != nil && (p.evidence == nil || p.reported) && lasts(o) {
-		r.config.KeepEnd(o, news)
+	if r.config.Keeper != nil && (p.evidence == nil || p.reported) && lasts(o) {
+		r.config.Keeper.KeepEnd(o, news)
 	}
 	if _, object := o.(timeline.PodSeen); object && news {
 		p.terminating.askedAt = time.Time{}
@@ -39,7 +39,7 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 	if p.terminating != nil {
 		return p.terminating.evidence.Apply(o)
 	}
-	if r.config.Terminated == nil {
+	if !r.config.Follow.Terminations {
 		return false
 	}
 	evidence := timeline.NewTerminationEvidence(o)
@@ -72,7 +72,7 @@ func (r *Reconciler) advanceTermination(p *pod) {
 	}
 	p.terminating.askedAt = now
 	object := p.terminating.evidence.Pod()
-	r.config.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID})
+	r.config.Sources.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID})
 }
 
 // termination returns how the pod ends, as of now; nil if its deletion was not requested, or if
@@ -91,5 +91,5 @@ func (r *Reconciler) terminate(p *pod, gone timeline.Timeline) {
 		return
 	}
 	r.terminations--
-	r.config.Terminated(gone)
+	r.config.Report(Report{Terminated, gone})
 }

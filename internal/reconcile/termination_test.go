@@ -27,10 +27,11 @@ func TestEndOfAPod(t *testing.T) {
 		var ended []timeline.Timeline
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, func(c *Config) {
-			c.Terminated = func(tl timeline.Timeline) {
+			c.Follow.Terminations = true
+			c.also(Terminated, func(tl timeline.Timeline) {
 				d.note("terminated %s", tl.Name)
 				ended = append(ended, tl)
-			}
+			})
 		})
 		defer stop()
 		pod := longReady(d, observe)
@@ -87,7 +88,8 @@ func TestEndOfAPodThatStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := startWith(t, d, timeline.Scope{}, func(c *Config) {
-			c.Terminated = func(tl timeline.Timeline) { d.note("terminated %s %s", tl.Name, tl.State) }
+			c.Follow.Terminations = true
+			c.also(Terminated, func(tl timeline.Timeline) { d.note("terminated %s %s", tl.Name, tl.State) })
 		})
 		defer stop()
 		pod := object()
@@ -112,7 +114,7 @@ func TestWhenAnEndIsAskedAbout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, func(c *Config) {
-			c.Terminated = func(timeline.Timeline) {}
+			c.Follow.Terminations = true
 		})
 		pod := longReady(d, observe)
 		pod.DeletedAt, pod.DeletionGrace = time.Now().Truncate(time.Second), 30*time.Second
@@ -136,19 +138,17 @@ func TestWhenAnEndIsAskedAbout(t *testing.T) {
 // While its start-up is in flight, what is seen of a pod is kept as of that, and not twice.
 func TestTheEndOfAPodThatStartsIsKeptOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var starts, ends int
+		k := &keeper{}
 		_, observe, stop := startWith(t, &desk{}, timeline.Scope{Runtime: true}, func(c *Config) {
-			c.Terminated = func(timeline.Timeline) {}
-			c.Keep = func(timeline.Observation, bool) { starts++ }
-			c.KeepEnd = func(timeline.Observation, bool) { ends++ }
+			c.Follow.Terminations, c.Keeper = true, k
 		})
 		defer stop()
 		pod := object()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 		pod.DeletedAt, pod.DeletionGrace = time.Now().Truncate(time.Second), 30*time.Second
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
-		if starts != 2 || ends != 0 {
-			t.Errorf("kept %d times of the start-up, %d times of the end", starts, ends)
+		if k.starts != 2 || k.ends != 0 {
+			t.Errorf("kept %d times of the start-up, %d times of the end", k.starts, k.ends)
 		}
 	})
 }
@@ -175,23 +175,17 @@ func TestEndsThatNobodyFollows(t *testing.T) {
 // end as if it had been there.
 func TestAnEndAcrossARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var left []timeline.Observation
-		follow := func(ended *[]timeline.Timeline) func(*Config) {
-			return func(c *Config) {
-				c.Terminated = func(tl timeline.Timeline) { *ended = append(*ended, tl) }
-				c.KeepEnd = func(o timeline.Observation, news bool) {
-					if news {
-						left = append(left, o)
-					}
-				}
-			}
-		}
+		k := &keeper{}
 		var ended []timeline.Timeline
+		follow := func(c *Config) {
+			c.Follow.Terminations, c.Keeper = true, k
+			c.also(Terminated, func(tl timeline.Timeline) { ended = append(ended, tl) })
+		}
 		d := &desk{}
-		_, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, follow(&ended))
+		_, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, follow)
 		pod := longReady(d, observe)
-		if len(left) > 0 {
-			t.Errorf("of a pod that nobody deletes %v is kept", left)
+		if len(k.keptEnds) > 0 {
+			t.Errorf("of a pod that nobody deletes %v is kept", k.keptEnds)
 		}
 		requested := time.Now()
 		pod.DeletedAt, pod.DeletionGrace = requested.Truncate(time.Second), 30*time.Second
@@ -211,19 +205,19 @@ func TestAnEndAcrossARestart(t *testing.T) {
 		answer.Containers, answer.AskedAt, answer.ArrivedAt = []timeline.ContainerRun{run}, time.Now(), time.Now()
 		observe(answer)
 		stop()
-		if len(left) != 3 || len(ended) > 0 {
-			t.Fatalf("%d observations are kept, %v report", len(left), ended)
+		if len(k.keptEnds) != 3 || len(ended) > 0 {
+			t.Fatalf("%d observations are kept, %v report", len(k.keptEnds), ended)
 		}
 
 		time.Sleep(2 * time.Second)
 		_, observe, stop = startWith(t, &desk{}, timeline.Scope{Runtime: true, Since: time.Now()}, func(c *Config) {
-			follow(&ended)(c)
-			c.Restored = Restored{Reported: []string{"uid-1"}, Ends: left}
+			follow(c)
+			c.Restored = Restored{Reported: []string{"uid-1"}, Ends: k.keptEnds}
 		})
 		defer stop()
 		synctest.Wait()
-		if len(left) != 3 {
-			t.Errorf("what was kept is kept %d times more", len(left)-3)
+		if len(k.keptEnds) != 3 {
+			t.Errorf("what was kept is kept %d times more", len(k.keptEnds)-3)
 		}
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()}) // as the first list tells
 		if len(ended) != 1 {

@@ -122,15 +122,17 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 	}
 	r = reconcile.New(reconcile.Config{
 		Now: time.Now, Scope: scope, Logger: zap.NewNop(),
-		AskRuntime: n.ask, WatchEvents: n.watchEvents, UnwatchEvents: n.unwatchEvents,
-		Settled: func(tl timeline.Timeline) {
-			d.mu.Lock()
-			d.settled[tl.Name] = tl
-			d.mu.Unlock()
-			lines.Offer(tl)
+		Sources: n,
+		Report: func(report reconcile.Report) {
+			if report.Kind == reconcile.Settled {
+				d.mu.Lock()
+				d.settled[report.Timeline.Name] = report.Timeline
+				d.mu.Unlock()
+				lines.Offer(report.Timeline)
+			}
 		},
 		Restored: reconcile.Restored{InFlight: left.InFlight, Reported: left.Reported},
-		Keep:     keeper.Keep, Kept: keeper.Kept, Gone: keeper.Gone,
+		Keeper:   keeper,
 	})
 	// A dead agent does nothing more: what its parts write while they end does not get through.
 	for _, run := range []func(context.Context) error{keeper.Run, lines.Run, r.Run} {

@@ -175,7 +175,11 @@ func (n *node) life(uid string) life {
 	return n.world[i]
 }
 
-func (n *node) ask(q timeline.LookUp) { n.questions <- q }
+// SampleNode implements reconcile.Sources.
+func (n *node) SampleNode(bool) {}
+
+// AskRuntime implements reconcile.Sources.
+func (n *node) AskRuntime(q timeline.LookUp) { n.questions <- q }
 
 // answer answers the runtime's questions.
 func (n *node) answer() {
@@ -232,7 +236,8 @@ func (n *node) watchPods() {
 	}
 }
 
-func (n *node) watchEvents(w timeline.EventWatch) {
+// WatchEvents implements reconcile.Sources.
+func (n *node) WatchEvents(w timeline.EventWatch) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	ctx, cancel := context.WithCancel(n.ctx)
@@ -240,7 +245,8 @@ func (n *node) watchEvents(w timeline.EventWatch) {
 	n.following.Go(func() { n.follow(ctx, n.life(w.UID)) })
 }
 
-func (n *node) unwatchEvents(uid string) {
+// UnwatchEvents implements reconcile.Sources.
+func (n *node) UnwatchEvents(uid string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.watches[uid]()

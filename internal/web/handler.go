@@ -79,7 +79,7 @@ const indexText = `podlapse agent
 /api/v1/objects/pods            pod objects, with --serve-objects
 /api/v1/stream                  changes as Server-Sent Events
 /debug/observations             latest observations as a recording; over loopback only
-/debug/pprof/heap               profiles of the agent (also allocs, goroutine, profile), with --debug-profiles; over loopback only
+/debug/pprof/heap               profiles of the agent, with --debug-profiles; over loopback only
 `
 
 func index(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, indexText) }

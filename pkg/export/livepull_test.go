@@ -350,7 +350,7 @@ func TestPullsOfEphemeralContainersAreCountedOnce(t *testing.T) {
 	if n := testutil.CollectAndCount(m.pulls.pull); n != 0 {
 		t.Errorf("counted with the start-up: %d series", n)
 	}
-	m.ObserveDebug(told)
+	m.ObserveEphemeral(told)
 	if got := testutil.ToFloat64(m.pulls.ended.WithLabelValues("ephemeral", "downloaded")); got != 1 {
 		t.Errorf("counted %v times", got)
 	}

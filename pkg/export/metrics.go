@@ -106,8 +106,8 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 	m.pulls.observe(t, m.trace)
 }
 
-// ObserveDebug counts the pulls for ephemeral containers, which Observe does not count.
-func (m *Metrics) ObserveDebug(t timeline.Timeline) {
+// ObserveEphemeral counts the pulls for ephemeral containers, which Observe does not count.
+func (m *Metrics) ObserveEphemeral(t timeline.Timeline) {
 	for _, p := range t.EphemeralPulls {
 		m.pulls.observePull(t, p, nil)
 	}
