@@ -171,7 +171,7 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near beside, 
 	if !byRegistry && !truth.Failed() {
 		j.unseen = append(j.unseen, unseen{what, truth.Call.Length() - truth.Asked.Length()})
 	}
-	limit := j.limit(what, pull.Error, j.sight.worst(truth, near))
+	limit := j.limit(what, pull.Error, j.sight.worstLength(truth, near))
 	if truth.Failed() {
 		j.judgeFailed(what, truth, pull, limit)
 		return

@@ -75,6 +75,15 @@ func (s sight) worst(a bench.Attempt, near beside) time.Duration {
 	return max(0, worst)
 }
 
+// worstLength is worst for the length of an attempt. If it failed and its Events repeat, these are the only evidence of it:
+// the runtime does not list what failed.
+func (s sight) worstLength(a bench.Attempt, near beside) time.Duration {
+	if s.full() && a.Failed() && a.Number > 0 {
+		return 2 * (eventLate + stampUnit)
+	}
+	return s.worst(a, near)
+}
+
 // worstBackoff is that of all waits between attempts together, each of which begins with an attempt's end and ends with the
 // next one's request.
 func (s sight) worstBackoff(attempts []bench.Attempt, near beside) (worst time.Duration) {
@@ -99,7 +108,7 @@ func (s sight) worstBackoff(attempts []bench.Attempt, near beside) (worst time.D
 // limit is how far a number may be off: of an agent that sees everything the exactness, of another one the error that it
 // states, too, which must not be larger than its evidence leaves.
 func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) time.Duration {
-	if j.sight.full() {
+	if j.sight.full() && worst == 0 {
 		return exact
 	}
 	bound, err := agent.Nanoseconds(stated)
