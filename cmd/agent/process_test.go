@@ -188,7 +188,7 @@ func (p *process) pollMatch(path, want string) {
 	p.t.Helper()
 	pattern := regexp.MustCompile(want)
 	body := ""
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if _, body = p.get(path); pattern.MatchString(body) {
 			return
 		}

@@ -60,10 +60,15 @@ func TestAgentBehindAProxy(t *testing.T) {
 	proxy := startProxy(t, runtime, socket)
 	agent.poll("/readyz?verbose", "[+]cri ok")
 
-	loses := func() { // at its next question, which a scrape makes it ask
+	loses := func() { // at its next question; a scrape makes it ask, unless it has just asked
 		t.Helper()
-		agent.get("/metrics")
-		agent.poll("/readyz?verbose", "[-]cri down since")
+		for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+			agent.get("/metrics")
+			if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "[-]cri down since") {
+				return
+			}
+		}
+		t.Fatal("the agent did not notice that the runtime is gone")
 	}
 	proxy.end(t, syscall.SIGKILL) // which leaves its socket behind
 	loses()
