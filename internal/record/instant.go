@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"reflect"
 	"time"
 )
 
@@ -12,34 +13,37 @@ const (
 	lastYear  = 2261
 )
 
-// instant is a time.Time that is written in UTC with up to nine decimals (RFC 3339). The zero
-// instant is absent: fields of this type are tagged omitzero.
-type instant struct{ time.Time }
+// checkInstants checks every instant in the value that a pointer leads to. The zero instant is
+// absent. Instants that can be set become UTC.
+func checkInstants(pointer any) error { return checkValue(reflect.ValueOf(pointer)) }
 
-// utc drops location and monotonic reading, which a recording does not keep.
-func utc(t time.Time) instant { return instant{t.Round(0).UTC()} }
-
-// MarshalJSON implements json.Marshaler.
-func (i instant) MarshalJSON() ([]byte, error) {
-	if err := i.check(); err != nil {
-		return nil, err
-	}
-	return i.Time.MarshalJSON()
-}
-
-// UnmarshalJSON implements json.Unmarshaler. It accepts any offset.
-func (i *instant) UnmarshalJSON(text []byte) error {
-	var t time.Time
-	if err := t.UnmarshalJSON(text); err != nil {
-		return err
-	}
-	*i = utc(t)
-	return i.check()
-}
-
-func (i instant) check() error {
-	if year := i.Year(); !i.IsZero() && (year < firstYear || year > lastYear) {
-		return fmt.Errorf("invalid year %d of an instant: must be %d to %d", year, firstYear, lastYear)
+func checkValue(v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			return checkValue(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if err := checkValue(v.Index(i)); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		if t, ok := reflect.TypeAssert[time.Time](v); ok {
+			if year := t.Year(); !t.IsZero() && (year < firstYear || year > lastYear) {
+				return fmt.Errorf("invalid year %d of an instant: must be %d to %d", year, firstYear, lastYear)
+			}
+			if v.CanSet() && t.Location() != time.UTC {
+				v.Set(reflect.ValueOf(t.UTC()))
+			}
+			return nil
+		}
+		for i := range v.NumField() {
+			if err := checkValue(v.Field(i)); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

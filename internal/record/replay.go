@@ -63,7 +63,7 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 			node.observe(o)
 			continue
 		}
-		if at := arrivedAt(o); at.After(now) {
+		if at := o.Arrived(); at.After(now) {
 			now = at // sources are recorded as they arrive, so arrival times may be out of order
 		}
 		node.observe(o)

@@ -31,7 +31,7 @@ func TestCachedTimelineEqualsNewFold(t *testing.T) {
 			w := &simulatedSources{simulatedPod: simulate(rand.New(rand.NewPCG(seed, 11))), random: random, loss: s.loss(random)}
 			observations := w.observe(s.scope)
 			check(s.name, seed, s.scope, observations)
-			slices.SortStableFunc(observations, func(a, b Observation) int { return arrivedAt(a).Compare(arrivedAt(b)) })
+			slices.SortStableFunc(observations, func(a, b Observation) int { return a.Arrived().Compare(b.Arrived()) })
 			check(s.name+" in order", seed, s.scope, observations)
 		}
 	}
@@ -95,7 +95,7 @@ func checkCached(
 		for range 1 + random.IntN(3) {
 			if i < len(observations) {
 				e.Apply(observations[i])
-				if arrived := arrivedAt(observations[i]); arrived.After(now) && random.IntN(4) > 0 {
+				if arrived := observations[i].Arrived(); arrived.After(now) && random.IntN(4) > 0 {
 					now = arrived
 				}
 			}

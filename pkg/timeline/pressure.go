@@ -16,7 +16,11 @@ const (
 
 // Stalled is how long tasks of the node have waited for a resource since boot, while others may have run ("some" in
 // the kernel's documentation, Documentation/accounting/psi.rst).
-type Stalled struct{ CPU, IO, Memory time.Duration }
+type Stalled struct {
+	CPU    time.Duration `json:"cpu_stalled,omitzero"`
+	IO     time.Duration `json:"io_stalled,omitzero"`
+	Memory time.Duration `json:"memory_stalled,omitzero"`
+}
 
 // Pressure is the share of a stretch, from 0 to 1, in which tasks of the node waited for a resource.
 type Pressure struct{ CPU, IO, Memory float64 }

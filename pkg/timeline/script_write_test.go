@@ -32,9 +32,9 @@ func writeScript(a Scope, containers []Container, gates bool, observations []Obs
 		out.WriteString("gates\n")
 	}
 	observations = slices.Clone(observations)
-	slices.SortStableFunc(observations, func(a, b Observation) int { return arrivedAt(a).Compare(arrivedAt(b)) })
+	slices.SortStableFunc(observations, func(a, b Observation) int { return a.Arrived().Compare(b.Arrived()) })
 	for i, o := range observations {
-		line := since(arrivedAt(o)) + " " + writeObservation(o) + "\n"
+		line := since(o.Arrived()) + " " + writeObservation(o) + "\n"
 		if i == 0 || !strings.HasSuffix(out.String(), "\n"+line) { // the same again
 			out.WriteString(line)
 		}

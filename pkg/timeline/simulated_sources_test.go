@@ -41,7 +41,7 @@ func (w *simulatedSources) observe(a Scope) []Observation {
 	if a.Events {
 		all = append(all, w.eventObservations(pods[0].ArrivedAt)...)
 	}
-	slices.SortStableFunc(all, func(a, b Observation) int { return arrivedAt(a).Compare(arrivedAt(b)) })
+	slices.SortStableFunc(all, func(a, b Observation) int { return a.Arrived().Compare(b.Arrived()) })
 	if w.loss.shuffled {
 		for range len(all) / 4 {
 			all = append(all, all[w.random.IntN(len(all))])
@@ -49,20 +49,6 @@ func (w *simulatedSources) observe(a Scope) []Observation {
 		w.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	}
 	return all
-}
-
-func arrivedAt(o Observation) time.Time {
-	switch o := o.(type) {
-	case PodSeen:
-		return o.ArrivedAt
-	case EventSeen:
-		return o.ArrivedAt
-	case EventsWatched:
-		return o.ArrivedAt
-	case RuntimeSeen:
-		return o.ArrivedAt
-	}
-	return time.Time{}
 }
 
 // pods returns the pod objects: one at each change, runs and exits up to a second late.
@@ -323,7 +309,7 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 		all = append(all, EventsWatched{UID: w.pod.UID, ArrivedAt: openedAt.Add(2 * time.Millisecond), OpenedAt: openedAt})
 	}
 	slices.SortStableFunc(all, func(a, b Observation) int { // the order of a map is random
-		return cmp.Or(arrivedAt(a).Compare(arrivedAt(b)), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
+		return cmp.Or(a.Arrived().Compare(b.Arrived()), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
 	})
 	return all
 }

@@ -102,14 +102,14 @@ func checkSimulated(t *testing.T, s sourceSet, seed uint64) map[property]string 
 	observations := w.observe(s.scope)
 	last := l.now
 	for _, o := range observations {
-		if at := arrivedAt(o); at.After(last) {
+		if at := o.Arrived(); at.After(last) {
 			last = at
 		}
 	}
 	check := func(now time.Time, complete bool) map[property]string {
 		e := NewEvidence(s.scope)
 		for _, o := range observations {
-			if !arrivedAt(o).After(now) {
+			if !o.Arrived().After(now) {
 				e.Apply(o)
 			}
 		}

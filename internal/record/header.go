@@ -1,0 +1,61 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Header describes the agent that recorded.
+type Header struct {
+	Agent string         // version of the agent
+	Scope timeline.Scope // what it could observe
+	Ends  bool           // it followed the ends of pods
+}
+
+// header is the first line. A later header says that an agent restarted and continued in this file.
+type header struct {
+	Version int       `json:"version"`
+	Agent   string    `json:"agent,omitzero"`   // version of the agent that recorded
+	Runtime bool      `json:"runtime,omitzero"` // the agent had a source of this kind, see timeline.Scope
+	Events  bool      `json:"events,omitzero"`
+	Since   time.Time `json:"since,omitzero"`
+	Ends    bool      `json:"ends,omitzero"` // the agent followed the ends of pods
+}
+
+// EncodeHeader encodes the first line of a recording.
+func EncodeHeader(h Header) ([]byte, error) {
+	return encodeLine(kindHeader, header{
+		Version: Version, Agent: h.Agent, Runtime: h.Scope.Runtime, Events: h.Scope.Events,
+		Since: h.Scope.Since.UTC(), Ends: h.Ends,
+	})
+}
+
+// decodeHeader parses the first line of a recording.
+func decodeHeader(line []byte) (Header, error) {
+	var h struct {
+		tag
+		header
+	}
+	if err := json.Unmarshal(line, &h); err != nil {
+		return Header{}, fmt.Errorf("not a header: %w", err)
+	}
+	switch {
+	case h.Kind != kindHeader:
+		return Header{}, fmt.Errorf(`not a header: must be {"kind":"header","version":%d}, got kind %.40q`,
+			Version, h.Kind)
+	case h.Version < 1:
+		return Header{}, fmt.Errorf("header without a version: must be 1 to %d", Version)
+	case h.Version > Version:
+		return Header{}, fmt.Errorf("unknown format version %d, must be 1 to %d: use the podlapse-agent that "+
+			"recorded it, or a newer one",
+			h.Version, Version)
+	}
+	if err := checkInstants(&h.header); err != nil {
+		return Header{}, fmt.Errorf("not a header: %w", err)
+	}
+	return Header{Agent: h.Agent, Scope: timeline.Scope{Runtime: h.Runtime, Events: h.Events, Since: h.Since},
+		Ends: h.Ends}, nil
+}
