@@ -78,7 +78,7 @@ func (c *comparison) length(what string, length json.Number, from, to time.Time)
 	if !known {
 		return
 	}
-	if told, err := Nanoseconds(length); err != nil || told != to.Sub(from) {
+	if reported, err := Nanoseconds(length); err != nil || reported != to.Sub(from) {
 		c.problem("%s is %s, its ends are %s apart", what, length, to.Sub(from))
 	}
 }

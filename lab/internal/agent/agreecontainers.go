@@ -84,14 +84,14 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 
 // succeeded is where the end of an init container's run lies: of the one that it tells of, or else the last. Which run
 // succeeded the timeline does not tell; one did where a container after it ran.
-func (c *comparison) succeeded(name string, told time.Time) span {
+func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {
 		if m.Milestone != "finished" || m.Container != name {
 			continue
 		}
 		last = m.span()
-		if last.holds(told) {
+		if last.holds(reported) {
 			return last
 		}
 	}
@@ -121,8 +121,8 @@ func (c *comparison) since(what string, length json.Number, from span, to time.T
 		}
 		return
 	}
-	told, err := Nanoseconds(length)
-	if err != nil || told < 0 || to.IsZero() || !from.holds(to.Add(-told)) {
+	reported, err := Nanoseconds(length)
+	if err != nil || reported < 0 || to.IsZero() || !from.holds(to.Add(-reported)) {
 		c.problem("%s is %s until %s, the timeline has it begin from %s to %s", what, length, to, from.from, from.to)
 	}
 }

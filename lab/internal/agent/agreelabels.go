@@ -22,10 +22,10 @@ func (c *comparison) compareLabels() {
 			c.problem("the pod's transition record has a container or an image")
 		}
 	}
-	told := TransitionLabels{OwnerKind: first.OwnerKind, OwnerName: first.OwnerName, CronJob: first.CronJob, DaemonSet: first.DaemonSet,
+	reported := TransitionLabels{OwnerKind: first.OwnerKind, OwnerName: first.OwnerName, CronJob: first.CronJob, DaemonSet: first.DaemonSet,
 		Deployment: first.Deployment, Job: first.Job, ReplicaSet: first.ReplicaSet, StatefulSet: first.StatefulSet, Service: first.Service}
-	if want := t.Owner.labels(first.OwnerName); told != want {
-		c.problem("the owner's labels are %+v, of %s %s they are %+v", told, t.Owner.Kind, t.Owner.Name, want)
+	if want := t.Owner.labels(first.OwnerName); reported != want {
+		c.problem("the owner's labels are %+v, of %s %s they are %+v", reported, t.Owner.Kind, t.Owner.Name, want)
 	}
 	if made := t.Owner.Kind == "Deployment" || t.Owner.Kind == "CronJob"; made && !strings.HasPrefix(first.OwnerName, t.Owner.Name+"-") {
 		c.problem("the controller is %s, which no %s %s made", first.OwnerName, t.Owner.Kind, t.Owner.Name)

@@ -4,7 +4,7 @@ import "time"
 
 // comparePulls wants a record of each image whose pull has a beginning, in kubelet's order.
 func (c *comparison) comparePulls() {
-	told := c.pulls
+	reported := c.pulls
 	for _, of := range c.timeline.containers() {
 		want, dated := c.timeline.transitionOf(of.Name)
 		if !dated {
@@ -14,30 +14,30 @@ func (c *comparison) comparePulls() {
 		if of.Kind == ImageVolume {
 			name = ""
 		}
-		if len(told) == 0 || told[0].Container != name {
+		if len(reported) == 0 || reported[0].Container != name {
 			c.problem("no record of the pull for %s at its place", of.Name)
 			return
 		}
-		c.image(told[0], of.Image)
-		c.comparePull("pull for "+of.Name, *told[0].ImagePull, want)
-		told = told[1:]
+		c.image(reported[0], of.Image)
+		c.comparePull("pull for "+of.Name, *reported[0].ImagePull, want)
+		reported = reported[1:]
 	}
-	for _, m := range told {
+	for _, m := range reported {
 		c.problem("an image was pulled for %q, the timeline knows of no such beginning", m.Container)
 	}
 }
 
-func (c *comparison) comparePull(what string, told, want PullTransition) {
-	if (told.AlreadyPresent == nil) != (want.AlreadyPresent == nil) || want.AlreadyPresent != nil && *told.AlreadyPresent != *want.AlreadyPresent {
+func (c *comparison) comparePull(what string, reported, want PullTransition) {
+	if (reported.AlreadyPresent == nil) != (want.AlreadyPresent == nil) || want.AlreadyPresent != nil && *reported.AlreadyPresent != *want.AlreadyPresent {
 		c.problem("%s: already_present does not agree with the outcome", what)
 	}
-	if !told.StartedAt.Equal(want.StartedAt) {
-		c.problem("%s: began at %s, the timeline says %s", what, told.StartedAt, want.StartedAt)
+	if !reported.StartedAt.Equal(want.StartedAt) {
+		c.problem("%s: began at %s, the timeline says %s", what, reported.StartedAt, want.StartedAt)
 	}
-	if !told.FinishedAt.Equal(want.FinishedAt) {
-		c.problem("%s: ended at %s, the timeline says %s", what, told.FinishedAt, want.FinishedAt)
+	if !reported.FinishedAt.Equal(want.FinishedAt) {
+		c.problem("%s: ended at %s, the timeline says %s", what, reported.FinishedAt, want.FinishedAt)
 	}
-	c.length(what, told.Duration, told.StartedAt, told.FinishedAt)
+	c.length(what, reported.Duration, reported.StartedAt, reported.FinishedAt)
 }
 
 // transitionOf is what is to be told of a container's pulls, as documented, but for the length; not dated where nobody

@@ -182,11 +182,11 @@ func same(t *testing.T, data []byte) {
 	if err := os.WriteFile(path, data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	told, err := exec.Command(path, "version").Output()
+	reported, err := exec.Command(path, "version").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := program + " " + *version + " "; !strings.HasPrefix(string(told), want) {
-		t.Errorf("it says %q, not %q", told, want)
+	if want := program + " " + *version + " "; !strings.HasPrefix(string(reported), want) {
+		t.Errorf("it says %q, not %q", reported, want)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Sighting is when the bench's own watch first brought news of a pod; zero for what it did not bring.
+// Arrival is when the bench's own watch first brought news of a pod; zero for what it did not bring.
 // Each is a few milliseconds after the API server stored what it tells of, and never before.
-type Sighting struct {
+type Arrival struct {
 	UID               string
 	AcknowledgedAt    time.Time // kubelet's first status, with a start time
 	ContainersReadyAt time.Time
@@ -19,30 +19,30 @@ type Sighting struct {
 	GoneAt            time.Time
 }
 
-// Sightings are those of all pods of a bench. Safe for concurrent use.
-type Sightings struct {
+// Arrivals are those of all pods of a bench. Safe for concurrent use.
+type Arrivals struct {
 	mu   sync.Mutex
-	pods map[string]Sighting
+	pods map[string]Arrival
 }
 
 // Watch starts to watch the bench's pods until stop is called, which returns why the watch ended
 // before, if it did.
-func (b *Bench) Watch(ctx context.Context) (sightings *Sightings, stop func() error) {
+func (b *Bench) Watch(ctx context.Context) (arrivals *Arrivals, stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
-	sightings = &Sightings{pods: make(map[string]Sighting)}
+	arrivals = &Arrivals{pods: make(map[string]Arrival)}
 	ended := make(chan error, 1)
-	go func() { ended <- b.Kube.WatchPods(ctx, b.Namespace, sightings.add) }()
-	return sightings, func() error { cancel(); return <-ended }
+	go func() { ended <- b.Kube.WatchPods(ctx, b.Namespace, arrivals.add) }()
+	return arrivals, func() error { cancel(); return <-ended }
 }
 
 // Of returns what was seen of a pod so far.
-func (s *Sightings) Of(pod string) Sighting {
+func (s *Arrivals) Of(pod string) Arrival {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pods[pod]
 }
 
-func (s *Sightings) add(pod corev1.Pod, gone bool, arrivedAt time.Time) {
+func (s *Arrivals) add(pod corev1.Pod, gone bool, arrivedAt time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen := s.pods[pod.Name]

@@ -13,18 +13,18 @@ import (
 // TakenUpAt is when kubelet took a pod up, by its own log: right after, it writes the pod's start time
 // into its first status.
 func (b *Bench) TakenUpAt(pod string) (time.Time, error) {
-	return b.kubeletSaid(syncLoopAdd, pod, time.Time{})
+	return b.kubeletStated(syncLoopAdd, pod, time.Time{})
 }
 
 // HeardReadyAt is when kubelet heard of a readiness probe that passed after an instant, by its own log: then it stamps the
 // condition.
 func (b *Bench) HeardReadyAt(pod string, after time.Time) (time.Time, error) {
-	return b.kubeletSaid(syncLoopReady, pod, after)
+	return b.kubeletStated(syncLoopReady, pod, after)
 }
 
-// ToldToStopAt is when kubelet heard that somebody asked for a pod's end, by its own log.
-func (b *Bench) ToldToStopAt(pod string) (time.Time, error) {
-	return b.kubeletSaid(syncLoopDelete, pod, time.Time{})
+// StopRequestedAt is when kubelet heard that somebody asked for a pod's end, by its own log.
+func (b *Bench) StopRequestedAt(pod string) (time.Time, error) {
+	return b.kubeletStated(syncLoopDelete, pod, time.Time{})
 }
 
 // klog's lines: severity, month, day, time of day, thread, source, message.
@@ -34,21 +34,21 @@ var (
 	syncLoopReady  = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop \(probe\)" probe="readiness" status="ready" pod=(.*)`)
 )
 
-func (b *Bench) kubeletSaid(line *regexp.Regexp, pod string, after time.Time) (time.Time, error) {
+func (b *Bench) kubeletStated(line *regexp.Regexp, pod string, after time.Time) (time.Time, error) {
 	file, err := os.Open(b.Node.KubeletLog())
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read kubelet's log: %w", err)
 	}
 	defer file.Close()
-	at, err := saidOf(file, line, b.Namespace+"/"+pod, after, time.Now())
+	at, err := statedOf(file, line, b.Namespace+"/"+pod, after, time.Now())
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read kubelet's log about pod %s: %w", pod, err)
 	}
 	return at, nil
 }
 
-// saidOf is when the log first said something about a pod after an instant.
-func saidOf(log io.Reader, line *regexp.Regexp, pod string, after, now time.Time) (time.Time, error) {
+// statedOf is when the log first said something about a pod after an instant.
+func statedOf(log io.Reader, line *regexp.Regexp, pod string, after, now time.Time) (time.Time, error) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {

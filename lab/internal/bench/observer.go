@@ -28,9 +28,9 @@ func resident(n node.Node, namespace string) Observer {
 }
 
 // Beside is one of the agents that run beside the node's own, counted from 0.
-func (b *Bench) Beside(guest int) Observer {
-	return Observer{Agent: b.Node.Guest(guest), namespace: b.Namespace, report: b.Node.Report,
-		output: func() (agent.Output, error) { return agent.Output{File: b.Node.GuestRecords(guest)}, nil }}
+func (b *Bench) Beside(extra int) Observer {
+	return Observer{Agent: b.Node.Extra(extra), namespace: b.Namespace, report: b.Node.Report,
+		output: func() (agent.Output, error) { return agent.Output{File: b.Node.ExtraRecords(extra)}, nil }}
 }
 
 // AwaitSettled waits until the agent has reported a pod's start-up and returns what it reported. The pod is

@@ -21,7 +21,7 @@ type Attempt struct {
 	Number         int    // of the pod's attempts for that, from 0
 	RequestedAt    time.Time
 	Call           PullCall  // of the runtime
-	ToldAt         time.Time // kubelet told of the end
+	ReportedAt     time.Time // kubelet told of the end
 	ResolvedAt     time.Time // the registry had sent the first manifest; zero where it did not
 	Asked          Span      // the registry: from the first request to the last byte, zero where it was not asked
 	BlobBytes      int64     // that it sent of configuration and layers
@@ -115,10 +115,10 @@ func attemptsIn(events []KubeletEvent, reference string) []Attempt {
 			requested[key] = event.At
 		case strings.HasPrefix(event.Message, fmt.Sprintf("Successfully pulled image %q", reference)),
 			strings.HasPrefix(event.Message, fmt.Sprintf("Failed to pull image %q", reference)):
-			attempts = append(attempts, Attempt{Pod: event.Pod, Container: event.Container, RequestedAt: requested[key], ToldAt: event.At})
+			attempts = append(attempts, Attempt{Pod: event.Pod, Container: event.Container, RequestedAt: requested[key], ReportedAt: event.At})
 		}
 	}
-	slices.SortStableFunc(attempts, func(a, b Attempt) int { return cmp.Compare(a.ToldAt.UnixNano(), b.ToldAt.UnixNano()) })
+	slices.SortStableFunc(attempts, func(a, b Attempt) int { return cmp.Compare(a.ReportedAt.UnixNano(), b.ReportedAt.UnixNano()) })
 	return attempts
 }
 

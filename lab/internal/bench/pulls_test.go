@@ -24,7 +24,7 @@ func TestAttemptsArePairedByContainer(t *testing.T) {
 		t.Fatalf("got %+v", attempts)
 	}
 	b := Of(attempts, "b", "main")
-	if len(b) != 2 || !b[0].RequestedAt.Equal(at(1)) || !b[0].ToldAt.Equal(at(2)) || !b[1].RequestedAt.Equal(at(5)) || attempts[1].Pod != "a" {
+	if len(b) != 2 || !b[0].RequestedAt.Equal(at(1)) || !b[0].ReportedAt.Equal(at(2)) || !b[1].RequestedAt.Equal(at(5)) || attempts[1].Pod != "a" {
 		t.Errorf("got %+v", attempts)
 	}
 }

@@ -51,14 +51,14 @@ I1231 23:59:59.450001    7 kubelet.go:2826] "SyncLoop (probe)" probe="startup" s
 I1231 23:59:59.500001    7 kubelet.go:2826] "SyncLoop (probe)" probe="readiness" status="ready" pod="n/pod-1"
 `
 	now := time.Date(2026, 1, 1, 0, 0, 1, 0, time.Local)
-	at, err := saidOf(strings.NewReader(text), syncLoopAdd, "n/pod-1", time.Time{}, now)
+	at, err := statedOf(strings.NewReader(text), syncLoopAdd, "n/pod-1", time.Time{}, now)
 	if want := time.Date(2025, 12, 31, 23, 59, 59, 250001000, time.Local); err != nil || !at.Equal(want) {
 		t.Errorf("got %s, %v, want %s", at, err, want)
 	}
-	if _, err := saidOf(strings.NewReader(text), syncLoopAdd, "n/pod-4", time.Time{}, now); err == nil {
+	if _, err := statedOf(strings.NewReader(text), syncLoopAdd, "n/pod-4", time.Time{}, now); err == nil {
 		t.Error("a pod that it does not know was taken up")
 	}
-	at, err = saidOf(strings.NewReader(text), syncLoopReady, "n/pod-1", at.Add(60*time.Millisecond), now)
+	at, err = statedOf(strings.NewReader(text), syncLoopReady, "n/pod-1", at.Add(60*time.Millisecond), now)
 	if want := time.Date(2025, 12, 31, 23, 59, 59, 500001000, time.Local); err != nil || !at.Equal(want) {
 		t.Errorf("ready at %s, %v, want %s", at, err, want)
 	}
@@ -70,7 +70,7 @@ func TestSaidFirst(t *testing.T) {
 2026-01-01T00:00:03.1Z stdout F readiness-probe-passes at 2026-01-01T00:00:03Z
 2026-01-01T00:00:03.1Z stderr F workload: something else
 `
-	happened := saidFirst(log)
+	happened := statedFirst(log)
 	if len(happened) != 2 || happened[workload.WordReady].Sub(happened[workload.WordStarted]) != 2*time.Second {
 		t.Errorf("got %v", happened)
 	}

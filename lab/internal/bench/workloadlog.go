@@ -20,7 +20,7 @@ func (b *Bench) WorkloadLog(pod, uid, container string) (map[string]time.Time, e
 	if err != nil {
 		return nil, fmt.Errorf("read what container %s of pod %s says: %w", container, pod, err)
 	}
-	happened := saidFirst(string(data))
+	happened := statedFirst(string(data))
 	if happened[workload.WordStarted].IsZero() {
 		return nil, errors.New("read what container " + container + " of pod " + pod + " says: it has not started")
 	}
@@ -28,7 +28,7 @@ func (b *Bench) WorkloadLog(pod, uid, container string) (map[string]time.Time, e
 }
 
 // saidFirst reads the runtime's log format: a stamp, the stream, a tag, and the line.
-func saidFirst(log string) map[string]time.Time {
+func statedFirst(log string) map[string]time.Time {
 	happened := make(map[string]time.Time)
 	for line := range strings.Lines(log) {
 		fields := strings.SplitN(line, " ", 4)
@@ -40,8 +40,8 @@ func saidFirst(log string) map[string]time.Time {
 	return happened
 }
 
-// SaidBy is what WorkloadLog reads, of any run of a container, counted from 0. What was not said yet is missing.
-func (b *Bench) SaidBy(pod, uid, container string, run int) (map[string]time.Time, error) {
+// StatedBy is what WorkloadLog reads, of any run of a container, counted from 0. What was not said yet is missing.
+func (b *Bench) StatedBy(pod, uid, container string, run int) (map[string]time.Time, error) {
 	path := filepath.Join(b.Node.ContainerLogs(b.Namespace, pod, uid, container), fmt.Sprintf("%d.log", run))
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,5 +50,5 @@ func (b *Bench) SaidBy(pod, uid, container string, run int) (map[string]time.Tim
 	if err != nil {
 		return nil, fmt.Errorf("read what container %s of pod %s says: %w", container, pod, err)
 	}
-	return saidFirst(string(data)), nil
+	return statedFirst(string(data)), nil
 }

@@ -223,7 +223,7 @@ func (a Account) between(s *stretches, before Call, next *Call) {
 	if next != nil {
 		to = next.From
 		if next.Kind == Pull {
-			if at := a.said(a.Requested, next.Container, from, to); !at.IsZero() {
+			if at := a.stated(a.Requested, next.Container, from, to); !at.IsZero() {
 				s.add(at, to, "kubelet's and containerd's logs", PullQueue)
 				to = at
 			}
@@ -246,7 +246,7 @@ func (a Account) between(s *stretches, before Call, next *Call) {
 
 // afterStart is the time from when a container runs until kubelet turns to another one, or to the same one again.
 func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) {
-	const said = "the process itself"
+	const stated = "the process itself"
 	i := a.runOf(start)
 	if i < 0 {
 		return
@@ -259,7 +259,7 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 	}
 	switch {
 	case !ended.IsZero() && (again || next == nil || r.Init):
-		s.add(from, ended, said, App)
+		s.add(from, ended, stated, App)
 		heard := earlier(later(r.HeardAt, ended), to)
 		s.add(ended, heard, "containerd's log", Runtime)
 		if r.Init && next != nil && !again {
@@ -267,21 +267,21 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 			return
 		}
 		s.add(heard, to, "kubelet's and containerd's logs", Backoff, Kubelet)
-		s.add(a.said(a.BackedOff, r.Container, heard, to), to, "kubelet's log", Backoff)
+		s.add(a.stated(a.BackedOff, r.Container, heard, to), to, "kubelet's log", Backoff)
 	case next != nil && r.Hooked:
-		s.add(from, earlier(r.HookedAt, to), said, App)
+		s.add(from, earlier(r.HookedAt, to), stated, App)
 		s.add(r.HookedAt, to, "the process itself and containerd's log", Kubelet)
 	case next != nil:
 		s.add(from, to, "containerd's log", Kubelet)
 	case r.Init:
 		s.add(from, to, "containerd's log", App)
 	case !r.ReadyAt.IsZero() || !r.HookedAt.IsZero():
-		s.add(from, earlier(later(r.ReadyAt, r.HookedAt), to), said, App)
+		s.add(from, earlier(later(r.ReadyAt, r.HookedAt), to), stated, App)
 	}
 }
 
-// said is when kubelet first said something of a container within a span; zero where it did not.
-func (a Account) said(what []Request, container string, from, to time.Time) time.Time {
+// stated is when kubelet first said something of a container within a span; zero where it did not.
+func (a Account) stated(what []Request, container string, from, to time.Time) time.Time {
 	for _, r := range what {
 		if r.Container == container && !r.At.Before(from) && r.At.Before(to) {
 			return r.At

@@ -18,14 +18,14 @@ type Score struct {
 
 // Finding is time that was blamed wrong.
 type Finding struct {
-	Stretch Stretch
-	Told    Told
-	Length  time.Duration
+	Stretch  Stretch
+	Reported Reported
+	Length   time.Duration
 }
 
 // same says that more of the same time was blamed wrong in the same way.
-func (f Finding) same(stretch Stretch, t Told) bool {
-	return f.Told.Span == t.Span && slices.Equal(f.Stretch.Causes, stretch.Causes)
+func (f Finding) same(stretch Stretch, t Reported) bool {
+	return f.Reported.Span == t.Span && slices.Equal(f.Stretch.Causes, stretch.Causes)
 }
 
 // Judged is the time of which witnesses know who was to blame.
@@ -49,13 +49,13 @@ func (s *Score) Add(other Score) {
 //   - an unattributed phase is unattributed, and wrong if it names candidates of which none is to blame;
 //   - any other phase is wrong, but for what its stated error excuses; that counts as unattributed, so that a large
 //     error gains nothing.
-func Judge(told []Told, truth []Stretch) Score {
+func Judge(reported []Reported, truth []Stretch) Score {
 	var s Score
-	for _, t := range told {
+	for _, t := range reported {
 		s.Unjudged += t.Length()
 	}
 	for _, sure := range sharpen(truth) {
-		for _, t := range told {
+		for _, t := range reported {
 			length := sure.overlap(t.Span)
 			if length == 0 {
 				continue
@@ -69,7 +69,7 @@ func Judge(told []Told, truth []Stretch) Score {
 
 // count adds the time that a stretch and a phase have in common; of that, proven is what the stated error does not
 // excuse.
-func (s *Score) count(stretch Stretch, t Told, length, proven time.Duration) {
+func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamed(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)
 	if t.Cause == Unknown && len(t.Candidates) > 0 {
@@ -82,7 +82,7 @@ func (s *Score) count(stretch Stretch, t Told, length, proven time.Duration) {
 		if last := len(s.Findings) - 1; proven > 0 && last >= 0 && s.Findings[last].same(stretch, t) {
 			s.Findings[last].Length += proven
 		} else if proven > 0 {
-			s.Findings = append(s.Findings, Finding{Stretch: stretch, Told: t, Length: proven})
+			s.Findings = append(s.Findings, Finding{Stretch: stretch, Reported: t, Length: proven})
 		}
 	case t.Cause == Unknown:
 		s.Unattributed += length
@@ -92,7 +92,7 @@ func (s *Score) count(stretch Stretch, t Told, length, proven time.Duration) {
 }
 
 // blamed is whom the phase blames; where several are equally to blame and it names one of these, the culprit.
-func (t Told) blamed(stretch Stretch) Cause {
+func (t Reported) blamed(stretch Stretch) Cause {
 	if slices.Contains(stretch.Causes, t.Cause) {
 		return stretch.Causes[0]
 	}

@@ -16,12 +16,12 @@ type Length struct {
 // Violation is a phase of which the truth lies outside of the stated error.
 type Violation struct {
 	Length
-	Told, Error time.Duration
+	Reported, Error time.Duration
 }
 
 func (v Violation) String() string {
 	return fmt.Sprintf("%s %s: the agent says %s, error %s; it was %s, to within %s", v.Phase, v.Container,
-		v.Told.Round(time.Millisecond), v.Error.Round(time.Millisecond), v.Length.Length.Round(time.Millisecond),
+		v.Reported.Round(time.Millisecond), v.Error.Round(time.Millisecond), v.Length.Length.Round(time.Millisecond),
 		v.Slack)
 }
 
@@ -63,23 +63,23 @@ func (a Account) Lengths() []Length {
 
 // Compare holds what the agent tells of phases against their true lengths. A phase that it tells in parts, or only as
 // part of another, is not compared. It returns how many were.
-func Compare(told []Told, lengths []Length) (violations []Violation, compared int) {
+func Compare(reported []Reported, lengths []Length) (violations []Violation, compared int) {
 	for _, l := range lengths {
 		v, times := Violation{Length: l}, 0
-		for _, t := range told {
+		for _, t := range reported {
 			if t.Phase == l.Phase && t.Container == l.Container {
-				v.Told, v.Error = t.Length(), t.Error
+				v.Reported, v.Error = t.Length(), t.Error
 				times++
 			}
 		}
-		if times != 1 || slices.ContainsFunc(told, func(t Told) bool {
+		if times != 1 || slices.ContainsFunc(reported, func(t Reported) bool {
 			return slices.Contains(t.Merged, l.Phase) &&
 				(l.Container == "" || t.Container == "" || t.Container == l.Container)
 		}) {
 			continue
 		}
 		compared++
-		if (v.Told - l.Length).Abs() > v.Error+l.Slack {
+		if (v.Reported - l.Length).Abs() > v.Error+l.Slack {
 			violations = append(violations, v)
 		}
 	}

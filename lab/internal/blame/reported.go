@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/agent"
 )
 
-// Told is a phase of the agent's timeline.
-type Told struct {
+// Reported is a phase of the agent's timeline.
+type Reported struct {
 	Span
 	Phase, Container string
 	Cause            Cause
@@ -22,14 +22,14 @@ type Told struct {
 const newsDelay = time.Second
 
 // Read reads the phases of a timeline.
-func Read(timeline agent.Timeline) ([]Told, error) {
-	var told []Told
+func Read(timeline agent.Timeline) ([]Reported, error) {
+	var reported []Reported
 	for _, p := range timeline.Phases {
 		stated, err := agent.Nanoseconds(p.Error)
 		if err != nil {
 			return nil, fmt.Errorf("error of phase %s: %w", p.Phase, err)
 		}
-		t := Told{
+		t := Reported{
 			Span:      Span{p.StartAt, p.EndAt},
 			Phase:     p.Phase,
 			Container: p.Container,
@@ -51,7 +51,7 @@ func Read(timeline agent.Timeline) ([]Told, error) {
 		} else if known := causeOf[p.Phase]; known != p.Cause {
 			return nil, fmt.Errorf("phase %s is charged to %q, the table says %q", p.Phase, p.Cause, known)
 		}
-		told = append(told, t)
+		reported = append(reported, t)
 	}
-	return told, nil
+	return reported, nil
 }

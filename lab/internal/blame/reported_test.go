@@ -12,12 +12,12 @@ func TestAPhaseThatGoesOnIsReadUntilNewsCanHaveCome(t *testing.T) {
 	phase := func(length time.Duration, open bool) agent.Phase {
 		return agent.Phase{Phase: "readiness_probe", Cause: "app", StartAt: from, EndAt: from.Add(length), Error: "0", Open: open}
 	}
-	told, err := Read(agent.Timeline{Phases: []agent.Phase{phase(3*time.Second, true), phase(3*time.Second, false), phase(time.Second/2, true)}})
+	reported, err := Read(agent.Timeline{Phases: []agent.Phase{phase(3*time.Second, true), phase(3*time.Second, false), phase(time.Second/2, true)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []time.Duration{2 * time.Second, 3 * time.Second, 0} {
-		if got := told[i].Length(); got != want {
+		if got := reported[i].Length(); got != want {
 			t.Errorf("phase %d is read for %s, want %s", i, got, want)
 		}
 	}

@@ -17,7 +17,7 @@ func (b Builder) lock(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock build cache: %w", err)
 	}
-	for said := false; ; {
+	for stated := false; ; {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return func() { _ = file.Close() }, nil
@@ -26,9 +26,9 @@ func (b Builder) lock(ctx context.Context) (unlock func(), err error) {
 			_ = file.Close()
 			return nil, fmt.Errorf("lock build cache: %w", err)
 		}
-		if !said {
+		if !stated {
 			b.Report.Say("waiting for another lab that builds into %s", b.Cache)
-			said = true
+			stated = true
 		}
 		select {
 		case <-ctx.Done():

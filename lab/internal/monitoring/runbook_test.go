@@ -10,11 +10,11 @@ import (
 
 // The runbook's table has every phase with the limit that the rules have.
 func TestRunbookTellsTheLimitsOfPhases(t *testing.T) {
-	told := map[string]string{}
+	reported := map[string]string{}
 	row := regexp.MustCompile("(?m)^\\| (`[a-z_`, ]+`) \\| (\\d+) min")
 	for _, m := range row.FindAllStringSubmatch(string(read(t, docs, "runbooks", "PodlapsePodsStuckInPhase.md")), -1) {
 		for phase := range strings.SplitSeq(m[1], ", ") {
-			told[strings.Trim(phase, "`")] = m[2]
+			reported[strings.Trim(phase, "`")] = m[2]
 		}
 	}
 	limits := 0
@@ -24,13 +24,13 @@ func TestRunbookTellsTheLimitsOfPhases(t *testing.T) {
 			continue
 		}
 		limits++
-		minutes, err := strconv.Atoi(told[r.Labels["phase"]])
+		minutes, err := strconv.Atoi(reported[r.Labels["phase"]])
 		if want := "vector(" + strconv.Itoa(60*minutes) + ")"; err != nil || r.Expr != want {
-			t.Errorf("phase %s: the runbook says %q minutes, the rules %s", r.Labels["phase"], told[r.Labels["phase"]], r.Expr)
+			t.Errorf("phase %s: the runbook says %q minutes, the rules %s", r.Labels["phase"], reported[r.Labels["phase"]], r.Expr)
 		}
 	}
-	if limits != len(told) {
-		t.Errorf("the runbook has %d phases, the rules %d", len(told), limits)
+	if limits != len(reported) {
+		t.Errorf("the runbook has %d phases, the rules %d", len(reported), limits)
 	}
 }
 
@@ -44,16 +44,16 @@ func TestRunbookTellsTheReasonsOfRegistries(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(string(read(t, docs, "runbooks", "PodlapseRegistryFailing.md")), "| reason | look at |")
 	table, silent, _ := strings.Cut(table, "## When it is wrong")
-	var told []string
+	var reported []string
 	for _, m := range regexp.MustCompile("(?m)^\\| (`[a-z_`, ]+`) \\|").FindAllStringSubmatch(table, -1) {
 		for reason := range strings.SplitSeq(m[1], ", ") {
-			told = append(told, strings.Trim(reason, "`"))
+			reported = append(reported, strings.Trim(reason, "`"))
 		}
 	}
 	slices.Sort(blamed)
-	slices.Sort(told)
-	if len(blamed) == 0 || !slices.Equal(blamed, told) {
-		t.Errorf("the rules blame registries for %v, the runbook knows %v", blamed, told)
+	slices.Sort(reported)
+	if len(blamed) == 0 || !slices.Equal(blamed, reported) {
+		t.Errorf("the rules blame registries for %v, the runbook knows %v", blamed, reported)
 	}
 	for _, reason := range blamed {
 		if strings.Contains(silent, "`"+reason+"`") {

@@ -12,89 +12,89 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// maxGuests is how many agents can run beside the node's own.
-const maxGuests = 8
+// maxExtraAgents is how many agents can run beside the node's own.
+const maxExtraAgents = 8
 
-// guestProcess is an agent beside the node's own, counted from 0.
-func guestProcess(guest int) string { return fmt.Sprintf("podlapse-agent-guest-%d", guest+1) }
+// extraProcess is an agent beside the node's own, counted from 0.
+func extraProcess(extra int) string { return fmt.Sprintf("podlapse-agent-extra-%d", extra+1) }
 
-func guestAddress(guest int) string { return layout.Address(layout.FirstGuestPort + guest) }
+func extraAddress(extra int) string { return layout.Address(layout.FirstGuestPort + extra) }
 
-// Guest asks one of the guests.
-func (n Node) Guest(guest int) agent.Client {
-	return agent.Client{Server: "http://" + guestAddress(guest)}
+// Extra queries one of the extra agents.
+func (n Node) Extra(extra int) agent.Client {
+	return agent.Client{Server: "http://" + extraAddress(extra)}
 }
 
-// GuestSocket is where the runtime of the guests' node listens.
-func (n Node) GuestSocket() string { return n.Run + "/guest.sock" }
+// ExtraSocket is where the runtime of the extra agents' node listens.
+func (n Node) ExtraSocket() string { return n.Run + "/extra.sock" }
 
-// GuestRecords is the file that collects a guest's standard output.
-func (n Node) GuestRecords(guest int) string {
-	return n.In(fmt.Sprintf("guest-%d-records.jsonl", guest+1))
+// ExtraRecords is the file that collects an extra agent's standard output.
+func (n Node) ExtraRecords(extra int) string {
+	return n.In(fmt.Sprintf("extra-%d-records.jsonl", extra+1))
 }
 
-// GuestAgent is the agent of a guest.
-type GuestAgent struct {
+// ExtraAgent is an extra agent.
+type ExtraAgent struct {
 	Program    string
 	Kubeconfig string
 	Flags      []string // besides the usual ones
 }
 
-// StartGuests starts the agent's program several times for another node, which has nothing but a runtime's
+// StartExtraAgents starts the agent's program several times for another node, which has nothing but a runtime's
 // socket, and waits until all are ready.
-func (n Node) StartGuests(ctx context.Context, nodeName string, count int) error {
-	agents := make([]GuestAgent, count)
+func (n Node) StartExtraAgents(ctx context.Context, nodeName string, count int) error {
+	agents := make([]ExtraAgent, count)
 	for i := range agents {
-		agents[i] = GuestAgent{n.Agent(), n.AgentKubeconfig(), nil}
+		agents[i] = ExtraAgent{n.Agent(), n.AgentKubeconfig(), nil}
 	}
-	return n.StartGuestsOf(ctx, nodeName, agents)
+	return n.StartExtraAgentsOf(ctx, nodeName, agents)
 }
 
-// StartGuestsOf is StartGuests of different agents.
-func (n Node) StartGuestsOf(ctx context.Context, nodeName string, agents []GuestAgent) error {
+// StartExtraAgentsOf is StartExtraAgents of different agents.
+func (n Node) StartExtraAgentsOf(ctx context.Context, nodeName string, agents []ExtraAgent) error {
 	agents = slices.Clone(agents)
-	node := []string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.GuestSocket()}
+	node := []string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.ExtraSocket()}
 	for i := range agents {
 		agents[i].Flags = slices.Concat(node, agents[i].Flags)
 	}
-	return n.startGuests(ctx, agents)
+	return n.startExtraAgents(ctx, agents)
 }
 
 // StartBeside starts the agent's program for the lab's own node once with each of these sets of flags, beside the agent that it
 // has, and waits until all are ready.
 func (n Node) StartBeside(ctx context.Context, flags ...[]string) error {
-	agents := make([]GuestAgent, len(flags))
+	agents := make([]ExtraAgent, len(flags))
 	for i := range agents {
-		agents[i] = GuestAgent{n.Agent(), n.AgentKubeconfig(), append([]string{"--node-name=" + layout.NodeName,
+		agents[i] = ExtraAgent{n.Agent(), n.AgentKubeconfig(), append([]string{"--node-name=" + layout.NodeName,
 			"--cri-endpoint=unix://" + n.ContainerdSocket(), "--records=both"}, flags[i]...)} // of those that are given twice, the last counts
 	}
-	return n.startGuests(ctx, agents)
+	return n.startExtraAgents(ctx, agents)
 }
 
-func (n Node) startGuests(ctx context.Context, agents []GuestAgent) error {
-	if len(agents) > maxGuests {
-		return fmt.Errorf("start %d guests: %d are the most", len(agents), maxGuests)
+func (n Node) startExtraAgents(ctx context.Context, agents []ExtraAgent) error {
+	if len(agents) > maxExtraAgents {
+		return fmt.Errorf("start %d extra agents: at most %d are possible", len(agents), maxExtraAgents)
 	}
-	if err := n.StopGuests(); err != nil { // of a scenario that was killed
+	if err := n.StopExtraAgents(); err != nil { // of a scenario that was killed
 		return err
 	}
-	for guest, agent := range agents {
-		if err := n.startGuest(ctx, agent, guest); err != nil {
+	for extra, agent := range agents {
+		if err := n.startGuest(ctx, agent, extra); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (n Node) startGuest(ctx context.Context, agent GuestAgent, guest int) error {
+func (n Node) startGuest(ctx context.Context, agent ExtraAgent, extra int) error {
 	program, err := CheckAgent(agent.Program)
 	if err != nil {
 		return err
 	}
 	c := n.agent(program, AgentChange{})
-	c.Name, c.ports, c.Stdout = guestProcess(guest), []int{layout.FirstGuestPort + guest}, n.GuestRecords(guest)
-	c.Args = append([]string{"run", "--kubeconfig=" + agent.Kubeconfig, "--listen-address=" + guestAddress(guest)}, agent.Flags...)
-	c.ready = func(ctx context.Context) error { return get(ctx, "http://"+guestAddress(guest)+"/readyz") }
+	c.Name, c.ports, c.Stdout = extraProcess(extra), []int{layout.FirstGuestPort + extra}, n.ExtraRecords(extra)
+	c.Args = append([]string{"run", "--kubeconfig=" + agent.Kubeconfig, "--listen-address=" + extraAddress(extra)}, agent.Flags...)
+	c.ready = func(ctx context.Context) error { return get(ctx, "http://"+extraAddress(extra)+"/readyz") }
 	if err := os.RemoveAll(c.Stdout); err != nil {
 		return fmt.Errorf("remove the records of another scenario: %w", err)
 	}
@@ -104,14 +104,14 @@ func (n Node) startGuest(ctx context.Context, agent GuestAgent, guest int) error
 	return n.await(ctx, c)
 }
 
-// GuestUsage is what a guest has used since it started.
-func (n Node) GuestUsage(guest int) (process.Usage, error) { return n.usage(guestProcess(guest)) }
+// ExtraUsage is what an extra agent has used since it started.
+func (n Node) ExtraUsage(extra int) (process.Usage, error) { return n.usage(extraProcess(extra)) }
 
-// StopGuests ends all guests there are.
-func (n Node) StopGuests() error {
-	names := make([]string, maxGuests)
-	for guest := range names {
-		names[guest] = guestProcess(guest)
+// StopExtraAgents ends all extra agents.
+func (n Node) StopExtraAgents() error {
+	names := make([]string, maxExtraAgents)
+	for extra := range names {
+		names[extra] = extraProcess(extra)
 	}
 	return n.stop(5*time.Second, names...)
 }

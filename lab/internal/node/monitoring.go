@@ -18,7 +18,7 @@ import (
 type Monitoring struct {
 	Interval time.Duration // between two scrapes, and two evaluations of rules that have no interval of their own
 	Rules    []byte        // a rule file
-	Guest    string        // the name of the first guest's node; empty: there is no guest
+	Extra    string        // the name of the first extra agent's node; empty if there is none
 }
 
 // Rules is the rule file of the manifests.
@@ -51,8 +51,8 @@ scrape_configs:
 		fmt.Fprintf(&text, "  - targets: [%q]\n    labels: {node: %q}\n", address, node)
 	}
 	target(layout.Address(layout.AgentPort), layout.NodeName)
-	if m.Guest != "" {
-		target(guestAddress(0), m.Guest)
+	if m.Extra != "" {
+		target(extraAddress(0), m.Extra)
 	}
 	return text.String()
 }

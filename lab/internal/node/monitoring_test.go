@@ -18,7 +18,7 @@ func TestMonitoringNamesNodes(t *testing.T) {
 			} `yaml:"static_configs"`
 		} `yaml:"scrape_configs"`
 	}
-	text := Monitoring{Interval: 5 * time.Second, Guest: "node-2"}.config("/rules")
+	text := Monitoring{Interval: 5 * time.Second, Extra: "node-2"}.config("/rules")
 	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
 		t.Fatal(err)
 	}

@@ -160,7 +160,7 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 // Restore takes back what a scenario changed in how API server, kubelet and agent run, and ends what it started; where it changed
 // nothing, it does nothing. Up does the same for what a killed scenario left.
 func (n Node) Restore(ctx context.Context) error {
-	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopGuests(), n.StopReceiver(), n.StopPrometheus(),
+	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopExtraAgents(), n.StopReceiver(), n.StopPrometheus(),
 		n.ListAtOnce(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))
 }
 

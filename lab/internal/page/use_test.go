@@ -39,7 +39,7 @@ func TestKeys(t *testing.T) {
 	must(t, tab.Await("the waterfall", `document.querySelectorAll('.wf-rows > *').length > 5`, soon))
 	press(kb.ArrowDown)
 	must(t, tab.Await("the first phase in focus", `document.activeElement === document.querySelector('.wf-rows').firstElementChild`, soon))
-	if told := ask[string](t, tab, Detail); told == "" {
+	if reported := ask[string](t, tab, Detail); reported == "" {
 		t.Error("nothing is told of what has the focus")
 	}
 	phases := ask[int](t, tab, `document.querySelectorAll('.wf-rows > *').length`)
@@ -247,7 +247,7 @@ func TestWhatGoesOnGrows(t *testing.T) {
 // TestPressure shows for how much of a phase the node waited.
 func TestPressure(t *testing.T) {
 	tab := modules(t)
-	told := ask[string](t, tab, `(async () => {
+	reported := ask[string](t, tab, `(async () => {
 		const { chartOf } = `+module("chart.js")+`, { Detail } = `+module("detail.js")+`, { Waterfall } = `+module("waterfall.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		record.phases[0].pressure = { cpu: 0.004, io: 0.814, memory: 0 };
@@ -256,15 +256,15 @@ func TestPressure(t *testing.T) {
 		waterfall.draw(chartOf(record, 0, () => false));
 		waterfall.root.querySelector('.wf-phase').dispatchEvent(new PointerEvent('pointerover', { bubbles: true }));
 		return detail.root.innerText; })()`)
-	if !strings.Contains(told, "<1 % for cpu, 81 % for io, 0 % for memory") {
-		t.Errorf("told %q", told)
+	if !strings.Contains(reported, "<1 % for cpu, 81 % for io, 0 % for memory") {
+		t.Errorf("told %q", reported)
 	}
 }
 
 // TestTermination shows how a pod ends, of one that ends.
 func TestTermination(t *testing.T) {
 	tab := modules(t)
-	told := ask[[]string](t, tab, `(async () => {
+	reported := ask[[]string](t, tab, `(async () => {
 		const { Ending } = `+module("ending.js")+`;
 		const ending = new Ending();
 		document.querySelector('main').append(ending.root);
@@ -276,12 +276,12 @@ func TestTermination(t *testing.T) {
 		ending.draw(undefined);
 		return [shown, ending.root.checkVisibility() ? 'shown' : '']; })()`)
 	for _, want := range []string{"ignored its stop signal", "30.000 s", "±0.001 s", "the application", "or kill, sandbox stop", "137 Error", "30.012 s", "running"} {
-		if !strings.Contains(told[0], want) {
-			t.Errorf("no %q in %q", want, told[0])
+		if !strings.Contains(reported[0], want) {
+			t.Errorf("no %q in %q", want, reported[0])
 		}
 	}
-	if told[1] != "" {
-		t.Errorf("of one that does not end it is %s", told[1])
+	if reported[1] != "" {
+		t.Errorf("of one that does not end it is %s", reported[1])
 	}
 }
 

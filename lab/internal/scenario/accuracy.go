@@ -43,10 +43,10 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	defer busy.stop()
-	sightings, stop := b.Watch(ctx)
+	arrivals, stop := b.Watch(ctx)
 	timelines, truths := make([]agent.Timeline, len(plans)), make([]known, len(plans))
 	for i, p := range plans { // one at a time: two would measure each other on a small machine
-		if timelines[i], truths[i], err = p.measure(ctx, b, sightings, images[i]); err != nil {
+		if timelines[i], truths[i], err = p.measure(ctx, b, arrivals, images[i]); err != nil {
 			return err
 		}
 	}
@@ -132,8 +132,8 @@ func injectInto(ctx context.Context, b *bench.Bench, plans []plan) error {
 
 // measure carries the plan out and returns what the agent makes of it and what is known. The pod goes
 // when that is done: its probes would keep the machine busy.
-func (p plan) measure(ctx context.Context, b *bench.Bench, sightings *bench.Sightings, image string) (agent.Timeline, known, error) {
-	c, err := p.carryOut(ctx, b, sightings, image)
+func (p plan) measure(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals, image string) (agent.Timeline, known, error) {
+	c, err := p.carryOut(ctx, b, arrivals, image)
 	if err != nil {
 		return agent.Timeline{}, known{}, err
 	}
@@ -144,7 +144,7 @@ func (p plan) measure(ctx context.Context, b *bench.Bench, sightings *bench.Sigh
 	if err := keep(b, timeline); err != nil {
 		return agent.Timeline{}, known{}, err
 	}
-	k, err := p.ask(ctx, b, sightings.Of(p.name), c)
+	k, err := p.ask(ctx, b, arrivals.Of(p.name), c)
 	if err != nil {
 		return agent.Timeline{}, known{}, err
 	}

@@ -30,7 +30,7 @@ const (
 	alertPatience = 10 * time.Second // of both alerts, then
 )
 
-// otherNode is the node that all is well with: a synthetic one, whose real agent is a guest.
+// otherNode is the node that all is well with: a synthetic one, whose real agent is an extra one.
 const otherNode = "node-2"
 
 // healthy is a pace like that of the lab's own node when nothing is injected.
@@ -87,7 +87,7 @@ func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error)
 	if rules, err = monitoring.Faster(rules, timesFaster); err != nil {
 		return err
 	}
-	client, err := b.Node.StartMonitoring(ctx, node.Monitoring{Interval: alertInterval, Rules: rules, Guest: otherNode})
+	client, err := b.Node.StartMonitoring(ctx, node.Monitoring{Interval: alertInterval, Rules: rules, Extra: otherNode})
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error)
 // join puts the other node into the cluster, with an agent, until leave is called.
 func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave func() error, err error) {
 	runtime := synthetic.NewContainerd()
-	stop, err := runtime.Serve(b.Node.GuestSocket())
+	stop, err := runtime.Serve(b.Node.ExtraSocket())
 	if err != nil {
 		return synthetic.Kubelet{}, nil, err
 	}
@@ -114,7 +114,7 @@ func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave
 	alive, living := errgroup.WithContext(living)
 	leave = func() error {
 		end()
-		err := errors.Join(alive.Wait(), b.Node.StopGuests(), synthetic.Unregister(context.WithoutCancel(ctx), b.Kube, otherNode))
+		err := errors.Join(alive.Wait(), b.Node.StopExtraAgents(), synthetic.Unregister(context.WithoutCancel(ctx), b.Kube, otherNode))
 		stop()
 		return err
 	}
@@ -122,7 +122,7 @@ func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave
 		return synthetic.Kubelet{}, nil, errors.Join(err, leave())
 	}
 	alive.Go(func() error { return synthetic.KeepAlive(living, b.Kube, otherNode) })
-	if err := b.Node.StartGuests(ctx, otherNode, 1); err != nil {
+	if err := b.Node.StartExtraAgents(ctx, otherNode, 1); err != nil {
 		return synthetic.Kubelet{}, nil, errors.Join(err, leave())
 	}
 	return synthetic.Kubelet{Kube: b.Kube, Runtime: runtime, Node: otherNode, Pace: healthy()}, leave, nil

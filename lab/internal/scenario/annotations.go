@@ -354,17 +354,17 @@ type startUpAnnotation struct {
 }
 
 func (v *Verdict) startUpAnnotation(ctx context.Context, b *bench.Bench, pod, text string) {
-	var told startUpAnnotation
-	if err := json.Unmarshal([]byte(text), &told); err != nil {
+	var reported startUpAnnotation
+	if err := json.Unmarshal([]byte(text), &reported); err != nil {
 		v.Problem("%s: annotation %s: %v", pod, text, err)
 		return
 	}
 	sum := 0.0
-	for _, seconds := range told.Causes {
+	for _, seconds := range reported.Causes {
 		sum += seconds
 	}
 	v.Compared += 2
-	if told.State != "ready" || told.Error == nil || told.Verdict == "" || sum-told.Total > 1e-6 || told.Total-sum > 1e-6 {
+	if reported.State != "ready" || reported.Error == nil || reported.Verdict == "" || sum-reported.Total > 1e-6 || reported.Total-sum > 1e-6 {
 		v.Problem("%s: annotation %s does not add up", pod, text)
 	}
 	timeline, err := b.Agent.Timeline(ctx, b.Namespace, pod)
@@ -375,7 +375,7 @@ func (v *Verdict) startUpAnnotation(ctx context.Context, b *bench.Bench, pod, te
 	// The agent that wrote it may have known more, or less, than the one that is there now.
 	total, wrong := timeline.TotalSeconds.Float64()
 	most, alsoWrong := timeline.TotalError.Float64()
-	if wrong != nil || alsoWrong != nil || told.Error != nil && math.Abs(told.Total-total) > most+*told.Error {
-		v.Problem("%s: annotated %.3f s, the API says %v s ±%v s", pod, told.Total, total, most)
+	if wrong != nil || alsoWrong != nil || reported.Error != nil && math.Abs(reported.Total-total) > most+*reported.Error {
+		v.Problem("%s: annotated %.3f s, the API says %v s ±%v s", pod, reported.Total, total, most)
 	}
 }

@@ -41,7 +41,7 @@ type exam struct {
 	pulls   *bench.PullLog
 	events  *bench.EventLog
 	network *bench.NetworkFaults
-	watched *bench.Sightings
+	watched *bench.Arrivals
 
 	registries []registry.Client // that of the lab, and a second one while there is one
 
@@ -56,7 +56,7 @@ type examResult struct {
 	place                [2]int // of the stage, and of the row in it
 	failed               error  // the row could not be carried out
 	timeline             agent.Timeline
-	told                 []blame.Told
+	reported             []blame.Reported
 	truth                []blame.Stretch
 	score                blame.Score
 	lengths              []blame.Violation
@@ -156,12 +156,12 @@ func (e *exam) judge(ctx context.Context, row examRow) (result examResult) {
 		result.failed = err
 		return result
 	}
-	if result.told, result.failed = blame.Read(result.timeline); result.failed != nil {
+	if result.reported, result.failed = blame.Read(result.timeline); result.failed != nil {
 		return result
 	}
 	result.truth = account.Stretches()
-	result.score = blame.Judge(result.told, result.truth)
-	result.lengths, result.compared = blame.Compare(result.told, account.Lengths())
+	result.score = blame.Judge(result.reported, result.truth)
+	result.lengths, result.compared = blame.Compare(result.reported, account.Lengths())
 	if err := e.bench.DeletePod(ctx, x.name); err != nil && ctx.Err() == nil {
 		result.failed = err
 	}

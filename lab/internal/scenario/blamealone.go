@@ -79,7 +79,7 @@ func kubeletAmidConfig(ctx context.Context, x *examPod, long time.Duration) erro
 	spec := one(x.bench().BaseImage, readySoon)
 	spec.Volumes = []corev1.Volume{bench.SecretVolume(x.name)}
 	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: spec.Volumes[0].Name, MountPath: "/data"}}
-	err := errors.Join(x.create(ctx, spec), x.said(ctx, "FailedMount", 2), x.bench().Node.Freeze(node.Kubelet))
+	err := errors.Join(x.create(ctx, spec), x.stated(ctx, "FailedMount", 2), x.bench().Node.Freeze(node.Kubelet))
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func pauseImageMissing(long func() time.Duration) playFunc {
 		const notFound = 404
 		x.sandboxFault = only(blame.Registry)
 		err := errors.Join(x.lacksPause(ctx, registry.Rule{Status: notFound}),
-			x.create(ctx, one(x.bench().BaseImage, readySoon)), x.said(ctx, "FailedCreatePodSandBox", 1),
+			x.create(ctx, one(x.bench().BaseImage, readySoon)), x.stated(ctx, "FailedCreatePodSandBox", 1),
 			sleep(ctx, long()))
 		return errors.Join(err, x.bench().Mend(ctx, x.image("pause")), x.ready(ctx))
 	}

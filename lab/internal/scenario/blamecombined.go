@@ -102,7 +102,7 @@ func lateHandler(ctx context.Context, x *examPod, spec *corev1.PodSpec, long tim
 	spec.RuntimeClassName, x.sandboxFault = &class, only(blame.Config)
 	return func() error {
 		return errors.Join(
-			x.said(ctx, "FailedCreatePodSandBox", 1),
+			x.stated(ctx, "FailedCreatePodSandBox", 1),
 			sleep(ctx, long),
 			x.bench().DeleteRuntimeClass(ctx, x.name),
 			x.bench().CreateRuntimeClass(ctx, x.name, "runc"),
@@ -132,7 +132,7 @@ func lateEnvironment(ctx context.Context, x *examPod, spec *corev1.PodSpec, long
 		LocalObjectReference: corev1.LocalObjectReference{Name: x.name}}}}
 	return func() error {
 		return errors.Join(
-			x.saidOf(ctx, "Failed", `configmap "`+x.name+`" not found`),
+			x.statedOf(ctx, "Failed", `configmap "`+x.name+`" not found`),
 			sleep(ctx, long),
 			x.blames(only(blame.Config), configAfterwards(),
 				func() error { return x.bench().CreateConfigMap(ctx, x.name) }),

@@ -64,7 +64,7 @@ func configRows(long func() time.Duration) []examRow {
 		{"failing-network", "the network plugin fails at first: network", func(ctx context.Context, x *examPod) error {
 			err := errors.Join(x.exam.network.Set(x.name, cni.Faults{Fail: "the lab has no address left"}),
 				x.create(ctx, one(x.bench().BaseImage, readySoon)),
-				x.said(ctx, "FailedCreatePodSandBox", 1), sleep(ctx, long()))
+				x.stated(ctx, "FailedCreatePodSandBox", 1), sleep(ctx, long()))
 			return errors.Join(err, x.exam.network.Set(x.name, cni.Faults{}), x.ready(ctx))
 		}},
 	}
@@ -93,7 +93,7 @@ func lateVariables(long func() time.Duration, from func(corev1.LocalObjectRefere
 	return func(ctx context.Context, x *examPod) error {
 		spec := one(x.bench().BaseImage, readySoon)
 		spec.Containers[0].EnvFrom = []corev1.EnvFromSource{from(corev1.LocalObjectReference{Name: x.name})}
-		err := errors.Join(x.create(ctx, spec), x.said(ctx, "Failed", 1), sleep(ctx, long()))
+		err := errors.Join(x.create(ctx, spec), x.stated(ctx, "Failed", 1), sleep(ctx, long()))
 		return errors.Join(err, x.madeLate(ctx, create), x.ready(ctx))
 	}
 }
@@ -108,7 +108,7 @@ func neverPulled(long func() time.Duration) playFunc {
 		delete(x.images, mainName) // kubelet does not pull it
 		spec := one(reference, readySoon)
 		spec.Containers[0].ImagePullPolicy = corev1.PullNever
-		err = errors.Join(x.create(ctx, spec), x.said(ctx, "ErrImageNeverPull", 1), sleep(ctx, long()))
+		err = errors.Join(x.create(ctx, spec), x.stated(ctx, "ErrImageNeverPull", 1), sleep(ctx, long()))
 		return errors.Join(err, x.blames(only(blame.Config), configAfterwards(), func() error {
 			_, err := x.bench().Warm(ctx, reference)
 			return err
@@ -118,10 +118,10 @@ func neverPulled(long func() time.Duration) playFunc {
 
 func invalidImage(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
-		err := errors.Join(x.create(ctx, one("Not A Name", readySoon)), x.said(ctx, "InspectFailed", 1),
+		err := errors.Join(x.create(ctx, one("Not A Name", readySoon)), x.stated(ctx, "InspectFailed", 1),
 			sleep(ctx, long()))
 		x.giveUp()
-		x.faults = append(x.faults, blame.Fault{Causes: only(blame.Config), From: x.firstSaid("InspectFailed"),
+		x.faults = append(x.faults, blame.Fault{Causes: only(blame.Config), From: x.firstStated("InspectFailed"),
 			FixedAt: x.until, Witness: "kubelet's log"})
 		return err
 	}
@@ -138,7 +138,7 @@ func failingSandbox(long func() time.Duration, handler string, culprit blame.Cau
 		class := x.bench().RuntimeClass(x.name)
 		spec := one(x.bench().BaseImage, readySoon)
 		spec.RuntimeClassName, x.sandboxFault = &class, only(culprit)
-		err := errors.Join(x.create(ctx, spec), x.said(ctx, "FailedCreatePodSandBox", 1), sleep(ctx, long()))
+		err := errors.Join(x.create(ctx, spec), x.stated(ctx, "FailedCreatePodSandBox", 1), sleep(ctx, long()))
 		return errors.Join(err, mend(ctx, x), x.ready(ctx))
 	}
 }

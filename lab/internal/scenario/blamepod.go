@@ -102,7 +102,7 @@ func (x *examPod) await(ctx context.Context, what string, so func() (bool, error
 }
 
 // said waits until kubelet has made so many Events of a reason about the pod.
-func (x *examPod) said(ctx context.Context, reason string, times int) error {
+func (x *examPod) stated(ctx context.Context, reason string, times int) error {
 	return x.await(ctx, "an Event "+reason, func() (bool, error) {
 		events, err := x.exam.events.All()
 		count := 0
@@ -116,7 +116,7 @@ func (x *examPod) said(ctx context.Context, reason string, times int) error {
 }
 
 // saidOf waits until kubelet has made an Event of a reason about the pod with these words in its message.
-func (x *examPod) saidOf(ctx context.Context, reason, words string) error {
+func (x *examPod) statedOf(ctx context.Context, reason, words string) error {
 	return x.await(ctx, "an Event "+reason, func() (bool, error) {
 		events, err := x.exam.events.All()
 		return slices.ContainsFunc(events, func(e bench.KubeletEvent) bool {
@@ -125,8 +125,8 @@ func (x *examPod) saidOf(ctx context.Context, reason, words string) error {
 	})
 }
 
-// firstSaid is when kubelet first made an Event of a reason about the pod; zero where it did not.
-func (x *examPod) firstSaid(reason string) time.Time {
+// firstStated is when kubelet first made an Event of a reason about the pod; zero where it did not.
+func (x *examPod) firstStated(reason string) time.Time {
 	events, _ := x.exam.events.All() // who waited for it has read the log
 	for _, event := range events {
 		if event.Pod == x.name && event.Reason == reason {

@@ -75,7 +75,7 @@ func (r examResult) print(out io.Writer) {
 		return
 	}
 	at := func(t time.Time) string { return seconds(t.Sub(r.timeline.CreatedAt)) }
-	for _, t := range r.told {
+	for _, t := range r.reported {
 		if t.Length() < 10*time.Millisecond {
 			continue
 		}
@@ -90,7 +90,7 @@ func (r examResult) print(out io.Writer) {
 			strings.Join(t.Causes, "/"), t.Witness)
 	}
 	for _, f := range r.score.Findings {
-		fmt.Fprintf(out, "    WRONG  %s s: %s blamed for %s (%s)\n", seconds(f.Length), f.Told.Cause,
-			strings.Join(f.Stretch.Causes, "/"), f.Told.Phase)
+		fmt.Fprintf(out, "    WRONG  %s s: %s blamed for %s (%s)\n", seconds(f.Length), f.Reported.Cause,
+			strings.Join(f.Stretch.Causes, "/"), f.Reported.Phase)
 	}
 }

@@ -102,7 +102,7 @@ func stopRows(component, words string, long func() time.Duration) []examRow {
 // spoken waits until the first run of a container has said a word.
 func (x *examPod) spoken(ctx context.Context, container, word string) error {
 	return x.await(ctx, "word "+word, func() (bool, error) {
-		said, err := x.bench().SaidBy(x.name, x.uid(), container, 0)
-		return !said[word].IsZero(), err
+		stated, err := x.bench().StatedBy(x.name, x.uid(), container, 0)
+		return !stated[word].IsZero(), err
 	})
 }

@@ -89,11 +89,11 @@ func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []re
 // run reads one run of a container.
 func (x *examPod) run(call bench.RuntimeCall) (blame.Run, error) {
 	r := blame.Run{Container: call.Container, Attempt: call.Attempt, ExitedAt: call.ExitedAt, HeardAt: call.HeardAt}
-	said, err := x.bench().SaidBy(x.name, x.uid(), call.Container, call.Attempt)
+	stated, err := x.bench().StatedBy(x.name, x.uid(), call.Container, call.Attempt)
 	if err != nil {
 		return r, err
 	}
-	r.BegunAt = said[workload.WordStarted]
+	r.BegunAt = stated[workload.WordStarted]
 	for _, c := range x.spec.InitContainers {
 		if c.Name == call.Container {
 			r.Init = c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
@@ -103,14 +103,14 @@ func (x *examPod) run(call bench.RuntimeCall) (blame.Run, error) {
 	for _, c := range x.spec.Containers {
 		if c.Name == call.Container {
 			r.Hooked = hasHook(c)
-			r.ReadyAt = said[workload.WordReady]
+			r.ReadyAt = stated[workload.WordReady]
 			if c.ReadinessProbe == nil && c.StartupProbe != nil {
-				r.ReadyAt = said[workload.WordStartup]
+				r.ReadyAt = stated[workload.WordStartup]
 			}
 		}
 	}
 	if r.Hooked {
-		r.HookedAt = said[workload.WordHookDone]
+		r.HookedAt = stated[workload.WordHookDone]
 	}
 	return r, nil
 }

@@ -41,21 +41,21 @@ type size int64
 
 func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20)) }
 
-// twin is one of the two programs.
-type twin struct{ account, program, kubeconfig string }
+// version is one of the two programs.
+type version struct{ account, program, kubeconfig string }
 
 // compare runs agents of two programs side by side on a node that has no kubelet, all with nothing but what every agent needs. They see
 // the same pods start, so that what one asks for, holds or shows beyond the other is its own.
 func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
-	twins := []twin{{account: "before", program: b.Before}, {account: "now", program: b.Node.Agent()}}
-	for i := range twins {
-		if err := twins[i].prepare(ctx, b); err != nil {
+	versions := []version{{account: "before", program: b.Before}, {account: "now", program: b.Node.Agent()}}
+	for i := range versions {
+		if err := versions[i].prepare(ctx, b); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, os.Remove(twins[i].program)) }()
+		defer func() { err = errors.Join(err, os.Remove(versions[i].program)) }()
 	}
 	runtime := synthetic.NewRuntime()
-	stop, err := runtime.Serve(b.Node.GuestSocket())
+	stop, err := runtime.Serve(b.Node.ExtraSocket())
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	defer func() { end(); err = errors.Join(err, alive.Wait()) }()
 	var whole, own []size
 	for round := range compareRounds {
-		c := compared{bench: b, runtime: runtime, twins: twins}
+		c := compared{bench: b, runtime: runtime, versions: versions}
 		if err := c.play(living, round); err != nil {
 			return err
 		}
@@ -85,12 +85,12 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	}
 	judgeMemory(v, "resident memory", pair(whole))
 	judgeMemory(v, "memory without the program's file", pair(own))
-	return judgeRequests(b, v, twins)
+	return judgeRequests(b, v, versions)
 }
 
 // prepare gives it a name of its own in the API server's audit log, and a copy of the program: how much of a file is mapped depends on how
 // it was written and read before.
-func (t *twin) prepare(ctx context.Context, b *bench.Bench) error {
+func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {
 		return fmt.Errorf("copy the agent's program: %w", err)
@@ -115,25 +115,25 @@ func (t *twin) prepare(ctx context.Context, b *bench.Bench) error {
 
 // compared is one round: agents in turn of either program.
 type compared struct {
-	bench   *bench.Bench
-	runtime *synthetic.Runtime
-	twins   []twin
+	bench    *bench.Bench
+	runtime  *synthetic.Runtime
+	versions []version
 
 	memory, own []size // of each agent
 	series      []map[string]bool
 }
 
 func (c *compared) play(ctx context.Context, round int) (err error) {
-	var agents []node.GuestAgent
+	var agents []node.ExtraAgent
 	for range comparePairs {
-		for _, t := range c.twins {
-			agents = append(agents, node.GuestAgent{Program: t.program, Kubeconfig: t.kubeconfig})
+		for _, t := range c.versions {
+			agents = append(agents, node.ExtraAgent{Program: t.program, Kubeconfig: t.kubeconfig})
 		}
 	}
-	if err := c.bench.Node.StartGuestsOf(ctx, costNode, agents); err != nil {
+	if err := c.bench.Node.StartExtraAgentsOf(ctx, costNode, agents); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.bench.Node.StopGuests()) }()
+	defer func() { err = errors.Join(err, c.bench.Node.StopExtraAgents()) }()
 	namespace := fmt.Sprintf("%s-%d", c.bench.Namespace, round+1)
 	if err := c.bench.Kube.CreateNamespace(ctx, c.bench.Node.Report, namespace, purpose); err != nil {
 		return err
@@ -149,20 +149,20 @@ func (c *compared) play(ctx context.Context, round int) (err error) {
 	}
 	c.memory, c.own = make([]size, len(agents)), make([]size, len(agents))
 	for range compareSamples {
-		for guest := range agents {
-			used, err := c.bench.Node.GuestUsage(guest)
+		for extra := range agents {
+			used, err := c.bench.Node.ExtraUsage(extra)
 			if err != nil {
 				return err
 			}
-			c.memory[guest] += size(used.Memory / compareSamples)
-			c.own[guest] += size(used.Own / compareSamples)
+			c.memory[extra] += size(used.Memory / compareSamples)
+			c.own[extra] += size(used.Own / compareSamples)
 		}
 		if err := sleep(ctx, time.Second); err != nil {
 			return err
 		}
 	}
-	for guest := range c.twins {
-		text, err := c.bench.Node.Guest(guest).Metrics(ctx)
+	for extra := range c.versions {
+		text, err := c.bench.Node.Extra(extra).Metrics(ctx)
 		if err != nil {
 			return err
 		}
@@ -252,9 +252,9 @@ func judgeMemory(v *Verdict, what string, more paired[size]) {
 }
 
 // judgeRequests wants all agents of one program to have asked for what those of the other did.
-func judgeRequests(b *bench.Bench, v *Verdict, twins []twin) error {
+func judgeRequests(b *bench.Bench, v *Verdict, versions []version) error {
 	var asked []map[string]int
-	for _, t := range twins {
+	for _, t := range versions {
 		requests, err := audit.Requests(b.Node.AuditLog(), "system:serviceaccount:"+b.Namespace+":"+t.account)
 		if err != nil {
 			return err

@@ -13,24 +13,24 @@ import (
 
 // agentsUsage is what all agents of a run used, and what one of the twins was sent.
 type agentsUsage struct {
-	cpu      time.Duration
-	memory   int64   // bytes of the largest, resident at the end
-	requests float64 // to the API server
-	podBytes float64 // of pod watches
-	twin     float64 // bytes
+	cpu       time.Duration
+	memory    int64   // bytes of the largest, resident at the end
+	requests  float64 // to the API server
+	podBytes  float64 // of pod watches
+	bareWatch float64 // bytes
 }
 
 func (u agentsUsage) minus(before agentsUsage) agentsUsage {
-	return agentsUsage{u.cpu - before.cpu, u.memory, u.requests - before.requests, u.podBytes - before.podBytes, u.twin - before.twin}
+	return agentsUsage{u.cpu - before.cpu, u.memory, u.requests - before.requests, u.podBytes - before.podBytes, u.bareWatch - before.bareWatch}
 }
 
 func (u agentsUsage) plus(other agentsUsage) agentsUsage {
-	return agentsUsage{u.cpu + other.cpu, max(u.memory, other.memory), u.requests + other.requests, u.podBytes + other.podBytes, u.twin + other.twin}
+	return agentsUsage{u.cpu + other.cpu, max(u.memory, other.memory), u.requests + other.requests, u.podBytes + other.podBytes, u.bareWatch + other.bareWatch}
 }
 
 func (c *costRun) agentsUsage(ctx context.Context) (u agentsUsage, err error) {
-	for guest := range c.kind.agents {
-		text, err := c.bench.Node.Guest(guest).Metrics(ctx)
+	for extra := range c.kind.agents {
+		text, err := c.bench.Node.Extra(extra).Metrics(ctx)
 		if err != nil {
 			return u, err
 		}
@@ -42,20 +42,20 @@ func (c *costRun) agentsUsage(ctx context.Context) (u agentsUsage, err error) {
 		if err != nil {
 			return u, err
 		}
-		used, err := c.bench.Node.GuestUsage(guest)
+		used, err := c.bench.Node.ExtraUsage(extra)
 		if err != nil {
 			return u, err
 		}
 		u = u.plus(agentsUsage{cpu: used.CPU, memory: used.Memory, requests: requests, podBytes: bytes})
 	}
-	u.twin = float64(c.twin.Load())
+	u.bareWatch = float64(c.bareWatch.Load())
 	return u, nil
 }
 
 // countWatches counts the Event watches of all agents.
 func (c *costRun) countWatches(ctx context.Context) (all watches, err error) {
-	for guest := range c.kind.agents {
-		one, err := countWatches(ctx, c.bench, c.bench.Node.Guest(guest))
+	for extra := range c.kind.agents {
+		one, err := countWatches(ctx, c.bench, c.bench.Node.Extra(extra))
 		if err != nil {
 			return watches{}, err
 		}
@@ -87,23 +87,23 @@ func (c *costRun) judgeAgents(u agentsUsage, w watches, events int) error {
 		v.Problem("%s: the agent sent %v requests while pods started: a pod watch is not all that it costs", kind.name, u.requests)
 	}
 	const bookmarks = 0.01 // come when they come
-	if one := u.podBytes / float64(kind.agents); one == 0 || math.Abs(one-u.twin) > bookmarks*one {
-		v.Problem("%s: the agent's pod watch brought %.0f bytes and one without an agent %.0f: they are not the same", kind.name, one, u.twin)
+	if one := u.podBytes / float64(kind.agents); one == 0 || math.Abs(one-u.bareWatch) > bookmarks*one {
+		v.Problem("%s: the agent's pod watch brought %.0f bytes and one without an agent %.0f: they are not the same", kind.name, one, u.bareWatch)
 	}
 	return nil
 }
 
 // judgeTold wants each agent to have told of every pod of a block.
-func (c *costRun) judgeTold(ctx context.Context, namespace string, started []synthetic.Started) error {
-	for guest := range c.kind.agents {
-		told, err := c.told(ctx, namespace, guest, len(started))
+func (c *costRun) judgeReported(ctx context.Context, namespace string, started []synthetic.Started) error {
+	for extra := range c.kind.agents {
+		reported, err := c.reported(ctx, namespace, extra, len(started))
 		if err != nil {
 			c.verdict.Problem("%v", err)
 		}
 		for _, s := range started {
 			before := len(c.verdict.Problems)
-			if c.judgePod(s, told); len(c.verdict.Problems) > before && told[s.Name].Raw != nil {
-				if err := keep(c.bench, told[s.Name]); err != nil {
+			if c.judgePod(s, reported); len(c.verdict.Problems) > before && reported[s.Name].Raw != nil {
+				if err := keep(c.bench, reported[s.Name]); err != nil {
 					return err
 				}
 			}
@@ -113,29 +113,29 @@ func (c *costRun) judgeTold(ctx context.Context, namespace string, started []syn
 }
 
 // told waits for the records of all pods of a namespace: who misses an Event waits for it.
-func (c *costRun) told(ctx context.Context, namespace string, guest, pods int) (told map[string]agent.Timeline, err error) {
+func (c *costRun) reported(ctx context.Context, namespace string, extra, pods int) (reported map[string]agent.Timeline, err error) {
 	err = c.bench.Node.Report.Wait(ctx, "the records of "+namespace, 40*time.Second, 500*time.Millisecond, func(context.Context) error {
-		records, err := agent.ReadRecords(agent.Output{File: c.bench.Node.GuestRecords(guest)}, namespace)
+		records, err := agent.ReadRecords(agent.Output{File: c.bench.Node.ExtraRecords(extra)}, namespace)
 		if err != nil {
 			return err
 		}
-		told = make(map[string]agent.Timeline)
+		reported = make(map[string]agent.Timeline)
 		for _, timeline := range records.Timelines {
-			told[timeline.Name] = timeline
+			reported[timeline.Name] = timeline
 		}
-		if len(told) < pods {
-			return fmt.Errorf("%d of %d pods are told of", len(told), pods)
+		if len(reported) < pods {
+			return fmt.Errorf("%d of %d pods are told of", len(reported), pods)
 		}
 		return nil
 	})
-	return told, err
+	return reported, err
 }
 
 // judgePod wants every pull of a pod told and timed: that takes all Events about it.
-func (c *costRun) judgePod(s synthetic.Started, told map[string]agent.Timeline) {
+func (c *costRun) judgePod(s synthetic.Started, reported map[string]agent.Timeline) {
 	v := c.verdict
 	v.Compared++
-	timeline, there := told[s.Name]
+	timeline, there := reported[s.Name]
 	if !there {
 		return // said already
 	}

@@ -14,11 +14,11 @@ import (
 
 // costRun measures one kind of load.
 type costRun struct {
-	bench   *bench.Bench
-	verdict *Verdict
-	runtime *synthetic.Runtime
-	kind    costKind
-	twin    *byteCount // of the last of the twins
+	bench     *bench.Bench
+	verdict   *Verdict
+	runtime   *synthetic.Runtime
+	kind      costKind
+	bareWatch *byteCount // of the last of the twins
 }
 
 // block is what one block cost.
@@ -30,16 +30,16 @@ type block struct {
 
 // measure plays the pairs of blocks with agents and twins in place, and judges what they tell.
 func (c *costRun) measure(ctx context.Context) (err error) {
-	if err := c.bench.Node.StartGuests(ctx, costNode, c.kind.agents); err != nil {
+	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.bench.Node.StopGuests()) }()
+	defer func() { err = errors.Join(err, c.bench.Node.StopExtraAgents()) }()
 	watching, end := context.WithCancel(ctx)
-	twins, watching := errgroup.WithContext(watching)
-	defer func() { end(); err = errors.Join(err, twins.Wait()) }()
-	for range c.kind.twins {
-		c.twin = new(byteCount)
-		if err := followNode(watching, twins, c.bench, costNode, c.twin); err != nil {
+	bareWatches, watching := errgroup.WithContext(watching)
+	defer func() { end(); err = errors.Join(err, bareWatches.Wait()) }()
+	for range c.kind.counterparts {
+		c.bareWatch = new(byteCount)
+		if err := followNode(watching, bareWatches, c.bench, costNode, c.bareWatch); err != nil {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 		l.events += s.Events
 	}
 	if node == costNode {
-		err = c.judgeTold(ctx, namespace, started)
+		err = c.judgeReported(ctx, namespace, started)
 	}
 	return l, err
 }

@@ -23,19 +23,19 @@ const (
 
 // costKind is a kind of load, and how its cost is measured.
 type costKind struct {
-	name   string
-	cold   bool
-	pods   int // of a block
-	agents int // at once
-	twins  int // bare pod watches, beside those of the agents
-	pairs  int // of blocks, one on each node
+	name         string
+	cold         bool
+	pods         int // of a block
+	agents       int // at once
+	counterparts int // bare pod watches, beside those of the agents
+	pairs        int // of blocks, one on each node
 	// After the last pod was created: by then it is ready, and its Events are read.
 	tail   time.Duration
 	target time.Duration // of the API server's CPU per start and agent, at most
 }
 
 // times is how often a block on costNode pays for what one agent costs.
-func (k costKind) times() int { return k.agents + k.twins }
+func (k costKind) times() int { return k.agents + k.counterparts }
 
 // costKinds are measured apart.
 //
@@ -48,7 +48,7 @@ func (k costKind) times() int { return k.agents + k.twins }
 // make agents open Event watches, as they see fit, so there they are all agents.
 func costKinds() []costKind {
 	return []costKind{
-		{name: "present", pods: 100, agents: 1, twins: 59, pairs: 6, tail: 2 * time.Second, target: 200 * time.Microsecond},
+		{name: "present", pods: 100, agents: 1, counterparts: 59, pairs: 6, tail: 2 * time.Second, target: 200 * time.Microsecond},
 		{name: "cold", cold: true, pods: 200, agents: 4, pairs: 5, tail: 4 * time.Second, target: 2 * time.Millisecond},
 	}
 }
@@ -61,7 +61,7 @@ func costKinds() []costKind {
 // for all Events there.
 func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	runtime := synthetic.NewRuntime()
-	stop, err := runtime.Serve(b.Node.GuestSocket())
+	stop, err := runtime.Serve(b.Node.ExtraSocket())
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		}
 	}
 	for _, kind := range costKinds() {
-		c := costRun{bench: b, verdict: v, runtime: runtime, kind: kind, twin: new(byteCount)}
+		c := costRun{bench: b, verdict: v, runtime: runtime, kind: kind, bareWatch: new(byteCount)}
 		if err := c.measure(living); err != nil {
 			return err
 		}

@@ -82,7 +82,7 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 		return err
 	}
 	t.note(v)
-	r.judgeTwins()
+	r.judgeCounterparts()
 	return e.report(ctx, v)
 }
 

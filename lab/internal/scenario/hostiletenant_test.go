@@ -29,7 +29,7 @@ func honestTimeline(block string, change func(*agent.Timeline)) agent.Timeline {
 }
 
 // TestTwinsAreCompared holds that each thing that an attack could change of an honest pod is found.
-func TestTwinsAreCompared(t *testing.T) {
+func TestCounterpartsAreCompared(t *testing.T) {
 	for what, test := range map[string]struct {
 		change func(*agent.Timeline)
 		found  bool
@@ -62,7 +62,7 @@ func TestTwinsAreCompared(t *testing.T) {
 			r.exam.results = append(r.exam.results, examResult{stage: block.name, name: "behind-" + block.name,
 				timeline: honestTimeline(block.name, change)})
 		}
-		r.judgeTwins()
+		r.judgeCounterparts()
 		if v.Failed() != test.found {
 			t.Errorf("%s: found %q", what, v.Problems)
 		}

@@ -22,7 +22,7 @@ type startUp struct {
 // the errors that the agent states, and by the load that the tenant really is. A phase that is long only beside the
 // tenant, such as a sandbox on a busy machine, is for the witnesses to judge, and so is how long kubelet waits before it
 // tries again.
-func (r *tenantRun) judgeTwins() {
+func (r *tenantRun) judgeCounterparts() {
 	byFlags := make(map[string][]honestBlock)
 	for _, block := range r.blocks {
 		byFlags[block.flags] = append(byFlags[block.flags], block)
@@ -32,10 +32,10 @@ func (r *tenantRun) judgeTwins() {
 		var firedAlone []map[string]bool
 		var fired map[string]bool
 		for _, block := range byFlags[flags] {
-			if twins := r.twinsOf(block.name); block.attacked {
-				attacked, fired = append(attacked, twins), block.fired
+			if counterparts := r.counterpartsOf(block.name); block.attacked {
+				attacked, fired = append(attacked, counterparts), block.fired
 			} else {
-				alone, firedAlone = append(alone, twins), append(firedAlone, block.fired)
+				alone, firedAlone = append(alone, counterparts), append(firedAlone, block.fired)
 			}
 		}
 		if len(alone) != 2 || len(attacked) != 1 {
@@ -46,13 +46,13 @@ func (r *tenantRun) judgeTwins() {
 		spread := spreadOf(alone[0], alone[1])
 		r.v.Note("%s: phases of two runs without the attack differ by at most %s s", flags, seconds(spread))
 		for kind, got := range attacked[0] {
-			r.judgeTwin(flags+": "+kind, alone[0][kind], alone[1][kind], got, spread)
+			r.judgeCounterpart(flags+": "+kind, alone[0][kind], alone[1][kind], got, spread)
 		}
 	}
 }
 
-// judgeTwin compares one pod with its two twins.
-func (r *tenantRun) judgeTwin(what string, first, second, got startUp, spread time.Duration) {
+// judgeCounterpart compares one pod with its two twins.
+func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, spread time.Duration) {
 	r.v.Compared += 1 + len(first.lengths)
 	if !slices.Equal(got.words, first.words) && !slices.Equal(got.words, second.words) {
 		r.v.Problem("%s beside the tenant:\n  %s\nalone:\n  %s", what, strings.Join(got.words, "\n  "),
@@ -94,47 +94,47 @@ func spreadOf(first, second map[string]startUp) (spread time.Duration) {
 	return spread
 }
 
-// twinsOf are the pods of a block by kind.
-func (r *tenantRun) twinsOf(block string) map[string]startUp {
-	twins := make(map[string]startUp)
+// counterpartsOf are the pods of a block by kind.
+func (r *tenantRun) counterpartsOf(block string) map[string]startUp {
+	counterparts := make(map[string]startUp)
 	for _, result := range r.resultsOf(block) {
 		if result.failed != nil {
 			continue // the report of the exam says so
 		}
-		twin, err := twinOf(result.timeline, block)
+		counterpart, err := counterpartOf(result.timeline, block)
 		if err != nil {
 			r.v.Problem("%s: %v", result.name, err)
 		}
-		twins[kindOf(result.name)] = twin
+		counterparts[kindOf(result.name)] = counterpart
 	}
-	return twins
+	return counterparts
 }
 
 // twinOf reads a timeline, without the name of the block.
-func twinOf(timeline agent.Timeline, block string) (startUp, error) {
-	twin := startUp{lengths: make(map[string]time.Duration), errors: make(map[string]time.Duration)}
+func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
+	counterpart := startUp{lengths: make(map[string]time.Duration), errors: make(map[string]time.Duration)}
 	without := func(text string) string { return strings.ReplaceAll(text, "-"+block, "") }
-	twin.words = append(twin.words, "state "+timeline.State+" "+timeline.Reason)
+	counterpart.words = append(counterpart.words, "state "+timeline.State+" "+timeline.Reason)
 	for _, pull := range timeline.Pulls {
 		text := fmt.Sprintf("pull for %s of %s from %s, attempt %d: %s %s", pull.Container, without(pull.Image),
 			pull.Registry, pull.Attempt, pull.Outcome, pull.Failure)
 		if pull.BlockedBy != nil {
 			text += fmt.Sprintf(", blocked by %s %s", without(pull.BlockedBy.Pod), without(pull.BlockedBy.Image))
 		}
-		twin.words = append(twin.words, text)
+		counterpart.words = append(counterpart.words, text)
 	}
 	for _, phase := range timeline.Phases {
 		name := strings.TrimSpace(phase.Phase+" "+phase.Container) + ", charged to " + phase.Cause
 		length, err := agent.Nanoseconds(phase.Seconds)
 		if err != nil {
-			return twin, fmt.Errorf("length of phase %s: %w", name, err)
+			return counterpart, fmt.Errorf("length of phase %s: %w", name, err)
 		}
 		stated, err := agent.Nanoseconds(phase.Error)
 		if err != nil {
-			return twin, fmt.Errorf("error of phase %s: %w", name, err)
+			return counterpart, fmt.Errorf("error of phase %s: %w", name, err)
 		}
-		twin.lengths[name] += length
-		twin.errors[name] += stated
+		counterpart.lengths[name] += length
+		counterpart.errors[name] += stated
 	}
-	return twin, nil
+	return counterpart, nil
 }

@@ -231,10 +231,10 @@ func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block hones
 func outlives(timeline agent.Timeline, now time.Time) (problems []string) {
 	// The control plane stamps the creation with whole seconds.
 	lived := now.Sub(timeline.CreatedAt) + time.Second
-	longer := func(what string, told json.Number) {
-		length, err := agent.Nanoseconds(told)
+	longer := func(what string, reported json.Number) {
+		length, err := agent.Nanoseconds(reported)
 		if err == nil && length > lived {
-			problems = append(problems, fmt.Sprintf("%s of %s s in a life of %s s", what, told, seconds(lived)))
+			problems = append(problems, fmt.Sprintf("%s of %s s in a life of %s s", what, reported, seconds(lived)))
 		}
 	}
 	for _, phase := range timeline.Phases {

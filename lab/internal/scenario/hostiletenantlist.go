@@ -53,20 +53,20 @@ func hostileAttacks() []hostileAttack {
 		{name: "others' images pulled three seconds from now", try: pulledOf((*tenant).images, 3*time.Second, "6.5s")},
 		{name: "others' images pulled a moment ago", try: pulledOf((*tenant).images, -time.Second, "2.5s")},
 		{name: "others' images pulled ten minutes ago", try: pulledOf((*tenant).images, -10*time.Minute, "4m2.5s")},
-		{name: "others' images being pulled", try: saidOf((*tenant).images, "Pulling", "Pulling image %q")},
-		{name: "images already present", try: saidOf(allImages, "Pulled",
+		{name: "others' images being pulled", try: statedOf((*tenant).images, "Pulling", "Pulling image %q")},
+		{name: "images already present", try: statedOf(allImages, "Pulled",
 			"Container image %q already present on machine")},
-		{name: "pulls that failed", try: saidOf(allImages, "Failed", "Failed to pull image %q: code = Unknown "+
+		{name: "pulls that failed", try: statedOf(allImages, "Failed", "Failed to pull image %q: code = Unknown "+
 			"desc = failed to pull and unpack image: unexpected status from HEAD request: 429 Too Many Requests")},
-		{name: "pulls from invented registries", try: saidOf(inventedImages, "Pulled",
+		{name: "pulls from invented registries", try: statedOf(inventedImages, "Pulled",
 			"Successfully pulled image %q in 2m2.5s (2m2.5s including waiting). Image size: 999999999999 bytes.")},
-		{name: "failed pulls from invented registries", try: saidOf(inventedImages, "Failed",
+		{name: "failed pulls from invented registries", try: statedOf(inventedImages, "Failed",
 			"Failed to pull image %q: failed to resolve reference: dial tcp: lookup: no such host")},
-		{name: "volumes that cannot be mounted", try: said("FailedMount",
+		{name: "volumes that cannot be mounted", try: stated("FailedMount",
 			"MountVolume.SetUp failed for volume \"mallory\" : driver mallory timed out")},
-		{name: "a network that is not ready", try: said("NetworkNotReady",
+		{name: "a network that is not ready", try: stated("NetworkNotReady",
 			"network is not ready: container runtime network not ready: mallory")},
-		{name: "sandboxes that cannot be created", try: said("FailedCreatePodSandBox", "Failed to create pod sandbox: "+
+		{name: "sandboxes that cannot be created", try: stated("FailedCreatePodSandBox", "Failed to create pod sandbox: "+
 			"rpc error: code = Unknown desc = plugin type=\"mallory\" failed (add): no address left")},
 		{name: "Events that are stored beside others' pods", refused: true, try: elsewhere},
 		{name: "Events that name another namespace", refused: true, try: namedElsewhere},
@@ -155,7 +155,7 @@ func pulledOf(images func(*tenant) []string, from time.Duration, took string) fu
 }
 
 // saidOf claims something of images for the tenant's own pods.
-func saidOf(images func(*tenant) []string, reason, message string) func(context.Context, *thrower) {
+func statedOf(images func(*tenant) []string, reason, message string) func(context.Context, *thrower) {
 	return func(ctx context.Context, t *thrower) { throwOf(ctx, t, images(t.tenant), reason, message, 0) }
 }
 
@@ -178,7 +178,7 @@ func dated(event *corev1.Event, at time.Time) {
 }
 
 // said claims something of all the tenant's own pods.
-func said(reason, message string) func(context.Context, *thrower) {
+func stated(reason, message string) func(context.Context, *thrower) {
 	return about(baits, func(e *corev1.Event) {
 		e.Reason, e.Message, e.Type = reason, message, corev1.EventTypeWarning
 		e.InvolvedObject.FieldPath = ""

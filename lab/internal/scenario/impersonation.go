@@ -52,7 +52,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	v.Contract(timeline)
-	if err := (healthRun{b, v}).until(ctx, "the agent to tell of its node", toldWithin, sample{"podlapse_node_available", nil, 1}); err != nil {
+	if err := (healthRun{b, v}).until(ctx, "the agent to tell of its node", reportedWithin, sample{"podlapse_node_available", nil, 1}); err != nil {
 		v.Problem("%v", err)
 	}
 	check(ctx, b, v, append(flags, "--node-name="+layout.NodeName, "--cri-endpoint=unix://"+b.Node.ContainerdSocket()),

@@ -51,16 +51,16 @@ type accounts struct {
 	pullsAt   time.Time // kubelet says so just before it queues the pull, from its Event
 	runtime   bench.RuntimeLog
 	network   bench.Span                      // the plugin's own run
-	said      map[string]map[string]time.Time // by the process in each container
-	seen      bench.Sighting
+	stated    map[string]map[string]time.Time // by the process in each container
+	seen      bench.Arrival
 	calls     calls
 
 	heardReadyAt time.Time // by kubelet, from its log; zero where nothing is probed
 }
 
 // ask collects the truth about a pod that has started. It must still be there: its log goes with it.
-func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c calls) (known, error) {
-	a := accounts{seen: seen, calls: c, said: make(map[string]map[string]time.Time)}
+func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c calls) (known, error) {
+	a := accounts{seen: seen, calls: c, stated: make(map[string]map[string]time.Time)}
 	var err error
 	if a.takenUpAt, err = b.TakenUpAt(p.name); err != nil {
 		return known{}, err
@@ -78,14 +78,14 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Sighting, c ca
 		return known{}, err
 	}
 	for _, container := range []string{initName, p.hooked(), mainName} {
-		if container == "" || a.said[container] != nil {
+		if container == "" || a.stated[container] != nil {
 			continue
 		}
-		if a.said[container], err = b.WorkloadLog(p.name, seen.UID, container); err != nil {
+		if a.stated[container], err = b.WorkloadLog(p.name, seen.UID, container); err != nil {
 			return known{}, err
 		}
 	}
-	if passed := a.said[mainName][workload.WordReady]; !passed.IsZero() {
+	if passed := a.stated[mainName][workload.WordReady]; !passed.IsZero() {
 		if a.heardReadyAt, err = b.HeardReadyAt(p.name, passed); err != nil {
 			return known{}, err
 		}
@@ -116,21 +116,21 @@ func (p plan) lengths(a accounts) []knownLength {
 		{phase: "network", injected: p.networkDelay, truth: bench.Span{StartAt: a.runtime.SandboxAskedAt, EndAt: a.network.EndAt},
 			begunBy: a.network.StartAt, endedBy: a.runtime.SandboxReadyAt, injectorEnds: true},
 		{phase: "init_run", container: initName, injected: p.initRun,
-			truth:       bench.Span{StartAt: a.runningAt(initName), EndAt: a.said[initName][workload.WordDone]},
+			truth:       bench.Span{StartAt: a.runningAt(initName), EndAt: a.stated[initName][workload.WordDone]},
 			begunBefore: a.runtime.StartAskedAt[initName], begunBy: a.runtime.RunningAt[initName],
 			endedBy: a.runtime.ExitedAt[initName], injectorEnds: true},
 		{phase: "pull", container: mainName, then: "unpack", injected: p.pullTime(), truth: a.runtime.Pull, begunBefore: a.pullsAt},
 	}
 	if hooked := p.hooked(); hooked == hookedName {
 		lengths = append(lengths, knownLength{phase: "post_start_hook", container: hooked, injected: p.hookFor, injectorEnds: true,
-			truth: bench.Span{StartAt: a.runningAt(hooked), EndAt: a.said[hooked][workload.WordHookDone]}})
+			truth: bench.Span{StartAt: a.runningAt(hooked), EndAt: a.stated[hooked][workload.WordHookDone]}})
 	}
 	at := a.runningAt(mainName)
 	startedAt := at
 	begunBefore, begunBy := a.runtime.StartAskedAt[mainName], a.runtime.RunningAt[mainName]
 	// All that is injected here counts from the process' start: a probe that passed late has used up a part of the next.
 	next := func(phase string, after time.Duration, word string) {
-		end := a.said[mainName][word]
+		end := a.stated[mainName][word]
 		lengths = append(lengths, knownLength{phase: phase, container: mainName, injected: max(0, startedAt.Add(after).Sub(at)),
 			truth: bench.Span{StartAt: at, EndAt: end}, begunBefore: begunBefore, begunBy: begunBy, injectorEnds: true})
 		at, begunBefore, begunBy = end, time.Time{}, time.Time{}
@@ -176,11 +176,11 @@ func (l knownLength) joined(next knownLength, timeline agent.Timeline) (both kno
 // runningAt is when a container ran. The runtime says so after it has written that down to the disk, the
 // process once it has been loaded from there; a busy machine delays the one or the other, neither is early.
 func (a accounts) runningAt(container string) time.Time {
-	started, told := a.said[container][workload.WordStarted], a.runtime.RunningAt[container]
-	if told.IsZero() || started.Before(told) {
+	started, reported := a.stated[container][workload.WordStarted], a.runtime.RunningAt[container]
+	if reported.IsZero() || started.Before(reported) {
 		return started
 	}
-	return told
+	return reported
 }
 
 // controlPlane are the milestones that the API server stamps. Creation, binding and approval lie between a
@@ -197,7 +197,7 @@ func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	if p.completes() {
 		return milestones, spans
 	}
-	containersReady := bench.Span{StartAt: a.said[mainName][workload.WordReady], EndAt: a.seen.ContainersReadyAt}
+	containersReady := bench.Span{StartAt: a.stated[mainName][workload.WordReady], EndAt: a.seen.ContainersReadyAt}
 	ready := bench.Span{StartAt: containersReady.StartAt, EndAt: a.seen.ReadyAt}
 	if p.approvedLate > 0 {
 		ready.StartAt = a.calls.approved.StartAt

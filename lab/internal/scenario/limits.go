@@ -57,7 +57,7 @@ type reading struct {
 	begunLater            time.Duration // at most, by which who stamped it knew of it after that
 	endedLater            time.Duration // at most, by which the end may have been after its last word
 	waited                time.Duration // by tasks for a processor or the disk, near both ends
-	told                  bench.Span    // by the agent: the ends of the phase
+	reported              bench.Span    // by the agent: the ends of the phase
 	measured, stated      time.Duration
 	missing               bool
 	mergedIn              string        // the phase that says it holds this missing one, or a part of it
@@ -82,9 +82,9 @@ func (r *reading) read(timeline agent.Timeline) error {
 		}
 		switch p.Phase {
 		case r.phase:
-			r.told = bench.Span{StartAt: p.StartAt, EndAt: p.EndAt}
+			r.reported = bench.Span{StartAt: p.StartAt, EndAt: p.EndAt}
 		case r.then:
-			r.told.EndAt = p.EndAt
+			r.reported.EndAt = p.EndAt
 		}
 	}
 	if err := r.readPart(timeline); err != nil {
@@ -158,7 +158,7 @@ func (r reading) String() string {
 		return text + "the agent does not tell of it"
 	}
 	return text + fmt.Sprintf("measured %s (%s), off %+.3f, stated error %s, tasks waited %s",
-		seconds(r.measured), ends(r.told), r.off().Seconds(), seconds(r.stated), seconds(r.waited))
+		seconds(r.measured), ends(r.reported), r.off().Seconds(), seconds(r.stated), seconds(r.waited))
 }
 
 func ends(s bench.Span) string { return clock(s.StartAt) + " to " + clock(s.EndAt) }

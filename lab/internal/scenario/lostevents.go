@@ -23,7 +23,7 @@ func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.tell(v)) }()
+	defer func() { err = errors.Join(err, p.report(v)) }()
 	c := pullCase{pod: "pod"}
 	for i := range count {
 		name := fmt.Sprintf("c%d", i+1)
@@ -126,9 +126,9 @@ func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline a
 			v.Problem("the API server has the Event %s, the agent calls it lost", text)
 		}
 	}
-	provable := j.sight.provable(lost)
-	if told := slices.Sorted(slices.Values(timeline.LostEvents)); !slices.Equal(provable, told) {
-		v.Problem("lost are the Events %q, the agent says %q", provable, told)
+	provable := j.view.provable(lost)
+	if reported := slices.Sorted(slices.Values(timeline.LostEvents)); !slices.Equal(provable, reported) {
+		v.Problem("lost are the Events %q, the agent says %q", provable, reported)
 	}
 	if counted != float64(len(provable)) {
 		v.Problem("%d Events about pulls are lost, podlapse_events_lost_total has grown by %v", len(provable), counted)
@@ -139,7 +139,7 @@ func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline a
 
 // provable are the lost Events of which an agent can know. Who waits for no Events misses none. Without the runtime, that kubelet
 // pulled is known from the Pulled Event alone.
-func (s sight) provable(lost []string) (known []string) {
+func (s view) provable(lost []string) (known []string) {
 	for _, event := range lost {
 		reason, container, _ := strings.Cut(event, "/")
 		if s.events && (s.runtime || reason == pulledReason || !slices.Contains(lost, pulledReason+"/"+container)) {
@@ -152,8 +152,8 @@ func (s sight) provable(lost []string) (known []string) {
 // judgeLossy wants each pull told: exactly where its Events are there, within the stated error where they are not.
 func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, timeline agent.Timeline) error {
 	j.verdict.Contract(timeline)
-	of := j.sight
-	defer func() { j.sight = of }()
+	of := j.view
+	defer func() { j.view = of }()
 	for _, want := range c.wants {
 		truth, err := j.attempts(ctx, c.pod, want)
 		if err != nil {
@@ -164,20 +164,20 @@ func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, t
 			j.verdict.Problem("%s: there were %d pulls, the agent tells of %d", want.container, len(truth), len(pulls))
 			continue
 		}
-		j.sight = sight{events: of.events && !slices.Contains(lost, pulledReason+"/"+want.container), runtime: of.runtime}
+		j.view = view{events: of.events && !slices.Contains(lost, pulledReason+"/"+want.container), runtime: of.runtime}
 		log, err := j.runtimeLog(timeline)
 		if err != nil {
 			return err
 		}
-		if j.sight.runtime && pulls[0].Outcome != agent.Downloaded { // its stores prove it
+		if j.view.runtime && pulls[0].Outcome != agent.Downloaded { // its stores prove it
 			j.verdict.Problem("%s: it was downloaded, the agent says %q", want.container, pulls[0].Outcome)
 		}
-		if j.sight != (sight{}) && pulls[0].PullSeconds == "" {
+		if j.view != (view{}) && pulls[0].PullSeconds == "" {
 			j.verdict.Problem("%s: the agent does not say how long it took", want.container)
 		}
 		j.judgeWords(want.container, want, want.outcome, pulls[0])
 		j.judgeBlame(want.container, want.container, truth, timeline)
-		j.judgeLengths(want.container, truth[0], neighbors(log, c.spec, want.container), pulls[0])
+		j.judgeLengths(want.container, truth[0], neighborsIn(log, c.spec, want.container), pulls[0])
 	}
 	j.noteUnseen()
 	return nil

@@ -123,8 +123,8 @@ func (h healthRun) now(ctx context.Context, wanted ...sample) {
 	}
 }
 
-// toldWithin is how long a change of the node may take to be in the metrics: it comes by a watch.
-const toldWithin = 2 * time.Second
+// reportedWithin is how long a change of the node may take to be in the metrics: it comes by a watch.
+const reportedWithin = 2 * time.Second
 
 func (h healthRun) cordon(ctx context.Context) error {
 	for _, step := range []struct {
@@ -142,7 +142,7 @@ func (h healthRun) cordon(ctx context.Context) error {
 			return err
 		}
 		asked := time.Now()
-		if err := h.until(ctx, step.what, toldWithin, step.want...); err != nil {
+		if err := h.until(ctx, step.what, reportedWithin, step.want...); err != nil {
 			h.verdict.Problem("%v", err)
 			continue
 		}
@@ -160,7 +160,7 @@ func (h healthRun) notReady(ctx context.Context) error {
 	if err := h.Kube.MergeLists(ctx, nodePath+"/status", change); err != nil {
 		return err
 	}
-	err := h.until(ctx, "NotReady to be told", toldWithin,
+	err := h.until(ctx, "NotReady to be told", reportedWithin,
 		sample{"podlapse_node_available", nil, 0}, sample{"podlapse_node_condition", []string{`condition="Ready"`, `status="false"`}, 1},
 		sample{"podlapse_node_condition", []string{`condition="Ready"`, `status="true"`}, 0},
 		sample{"podlapse_node_unavailable", []string{`aspect="ready"`, `reason="LabNotReady"`}, 1})
@@ -261,5 +261,5 @@ func (h healthRun) addons(ctx context.Context) error {
 			return err
 		}
 	}
-	return h.until(ctx, "add-ons that are gone to be told of no more", toldWithin, sample{"podlapse_addon_pods", nil, 0}, sample{"podlapse_addons_available", nil, 1})
+	return h.until(ctx, "add-ons that are gone to be told of no more", reportedWithin, sample{"podlapse_addon_pods", nil, 0}, sample{"podlapse_addons_available", nil, 1})
 }

@@ -48,7 +48,7 @@ type tracedRun struct {
 }
 
 // told waits until a pod is told on standard output and sent, and judges the one by the other.
-func (t *tracedRun) told(ctx context.Context, pod string) (agent.Timeline, otlp.Report, error) {
+func (t *tracedRun) reported(ctx context.Context, pod string) (agent.Timeline, otlp.Report, error) {
 	timeline, err := t.bench.AwaitSettled(ctx, pod)
 	if err != nil {
 		return agent.Timeline{}, otlp.Report{}, err
@@ -74,16 +74,16 @@ func (t *tracedRun) whole(ctx context.Context) error {
 	if err := injectInto(ctx, t.bench, []plan{p}); err != nil {
 		return err
 	}
-	sightings, stop := t.bench.Watch(ctx)
-	c, err := p.carryOut(ctx, t.bench, sightings, images[0])
+	arrivals, stop := t.bench.Watch(ctx)
+	c, err := p.carryOut(ctx, t.bench, arrivals, images[0])
 	if err := errors.Join(err, stop()); err != nil {
 		return err
 	}
-	timeline, report, err := t.told(ctx, p.name)
+	timeline, report, err := t.reported(ctx, p.name)
 	if err != nil {
 		return err
 	}
-	truth, err := p.ask(ctx, t.bench, sightings.Of(p.name), c)
+	truth, err := p.ask(ctx, t.bench, arrivals.Of(p.name), c)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (t *tracedRun) kinds(ctx context.Context) error {
 }
 
 func (t *tracedRun) judgeFailing(ctx context.Context, pod string) error {
-	timeline, report, err := t.told(ctx, pod)
+	timeline, report, err := t.reported(ctx, pod)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (t *tracedRun) judgeFailing(ctx context.Context, pod string) error {
 }
 
 func (t *tracedRun) judgeChild(ctx context.Context, pod string) error {
-	_, report, err := t.told(ctx, pod)
+	_, report, err := t.reported(ctx, pod)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (t *tracedRun) judgeChild(ctx context.Context, pod string) error {
 }
 
 func (t *tracedRun) judgeOwned(ctx context.Context, pod, deployment string) error {
-	timeline, report, err := t.told(ctx, pod)
+	timeline, report, err := t.reported(ctx, pod)
 	if err != nil {
 		return err
 	}
@@ -193,17 +193,17 @@ func (t *tracedRun) again(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sightings, stop := t.bench.Watch(ctx)
+	arrivals, stop := t.bench.Watch(ctx)
 	carried := make(chan error, 1)
 	go func() {
-		_, err := p.carryOut(ctx, t.bench, sightings, images[0])
+		_, err := p.carryOut(ctx, t.bench, arrivals, images[0])
 		carried <- err
 	}()
 	killed := t.killWhileStarting(ctx, p.name)
 	if err := errors.Join(<-carried, stop(), killed); err != nil {
 		return err
 	}
-	timeline, first, err := t.told(ctx, p.name)
+	timeline, first, err := t.reported(ctx, p.name)
 	if err != nil {
 		return err
 	}
@@ -311,7 +311,7 @@ func (t *tracedRun) deaf(ctx context.Context) error {
 	if err := t.bench.CreatePod(ctx, heard, spec); err != nil {
 		return err
 	}
-	if _, _, err := t.told(ctx, heard); err != nil {
+	if _, _, err := t.reported(ctx, heard); err != nil {
 		return err
 	}
 	after, err := t.awaitCounted(ctx, func(c delivered) bool { return c.sent > during.sent })

@@ -23,7 +23,7 @@ const combined = "(combined from similar events)"
 
 // said wants kubelet's Events on the root: those that the record's milestones are from, and what kubelet said of any container before
 // the last of these, for until then an Event watch was open.
-func (v *Verdict) said(root otlp.Span, t agent.Timeline) {
+func (v *Verdict) stated(root otlp.Span, t agent.Timeline) {
 	stated, err := agent.Nanoseconds(t.TotalError)
 	if err != nil {
 		v.Problem("record of %s: total_error_seconds: %v", t.Name, err)

@@ -45,7 +45,7 @@ func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
 	}
 	root := rootOf(r)
 	v.under(r, "", wantedOf(t, root))
-	v.said(root, t)
+	v.stated(root, t)
 	v.rollout(root, t)
 }
 

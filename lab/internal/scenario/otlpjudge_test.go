@@ -47,7 +47,7 @@ func sent() (agent.Timeline, otlp.Report) {
 		}
 		return s
 	}
-	said := func(reason, container string, second int) otlp.Event {
+	stated := func(reason, container string, second int) otlp.Event {
 		return otlp.Event{Name: reason, At: at(second), Attributes: map[string]string{"k8s.event.reason": reason,
 			"k8s.container.name": container, "podlapse.message": "words"}}
 	}
@@ -57,7 +57,7 @@ func sent() (agent.Timeline, otlp.Report) {
 		"podlapse.error_seconds", "0.5", "podlapse.missing", "acknowledged", "podlapse.owner.kind", "Deployment", "podlapse.owner.name", "d",
 		"podlapse.owner.revision", "1", "podlapse.rollout.trace_id", rollout, "k8s.deployment.name", "d")
 	root.Links = []string{rollout}
-	root.Events = []otlp.Event{said("Created", "init", 1), said("Started", "init", 1), said("Pulling", "main", 1), said("Pulled", "main", 5)}
+	root.Events = []otlp.Event{stated("Created", "init", 1), stated("Started", "init", 1), stated("Pulling", "main", 1), stated("Pulled", "main", 5)}
 	layer := span("9", "5", "layer", "layer", 2, 5, "podlapse.digest", "sha256:aa", "podlapse.size_bytes", "5")
 	layer.Events = []otlp.Event{{Name: "downloaded", At: at(4)}}
 	return timeline, otlp.Report{Namespace: "n", Pod: "p", UID: "u", Spans: []otlp.Span{

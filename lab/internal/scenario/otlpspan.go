@@ -78,8 +78,8 @@ func (v *Verdict) span(pod string, s otlp.Span, w wanted) {
 		}
 	}
 	for key, want := range w.seconds {
-		if told := s.Attributes[key]; !sameSeconds(told, want) {
-			v.Problem("trace of %s: span %s has %s=%q, want %q", pod, s.Name, key, told, want)
+		if reported := s.Attributes[key]; !sameSeconds(reported, want) {
+			v.Problem("trace of %s: span %s has %s=%q, want %q", pod, s.Name, key, reported, want)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Attributes)) {
@@ -102,12 +102,12 @@ func (v *Verdict) span(pod string, s otlp.Span, w wanted) {
 }
 
 // sameSeconds compares a double with an exact decimal.
-func sameSeconds(told string, want json.Number) bool {
-	if told == "" || want == "" {
-		return told == want.String()
+func sameSeconds(reported string, want json.Number) bool {
+	if reported == "" || want == "" {
+		return reported == want.String()
 	}
 	length, err := agent.Nanoseconds(want)
-	double, otherErr := strconv.ParseFloat(told, 64)
+	double, otherErr := strconv.ParseFloat(reported, 64)
 	return err == nil && otherErr == nil && double == length.Seconds()
 }
 

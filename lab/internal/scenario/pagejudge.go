@@ -92,13 +92,13 @@ func (p *pageRun) judgePull(timeline agent.Timeline) error {
 		return err
 	}
 	row := fmt.Sprintf(`document.querySelectorAll('.wf-rows > .wf-phase')[%d]`, i)
-	told, err := browser.Ask[string](p.tab, `(`+row+`.dispatchEvent(new PointerEvent('pointerover', { bubbles: true })), `+page.Detail+`)`)
+	reported, err := browser.Ask[string](p.tab, `(`+row+`.dispatchEvent(new PointerEvent('pointerover', { bubbles: true })), `+page.Detail+`)`)
 	if err != nil {
 		return err
 	}
 	p.verdict.Compared++
-	if !strings.Contains(told, shownSeconds(length)) || !strings.Contains(told, "registry") {
-		p.verdict.Problem("pod %s: of a pull that took %s the page tells %q", timeline.Name, shownSeconds(length), told)
+	if !strings.Contains(reported, shownSeconds(length)) || !strings.Contains(reported, "registry") {
+		p.verdict.Problem("pod %s: of a pull that took %s the page tells %q", timeline.Name, shownSeconds(length), reported)
 	}
 	j := slices.IndexFunc(timeline.Pulls, func(pull agent.Pull) bool { return pull.Container == phase.Container })
 	if j < 0 || len(timeline.Pulls[j].Layers) == 0 {

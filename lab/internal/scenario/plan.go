@@ -100,7 +100,7 @@ const startLimit = time.Minute
 
 // carryOut creates the pod and does what its plan asks for at the right time. It returns when the API
 // server calls the pod ready, or succeeded where it completes.
-func (p plan) carryOut(ctx context.Context, b *bench.Bench, sightings *bench.Sightings, image string) (calls, error) {
+func (p plan) carryOut(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals, image string) (calls, error) {
 	var c calls
 	var err error
 	if c.created, err = bench.Dated(func() error { return b.CreatePod(ctx, p.name, p.spec(b.BaseImage, image)) }); err != nil {
@@ -114,16 +114,16 @@ func (p plan) carryOut(ctx context.Context, b *bench.Bench, sightings *bench.Sig
 			return c, err
 		}
 	}
-	reached := func(what string, at func(bench.Sighting) time.Time) error {
+	reached := func(what string, at func(bench.Arrival) time.Time) error {
 		return b.Node.Report.Wait(ctx, "pod "+p.name+" to be "+what, startLimit, 10*time.Millisecond, func(context.Context) error {
-			if at(sightings.Of(p.name)).IsZero() {
+			if at(arrivals.Of(p.name)).IsZero() {
 				return errors.New("the API server has not said so")
 			}
 			return nil
 		})
 	}
 	if p.secretAfter > 0 {
-		if err := reached("seen by kubelet", func(s bench.Sighting) time.Time { return s.AcknowledgedAt }); err != nil {
+		if err := reached("seen by kubelet", func(s bench.Arrival) time.Time { return s.AcknowledgedAt }); err != nil {
 			return c, err
 		}
 		if err := errors.Join(sleep(ctx, p.secretAfter), b.CreateSecret(ctx, p.name)); err != nil {
@@ -131,7 +131,7 @@ func (p plan) carryOut(ctx context.Context, b *bench.Bench, sightings *bench.Sig
 		}
 	}
 	if p.approvedLate > 0 {
-		if err := reached("ready but for its gate", func(s bench.Sighting) time.Time { return s.ContainersReadyAt }); err != nil {
+		if err := reached("ready but for its gate", func(s bench.Arrival) time.Time { return s.ContainersReadyAt }); err != nil {
 			return c, err
 		}
 		if err := sleep(ctx, p.approvedLate); err != nil {
@@ -142,9 +142,9 @@ func (p plan) carryOut(ctx context.Context, b *bench.Bench, sightings *bench.Sig
 		}
 	}
 	if p.completes() {
-		return c, reached("completed", func(s bench.Sighting) time.Time { return s.SucceededAt })
+		return c, reached("completed", func(s bench.Arrival) time.Time { return s.SucceededAt })
 	}
-	return c, reached("ready", func(s bench.Sighting) time.Time { return s.ReadyAt })
+	return c, reached("ready", func(s bench.Arrival) time.Time { return s.ReadyAt })
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -147,8 +147,8 @@ func (all waits) near(s bench.Span) (waited time.Duration) {
 // Phases that are shorter are not held against the witness: neither tells them exactly.
 const leastPressed = time.Second
 
-// told is what the agent says of the resource.
-func (w *pressureWitness) told(p agent.Pressure) float64 {
+// reported is what the agent says of the resource.
+func (w *pressureWitness) reported(p agent.Pressure) float64 {
 	if w.resource == "io" {
 		return p.IO
 	}
@@ -174,13 +174,13 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...s
 		from, to := w.nearest(phase.StartAt), w.nearest(phase.EndAt)
 		truth := float64(w.stalled[to]-w.stalled[from]) / float64(w.at[to].Sub(w.at[from]))
 		v.Compared++
-		if phase.Pressure == nil || math.Abs(w.told(*phase.Pressure)-truth) > within {
+		if phase.Pressure == nil || math.Abs(w.reported(*phase.Pressure)-truth) > within {
 			v.Problem("during %s, %s long, tasks waited for %s %.0f %% of the time; the agent tells %+v", phase.Phase, seconds(length), w.resource, 100*truth, phase.Pressure)
 			continue
 		}
-		high = high || w.told(*phase.Pressure) > 0.6 && (len(phases) == 0 || slices.Contains(phases, phase.Phase))
+		high = high || w.reported(*phase.Pressure) > 0.6 && (len(phases) == 0 || slices.Contains(phases, phase.Phase))
 		v.Note("during %s, %s long, tasks waited for %s %.0f %% of the time, the agent says %.0f %%", phase.Phase, seconds(length), w.resource, 100*truth,
-			100*w.told(*phase.Pressure))
+			100*w.reported(*phase.Pressure))
 	}
 	v.Compared++
 	if !high || !strings.Contains(timeline.Verdict, w.resource+" pressure was") {

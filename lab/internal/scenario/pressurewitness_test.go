@@ -20,25 +20,25 @@ func TestPressureVerdict(t *testing.T) {
 		}
 		return w
 	}
-	told := func(phase, verdict string, p *agent.Pressure) agent.Timeline {
+	reported := func(phase, verdict string, p *agent.Pressure) agent.Timeline {
 		return agent.Timeline{Verdict: verdict, Phases: []agent.Phase{{Phase: phase, StartAt: at, EndAt: at.Add(4 * time.Second), Pressure: p}}}
 	}
 	for name, test := range map[string]struct {
 		resource string
-		told     agent.Timeline
+		reported agent.Timeline
 		problems int
 	}{
-		"right":                {"io", told("unpack", "4.0 s unpacking while io pressure was 90 %", &agent.Pressure{IO: 0.9}), 0},
-		"right, of cpu":        {"cpu", told("unpack", "while cpu pressure was 90 %", &agent.Pressure{CPU: 0.9}), 0},
-		"the other's":          {"io", told("unpack", "while cpu pressure was 90 %", &agent.Pressure{CPU: 0.9}), 2},
-		"too little":           {"io", told("unpack", "while io pressure was 70 %", &agent.Pressure{IO: 0.7}), 2},
-		"none":                 {"io", told("unpack", "4.0 s unpacking", nil), 2},
-		"in another phase":     {"io", told("pull", "while io pressure was 90 %", &agent.Pressure{IO: 0.9}), 1},
-		"not in the verdict":   {"io", told("unpack", "4.0 s unpacking", &agent.Pressure{IO: 0.9}), 1},
+		"right":                {"io", reported("unpack", "4.0 s unpacking while io pressure was 90 %", &agent.Pressure{IO: 0.9}), 0},
+		"right, of cpu":        {"cpu", reported("unpack", "while cpu pressure was 90 %", &agent.Pressure{CPU: 0.9}), 0},
+		"the other's":          {"io", reported("unpack", "while cpu pressure was 90 %", &agent.Pressure{CPU: 0.9}), 2},
+		"too little":           {"io", reported("unpack", "while io pressure was 70 %", &agent.Pressure{IO: 0.7}), 2},
+		"none":                 {"io", reported("unpack", "4.0 s unpacking", nil), 2},
+		"in another phase":     {"io", reported("pull", "while io pressure was 90 %", &agent.Pressure{IO: 0.9}), 1},
+		"not in the verdict":   {"io", reported("unpack", "4.0 s unpacking", &agent.Pressure{IO: 0.9}), 1},
 		"no phase of a second": {"io", agent.Timeline{Verdict: "while io pressure was 90 %"}, 1},
 	} {
 		var v Verdict
-		witness(test.resource).judge(test.told, &v, "unpack")
+		witness(test.resource).judge(test.reported, &v, "unpack")
 		if len(v.Problems) != test.problems || v.Compared == 0 {
 			t.Errorf("%s: %q", name, v.Problems)
 		}

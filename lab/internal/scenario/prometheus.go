@@ -84,7 +84,7 @@ func startScraped(ctx context.Context, b *bench.Bench, pods []scraped) error {
 	if err := settleAgent(ctx, b); err != nil {
 		return err
 	}
-	sightings, stop := b.Watch(ctx)
+	arrivals, stop := b.Watch(ctx)
 	work, together := errgroup.WithContext(ctx)
 	for i := range pods {
 		const apart = 4 * time.Second
@@ -93,11 +93,11 @@ func startScraped(ctx context.Context, b *bench.Bench, pods []scraped) error {
 				return err
 			}
 			p := &pods[i]
-			c, err := p.plan.carryOut(together, b, sightings, images[i])
+			c, err := p.plan.carryOut(together, b, arrivals, images[i])
 			if err != nil {
 				return err
 			}
-			p.truth = sightings.Of(p.plan.name).ReadyAt.Sub(c.created.StartAt)
+			p.truth = arrivals.Of(p.plan.name).ReadyAt.Sub(c.created.StartAt)
 			if p.timeline, err = b.AwaitSettled(together, p.plan.name); err != nil {
 				return err
 			}
@@ -227,8 +227,8 @@ func (p *promRun) judgeNative(ctx context.Context) error {
 			return err
 		}
 		p.verdict.Compared++
-		if told := pod.total.Seconds(); got < told/nativeWidth || got > told*nativeWidth {
-			p.verdict.Problem("quantile %.3f of the native histogram is %.3f s, the agent told %.3f of pod %s", p.middleOf(i), got, told, pod.plan.name)
+		if reported := pod.total.Seconds(); got < reported/nativeWidth || got > reported*nativeWidth {
+			p.verdict.Problem("quantile %.3f of the native histogram is %.3f s, the agent told %.3f of pod %s", p.middleOf(i), got, reported, pod.plan.name)
 		}
 		p.verdict.Note("pod %s: the quantile from native buckets is %.3f", pod.plan.name, got)
 	}

@@ -20,8 +20,8 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 			queued += max(0, a.Call.StartAt.Sub(a.RequestedAt))
 		}
 		slack += exact
-		if j.sight.events { // which date it; without them nobody tells of a queue at all
-			slack += j.sight.worst(a, beside{})
+		if j.view.events { // which date it; without them nobody tells of a queue at all
+			slack += j.view.worst(a, neighbors{})
 		}
 	}
 	charged, _, err := timeline.In("pull_queue", container)

@@ -27,9 +27,9 @@ type pullCase struct {
 	// The fault is in the middle of a download, has to show in the registry's log, and leaves what had come for the next attempt.
 	cutOff bool
 	// Which of the shared layers come with its pull is not known.
-	mayShare bool
-	atLeast  time.Duration               // the pull takes
-	beside   func(context.Context) error // carried out while the pod starts
+	mayShare  bool
+	atLeast   time.Duration               // the pull takes
+	neighbors func(context.Context) error // carried out while the pod starts
 }
 
 // wantedPull is what has to be told of one image of a pod.
@@ -180,7 +180,7 @@ func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 	cold, cached, always := plain("cold", image, agent.Downloaded), plain("cached", image, agent.Present), plain("always", image, agent.Verified)
 	always.spec.Containers[0].ImagePullPolicy = corev1.PullAlways
 	cold.atLeast = pullLayer / slowPull * time.Second
-	cold.beside = func(ctx context.Context) error {
+	cold.neighbors = func(ctx context.Context) error {
 		pulled, err := p.bench.Warm(ctx, foreign)
 		for _, j := range p.judges {
 			j.wasPulled(goingOn{image: foreign, outcome: agent.External, span: pulled})
@@ -243,7 +243,7 @@ func (p *pullRun) carryOut(ctx context.Context, c pullCase) error {
 		return fmt.Errorf("case %s: %w", c.pod, err)
 	}
 	for _, j := range p.judges {
-		timeline, err := j.told(ctx, c)
+		timeline, err := j.reported(ctx, c)
 		if err != nil {
 			return fmt.Errorf("case %s: %w", c.pod, err)
 		}
@@ -261,8 +261,8 @@ func (p *pullRun) start(ctx context.Context, c pullCase) error {
 	if err := p.bench.CreatePod(ctx, c.pod, c.spec); err != nil {
 		return err
 	}
-	if c.beside != nil {
-		if err := c.beside(ctx); err != nil {
+	if c.neighbors != nil {
+		if err := c.neighbors(ctx); err != nil {
 			return err
 		}
 	}
@@ -303,9 +303,9 @@ func (p *pullRun) failed(ctx context.Context, c pullCase) error {
 	})
 }
 
-// told is the timeline to judge: of a settled pod, or of one that fails for good, once the agent has heard that
+// reported is the timeline to judge: of a settled pod, or of one that fails for good, once the agent has heard that
 // it fails.
-func (j *pullJudge) told(ctx context.Context, c pullCase) (agent.Timeline, error) {
+func (j *pullJudge) reported(ctx context.Context, c pullCase) (agent.Timeline, error) {
 	if !c.endless() {
 		return j.settled(ctx, c.pod)
 	}

@@ -39,9 +39,9 @@ func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeli
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for i, want := range c.wants {
-		j.judgeImage(c, want, truths[i], neighbors(log, c.spec, want.container), timeline)
+		j.judgeImage(c, want, truths[i], neighborsIn(log, c.spec, want.container), timeline)
 	}
-	j.judgeWholes(c, truths, neighbors(log, c.spec, c.wants[0].container), timeline)
+	j.judgeWholes(c, truths, neighborsIn(log, c.spec, c.wants[0].container), timeline)
 	return nil
 }
 
@@ -56,7 +56,7 @@ func (j *pullJudge) attempts(ctx context.Context, pod string, want wantedPull) (
 }
 
 // judgeImage judges all that is told of one image of a pod.
-func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt, near beside, timeline agent.Timeline) {
+func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt, near neighbors, timeline agent.Timeline) {
 	v, what := j.verdict, c.pod
 	if want.container != mainName {
 		what += " " + want.container
@@ -68,7 +68,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 	j.judgeBlame(what, want.container, truth, timeline)
 	pulls := timeline.PullsOf(want.container)
 	count := max(len(truth), 1) // what was present is told, too
-	if len(pulls) == 0 || len(pulls) > count || j.sight.full() && len(pulls) < count {
+	if len(pulls) == 0 || len(pulls) > count || j.view.full() && len(pulls) < count {
 		v.Problem("%s: there were %d attempts, the agent tells of %d", what, count, len(pulls))
 	}
 	for i, pull := range pulls {
@@ -84,7 +84,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 		if count > 1 {
 			name = fmt.Sprintf("%s, attempt %d", what, at+1)
 		}
-		if j.sight.full() && pull.Attempt != at {
+		if j.view.full() && pull.Attempt != at {
 			v.Problem("%s: the agent calls it attempt %d", name, pull.Attempt)
 		}
 		outcome := agent.Failed
@@ -93,17 +93,17 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 		}
 		j.judgeWords(name, want, outcome, pull)
 		if last {
-			j.judgeTold(name, c, want, count, pull)
+			j.judgeReported(name, c, want, count, pull)
 		}
 		if at < len(truth) {
 			near := near
 			if at > 0 {
-				near.before = truth[at-1].ToldAt
+				near.before = truth[at-1].ReportedAt
 			}
 			j.judgeLengths(name, truth[at], near, pull)
 			j.judgeBytes(name, c, truth[at], pull)
 			j.going = append(j.going, goingOn{pod: c.pod, container: want.container, image: want.image, outcome: agent.Pulling,
-				span: bench.Span{StartAt: truth[at].RequestedAt, EndAt: truth[at].ToldAt}})
+				span: bench.Span{StartAt: truth[at].RequestedAt, EndAt: truth[at].ReportedAt}})
 		} else {
 			j.judgeNoPull(name, pull)
 		}
@@ -140,7 +140,7 @@ func (w wantedPull) proves(c pullCase, truth []bench.Attempt) string {
 func (j *pullJudge) judgeWords(what string, want wantedPull, outcome string, pull agent.Pull) {
 	v := j.verdict
 	v.Compared++
-	unknown := !j.sight.full() && pull.Outcome == agent.Unknown
+	unknown := !j.view.full() && pull.Outcome == agent.Unknown
 	if pull.Outcome != outcome && !unknown {
 		v.Problem("%s: the outcome is %s, the agent says %q", what, outcome, pull.Outcome)
 	}
@@ -154,7 +154,7 @@ func (j *pullJudge) judgeWords(what string, want wantedPull, outcome string, pul
 		v.Problem("%s: the digest is %s, the agent says %q", what, digest, pull.Digest)
 	}
 	allowed := want.failures
-	if !j.sight.events { // the container's status may not have been seen that says why
+	if !j.view.events { // the container's status may not have been seen that says why
 		allowed = append(slices.Clone(allowed), "")
 	}
 	switch failed := pull.Outcome == agent.Failed; {
@@ -166,12 +166,12 @@ func (j *pullJudge) judgeWords(what string, want wantedPull, outcome string, pul
 }
 
 // judgeLengths judges queue and pull of one attempt. Nobody tells of one that failed how long each of the two was.
-func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near beside, pull agent.Pull) {
+func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbors, pull agent.Pull) {
 	happened, byRegistry := truth.Pull(seenByRegistry)
 	if !byRegistry && !truth.Failed() {
 		j.unseen = append(j.unseen, unseen{what, truth.Call.Length() - truth.Asked.Length()})
 	}
-	limit := j.limit(what, pull.Error, j.sight.worstLength(truth, near))
+	limit := j.limit(what, pull.Error, j.view.worstLength(truth, near))
 	if truth.Failed() {
 		j.judgeFailed(what, truth, pull, limit)
 		return
@@ -190,26 +190,26 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near beside, 
 
 // judgeFailed judges queue and pull together, and each that is told.
 func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pull, limit time.Duration) {
-	both := truth.ToldAt.Sub(truth.RequestedAt)
+	both := truth.ReportedAt.Sub(truth.RequestedAt)
 	if !pull.RequestedAt.IsZero() && !pull.FinishedAt.IsZero() {
 		j.verdict.Compare(what, both.Round(10*time.Millisecond), both, pull.FinishedAt.Sub(pull.RequestedAt), true, limit)
-	} else if j.sight.full() {
+	} else if j.view.full() {
 		j.verdict.Problem("%s: the agent does not say when it was requested and when it failed", what)
 	}
-	for part, told := range map[string]json.Number{"queue": pull.QueueSeconds, "pull": pull.PullSeconds} {
-		if length, err := agent.Nanoseconds(told); err == nil && length > both+limit {
-			j.verdict.Problem("%s: it failed after %s, the agent says that its %s alone took %s s", what, seconds(both), part, told)
+	for part, reported := range map[string]json.Number{"queue": pull.QueueSeconds, "pull": pull.PullSeconds} {
+		if length, err := agent.Nanoseconds(reported); err == nil && length > both+limit {
+			j.verdict.Problem("%s: it failed after %s, the agent says that its %s alone took %s s", what, seconds(both), part, reported)
 		}
 	}
 }
 
 // length compares one length. An agent that does not see everything may leave it out.
-func (j *pullJudge) length(what string, truth time.Duration, told json.Number, limit time.Duration) {
-	measured, err := agent.Nanoseconds(told)
-	if err != nil && told == "" && !j.sight.full() {
+func (j *pullJudge) length(what string, truth time.Duration, reported json.Number, limit time.Duration) {
+	measured, err := agent.Nanoseconds(reported)
+	if err != nil && reported == "" && !j.view.full() {
 		return
 	}
-	if err != nil && told != "" {
+	if err != nil && reported != "" {
 		j.verdict.Problem("%s: %v", what, err)
 	}
 	j.verdict.Compare(what, truth.Round(10*time.Millisecond), truth, measured, err == nil, limit)
@@ -221,10 +221,10 @@ func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pul
 	const besides = 16 << 10 // the configuration, which need not be counted
 	switch {
 	case c.cutOff || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
-	case pull.Download == nil && j.sight.full():
+	case pull.Download == nil && j.view.full():
 		j.verdict.Problem("%s: the agent does not tell of its download", what)
 	case pull.Download == nil:
-	case pull.Download.Bytes > truth.Bytes, j.sight.full() && pull.Download.Bytes < truth.BlobBytes-besides:
+	case pull.Download.Bytes > truth.Bytes, j.view.full() && pull.Download.Bytes < truth.BlobBytes-besides:
 		j.verdict.Problem("%s: the registry sent %d bytes, %d of them of layers and configuration, the agent says %d", what,
 			truth.Bytes, truth.BlobBytes, pull.Download.Bytes)
 	}
@@ -232,10 +232,10 @@ func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pul
 
 // judgeNoPull judges what is told of an image that was there.
 func (j *pullJudge) judgeNoPull(what string, pull agent.Pull) {
-	for _, told := range []json.Number{pull.QueueSeconds, pull.PullSeconds} {
-		length, err := agent.Nanoseconds(told)
+	for _, reported := range []json.Number{pull.QueueSeconds, pull.PullSeconds} {
+		length, err := agent.Nanoseconds(reported)
 		if err == nil && length > exact {
-			j.verdict.Problem("%s: nothing was pulled, the agent says that it took %s s", what, told)
+			j.verdict.Problem("%s: nothing was pulled, the agent says that it took %s s", what, reported)
 		}
 	}
 	if pull.Download != nil && pull.Download.Bytes > 0 {
@@ -244,7 +244,7 @@ func (j *pullJudge) judgeNoPull(what string, pull agent.Pull) {
 }
 
 // judgeWholes judges what is told of the pod's start-up as a whole.
-func (j *pullJudge) judgeWholes(c pullCase, truths [][]bench.Attempt, near beside, timeline agent.Timeline) {
+func (j *pullJudge) judgeWholes(c pullCase, truths [][]bench.Attempt, near neighbors, timeline agent.Timeline) {
 	v := j.verdict
 	if !c.endless() {
 		v.Contract(timeline)
@@ -261,14 +261,14 @@ func (j *pullJudge) judgeWholes(c pullCase, truths [][]bench.Attempt, near besid
 }
 
 // judgeBackoff compares the time between the attempts: what kubelet waited belongs to no pull.
-func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near beside, timeline agent.Timeline) {
+func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbors, timeline agent.Timeline) {
 	if c.endless() || len(truth) < 2 {
 		return
 	}
 	const phase = "image_backoff"
 	var waited time.Duration
 	for i, a := range truth[1:] {
-		waited += a.RequestedAt.Sub(truth[i].ToldAt)
+		waited += a.RequestedAt.Sub(truth[i].ReportedAt)
 	}
 	measured, there, err := timeline.In(phase, c.wants[0].container)
 	stated, statedErr := timeline.Stated(phase, c.wants[0].container)
@@ -277,11 +277,11 @@ func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near beside,
 		return
 	}
 	limit := time.Duration(len(truth)-1) * exact // each of them has two ends of its own
-	if !j.sight.full() {
+	if !j.view.full() {
 		if !there {
 			return
 		}
-		limit += j.capped(c.pod+" back-off", stated, j.sight.worstBackoff(truth, near))
+		limit += j.capped(c.pod+" back-off", stated, j.view.worstBackoff(truth, near))
 	}
 	j.verdict.Compare(c.pod+" back-off", waited.Round(time.Second), waited, measured, there, limit)
 }

@@ -104,22 +104,22 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 		j.verdict.Problem("%d of %d answers told of what was not so: %s", wrong[text], len(watched.answers), text)
 	}
 	const long = time.Second // enough for the agent to hear of it, and for the scenario to ask
-	slow, told := 0, 0
+	slow, reported := 0, 0
 	for _, truth := range j.going {
 		if truth.span.Length() < long {
 			continue
 		}
 		slow++
 		if seen[truth] {
-			told++
-		} else if j.sight.full() {
+			reported++
+		} else if j.view.full() {
 			j.verdict.Problem("the agent never told of the %s pull of %s for %s while it went on, from %s", truth.outcome, truth.image, truth.pod, ends(truth.span))
 		}
 	}
 	if slow == 0 {
 		j.verdict.Problem("no pull was slow enough to be seen while it went on: the scenario proves nothing")
 	}
-	j.verdict.Note("%d of %d pulls longer than %s were told of while they went on, in %d answers", told, slow, long, len(watched.answers))
+	j.verdict.Note("%d of %d pulls longer than %s were told of while they went on, in %d answers", reported, slow, long, len(watched.answers))
 }
 
 // wasGoingOn finds what the agent told of.

@@ -2,8 +2,8 @@ package scenario
 
 import "github.com/podlapse/podlapse/lab/internal/agent"
 
-// tells says that an agent that sees so much has evidence of how an image came, after so many attempts.
-func (s sight) tells(c pullCase, want wantedPull, attempts int) bool {
+// reports says that an agent that sees so much has evidence of how an image came, after so many attempts.
+func (s view) reports(c pullCase, want wantedPull, attempts int) bool {
 	switch {
 	case s.full():
 		return true
@@ -19,8 +19,8 @@ func (s sight) tells(c pullCase, want wantedPull, attempts int) bool {
 }
 
 // judgeTold wants an agent that does not see everything to tell what it has evidence of.
-func (j *pullJudge) judgeTold(what string, c pullCase, want wantedPull, attempts int, pull agent.Pull) {
-	if j.sight.full() || !j.sight.tells(c, want, attempts) {
+func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, attempts int, pull agent.Pull) {
+	if j.view.full() || !j.view.reports(c, want, attempts) {
 		return
 	}
 	if pull.Outcome == agent.Unknown {
@@ -29,11 +29,11 @@ func (j *pullJudge) judgeTold(what string, c pullCase, want wantedPull, attempts
 	if want.outcome != agent.Downloaded {
 		return
 	}
-	if j.sight.events && pull.QueueSeconds == "" {
+	if j.view.events && pull.QueueSeconds == "" {
 		j.verdict.Problem("%s: kubelet tells of the queue, the agent does not", what)
 	}
 	// Without Events a pull is dated to what came before it: a short one has an error as large as itself.
-	if (j.sight.events || c.atLeast > 0) && pull.PullSeconds == "" {
+	if (j.view.events || c.atLeast > 0) && pull.PullSeconds == "" {
 		j.verdict.Problem("%s: there is evidence of how long the pull took, the agent does not tell", what)
 	}
 }

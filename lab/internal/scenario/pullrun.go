@@ -23,7 +23,7 @@ type pullJudge struct {
 	bench   *bench.Bench
 	witness *bench.PullWitness
 	agent   bench.Observer
-	sight   sight
+	view    view
 
 	mu      sync.Mutex
 	verdict *Verdict
@@ -39,12 +39,12 @@ func watchPulls(ctx context.Context, b *bench.Bench) (*pullRun, error) {
 		return nil, err
 	}
 	p := &pullRun{bench: b, witness: witness}
-	p.watchedBy(b.Observer, sight{events: true, runtime: true})
-	beside := []sight{{runtime: true}, {events: true}}
+	p.watchedBy(b.Observer, view{events: true, runtime: true})
+	neighbors := []view{{runtime: true}, {events: true}}
 	var flags [][]string
-	for guest, s := range beside {
+	for extra, s := range neighbors {
 		flags = append(flags, s.flags())
-		p.watchedBy(b.Beside(guest), s)
+		p.watchedBy(b.Beside(extra), s)
 	}
 	if err := b.Node.StartBeside(ctx, flags...); err != nil {
 		return nil, err
@@ -53,38 +53,38 @@ func watchPulls(ctx context.Context, b *bench.Bench) (*pullRun, error) {
 	return p, nil
 }
 
-func (p *pullRun) watchedBy(o bench.Observer, s sight) {
-	p.judges = append(p.judges, &pullJudge{bench: p.bench, witness: p.witness, agent: o, sight: s, verdict: &Verdict{}})
+func (p *pullRun) watchedBy(o bench.Observer, s view) {
+	p.judges = append(p.judges, &pullJudge{bench: p.bench, witness: p.witness, agent: o, view: s, verdict: &Verdict{}})
 }
 
 // settle waits until all agents have settled.
 func (p *pullRun) settle(ctx context.Context) error { return settle(ctx, time.Since(p.startedAt)) }
 
 // tell adds what was found about each agent, and ends those that joined. Of the node's own agent's records others judge.
-func (p *pullRun) tell(v *Verdict) error {
+func (p *pullRun) report(v *Verdict) error {
 	for i, j := range p.judges {
 		if i > 0 {
 			if err := judgeRecords(j.agent, j.verdict); err != nil {
 				return err
 			}
 		}
-		v.Include(j.sight.String(), j.verdict)
+		v.Include(j.view.String(), j.verdict)
 	}
-	return p.bench.Node.StopGuests()
+	return p.bench.Node.StopExtraAgents()
 }
 
 // settled is what the agent told of a pod once it had started.
 func (j *pullJudge) settled(ctx context.Context, pod string) (agent.Timeline, error) {
 	timeline, err := j.agent.AwaitSettled(ctx, pod)
 	if err != nil {
-		return timeline, fmt.Errorf("%s: %w", j.sight, err)
+		return timeline, fmt.Errorf("%s: %w", j.view, err)
 	}
 	return timeline, j.keep(timeline)
 }
 
 // keep is for who looks for the reason of a disagreement.
 func (j *pullJudge) keep(timeline agent.Timeline) error {
-	return keepAs(j.bench, timeline.Name+j.sight.suffix(), timeline)
+	return keepAs(j.bench, timeline.Name+j.view.suffix(), timeline)
 }
 
 func (j *pullJudge) wasPulled(g goingOn) {

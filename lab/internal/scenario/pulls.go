@@ -24,7 +24,7 @@ func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.tell(v)) }()
+	defer func() { err = errors.Join(err, p.report(v)) }()
 	backoff, failing, alone, err := p.cases(ctx)
 	if err != nil {
 		return err

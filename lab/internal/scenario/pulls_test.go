@@ -20,17 +20,17 @@ func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 	c.mend = nil
 	c.failures = 1
 	truth := []bench.Attempt{
-		{Pod: "retried", Container: mainName, RequestedAt: after(0), ToldAt: after(10 * time.Millisecond),
+		{Pod: "retried", Container: mainName, RequestedAt: after(0), ReportedAt: after(10 * time.Millisecond),
 			Call: bench.PullCall{Span: span(0, 10*time.Millisecond), Failed: "not found"}},
-		{Pod: "retried", Container: mainName, RequestedAt: after(10 * time.Second), ToldAt: after(13 * time.Second),
+		{Pod: "retried", Container: mainName, RequestedAt: after(10 * time.Second), ReportedAt: after(13 * time.Second),
 			Call: bench.PullCall{Span: span(11*time.Second, 13*time.Second)}, Asked: span(11*time.Second, 12990*time.Millisecond), Number: 1, ResolvedAt: after(11500 * time.Millisecond),
 			Bytes: 600_000, BlobBytes: 599_000},
 	}
 	timeline := agent.Timeline{Name: "retried", State: agent.Ready, CreatedAt: after(0), SettledAt: after(13 * time.Second), TotalSeconds: "13",
 		Phases: []agent.Phase{
-			told("kubelet_sync", 0, 10*time.Millisecond, 0),
+			reported("kubelet_sync", 0, 10*time.Millisecond, 0),
 			{Phase: "image_backoff", Container: mainName, StartAt: after(10 * time.Millisecond), EndAt: after(10 * time.Second), Seconds: "9.99", Error: "0.1"},
-			told("pull", 10*time.Second, 13*time.Second, 0)},
+			reported("pull", 10*time.Second, 13*time.Second, 0)},
 		Pulls: []agent.Pull{
 			{Container: mainName, Image: image, Registry: "127.0.0.1:25000", Outcome: agent.Failed, Failure: "not_found",
 				RequestedAt: after(0), FinishedAt: after(10 * time.Millisecond)},
@@ -41,12 +41,12 @@ func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 }
 
 func TestPullVerdict(t *testing.T) {
-	full, blind, deaf := sight{events: true, runtime: true}, sight{events: true}, sight{runtime: true}
-	near := beside{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}
+	full, blind, deaf := view{events: true, runtime: true}, view{events: true}, view{runtime: true}
+	near := neighbors{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}
 	for name, test := range map[string]struct {
-		sight sight
-		edit  func(*agent.Timeline)
-		want  string // in what is printed; empty: it passes
+		view view
+		edit func(*agent.Timeline)
+		want string // in what is printed; empty: it passes
 	}{
 		"an error too large to be true, without runtime": {blind, func(t *agent.Timeline) { t.Pulls[1].Error = "5"; t.Pulls[1].PullSeconds = "6" }, "more than what it sees leaves open"},
 		"an error too large to be true, without Events":  {deaf, func(t *agent.Timeline) { t.Pulls[1].Error = "13"; t.Pulls[1].PullSeconds = "6" }, "more than what it sees leaves open"},
@@ -92,7 +92,7 @@ func TestPullVerdict(t *testing.T) {
 		c, truth, timeline := retried()
 		c.mend = func(context.Context) error { return nil }
 		test.edit(&timeline)
-		j := &pullJudge{verdict: &Verdict{}, sight: test.sight}
+		j := &pullJudge{verdict: &Verdict{}, view: test.view}
 		j.judgeImage(c, c.wants[0], truth, near, timeline)
 		j.judgeWholes(c, [][]bench.Attempt{truth}, near, timeline)
 		var out bytes.Buffer
@@ -121,8 +121,8 @@ func TestWhatStoresTellIsWanted(t *testing.T) {
 		c := plain("cold", timeline.Pulls[0].Image, agent.Downloaded)
 		c.atLeast = test.atLeast
 		test.edit(&timeline)
-		j := &pullJudge{verdict: &Verdict{}, sight: sight{runtime: true}}
-		j.judgeImage(c, c.wants[0], truth, beside{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}, timeline)
+		j := &pullJudge{verdict: &Verdict{}, view: view{runtime: true}}
+		j.judgeImage(c, c.wants[0], truth, neighbors{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}, timeline)
 		if got := strings.Join(j.verdict.Problems, "\n"); (got != "") != (test.want != "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -157,13 +157,13 @@ func TestLossesAreCountedExactly(t *testing.T) {
 		{Container: "c2", Reason: "Pulling"}, {Container: "c2", Reason: "Pulled"}, {Container: "c3", Reason: "Pulling"}, {Container: "c3", Reason: "Pulled"},
 	}
 	lost := lostOf(made, stored)
-	judge := func(of sight, lost []string, text string, counted float64) *Verdict {
+	judge := func(of view, lost []string, text string, counted float64) *Verdict {
 		v := &Verdict{Compared: 1}
-		j := pullJudge{verdict: v, sight: of}
+		j := pullJudge{verdict: v, view: of}
 		j.judgeLosses(lost, stored, agent.Timeline{LostEvents: strings.Fields(text)}, counted)
 		return v
 	}
-	full := sight{events: true, runtime: true}
+	full := view{events: true, runtime: true}
 	for text, want := range map[string]bool{
 		"Pulled/c2 Pulling/c3 Pulled/c3": false,
 		"":                               true,
@@ -182,16 +182,16 @@ func TestLossesAreCountedExactly(t *testing.T) {
 	if !judge(full, nil, "", 0).Failed() {
 		t.Error("a run without losses passes")
 	}
-	if v := judge(sight{events: true}, lost, "Pulled/c2 Pulled/c3", 2); v.Failed() {
+	if v := judge(view{events: true}, lost, "Pulled/c2 Pulled/c3", 2); v.Failed() {
 		t.Errorf("what proves Pulling is lost, too: %q", v.Problems)
 	}
-	if !judge(sight{events: true}, lost, "Pulled/c2 Pulling/c3 Pulled/c3", 3).Failed() {
+	if !judge(view{events: true}, lost, "Pulled/c2 Pulling/c3 Pulled/c3", 3).Failed() {
 		t.Error("a loss that nothing proves passes")
 	}
-	if v := judge(sight{runtime: true}, lost, "", 0); v.Failed() {
+	if v := judge(view{runtime: true}, lost, "", 0); v.Failed() {
 		t.Errorf("who asks for no Events misses none: %q", v.Problems)
 	}
-	if !judge(sight{runtime: true}, lost, "Pulled/c2", 1).Failed() {
+	if !judge(view{runtime: true}, lost, "Pulled/c2", 1).Failed() {
 		t.Error("a loss of what nobody waited for passes")
 	}
 }
@@ -211,7 +211,7 @@ func TestLivePulls(t *testing.T) {
 		"too many bytes": {[]agent.Live{pulling, {Namespace: "ns", Pod: "a", Container: mainName, Image: image, Outcome: agent.Pulling,
 			DoneBytes: 2, TotalBytes: 1}}, 2 * time.Second, "2 of 1 bytes"},
 	} {
-		j := &pullJudge{bench: &bench.Bench{Namespace: "ns"}, verdict: &Verdict{}, sight: sight{events: true, runtime: true}}
+		j := &pullJudge{bench: &bench.Bench{Namespace: "ns"}, verdict: &Verdict{}, view: view{events: true, runtime: true}}
 		j.going = []goingOn{{pod: "a", container: mainName, image: image, outcome: agent.Pulling, span: span(time.Second, 5*time.Second)}}
 		j.verdict.Compared = 1
 		j.judgeLive(&liveWatch{answers: []liveAnswer{{asked: span(test.at, test.at), items: test.items}}})

@@ -80,10 +80,10 @@ func (p *pullRun) atOnce(ctx context.Context, cases []pullCase) error {
 }
 
 func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
-	var told, blobs, sent int64
+	var reported, blobs, sent int64
 	complete := true
 	for _, c := range cases {
-		timeline, err := j.told(ctx, c)
+		timeline, err := j.reported(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -103,14 +103,14 @@ func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
 			complete = false
 			continue
 		}
-		told += pull.Download.Bytes
+		reported += pull.Download.Bytes
 	}
 	const besides = 32 << 10
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if told > sent || (complete || j.sight.full()) && told < blobs-besides {
+	if reported > sent || (complete || j.view.full()) && reported < blobs-besides {
 		j.verdict.Problem("%s and %s: the registry sent %d bytes, %d of them of layers and configuration, the agent says %d", cases[0].pod,
-			cases[1].pod, sent, blobs, told)
+			cases[1].pod, sent, blobs, reported)
 	}
 	return nil
 }
@@ -188,31 +188,31 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 		if err != nil {
 			return err
 		}
-		near := beside{log.SandboxReadyAt, log.RunningAt[mainName]} // it has no other container
+		near := neighbors{log.SandboxReadyAt, log.RunningAt[mainName]} // it has no other container
 		j.judgeLengths(a.Pod, a, near, pull)
 		j.going = append(j.going, goingOn{pod: a.Pod, container: mainName, image: reference, outcome: agent.Pulling,
-			span: bench.Span{StartAt: a.RequestedAt, EndAt: a.ToldAt}})
+			span: bench.Span{StartAt: a.RequestedAt, EndAt: a.ReportedAt}})
 		j.judgeBlocker(a, attempts, near, pull)
 		j.verdict.Contract(timelines[a.Pod])
 	}
-	if downloads > 1 || downloads == 0 && j.sight.full() {
+	if downloads > 1 || downloads == 0 && j.view.full() {
 		j.verdict.Problem("same %s: one pod's pull brought the image, the agent says so of %d", how, downloads)
 	}
 	return nil
 }
 
 // judgeBlocker wants who waited in the queue to know for whom.
-func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near beside, pull agent.Pull) {
+func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near neighbors, pull agent.Pull) {
 	const long = time.Second
 	queue := waited.Call.StartAt.Sub(waited.RequestedAt)
 	by := pull.BlockedBy
 	if by == nil {
-		if queue > long && j.sight.full() {
+		if queue > long && j.view.full() {
 			j.verdict.Problem("%s: it waited %s in the queue, the agent does not say for whom", waited.Pod, seconds(queue))
 		}
 		return
 	}
-	if length, err := agent.Nanoseconds(by.Seconds); err != nil || length > queue+j.limit(waited.Pod+" blocker", pull.Error, j.sight.worst(waited, near)) {
+	if length, err := agent.Nanoseconds(by.Seconds); err != nil || length > queue+j.limit(waited.Pod+" blocker", pull.Error, j.view.worst(waited, near)) {
 		j.verdict.Problem("%s: it waited %s in the queue, the agent says %q for %s", waited.Pod, seconds(queue), by.Seconds, by.Pod)
 	}
 	for _, other := range all {

@@ -22,20 +22,20 @@ const (
 	lengthsOff = 15 * time.Millisecond
 )
 
-// beside are the runtime's own instants on both sides of a pull: kubelet had not turned to the container before the
+// neighbors are the runtime's own instants on both sides of a pull: kubelet had not turned to the container before the
 // first, and had the image before the second. Zero for what did not come to pass.
-type beside struct{ before, after time.Time }
+type neighbors struct{ before, after time.Time }
 
 // runtimeLog is what containerd's log tells of a pod, for who judges an agent without Events; else empty.
 func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
-	if j.sight.events {
+	if j.view.events {
 		return bench.RuntimeLog{}, nil
 	}
 	return j.bench.RuntimeLog(of.Name, of.UID)
 }
 
-// neighbors finds them for a container, or for the image of a volume.
-func neighbors(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b beside) {
+// neighborsIn finds them for a container, or for the image of a volume.
+func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b neighbors) {
 	b.before = log.SandboxReadyAt
 	volume := strings.HasPrefix(container, "image:")
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
@@ -53,7 +53,7 @@ func neighbors(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b b
 // worst is the largest error that the evidence of an agent leaves about one attempt. One that states a larger one has not
 // used its evidence: without Events, it knows when the manifest came, when the image was stored and what the runtime did
 // before and after; without the runtime, it has kubelet's Events.
-func (s sight) worst(a bench.Attempt, near beside) time.Duration {
+func (s view) worst(a bench.Attempt, near neighbors) time.Duration {
 	switch {
 	case s.full():
 		return 0
@@ -77,7 +77,7 @@ func (s sight) worst(a bench.Attempt, near beside) time.Duration {
 
 // worstLength is worst for the length of an attempt. If it failed and its Events repeat, these are the only evidence of it:
 // the runtime does not list what failed.
-func (s sight) worstLength(a bench.Attempt, near beside) time.Duration {
+func (s view) worstLength(a bench.Attempt, near neighbors) time.Duration {
 	if s.full() && a.Failed() && a.Number > 0 {
 		return 2 * (eventLate + stampUnit)
 	}
@@ -86,12 +86,12 @@ func (s sight) worstLength(a bench.Attempt, near beside) time.Duration {
 
 // worstBackoff is that of all waits between attempts together, each of which begins with an attempt's end and ends with the
 // next one's request.
-func (s sight) worstBackoff(attempts []bench.Attempt, near beside) (worst time.Duration) {
+func (s view) worstBackoff(attempts []bench.Attempt, near neighbors) (worst time.Duration) {
 	if !s.events { // the status tells of failures, the runtime what was before and after
 		if near.after.IsZero() {
 			return 0
 		}
-		return attempts[0].ToldAt.Sub(near.before) + near.after.Sub(attempts[len(attempts)-1].RequestedAt)
+		return attempts[0].ReportedAt.Sub(near.before) + near.after.Sub(attempts[len(attempts)-1].RequestedAt)
 	}
 	for i := range attempts[1:] {
 		worst += 2 * eventLate
@@ -108,7 +108,7 @@ func (s sight) worstBackoff(attempts []bench.Attempt, near beside) (worst time.D
 // limit is how far a number may be off: of an agent that sees everything the exactness, of another one the error that it
 // states, too, which must not be larger than its evidence leaves.
 func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) time.Duration {
-	if j.sight.full() && worst == 0 {
+	if j.view.full() && worst == 0 {
 		return exact
 	}
 	bound, err := agent.Nanoseconds(stated)

@@ -25,7 +25,7 @@ func TestKillPlan(t *testing.T) {
 func TestRestartVerdict(t *testing.T) {
 	record := func(id, name, state string) agent.Timeline {
 		return agent.Timeline{ID: id, Name: name, State: state, CreatedAt: start(), SettledAt: after(time.Second),
-			TotalSeconds: "1", TotalError: "0", Phases: []agent.Phase{told("pull", 0, time.Second, 0)}}
+			TotalSeconds: "1", TotalError: "0", Phases: []agent.Phase{reported("pull", 0, time.Second, 0)}}
 	}
 	plans := []plan{{name: "a"}, {name: "b", runFor: 1}}
 	truths := []known{
@@ -59,6 +59,6 @@ func TestRestartVerdict(t *testing.T) {
 
 func longPull(timeline agent.Timeline) agent.Timeline {
 	timeline.SettledAt, timeline.TotalSeconds = after(2*time.Second), "2"
-	timeline.Phases = []agent.Phase{told("pull", 0, 2*time.Second, 0)}
+	timeline.Phases = []agent.Phase{reported("pull", 0, 2*time.Second, 0)}
 	return timeline
 }

@@ -88,8 +88,8 @@ func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchprox
 	if err != nil {
 		return err
 	}
-	proxy.Break(func(_ watch.EventType, told corev1.Pod) watchproxy.Fault {
-		if told.Namespace == b.Namespace && told.Name == pod {
+	proxy.Break(func(_ watch.EventType, reported corev1.Pod) watchproxy.Fault {
+		if reported.Namespace == b.Namespace && reported.Name == pod {
 			return watchproxy.Fault{Delay: watchLate}
 		}
 		return watchproxy.Fault{}
@@ -112,12 +112,12 @@ func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchprox
 	if err != nil {
 		return err
 	}
-	told := now.minus(before)
+	reported := now.minus(before)
 	v.Compared += 3
 	for _, change := range []struct {
 		name           string
 		count, seconds float64
-	}{{"bound", told.boundCount, told.boundSeconds}, {"modified", told.modifiedCount, told.modifiedSeconds}} {
+	}{{"bound", reported.boundCount, reported.boundSeconds}, {"modified", reported.modifiedCount, reported.modifiedSeconds}} {
 		// Whole seconds, cut off, and what kubelet took to send its status.
 		mean := time.Duration(change.seconds / change.count * float64(time.Second))
 		if change.count < 1 || mean < watchLate-50*time.Millisecond || mean > watchLate+1500*time.Millisecond {
@@ -125,8 +125,8 @@ func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchprox
 		}
 		v.Note("what came %s late: %v %s, told as %s on average", watchLate, change.count, change.name, mean.Round(time.Millisecond))
 	}
-	if told.missing+told.extra+told.stale != 0 || told.complete < 1 {
-		v.Problem("a watch that is %s late is not wrong; of %v comparisons the agent found %+v", watchLate, told.complete, told)
+	if reported.missing+reported.extra+reported.stale != 0 || reported.complete < 1 {
+		v.Problem("a watch that is %s late is not wrong; of %v comparisons the agent found %+v", watchLate, reported.complete, reported)
 	}
 	return nil
 }
@@ -232,13 +232,13 @@ func loseAndHoldBack(ctx context.Context, b *bench.Bench, v *Verdict, proxy *wat
 
 // judgeDelay waits until what was held back has come: it is late by so much, and up to a second more.
 func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before truth, created bench.Span) error {
-	var told truth
+	var reported truth
 	err := b.Node.Report.Wait(ctx, "the watch to tell what was held back", 2*watchBehind, 200*time.Millisecond, func(ctx context.Context) error {
 		now, err := readTruth(ctx, b)
 		if err != nil {
 			return err
 		}
-		if told = now.minus(before); told.boundCount < 1 {
+		if reported = now.minus(before); reported.boundCount < 1 {
 			return errors.New("it has not")
 		}
 		return nil
@@ -248,13 +248,13 @@ func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before truth, c
 	}
 	v.Compared += 3
 	// Bound some milliseconds after its creation, told some milliseconds after the delay.
-	late := time.Duration(told.boundSeconds * float64(time.Second))
-	if told.boundCount != 1 || late < watchBehind-50*time.Millisecond || late > watchBehind+1500*time.Millisecond {
-		v.Problem("a pod bound at %s came %s later: %v delays are told, together %s", created.EndAt, watchBehind, told.boundCount, late)
+	late := time.Duration(reported.boundSeconds * float64(time.Second))
+	if reported.boundCount != 1 || late < watchBehind-50*time.Millisecond || late > watchBehind+1500*time.Millisecond {
+		v.Problem("a pod bound at %s came %s later: %v delays are told, together %s", created.EndAt, watchBehind, reported.boundCount, late)
 	}
 	v.Note("a pod that came %s late: told as %s", watchBehind, late.Round(time.Millisecond))
-	if told.missing != 2 || told.extra != 1 || told.stale != 1 {
-		v.Problem("what came late was found wrong again: %+v", told)
+	if reported.missing != 2 || reported.extra != 1 || reported.stale != 1 {
+		v.Problem("what came late was found wrong again: %+v", reported)
 	}
 	return nil
 }
@@ -334,13 +334,13 @@ func sitOutAnOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	v.Contract(timeline)
 	v.Note("the agent told of a pod that became ready meanwhile %s after the API server served again", time.Since(servesAt).Round(100*time.Millisecond))
-	said, err := b.WorkloadLog("waits", uid, mainName)
+	stated, err := b.WorkloadLog("waits", uid, mainName)
 	if err != nil {
 		return err
 	}
 	v.Compared += 2
 	milestone, ok := timeline.Milestone("ready", "")
-	if passed := said[workload.WordReady]; !ok || milestone.Latest.Before(passed) || milestone.Earliest.After(passed.Add(time.Second)) {
+	if passed := stated[workload.WordReady]; !ok || milestone.Latest.Before(passed) || milestone.Earliest.After(passed.Add(time.Second)) {
 		v.Problem("pod waits passed its probe at %s, the agent has it ready between %s and %s", passed, milestone.Earliest, milestone.Latest)
 	}
 	if milestone.Latest.After(startedAt) {

@@ -51,17 +51,17 @@ func (t *tally) add(timeline agent.Timeline, k known) {
 	t.problem(k.pod, err)
 	for _, m := range k.milestones {
 		t.stamps++
-		told, there := timeline.Milestone(m.milestone, "")
-		if !there || !meets(m.held, told) {
+		reported, there := timeline.Milestone(m.milestone, "")
+		if !there || !meets(m.held, reported) {
 			t.refuted = append(t.refuted, fmt.Sprintf("%s %s: held by [%s, %s], the agent says [%s, %s]", k.pod, m.milestone,
-				clock(m.held.StartAt), clock(m.held.EndAt), clock(told.Earliest), clock(told.Latest)))
+				clock(m.held.StartAt), clock(m.held.EndAt), clock(reported.Earliest), clock(reported.Latest)))
 			continue
 		}
-		if told.Earliest.IsZero() || told.Latest.IsZero() {
+		if reported.Earliest.IsZero() || reported.Latest.IsZero() {
 			t.problem(k.pod, fmt.Errorf("milestone %s has an open end", m.milestone))
 			continue
 		}
-		width := told.Latest.Sub(told.Earliest)
+		width := reported.Latest.Sub(reported.Earliest)
 		t.widestMilestone = max(t.widestMilestone, width)
 		if width > widestMilestone+skew {
 			t.problem(k.pod, fmt.Errorf("milestone %s may be anywhere in %s", m.milestone, seconds(width)))
@@ -107,9 +107,9 @@ func (t *tally) problem(pod string, err error) {
 // meets is the rule for instants: the truth, and the interval that the agent promises to hold it, have an
 // instant in common. The truth is known to within the interval of a call or of a cause and a consequence,
 // mostly some milliseconds, so what does not meet is refuted, and what meets is right to within these.
-func meets(held bench.Span, told agent.Milestone) bool {
-	return (told.Earliest.IsZero() || !told.Earliest.After(held.EndAt)) &&
-		(told.Latest.IsZero() || !told.Latest.Before(held.StartAt))
+func meets(held bench.Span, reported agent.Milestone) bool {
+	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
+		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
 // between is the same rule for lengths: it holds the true one, and so has to meet what is measured,

@@ -16,16 +16,16 @@ func span(from, to time.Duration) bench.Span {
 	return bench.Span{StartAt: after(from), EndAt: after(to)}
 }
 
-// told is a phase as the agent tells it.
-func told(phase string, from, to, stated time.Duration) agent.Phase {
+// reported is a phase as the agent tells it.
+func reported(phase string, from, to, stated time.Duration) agent.Phase {
 	return agent.Phase{Phase: phase, StartAt: after(from), EndAt: after(to), Seconds: number(to - from), Error: number(stated)}
 }
 
 func TestReading(t *testing.T) {
 	const ms = time.Millisecond
-	merged := told(agent.Unattributed, 0, 3*time.Second, 0)
+	merged := reported(agent.Unattributed, 0, 3*time.Second, 0)
 	merged.MergedWith = []string{"volumes", "network"}
-	elsewhere := told(agent.Unattributed, 5*time.Second, 6*time.Second, 0)
+	elsewhere := reported(agent.Unattributed, 5*time.Second, 6*time.Second, 0)
 	elsewhere.MergedWith = merged.MergedWith
 	for name, test := range map[string]struct {
 		phase        agent.Phase
@@ -33,18 +33,18 @@ func TestReading(t *testing.T) {
 		merged       bool
 		waited       time.Duration
 	}{
-		"exact":                                  {told("network", 0, 2*time.Second, 0), true, true, false, 0},
-		"50 ms too long":                         {told("network", 0, 2050*ms, 0), true, true, false, 0},
-		"51 ms too long":                         {told("network", 0, 2051*ms, 0), false, false, false, 0},
-		"51 ms too short":                        {told("network", 0, 1949*ms, 0), false, false, false, 0},
-		"far off, and said so":                   {told("network", 0, 2900*ms, 850*ms), false, true, false, 0},
-		"farther off than it said":               {told("network", 0, 2900*ms, 849*ms), false, false, false, 0},
-		"not told of":                            {told("volumes", 0, 2*time.Second, 0), false, false, false, 0},
+		"exact":                                  {reported("network", 0, 2*time.Second, 0), true, true, false, 0},
+		"50 ms too long":                         {reported("network", 0, 2050*ms, 0), true, true, false, 0},
+		"51 ms too long":                         {reported("network", 0, 2051*ms, 0), false, false, false, 0},
+		"51 ms too short":                        {reported("network", 0, 1949*ms, 0), false, false, false, 0},
+		"far off, and said so":                   {reported("network", 0, 2900*ms, 850*ms), false, true, false, 0},
+		"farther off than it said":               {reported("network", 0, 2900*ms, 849*ms), false, false, false, 0},
+		"not told of":                            {reported("volumes", 0, 2*time.Second, 0), false, false, false, 0},
 		"merged":                                 {merged, false, false, true, 0},
 		"merged where it was not":                {elsewhere, false, false, false, 0},
 		"merged under the name of another cause": {agent.Phase{Phase: "volumes", MergedWith: []string{"network"}}, false, false, false, 0},
-		"70 ms too long, while tasks waited 20":  {told("network", 0, 2070*ms, 20*ms), true, true, false, 20 * ms},
-		"71 ms too long, while tasks waited 20":  {told("network", 0, 2071*ms, 20*ms), false, false, false, 20 * ms},
+		"70 ms too long, while tasks waited 20":  {reported("network", 0, 2070*ms, 20*ms), true, true, false, 20 * ms},
+		"71 ms too long, while tasks waited 20":  {reported("network", 0, 2071*ms, 20*ms), false, false, false, 20 * ms},
 	} {
 		r := reading{phase: "network", happened: span(0, 2*time.Second), waited: test.waited}
 		if err := r.read(agent.Timeline{Phases: []agent.Phase{test.phase}}); err != nil {
@@ -58,7 +58,7 @@ func TestReading(t *testing.T) {
 
 func TestPhaseThatGoesOn(t *testing.T) {
 	const ms = time.Millisecond
-	pull, unpack := told("pull", 0, 100*ms, ms), told("unpack", 100*ms, 250*ms, ms)
+	pull, unpack := reported("pull", 0, 100*ms, ms), reported("unpack", 100*ms, 250*ms, ms)
 	for name, test := range map[string]struct {
 		phases []agent.Phase
 		within bool
@@ -66,9 +66,9 @@ func TestPhaseThatGoesOn(t *testing.T) {
 		"both":           {[]agent.Phase{pull, unpack}, true},
 		"the first":      {[]agent.Phase{pull}, false},
 		"the second":     {[]agent.Phase{unpack}, false},
-		"one as long":    {[]agent.Phase{told("pull", 0, 250*ms, ms)}, true},
-		"one is longer":  {[]agent.Phase{pull, told("unpack", 100*ms, 301*ms, ms)}, false},
-		"of another one": {[]agent.Phase{pull, told("network", 100*ms, 250*ms, ms)}, false},
+		"one as long":    {[]agent.Phase{reported("pull", 0, 250*ms, ms)}, true},
+		"one is longer":  {[]agent.Phase{pull, reported("unpack", 100*ms, 301*ms, ms)}, false},
+		"of another one": {[]agent.Phase{pull, reported("network", 100*ms, 250*ms, ms)}, false},
 	} {
 		r := newReading("p", knownLength{phase: "pull", then: "unpack", truth: span(0, 250*ms)})
 		if err := r.read(agent.Timeline{Phases: test.phases}); err != nil {
@@ -77,8 +77,8 @@ func TestPhaseThatGoesOn(t *testing.T) {
 		if r.within() != test.within {
 			t.Errorf("%s: within %v, %s", name, r.within(), r)
 		}
-		if test.within && (!r.told.EndAt.Equal(after(250*ms)) || r.stated > 2*ms) {
-			t.Errorf("%s: told to end at %s, stated %s", name, r.told.EndAt, r.stated)
+		if test.within && (!r.reported.EndAt.Equal(after(250*ms)) || r.stated > 2*ms) {
+			t.Errorf("%s: told to end at %s, stated %s", name, r.reported.EndAt, r.stated)
 		}
 	}
 }
@@ -93,14 +93,14 @@ func TestPhasesToldUnderOneName(t *testing.T) {
 		return p
 	}
 	for name, test := range map[string]struct {
-		phases         []agent.Phase
-		kept, told, as int
+		phases             []agent.Phase
+		kept, reported, as int
 	}{
-		"apart":                     {[]agent.Phase{of(told("startup_probe", 0, s, 0)), of(told("readiness_probe", s, 3*s, 0))}, 2, 2, 0},
-		"under one name":            {[]agent.Phase{of(told("startup_probe", 0, 3*s, 0), "readiness_probe")}, 1, 1, 1},
-		"one name, too short":       {[]agent.Phase{of(told("startup_probe", 0, 2*s, 0), "readiness_probe")}, 0, 1, 1},
-		"one name, and silent":      {[]agent.Phase{of(told("startup_probe", 0, 3*s, 0))}, 0, 1, 0},
-		"one name, and another one": {[]agent.Phase{of(told("startup_probe", 0, 3*s, 0), "post_start_hook")}, 0, 1, 0},
+		"apart":                     {[]agent.Phase{of(reported("startup_probe", 0, s, 0)), of(reported("readiness_probe", s, 3*s, 0))}, 2, 2, 0},
+		"under one name":            {[]agent.Phase{of(reported("startup_probe", 0, 3*s, 0), "readiness_probe")}, 1, 1, 1},
+		"one name, too short":       {[]agent.Phase{of(reported("startup_probe", 0, 2*s, 0), "readiness_probe")}, 0, 1, 1},
+		"one name, and silent":      {[]agent.Phase{of(reported("startup_probe", 0, 3*s, 0))}, 0, 1, 0},
+		"one name, and another one": {[]agent.Phase{of(reported("startup_probe", 0, 3*s, 0), "post_start_hook")}, 0, 1, 0},
 	} {
 		var all tally
 		all.add(agent.Timeline{Phases: test.phases}, k)
@@ -116,7 +116,7 @@ func TestPhasesToldUnderOneName(t *testing.T) {
 				as++
 			}
 		}
-		if kept != test.kept || there != test.told || as != test.as {
+		if kept != test.kept || there != test.reported || as != test.as {
 			t.Errorf("%s: %d kept, %d told, %d as part of another: %v", name, kept, there, as, all.readings)
 		}
 	}
@@ -157,8 +157,8 @@ func TestBeginningKnownWithinACall(t *testing.T) {
 func TestMarksMeet(t *testing.T) {
 	held := span(100, 200)
 	for name, test := range map[string]struct {
-		told agent.Milestone
-		want bool
+		reported agent.Milestone
+		want     bool
 	}{
 		"around":       {agent.Milestone{Earliest: after(0), Latest: after(999)}, true},
 		"touches":      {agent.Milestone{Earliest: after(200), Latest: after(999)}, true},
@@ -167,7 +167,7 @@ func TestMarksMeet(t *testing.T) {
 		"no beginning": {agent.Milestone{Latest: after(100)}, true},
 		"no end":       {agent.Milestone{Earliest: after(100)}, true},
 	} {
-		if meets(held, test.told) != test.want {
+		if meets(held, test.reported) != test.want {
 			t.Errorf("%s: meets is %v", name, !test.want)
 		}
 	}
@@ -186,7 +186,7 @@ func TestLengthsBetween(t *testing.T) {
 
 func TestTallyOfStamps(t *testing.T) {
 	timeline := agent.Timeline{TotalSeconds: "3", TotalError: "0.5",
-		Phases:     []agent.Phase{told("scheduling", 0, time.Second, time.Second)},
+		Phases:     []agent.Phase{reported("scheduling", 0, time.Second, time.Second)},
 		Milestones: []agent.Milestone{{Milestone: "created", Earliest: after(0), Latest: after(time.Second)}}}
 	right := known{pod: "p",
 		milestones: []knownMilestone{{"created", span(500*time.Millisecond, 600*time.Millisecond)}},
@@ -270,7 +270,7 @@ func TestWhatWasNotInjectedIsAProblem(t *testing.T) {
 	} {
 		test.length.phase = "network"
 		var counted tally
-		counted.add(agent.Timeline{Phases: []agent.Phase{told("network", 0, test.length.truth.Length(), 0)}},
+		counted.add(agent.Timeline{Phases: []agent.Phase{reported("network", 0, test.length.truth.Length(), 0)}},
 			known{pod: "p", lengths: []knownLength{test.length}})
 		if got := len(counted.problems) > 0; got != test.problem {
 			t.Errorf("%s: problems %q", name, counted.problems)
@@ -279,11 +279,11 @@ func TestWhatWasNotInjectedIsAProblem(t *testing.T) {
 }
 
 func TestInjectedIsWhatFallsIntoThePhase(t *testing.T) {
-	said := map[string]time.Time{workload.WordStarted: after(0), workload.WordStartup: after(2100 * time.Millisecond),
+	stated := map[string]time.Time{workload.WordStarted: after(0), workload.WordStartup: after(2100 * time.Millisecond),
 		workload.WordReady: after(3 * time.Second)}
 	p := plan{startedAfter: 2 * time.Second, readyAfter: 3 * time.Second}
 	got := map[string]time.Duration{}
-	for _, length := range p.lengths(accounts{said: map[string]map[string]time.Time{mainName: said}}) {
+	for _, length := range p.lengths(accounts{stated: map[string]map[string]time.Time{mainName: stated}}) {
 		got[length.phase] = length.injected
 		if err := length.happenedOtherwise(); length.container == mainName && length.phase != "pull" && err != nil {
 			t.Error(err)

@@ -61,7 +61,7 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	pods := endingPods(b)
-	sightings, stop := b.Watch(ctx)
+	arrivals, stop := b.Watch(ctx)
 	work, together := errgroup.WithContext(ctx)
 	for _, p := range pods {
 		work.Go(func() error {
@@ -85,7 +85,7 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	witnesses := make([]endWitness, len(pods))
 	for i, p := range pods {
 		work.Go(func() (err error) {
-			witnesses[i], err = p.end(together, b, v, sightings)
+			witnesses[i], err = p.end(together, b, v, arrivals)
 			return err
 		})
 	}
@@ -114,15 +114,15 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 
 // endWitness is what others than the agent know of a pod's end.
 type endWitness struct {
-	asked   bench.Span // the request, until it was answered
-	toldAt  time.Time  // kubelet heard of it, by its log
-	begunAt time.Time  // it began to stop the first container, by its Event
-	runtime bench.RuntimeLog
-	goneAt  time.Time // the bench's watch heard that it is gone
+	asked      bench.Span // the request, until it was answered
+	reportedAt time.Time  // kubelet heard of it, by its log
+	begunAt    time.Time  // it began to stop the first container, by its Event
+	runtime    bench.RuntimeLog
+	goneAt     time.Time // the bench's watch heard that it is gone
 }
 
 // end deletes the pod, waits until it is gone, and collects what is known of that.
-func (p endingPod) end(ctx context.Context, b *bench.Bench, v *Verdict, sightings *bench.Sightings) (w endWitness, err error) {
+func (p endingPod) end(ctx context.Context, b *bench.Bench, v *Verdict, arrivals *bench.Arrivals) (w endWitness, err error) {
 	if w.asked, err = bench.Dated(func() error { return b.DeletePod(ctx, p.name) }); err != nil {
 		return w, err
 	}
@@ -134,13 +134,13 @@ func (p endingPod) end(ctx context.Context, b *bench.Bench, v *Verdict, sighting
 	if err := b.AwaitGone(ctx, p.name); err != nil {
 		return w, err
 	}
-	if w.toldAt, err = b.ToldToStopAt(p.name); err != nil {
+	if w.reportedAt, err = b.StopRequestedAt(p.name); err != nil {
 		return w, err
 	}
 	if w.begunAt, err = b.StopBegunAt(ctx, p.name); err != nil {
 		return w, err
 	}
-	seen := sightings.Of(p.name)
+	seen := arrivals.Of(p.name)
 	if w.goneAt = seen.GoneAt; w.goneAt.IsZero() {
 		return w, fmt.Errorf("find when pod %s was gone: the watch never said so", p.name)
 	}

@@ -18,20 +18,20 @@ const endLimit = 50 * time.Millisecond
 
 // end holds the record of an end against what others know of it.
 func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
-	told := end.Termination
-	for _, problem := range told.Problems() {
+	reported := end.Termination
+	for _, problem := range reported.Problems() {
 		v.Problem("end of pod %s: %s", p.name, problem)
 	}
-	for _, conflict := range told.Conflicts {
+	for _, conflict := range reported.Conflicts {
 		v.Problem("end of pod %s: %s: %s", p.name, conflict.Milestone, conflict.Detail)
 	}
-	if len(told.Missing) > 0 {
-		v.Problem("end of pod %s: nothing is known of %s", p.name, told.Missing)
+	if len(reported.Missing) > 0 {
+		v.Problem("end of pod %s: nothing is known of %s", p.name, reported.Missing)
 	}
-	if !strings.Contains(told.Verdict, p.says) {
-		v.Problem("end of pod %s: %q does not say %q", p.name, told.Verdict, p.says)
+	if !strings.Contains(reported.Verdict, p.says) {
+		v.Problem("end of pod %s: %q does not say %q", p.name, reported.Verdict, p.says)
 	}
-	if names := phaseNames(told.Phases); !slices.Equal(names, p.phases) {
+	if names := phaseNames(reported.Phases); !slices.Equal(names, p.phases) {
 		v.Problem("end of pod %s: its phases are %q, want %q", p.name, names, p.phases)
 	}
 	since := func(at time.Time) time.Duration { return at.Sub(w.asked.EndAt) }
@@ -40,18 +40,18 @@ func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 	}
 	// Nobody stamps these two to the millisecond: kubelet hears of the request late on a busy node, and the agent says by how much it
 	// may be off.
-	pickup := phaseOf(told.Phases, "kubelet_pickup")
+	pickup := phaseOf(reported.Phases, "kubelet_pickup")
 	late, err := agent.Nanoseconds(pickup.Error)
 	if err != nil {
 		v.Problem("end of pod %s: kubelet_pickup: %v", p.name, err)
 	}
-	instant("asked for", w.asked.EndAt, told.RequestedAt, max(late, endLimit))
+	instant("asked for", w.asked.EndAt, reported.RequestedAt, max(late, endLimit))
 	instant("stop begun", w.begunAt, pickup.EndAt, max(late, endLimit))
-	if v.Compared++; told.RequestedAt.After(w.toldAt.Add(max(late, endLimit))) {
-		v.Problem("end of pod %s: asked for at %s, and kubelet heard of it at %s", p.name, told.RequestedAt, w.toldAt)
+	if v.Compared++; reported.RequestedAt.After(w.reportedAt.Add(max(late, endLimit))) {
+		v.Problem("end of pod %s: asked for at %s, and kubelet heard of it at %s", p.name, reported.RequestedAt, w.reportedAt)
 	}
 	for _, e := range p.ends {
-		stop := told.Of(e.container)
+		stop := reported.Of(e.container)
 		code := -1
 		if stop.ExitCode != nil {
 			code = *stop.ExitCode
@@ -64,25 +64,25 @@ func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 		}
 	}
 	// Nobody stamps this: it is between two answers of the runtime, as far apart as the agent says.
-	down := phaseOf(told.Phases, "sandbox_stop")
+	down := phaseOf(reported.Phases, "sandbox_stop")
 	stated, err := agent.Nanoseconds(down.Error)
 	if err != nil {
 		v.Problem("end of pod %s: sandbox_stop: %v", p.name, err)
 	}
 	instant("sandbox gone", w.runtime.SandboxStoppedAt, down.EndAt, stated+10*time.Millisecond) // the log is that late
-	instant("object gone", w.goneAt, told.GoneAt, endLimit)
-	v.totalOfEnd(p.name, told, w)
+	instant("object gone", w.goneAt, reported.GoneAt, endLimit)
+	v.totalOfEnd(p.name, reported, w)
 }
 
 // totalOfEnd wants the whole to be as long as from the request, whenever within the call it was stored, until the object was gone, a moment
 // before the watch said so, to the stated error.
-func (v *Verdict) totalOfEnd(pod string, told agent.Termination, w endWitness) {
+func (v *Verdict) totalOfEnd(pod string, reported agent.Termination, w endWitness) {
 	v.Compared++
-	total, err := agent.Nanoseconds(told.TotalSeconds)
-	stated, errorErr := agent.Nanoseconds(told.TotalError)
+	total, err := agent.Nanoseconds(reported.TotalSeconds)
+	stated, errorErr := agent.Nanoseconds(reported.TotalError)
 	least, most := w.goneAt.Sub(w.asked.EndAt)-endLimit, w.goneAt.Sub(w.asked.StartAt)
 	if err != nil || errorErr != nil || total < least-stated || total > most+stated {
-		v.Problem("end of pod %s: it took %s ±%s, in truth between %s and %s", pod, told.TotalSeconds, told.TotalError, least, most)
+		v.Problem("end of pod %s: it took %s ±%s, in truth between %s and %s", pod, reported.TotalSeconds, reported.TotalError, least, most)
 	}
 }
 
@@ -104,16 +104,16 @@ func phaseOf(phases []agent.Phase, name string) agent.Phase {
 // goesOn wants the agent to tell of an end while it goes on.
 func (v *Verdict) goesOn(ctx context.Context, b *bench.Bench, pod string) error {
 	return b.Node.Report.Wait(ctx, "the agent to tell that pod "+pod+" ends", startLimit, 100*time.Millisecond, func(ctx context.Context) error {
-		told, err := b.Agent.Ending(ctx, b.Namespace, pod)
+		reported, err := b.Agent.Ending(ctx, b.Namespace, pod)
 		if err != nil {
 			return err
 		}
-		if names := phaseNames(told.Phases); !slices.Equal(names, []string{"kubelet_pickup", "grace"}) {
+		if names := phaseNames(reported.Phases); !slices.Equal(names, []string{"kubelet_pickup", "grace"}) {
 			return fmt.Errorf("its phases are %q", names)
 		}
 		v.Compared++
-		if open := told.Phases[1].Open; !open || !told.GoneAt.IsZero() || told.Of(mainName).How != "running" {
-			v.Problem("pod %s, which ends: open %t, gone at %s, %s is %s", pod, open, told.GoneAt, mainName, told.Of(mainName).How)
+		if open := reported.Phases[1].Open; !open || !reported.GoneAt.IsZero() || reported.Of(mainName).How != "running" {
+			v.Problem("pod %s, which ends: open %t, gone at %s, %s is %s", pod, open, reported.GoneAt, mainName, reported.Of(mainName).How)
 		}
 		return nil
 	})

@@ -33,7 +33,7 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.tell(v)) }()
+	defer func() { err = errors.Join(err, p.report(v)) }()
 	files, err := image.ManyFiles(unpackFiles)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 	if took := a.Unpacked(); unpacks != (took > unpackAtLeast) || !unpacks && took > mostlyUnpacked {
 		v.Problem("%s: from the last byte to completion it took %s: the scenario proves nothing", c.pod, seconds(took))
 	}
-	if !j.sight.runtime {
+	if !j.view.runtime {
 		j.judgeUndivided(c, a, timeline)
 		return nil
 	}
@@ -156,7 +156,7 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 			j.verdict.Problem("%s: %s s are charged to %q, the agent cannot know that it was not another part of the pull", c.pod, phase.Seconds, phase.Cause)
 		}
 	}
-	j.verdict.Compare(c.pod+" pull and unpack", a.Call.Length().Round(100*time.Millisecond), a.Call.Length(), both, true, exact+j.sight.worst(a, beside{}))
+	j.verdict.Compare(c.pod+" pull and unpack", a.Call.Length().Round(100*time.Millisecond), a.Call.Length(), both, true, exact+j.view.worst(a, neighbors{}))
 	if pull, _ := timeline.PullOf(mainName); pull.Unpack != nil || pull.Download != nil || len(pull.Layers) > 0 {
 		j.verdict.Problem("%s: the agent tells of layers that nobody told it of", c.pod)
 	}
@@ -179,8 +179,8 @@ func (j *pullJudge) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline 
 	case c.pod != "slow-registry" && busy < unpackAtLeast:
 		j.verdict.Problem("%s: the agent says that it unpacked for no more than %s", c.pod, seconds(busy))
 	}
-	if told := len(pull.Layers); told != layers && told != layers+1 { // the one that was there need not be told
-		j.verdict.Problem("%s: %d layers came, the agent tells of %d", c.pod, layers, told)
+	if reported := len(pull.Layers); reported != layers && reported != layers+1 { // the one that was there need not be told
+		j.verdict.Problem("%s: %d layers came, the agent tells of %d", c.pod, layers, reported)
 	}
 	j.verdict.Note("%s: %s from call to completion, the last byte after %s, unpacking for %s by the agent", c.pod, seconds(a.Call.Length()),
 		seconds(a.Asked.EndAt.Sub(a.Call.StartAt)), seconds(busy))

@@ -2,16 +2,16 @@ package scenario
 
 import "strings"
 
-// sight is which of its sources an agent has.
-type sight struct {
+// view is which of its sources an agent has.
+type view struct {
 	events, runtime bool
 }
 
 // full says that the agent has all of them: then it has to be exact. Else it may say less, though nothing wrong.
-func (s sight) full() bool { return s.events && s.runtime }
+func (s view) full() bool { return s.events && s.runtime }
 
 // flags let the agent see no more than that.
-func (s sight) flags() (flags []string) {
+func (s view) flags() (flags []string) {
 	if !s.events {
 		flags = append(flags, "--events=off")
 	}
@@ -22,7 +22,7 @@ func (s sight) flags() (flags []string) {
 }
 
 // String says what the agent does not see.
-func (s sight) String() string {
+func (s view) String() string {
 	switch {
 	case s.full():
 		return "seeing all"
@@ -35,7 +35,7 @@ func (s sight) String() string {
 }
 
 // suffix tells its files from those of an agent that sees everything.
-func (s sight) suffix() string {
+func (s view) suffix() string {
 	if s.full() {
 		return ""
 	}

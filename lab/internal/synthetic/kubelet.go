@@ -56,18 +56,18 @@ func (k Kubelet) Start(ctx context.Context, namespace, name string, images []str
 		return Started{}, fmt.Errorf("create pod: %w", err)
 	}
 	p.uid = string(created.UID)
-	s := start{Kubelet: k, pod: p, told: Started{Name: name}}
+	s := start{Kubelet: k, pod: p, reported: Started{Name: name}}
 	if err := s.play(ctx, path+"/"+name+"/status", cold); err != nil {
 		return Started{}, fmt.Errorf("start pod %s: %w", name, err)
 	}
-	return s.told, nil
+	return s.reported, nil
 }
 
 // start is one start of one pod.
 type start struct {
 	Kubelet
-	pod  pod
-	told Started
+	pod      pod
+	reported Started
 }
 
 func (s *start) play(ctx context.Context, statusPath string, cold bool) error {
@@ -144,7 +144,7 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 	}
 	s.Runtime.AddImage(image)
 	took := time.Since(askedAt)
-	s.told.Pulls = append(s.told.Pulls, took)
+	s.reported.Pulls = append(s.reported.Pulls, took)
 	whole := took.Truncate(time.Millisecond)
 	return s.say(ctx, name, "Pulled", fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). Image size: %d bytes.", image, whole, whole, imageSize))
 }
@@ -158,7 +158,7 @@ func (s *start) send(ctx context.Context, event any) error {
 	if err := s.Kube.Create(ctx, "/api/v1/namespaces/"+s.pod.namespace+"/events", event); err != nil {
 		return fmt.Errorf("send Event: %w", err)
 	}
-	s.told.Events++
+	s.reported.Events++
 	return nil
 }
 
