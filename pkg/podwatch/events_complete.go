@@ -6,7 +6,7 @@ import (
 )
 
 // proof detects when a watch has delivered everything that the API server held when the watch was
-// opened. The API server does not milestone that point: it is reached when nothing but new Events has
+// opened. The API server does not mark that point: it is reached when nothing but new Events has
 // arrived for provenAfter.
 //
 // Existing Events come in the order of names, from one state of etcd. New ones come in the order of

@@ -17,7 +17,7 @@ import (
 // as long as the watch is open, for each of DefaultEventWatches.
 const maxFrame = 128 << 10
 
-// tooLargeAnnotation milestones the bookmark that replaces an event that is too large to read. An Event
+// tooLargeAnnotation marks the bookmark that replaces an event that is too large to read. An Event
 // cannot pretend to be one: only the API server sends bookmarks.
 const tooLargeAnnotation = "podlapse/too-large"
 

@@ -14,7 +14,7 @@ import (
 )
 
 // catchUp is how long after a watch was opened its events may still be about the time before: the
-// API server sends what a watch has missed at once, in a burst without an end milestone.
+// API server sends what a watch has missed at once, in a burst without an end mark.
 const catchUp = time.Second
 
 // store is the store that the reflector updates. It turns changes into observations, and holds the
