@@ -53,7 +53,7 @@ func decodeHeader(line []byte) (Header, error) {
 			"recorded it, or a newer one",
 			h.Version, Version)
 	}
-	if err := checkInstants(&h.header); err != nil {
+	if err := setUTC(&h.header); err != nil {
 		return Header{}, fmt.Errorf("not a header: %w", err)
 	}
 	return Header{Agent: h.Agent, Scope: timeline.Scope{Runtime: h.Runtime, Events: h.Events, Since: h.Since},

@@ -13,19 +13,22 @@ const (
 	lastYear  = 2261
 )
 
-// checkInstants checks every instant in the value that a pointer leads to. The zero instant is
-// absent. Instants that can be set become UTC.
-func checkInstants(pointer any) error { return checkValue(reflect.ValueOf(pointer)) }
+// checkInstants checks every instant in a value, which others may read at the same time. The zero
+// instant is absent.
+func checkInstants(value any) error { return checkValue(reflect.ValueOf(value), false) }
 
-func checkValue(v reflect.Value) error {
+// setUTC checks every instant in the value that a pointer leads to, and makes it UTC.
+func setUTC(pointer any) error { return checkValue(reflect.ValueOf(pointer), true) }
+
+func checkValue(v reflect.Value, utc bool) error {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			return checkValue(v.Elem())
+			return checkValue(v.Elem(), utc)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			if err := checkValue(v.Index(i)); err != nil {
+			if err := checkValue(v.Index(i), utc); err != nil {
 				return err
 			}
 		}
@@ -34,13 +37,13 @@ func checkValue(v reflect.Value) error {
 			if year := t.Year(); !t.IsZero() && (year < firstYear || year > lastYear) {
 				return fmt.Errorf("invalid year %d of an instant: must be %d to %d", year, firstYear, lastYear)
 			}
-			if v.CanSet() && t.Location() != time.UTC {
+			if utc && t.Location() != time.UTC {
 				v.Set(reflect.ValueOf(t.UTC()))
 			}
 			return nil
 		}
 		for i := range v.NumField() {
-			if err := checkValue(v.Field(i)); err != nil {
+			if err := checkValue(v.Field(i), utc); err != nil {
 				return err
 			}
 		}

@@ -47,7 +47,7 @@ func Encode(o timeline.Observation) ([]byte, error) {
 	if kind == "" {
 		return nil, fmt.Errorf("encode observation: no kind for %T", o)
 	}
-	if err := checkInstants(&o); err != nil {
+	if err := checkInstants(o); err != nil {
 		return nil, fmt.Errorf("encode observation: %w", err)
 	}
 	return encodeLine(kind, o)
@@ -123,7 +123,7 @@ func parse[O timeline.Observation](line []byte) (timeline.Observation, error) {
 	if err := json.Unmarshal(line, &o); err != nil {
 		return nil, err
 	}
-	if err := checkInstants(&o); err != nil {
+	if err := setUTC(&o); err != nil {
 		return nil, err
 	}
 	if o.PodUID() == "" && !ofNoPod(o) {

@@ -1,6 +1,9 @@
 package timeline
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // notConfigTexts are the kubelet's messages about a container that it cannot create although its configuration is
 // correct: the kubelet does not have the objects from the API server yet, or a volume is not as it should be
@@ -10,17 +13,25 @@ var notConfigTexts = []string{
 	"failed to prepare subPath for volumeMount", "cannot find volume",
 }
 
-// applyCreateFailure records that the kubelet could not create a container for a reason other than its
-// configuration.
+// applyCreateFailure records when the kubelet last could not create a container, and whether that had a reason other
+// than the container's configuration.
 func (e *Evidence) applyCreateFailure(o EventSeen) {
 	if o.Reason != "Failed" || o.Container == "" {
 		return
+	}
+	_, c := e.container(o.Container)
+	if c != nil && strings.HasPrefix(o.Message, "Error: ") && o.Message != "Error: ErrImagePull" &&
+		o.Message != "Error: ImagePullBackOff" {
+		r := refusals{firstOccurrence(o), latestOccurrence(o), o.Count}
+		if later := cmp.Or(cmp.Compare(r.count, c.refused.count), c.refused.last.compare(r.last)); later > 0 {
+			c.refused, e.changed = r, true
+		}
 	}
 	for _, text := range notConfigTexts {
 		if !strings.Contains(o.Message, text) {
 			continue
 		}
-		if _, c := e.container(o.Container); c != nil && !c.notConfig {
+		if c != nil && !c.notConfig {
 			c.notConfig, e.changed = true, true
 		}
 	}

@@ -122,7 +122,15 @@ type containerEvidence struct {
 	imageChanged bool
 	exits        []exit
 	overflow     bool // some of its attempts were not kept
+	refused      refusals
 	notConfig    bool // the kubelet could not create the container for a reason other than its configuration
+}
+
+// refusals is the Event that says that the kubelet could not create the container: its first and its latest
+// occurrence, and their number.
+type refusals struct {
+	first, last window
+	count       int
 }
 
 // exit is how one run of a container ended.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
@@ -114,20 +113,6 @@ func (h obstacleEvent) continuous() bool {
 	return most >= gap
 }
 
-// beyondWaits is how much longer than the kubelet's shortest waits between its attempts the time from the first to
-// the latest occurrence may have been.
-func (h obstacleEvent) beyondWaits() time.Duration {
-	least := h.row().retryLeast
-	if least == nil || h.runtime || h.count < 2 {
-		return 0
-	}
-	beyond := h.last.latest.sub(h.first.earliest)
-	for n := 1; n < h.count && beyond > 0; n++ {
-		beyond -= least(n)
-	}
-	return max(0, beyond)
-}
-
 // obstacleOccurrence is one occurrence of an Event that names an obstacle.
 type obstacleOccurrence struct {
 	window
@@ -217,8 +202,8 @@ func (f *fold) obstacleConstraints() []constraint {
 	return constraints
 }
 
-// sandboxBegunSince is the earliest begin of the sandbox. It is the instant of the fold if there is no sign of a
-// sandbox or of work on a container.
+// sandboxBegunSince is the earliest begin of the sandbox, or the first sign of it if its begin has no timestamp. It
+// is the instant of the fold if there is no sign of a sandbox or of work on a container.
 func (f *fold) sandboxBegunSince() instant {
 	pulled := slices.ContainsFunc(f.e.containers, func(c containerEvidence) bool {
 		return c.pulled.known() || len(c.failures) > 0 || c.statusFailure != nil
@@ -234,7 +219,24 @@ func (f *fold) sandboxBegunSince() instant {
 			since = max(since, c.earliest)
 		}
 	}
+	if since == minInstant {
+		return f.firstSignOfSandbox()
+	}
 	return since
+}
+
+// firstSignOfSandbox is the earliest instant by which a sandbox had begun. Without containerd's store, nothing says
+// since when.
+func (f *fold) firstSignOfSandbox() instant {
+	first := f.asOf
+	for _, c := range f.e.constraints {
+		switch {
+		case c.key.container != podWide, c.key.milestone == MilestoneSandboxBegun, c.key.milestone == MilestoneNetworkReady,
+			c.key.milestone == MilestoneSandboxRunning:
+			first = min(first, c.latest)
+		}
+	}
+	return first
 }
 
 // retryDue is when the kubelet should have requested a sandbox if only the last obstacle was in the way; maxInstant

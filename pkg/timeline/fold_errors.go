@@ -105,6 +105,9 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 			longer = max(longer, runtimeSlack, f.slowest)
 		}
 		return longer
+	case end.milestone == MilestoneContainerCreated &&
+		(begin.milestone == MilestoneConfigRefused || begin.milestone == MilestoneCreateFailed):
+		return max(runtimeSlack, f.slowest, f.beyondRefusals(begin, end))
 	case end.milestone == MilestoneContainerCreated:
 		return max(runtimeSlack, f.slowest)
 	case s.Phase == PhaseKubeletSync &&
@@ -116,12 +119,14 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return runtimeSlack // the image is also unpacked
 	case end.milestone == MilestoneSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
 		return max(0, s.Duration()-podRetryLeast) // the failed attempt began after the kubelet's wait, with other steps first
+	case end.milestone == MilestoneSandboxFailed:
+		return f.kubeletAway(begin) + f.afterObstacleBefore(end)
 	case end.milestone == MilestoneScheduled && (s.Phase == PhaseScheduling || s.Phase == PhaseUnschedulable):
 		return f.undatedScheduling(s)
 	case end.milestone == MilestoneRetryDue && int(end.attempt) < len(f.obstacles):
-		return f.obstacleUncertainty(f.obstacles[end.attempt])
+		return f.obstacleUncertainty(f.obstacles[end.attempt]) + f.kubeletAway(begin)
 	case end.milestone == MilestoneSandboxBegun && len(f.obstacles) > 0:
-		return f.afterLastObstacle() + f.kubeletAway(begin)
+		return f.afterLastObstacle(end) + f.kubeletAway(begin)
 	case end.milestone == MilestoneHeldUp:
 		return f.kubeletAway(begin)
 	case end.milestone == MilestoneSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst &&
@@ -152,18 +157,37 @@ func maxBackoff(phase Phase, failures int) time.Duration {
 // the failure caused.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandbox {
-		return 0
+		return podRetry - podRetryLeast
 	}
 	return o.dueBy().sub(o.earliest)
 }
 
 // afterLastObstacle is how long something else may have been in the way between the last obstacle and the sandbox.
-func (f *fold) afterLastObstacle() time.Duration {
+// After a failed sandbox, the kubelet waits before it tries again; it may have been stopped for any longer time.
+func (f *fold) afterLastObstacle(begun milestoneKey) time.Duration {
 	last := f.obstacles[len(f.obstacles)-1]
-	if last.from.row().sandbox || last.until() == maxInstant {
+	switch b := f.bounds.find(begun); {
+	case last.from.row().sandbox && b != nil:
+		return max(0, b.latest.sub(last.earliest)-podRetryLeast)
+	case last.from.row().sandbox || last.until() == maxInstant:
 		return 0 // the kubelet continues with the sandbox
 	}
 	return last.until().sub(last.latest) + retrySlack
+}
+
+// afterObstacleBefore is the same for the obstacle before a failed sandbox.
+func (f *fold) afterObstacleBefore(failed milestoneKey) time.Duration {
+	for i := 1; i < len(f.obstacles); i++ {
+		before := f.obstacles[i-1]
+		if f.obstacles[i].key != failed || before.until() == maxInstant {
+			continue
+		}
+		if before.from.row().sandbox {
+			return max(0, f.obstacles[i].latest.sub(before.earliest)-podRetryLeast)
+		}
+		return before.until().sub(before.latest) + retrySlack
+	}
+	return 0
 }
 
 // kubeletAway is how long the kubelet may have been stopped while an obstacle repeated after a milestone: the time that
@@ -172,8 +196,49 @@ func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	from, away := f.bounds.find(begin), time.Duration(0)
 	for i := range f.obstacleEvents {
 		if h := &f.obstacleEvents[i]; from == nil || h.first.latest >= from.latest {
-			away += h.beyondWaits()
+			away += f.beyondWaits(h)
 		}
 	}
 	return away
+}
+
+// beyondWaits is how much longer than the kubelet's shortest waits between its attempts the time from the first to
+// the latest occurrence of an obstacle may have been.
+func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
+	least := h.row().retryLeast
+	if least == nil || h.runtime || h.count < 2 {
+		return 0
+	}
+	from := h.first.earliest
+	if h.obstacle == obstacleNetworkNotReady {
+		if up := f.e.networkUp; up != 0 && up < h.last.latest {
+			return h.last.latest.sub(up)
+		}
+		if down := f.e.networkDownUntil(); down > from { // until then the runtime confirms it
+			return max(0, h.last.latest.sub(down)-networkRetry)
+		}
+	}
+	beyond := h.last.latest.sub(from)
+	for n := 1; n < h.count && beyond > 0; n++ {
+		beyond -= least(n)
+	}
+	return max(0, beyond)
+}
+
+// beyondRefusals is how much longer than the kubelet's waits between its attempts the time may have been in which it
+// could not create a container: between the attempts that Events report, and after the last one that is known.
+func (f *fold) beyondRefusals(begin, end milestoneKey) time.Duration {
+	from, created := f.bounds.find(begin), f.bounds.find(end)
+	if from == nil || created == nil {
+		return 0
+	}
+	last, beyond := from.latest, time.Duration(0)
+	if refused := f.e.containers[begin.container].refused; refused.count > 1 && refused.last.latest > last &&
+		refused.last.latest <= created.latest {
+		last, beyond = refused.last.latest, refused.last.latest.sub(from.earliest)
+		if refused.first.latest >= from.earliest-instant(firstCheck) { // otherwise some were before
+			beyond = max(0, beyond-time.Duration(refused.count-1)*podRetryLeast)
+		}
+	}
+	return beyond + max(0, created.latest.sub(last)-podRetryLeast)
 }

@@ -44,14 +44,8 @@ func (f *fold) containerSteps(c *Container) chain {
 	if c.Kind == KindImageVolume {
 		return chain{container: c.Name, steps: steps}
 	}
-	last := f.lastAttempt(
-		index,
-		MilestoneConfigRefused,
-		MilestoneCreateFailed,
-		MilestoneContainerCreated,
-		MilestoneRunning,
-		MilestoneFinished,
-	)
+	last := f.lastAttempt(index, MilestoneConfigRefused, MilestoneCreateFailed, MilestoneContainerCreated,
+		MilestoneRunning, MilestoneFinished)
 	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
 		// Once a sidecar has started, the kubelet continues. Its later restarts are not part of the way.
 		last = f.firstAttempt(index, MilestoneStarted, last)
@@ -107,15 +101,8 @@ func (f *fold) containerSteps(c *Container) chain {
 // may have waited for since. The reason in the status separates configuration from everything else, but a failed
 // creation may also be caused by the configuration.
 func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, why []Phase) {
-	config, failed := milestoneKey{
-		index,
-		attempt,
-		MilestoneConfigRefused,
-	}, milestoneKey{
-		index,
-		attempt,
-		MilestoneCreateFailed,
-	}
+	config := milestoneKey{index, attempt, MilestoneConfigRefused}
+	failed := milestoneKey{index, attempt, MilestoneCreateFailed}
 	c, r := f.bounds.find(config), f.bounds.find(failed)
 	switch {
 	case c == nil && r == nil:

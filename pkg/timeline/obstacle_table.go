@@ -46,7 +46,8 @@ type obstacleRow struct {
 // obstacleTable has one row per obstacle, in the order of the constants.
 var obstacleTable = [...]obstacleRow{
 	obstacleNetworkNotReady: {
-		phases: []Phase{PhaseNetwork}, before: []Phase{PhaseNetwork}, retry: func(int) time.Duration { return networkRetry }},
+		phases: []Phase{PhaseNetwork}, before: []Phase{PhaseNetwork}, retry: func(int) time.Duration { return networkRetry },
+		retryLeast: func(int) time.Duration { return networkRetryLeast }},
 	obstacleMountConfig: {
 		phases: []Phase{PhasePodConfig}, before: []Phase{PhasePodConfig}, retry: mountRetry, retryLeast: mountRetry},
 	obstacleMountAPI: {
@@ -92,6 +93,8 @@ const (
 	// (pkg/kubelet/pod_workers.go, backOffOnTransientErrorPeriod with its jitter, and a queue that is checked once a
 	// second).
 	networkRetry = 2500 * time.Millisecond
+	// networkRetryLeast is the shortest (backOffOnTransientErrorPeriod without jitter).
+	networkRetryLeast = time.Second
 	// networkPoll is how often the kubelet asks the runtime whether its network is ready (pkg/kubelet,
 	// updateRuntimeUp).
 	networkPoll = 5 * time.Second
