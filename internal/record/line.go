@@ -61,11 +61,11 @@ func encodeLine(kind string, value any) ([]byte, error) {
 	if err := encoder.Encode(value); err != nil {
 		return nil, fmt.Errorf("encode observation: %w", err)
 	}
-	encoded := line.Bytes()[1:] // without the brace; no kind of line is empty
-	if len(encoded) > MaxLine-len(kind) {
-		return nil, fmt.Errorf("encode observation: %d bytes exceed the limit of %d per line", line.Len(), MaxLine)
+	encoded := append([]byte(`{"kind":"`+kind+`",`), line.Bytes()[1:]...) // no kind of line is empty
+	if len(encoded) > MaxLine {
+		return nil, fmt.Errorf("encode observation: %d bytes exceed the limit of %d per line", len(encoded), MaxLine)
 	}
-	return append([]byte(`{"kind":"`+kind+`",`), encoded...), nil
+	return encoded, nil
 }
 
 func kindOf(o timeline.Observation) string {

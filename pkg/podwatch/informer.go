@@ -95,7 +95,7 @@ func NewPods(config Config) *Pods {
 	}
 	p := &Pods{
 		config:   config,
-		resource: resource{client: config.Client, name: "pods"},
+		resource: resource{client: config.Client, name: "pods", whole: config.Objects != nil},
 		restarts: newRestarts(config.Follower.Restarted),
 		patience: verifyPatience,
 	}

@@ -38,7 +38,9 @@ func (r resource) listPods(
 	reader := bufio.NewReader(body)
 	decode := decodePodsJSON
 	if magic, err := reader.Peek(len(protobufMagic)); err == nil && string(magic) == protobufMagic {
-		decode = decodePodsProtobuf
+		decode = func(reader *bufio.Reader, take func(*corev1.Pod)) (metav1.ListMeta, error) {
+			return decodePodsProtobuf(reader, take, r.whole)
+		}
 	}
 	list, err := decode(reader, take)
 	if err != nil {
@@ -120,8 +122,10 @@ func unexpectedEnd(err error) error {
 }
 
 // decodePodsProtobuf reads a PodList in the API server's protobuf: a runtime.Unknown with the list
-// in its field raw.
-func decodePodsProtobuf(reader *bufio.Reader, take func(*corev1.Pod)) (list metav1.ListMeta, err error) {
+// in its field raw. Unless whole is set, it keeps only what the agent reads of a pod.
+func decodePodsProtobuf(
+	reader *bufio.Reader, take func(*corev1.Pod), whole bool,
+) (list metav1.ListMeta, err error) {
 	if _, err := reader.Discard(len(protobufMagic)); err != nil {
 		return list, unexpectedEnd(err)
 	}
@@ -144,7 +148,14 @@ func decodePodsProtobuf(reader *bufio.Reader, take func(*corev1.Pod)) (list meta
 					return unmarshal(value, size, &list)
 				case 2: // items
 					var pod corev1.Pod
-					if err := unmarshal(value, size, &pod); err != nil {
+					text, err := readMessage(value, size)
+					if err == nil && !whole {
+						text, err = podFields.prune(text, true)
+					}
+					if err == nil {
+						err = pod.Unmarshal(text)
+					}
+					if err != nil {
 						return err
 					}
 					take(&pod)
@@ -196,12 +207,20 @@ func eachField(message *bufio.Reader, read func(field uint64, size int64, value 
 }
 
 func unmarshal(value io.Reader, size int64, into interface{ Unmarshal([]byte) error }) error {
+	text, err := readMessage(value, size)
+	if err != nil {
+		return err
+	}
+	return into.Unmarshal(text)
+}
+
+func readMessage(value io.Reader, size int64) ([]byte, error) {
 	if size < 0 || size > maxObject {
-		return fmt.Errorf("object of %d bytes exceeds the limit of %d", uint64(size), maxObject)
+		return nil, fmt.Errorf("object of %d bytes exceeds the limit of %d", uint64(size), maxObject)
 	}
 	text := make([]byte, size)
 	if _, err := io.ReadFull(value, text); err != nil {
-		return unexpectedEnd(err)
+		return nil, unexpectedEnd(err)
 	}
-	return into.Unmarshal(text)
+	return text, nil
 }

@@ -21,6 +21,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -155,9 +156,19 @@ func writeList(w io.Writer, items func(write func(pod []byte)), size int) {
 	_, _ = w.Write(bytesField(4, nil))
 }
 
+func podClientFor(t *testing.T, url string) rest.Interface { return newClientFor(t, url, NewPodClient) }
+
+// manyVolumes has volumes that take 16 times their encoded size as Go has them.
+func manyVolumes(pod *corev1.Pod) {
+	for i := range 85_000 {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: fmt.Sprintf("%06d", i),
+			VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	}
+}
+
 // TestManyLargePodsTakeLittleMemory has sixty pods of 1.4 MB on the node, in all ways in which the agent asks for all
 // of them, and looks at the most memory in use. The program's limit is 90 MiB. Containers take 20 times their encoded
-// size as Go has them: there it is what one pod takes to decode.
+// size as Go has them.
 func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 	for name, test := range map[string]struct {
 		fill func(*corev1.Pod)
@@ -165,7 +176,8 @@ func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 		most int
 	}{
 		"environment": {environment, 60, 20 << 20}, "metadata": {annotated, 60, 24 << 20},
-		"containers": {manyContainers, 10, 64 << 20}, // fewer, since they take long
+		"containers": {manyContainers, 10, 24 << 20}, // fewer, since they take long
+		"volumes":    {manyVolumes, 10, 24 << 20},
 	} {
 		large, pods, most := asLarge(test.fill), test.pods, test.most
 		if size := large.Size(); size < 1100<<10 || size > 1500<<10 {
@@ -181,7 +193,7 @@ func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 				peak := peakHeap(func() {
 					ctx, stop := context.WithCancel(t.Context())
 					synced := make(chan struct{}, 1024)
-					source = NewPods(Config{Client: clientFor(t, server.URL), NodeName: nodeName, Now: time.Now,
+					source = NewPods(Config{Client: podClientFor(t, server.URL), NodeName: nodeName, Now: time.Now,
 						Observe: func(context.Context, timeline.Observation) {},
 						Report: func(up bool, detail string) {
 							if up && strings.Contains(detail, "the latest list had") {
@@ -215,7 +227,7 @@ func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 			defer server.Close()
 			defer server.CloseClientConnections()
 			defer debug.SetGCPercent(debug.SetGCPercent(10))
-			source := NewPods(Config{Client: clientFor(t, server.URL), NodeName: nodeName, Now: time.Now})
+			source := NewPods(Config{Client: podClientFor(t, server.URL), NodeName: nodeName, Now: time.Now})
 			list := listing{versions: map[string]string{}}
 			peak := peakHeap(func() {
 				if err := source.listPages(t.Context(), &list); err != nil {
@@ -231,6 +243,10 @@ func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 }
 
 // TestDecodePods reads what Kubernetes' own serializers write, and lists that end too early, at every byte.
+func decodeWholeProtobuf(reader *bufio.Reader, take func(*corev1.Pod)) (metav1.ListMeta, error) {
+	return decodePodsProtobuf(reader, take, true)
+}
+
 func TestDecodePods(t *testing.T) {
 	want := corev1.PodList{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
@@ -246,7 +262,7 @@ func TestDecodePods(t *testing.T) {
 		decode := decodePodsJSON
 		switch info.MediaType {
 		case k8sruntime.ContentTypeProtobuf:
-			decode = decodePodsProtobuf
+			decode = decodeWholeProtobuf
 		case k8sruntime.ContentTypeJSON:
 		default:
 			continue
@@ -283,7 +299,7 @@ func TestDecodePods(t *testing.T) {
 	}
 	var huge bytes.Buffer
 	writeList(&huge, func(func([]byte)) { huge.Write(binary.AppendUvarint([]byte{2<<3 | 2}, 1<<40)) }, 1<<40)
-	_, err := decodePodsProtobuf(bufio.NewReader(&huge), func(*corev1.Pod) {})
+	_, err := decodeWholeProtobuf(bufio.NewReader(&huge), func(*corev1.Pod) {})
 	if err == nil || !strings.Contains(err.Error(), "exceeds the limit") {
 		t.Errorf("a pod of a terabyte: %v", err)
 	}
@@ -297,7 +313,7 @@ func FuzzDecodePods(f *testing.F) {
 	f.Add([]byte(`{"kind":"PodList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}},null]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, decode := range []func(*bufio.Reader, func(*corev1.Pod)) (metav1.ListMeta, error){
-			decodePodsJSON, decodePodsProtobuf,
+			decodePodsJSON, decodeWholeProtobuf,
 		} {
 			if _, err := decode(bufio.NewReader(bytes.NewReader(text)), func(*corev1.Pod) {}); errors.Is(err, io.EOF) {
 				t.Errorf("%q: the end of the text is taken for the end of the list", text)

@@ -2,6 +2,7 @@ package podwatch
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"reflect"
 	"runtime"
@@ -78,7 +79,7 @@ func TestPrunedPodsLackOnlyWhatIsNotRead(t *testing.T) {
 	sources := reflect.TypeFor[corev1.VolumeSource]()
 	for seed := range int64(20) {
 		for kind := range sources.NumField() { // a volume has one source
-			pod := filledPod(t, seed, "text")
+			pod := filledPod(t, seed, [...]string{"text", "Always"}[seed%2])
 			pod.Spec.Volumes = pod.Spec.Volumes[:1]
 			source := reflect.ValueOf(&pod.Spec.Volumes[0].VolumeSource).Elem()
 			for other := range sources.NumField() {
@@ -147,6 +148,27 @@ func TestLargePodsCostLittleToWatch(t *testing.T) {
 	t.Logf("%d bytes for each event of %d", each, len(frame))
 	if each > most {
 		t.Errorf("%d bytes were allocated for each event, want at most %d", each, most)
+	}
+}
+
+// TestManySmallPartsCostLittle has pods with tens of thousands of volumes, labels and gates, each of a few bytes.
+func TestManySmallPartsCostLittle(t *testing.T) {
+	pod := largePod("")
+	pod.Labels = map[string]string{}
+	for i := range 90_000 {
+		name := fmt.Sprint(i)
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name,
+			VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+		pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: "a"})
+		pod.Labels[name] = ""
+	}
+	pruned := prunePod(protobufFrame(t, watch.Modified, pod)[frameSize:])
+	if len(pruned) > 32<<10 {
+		t.Errorf("%d bytes are left", len(pruned))
+	}
+	got := decodedEvent(t, pruned).(*corev1.Pod)
+	if len(got.Spec.Volumes) != maxElements || len(got.Labels) != maxElements || convertPod(got).Name != "web-0" {
+		t.Errorf("%d volumes, %d labels", len(got.Spec.Volumes), len(got.Labels))
 	}
 }
 

@@ -27,6 +27,7 @@ type resource struct {
 	client    rest.Interface
 	namespace string
 	name      string // plural, e.g. pods
+	whole     bool   // lists of pods keep what the agent does not read
 }
 
 func (r resource) request(options metav1.ListOptions) *rest.Request {

@@ -87,7 +87,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	}
 	switch {
 	case m.Kind == imagepull.KindPulling:
-		l.request(o.UID, name, reportedAt)
+		l.request(o.UID, name, reportedAt, bound)
 		return
 	case m.Kind == imagepull.KindPulled && m.Timed:
 		logged.from = reportedAt.Add(-m.Pull)
@@ -151,34 +151,43 @@ func podOf(request string) string {
 	return uid
 }
 
-// request records when the kubelet requested a pull, for as many requests as there are logged pulls, the latest
-// ones. A pod pulls one image after the other, so its earlier requests are over.
-func (l *PullLog) request(uid, container string, at time.Time) {
+// request records when the kubelet requested a pull. A pod pulls one image after the other, so only its latest request
+// can be open: an open one is displaced only by those of as many pods as there are logged pulls.
+func (l *PullLog) request(uid, container string, at time.Time, bound time.Duration) {
 	if l.requests == nil {
 		l.requests = map[string]pullRequest{}
 	}
 	of := requestOf(uid, container)
-	for other, request := range l.requests {
-		if podOf(other) == uid && request.at.Before(at) {
-			request.over = true
-			l.requests[other] = request
-		}
-	}
 	answer := func(p loggedPull) bool {
 		return p.uid == uid && p.blocker.Container == container && !p.until.Before(at)
 	}
 	over := slices.ContainsFunc(l.pulls, answer) || slices.ContainsFunc(l.pending, answer)
-	l.requests[of] = pullRequest{at, over}
+	for other, request := range l.requests {
+		if podOf(other) != uid || other == of {
+			continue
+		}
+		if c := request.at.Compare(at); c < 0 || c == 0 && other < of {
+			request.over = true
+			l.requests[other] = request
+		} else {
+			over = true
+		}
+	}
+	l.requests[of] = pullRequest{at, bound, over}
 	if len(l.requests) <= maxPullLog {
 		return
 	}
-	oldest := of
+	first := of
 	for other, request := range l.requests {
-		if c := request.at.Compare(l.requests[oldest].at); c < 0 || c == 0 && other < oldest {
-			oldest = other
+		if known := l.requests[first]; request.over != known.over {
+			if request.over {
+				first = other
+			}
+		} else if c := request.at.Compare(known.at); c < 0 || c == 0 && other < first {
+			first = other
 		}
 	}
-	delete(l.requests, oldest)
+	delete(l.requests, first)
 }
 
 // endRequest records that the pull of a container's request is over. The request may be dated later than the answer,

@@ -8,8 +8,9 @@ import (
 
 // pullRequest is when the kubelet requested a pull.
 type pullRequest struct {
-	at   time.Time
-	over bool
+	at    time.Time
+	error time.Duration
+	over  bool
 }
 
 // running is another pull of the node, and when it ran, as far as that is known.
@@ -26,7 +27,7 @@ func (l *PullLog) open(before time.Time, uid string) []running {
 		if request.over || podOf(of) == uid || !request.at.Before(before) || before.Sub(request.at) > staleRequest {
 			continue
 		}
-		if l.requestRefuted(podOf(of), request.at) {
+		if l.requestRefuted(podOf(of), request) {
 			continue
 		}
 		open = append(open, running{from: request.at, startUnknown: true})

@@ -66,7 +66,12 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 		since = known
 	}
 	l.sandboxes[o.UID] = since
-	forgetOldest(l.sandboxes, maxSandboxes, o.UID, func(s sandboxSince) time.Time { return s.askedAt })
+	forgetOldest(l.sandboxes, maxSandboxes, o.UID, func(s sandboxSince) time.Time {
+		if s.none {
+			return time.Time{} // forgotten first: it can be asked again
+		}
+		return s.askedAt
+	})
 	if !since.none && slices.ContainsFunc(l.pending, func(p loggedPull) bool { return p.uid == o.UID }) {
 		l.addPending()
 	}
@@ -104,10 +109,10 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 }
 
 // requestRefuted reports whether the runtime shows that a pod had no sandbox when, by an Event, the kubelet
-// requested a pull for it. Until the runtime was asked after the request, it is believed: it can only remove the
-// name of the pull that another pod waited for, and without it the name may be wrong.
-func (l *PullLog) requestRefuted(uid string, requestedAt time.Time) bool {
-	latest := requestedAt.Add(loggedError)
+// requested a pull for it. Until the runtime was asked after the request, it is believed: it counts as one more pull
+// in the queue, and no pull is named as the one that another pod waited for. Without it, the wrong pull may be named.
+func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
+	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]
 	return known && latest.Before(since.askedAt) && (since.none || latest.Before(since.begunAt))
 }
@@ -119,7 +124,7 @@ func (l *PullLog) RequestsRuntime(uid string) bool {
 		return false
 	}
 	for of, request := range l.requests {
-		if podOf(of) == uid && !request.over && !l.requestRefuted(uid, request.at) {
+		if podOf(of) == uid && !request.over && !l.requestRefuted(uid, request) {
 			return true
 		}
 	}

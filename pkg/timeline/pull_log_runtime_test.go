@@ -162,3 +162,27 @@ func TestAPendingAnswerEndsItsRequest(t *testing.T) {
 		t.Errorf("%d requests are open, %d pulls are over", len(open), len(log.pulls))
 	}
 }
+
+// TestForgedRequestsDisplaceNoOthers forges a request for each of a pod's 256 containers, at one instant or one after
+// the other. At most one of them is open, and an honest one stays.
+func TestForgedRequestsDisplaceNoOthers(t *testing.T) {
+	for _, gap := range []time.Duration{0, time.Millisecond} {
+		var log PullLog
+		request := func(uid, container string, requestedAt time.Time) {
+			log.Observe(EventSeen{UID: uid, Container: container, Reason: "Pulling", Message: `Pulling image "x"`,
+				NamedAt: requestedAt, FirstAt: requestedAt, LastAt: requestedAt, ArrivedAt: requestedAt, Count: 1},
+				Pod{UID: uid, Namespace: uid, Name: uid, CreatedAt: base,
+					Containers: []Container{{Name: container, Kind: KindMain, Image: "x"}}})
+		}
+		request("honest", "app", base)
+		for i := range 2 * maxPullLog {
+			request("forger", fmt.Sprint("c", i), base.Add(time.Second+time.Duration(i)*gap))
+		}
+		if open := log.open(base.Add(time.Minute), "me"); len(open) != 2 {
+			t.Errorf("%s apart: %d requests are open, want the honest one and one of the forger", gap, len(open))
+		}
+		if open := log.open(base.Add(time.Minute), "forger"); len(open) != 1 {
+			t.Errorf("%s apart: the honest request is gone", gap)
+		}
+	}
+}
