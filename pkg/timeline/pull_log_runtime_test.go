@@ -17,7 +17,7 @@ func TestForgedPullsOfOthers(t *testing.T) {
 			Message: fmt.Sprintf("Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.", image,
 				length, length)}
 	}
-	future := pulled("x", 9, 8)
+	future := pulled("x", 9, 6) // it would have begun after the pod was there
 	future.ArrivedAt = second(3)
 	thief := shopPod("thief", "x")
 	thief.AcknowledgedAt = second(2)
