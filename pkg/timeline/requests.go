@@ -177,9 +177,6 @@ func (e *Evidence) requestsEvents(overdue bool) bool {
 		if evidence == nil {
 			continue
 		}
-		if c.State == StateWaiting && createFailureMilestones[c.WaitingReason] != 0 {
-			return true // only Events say how long the kubelet could not create it
-		}
 		if p, _ := e.refuter(index).firstCredible(evidence); p.known() {
 			continue
 		}
