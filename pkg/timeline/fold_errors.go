@@ -120,13 +120,14 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	case end.milestone == MilestoneSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
 		return max(0, s.Duration()-podRetryLeast) // the failed attempt began after the kubelet's wait, with other steps first
 	case end.milestone == MilestoneSandboxFailed:
-		return f.kubeletAway(begin) + f.afterObstacleBefore(end)
+		return f.kubeletAway(begin) + f.beforeFailedSandbox(end)
 	case end.milestone == MilestoneScheduled && (s.Phase == PhaseScheduling || s.Phase == PhaseUnschedulable):
 		return f.undatedScheduling(s)
 	case end.milestone == MilestoneRetryDue && int(end.attempt) < len(f.obstacles):
 		return f.obstacleUncertainty(f.obstacles[end.attempt]) + f.kubeletAway(begin)
 	case end.milestone == MilestoneSandboxBegun && len(f.obstacles) > 0:
-		return f.afterLastObstacle(end) + f.kubeletAway(begin)
+		last := f.obstacles[len(f.obstacles)-1]
+		return afterObstacle(last, f.bounds.find(end).latest) + f.kubeletAway(begin)
 	case end.milestone == MilestoneHeldUp:
 		return f.kubeletAway(begin)
 	case end.milestone == MilestoneSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst &&
@@ -152,9 +153,9 @@ func maxBackoff(phase Phase, failures int) time.Duration {
 	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
-// obstacleUncertainty is how much of the time from an obstacle to the kubelet's next attempt nothing confirms: the
-// obstacle may have ended right after the Event. After a failed sandbox the time is the kubelet's back-off, which
-// the failure caused.
+// obstacleUncertainty is how much of the time from an obstacle to the kubelet's next attempt nothing confirms. The
+// obstacle may have ended right after the Event. After a failed sandbox the kubelet waits in any case, but it is
+// unknown how much longer than at least.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandbox {
 		return podRetry - podRetryLeast
@@ -162,30 +163,24 @@ func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	return o.dueBy().sub(o.earliest)
 }
 
-// afterLastObstacle is how long something else may have been in the way between the last obstacle and the sandbox.
-// After a failed sandbox, the kubelet waits before it tries again; it may have been stopped for any longer time.
-func (f *fold) afterLastObstacle(begun milestoneKey) time.Duration {
-	last := f.obstacles[len(f.obstacles)-1]
-	switch b := f.bounds.find(begun); {
-	case last.from.row().sandbox && b != nil:
-		return max(0, b.latest.sub(last.earliest)-podRetryLeast)
-	case last.from.row().sandbox || last.until() == maxInstant:
-		return 0 // the kubelet continues with the sandbox
+// afterObstacle is how long something else may have been in the way between an obstacle and a later milestone. After a
+// failed sandbox, the kubelet waits before it tries again; it may have been stopped for any longer time.
+func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
+	switch {
+	case o.from.row().sandbox:
+		return max(0, next.sub(o.earliest)-podRetryLeast)
+	case o.until() == maxInstant:
+		return 0
 	}
-	return last.until().sub(last.latest) + retrySlack
+	return o.until().sub(o.latest) + retrySlack
 }
 
-// afterObstacleBefore is the same for the obstacle before a failed sandbox.
-func (f *fold) afterObstacleBefore(failed milestoneKey) time.Duration {
+// beforeFailedSandbox is afterObstacle for the obstacle before a failed sandbox; 0 if there was none.
+func (f *fold) beforeFailedSandbox(failed milestoneKey) time.Duration {
 	for i := 1; i < len(f.obstacles); i++ {
-		before := f.obstacles[i-1]
-		if f.obstacles[i].key != failed || before.until() == maxInstant {
-			continue
+		if f.obstacles[i].key == failed {
+			return afterObstacle(f.obstacles[i-1], f.obstacles[i].latest)
 		}
-		if before.from.row().sandbox {
-			return max(0, f.obstacles[i].latest.sub(before.earliest)-podRetryLeast)
-		}
-		return before.until().sub(before.latest) + retrySlack
 	}
 	return 0
 }
