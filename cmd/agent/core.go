@@ -17,7 +17,7 @@ import (
 type core struct {
 	reconciler *reconcile.Reconciler
 	recorder   *record.Recorder // nil without a recording
-	seen       sightings
+	seen       sourceTimes
 }
 
 // newCore also opens the recording. A recording that begins here is complete: it starts with what the previous agent

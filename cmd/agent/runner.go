@@ -54,7 +54,7 @@ func agentStages() []stageInfo {
 	}
 }
 
-// runner runs components until one fails or the agent is told to stop. Then it stops them stage by stage.
+// runner runs components until one fails or the agent is asked to stop. Then it stops them stage by stage.
 type runner struct {
 	logger *zap.Logger
 	group  *errgroup.Group
@@ -93,7 +93,7 @@ func runAll(ctx context.Context, logger *zap.Logger, stages []stageInfo, compone
 	return r.stop()
 }
 
-// start runs a component. A component that ends before it was told to stop has failed.
+// start runs a component. A component that ends before it was asked to stop has failed.
 func (r *runner) start(in *runningStage, c component) {
 	in.components.Add(1)
 	r.group.Go(func() error {

@@ -19,17 +19,17 @@ func sourcesOf(statuses []health.Status) []health.Status {
 	return slices.DeleteFunc(statuses, func(s health.Status) bool { return slices.Contains(others, s.Part) })
 }
 
-// sightings holds when each source last observed something, in Unix nanoseconds; zero is never.
-type sightings struct{ podWatch, eventWatch, cri atomic.Int64 }
+// sourceTimes holds when each source last observed something, in Unix nanoseconds; zero is never.
+type sourceTimes struct{ podWatch, eventWatch, cri atomic.Int64 }
 
 // note may be called from any goroutine. It ignores readings of the API server's clock, which say nothing about a pod.
-func (s *sightings) note(o timeline.Observation, now time.Time) {
+func (s *sourceTimes) note(o timeline.Observation, now time.Time) {
 	if at := s.at(sourceOf(o)); at != nil {
 		at.Store(now.UnixNano())
 	}
 }
 
-func (s *sightings) at(source timeline.Source) *atomic.Int64 {
+func (s *sourceTimes) at(source timeline.Source) *atomic.Int64 {
 	switch source {
 	case timeline.SourcePodWatch:
 		return &s.podWatch
@@ -55,7 +55,7 @@ func sourceOf(o timeline.Observation) timeline.Source {
 }
 
 // of adds to each source's status when it last observed something.
-func (s *sightings) of(statuses []health.Status) []export.Source {
+func (s *sourceTimes) of(statuses []health.Status) []export.Source {
 	sources := make([]export.Source, len(statuses))
 	for i, status := range statuses {
 		sources[i] = export.Source{Name: status.Part, Up: status.Up, Recoveries: status.Recoveries}

@@ -58,7 +58,7 @@ func readerGone(file *os.File) bool {
 
 // discards reports whether out is /dev/null. Go's runtime opens /dev/null if the agent was started with standard output
 // closed (runtime, checkfds), and so do programs that discard output on purpose (daemon(3), Python's
-// subprocess.DEVNULL). The two cases cannot be told apart.
+// subprocess.DEVNULL). The agent cannot distinguish the two cases.
 func discards(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok {

@@ -36,7 +36,7 @@ func (r *Reconciler) observeEphemeral(p *pod, o timeline.Observation) {
 	r.advanceEphemeral(p)
 }
 
-// advanceEphemeral passes the wants to the sources, and reports the pulls when everything about them is
+// advanceEphemeral passes the requests to the sources, and reports the pulls when everything about them is
 // known.
 func (r *Reconciler) advanceEphemeral(p *pod) {
 	if p.ephemeral == nil {
@@ -47,13 +47,13 @@ func (r *Reconciler) advanceEphemeral(p *pod) {
 		r.endEphemeral(p)
 		return
 	}
-	wants, object := p.ephemeral.Requests(now), p.ephemeral.Pod()
-	if wants.Runtime && now.Sub(p.ephemeralAskedAt) >= askAgainFirst {
+	requests, object := p.ephemeral.Requests(now), p.ephemeral.Pod()
+	if requests.Runtime && now.Sub(p.ephemeralAskedAt) >= askAgainFirst {
 		p.ephemeralAskedAt = now
-		r.config.Sources.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images,
-			Layers: wants.Layers})
+		r.config.Sources.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: requests.Images,
+			Layers: requests.Layers})
 	}
-	p.ephemeralRequestsEvents = wants.Events
+	p.ephemeralRequestsEvents = requests.Events
 	r.watchEvents(p, object)
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Somebody debugs a pod that has been ready for long: what is pulled for that is reported with its kind, once, and is no
-// part of the start-up, which was reported before.
+// Somebody debugs a pod that has been ready for long: what is pulled for that is reported with its kind, once, and is
+// no part of the start-up, which was reported before.
 func TestPullsOfEphemeralContainers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}

@@ -190,7 +190,7 @@ func (r *Reconciler) leave(uid string) {
 	}
 }
 
-// advance passes the pod's wants to the sources, and ends its start-up when it is settled.
+// advance passes the pod's requests to the sources, and ends its start-up when it is settled.
 func (r *Reconciler) advance(p *pod) {
 	if p.evidence == nil {
 		return
@@ -200,18 +200,18 @@ func (r *Reconciler) advance(p *pod) {
 		r.settle(p, now)
 		return
 	}
-	wants := p.evidence.Requests(now)
+	requests := p.evidence.Requests(now)
 	object := p.evidence.Pod()
 	refutable := now.Sub(p.askedAt) > askAboutPulls && r.pulls.RequestsRuntime(object.UID)
-	if wants.Runtime && p.mayAsk(wants, now) || refutable {
+	if requests.Runtime && p.mayAsk(requests, now) || refutable {
 		p.askedAt = now
 		p.asked++
 		r.config.Sources.AskRuntime(timeline.LookUp{
-			UID: object.UID, RuntimeUID: object.RuntimeUID, Images: wants.Images, Layers: wants.Layers,
-			Network: wants.Network,
+			UID: object.UID, RuntimeUID: object.RuntimeUID, Images: requests.Images, Layers: requests.Layers,
+			Network: requests.Network,
 		})
 	}
-	p.requestsEvents = wants.Events
+	p.requestsEvents = requests.Events
 	r.watchEvents(p, object)
 }
 
@@ -219,12 +219,12 @@ func (r *Reconciler) advance(p *pod) {
 // reason for one. But most changes of a starting pod come in quick succession, and the runtime's
 // timestamps stay. Only what the runtime had when the kubelet looked, and what ends the start-up,
 // cannot wait.
-func (p *pod) mayAsk(wants timeline.Requests, now time.Time) bool {
+func (p *pod) mayAsk(requests timeline.Requests, now time.Time) bool {
 	since := now.Sub(p.askedAt)
 	if p.asked > 0 {
 		return since > p.askAgainAfter()
 	}
-	return since >= askGap || len(wants.Images) > 0 || p.evidence.Ended()
+	return since >= askGap || len(requests.Images) > 0 || p.evidence.Ended()
 }
 
 func (p *pod) askAgainAfter() time.Duration {

@@ -1,5 +1,5 @@
 // Package reconcile owns what the agent knows. One goroutine, the one in Run, applies observations
-// to the evidence of each pod, passes the timeline's wants to the sources, and reports every
+// to the evidence of each pod, passes the timeline's requests to the sources, and reports every
 // settled timeline once. It imports no source and no exporter: cmd/agent connects them through
 // interfaces and reports.
 package reconcile
@@ -20,7 +20,7 @@ const (
 	// inboxCapacity is how many observations may wait. A source that finds the inbox full waits
 	// too.
 	inboxCapacity = 256
-	// tick is how often starting pods are checked for wants that depend on time. Without starting
+	// tick is how often starting pods are checked for requests that depend on time. Without starting
 	// pods, there is no tick.
 	tick = time.Second
 	// maxGone limits how many static pods with removed mirrors are remembered; the oldest are

@@ -8,7 +8,7 @@ import (
 
 // A container that runs, crashes, waits, runs for less than a moment, and runs again; the kubelet's status has the
 // previous run.
-func TestSequelReturnsEachRunOnce(t *testing.T) {
+func TestPostStartupReturnsEachRunOnce(t *testing.T) {
 	second := func(n int) time.Time { return base.Add(time.Duration(n) * time.Second) }
 	run := func(from, to, code int, reason string) *Run {
 		return &Run{StartedAt: second(from), FinishedAt: second(to), ExitCode: code, Reason: reason}

@@ -90,7 +90,7 @@ type Options struct {
 	Sandboxer string
 }
 
-// Front, if set, is called by Start to put a proxy at path in front of the runtime, which then
+// Front is called by Start, if it is set, to put a proxy at path in front of the runtime, which then
 // listens on socket. It is called again for a runtime that is restarted.
 var Front func(t testing.TB, socket, path string)
 
