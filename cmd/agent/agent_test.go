@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/export"
@@ -29,7 +30,7 @@ func TestAgentTellsOfAStartUp(t *testing.T) {
 	cluster.Put(pod)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
 	runtime.PutImage("registry.example/web:2", 20<<20)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint())
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint())
 
 	agent.poll("/readyz?verbose", "[+]cri ok")
 	agent.poll("/readyz?verbose", "[+]pod_watch ok")
@@ -90,8 +91,16 @@ func TestAgentWritesBothKindsOfRecordWhileAPodStarts(t *testing.T) {
 	pod := web0(time.Now().Add(-3 * time.Second))
 	pod.Labels = map[string]string{"app.kubernetes.io/name": "web", "app": "not to be told"}
 	cluster.Put(pod)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--records", "both",
-		"--records-partial")
+	agent := start(
+		t,
+		"--kubeconfig",
+		agentstest.Kubeconfig(t, cluster.URL()),
+		"--cri-endpoint",
+		"off",
+		"--records",
+		"both",
+		"--records-partial",
+	)
 	var timelines, transitions []string
 	next := func(want ...string) {
 		t.Helper()
@@ -133,7 +142,7 @@ func TestAgentStoppedRightAfterAStartUpLosesNothing(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint",
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint",
 		"unix://"+filepath.Join(t.TempDir(), "never.sock"))
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
 	cluster.Put(ready(pod, time.Now()))
@@ -147,7 +156,13 @@ func TestAgentStoppedRightAfterAStartUpLosesNothing(t *testing.T) {
 
 func TestAgentWaitsForServerAndRuntime(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "cri.sock")
-	agent := start(t, "--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint", "unix://"+socket)
+	agent := start(
+		t,
+		"--kubeconfig",
+		agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)),
+		"--cri-endpoint",
+		"unix://"+socket,
+	)
 	agent.poll("/readyz?verbose", "refused")
 	status, body := agent.get("/readyz?verbose")
 	for _, want := range []string{"[-]pod_watch down since", "[+]event_watch ok", "[-]cri down since",
@@ -169,7 +184,15 @@ func TestAgentWaitsForServerAndRuntime(t *testing.T) {
 
 func TestAgentWithoutRuntimeOrRecords(t *testing.T) {
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--records", "none")
+	agent := start(
+		t,
+		"--kubeconfig",
+		agentstest.Kubeconfig(t, cluster.URL()),
+		"--cri-endpoint",
+		"off",
+		"--records",
+		"none",
+	)
 	agent.poll("/readyz", "ok")
 	if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "cri") {
 		t.Errorf("a source that is off shows in\n%s", body)
@@ -182,7 +205,7 @@ func TestAgentWithoutEvents(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
 	agent.poll("/readyz", "ok")
 	if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "event_watch") {
 		t.Errorf("a source that is off shows in\n%s", body)
@@ -207,7 +230,15 @@ func TestAgentWithoutEvents(t *testing.T) {
 func TestAgentWatchesTheClustersEvents(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	cluster.Put(web0(time.Now().Add(-time.Second)))
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "cluster")
+	agent := start(
+		t,
+		"--kubeconfig",
+		agentstest.Kubeconfig(t, cluster.URL()),
+		"--cri-endpoint",
+		"off",
+		"--events",
+		"cluster",
+	)
 	agent.poll("/metrics", "podlapse_event_watches_open 1\n")
 	agent.mustEndCleanly()
 	if got := cluster.Requests(); !slices.Contains(got, "watch /api/v1/events source=kubelet") {
@@ -220,7 +251,7 @@ func TestAgentStopsWhileTheServerHangs(t *testing.T) {
 	cluster.Hang()
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
 	runtime.Fault(critest.Hang)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint())
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint())
 	agent.mustEndCleanly()
 }
 
@@ -228,7 +259,7 @@ func TestAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
 	agent.stdout.Close()
 	cluster.Delete(pod) // settles at once: no evidence can be late
@@ -246,7 +277,7 @@ func startFull(t *testing.T, flags ...string) (*process, *podwatchtest.Server) {
 	t.Helper()
 	cluster := podwatchtest.Start(t)
 	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
-	flags = append([]string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off"}, flags...)
+	flags = append([]string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off"}, flags...)
 	return startWith(t, func(stdout *os.File) { fill(t, stdout) }, flags...), cluster
 }
 
@@ -297,7 +328,13 @@ func TestASecondSignalEndsTheAgentAtOnce(t *testing.T) {
 }
 
 func TestAgentThatCannotStart(t *testing.T) {
-	taken := start(t, "--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint", "off")
+	taken := start(
+		t,
+		"--kubeconfig",
+		agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)),
+		"--cri-endpoint",
+		"off",
+	)
 	busy := strings.TrimPrefix(taken.base, "http://")
 	for name, test := range map[string]struct {
 		flags []string
@@ -312,23 +349,23 @@ func TestAgentThatCannotStart(t *testing.T) {
 		},
 		"outside a cluster": {nil, []string{"--kubeconfig", "in-cluster"}, cli.ExitUsage},
 		"no place for a recording": {
-			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--record-observations", "/does/not/exist"},
+			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--record-observations", "/does/not/exist"},
 			[]string{"--record-observations", "/does/not/exist"}, 0,
 		},
 		"something else to record to": {
-			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--record-observations", kubeconfig(t, "")},
+			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--record-observations", agentstest.Kubeconfig(t, "")},
 			[]string{"--record-observations", "cannot be continued as a recording, choose another"}, 0,
 		},
 		"no place for the state": {
-			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--state-dir", "/proc/none"},
+			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--state-dir", "/proc/none"},
 			[]string{"--state-dir /proc/none", "create it yourself"}, 0,
 		},
 		"a place that takes no state": {
-			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--state-dir", "/proc"},
+			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--state-dir", "/proc"},
 			[]string{"--state-dir /proc", "writable for the agent's user"}, 0,
 		},
 		"a busy port": {
-			[]string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--listen-address", busy},
+			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--listen-address", busy},
 			[]string{"--listen-address " + busy, "in use"}, 0,
 		},
 	} {

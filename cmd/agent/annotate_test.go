@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/annotate"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -19,7 +20,7 @@ func TestAgentAnnotatesOnceWhoeverIsThere(t *testing.T) {
 	pod.Annotations = map[string]string{annotate.AskStartUp: "true", annotate.AskTime: ""}
 	cluster.Put(pod)
 	run := func() *process {
-		return start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
+		return start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
 			"--annotate")
 	}
 	held := func(annotation string) string { return cluster.Pod("shop", "web-0").Annotations[annotation] }
@@ -70,7 +71,7 @@ func TestAgentThatDoesNotAnnotate(t *testing.T) {
 	pod := ready(web0(time.Now().Add(-3*time.Second)), time.Now())
 	pod.Annotations = map[string]string{annotate.AskStartUp: "true", annotate.AskTime: ""}
 	cluster.Put(pod)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
 	if _, metrics := agent.get("/metrics"); strings.Contains(metrics, "annotation") {
 		t.Error("counts annotations that are off")

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/pkg/client"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -21,7 +22,7 @@ func TestAgentServesItsAPI(t *testing.T) {
 	pod := web0(time.Now().Add(-3 * time.Second))
 	pod.Labels = map[string]string{"app": "web"}
 	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: "hunter2"}}
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
 		"--serve-objects", "on")
 	agent.poll("/readyz?verbose", "[+]pod_watch ok")
 

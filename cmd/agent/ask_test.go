@@ -25,7 +25,7 @@ type said struct {
 // kubectl runs the program as kubectl's plugin, with a kubeconfig of the API server.
 func kubectl(t *testing.T, server *agentstest.APIServer, args ...string) said {
 	t.Helper()
-	return runs(t, cli.PluginProgram, environment{"KUBECONFIG": kubeconfig(t, server.URL)}, args...)
+	return runs(t, cli.PluginProgram, environment{"KUBECONFIG": agentstest.Kubeconfig(t, server.URL)}, args...)
 }
 
 func runs(t *testing.T, program string, env environment, args ...string) said {
@@ -49,7 +49,7 @@ func (s said) must(t *testing.T, code int, stdout, stderr string) {
 func goneFromNodeA(t *testing.T) *process {
 	t.Helper()
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
 	agent.poll("/readyz?verbose", "[+]pod_watch ok")
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
@@ -67,7 +67,7 @@ func agentOn(node, url string) agentstest.Pod {
 // TestAskAClusterOfRealAgents asks a real agent through the API server's proxy, of a pod that is gone.
 func TestAskAClusterOfRealAgents(t *testing.T) {
 	agent := goneFromNodeA(t)
-	other := start(t, "--kubeconfig", kubeconfig(t, podwatchtest.Start(t).URL()), "--cri-endpoint", "off",
+	other := start(t, "--kubeconfig", agentstest.Kubeconfig(t, podwatchtest.Start(t).URL()), "--cri-endpoint", "off",
 		"--events", "off")
 	server := agentstest.Start(t, agentOn("node-a", agent.base), agentOn("node-b", other.base))
 	const verdict = "shop/web-0: "

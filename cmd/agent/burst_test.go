@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
@@ -25,7 +26,7 @@ func TestABurstAfterARestartIsSentWhole(t *testing.T) {
 		cluster.Put(numbered(i, time.Now().Add(-3*time.Second)))
 	}
 	dir := t.TempDir()
-	flags := []string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
+	flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
 		"--state-dir", dir, "--records", recordsTimeline}
 	agent := start(t, flags...)
 	agent.collect()

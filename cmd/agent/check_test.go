@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/internal/state"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
@@ -190,7 +191,7 @@ func TestCheck(t *testing.T) {
 				test.prepare(cluster)
 			}
 			runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
-			args := append([]string{"--kubeconfig", kubeconfig(t, cluster.URL()),
+			args := append([]string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()),
 				"--cri-endpoint", runtime.Endpoint()}, strings.Fields(test.flags)...)
 			exit, text := checked(t, args...)
 			if exit != test.exit {
@@ -231,7 +232,14 @@ func TestCheckBesideAnAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	_, text := checked(t, "--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint=off", "--state-dir", dir)
+	_, text := checked(
+		t,
+		"--kubeconfig",
+		agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)),
+		"--cri-endpoint=off",
+		"--state-dir",
+		dir,
+	)
 	if !strings.Contains(text, "ok       state          "+dir+" is writable; a running agent uses it\n") {
 		t.Error(text)
 	}
@@ -244,7 +252,7 @@ func TestCheckTellsWhatIsWrongWithTheSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	endpoint := "unix://" + listener.Addr().String()
-	api := kubeconfig(t, "http://"+nobody(t))
+	api := agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t))
 	want := func(remedy string) {
 		t.Helper()
 		_, text := checked(t, "--kubeconfig", api, "--cri-endpoint", endpoint)
@@ -309,7 +317,11 @@ func TestCheckTellsWhoMayRead(t *testing.T) {
 			"web pods       readable by clients that the API server allows",
 		},
 	} {
-		args := []string{"--kubeconfig", kubeconfig(t, "http://"+nobody(t)), "--cri-endpoint=off"}
+		args := []string{
+			"--kubeconfig",
+			agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)),
+			"--cri-endpoint=off",
+		}
 		_, text := checked(t, append(args, strings.Fields(flags)...)...)
 		for _, line := range want {
 			if !strings.Contains(text, line) {
@@ -321,7 +333,7 @@ func TestCheckTellsWhoMayRead(t *testing.T) {
 
 func TestCheckWithoutAnAPIServer(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	for _, flags := range [][]string{{"--kubeconfig", kubeconfig(t, "http://"+nobody(t))}, {"--kubeconfig="}} {
+	for _, flags := range [][]string{{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t))}, {"--kubeconfig="}} {
 		exit, text := checked(t, append(flags, "--cri-endpoint=off")...)
 		if exit != cli.ExitFailed || !strings.HasPrefix(text, "failed   api server ") ||
 			!strings.Contains(text, "--kubeconfig") {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -33,7 +34,7 @@ func TestForgedPullsSendTheAgentNowhere(t *testing.T) {
 	pod.Spec.Containers[0].Image = image
 	cluster.Put(pod)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
 		"--probes-file", path, "--debug-observations=on")
 	agent.poll("/debug/observations", `"kind":"runtime_seen"`)
 	at := time.Now()

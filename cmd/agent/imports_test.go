@@ -103,7 +103,7 @@ var importRules = []struct {
 		[]string{"internal/reconcile", "internal/state", "internal/web", "internal/live", "internal/history",
 			"internal/node", "internal/probe", "internal/runtimeproxy", "pkg/podwatch", "pkg/cri", "k8s.io/api/",
 			"k8s.io/client-go/kubernetes/", "k8s.io/client-go/informers/", "k8s.io/client-go/tools/cache/"},
-		"a program that only queries agents is no part of an agent"},
+		"a program that only queries agents must not need the code of the agent"},
 	{"internal/flags", []string{"net", "os", "pkg/", "internal/", "k8s.io/", "github.com/"},
 		"a table of flags does not depend on what the flags mean"},
 	{"internal/top",

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/pkg/export/otlp"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -28,7 +29,9 @@ var update = flag.Bool("update", false, "write docs/metrics.md anew")
 type described struct{ name, help, labels string }
 
 // descriptionOf reads what prometheus.Desc prints, which is all that it tells.
-var descriptionOf = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)", (?:unit: "[^"]*", )?constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}\}$`)
+var descriptionOf = regexp.MustCompile(
+	`^Desc\{fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)", (?:unit: "[^"]*", )?constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}\}$`,
+)
 
 // TestMetricsDocument holds docs/metrics.md against what an agent with everything switched on registers.
 func TestMetricsDocument(t *testing.T) {
@@ -59,16 +62,18 @@ func TestMetricsDocument(t *testing.T) {
 	agreeOnTypes(t, registry)
 
 	var doc strings.Builder
-	doc.WriteString("# Metrics\n\nWhat `/metrics` shows, of this node alone. The list is made from the agent's own registry, with every option on " +
-		"(`go test ./cmd/agent -run MetricsDocument -update`). Beside these there are those of the Go runtime, without the insides of its " +
-		"allocator (`go_memstats_…`), and of the process.\n\n" +
-		"Histograms have classic buckets and native ones; with traces on, their exemplars name the trace of a start-up (`trace_id`). " +
-		"Labels have closed sets of values; values that are known beforehand are there at zero. `registry` has up to " +
-		"[six registries](pulls.md#which-registries-have-a-label), and then `other`; of counters and histograms the series of one that is no longer among them vanish, " +
-		"what it has from then on counts under `other`, and none ever decreases. A node with 110 pods has at most 1500 series with default " +
-		"flags, every classic bucket counted, beside one for each registry and reason for which pulls fail at the moment; " +
-		"`--metrics-pod-labels` adds one for each pod, at most 250; what `--node-health` and `--probes-file` add is in [node.md](node.md#series) and [probes.md](probes.md#series). With 500 pods and all else on a " +
-		"scrape is at most 100 KiB, compressed (`make bench` measures it).\n\n| metric | type | labels | |\n|---|---|---|---|\n")
+	doc.WriteString(
+		"# Metrics\n\nWhat `/metrics` shows, of this node alone. The list is made from the agent's own registry, with every option on " +
+			"(`go test ./cmd/agent -run MetricsDocument -update`). Beside these there are those of the Go runtime, without the insides of its " +
+			"allocator (`go_memstats_…`), and of the process.\n\n" +
+			"Histograms have classic buckets and native ones; with traces on, their exemplars name the trace of a start-up (`trace_id`). " +
+			"Labels have closed sets of values; values that are known beforehand are there at zero. `registry` has up to " +
+			"[six registries](pulls.md#which-registries-have-a-label), and then `other`; of counters and histograms the series of one that is no longer among them vanish, " +
+			"what it has from then on counts under `other`, and none ever decreases. A node with 110 pods has at most 1500 series with default " +
+			"flags, every classic bucket counted, beside one for each registry and reason for which pulls fail at the moment; " +
+			"`--metrics-pod-labels` adds one for each pod, at most 250; what `--node-health` and `--probes-file` add is in [node.md](node.md#series) and [probes.md](probes.md#series). With 500 pods and all else on a " +
+			"scrape is at most 100 KiB, compressed (`make bench` measures it).\n\n| metric | type | labels | |\n|---|---|---|---|\n",
+	)
 	for _, d := range all {
 		fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", d.name, typeOf(d.name), d.labels, d.help)
 	}
@@ -79,14 +84,17 @@ func TestMetricsDocument(t *testing.T) {
 		}
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != doc.String() {
-		t.Errorf("docs/metrics.md is not what the agent registers (%v): go test ./cmd/agent -run MetricsDocument -update", err)
+		t.Errorf(
+			"docs/metrics.md is not what the agent registers (%v): go test ./cmd/agent -run MetricsDocument -update",
+			err,
+		)
 	}
 }
 
 // everything is the registry of an agent that had every part, and has stopped.
 func everything(t *testing.T) *prometheus.Registry {
 	t.Helper()
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+nobody(t))
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+agentstest.ClosedAddress(t))
 	a := startInside(t, podwatchtest.Start(t), "--state-dir="+t.TempDir(),
 		"--record-observations="+filepath.Join(t.TempDir(), "o.jsonl"),
 		"--metrics-pod-labels=on", "--annotate=on", "--termination=on", "--rollout-traces=on", "--life-traces=on",
@@ -114,7 +122,7 @@ func startInsideWriting(t testing.TB, cluster *podwatchtest.Server, records io.W
 	t.Helper()
 	var c config
 	args := append([]string{"--node-name=node-a", "--listen-address=127.0.0.1:0",
-		"--kubeconfig=" + kubeconfig(t, cluster.URL())}, flags...)
+		"--kubeconfig=" + agentstest.Kubeconfig(t, cluster.URL())}, flags...)
 	if _, err := c.table().Parse(args, func(string) string { return "" }, 0); err != nil {
 		t.Fatal(err)
 	}

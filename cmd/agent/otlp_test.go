@@ -18,6 +18,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
@@ -93,7 +94,7 @@ func TestAgentSendsTracesAndMetrics(t *testing.T) {
 	var first *tracepb.Span
 	for range 2 {
 		cluster.Put(pod)
-		agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+		agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
 		agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
 		cluster.Put(ready(pod, time.Now()))
 		root := sent.root(t)
@@ -122,11 +123,11 @@ func TestAgentSendsTracesAndMetrics(t *testing.T) {
 
 // A collector that is gone is no reason to end, or to end late.
 func TestAgentWithACollectorThatIsGone(t *testing.T) {
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+nobody(t))
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+agentstest.ClosedAddress(t))
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
 	cluster.Put(ready(pod, time.Now()))
 	if line, err := agent.records.ReadString('\n'); err != nil || !strings.Contains(line, `"state":"ready"`) {
@@ -192,7 +193,7 @@ func TestAgentWithoutACollector(t *testing.T) {
 		t.Errorf("made %v and %v, %v, %v", traces, push, err, err2)
 	}
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
 	agent.poll("/readyz", "ok")
 	if _, health := agent.get("/readyz?verbose"); strings.Contains(health, "otlp") {
 		t.Errorf("a sink that is off shows in\n%s", health)

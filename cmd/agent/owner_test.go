@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -28,7 +29,7 @@ func ownedBy(kind, controller, name string) *corev1.Pod {
 // Records name the workload that people know, and the API server is asked for nothing but pods to find it.
 func TestAgentNamesOwnersWithoutAsking(t *testing.T) {
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
 	agent.poll("/readyz", "ok")
 	due := time.Now().Truncate(time.Minute).Unix() / 60
 	web := ownedBy("ReplicaSet", "web-7d4b9c6f5", "web-7d4b9c6f5-x2x4k")

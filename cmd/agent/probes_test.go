@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
@@ -197,7 +198,7 @@ func TestCheckTellsOfNodeAndProbes(t *testing.T) {
 	check := func(flags ...string) string {
 		var out, errs bytes.Buffer
 		run(t.Context(),
-			append([]string{"check", "--node-name=node-a", "--kubeconfig=" + kubeconfig(t, cluster.URL()),
+			append([]string{"check", "--node-name=node-a", "--kubeconfig=" + agentstest.Kubeconfig(t, cluster.URL()),
 				"--cri-endpoint=off",
 				"--node-health", "--probes-file=" + probesFile(t)}, flags...), func(string) string { return "" }, &out,
 			&errs)

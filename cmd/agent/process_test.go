@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -21,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
 )
 
@@ -196,30 +195,6 @@ func (p *process) pollMatch(path, want string) {
 	p.t.Fatalf("%s never showed %q, at last:\n%s", path, want, body)
 }
 
-func kubeconfig(t testing.TB, url string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	text := `{"apiVersion":"v1","kind":"Config","current-context":"c",` +
-		`"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"users":[{"name":"u"}],` +
-		`"clusters":[{"name":"c","cluster":{"server":"` + url + `"}}]}`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// nobody is an address where nothing listens.
-func nobody(t *testing.T) string {
-	t.Helper()
-	var listen net.ListenConfig
-	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 // web0 is a pod of one container that kubelet has just taken up.
 func web0(createdAt time.Time) *corev1.Pod {
 	stamp := metav1.NewTime(createdAt.Truncate(time.Second))
@@ -258,7 +233,7 @@ func ready(pod *corev1.Pod, at time.Time) *corev1.Pod {
 }
 
 func TestRunsOnOneProcessor(t *testing.T) {
-	p := start(t, "--cri-endpoint=off", "--kubeconfig", kubeconfig(t, nobody(t)))
+	p := start(t, "--cri-endpoint=off", "--kubeconfig", agentstest.Kubeconfig(t, agentstest.ClosedAddress(t)))
 	p.poll("/metrics", "\ngo_sched_gomaxprocs_threads 1\n")
 	p.mustEndCleanly()
 }

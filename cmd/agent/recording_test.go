@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/internal/record"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
@@ -39,7 +40,7 @@ func TestARecordingReplaysToWhatTheAgentSaid(t *testing.T) {
 	cluster.Put(pod)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
 	file := filepath.Join(t.TempDir(), "web.jsonl")
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
 		"--record-observations", file, "--debug-observations=on")
 	agent.poll("/readyz?verbose", "[+]recording ok")
 	agent.poll("/debug/observations", `"kind":"runtime_seen"`)
@@ -91,7 +92,7 @@ func TestARecordingReplaysToWhatTheAgentSaid(t *testing.T) {
 func TestAgentKeepsObservationsInMemoryAlone(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off",
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off",
 		"--debug-observations", "on")
 	agent.poll("/debug/observations", `"kind":"pod_seen"`)
 	if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "recording") {
@@ -120,7 +121,7 @@ func TestAgentGoesOnWhenTheFileCannotGrow(t *testing.T) {
 	if _, err := end.WriteString("\n"); err != nil {
 		t.Fatal(err)
 	}
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off",
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off",
 		"--record-observations", file, "--debug-observations=on")
 	agent.poll("/readyz?verbose", "[-]recording down since")
 	agent.poll("/readyz?verbose", "(still ready): recording stopped until the agent restarts: "+

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/annotate"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -49,7 +50,7 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	cluster.Put(pod)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "recording.jsonl")
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint=off", "--log-level=debug",
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint=off", "--log-level=debug",
 		"--records=both", "--serve-objects", "--annotate",
 		"--life-traces", "--debug-observations=on", "--record-observations", file,
 		"--state-dir", filepath.Join(dir, "state"))

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -43,8 +44,8 @@ func TestReportsWaitForAllSinks(t *testing.T) {
 	}
 }
 
-// What was reported is forgotten: what is told again, as of a static pod whose mirror was made again, waits for all
-// sinks as well.
+// TestReportsForgetWhatIsReported reports a start-up twice, as for a static pod whose mirror was created again. The
+// second one waits for all sinks, too.
 func TestReportsForgetWhatIsReported(t *testing.T) {
 	reported := 0
 	r := newReports(func(timeline.Timeline) { reported++ })
@@ -67,12 +68,12 @@ func TestTracesThatWereNotSentAreSentByTheNextAgent(t *testing.T) {
 	for _, records := range []string{recordsNone, recordsTimeline} {
 		for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 			t.Run(records+" "+end.String(), func(t *testing.T) {
-				address := nobody(t)
+				address := agentstest.ClosedAddress(t)
 				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+address)
 				cluster := podwatchtest.Start(t)
 				pod := web0(time.Now().Add(-3 * time.Second))
 				cluster.Put(pod)
-				flags := []string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off",
+				flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off",
 					"--events", "off",
 					"--state-dir", filepath.Join(t.TempDir(), "state"), "--records", records}
 				agent := start(t, flags...)
@@ -136,7 +137,7 @@ func TestTracesThatWereRefusedAreReported(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
-	flags := []string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
+	flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
 		"--state-dir", filepath.Join(t.TempDir(), "state"), "--records", recordsNone}
 	agent := start(t, flags...)
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
@@ -55,7 +56,7 @@ func TestAgentBehindAProxy(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime, socket := filepath.Join(t.TempDir(), "r.sock"), filepath.Join(t.TempDir(), "p.sock")
 	fake := critest.Start(t, runtime, critest.Options{})
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "unix://"+socket)
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "unix://"+socket)
 	agent.poll("/readyz?verbose", "[-]cri down since") // the socket does not exist yet
 	proxy := startProxy(t, runtime, socket)
 	agent.poll("/readyz?verbose", "[+]cri ok")
@@ -80,7 +81,7 @@ func TestAgentBehindAProxy(t *testing.T) {
 	critest.Start(t, runtime, critest.Options{})
 	agent.poll("/readyz?verbose", "[+]cri ok")
 
-	_, text := checked(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint=unix://"+socket)
+	_, text := checked(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint=unix://"+socket)
 	if !strings.Contains(text, "ok       runtime        containerd 2.4.2 at unix://"+socket) {
 		t.Error(text)
 	}

@@ -21,9 +21,10 @@ import (
 // pods that start in 0.8 ms, and 5 ms are allowed.
 const scrapeLimit = 6
 
-// TestScrapeIsCheap measures what a scrape takes of processors, against what only writing its result takes: that scales
-// with the machine, and with -race. Of each the least of many counts, taken in turn, which a busy machine and the
-// collector of garbage do not change; this test alone is no proof of the bound, but what is far over it shows.
+// TestScrapeIsCheap compares the CPU time of a scrape with that of only writing its result, which scales with the
+// machine and with -race. It alternates between the two and takes the least of many measurements of each, because a
+// busy machine and garbage collection only add to them. It finds a scrape that is far too expensive; it does not prove
+// the bound.
 func TestScrapeIsCheap(t *testing.T) {
 	const pods = 500
 	cluster := podwatchtest.Start(t)

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -19,7 +20,7 @@ func TestAgentTellsOfItsSources(t *testing.T) {
 	cluster.Put(pod)
 	socket := filepath.Join(t.TempDir(), "cri.sock")
 	runtime := critest.Start(t, socket, critest.Options{})
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "unix://"+socket)
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "unix://"+socket)
 	agent.pollMatch("/metrics", `(?m)^podlapse_source_last_observation_timestamp_seconds{source="cri"} `)
 	seenAt := regexp.MustCompile(`(?m)^podlapse_source_last_observation_timestamp_seconds{source="pod_watch"} (\S+)$`)
 	_, metrics := agent.get("/metrics")
@@ -43,7 +44,7 @@ func TestAgentCountsRestartsOnce(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := ready(web0(time.Now().Add(-time.Minute)), time.Now().Add(-50*time.Second))
 	cluster.Put(pod)
-	flags := []string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off"}
+	flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off"}
 	agent := start(t, flags...)
 	agent.poll("/metrics", `podlapse_container_restarts_total{kind="main",reason="oom_killed"} 0`)
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
@@ -66,7 +67,7 @@ func TestAgentForgetsTheSeriesOfAPodThatIsGone(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
 		"--metrics-pod-labels")
 	series := regexp.MustCompile(`(?m)^podlapse_pod_startup_seconds{.*pod="web-0"`)
 	agent.pollMatch("/metrics", series.String())

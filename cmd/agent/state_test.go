@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
@@ -72,7 +73,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
 	runtime.PutImage("registry.example/web:2", 20<<20)
-	flags := []string{"--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
+	flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
 		"--state-dir", filepath.Join(t.TempDir(), "state")}
 	var records []export.Record
 	const kills = 8
@@ -163,7 +164,7 @@ func TestAgentGoesOnAfterADamagedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--state-dir", dir,
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--state-dir", dir,
 		"--records", "none")
 	agent.poll("/readyz", "ok")
 	agent.mustEndCleanly()
@@ -181,13 +182,13 @@ func TestAgentGoesOnAfterADamagedState(t *testing.T) {
 	}
 }
 
-// TestAgentStopsWhileItsStateCannotBeSaved is of a start-up that is over, of which the runtime has yet to tell. It
-// would be the next agent's to report, but that will not know of it.
+// TestAgentStopsWhileItsStateCannotBeSaved stops the agent after a start-up about which the runtime has not answered
+// yet. The next agent would report it, but will not know about it.
 func TestAgentStopsWhileItsStateCannotBeSaved(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
 	dir := t.TempDir()
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
 		"--events", "off", "--state-dir", dir)
 	written := agent.collect()
 	agent.poll("/readyz?verbose", "[+]cri ok")

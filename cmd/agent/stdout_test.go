@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
@@ -77,19 +78,19 @@ func TestAnAgentSaysThatNobodyGetsItsRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	for stdout, told := range map[string]bool{
+	for stdout, warned := range map[string]bool{
 		">&-": true, ">/dev/null": true, "--records=none >&-": false, "| cat": false,
 	} {
 		var stderr bytes.Buffer
 		agent := exec.CommandContext(t.Context(), "sh", "-c", `"$0" "$@" `+stdout, os.Args[0], "run", "--node-name",
 			"node-a",
-			"--listen-address", taken.Addr().String(), "--kubeconfig", kubeconfig(t, nobody(t)),
+			"--listen-address", taken.Addr().String(), "--kubeconfig", agentstest.Kubeconfig(t, agentstest.ClosedAddress(t)),
 			"--cri-endpoint", "off")
 		agent.Env, agent.Stderr = append(agentEnvironment(), "PATH="+os.Getenv("PATH")), &stderr
 		_ = agent.Run()
-		if got := strings.Contains(stderr.String(), "records are discarded"); got != told ||
+		if got := strings.Contains(stderr.String(), "records are discarded"); got != warned ||
 			!strings.Contains(stderr.String(), "address already in use") {
-			t.Errorf("%s: told %t, want %t: %s", stdout, got, told, &stderr)
+			t.Errorf("%s: warned %t, want %t: %s", stdout, got, warned, &stderr)
 		}
 	}
 }
@@ -97,7 +98,7 @@ func TestAnAgentSaysThatNobodyGetsItsRecords(t *testing.T) {
 // No pod starts, so there is nothing to write.
 func TestAnIdleAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
 	agent.poll("/readyz", "ok")
 	agent.stdout.Close()
 	began := time.Now()
@@ -115,7 +116,7 @@ func TestAnIdleAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
 func TestAgentWritesWholeLinesToASlowReader(t *testing.T) {
 	const pods = 400 // more records than a pipe holds
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
 	agent.poll("/readyz", "ok")
 	for i := range pods {
 		pod := web0(time.Now().Add(-3 * time.Second))
@@ -150,7 +151,7 @@ func TestAgentWritesWholeLinesToASlowReader(t *testing.T) {
 // An agent that writes no records needs no reader.
 func TestAnAgentWithoutRecordsNeedsNoReader(t *testing.T) {
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
 		"--records", "none")
 	agent.stdout.Close()
 	time.Sleep(readerLooks + 100*time.Millisecond)

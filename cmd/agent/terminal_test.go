@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
@@ -153,7 +154,7 @@ func (c *console) settings() unix.Termios {
 func topOfAnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *process, c *console, before unix.Termios) {
 	t.Helper()
 	cluster = podwatchtest.Start(t)
-	agent = start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent = start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
 	agent.poll("/readyz?verbose", "[+]pod_watch ok")
 	c = onConsole(t, "top", "--server", agent.base)
 	before = c.settings()
@@ -253,7 +254,7 @@ func TestTopOnATerminalThatIsHeldUp(t *testing.T) {
 
 // TestTopThatCannotBegin leaves the terminal alone.
 func TestTopThatCannotBegin(t *testing.T) {
-	c := onConsole(t, "top", "--kubeconfig", kubeconfig(t, "http://"+nobody(t)))
+	c := onConsole(t, "top", "--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)))
 	var failed *exec.ExitError
 	if err := c.cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != cli.ExitUnreachable {
 		t.Errorf("%v", err)

@@ -5,13 +5,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
 func TestAgentTellsOfItsWatchIfAskedTo(t *testing.T) {
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--verify-interval",
-		"24h", "--watch-delays")
+	agent := start(
+		t,
+		"--kubeconfig",
+		agentstest.Kubeconfig(t, cluster.URL()),
+		"--cri-endpoint",
+		"off",
+		"--verify-interval",
+		"24h",
+		"--watch-delays",
+	)
 	agent.poll("/readyz?verbose", "[+]pod_watch ok")
 	agent.poll("/readyz?verbose", "[-]pod_cache down")
 	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
@@ -37,7 +46,7 @@ func TestAgentTellsOfItsWatchIfAskedTo(t *testing.T) {
 // Unless it is asked to, the agent compares nothing and counts nothing of its watch.
 func TestAgentThatIsNotAskedAboutItsWatch(t *testing.T) {
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
 	agent.poll("/readyz?verbose", "[+]pod_watch ok")
 	_, metrics := agent.get("/metrics")
 	_, parts := agent.get("/readyz?verbose")

@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -38,8 +39,17 @@ func TestAgentServesWhomTheAPIServerLets(t *testing.T) {
 	cluster.KnowToken("scrapers-token", "prometheus")
 	cluster.KnowToken("pods-token", "default")
 	cluster.Authorize(func(a podwatchtest.Attempt) bool { return a.User != "default" })
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--web-auth", "kubernetes",
-		"--log-level", "debug")
+	agent := start(
+		t,
+		"--kubeconfig",
+		agentstest.Kubeconfig(t, cluster.URL()),
+		"--cri-endpoint",
+		"off",
+		"--web-auth",
+		"kubernetes",
+		"--log-level",
+		"debug",
+	)
 	agent.poll("/readyz", "ok")
 	for token, want := range map[string]int{
 		"scrapers-token": http.StatusOK, "pods-token": http.StatusForbidden, "made-up-token": http.StatusUnauthorized,
@@ -73,7 +83,7 @@ func TestMetricsNameNoPod(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
 	agent.poll("/metrics", `podlapse_pods_starting{`)
 	_, text := agent.get("/metrics")
@@ -92,7 +102,14 @@ func TestMetricsNameNoPod(t *testing.T) {
 func TestAgentAsksForPodsAsItsNode(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
-	agent := start(t, "--kubeconfig", kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--impersonate-node")
+	agent := start(
+		t,
+		"--kubeconfig",
+		agentstest.Kubeconfig(t, cluster.URL()),
+		"--cri-endpoint",
+		"off",
+		"--impersonate-node",
+	)
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
 	agent.poll("/readyz?verbose", "[+]event_watch ok: watching")
 	cluster.Authorize(func(a podwatchtest.Attempt) bool { return a.Verb != "impersonate:associated-node" })

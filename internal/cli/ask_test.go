@@ -72,7 +72,13 @@ func TestAskAClusterThatRefuses(t *testing.T) {
 	server.Refuse(refusing(403, "/shop/pods"))
 	kubectl(t, server, "explain", pod).must(t, ExitOK, "shop/web-0: 2.0 s to ready", "")
 
-	runs(t, PluginProgram, environment{"KUBECONFIG": kubeconfig(t, "http://"+nobody(t))}, "explain", pod).
+	runs(
+		t,
+		PluginProgram,
+		environment{"KUBECONFIG": agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t))},
+		"explain",
+		pod,
+	).
 		must(t, ExitUnreachable, "", "connection refused")
 }
 
@@ -81,7 +87,7 @@ func TestWhomToAsk(t *testing.T) {
 		fmt.Fprint(w, answerRecord)
 	}))
 	defer agent.Close()
-	config := environment{"KUBECONFIG": kubeconfig(t, agentstest.Start(t, agentOn("node-a", agent.URL)).URL)}
+	config := environment{"KUBECONFIG": agentstest.Kubeconfig(t, agentstest.Start(t, agentOn("node-a", agent.URL)).URL)}
 	runs(t, AgentProgram, config, "explain", "shop/web-0").must(t, ExitOK, "shop/web-0: 2.0 s", "")
 	runs(t, AgentProgram, config, "explain", "shop/web-0", "--server", agent.URL).
 		must(t, ExitOK, "shop/web-0: 2.0 s", "")
@@ -162,8 +168,11 @@ func TestHostileAnswersAreInert(t *testing.T) {
 		case strings.HasSuffix(r.URL.Path, "/web-0"):
 			fmt.Fprint(w, record)
 		case strings.HasSuffix(r.URL.Path, "/pulls"):
-			fmt.Fprintf(w,
-				`{"items":[{"namespace":%s,"pod":%[1]s,"image":%[1]s,"state":%[1]s}],"recent":[{"pod":%[1]s,"image":%[1]s,"outcome":%[1]s}]}`, text)
+			fmt.Fprintf(
+				w,
+				`{"items":[{"namespace":%s,"pod":%[1]s,"image":%[1]s,"state":%[1]s}],"recent":[{"pod":%[1]s,"image":%[1]s,"outcome":%[1]s}]}`,
+				text,
+			)
 		default:
 			fmt.Fprintf(w, `{"items":[%s]}`, record)
 		}

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,7 +39,7 @@ type said struct {
 // kubectl runs the program as kubectl's plugin, with a kubeconfig of the API server.
 func kubectl(t *testing.T, server *agentstest.APIServer, args ...string) said {
 	t.Helper()
-	return runs(t, PluginProgram, environment{"KUBECONFIG": kubeconfig(t, server.URL)}, args...)
+	return runs(t, PluginProgram, environment{"KUBECONFIG": agentstest.Kubeconfig(t, server.URL)}, args...)
 }
 
 func runs(t *testing.T, program string, env environment, args ...string) said {
@@ -60,28 +57,4 @@ func (s said) must(t *testing.T, code int, stdout, stderr string) {
 	if code != ExitOK && code != ExitPartial && code != ExitUsage && s.stdout != "" {
 		t.Errorf("printed although it failed:\n%s", s.stdout)
 	}
-}
-
-func kubeconfig(t testing.TB, url string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	text := `{"apiVersion":"v1","kind":"Config","current-context":"c",` +
-		`"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"users":[{"name":"u"}],` +
-		`"clusters":[{"name":"c","cluster":{"server":"` + url + `"}}]}`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// nobody is an address where nothing listens.
-func nobody(t *testing.T) string {
-	t.Helper()
-	var listen net.ListenConfig
-	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }

@@ -39,7 +39,7 @@ func TestCompletion(t *testing.T) {
 		agentstest.Pod{Namespace: "shop", Name: "web-1"}, agentstest.Pod{Namespace: "default", Name: "batch"},
 		agentstest.Pod{Namespace: "shop", Name: "web-$(reboot)"},
 		agentstest.Pod{Namespace: "shop", Name: "web-\x1b[2J"})
-	config := environment{"KUBECONFIG": kubeconfig(t, server.URL)}
+	config := environment{"KUBECONFIG": agentstest.Kubeconfig(t, server.URL)}
 	for _, test := range []struct{ line, want string }{
 		{"explain shop/we", "shop/web-0 shop/web-1 :4"},
 		{"explain -n shop ", "web-0 web-1 :4"},

@@ -52,8 +52,10 @@ func TestKeys(t *testing.T) {
 func TestTopOfANamespace(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/v1/pulls" {
-			fmt.Fprint(w,
-				`{"items":[{"namespace":"shop","pod":"a"},{"namespace":"shop","pod":"b"},{"namespace":"other","pod":"c"}],"recent":[]}`)
+			fmt.Fprint(
+				w,
+				`{"items":[{"namespace":"shop","pod":"a"},{"namespace":"shop","pod":"b"},{"namespace":"other","pod":"c"}],"recent":[]}`,
+			)
 			return
 		}
 		fmt.Fprint(w, `{"items":[]}`)
