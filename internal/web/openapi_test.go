@@ -204,15 +204,19 @@ func TestAnswersKeepToTheDocument(t *testing.T) {
 		Outcome: imagepull.OutcomePulling, RequestedAt: firstStart,
 	})
 	debugged := exporttest.StartUp(1)
-	debugged.EphemeralPulls = []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral, Image: "r.example/tools:1",
-		Outcome: imagepull.OutcomeDownloaded}}
+	debugged.EphemeralPulls = []timeline.Pull{
+		{Container: "debugger", Kind: timeline.KindEphemeral, Image: "r.example/tools:1",
+			Outcome: imagepull.OutcomeDownloaded},
+	}
 	full := &fake{
 		timelines: []timeline.Timeline{debugged, pulling}, gone: startUps(3, 6),
 		statuses: []health.Status{{Part: "cri", Detail: "refused", Since: firstStart},
 			{Part: "pod_watch", Up: true, Since: firstStart}},
 		objects: func(w io.Writer, _ func(namespace, name, labels string) bool) error {
-			_, err := io.WriteString(w,
-				`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"cache":{"connected":true,"age_seconds":1.5,"verified_at":null},"items":[{}]}`)
+			_, err := io.WriteString(
+				w,
+				`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"cache":{"connected":true,"age_seconds":1.5,"verified_at":null},"items":[{}]}`,
+			)
 			return err
 		},
 	}

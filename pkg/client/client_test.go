@@ -99,8 +99,10 @@ func TestRefusal(t *testing.T) {
 func TestRefusalOfTheAPIServer(t *testing.T) {
 	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprint(w,
-			`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods is forbidden\u001b[2J","reason":"Forbidden","code":403}`)
+		fmt.Fprint(
+			w,
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods is forbidden\u001b[2J","reason":"Forbidden","code":403}`,
+		)
 	})
 	_, err := c.Node(t.Context())
 	var refused *Refusal

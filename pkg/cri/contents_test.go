@@ -101,7 +101,10 @@ func TestWhatIsNotThereIsNotRemembered(t *testing.T) {
 	configData := fmt.Sprintf(`{"rootfs":{"diff_ids":[%q]}}`, diff)
 	config := digest.FromString(configData)
 	manifestData := fmt.Sprintf(
-		`{"config":{"digest":%q,"size":9},"layers":[{"mediaType":"application/vnd.docker.image.rootfs.diff.tar.gzip","digest":%q}]}`, config, diff)
+		`{"config":{"digest":%q,"size":9},"layers":[{"mediaType":"application/vnd.docker.image.rootfs.diff.tar.gzip","digest":%q}]}`,
+		config,
+		diff,
+	)
 	manifest := digest.FromString(manifestData)
 	// The first manifest that fits is not there: containerd took another.
 	index := put(fmt.Sprintf(`{"manifests":[{"digest":%q},{"digest":%q}]}`, digest.FromString("other"), manifest))

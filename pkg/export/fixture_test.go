@@ -150,8 +150,16 @@ func inTransition() timeline.Timeline {
 		},
 		Milestones: []timeline.MilestoneEvidence{
 			milestone(timeline.MilestoneScheduled, "", 500*ms), milestone(timeline.MilestoneReady, "", 22*time.Second+1),
-			milestone(timeline.MilestoneRunning, "setup", 2*time.Second), milestone(timeline.MilestoneFinished, "setup", 3500*ms),
-			milestone(timeline.MilestoneRunning, "proxy", 4250*ms), milestone(timeline.MilestoneContainerReady, "proxy", 4750*ms),
+			milestone(
+				timeline.MilestoneRunning,
+				"setup",
+				2*time.Second,
+			), milestone(timeline.MilestoneFinished, "setup", 3500*ms),
+			milestone(
+				timeline.MilestoneRunning,
+				"proxy",
+				4250*ms,
+			), milestone(timeline.MilestoneContainerReady, "proxy", 4750*ms),
 			milestone(timeline.MilestoneRunning, "app", 20*time.Second), milestone(timeline.MilestoneStarted, "app", 21500*ms),
 			milestone(timeline.MilestoneContainerReady, "app", 22*time.Second+1),
 		},

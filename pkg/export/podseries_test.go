@@ -34,8 +34,14 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 	cut := `# HELP podlapse_pod_startup_seconds Duration of the start-up of a pod on this node; so far, if it is in progress.
 # TYPE podlapse_pod_startup_seconds gauge
 podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4
-podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="n` + strings.Repeat("é", 125) +
-		`",workload_kind="K` + strings.Repeat("k", 61) + `"} 12.000000001
+podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="n` + strings.Repeat(
+		"é",
+		125,
+	) +
+		`",workload_kind="K` + strings.Repeat(
+		"k",
+		61,
+	) + `"} 12.000000001
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(cut), "podlapse_pod_startup_seconds"); err != nil {
 		t.Error(err)

@@ -21,12 +21,18 @@ spec main app cold
 
 // forgeries are Events that anyone who may create Events in the pod's namespace can forge.
 var forgeries = []struct{ name, event string }{
-	{"a pull of a year", `1.000 event app Pulled 'Successfully pulled image "cold" in 8760h0m0s (8760h0m0s including waiting). Image size: 5 bytes.' named@0.990`},
+	{
+		"a pull of a year",
+		`1.000 event app Pulled 'Successfully pulled image "cold" in 8760h0m0s (8760h0m0s including waiting). Image size: 5 bytes.' named@0.990`,
+	},
 	{"a pull that is over before the image is there",
 		`1.000 event app Pulled 'Successfully pulled image "cold" in 300ms (301ms including waiting). Image size: 5 bytes.' named@0.990`},
 	{"an image that is said to be present while it is absent",
 		`1.000 event app Pulled 'Container image "cold" already present on machine' named@0.600`},
-	{"a pull in the future", `1.000 event app Pulled 'Successfully pulled image "cold" in 300ms (301ms including waiting). Image size: 5 bytes.' named@5.575`},
+	{
+		"a pull in the future",
+		`1.000 event app Pulled 'Successfully pulled image "cold" in 300ms (301ms including waiting). Image size: 5 bytes.' named@5.575`,
+	},
 	{"a failure in the future", `1.000 event app Failed 'Failed to pull image "cold": no' named@5.000`},
 	{"a failure amid a pull that succeeds", `1.000 event app Failed 'Failed to pull image "cold": no' named@0.990`},
 	{"500 failures amid a pull that succeeds",

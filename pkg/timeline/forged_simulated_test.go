@@ -12,7 +12,10 @@ import (
 func fullEvidence(containers int) *Evidence {
 	pod := Pod{UID: "u", RuntimeUID: "u", CreatedAt: base, AcknowledgedAt: base}
 	for i := range containers {
-		pod.Containers = append(pod.Containers, Container{Name: fmt.Sprint("c", i), Kind: KindMain, Image: fmt.Sprint("image", i), State: StateWaiting})
+		pod.Containers = append(
+			pod.Containers,
+			Container{Name: fmt.Sprint("c", i), Kind: KindMain, Image: fmt.Sprint("image", i), State: StateWaiting},
+		)
 	}
 	e := NewEvidence(Scope{Runtime: true, Events: true})
 	e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: pod})

@@ -116,8 +116,8 @@ spec main app cold
 	}
 }
 
-// TestNoStatusConfirmsAFailureOfAnotherImage is of tenants who have one image really fail, and say so of another one: in its place, or
-// of a volume beside it.
+// TestNoStatusConfirmsAFailureOfAnotherImage is of tenants who have one image really fail, and say so of another one:
+// in its place, or of a volume beside it.
 func TestNoStatusConfirmsAFailureOfAnotherImage(t *testing.T) {
 	const evil, honest, why = "evil.example/x:1", "docker.io/library/nginx:1", "dial tcp 10.0.0.1:443: connect: connection refused"
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
@@ -136,12 +136,20 @@ func TestNoStatusConfirmsAFailureOfAnotherImage(t *testing.T) {
 	} {
 		e := NewEvidence(Scope{Runtime: true, Events: true})
 		event := func(s float64, container, reason, message string) {
-			e.Apply(EventSeen{UID: "u", Container: container, Reason: reason, Message: message, NamedAt: second(s), FirstAt: second(s),
-				LastAt: second(s), ArrivedAt: second(s + 0.05), Live: true, Count: 1})
+			e.Apply(
+				EventSeen{UID: "u", Container: container, Reason: reason, Message: message, NamedAt: second(s), FirstAt: second(s),
+					LastAt: second(s), ArrivedAt: second(s + 0.05), Live: true, Count: 1},
+			)
 		}
 		for i, containers := range test.statuses {
-			e.Apply(PodSeen{ArrivedAt: second(float64(i) + 0.5), Live: true, Pod: Pod{UID: "u", RuntimeUID: "u", Namespace: "n", Name: "p",
-				CreatedAt: base, AcknowledgedAt: base, Containers: containers}})
+			e.Apply(
+				PodSeen{
+					ArrivedAt: second(float64(i) + 0.5),
+					Live:      true,
+					Pod: Pod{UID: "u", RuntimeUID: "u", Namespace: "n", Name: "p",
+						CreatedAt: base, AcknowledgedAt: base, Containers: containers},
+				},
+			)
 		}
 		event(1, "app", "Pulling", `Pulling image "`+evil+`"`)
 		event(1.2, "app", "Failed", `Failed to pull image "`+evil+`": `+why)

@@ -82,7 +82,14 @@ func (s *script) print(t testing.TB) string {
 		fmt.Fprintf(&out, "lost %v\n", tl.LostEvents)
 	}
 	w := e.Requests(s.asOf)
-	fmt.Fprintf(&out, "requests runtime=%v images=%v events=%v settled=%v", w.Runtime, w.Images, w.Events, e.Settled(s.asOf))
+	fmt.Fprintf(
+		&out,
+		"requests runtime=%v images=%v events=%v settled=%v",
+		w.Runtime,
+		w.Images,
+		w.Events,
+		e.Settled(s.asOf),
+	)
 	if len(w.Layers) > 0 {
 		fmt.Fprintf(&out, " layers=%v", w.Layers)
 	}

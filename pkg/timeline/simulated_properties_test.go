@@ -28,8 +28,17 @@ const (
 	lengthsTrue property = "lengths true" // each has its true duration, within its error
 )
 
-var properties = []property{noConflict, milestoneHeld, totalHeld, noOvercharge, noCauseOvercharge, outcomeTrue, lossTrue,
-	namesTrue, lengthsTrue}
+var properties = []property{
+	noConflict,
+	milestoneHeld,
+	totalHeld,
+	noOvercharge,
+	noCauseOvercharge,
+	outcomeTrue,
+	lossTrue,
+	namesTrue,
+	lengthsTrue,
+}
 
 // propertyCheck compares a timeline with the truth.
 type propertyCheck struct {

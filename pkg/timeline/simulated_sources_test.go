@@ -57,7 +57,12 @@ func (w *simulatedSources) pods() []PodSeen {
 	for _, k := range w.inOrder() {
 		t := w.milestones[k]
 		switch k.milestone {
-		case MilestoneScheduled, MilestoneAcknowledged, MilestoneStarted, MilestoneContainerReady, MilestoneContainersReady, MilestoneReady:
+		case MilestoneScheduled,
+			MilestoneAcknowledged,
+			MilestoneStarted,
+			MilestoneContainerReady,
+			MilestoneContainersReady,
+			MilestoneReady:
 			changes = append(changes, t)
 		case MilestonePullFailed:
 			changes = append(changes, t.Add(w.between(time.Millisecond, 100*time.Millisecond)))
@@ -138,7 +143,9 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 	}
 	run := func(n int) Run {
 		return Run{w.upTo(trueMilestone{MilestoneRunning, c.Name, n}, t).Truncate(time.Second),
-			w.upTo(trueMilestone{MilestoneFinished, c.Name, n}, t).Truncate(time.Second), w.exits[trueMilestone{MilestoneFinished, c.Name, n}], ""}
+			w.upTo(trueMilestone{MilestoneFinished, c.Name, n}, t).
+				Truncate(time.Second),
+			w.exits[trueMilestone{MilestoneFinished, c.Name, n}], ""}
 	}
 	n := c.attempt
 	for n > 0 && run(n).StartedAt.IsZero() {
@@ -211,8 +218,10 @@ func (w *simulatedSources) sandboxesAt(t time.Time) []Sandbox {
 		}
 		return []Sandbox{{Ready: true, CreatedAt: created}}
 	}
-	return []Sandbox{{Ready: true, BegunAt: w.milestones[trueMilestone{milestone: MilestoneSandboxBegun}], NetworkReadyAt: network,
-		RunningAt: running, ImageKnown: true}}
+	return []Sandbox{
+		{Ready: true, BegunAt: w.milestones[trueMilestone{milestone: MilestoneSandboxBegun}], NetworkReadyAt: network,
+			RunningAt: running, ImageKnown: true},
+	}
 }
 
 func (w *simulatedSources) runsAt(t time.Time) []ContainerRun {
@@ -220,8 +229,16 @@ func (w *simulatedSources) runsAt(t time.Time) []ContainerRun {
 	for _, c := range w.containers {
 		var own []ContainerRun
 		for n := range c.attempt + 1 {
-			r := ContainerRun{Name: c.Name, Attempt: n, CreatedAt: w.upTo(trueMilestone{MilestoneContainerCreated, c.Name, n}, t),
-				StartedAt: w.upTo(trueMilestone{MilestoneRunning, c.Name, n}, t), FinishedAt: w.upTo(trueMilestone{MilestoneFinished, c.Name, n}, t)}
+			r := ContainerRun{
+				Name:      c.Name,
+				Attempt:   n,
+				CreatedAt: w.upTo(trueMilestone{MilestoneContainerCreated, c.Name, n}, t),
+				StartedAt: w.upTo(
+					trueMilestone{MilestoneRunning, c.Name, n},
+					t,
+				),
+				FinishedAt: w.upTo(trueMilestone{MilestoneFinished, c.Name, n}, t),
+			}
 			if !r.FinishedAt.IsZero() {
 				r.ExitCode = w.exits[trueMilestone{MilestoneFinished, c.Name, n}]
 			}

@@ -35,7 +35,8 @@ func (l *simulatedPod) becomeReady() {
 	var last *simulatedContainer
 	var readyAt time.Time
 	for _, c := range l.containers {
-		if at := l.milestones[trueMilestone{MilestoneContainerReady, c.Name, c.attempt}]; c.Kind != KindInit && at.After(readyAt) {
+		if at := l.milestones[trueMilestone{MilestoneContainerReady, c.Name, c.attempt}]; c.Kind != KindInit &&
+			at.After(readyAt) {
 			last, readyAt = c, at
 		}
 	}
@@ -120,8 +121,12 @@ func (l *simulatedPod) length(from, to time.Duration) time.Duration {
 // inOrder returns all milestones, in the same order at each call.
 func (l *simulatedPod) inOrder() []trueMilestone {
 	return slices.SortedFunc(maps.Keys(l.milestones), func(a, b trueMilestone) int {
-		return cmp.Or(l.milestones[a].Compare(l.milestones[b]), cmp.Compare(a.milestone, b.milestone), cmp.Compare(a.container, b.container),
-			cmp.Compare(a.attempt, b.attempt))
+		return cmp.Or(
+			l.milestones[a].Compare(l.milestones[b]),
+			cmp.Compare(a.milestone, b.milestone),
+			cmp.Compare(a.container, b.container),
+			cmp.Compare(a.attempt, b.attempt),
+		)
 	})
 }
 
@@ -136,7 +141,8 @@ func (l *simulatedPod) endsOnce() bool {
 			continue
 		}
 		if !slices.ContainsFunc(l.containers, func(c *simulatedContainer) bool {
-			return c.Kind == KindMain && c.Name != key.container && l.milestones[trueMilestone{MilestoneRunning, c.Name, 0}].After(finished)
+			return c.Kind == KindMain && c.Name != key.container &&
+				l.milestones[trueMilestone{MilestoneRunning, c.Name, 0}].After(finished)
 		}) {
 			return false
 		}

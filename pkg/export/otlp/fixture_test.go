@@ -106,6 +106,8 @@ func stuck() timeline.Timeline {
 				Attempt: 1, RequestedAt: after(2 * time.Second), FinishedAt: after(3 * time.Second),
 			},
 		},
-		Milestones: []timeline.MilestoneEvidence{{Milestone: timeline.MilestoneRunning, Container: "helper", At: after(time.Minute)}},
+		Milestones: []timeline.MilestoneEvidence{
+			{Milestone: timeline.MilestoneRunning, Container: "helper", At: after(time.Minute)},
+		},
 	}
 }

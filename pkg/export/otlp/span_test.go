@@ -46,8 +46,15 @@ func TestAContainerThatRunsAgain(t *testing.T) {
 	if s := named(t, containersOf(tl), "container/setup"); !s.end.Equal(tl.SettledAt) || !has(s, keyOpen) {
 		t.Errorf("ends at %s, %v", s.end, s.attributes)
 	}
-	tl.Milestones = append(tl.Milestones,
-		timeline.MilestoneEvidence{Milestone: timeline.MilestoneFinished, Container: "setup", Attempt: 1, At: after(4 * time.Second)})
+	tl.Milestones = append(
+		tl.Milestones,
+		timeline.MilestoneEvidence{
+			Milestone: timeline.MilestoneFinished,
+			Container: "setup",
+			Attempt:   1,
+			At:        after(4 * time.Second),
+		},
+	)
 	if s := named(t, containersOf(tl), "container/setup"); !s.end.Equal(after(4*time.Second)) || has(s, keyOpen) {
 		t.Errorf("ends at %s, %v", s.end, s.attributes)
 	}
