@@ -40,13 +40,13 @@ func (e *Evidence) applyCreateFailure(o EventSeen) {
 // alsoNotConfig is what a container may wait for, in addition to its configuration.
 var alsoNotConfig = []Phase{PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseKubeletSync}
 
-// createFailureConstraints dates the first failure to create a container by the container's pull. The kubelet tries
-// right after it got the image (pkg/kubelet/kuberuntime, startContainer), but reports the failure in the pod's
+// createFailureConstraints dates the first failure to create a container by the container's image. The kubelet tries
+// right after it got or found the image (pkg/kubelet/kuberuntime, startContainer), but reports the failure in the pod's
 // status only when it comes back to the pod, possibly after the reason is gone. A status that is later than that was
 // not written by a kubelet at work.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	pulled := f.pulls[index].pulled
-	if !pulled.known() || pulled.present {
+	if !pulled.known() || pulled.present && pulled.origin != originEventName {
 		return nil
 	}
 	by := pulled.latest + eventSlack

@@ -130,11 +130,12 @@ func lateSecret(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time
 func lateEnvironment(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
 	spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: x.name}}}}
+	missed := `configmap "` + x.name + `" not found`
 	return func() error {
 		return errors.Join(
-			x.statedOf(ctx, "Failed", `configmap "`+x.name+`" not found`),
+			x.statedOf(ctx, "Failed", missed),
 			sleep(ctx, long),
-			x.blames(only(blame.Config), configAfterwards(),
+			x.blamesFrom(x.firstStated("Failed", missed), only(blame.Config), configAfterwards(),
 				func() error { return x.bench().CreateConfigMap(ctx, x.name) }),
 		)
 	}, nil

@@ -94,7 +94,8 @@ func lateVariables(long func() time.Duration, from func(corev1.LocalObjectRefere
 		spec := one(x.bench().BaseImage, readySoon)
 		spec.Containers[0].EnvFrom = []corev1.EnvFromSource{from(corev1.LocalObjectReference{Name: x.name})}
 		err := errors.Join(x.create(ctx, spec), x.stated(ctx, "Failed", 1), sleep(ctx, long()))
-		return errors.Join(err, x.madeLate(ctx, create), x.ready(ctx))
+		return errors.Join(err, x.blamesFrom(x.firstStated("Failed", x.name), only(blame.Config), configAfterwards(),
+			func() error { return create(x.bench(), ctx, x.name) }), x.ready(ctx))
 	}
 }
 
@@ -121,7 +122,7 @@ func invalidImage(long func() time.Duration) playFunc {
 		err := errors.Join(x.create(ctx, one("Not A Name", readySoon)), x.stated(ctx, "InspectFailed", 1),
 			sleep(ctx, long()))
 		x.giveUp()
-		x.faults = append(x.faults, blame.Fault{Causes: only(blame.Config), From: x.firstStated("InspectFailed"),
+		x.faults = append(x.faults, blame.Fault{Causes: only(blame.Config), From: x.firstStated("InspectFailed", ""),
 			FixedAt: x.until, Witness: "kubelet's log"})
 		return err
 	}

@@ -66,8 +66,14 @@ func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 // blames says who was to blame until what was wrong is put right by this call, and afterwards until the stretch of time
 // is over that the witnesses see.
 func (x *examPod) blames(causes, then []blame.Cause, put func() error) error {
+	return x.blamesFrom(time.Time{}, causes, then, put)
+}
+
+// blamesFrom is like blames, for what held nothing up before kubelet came across it.
+func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put func() error) error {
 	fixed, err := bench.Dated(put)
-	x.faults = append(x.faults, blame.Fault{Causes: causes, FixedAt: fixed.StartAt, Then: then, Witness: "scenario"})
+	x.faults = append(x.faults,
+		blame.Fault{Causes: causes, From: from, FixedAt: fixed.StartAt, Then: then, Witness: "scenario"})
 	return err
 }
 
@@ -115,25 +121,33 @@ func (x *examPod) stated(ctx context.Context, reason string, times int) error {
 	})
 }
 
-// saidOf waits until kubelet has made an Event of a reason about the pod with these words in its message.
+// statedOf waits until kubelet has made an Event of a reason about the pod with these words in its message.
 func (x *examPod) statedOf(ctx context.Context, reason, words string) error {
 	return x.await(ctx, "an Event "+reason, func() (bool, error) {
 		events, err := x.exam.events.All()
-		return slices.ContainsFunc(events, func(e bench.KubeletEvent) bool {
-			return e.Pod == x.name && e.Reason == reason && strings.Contains(e.Message, words)
-		}), err
+		return firstStated(events, x.name, reason, words) != nil, err
 	})
 }
 
-// firstStated is when kubelet first made an Event of a reason about the pod; zero where it did not.
-func (x *examPod) firstStated(reason string) time.Time {
+// firstStated is when kubelet first made an Event of a reason about the pod with these words in its message; zero where
+// it did not.
+func (x *examPod) firstStated(reason, words string) time.Time {
 	events, _ := x.exam.events.All() // who waited for it has read the log
-	for _, event := range events {
-		if event.Pod == x.name && event.Reason == reason {
-			return event.At
-		}
+	if event := firstStated(events, x.name, reason, words); event != nil {
+		return event.At
 	}
 	return time.Time{}
+}
+
+// firstStated is the first Event of a reason about a pod with these words in its message; nil where there is none.
+func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.KubeletEvent {
+	i := slices.IndexFunc(events, func(e bench.KubeletEvent) bool {
+		return e.Pod == pod && e.Reason == reason && strings.Contains(e.Message, words)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &events[i]
 }
 
 // called waits until the runtime has been called so often in a way for a container.
