@@ -148,9 +148,6 @@ func TestParametersAreThoseOfTheDocument(t *testing.T) {
 	if limit.Minimum != 1 || limit.Maximum != maxLimit || limit.Default != defaultLimit {
 		t.Errorf("limit: %+v", limit)
 	}
-	if got := parameters["phase"].Schema.Items.Enum; fmt.Sprint(got) != fmt.Sprint(timeline.Phases()) {
-		t.Errorf("phases %v, want %v", got, timeline.Phases())
-	}
 	if got := parameters["state"].Schema.Items.Enum; fmt.Sprint(got) != fmt.Sprint(filter.States()) {
 		t.Errorf("states %v, want %v", got, filter.States())
 	}

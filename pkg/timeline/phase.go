@@ -67,44 +67,73 @@ const (
 	aboutContainer
 )
 
-// phaseRow is the party that a phase is charged to, and the text of the phase, with a %s for what it names.
+// phaseRow is all that is written about a phase.
 type phaseRow struct {
-	phase Phase
-	cause Cause
-	text  string
-	about about
+	phase   Phase
+	cause   Cause  // the party that it is charged to
+	text    string // its words in the verdict, with a %s for what it names
+	about   about
+	meaning string // one sentence for the page
 }
 
 // phaseTable has one row per phase, in the order of the constants above.
 var phaseTable = []phaseRow{
-	{PhaseSchedulingGate, CauseGate, "waiting for its scheduling gates", aboutNothing},
-	{PhaseUnschedulable, CausePlacement, "waiting for a node that fits", aboutNothing},
-	{PhaseScheduling, CauseScheduler, "waiting for the scheduler", aboutNothing},
-	{PhaseKubeletPickup, CauseKubelet, "until kubelet took it up", aboutNothing},
-	{PhaseAPIServer, CauseAPIServer, "until kubelet could read from the API server", aboutNothing},
-	{PhasePodConfig, CauseConfig, "until the pod's configuration was there", aboutNothing},
-	{PhaseVolumes, CauseVolumes, "volumes", aboutNothing},
-	{PhaseDevice, CauseDevice, "preparing dynamic resources", aboutNothing},
-	{PhaseNetwork, CauseNetwork, "network", aboutNothing},
-	{PhaseSandboxImage, CauseRegistry, "pulling the sandbox (pause) image", aboutNothing},
-	{PhaseSandbox, CauseRuntime, "sandbox", aboutNothing},
-	{PhaseKubeletSync, CauseKubelet, "kubelet between steps", aboutNothing}, // gaps between steps: sync, relist
-	{PhasePullQueue, CausePullQueue, "in the node's pull queue", aboutNothing},
-	{PhasePull, CauseRegistry, "pulling from %s", aboutRegistry},
-	{PhaseUnpack, CauseDisk, "unpacking", aboutNothing}, // the rest of it after the last byte has arrived
-	{PhaseImageBackoff, CauseBackoff, "image pull back-off", aboutNothing},
-	{PhaseContainerConfig, CauseConfig, "until %s could be made as configured", aboutContainer},
-	{PhaseContainerCreate, CauseRuntime, "creating containers", aboutNothing},
-	{PhaseContainerStart, CauseRuntime, "starting containers", aboutNothing},
-	{PhaseInitRun, CauseApp, "running init container %s", aboutContainer},
-	{PhasePostStartHook, CauseApp, "in the post-start hook of %s", aboutContainer},
-	{PhaseFailedRun, CauseApp, "in runs of %s that failed", aboutContainer}, // a run that ended before ready
-	{PhaseSandboxLost, CauseRuntime, "lost with a sandbox", aboutNothing},   // from its last step to the next sandbox
-	{PhaseCrashBackoff, CauseBackoff, "crash back-off of %s", aboutContainer},
-	{PhaseStartupProbe, CauseApp, "until %s had started", aboutContainer},
-	{PhaseReadinessProbe, CauseApp, "until %s was ready", aboutContainer},
-	{PhaseReadinessGates, CauseGate, "readiness gates", aboutNothing},
-	{PhaseUnattributed, CauseUnknown, "unattributed", aboutNothing},
+	{PhaseSchedulingGate, CauseGate, "waiting for its scheduling gates", aboutNothing,
+		"A scheduling gate holds the pod."},
+	{PhaseUnschedulable, CausePlacement, "waiting for a node that fits", aboutNothing,
+		"The scheduler finds no suitable node."},
+	{PhaseScheduling, CauseScheduler, "waiting for the scheduler", aboutNothing,
+		"From creation until the scheduler chose a node."},
+	{PhaseKubeletPickup, CauseKubelet, "until kubelet took it up", aboutNothing,
+		"From scheduling until the kubelet acknowledged the pod."},
+	{PhaseAPIServer, CauseAPIServer, "until kubelet could read from the API server", aboutNothing,
+		"The kubelet cannot read objects that the pod needs from the API server."},
+	{PhasePodConfig, CauseConfig, "until the pod's configuration was there", aboutNothing,
+		"A ConfigMap, Secret or runtime class of the pod is missing."},
+	{PhaseVolumes, CauseVolumes, "volumes", aboutNothing,
+		"The kubelet mounts volumes before it requests the sandbox."},
+	{PhaseDevice, CauseDevice, "preparing dynamic resources", aboutNothing,
+		"A driver prepares a dynamically allocated resource."},
+	{PhaseNetwork, CauseNetwork, "network", aboutNothing,
+		"The network plugin sets up the sandbox, or the network of the node is not ready."},
+	{PhaseSandboxImage, CauseRegistry, "pulling the sandbox (pause) image", aboutNothing,
+		"The runtime pulls the sandbox (pause) image."},
+	{PhaseSandbox, CauseRuntime, "sandbox", aboutNothing,
+		"The runtime starts the sandbox."},
+	{PhaseKubeletSync, CauseKubelet, "kubelet between steps", aboutNothing,
+		"The kubelet is between two steps."},
+	{PhasePullQueue, CausePullQueue, "in the node's pull queue", aboutNothing,
+		"The kubelet waits for other pulls on the node before it pulls the image."},
+	{PhasePull, CauseRegistry, "pulling from %s", aboutRegistry,
+		"The runtime downloads the image from the registry or its mirror."},
+	{PhaseUnpack, CauseDisk, "unpacking", aboutNothing,
+		"The download is complete; the runtime is still unpacking."},
+	{PhaseImageBackoff, CauseBackoff, "image pull back-off", aboutNothing,
+		"A pull failed; the kubelet waits before it retries."},
+	{PhaseContainerConfig, CauseConfig, "until %s could be made as configured", aboutContainer,
+		"The kubelet cannot create the container as configured."},
+	{PhaseContainerCreate, CauseRuntime, "creating containers", aboutNothing,
+		"The runtime creates the container."},
+	{PhaseContainerStart, CauseRuntime, "starting containers", aboutNothing,
+		"The runtime starts the container."},
+	{PhaseInitRun, CauseApp, "running init container %s", aboutContainer,
+		"An init container runs."},
+	{PhasePostStartHook, CauseApp, "in the post-start hook of %s", aboutContainer,
+		"The container runs; the kubelet waits for its post-start hook."},
+	{PhaseFailedRun, CauseApp, "in runs of %s that failed", aboutContainer,
+		"A run that ended before the pod was ready."},
+	{PhaseSandboxLost, CauseRuntime, "lost with a sandbox", aboutNothing,
+		"The sandbox died; time lost until the next one starts."},
+	{PhaseCrashBackoff, CauseBackoff, "crash back-off of %s", aboutContainer,
+		"A run failed; the kubelet waits before it restarts the container."},
+	{PhaseStartupProbe, CauseApp, "until %s had started", aboutContainer,
+		"The container runs; its startup probe has not passed yet."},
+	{PhaseReadinessProbe, CauseApp, "until %s was ready", aboutContainer,
+		"The container runs; its readiness probe has not passed yet."},
+	{PhaseReadinessGates, CauseGate, "readiness gates", aboutNothing,
+		"Containers are ready; a readiness gate is not."},
+	{PhaseUnattributed, CauseUnknown, "unattributed", aboutNothing,
+		"No evidence shows the cause of this time."},
 }
 
 // Phases lists every phase in the order of a start-up.
@@ -118,6 +147,9 @@ func Phases() []Phase {
 
 // CauseOf returns the party that a phase is charged to.
 func CauseOf(p Phase) Cause { return rowOf(p).cause }
+
+// MeaningOf returns one sentence that says what happens in a phase.
+func MeaningOf(p Phase) string { return rowOf(p).meaning }
 
 // rowOf returns the row of a phase, or that of PhaseUnattributed for an unknown phase.
 func rowOf(p Phase) phaseRow {

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	rulesFile      = "../../manifests/monitoring/rules.yaml"
+	stuckRow       = `      - {record: "podlapse:phase_stuck:seconds", expr: vector(%d), labels: {phase: %s}}` + "\n"
+	causeRow       = `      - {record: "podlapse:phase_cause:info", expr: vector(1), labels: {phase: %s, cause: %s}}` + "\n"
+	stuckByDefault = 120 // seconds: the limit of a phase that the rules do not have yet
+)
+
+var stuckRows = regexp.MustCompile(`"podlapse:phase_stuck:seconds", expr: vector\((\d+)\), labels: \{phase: (\w+)\}`)
+
+// TestPhaseTables compares every file that lists the phases with the core's table. With -update it writes their lists.
+func TestPhaseTables(t *testing.T) {
+	hold(t, "../../internal/page/assets/phases.js", regexp.MustCompile(`(?s)^(.*)$`), phasesModule())
+	hold(t, "../../docs/openapi.json",
+		regexp.MustCompile(`(?s)"description": "Start-ups that have spent time[^"]*",.*?"enum": \[\n(.*?) +\]`), phaseEnum())
+	hold(t, rulesFile, regexp.MustCompile(`(?m)((?:^ +- \{record: "podlapse:phase_cause:info".*\n)+)`), causeRows())
+	limits := stuckLimits(t)
+	hold(t, rulesFile, regexp.MustCompile(`(?m)((?:^ +- \{record: "podlapse:phase_stuck:seconds".*\n)+)`),
+		limitRows(limits))
+	hold(t, "../../docs/runbooks/PodlapsePodsStuckInPhase.md",
+		regexp.MustCompile(`(?m)^\| phase \| limit \|\n.*\n((?:^\|.*\n)+)`), limitTable(limits))
+}
+
+// hold compares the group of a pattern in a file with the wanted text, and writes it with -update.
+func hold(t *testing.T, path string, pattern *regexp.Regexp, want string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	m := pattern.FindSubmatchIndex(text)
+	if m == nil {
+		t.Fatalf("%s has no list of phases that matches %s", path, pattern)
+	}
+	from, to := m[len(m)-2], m[len(m)-1]
+	if string(text[from:to]) == want {
+		return
+	}
+	if !*update {
+		t.Errorf("%s does not list the phases of pkg/timeline/phase.go: go test ./cmd/agent -run PhaseTables -update, "+
+			"then go test ./internal/manifests -update in lab/", path)
+		return
+	}
+	if err := os.WriteFile(path, slices.Concat(text[:from], []byte(want), text[to:]), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// phasesModule is the page's module with a sentence for each phase.
+func phasesModule() string {
+	var text strings.Builder
+	text.WriteString("// One sentence for each phase, generated from pkg/timeline/phase.go:\n" +
+		"// go test ./cmd/agent -run PhaseTables -update\n\nexport const phases = {\n")
+	for _, phase := range timeline.Phases() {
+		fmt.Fprintf(&text, "  %s: %s,\n", phase, strconv.Quote(timeline.MeaningOf(phase)))
+	}
+	text.WriteString("};\n")
+	return text.String()
+}
+
+// phaseEnum is the list of phases in the OpenAPI document.
+func phaseEnum() string {
+	var text strings.Builder
+	for i, phase := range timeline.Phases() {
+		if i > 0 {
+			text.WriteString(",\n")
+		}
+		fmt.Fprintf(&text, "              %q", phase)
+	}
+	text.WriteByte('\n')
+	return text.String()
+}
+
+// causeRows are the Prometheus rules that say which party each phase is charged to.
+func causeRows() string {
+	var text strings.Builder
+	for _, phase := range timeline.Phases() {
+		fmt.Fprintf(&text, causeRow, phase, timeline.CauseOf(phase))
+	}
+	return text.String()
+}
+
+// stuckLimits are the limits that the rules have: how many seconds a pod may be in each phase.
+func stuckLimits(t *testing.T) map[timeline.Phase]int {
+	t.Helper()
+	rules, err := os.ReadFile(rulesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := map[timeline.Phase]int{}
+	for _, m := range stuckRows.FindAllSubmatch(rules, -1) {
+		limits[timeline.Phase(m[2])], _ = strconv.Atoi(string(m[1]))
+	}
+	return limits
+}
+
+// limitRows are the Prometheus rules with the limit of each phase. A new phase gets the shortest one.
+func limitRows(limits map[timeline.Phase]int) string {
+	var text strings.Builder
+	for _, phase := range timeline.Phases() {
+		if limits[phase] == 0 {
+			limits[phase] = stuckByDefault
+		}
+		fmt.Fprintf(&text, stuckRow, limits[phase], phase)
+	}
+	return text.String()
+}
+
+// limitTable is the runbook's table of limits. An agent sees no pod before it is bound to the node.
+func limitTable(limits map[timeline.Phase]int) string {
+	phases := timeline.Phases()
+	phases = phases[slices.Index(phases, timeline.PhaseKubeletPickup):]
+	with := map[int][]string{}
+	for _, phase := range phases {
+		with[limits[phase]] = append(with[limits[phase]], "`"+string(phase)+"`")
+	}
+	var text strings.Builder
+	for _, limit := range slices.Sorted(maps.Keys(with)) {
+		fmt.Fprintf(&text, "| %s | %d min |\n", strings.Join(with[limit], ", "), limit/60)
+	}
+	return text.String()
+}
