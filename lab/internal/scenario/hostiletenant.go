@@ -18,6 +18,7 @@ import (
 // adds to the machine.
 const (
 	honestFault  = 2 * time.Second  // how long each fault of an honest pod lasts
+	coldPull     = 8 * time.Second  // how long others wait for the first cold image: a busy machine starts them late
 	attackLead   = 5 * time.Second  // the attack goes on for so long before the honest pods start
 	attackAtMost = 90 * time.Second // an attack ends after this time, whatever the honest pods do
 )
@@ -189,7 +190,7 @@ func honestRows(block string) (rows []examRow) {
 	pulling := make(chan struct{})
 	rows = []examRow{
 		{"cold", "a cold image from a slow registry: registry", func(ctx context.Context, x *examPod) error {
-			err := errors.Join(cold(ctx, x, 2*honestFault), x.pulling(ctx, mainName, 1))
+			err := errors.Join(cold(ctx, x, coldPull), x.pulling(ctx, mainName, 1))
 			close(pulling)
 			return errors.Join(err, x.ready(ctx))
 		}},

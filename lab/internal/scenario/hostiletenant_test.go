@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/blame"
 	"github.com/podlapse/podlapse/lab/internal/layout"
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
@@ -28,8 +29,9 @@ func honestTimeline(block string, change func(*agent.Timeline)) agent.Timeline {
 	return timeline
 }
 
-// TestTwinsAreCompared holds that each thing that an attack could change of an honest pod is found.
+// TestCounterpartsAreCompared holds that each thing that an attack could change of an honest pod is found.
 func TestCounterpartsAreCompared(t *testing.T) {
+	const queued = 1200 * time.Millisecond
 	for what, test := range map[string]struct {
 		change func(*agent.Timeline)
 		found  bool
@@ -60,7 +62,48 @@ func TestCounterpartsAreCompared(t *testing.T) {
 				change = nil
 			}
 			r.exam.results = append(r.exam.results, examResult{stage: block.name, name: "behind-" + block.name,
-				timeline: honestTimeline(block.name, change)})
+				timeline: honestTimeline(block.name, change), truth: queuedFor(queued)})
+		}
+		r.judgeCounterparts()
+		if v.Failed() != test.found {
+			t.Errorf("%s: found %q", what, v.Problems)
+		}
+	}
+}
+
+// queuedFor is what the witnesses see of a pod that waited so long for other pulls.
+func queuedFor(length time.Duration) []blame.Stretch {
+	from := time.Unix(1_000_000_000, 0)
+	return []blame.Stretch{{Span: blame.Span{From: from, To: from.Add(length)}, Causes: []blame.Cause{blame.PullQueue}}}
+}
+
+// TestCounterpartsMayDifferInTruth holds that a wait that was shorter beside the tenant may be reported so, and that no
+// other wait may.
+func TestCounterpartsMayDifferInTruth(t *testing.T) {
+	noQueue := func(t *agent.Timeline) { t.Phases, t.Pulls[0].BlockedBy = t.Phases[1:], nil }
+	for what, test := range map[string]struct {
+		change func(*agent.Timeline)
+		truth  time.Duration
+		found  bool
+	}{
+		"no wait, and none in truth":           {noQueue, 0, false},
+		"no wait, and one in truth":            {noQueue, 5 * time.Second, true},
+		"no wait in truth, and another before": {func(t *agent.Timeline) { t.Pulls[0].BlockedBy.Pod = "bait-1" }, 0, true},
+		"a wait, and none in truth": {func(t *agent.Timeline) {
+			t.Phases[0].Seconds = "9"
+		}, 0, true},
+		"a longer wait in truth": {func(t *agent.Timeline) { t.Phases[0].Seconds = "9" }, 9 * time.Second, false},
+	} {
+		v := &Verdict{}
+		r := &tenantRun{v: v, exam: &exam{},
+			blocks: []honestBlock{{name: "alone1"}, {name: "alone2"}, {name: "attacked", attacked: true}}}
+		for _, block := range r.blocks {
+			change, truth := test.change, queuedFor(test.truth)
+			if !block.attacked {
+				change, truth = func(t *agent.Timeline) { t.Phases[0].Seconds = "5" }, queuedFor(5*time.Second)
+			}
+			r.exam.results = append(r.exam.results, examResult{stage: block.name, name: "behind-" + block.name,
+				timeline: honestTimeline(block.name, change), truth: truth})
 		}
 		r.judgeCounterparts()
 		if v.Failed() != test.found {

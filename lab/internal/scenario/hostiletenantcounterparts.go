@@ -8,13 +8,17 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/blame"
 )
 
 // startUp is what is compared of a start-up.
 type startUp struct {
-	words   []string // outcome and pulls
-	lengths map[string]time.Duration
-	errors  map[string]time.Duration
+	words    []string          // outcome and pulls
+	blockers []string          // the pulls that its own waited for
+	causes   map[string]string // of the phases
+	lengths  map[string]time.Duration
+	errors   map[string]time.Duration
+	truth    map[string]time.Duration // what the witnesses saw of each cause, with all that may be due to it
 }
 
 // judgeTwins wants each honest pod of a block with the attack to have the same outcome, pulls and long phases as its
@@ -54,18 +58,28 @@ func (r *tenantRun) judgeCounterparts() {
 // judgeCounterpart compares one pod with its two twins.
 func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, spread time.Duration) {
 	r.v.Compared += 1 + len(first.lengths)
+	if got.truth[string(blame.PullQueue)] < comparedFrom && len(got.blockers) == 0 { // the other pull was over too soon
+		first.blockers, second.blockers = nil, nil
+	}
+	got.words = append(got.words, got.blockers...)
+	first.words, second.words = append(first.words, first.blockers...), append(second.words, second.blockers...)
 	if !slices.Equal(got.words, first.words) && !slices.Equal(got.words, second.words) {
 		r.v.Problem("%s beside the tenant:\n  %s\nalone:\n  %s", what, strings.Join(got.words, "\n  "),
 			strings.Join(first.words, "\n  "))
 	}
 	for phase, one := range first.lengths {
 		other, length := second.lengths[phase], got.lengths[phase]
-		shortest, longest := min(one, other), max(one, other)
+		shortest, longest := sorted(one, other)
 		if shortest < comparedFrom {
 			continue
 		}
 		limit := spread + loadLimit + got.errors[phase] + max(first.errors[phase], second.errors[phase])
+		// What the witnesses saw last longer or shorter beside the tenant, the agent may report so.
+		truth := got.truth[first.causes[phase]]
+		least, most := sorted(first.truth[first.causes[phase]], second.truth[first.causes[phase]])
+		shortest, longest = shortest+min(0, truth-least), longest+max(0, truth-most)
 		switch {
+		case length == 0 && least-truth > comparedFrom && shortest < comparedFrom+limit:
 		case length == 0:
 			r.v.Problem("%s: %s takes %s and %s s alone, and is not named beside the tenant", what, phase, seconds(one),
 				seconds(other))
@@ -76,6 +90,8 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 		}
 	}
 }
+
+func sorted(a, b time.Duration) (least, most time.Duration) { return min(a, b), max(a, b) }
 
 // tried says that a phase ends only when kubelet tries again, at a time of its own.
 func tried(phase string) bool {
@@ -105,23 +121,30 @@ func (r *tenantRun) counterpartsOf(block string) map[string]startUp {
 		if err != nil {
 			r.v.Problem("%s: %v", result.name, err)
 		}
+		for _, stretch := range result.truth {
+			for _, cause := range stretch.Causes {
+				counterpart.truth[string(cause)] += stretch.Length()
+			}
+		}
 		counterparts[kindOf(result.name)] = counterpart
 	}
 	return counterparts
 }
 
-// twinOf reads a timeline, without the name of the block.
+// counterpartOf reads a timeline, without the name of the block.
 func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
-	counterpart := startUp{lengths: make(map[string]time.Duration), errors: make(map[string]time.Duration)}
+	counterpart := startUp{causes: make(map[string]string), lengths: make(map[string]time.Duration),
+		errors: make(map[string]time.Duration), truth: make(map[string]time.Duration)}
 	without := func(text string) string { return strings.ReplaceAll(text, "-"+block, "") }
 	counterpart.words = append(counterpart.words, "state "+timeline.State+" "+timeline.Reason)
 	for _, pull := range timeline.Pulls {
 		text := fmt.Sprintf("pull for %s of %s from %s, attempt %d: %s %s", pull.Container, without(pull.Image),
 			pull.Registry, pull.Attempt, pull.Outcome, pull.Failure)
-		if pull.BlockedBy != nil {
-			text += fmt.Sprintf(", blocked by %s %s", without(pull.BlockedBy.Pod), without(pull.BlockedBy.Image))
-		}
 		counterpart.words = append(counterpart.words, text)
+		if pull.BlockedBy != nil {
+			counterpart.blockers = append(counterpart.blockers, fmt.Sprintf("pull for %s, attempt %d: blocked by %s %s",
+				pull.Container, pull.Attempt, without(pull.BlockedBy.Pod), without(pull.BlockedBy.Image)))
+		}
 	}
 	for _, phase := range timeline.Phases {
 		name := strings.TrimSpace(phase.Phase+" "+phase.Container) + ", charged to " + phase.Cause
@@ -133,6 +156,7 @@ func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
 		if err != nil {
 			return counterpart, fmt.Errorf("error of phase %s: %w", name, err)
 		}
+		counterpart.causes[name] = phase.Cause
 		counterpart.lengths[name] += length
 		counterpart.errors[name] += stated
 	}
