@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/podlapse/podlapse/internal/untrusted"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -91,8 +92,9 @@ func slim(pod *corev1.Pod) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds, Labels: atMost(pod.Labels, maxName, maxLabels),
-			Annotations: atMost(pod.Annotations, maxAnnotation, maxAnnotations),
+			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
+			Labels:                     atMost(pod.Labels, untrusted.MaxName, maxLabels),
+			Annotations:                atMost(pod.Annotations, maxAnnotation, maxAnnotations),
 		},
 		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
 		Status: corev1.PodStatus{
@@ -103,15 +105,15 @@ func slim(pod *corev1.Pod) *corev1.Pod {
 	}
 	if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
 		copied.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: bounded(controller.APIVersion, maxName), Kind: bounded(controller.Kind, maxName),
-			Name: bounded(controller.Name, maxName), Controller: controller.Controller,
+			APIVersion: untrusted.Name(controller.APIVersion), Kind: untrusted.Name(controller.Kind),
+			Name: untrusted.Name(controller.Name), Controller: controller.Controller,
 		}}
 	}
 	for _, entry := range pod.ManagedFields {
 		if entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil &&
 			len(entry.FieldsV1.GetRawBytes()) <= maxAnnotation && len(copied.ManagedFields) < maxApplied {
 			copied.ManagedFields = append(copied.ManagedFields, metav1.ManagedFieldsEntry{
-				Manager: bounded(entry.Manager, maxName), Operation: entry.Operation, FieldsV1: entry.FieldsV1,
+				Manager: untrusted.Name(entry.Manager), Operation: entry.Operation, FieldsV1: entry.FieldsV1,
 			})
 		}
 	}
@@ -122,7 +124,7 @@ func slim(pod *corev1.Pod) *corev1.Pod {
 	}
 	for _, c := range pod.Status.Conditions[:min(len(pod.Status.Conditions), maxConditions)] {
 		copied.Status.Conditions = append(copied.Status.Conditions, corev1.PodCondition{
-			Type:   corev1.PodConditionType(bounded(string(c.Type), maxName)),
+			Type:   corev1.PodConditionType(untrusted.Name(string(c.Type))),
 			Status: c.Status, LastTransitionTime: c.LastTransitionTime,
 		})
 	}
@@ -137,7 +139,7 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 		status := corev1.ContainerStatus{Name: statuses[i].Name, RestartCount: statuses[i].RestartCount}
 		if last := statuses[i].LastTerminationState.Terminated; last != nil {
 			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
-				Reason: bounded(last.Reason, maxReason), ExitCode: last.ExitCode,
+				Reason: untrusted.Reason(last.Reason), ExitCode: last.ExitCode,
 			}
 		}
 		copied = append(copied, status)
@@ -151,7 +153,7 @@ func atMost(texts map[string]string, each, all int) map[string]string {
 	for _, key := range slices.Sorted(maps.Keys(texts)) {
 		value := texts[key]
 		if len(value) > each {
-			value = strings.Clone(cut(value, each))
+			value = strings.Clone(untrusted.Cut(value, each))
 		}
 		if size+len(key)+len(value) <= all {
 			copied[key] = value

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/internal/redact"
+	"github.com/podlapse/podlapse/internal/untrusted"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -18,9 +18,13 @@ import (
 // belongs to, in the format of the traceparent header (W3C Trace Context).
 const traceParentAnnotation = "traceparent"
 
-// maxTraceParent is longer than any version of the header so far, in bytes. Longer values are
-// ignored.
-const maxTraceParent = 128
+// Limits on what is kept of a pod, in bytes and entries. Longer texts are cut.
+const (
+	maxTraceParent = 128  // longer than any version of the header so far; longer values are ignored
+	maxReference   = 1024 // of an image: repository, tag and digest come to some 500
+	maxLabels      = 16 << 10
+	maxConditions  = 64
+)
 
 // convertPod keeps the part of a pod object that start-up timing needs. It drops statuses of
 // containers that are not in the spec.
@@ -35,10 +39,10 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		Traits:         convertTraits(pod),
 		Revision:       revision(pod),
 		Labels:         convertLabels(pod.Labels),
-		CreatedAt:      instant(pod.CreationTimestamp),
+		CreatedAt:      untrusted.Time(pod.CreationTimestamp),
 		DeletedAt:      deletedAt(pod),
 		Phase:          string(pod.Status.Phase),
-		Reason:         bounded(pod.Status.Reason, maxReason),
+		Reason:         untrusted.Reason(pod.Status.Reason),
 		ReadinessGates: len(pod.Spec.ReadinessGates) > 0,
 		Conditions:     convertConditions(pod.Status.Conditions),
 		Generation:     pod.Generation,
@@ -60,7 +64,7 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		converted.TraceParent = strings.Clone(parent) // the object is not kept
 	}
 	if pod.Status.StartTime != nil {
-		converted.AcknowledgedAt = instant(*pod.Status.StartTime)
+		converted.AcknowledgedAt = untrusted.Time(*pod.Status.StartTime)
 	}
 	return converted
 }
@@ -93,25 +97,12 @@ func convertLabels(labels map[string]string) string {
 	return text.String()
 }
 
-// lastSecond is the last one that RFC 3339 can express. An object sent as protobuf may hold a later
-// one.
-var lastSecond = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC).Unix()
-
-// instant converts an API server timestamp to UTC. It returns zero if the timestamp is absent, not
-// after the epoch, or beyond year 9999.
-func instant(t metav1.Time) time.Time {
-	if t.Unix() <= 0 || t.Unix() > lastSecond {
-		return time.Time{}
-	}
-	return t.UTC()
-}
-
 // deletedAt returns when deletion was requested. The API server stores when the grace period ends.
 func deletedAt(pod *corev1.Pod) time.Time {
 	if pod.DeletionTimestamp == nil {
 		return time.Time{}
 	}
-	at := instant(*pod.DeletionTimestamp)
+	at := untrusted.Time(*pod.DeletionTimestamp)
 	if grace := pod.DeletionGracePeriodSeconds; grace != nil && !at.IsZero() {
 		at = at.Add(-time.Duration(*grace) * time.Second)
 	}
@@ -123,8 +114,8 @@ func convertConditions(conditions []corev1.PodCondition) []timeline.Condition {
 	converted := make([]timeline.Condition, 0, len(conditions))
 	for _, c := range conditions {
 		converted = append(converted, timeline.Condition{
-			Type: bounded(string(c.Type), maxName), True: c.Status == corev1.ConditionTrue,
-			TransitionAt: instant(c.LastTransitionTime),
+			Type: untrusted.Name(string(c.Type)), True: c.Status == corev1.ConditionTrue,
+			TransitionAt: untrusted.Time(c.LastTransitionTime),
 		})
 	}
 	return converted
@@ -168,7 +159,7 @@ func convertImageVolumes(volumes []corev1.Volume) (converted []timeline.Containe
 		if image == nil || image.Reference == "" {
 			continue
 		}
-		reference := bounded(redact.Text(image.Reference), maxReference)
+		reference := untrusted.Text(redact.Text(image.Reference), maxReference)
 		volume := timeline.Container{
 			Name: timeline.ImageName(reference), Kind: timeline.KindImageVolume, Image: reference,
 			PullPolicy: timeline.PullPolicy(image.PullPolicy),
@@ -189,7 +180,7 @@ func convertContainer(
 	converted := timeline.Container{
 		Name:           c.Name,
 		Kind:           kind,
-		Image:          bounded(redact.Text(c.Image), maxReference),
+		Image:          untrusted.Text(redact.Text(c.Image), maxReference),
 		PullPolicy:     timeline.PullPolicy(c.ImagePullPolicy),
 		StartupProbe:   c.StartupProbe != nil,
 		ReadinessProbe: c.ReadinessProbe != nil,
@@ -211,7 +202,7 @@ func convertContainer(
 func pullFailure(waiting *corev1.ContainerStateWaiting) imagepull.Failure {
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed", "InvalidImageName":
-		return imagepull.ClassifyFailure(waiting.Reason + ": " + shorten(waiting.Message))
+		return imagepull.ClassifyFailure(waiting.Reason + ": " + untrusted.Message(waiting.Message))
 	}
 	return imagepull.FailureNone
 }
@@ -223,24 +214,24 @@ func applyStatus(c *timeline.Container, status *corev1.ContainerStatus) {
 	switch state := status.State; {
 	case state.Running != nil:
 		c.State = timeline.StateRunning
-		c.StartedAt = instant(state.Running.StartedAt)
+		c.StartedAt = untrusted.Time(state.Running.StartedAt)
 	case state.Terminated != nil:
 		c.State = timeline.StateTerminated
-		c.StartedAt = instant(state.Terminated.StartedAt)
-		c.FinishedAt = instant(state.Terminated.FinishedAt)
+		c.StartedAt = untrusted.Time(state.Terminated.StartedAt)
+		c.FinishedAt = untrusted.Time(state.Terminated.FinishedAt)
 		c.ExitCode = int(state.Terminated.ExitCode)
-		c.EndReason = bounded(state.Terminated.Reason, maxReason)
+		c.EndReason = untrusted.Reason(state.Terminated.Reason)
 	case state.Waiting != nil:
 		c.State = timeline.StateWaiting
-		c.WaitingReason = bounded(state.Waiting.Reason, maxReason)
+		c.WaitingReason = untrusted.Reason(state.Waiting.Reason)
 		c.PullFailure = pullFailure(state.Waiting)
 	}
 	if last := status.LastTerminationState.Terminated; last != nil {
 		c.LastRun = &timeline.Run{
-			StartedAt:  instant(last.StartedAt),
-			FinishedAt: instant(last.FinishedAt),
+			StartedAt:  untrusted.Time(last.StartedAt),
+			FinishedAt: untrusted.Time(last.FinishedAt),
 			ExitCode:   int(last.ExitCode),
-			Reason:     bounded(last.Reason, maxReason),
+			Reason:     untrusted.Reason(last.Reason),
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/podlapse/podlapse/internal/untrusted"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -28,7 +29,7 @@ func addEnd(converted *timeline.Pod, pod *corev1.Pod) {
 func disruption(conditions []corev1.PodCondition) string {
 	for _, c := range conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
-			return bounded(c.Reason, maxReason)
+			return untrusted.Reason(c.Reason)
 		}
 	}
 	return ""

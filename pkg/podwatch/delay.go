@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/podlapse/podlapse/internal/untrusted"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -71,11 +72,11 @@ func (s *store) recordDelay(change Change, at, now time.Time) {
 // boundAt returns since when the watch, which selects one node's pods, includes the pod: before
 // that, the pod was on no node.
 func boundAt(pod *corev1.Pod) time.Time {
-	at := instant(pod.CreationTimestamp)
+	at := untrusted.Time(pod.CreationTimestamp)
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue &&
-			instant(c.LastTransitionTime).After(at) {
-			at = instant(c.LastTransitionTime)
+			untrusted.Time(c.LastTransitionTime).After(at) {
+			at = untrusted.Time(c.LastTransitionTime)
 		}
 	}
 	return at
@@ -84,7 +85,7 @@ func boundAt(pod *corev1.Pod) time.Time {
 // changedAt returns when the kubelet last changed one of its conditions, or zero if none changed.
 func changedAt(before []timeline.Condition, now []corev1.PodCondition) (at time.Time) {
 	for i := range now {
-		kind, stamp := string(now[i].Type), instant(now[i].LastTransitionTime)
+		kind, stamp := string(now[i].Type), untrusted.Time(now[i].LastTransitionTime)
 		if !kubeletsConditions[kind] || !stamp.After(at) {
 			continue
 		}

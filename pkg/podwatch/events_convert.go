@@ -9,15 +9,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/internal/redact"
+	"github.com/podlapse/podlapse/internal/untrusted"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+// maxLiveAge is how old an Event may be on arrival to count as just happened: the kubelet sends
+// Events from a queue, at --event-qps.
+const maxLiveAge = 2 * time.Second
+
+// Limits on texts, in bytes.
 const (
-	// maxMessage limits what is kept of a message, in bytes.
-	maxMessage = 1024
-	// maxLiveAge is how old an Event may be on arrival to count as just happened: the kubelet sends
-	// Events from a queue, at --event-qps.
-	maxLiveAge = 2 * time.Second
+	maxEventName     = 270 // a pod's name, a dot and the time in 16 hexadecimal digits (client-go: tools/record)
+	maxVersion       = 32  // a 64-bit number has 20 digits
+	maxContainerName = 63  // a DNS label
 )
 
 // oversized reports whether a text that identifies an Event or its pod is longer than the kubelet
@@ -26,10 +30,10 @@ const (
 // confuse one object with another. convertEvent cuts texts that only describe.
 func oversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
-	return len(event.Name) > maxEventName || len(event.Namespace) > maxName ||
+	return len(event.Name) > maxEventName || len(event.Namespace) > untrusted.MaxName ||
 		len(event.ResourceVersion) > maxVersion ||
-		len(about.Name) > maxName || len(about.Namespace) > maxName || len(about.UID) > maxUID ||
-		len(event.Source.Host) > maxName
+		len(about.Name) > untrusted.MaxName || len(about.Namespace) > untrusted.MaxName ||
+		len(about.UID) > untrusted.MaxUID || len(event.Source.Host) > untrusted.MaxName
 }
 
 // convertEvent converts a kubelet Event that arrived through a watch opened at openedAt. The Event
@@ -40,16 +44,16 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 		UID:       uid,
 		ArrivedAt: arrivedAt,
 		Container: containerOf(event.InvolvedObject.FieldPath),
-		Reason:    bounded(event.Reason, maxReason),
-		Message:   shorten(redact.Message(event.Reason, event.Message)),
-		FirstAt:   instant(event.FirstTimestamp),
-		LastAt:    instant(event.LastTimestamp),
-		StoredAt:  instant(event.CreationTimestamp),
+		Reason:    untrusted.Reason(event.Reason),
+		Message:   untrusted.Message(redact.Message(event.Reason, event.Message)),
+		FirstAt:   untrusted.Time(event.FirstTimestamp),
+		LastAt:    untrusted.Time(event.LastTimestamp),
+		StoredAt:  untrusted.Time(event.CreationTimestamp),
 		Count:     max(1, int(event.Count)),
 	}
 	if seen.FirstAt.IsZero() {
 		// The events.k8s.io form, which the kubelet does not use as of 1.36.
-		seen.FirstAt = instant(metav1.Time(event.EventTime)).Truncate(time.Second)
+		seen.FirstAt = untrusted.Time(metav1.Time(event.EventTime)).Truncate(time.Second)
 	}
 	if seen.LastAt.Before(seen.FirstAt) {
 		seen.LastAt = seen.FirstAt

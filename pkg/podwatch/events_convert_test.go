@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/internal/untrusted"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -91,62 +91,6 @@ func TestConvertEvent(t *testing.T) {
 	}
 }
 
-func TestMessageIsShortened(t *testing.T) {
-	for name, test := range map[string]struct{ message, begins, ends string }{
-		"of the longest":                 {strings.Repeat("x", maxMessage), "xxx", "xxx"},
-		"of characters of several bytes": {strings.Repeat("€", maxMessage), "€€€", "€€€"},
-		"and again":                      {"x" + strings.Repeat("€", maxMessage), "x€€€", "€€€"},
-		"of no text":                     {strings.Repeat("\xff\xfe", maxMessage), "�", "�"},
-		"bad":                            {"bad \xff\xfe byte", "bad � byte", "bad � byte"},
-		"quoted in the middle": {`it "` + strings.Repeat("x", 3*maxMessage) + `": not found`, `it "xxx`,
-			`": not found`},
-		"quoted at the end": {strings.Repeat("x ", maxMessage) + `"` + strings.Repeat("y", maxMessage) +
-			`": not found`, "x x", "…: not found"},
-		"nothing but quotes": {strings.Repeat(`"`, 2*maxMessage), `"""`, `"""`},
-	} {
-		event := kubeletEvent("pod", "Failed", at(1))
-		event.Message = test.message
-		got := convertEvent(event, "pod", at(0), at(1)).Message
-		if len(got) > maxMessage || !utf8.ValidString(got) || !strings.HasPrefix(got, test.begins) ||
-			!strings.HasSuffix(got, test.ends) ||
-			strings.Count(got, `"`)%2 != 0 {
-			t.Errorf("%s: %d bytes: %q", name, len(got), got)
-		}
-		if whole := strings.ToValidUTF8(test.message, "�"); len(whole) <= maxMessage && got != whole {
-			t.Errorf("%s: %q was cut", name, got)
-		}
-	}
-}
-
-// TestWhyAPullFailedIsNotCutAway is of references as cloud registries have them: containerd repeats
-// them three or four times.
-func TestWhyAPullFailedIsNotCutAway(t *testing.T) {
-	repository := "123456789012.dkr.ecr.eu-central-1.amazonaws.com/" + strings.Repeat("team/platform/", 10)
-	for length := range 40 { // wherever the cut may fall
-		ref := repository + strings.Repeat("service/", length)[:8*length/3] + "@sha256:" + strings.Repeat("a", 64)
-		begins := `rpc error: code = Unknown desc = failed to pull and unpack image "` + ref +
-			`": failed to resolve reference "` + ref + `": `
-		for ends, want := range map[string]imagepull.Failure{
-			ref + ": not found": imagepull.FailureNotFound,
-			"unexpected status from HEAD request to https://" + ref +
-				": 401 Unauthorized": imagepull.FailureUnauthorized,
-			`failed to do request: Head "https://` + ref +
-				`": dial tcp 10.0.0.1:443: connect: connection refused`: imagepull.FailureConnectionRefused,
-		} {
-			event := kubeletEvent("pod", "Failed", at(1))
-			event.Message = `Failed to pull image "` + ref + `": ` + begins + ends
-			got := imagepull.ParseMessage("Failed", convertEvent(event, "pod", at(0), at(1)).Message)
-			if got.Failure != want || got.Image != ref {
-				t.Errorf("Event of %d bytes: %+v, want %s", len(event.Message), got, want)
-			}
-			waiting := &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: begins + ends}
-			if got := pullFailure(waiting); got != want {
-				t.Errorf("status of %d bytes: %s, want %s", len(waiting.Message), got, want)
-			}
-		}
-	}
-}
-
 func TestContainerOf(t *testing.T) {
 	for path, want := range map[string]string{
 		"spec.containers{app}": "app", "spec.initContainers{i-1}": "i-1", "spec.ephemeralContainers{debug}": "debug",
@@ -170,7 +114,7 @@ func FuzzConvertEvent(f *testing.F) {
 			InvolvedObject: corev1.ObjectReference{FieldPath: fieldPath},
 			Message:        message, Count: count, FirstTimestamp: metav1.Unix(first, 0),
 		}, "pod", at(0), at(1))
-		if len(seen.Message) > maxMessage || !utf8.ValidString(seen.Message) || seen.Count < 1 {
+		if len(seen.Message) > untrusted.MaxMessage || !utf8.ValidString(seen.Message) || seen.Count < 1 {
 			t.Errorf("%+v", seen)
 		}
 		if !seen.NamedAt.IsZero() &&

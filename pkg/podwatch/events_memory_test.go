@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/untrusted"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -51,10 +52,10 @@ func TestMemory(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	m := newMemory(maxRemembered)
-	long := timeline.EventSeen{Message: strings.Repeat("m", maxMessage)}
-	name := strings.Repeat("n", maxName)
+	long := timeline.EventSeen{Message: strings.Repeat("m", untrusted.MaxMessage)}
+	name := strings.Repeat("n", untrusted.MaxName)
 	in := func(pod int) string { return fmt.Sprint("ns-", pod%2) }
-	uid := func(pod int) string { return fmt.Sprintf("%0*d", maxUID, pod) }
+	uid := func(pod int) string { return fmt.Sprintf("%0*d", untrusted.MaxUID, pod) }
 	add := func(namespace string, pod, event int) {
 		m.add(involved{namespace, name, uid(pod)}, keyBy(fmt.Sprint(event), "1"), long)
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/internal/untrusted"
 )
 
 // scheduledCondition is the key of the condition PodScheduled in a set of managed fields.
@@ -35,7 +37,7 @@ func unschedulableAt(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 		if !givesReason(entry.FieldsV1.GetRawBytes()) {
 			continue
 		}
-		if stamp := instant(*entry.Time); stamp.After(at) {
+		if stamp := untrusted.Time(*entry.Time); stamp.After(at) {
 			at = stamp
 		}
 	}

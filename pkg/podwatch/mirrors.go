@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/untrusted"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -23,7 +24,7 @@ const readAnnotation = "kubernetes.io/config.seen"
 // reference has an invented node UID, the garbage collector deletes the pod.
 func staticUID(pod *corev1.Pod) string {
 	uid, controller := pod.Annotations[mirrorAnnotation], metav1.GetControllerOfNoCopy(pod)
-	if len(uid) > maxUID || controller == nil || controller.APIVersion != "v1" || controller.Kind != "Node" ||
+	if len(uid) > untrusted.MaxUID || controller == nil || controller.APIVersion != "v1" || controller.Kind != "Node" ||
 		controller.Name != pod.Spec.NodeName {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/untrusted"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -30,7 +31,7 @@ func TestAMirrorIsOfItsNode(t *testing.T) {
 		"of another API group": func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "example.com/v1" },
 		"of no controller":     func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil },
 		"with too long a UID": func(p *corev1.Pod) {
-			p.Annotations[mirrorAnnotation] = string(make([]byte, maxUID+1))
+			p.Annotations[mirrorAnnotation] = string(make([]byte, untrusted.MaxUID+1))
 		},
 	} {
 		p := mirrorOf("web", "1", "static")

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/untrusted"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -34,12 +35,12 @@ func OwnerOf(pod *corev1.Pod) timeline.Owner {
 	case "ReplicaSet":
 		if hash := pod.Labels[podTemplateHash]; hash != "" {
 			if name, ok := strings.CutSuffix(controller.Name, "-"+hash); ok && name != "" {
-				return timeline.Owner{Kind: "Deployment", Name: bounded(name, maxName)}
+				return timeline.Owner{Kind: "Deployment", Name: untrusted.Name(name)}
 			}
 		}
 	case "Job":
 		if name, ok := cronJobName(controller.Name, pod.CreationTimestamp.Time); ok {
-			return timeline.Owner{Kind: "CronJob", Name: bounded(name, maxName)}
+			return timeline.Owner{Kind: "CronJob", Name: untrusted.Name(name)}
 		}
 	}
 	return convertController(controller)
@@ -50,7 +51,7 @@ func convertController(controller *metav1.OwnerReference) timeline.Owner {
 	if controller == nil {
 		return timeline.Owner{}
 	}
-	return timeline.Owner{Kind: bounded(controller.Kind, maxName), Name: bounded(controller.Name, maxName)}
+	return timeline.Owner{Kind: untrusted.Name(controller.Kind), Name: untrusted.Name(controller.Name)}
 }
 
 // revision identifies the version of its owner that created the pod. The pods of one rollout share
@@ -62,7 +63,7 @@ func revision(pod *corev1.Pod) string {
 	}
 	if controller.Kind == "Job" {
 		if _, ok := cronJobName(controller.Name, pod.CreationTimestamp.Time); ok {
-			return bounded(controller.Name, maxName)
+			return untrusted.Name(controller.Name)
 		}
 		return "" // a Job has one revision
 	}
