@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
@@ -15,16 +16,16 @@ type apiServer struct {
 	pods    rest.Interface // impersonates the node with --impersonate-node
 	own     rest.Interface // with the agent's own identity
 	events  rest.Interface // the same, only for watches of Events
-	clock   *podwatch.Clock
-	traffic *podwatch.Traffic
+	clock   *kubeclient.Clock
+	traffic *kubeclient.Traffic
 }
 
 // newAPIServer does not connect. An error means that the configuration is wrong.
 func newAPIServer(c config) (apiServer, error) {
-	api := apiServer{clock: podwatch.NewClock(time.Now), traffic: podwatch.NewTraffic()}
+	api := apiServer{clock: kubeclient.NewClock(time.Now), traffic: kubeclient.NewTraffic()}
 	var err error
-	if api.config, err = podwatch.LoadConfig(c.kubeconfig, api.clock, api.traffic); err == nil {
-		api.own, err = podwatch.NewRESTClient(api.config)
+	if api.config, err = kubeclient.LoadConfig(c.kubeconfig, api.clock, api.traffic); err == nil {
+		api.own, err = kubeclient.New(api.config)
 	}
 	if err == nil {
 		api.events, err = podwatch.NewEventClient(api.config)
@@ -43,10 +44,10 @@ func newAPIServer(c config) (apiServer, error) {
 func (api apiServer) podClient(c config) (rest.Interface, error) {
 	config := api.config
 	if c.asNode {
-		config = podwatch.AsNode(config, c.nodeName)
+		config = kubeclient.AsNode(config, c.nodeName)
 	}
 	if c.serveObjects {
-		return podwatch.NewRESTClient(config)
+		return kubeclient.New(config)
 	}
-	return podwatch.NewPodClient(config)
+	return podwatch.NewClient(config)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -32,7 +33,7 @@ func countEvents(s podwatch.EventsStats, used uint64) export.EventWatches {
 }
 
 // countTraffic converts the counts of requests to the API server for export.
-func countTraffic(t *podwatch.Traffic) []export.Traffic {
+func countTraffic(t *kubeclient.Traffic) []export.Traffic {
 	counts := t.Counts()
 	traffic := make([]export.Traffic, len(counts))
 	for i, c := range counts {

@@ -35,6 +35,9 @@ var importRules = []struct {
 		"pull knowledge is pure and serves the core, never the other way round"},
 	{"pkg/podwatch", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri"},
 		"sources observe; they do not know who listens"},
+	{"internal/kubeclient",
+		[]string{"internal/reconcile", "internal/state", "pkg/export", "pkg/podwatch", "internal/web", "pkg/cri"},
+		"it carries requests and responses, whatever they are about"},
 	{"pkg/cri", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/podwatch"},
 		"sources observe; they do not know who listens"},
 	{"internal/node",
@@ -153,6 +156,30 @@ func TestImportsPointInwards(t *testing.T) {
 	}
 }
 
+// importers are the packages that only a few others may import.
+var importers = []struct {
+	pkg    string
+	by     []string
+	reason string
+}{
+	{"internal/kubeclient", []string{"cmd/agent", "pkg/podwatch"}, "only sources speak to the API server"},
+}
+
+func TestImportersAreKnown(t *testing.T) {
+	for _, dir := range packages(t) {
+		for path, file := range sourceFiles(t, filepath.Join("../..", dir)) {
+			for _, spec := range file.Imports {
+				name, _ := strconv.Unquote(spec.Path.Value)
+				for _, rule := range importers {
+					if name == module+rule.pkg && !slices.Contains(rule.by, dir) {
+						t.Errorf("%s imports %s: %s", path, rule.pkg, rule.reason)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestAskingLinksNoAgent lists everything that a program with the commands of internal/cli links.
 func TestAskingLinksNoAgent(t *testing.T) {
 	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../internal/cli").Output()
@@ -220,11 +247,21 @@ func TestArchitectureListsEveryPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var listed, found []string
+	var listed []string
 	row := regexp.MustCompile(`(?m)^((?:cmd|pkg|internal)/[a-z/]+)/ +\S`)
 	for _, match := range row.FindAllStringSubmatch(string(page), -1) {
 		listed = append(listed, match[1])
 	}
+	found := packages(t)
+	slices.Sort(listed)
+	if !slices.Equal(listed, found) {
+		t.Errorf("docs/architecture.md lists\n%q, there are\n%q", listed, found)
+	}
+}
+
+// packages lists the directories of the root module with source files, fakes left out.
+func packages(t *testing.T) (found []string) {
+	t.Helper()
 	for _, top := range []string{"cmd", "pkg", "internal"} {
 		err := filepath.WalkDir(filepath.Join("../..", top), func(path string, entry fs.DirEntry, err error) error {
 			fake := strings.HasSuffix(entry.Name(), "test") || entry.Name() == "standin" || entry.Name() == "testdata"
@@ -243,9 +280,6 @@ func TestArchitectureListsEveryPackage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	slices.Sort(listed)
 	slices.Sort(found)
-	if !slices.Equal(listed, found) {
-		t.Errorf("docs/architecture.md lists\n%q, there are\n%q", listed, found)
-	}
+	return found
 }

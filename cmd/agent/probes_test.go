@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/imagepull"
-	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -162,7 +162,7 @@ func TestNodeAddress(t *testing.T) {
 // The client's own limit, ten at once and then five a second, is none of the API server's.
 func TestRoundTripsWaitForNobody(t *testing.T) {
 	cluster := podwatchtest.Start(t)
-	client, err := podwatch.NewRESTClient(&rest.Config{Host: cluster.URL()})
+	client, err := kubeclient.New(&rest.Config{Host: cluster.URL()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -46,7 +47,7 @@ func newHarness(t *testing.T) *harness {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	var err error
-	if h.client, err = podwatch.NewRESTClient(&rest.Config{Host: h.cluster.URL(), Transport: transport}); err != nil {
+	if h.client, err = kubeclient.New(&rest.Config{Host: h.cluster.URL(), Transport: transport}); err != nil {
 		t.Fatal(err)
 	}
 	return h

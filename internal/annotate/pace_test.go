@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/podlapse/podlapse/pkg/podwatch"
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -36,7 +36,7 @@ func inTime(t *testing.T, length time.Duration, answer func(a *answers, r *http.
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		a, begunAt := &answers{}, time.Now()
-		client, err := podwatch.NewRESTClient(&rest.Config{Host: "http://server",
+		client, err := kubeclient.New(&rest.Config{Host: "http://server",
 			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 				if r.URL.Query().Get("dryRun") != "" {
 					return refusedByPolicy()

@@ -3,11 +3,13 @@ package podwatch
 import (
 	"strconv"
 	"time"
+
+	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
 // proof detects when a watch has delivered everything that the API server held when the watch was
 // opened. The API server does not mark that point: it is reached when nothing but new Events has
-// arrived for provenAfter.
+// arrived for kubeclient.ProvenAfter.
 //
 // Existing Events come in the order of names, from one state of etcd. New ones come in the order of
 // versions, each newer than all before. So an Event that is older than a previous one existed
@@ -19,7 +21,7 @@ type proof struct {
 }
 
 func newProof() *proof {
-	return &proof{timer: time.NewTimer(provenAfter), at: time.Now().Add(provenAfter)}
+	return &proof{timer: time.NewTimer(kubeclient.ProvenAfter), at: time.Now().Add(kubeclient.ProvenAfter)}
 }
 
 // see processes the version of an Event. A version that is not a number proves nothing.
@@ -28,7 +30,7 @@ func (p *proof) see(version string) {
 	switch {
 	case err != nil:
 	case v < p.newest:
-		p.at = time.Now().Add(provenAfter)
+		p.at = time.Now().Add(kubeclient.ProvenAfter)
 	default:
 		p.newest = v
 	}

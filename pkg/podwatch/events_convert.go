@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/internal/redact"
 	"github.com/podlapse/podlapse/internal/untrusted"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -64,7 +65,7 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 	if seen.NamedAt.After(latest) {
 		latest = seen.NamedAt
 	}
-	seen.Live = arrivedAt.Sub(openedAt) >= catchUp && arrivedAt.Sub(latest) < maxLiveAge
+	seen.Live = arrivedAt.Sub(openedAt) >= kubeclient.CatchUp && arrivedAt.Sub(latest) < maxLiveAge
 	return seen
 }
 

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/internal/untrusted"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -42,7 +43,7 @@ func TestConvertEvent(t *testing.T) {
 		opened time.Time
 	}{
 		{name: "as kubelet makes it"},
-		{name: "in the burst of a new watch", opened: arrived.Add(-catchUp + 1),
+		{name: "in the burst of a new watch", opened: arrived.Add(-kubeclient.CatchUp + 1),
 			want: func(w *timeline.EventSeen) { w.Live = false }},
 		{name: "a repeat", change: func(e *corev1.Event) {
 			e.Count, e.FirstTimestamp = 3, metav1.NewTime(at(4))

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -64,7 +65,7 @@ func TestLossesAreTold(t *testing.T) {
 func TestNothingIsLostThatWasNotTold(t *testing.T) {
 	inBubble(t, EventsConfig{}, func(b *bubble) {
 		b.watch("ns", "a")
-		b.sleep(provenAfter / 2)
+		b.sleep(kubeclient.ProvenAfter / 2)
 		b.server.BreakWatches()
 		b.expect("a")
 		b.sleep(time.Minute)
@@ -123,8 +124,8 @@ func TestASharedWatchTakesNoPlaceFromOthers(t *testing.T) {
 			t.Errorf("stats %+v", got)
 		}
 		b.watch("ns", "e")
-		b.sleep(retries.First)
-		b.sleep(provenAfter)
+		b.sleep(kubeclient.Retries().First)
+		b.sleep(kubeclient.ProvenAfter)
 		lost := b.counts("abcdex")["lost"]
 		if got := b.events.Stats(); lost != 1 || got.Waiting != 0 || got.Open != 2 {
 			t.Errorf("%d pods were not watched for a moment, %+v; want one, and two watches", lost, got)
@@ -149,7 +150,7 @@ func TestALingeringWatchMakesRoom(t *testing.T) {
 				if got := b.events.Stats(); got.Open != 1 || got.Waiting != 0 {
 					t.Errorf("stats %+v", got)
 				}
-				b.sleep(provenAfter)
+				b.sleep(kubeclient.ProvenAfter)
 				if got := b.take(); got[len(got)-1] != "x: watched" {
 					t.Errorf("observed %q", got)
 				}

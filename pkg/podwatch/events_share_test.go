@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
 // What the API server is asked for: a shared watch, and a pod's own.
@@ -27,7 +29,7 @@ func TestOneWatchReplacesMany(t *testing.T) {
 		b.expect("e", "Before")
 		b.put("ns", "abcde", "During")
 		b.expect("abcde", "During") // once, though a to d have two watches
-		b.sleep(provenAfter)
+		b.sleep(kubeclient.ProvenAfter)
 		b.expect("e", "watched")
 		b.put("ns", "abcde", "After")
 		b.expect("abcde", "After")
@@ -58,7 +60,7 @@ func TestOneWatchReplacesMany(t *testing.T) {
 			t.Errorf("stays open: %+v", got)
 		}
 		b.watch("ns", "a")
-		b.sleep(provenAfter)
+		b.sleep(kubeclient.ProvenAfter)
 		b.expect("a", "Before", "During", "After", "watched")
 		if got := b.asked(); got[askedForA] != 2 {
 			t.Errorf("asked %v", got)
@@ -116,7 +118,7 @@ func TestWhatASharedWatchForgotAnotherTells(t *testing.T) {
 		opened := time.Now()
 		b.watch("ns", "z")
 		b.expect("z", "Forgotten", "Live") // through a watch of its own
-		b.sleep(provenAfter)
+		b.sleep(kubeclient.ProvenAfter)
 		if got := b.watchedSince("z"); got != opened {
 			t.Errorf("watched since %v, want %v", got, opened)
 		}
@@ -147,7 +149,7 @@ func TestAKubeletOfAnotherName(t *testing.T) {
 		}
 		b.take()
 		b.watch("ns", "z")
-		b.sleep(provenAfter)
+		b.sleep(kubeclient.ProvenAfter)
 		b.expect("z", "Named", "watched")
 		if got := b.asked(); got[askedForZ] != 1 {
 			t.Errorf("asked %v", got)
@@ -165,7 +167,7 @@ func TestClusterMode(t *testing.T) {
 		}
 		b.watch("ns", "a")
 		b.watch("other", "c")
-		b.sleep(provenAfter)
+		b.sleep(kubeclient.ProvenAfter)
 		b.expect("ac", "One", "watched")
 		b.watch("ns", "b")
 		b.expect("b", "One", "watched")
@@ -175,7 +177,7 @@ func TestClusterMode(t *testing.T) {
 			t.Error("does not wait for the next pods")
 		}
 		b.sleep(1)
-		got, want := b.events.Stats(), (EventsStats{Opened: 1, OpenFor: provenAfter + clusterLinger, Received: 3})
+		got, want := b.events.Stats(), (EventsStats{Opened: 1, OpenFor: kubeclient.ProvenAfter + clusterLinger, Received: 3})
 		if got != want {
 			t.Errorf("stats %+v, want %+v", got, want)
 		}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -38,7 +39,7 @@ func TestEvents(t *testing.T) {
 	}
 	h.until(true, "watching")
 
-	h.clock.advance(catchUp)
+	h.clock.advance(kubeclient.CatchUp)
 	server.Put(kubeletEvent("runtime-a", "Pulled", h.clock.Now()))
 	h.nextEvent("Pulled", true)
 	h.clock.advance(time.Minute)
@@ -51,7 +52,7 @@ func TestEvents(t *testing.T) {
 	server.Delete(pulling) // its time to live is over
 	server.Put(kubeletEvent("runtime-a", "Late", h.clock.Now().Add(-time.Minute)))
 	h.nextEvent("Late", false)
-	stats := EventsStats{Open: 1, Opened: 1, OpenFor: catchUp + time.Minute, Received: 4}
+	stats := EventsStats{Open: 1, Opened: 1, OpenFor: kubeclient.CatchUp + time.Minute, Received: 4}
 	if got := events.Stats(); got != stats {
 		t.Errorf("stats %+v, want %+v", got, stats)
 	}

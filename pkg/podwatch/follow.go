@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/podlapse/podlapse/internal/backoff"
+	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
 // How long a watch may last while others wait in the queue; a lease is several slices. Opening a
@@ -20,6 +21,8 @@ const (
 	slice     = 3 * time.Second
 )
 
+const remedyEvents = "allow the ServiceAccount to watch events, or use --events=off"
+
 var errClosedAtOnce = errors.New("the API server closed the watch immediately")
 
 // follow keeps a watch open until its lease ends or others need the slot. It passes observations on
@@ -29,7 +32,7 @@ func (e *Events) follow(ctx, lease context.Context, f *follower) {
 		if !e.watchOnce(ctx, lease, f) {
 			f.failures++
 		}
-		if !backoff.Sleep(lease, retries.Delay(f.failures)) || e.othersWait() {
+		if !backoff.Sleep(lease, kubeclient.Retries().Delay(f.failures)) || e.othersWait() {
 			return
 		}
 	}
@@ -37,11 +40,11 @@ func (e *Events) follow(ctx, lease context.Context, f *follower) {
 
 // watchOnce reports whether the watch ended without an error.
 func (e *Events) watchOnce(ctx, lease context.Context, f *follower) bool {
-	events := resource{client: e.config.Client, namespace: f.namespace, name: "events"}
+	events := kubeclient.Resource{Client: e.config.Client, Namespace: f.namespace, Name: "events"}
 	// Without a resource version, the watch begins with existing Events. So it does not miss an
 	// Event that came before the watch was wanted or while none was open, and the version cannot be
 	// too old.
-	w, err := events.watch(lease, metav1.ListOptions{FieldSelector: f.selector()})
+	w, err := events.Watch(lease, metav1.ListOptions{FieldSelector: f.selector()})
 	if err != nil {
 		e.refused(lease, err)
 		return false
@@ -53,7 +56,7 @@ func (e *Events) watchOnce(ctx, lease context.Context, f *follower) bool {
 // refused reports why the API server refused the watch.
 func (e *Events) refused(lease context.Context, err error) {
 	if lease.Err() == nil {
-		e.config.Report(false, "watch events: "+worded(err, remedyEvents))
+		e.config.Report(false, "watch events: "+kubeclient.Explain(err, remedyEvents))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -48,7 +49,7 @@ func TestTurn(t *testing.T) {
 					t.Error("ended with a fault")
 				}
 				want := []timeline.Observation{
-					timeline.EventsWatched{UID: "pod", ArrivedAt: began.Add(provenAfter), OpenedAt: began},
+					timeline.EventsWatched{UID: "pod", ArrivedAt: began.Add(kubeclient.ProvenAfter), OpenedAt: began},
 					timeline.EventsLost{UID: "pod", ArrivedAt: began.Add(test.want)},
 				}
 				if !slices.Equal(observed, want) {
@@ -123,7 +124,7 @@ func TestALongBurst(t *testing.T) {
 			w.Stop()
 		}()
 		e.read(t.Context(), t.Context(), followerOf("pod"), w)
-		if want := 6*300*time.Millisecond + provenAfter; len(watchedAt) != 1 || watchedAt[0] != want {
+		if want := 6*300*time.Millisecond + kubeclient.ProvenAfter; len(watchedAt) != 1 || watchedAt[0] != want {
 			t.Errorf("told all after %v, want %v", watchedAt, want)
 		}
 	})

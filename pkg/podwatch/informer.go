@@ -22,11 +22,15 @@ import (
 
 	"github.com/podlapse/podlapse/internal/backoff"
 	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// retries spares an API server that is down, and finds it soon when it is back.
-var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
+// The remedies for refused requests.
+const (
+	remedyPods   = "allow the ServiceAccount to list and watch pods, or use --impersonate-node=on"
+	remedyAsNode = "allow impersonate:associated-node (Kubernetes 1.36 or newer), or use --impersonate-node=off"
+)
 
 // Config is what Pods needs. Every field is required except Known, AsNode, Traits, Ends, Objects,
 // Follower, Delay and Verify.
@@ -41,8 +45,8 @@ type Config struct {
 	// Known are the UIDs of pods that a previous agent had; may be empty. Pods observes PodGone for
 	// those that are missing from the first list.
 	Known []string
-	// AsNode says that the client uses a configuration from AsNode. It selects the remedy to report
-	// when the API server refuses a request.
+	// AsNode says that the client uses a configuration from kubeclient.AsNode. It selects the remedy
+	// to report when the API server refuses a request.
 	AsNode bool
 	// Traits says whether PodSeen includes timeline.Pod.Traits, which only some records need.
 	Traits bool
@@ -76,7 +80,7 @@ type Follower interface {
 // Pods observes the pods of one node. Of each pod it keeps only what timeline.Pod holds.
 type Pods struct {
 	config   Config
-	resource resource
+	resource podResource
 	restarts *restarts
 	store    *store
 	synced   atomic.Bool  // a list or the initial events of a watch were processed
@@ -95,7 +99,7 @@ func NewPods(config Config) *Pods {
 	}
 	p := &Pods{
 		config:   config,
-		resource: resource{client: config.Client, name: "pods", whole: config.Objects != nil},
+		resource: newPodResource(config.Client, config.Objects != nil),
 		restarts: newRestarts(config.Follower.Restarted),
 		patience: verifyPatience,
 	}
@@ -119,6 +123,7 @@ func (p *Pods) Run(ctx context.Context) error {
 		verifier.Go(func() { p.verify(ctx) })
 		defer verifier.Wait()
 	}
+	retries := kubeclient.Retries()
 	reflector := cache.NewReflectorWithOptions(p, &corev1.Pod{}, p.store, cache.ReflectorOptions{
 		Name:    "pods",
 		Logger:  &discard,
@@ -137,7 +142,7 @@ func (p *Pods) Run(ctx context.Context) error {
 			failures = 0
 		}
 		if err != nil {
-			p.config.Report(false, worded(err, p.remedy()))
+			p.config.Report(false, kubeclient.Explain(err, p.remedy()))
 		}
 		if !backoff.Sleep(ctx, retries.Delay(failures)) {
 			return nil
@@ -157,7 +162,7 @@ func (p *Pods) ListWithContext(ctx context.Context, options metav1.ListOptions) 
 	options.FieldSelector = p.selector()
 	list := &metainternalversion.List{}
 	var err error
-	list.ListMeta, err = p.resource.listPods(ctx, options, func(pod *corev1.Pod) {
+	list.ListMeta, err = p.resource.list(ctx, options, func(pod *corev1.Pod) {
 		list.Items = append(list.Items, p.arrive(pod))
 	})
 	if err != nil {
@@ -170,11 +175,11 @@ func (p *Pods) ListWithContext(ctx context.Context, options metav1.ListOptions) 
 // treats a watch's first events as a list (streaming lists, the default since client-go 1.35).
 func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.FieldSelector = p.selector()
-	w, err := p.resource.watch(ctx, options)
+	w, err := p.resource.Watch(ctx, options)
 	if err != nil {
 		p.config.Objects.connect(false)
 		if ctx.Err() == nil {
-			p.config.Report(false, "watch pods: "+worded(err, p.remedy()))
+			p.config.Report(false, "watch pods: "+kubeclient.Explain(err, p.remedy()))
 		}
 		if options.SendInitialEvents != nil {
 			// On a refused connection, the reflector would wait internally and ignore the end of
@@ -186,13 +191,13 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	p.openedAt.Store(p.config.Now().UnixNano())
 	p.open.Store(true)
 	p.config.Objects.connect(true)
-	proof := time.AfterFunc(provenAfter, func() {
+	proof := time.AfterFunc(kubeclient.ProvenAfter, func() {
 		if ctx.Err() == nil && p.synced.Load() {
 			p.proven.Store(true)
 			p.config.Report(true, "watching")
 		}
 	})
-	return stoppable{w, func() { proof.Stop(); p.open.Store(false) }}, nil
+	return kubeclient.OnStop(w, func() { proof.Stop(); p.open.Store(false) }), nil
 }
 
 // List implements cache.ListerWatcher, which the reflector's constructor requires and never uses.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -37,7 +38,7 @@ func TestPods(t *testing.T) {
 			// What comes right after a watch was opened may be from before.
 			server.Put(pod("b", "2"))
 			h.nextPod("b", false)
-			h.clock.advance(catchUp)
+			h.clock.advance(kubeclient.CatchUp)
 
 			server.Put(pod("c", "3"))
 			h.nextPod("c", true)
@@ -143,7 +144,7 @@ func TestPodsCatchUpWithoutAList(t *testing.T) {
 	server.Heal()
 	h.nextPod("c", false)
 	h.until(true, "watching")
-	h.clock.advance(catchUp)
+	h.clock.advance(kubeclient.CatchUp)
 	server.Put(pod("d", "4"))
 	h.nextPod("d", true)
 

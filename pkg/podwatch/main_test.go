@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -190,7 +191,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func clientFor(t *testing.T, url string) rest.Interface { return newClientFor(t, url, NewRESTClient) }
+func clientFor(t *testing.T, url string) rest.Interface { return newClientFor(t, url, kubeclient.New) }
 
 func eventClientFor(t *testing.T, url string) rest.Interface {
 	return newClientFor(t, url, NewEventClient)

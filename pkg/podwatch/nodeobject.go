@@ -14,7 +14,10 @@ import (
 
 	"github.com/podlapse/podlapse/internal/backoff"
 	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/kubeclient"
 )
+
+const remedyNode = "allow the ServiceAccount to list and watch nodes, or use --node-health=off"
 
 // NodeConfig is what NodeObject needs. Every field is required.
 type NodeConfig struct {
@@ -29,12 +32,12 @@ type NodeConfig struct {
 // NodeObject follows the Node object of the agent's node. It keeps nothing.
 type NodeObject struct {
 	config   NodeConfig
-	resource resource
+	resource kubeclient.Resource
 }
 
 // NewNodeObject does nothing before Run.
 func NewNodeObject(config NodeConfig) *NodeObject {
-	return &NodeObject{config, resource{client: config.Client, name: "nodes"}}
+	return &NodeObject{config, kubeclient.Resource{Client: config.Client, Name: "nodes"}}
 }
 
 // Run follows until ctx ends and then returns nil; it never fails. It may be called once.
@@ -48,9 +51,9 @@ func (n *NodeObject) Run(ctx context.Context) error {
 			failures = 0
 		}
 		if err != nil {
-			n.config.Report(false, worded(err, remedyNode))
+			n.config.Report(false, kubeclient.Explain(err, remedyNode))
 		}
-		if !backoff.Sleep(ctx, retries.Delay(failures)) {
+		if !backoff.Sleep(ctx, kubeclient.Retries().Delay(failures)) {
 			return nil
 		}
 	}
@@ -67,7 +70,7 @@ func (n *NodeObject) options(version string) metav1.ListOptions {
 // follow lists, which also shows whether the object exists, and then watches for as long as the API
 // server allows. It reports whether a watch delivered anything.
 func (n *NodeObject) follow(ctx context.Context) (received bool, err error) {
-	answer, err := n.resource.list(ctx, n.options(""))
+	answer, err := n.resource.List(ctx, n.options(""))
 	if err != nil {
 		return false, fmt.Errorf("list node object: %w", err)
 	}
@@ -96,9 +99,9 @@ func (n *NodeObject) follow(ctx context.Context) (received bool, err error) {
 // watchFrom processes the changes after a version until the API server ends the watch. It returns
 // the version reached, and whether there were any events. A watch that ends in order has delivered
 // something, at least a bookmark; otherwise it returns an error, so that the caller waits before it
-// retries.
+// kubeclient.Retries().
 func (n *NodeObject) watchFrom(ctx context.Context, version string) (_ string, received bool, err error) {
-	w, err := n.resource.watch(ctx, n.options(version))
+	w, err := n.resource.Watch(ctx, n.options(version))
 	if err != nil {
 		return "", false, err
 	}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
@@ -92,7 +93,7 @@ func TestNodeObjectAsksForBookmarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
 		client,
-			err := NewRESTClient(&rest.Config{Host: "http://server",
+			err := kubeclient.New(&rest.Config{Host: "http://server",
 			Transport: roundTripper(func(r *http.Request) *http.Response {
 				asked = append(asked, r.URL.Query().Get("watch")+" "+r.URL.Query().Get("resourceVersion")+" "+
 					r.URL.Query().Get("allowWatchBookmarks"))

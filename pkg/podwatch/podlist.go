@@ -12,6 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
 // maxObject is the largest object that a list may hold, in bytes, as in client-go's watches. etcd
@@ -21,18 +24,26 @@ const maxObject = 16 << 20
 // protobufMagic begins the API server's protobuf (apimachinery: pkg/runtime/serializer/protobuf).
 const protobufMagic = "k8s\x00"
 
-// listPods lists pods and passes each on as soon as it is read, so that a list takes no more memory
-// than its largest pod: client-go holds the whole response three times. The API server sends all
-// pods of the node at once if it answers from its watch cache, whatever the limit. It fails if the
-// response is not complete within answerTimeout.
-func (r resource) listPods(
+// podResource is the pods of the API server.
+type podResource struct {
+	kubeclient.Resource
+	whole bool // lists keep what the agent does not read
+}
+
+func newPodResource(client rest.Interface, whole bool) podResource {
+	return podResource{kubeclient.Resource{Client: client, Name: "pods"}, whole}
+}
+
+// list lists pods and passes each on as soon as it is read, so that a list takes no more memory than
+// its largest pod: client-go holds the whole response three times. The API server sends all pods of
+// the node at once if it answers from its watch cache, whatever the limit. It fails if the response
+// is not complete in time.
+func (r podResource) list(
 	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
 ) (metav1.ListMeta, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, errNoAnswer)
-	defer cancel()
-	body, err := r.request(options).Stream(ctx)
+	body, err := r.OpenList(ctx, options)
 	if err != nil {
-		return metav1.ListMeta{}, timedOut(ctx, err)
+		return metav1.ListMeta{}, err
 	}
 	defer body.Close()
 	reader := bufio.NewReader(body)
@@ -44,16 +55,9 @@ func (r resource) listPods(
 	}
 	list, err := decode(reader, take)
 	if err != nil {
-		return metav1.ListMeta{}, fmt.Errorf("read pod list: %w", timedOut(ctx, err))
+		return metav1.ListMeta{}, fmt.Errorf("read pod list: %w", err)
 	}
 	return list, nil
-}
-
-func timedOut(ctx context.Context, err error) error {
-	if errors.Is(context.Cause(ctx), errNoAnswer) {
-		return errNoAnswer
-	}
-	return err
 }
 
 // decodePodsJSON reads a PodList in JSON.

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
+	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -85,7 +86,7 @@ func newManyPods(t testing.TB, large *corev1.Pod, count int, streams bool) *many
 	bookmark.ResourceVersion = "9"
 	bookmark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	return &manyPods{
-		pod: text, frame: protobufFrame(t, watch.Added, large), end: protobufFrame(t, watch.Bookmark, bookmark),
+		pod: text, frame: kubeclienttest.Frame(t, watch.Added, large), end: kubeclienttest.Frame(t, watch.Bookmark, bookmark),
 		count: count, streams: streams,
 	}
 }
@@ -156,7 +157,7 @@ func writeList(w io.Writer, items func(write func(pod []byte)), size int) {
 	_, _ = w.Write(bytesField(4, nil))
 }
 
-func podClientFor(t *testing.T, url string) rest.Interface { return newClientFor(t, url, NewPodClient) }
+func podClientFor(t *testing.T, url string) rest.Interface { return newClientFor(t, url, NewClient) }
 
 // manyVolumes has volumes that take 16 times their encoded size as Go has them.
 func manyVolumes(pod *corev1.Pod) {
@@ -190,7 +191,7 @@ func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 				defer server.CloseClientConnections()
 				defer debug.SetGCPercent(debug.SetGCPercent(10))
 				var source *Pods
-				peak := peakHeap(func() {
+				peak := kubeclienttest.PeakHeap(func() {
 					ctx, stop := context.WithCancel(t.Context())
 					synced := make(chan struct{}, 1024)
 					source = NewPods(Config{Client: podClientFor(t, server.URL), NodeName: nodeName, Now: time.Now,
@@ -229,7 +230,7 @@ func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 			defer debug.SetGCPercent(debug.SetGCPercent(10))
 			source := NewPods(Config{Client: podClientFor(t, server.URL), NodeName: nodeName, Now: time.Now})
 			list := listing{versions: map[string]string{}}
-			peak := peakHeap(func() {
+			peak := kubeclienttest.PeakHeap(func() {
 				if err := source.listPages(t.Context(), &list); err != nil {
 					t.Error(err)
 				}

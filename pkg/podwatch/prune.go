@@ -6,18 +6,20 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// newPrunedPods returns a serializer whose watches omit the parts of pods that the agent does not
-// read. client-go copies each event three times before it decodes it, so one pod of 1.5 MB, etcd's
-// limit, takes 6 MB of memory.
-func newPrunedPods(inner runtime.NegotiatedSerializer) (adaptedStreams, error) {
-	return adaptStreams(inner, func(info runtime.SerializerInfo) (runtime.Framer, error) {
-		framer := info.StreamSerializer.Framer
+// NewClient creates a client for core/v1 whose watches omit what the agent does not read of pods, such
+// as commands, environment and volumes' sources. client-go copies each event three times before it
+// decodes it, so one pod of 1.5 MB, etcd's limit, takes 6 MB of memory.
+func NewClient(config *rest.Config) (rest.Interface, error) {
+	return kubeclient.NewWithFrames(config, func(info runtime.SerializerInfo) (kubeclient.Frames, error) {
 		if info.MediaType != runtime.ContentTypeProtobuf {
-			return framer, nil
+			return kubeclient.Frames{}, nil
 		}
-		return wholeFrames{Framer: framer, most: maxObject, prune: prunePod}, nil
+		return kubeclient.Frames{Max: maxObject, Edit: prunePod}, nil
 	})
 }
 

@@ -17,6 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/randfill"
+
+	"github.com/podlapse/podlapse/internal/kubeclient"
+	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
 )
 
 // frameSize is the length before each frame of a watch, which is no part of the event.
@@ -87,7 +90,7 @@ func TestPrunedPodsLackOnlyWhatIsNotRead(t *testing.T) {
 					source.Field(other).SetZero()
 				}
 			}
-			event := protobufFrame(t, watch.Modified, pod)[frameSize:]
+			event := kubeclienttest.Frame(t, watch.Modified, pod)[frameSize:]
 			whole, pruned := decodedEvent(t, event).(*corev1.Pod), decodedEvent(t, prunePod(bytes.Clone(event))).(*corev1.Pod)
 			if got, want := convertPod(pruned), convertPod(whole); !reflect.DeepEqual(got, want) {
 				t.Fatalf("with a volume of %s: got %+v\nwant %+v", sources.Field(kind).Name, got, want)
@@ -104,7 +107,7 @@ func TestPrunedPodsLackOnlyWhatIsNotRead(t *testing.T) {
 			Status: metav1.StatusFailure, Code: 410,
 			Message: "too old resource version"},
 	} {
-		event := protobufFrame(t, watch.Error, object)[frameSize:]
+		event := kubeclienttest.Frame(t, watch.Error, object)[frameSize:]
 		if got := prunePod(bytes.Clone(event)); !bytes.Equal(got, event) {
 			t.Errorf("%s was changed", name)
 		}
@@ -115,18 +118,18 @@ func TestPrunedPodsLackOnlyWhatIsNotRead(t *testing.T) {
 func TestLargePodsCostLittleToWatch(t *testing.T) {
 	const events, most = 20, 200 << 10
 	large := largePod(strings.Repeat("x", 80<<10))
-	frame := protobufFrame(t, watch.Modified, large)
-	server := stream(t, func(w io.Writer) {
+	frame := kubeclienttest.Frame(t, watch.Modified, large)
+	server := kubeclienttest.Stream(t, func(w io.Writer) {
 		for range events {
 			_, _ = w.Write(frame)
 		}
 	})
 	config := &rest.Config{Host: server.URL}
-	client, err := NewPodClient(config)
+	client, err := NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := resource{client: client, name: "pods"}.watch(t.Context(), metav1.ListOptions{})
+	w, err := kubeclient.Resource{Client: client, Name: "pods"}.Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +165,7 @@ func TestManySmallPartsCostLittle(t *testing.T) {
 		pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: "a"})
 		pod.Labels[name] = ""
 	}
-	pruned := prunePod(protobufFrame(t, watch.Modified, pod)[frameSize:])
+	pruned := prunePod(kubeclienttest.Frame(t, watch.Modified, pod)[frameSize:])
 	if len(pruned) > 32<<10 {
 		t.Errorf("%d bytes are left", len(pruned))
 	}
@@ -173,7 +176,7 @@ func TestManySmallPartsCostLittle(t *testing.T) {
 }
 
 func FuzzPrunePod(f *testing.F) {
-	f.Add(protobufFrame(f, watch.Modified, filledPod(f, 1, "text"))[frameSize:])
+	f.Add(kubeclienttest.Frame(f, watch.Modified, filledPod(f, 1, "text"))[frameSize:])
 	f.Add([]byte{})
 	f.Add([]byte("\x12\x06\x0a\x04k8s\x00"))
 	f.Fuzz(func(t *testing.T, event []byte) {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -51,7 +52,7 @@ func TestAWatchThatIsRefusedIsNotAskedForAgainAndAgain(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server := podwatchtest.StartPiped(t)
 			server.Authorize(func(a podwatchtest.Attempt) bool { return a.Verb != "watch" })
-			client, err := NewRESTClient(&rest.Config{Host: server.URL(), Transport: server.Transport()})
+			client, err := kubeclient.New(&rest.Config{Host: server.URL(), Transport: server.Transport()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +81,7 @@ func TestAWatchThatTellsNothingIsNotAskedForAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		client,
-			err := NewRESTClient(&rest.Config{Host: "http://server",
+			err := kubeclient.New(&rest.Config{Host: "http://server",
 			Transport: roundTripper(func(r *http.Request) *http.Response {
 				if asked++; asked > 1000 {
 					<-r.Context().Done()

@@ -10,12 +10,9 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
-
-// catchUp is how long after a watch was opened its events may still be about the time before: the
-// API server sends what a watch has missed at once, in a burst without an end mark.
-const catchUp = time.Second
 
 // store is the store that the reflector updates. It turns changes into observations, and holds the
 // latest observation of each pod. The reflector calls Replace with a list, and Add, Update and
@@ -151,7 +148,7 @@ func (s *store) Resync() error { return nil }
 
 // live reports whether what the watch delivers now has just happened.
 func (s *store) live(now time.Time) bool {
-	return now.Sub(time.Unix(0, s.pods.openedAt.Load())) >= catchUp
+	return now.Sub(time.Unix(0, s.pods.openedAt.Load())) >= kubeclient.CatchUp
 }
 
 func (s *store) observe(pod *arrival, now time.Time, live bool) {

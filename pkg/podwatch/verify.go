@@ -13,6 +13,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/backoff"
 	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
 const (
@@ -79,7 +80,7 @@ func (p *Pods) verifyOnce(ctx context.Context) {
 		p.verified.add(func(v *Verification) { v.Skipped++ })
 	case err != nil:
 		p.verified.add(func(v *Verification) { v.Failed++ })
-		p.config.Verify.Report(false, "compare pods with a list: "+worded(err, p.remedy()))
+		p.config.Verify.Report(false, "compare pods with a list: "+kubeclient.Explain(err, p.remedy()))
 	default:
 		p.verified.add(func(v *Verification) {
 			v.Complete++
@@ -157,7 +158,7 @@ type listing struct {
 func (p *Pods) listPages(ctx context.Context, into *listing) error {
 	options := metav1.ListOptions{FieldSelector: p.selector(), Limit: verifyPage}
 	for range verifyPages {
-		page, err := p.resource.listPods(ctx, options, func(pod *corev1.Pod) {
+		page, err := p.resource.list(ctx, options, func(pod *corev1.Pod) {
 			into.versions[string(pod.UID)] = pod.ResourceVersion
 			if into.keep[string(pod.UID)] {
 				into.objects[string(pod.UID)] = p.arrive(pod)

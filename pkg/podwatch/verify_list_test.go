@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -62,7 +63,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func answerLists(t *testing.T, answer func(asked int) page) *listed {
 	l := &listed{}
 	client,
-		err := NewRESTClient(&rest.Config{Host: "http://lists",
+		err := kubeclient.New(&rest.Config{Host: "http://lists",
 		Transport: roundTripper(func(r *http.Request) *http.Response {
 			l.mu.Lock()
 			l.asked = append(l.asked, r.URL.Query())

@@ -1,4 +1,4 @@
-package podwatch
+package kubeclient
 
 import (
 	"encoding/base64"
@@ -50,7 +50,7 @@ users: [{name: u, user: {}}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := NewRESTClient(config)
+	client, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}

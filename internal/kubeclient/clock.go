@@ -1,4 +1,4 @@
-package podwatch
+package kubeclient
 
 import (
 	"context"
@@ -67,9 +67,3 @@ func (c *Clock) read(next http.RoundTripper) http.RoundTripper {
 		return response, nil
 	})
 }
-
-// roundTrip adapts a function to http.RoundTripper.
-type roundTrip func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }

@@ -1,4 +1,4 @@
-package podwatch
+package kubeclient
 
 import (
 	"context"
@@ -19,12 +19,13 @@ func TestClockReadsTheDateOfAnswers(t *testing.T) {
 		w.WriteHeader(http.StatusForbidden)
 	}))
 	defer server.Close()
+	at := func(second int) time.Time { return time.Date(2026, 8, 17, 12, 0, second, 0, time.UTC) }
 	clock := NewClock(func() time.Time { return at(30) })
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	config := &rest.Config{Host: server.URL, Transport: transport}
 	config.Wrap(clock.read)
-	client, err := NewRESTClient(config)
+	client, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}

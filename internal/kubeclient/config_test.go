@@ -1,6 +1,7 @@
-package podwatch
+package kubeclient
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,9 +9,11 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
-func TestNewRESTClient(t *testing.T) {
+func TestNew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(path, []byte(`
 apiVersion: v1
@@ -26,7 +29,7 @@ users: [{name: u, user: {}}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := NewRESTClient(config)
+	client, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,5 +50,36 @@ func TestLoadConfigNamesTheProblem(t *testing.T) {
 	if _, err := LoadConfig(filepath.Join(t.TempDir(), "absent"), NewClock(time.Now), NewTraffic()); err == nil ||
 		!strings.Contains(err.Error(), "read kubeconfig") {
 		t.Errorf("absent kubeconfig: %v", err)
+	}
+}
+
+// TestAsNode holds the header on which constrained impersonation goes, and that no other is sent: groups would
+// ask for another kind of impersonation.
+func TestAsNode(t *testing.T) {
+	t.Parallel()
+	server := podwatchtest.Start(t)
+	var sent http.Header
+	config := &rest.Config{Host: server.URL()}
+	asNode := AsNode(config, "node-a")
+	asNode.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			sent = r.Header.Clone()
+			return next.RoundTrip(r)
+		})
+	})
+	client, err := New(asNode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Get().Resource("pods").Do(t.Context()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if got := sent.Get("Impersonate-User"); got != "system:node:"+"node-a" || config.Impersonate.UserName != "" {
+		t.Errorf("impersonates %q, and the configuration it was made of %q", got, config.Impersonate.UserName)
+	}
+	for header := range sent {
+		if strings.HasPrefix(header, "Impersonate-") && header != "Impersonate-User" {
+			t.Errorf("sends %s", header)
+		}
 	}
 }

@@ -1,0 +1,44 @@
+package kubeclient
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+)
+
+// New creates a client for core/v1 only: the scheme of the full clientset costs a node agent
+// megabytes. Clients of one configuration share their connections.
+func New(config *rest.Config) (rest.Interface, error) {
+	return NewWithFrames(config, func(runtime.SerializerInfo) (Frames, error) { return Frames{}, nil })
+}
+
+// NewWithFrames creates a client like New whose watches read events as framesOf says for each
+// encoding.
+func NewWithFrames(
+	config *rest.Config, framesOf func(runtime.SerializerInfo) (Frames, error),
+) (rest.Interface, error) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("build core/v1 scheme: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.GroupVersion = &corev1.SchemeGroupVersion
+	config.APIPath = "/api"
+	var err error
+	config.NegotiatedSerializer, err = withFrames(serializer.NewCodecFactory(scheme).WithoutConversion(), framesOf)
+	if err != nil {
+		return nil, fmt.Errorf("build serializer: %w", err)
+	}
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	config.QPS, config.Burst = 5, 10 // lists only: client-go does not count watches
+	config.Timeout = 0               // a timeout would end watches as well; requests here have their own
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("build API client: %w", err)
+	}
+	return client, nil
+}

@@ -1,0 +1,7 @@
+// Package kubeclient is how the agent speaks to the API server: its configuration, clients for
+// core/v1, requests with time limits, and limits on what a response may take in memory. It counts
+// requests, and reads the API server's clock from responses.
+//
+// cmd/agent creates the clients and runs Clock. Packages podwatch, eventwatch and node send the
+// requests.
+package kubeclient

@@ -1,0 +1,116 @@
+package kubeclient
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Frames limits the events of a watch before they are decoded. client-go calls an encoded event a
+// frame. The zero value reads events like client-go.
+type Frames struct {
+	// Max is the largest event to read, in bytes; zero means that the other fields are not used.
+	Max int
+	// Instead is the event that replaces a larger one. If it is nil, a larger one ends the watch
+	// with an error.
+	Instead []byte
+	// Edit, if set, converts each event before it is decoded, and may do so in place. It is called
+	// from one goroutine per watch.
+	Edit func(event []byte) []byte
+}
+
+// framedSerializer is a serializer with other framers for watches.
+type framedSerializer struct {
+	runtime.NegotiatedSerializer
+	types []runtime.SerializerInfo
+}
+
+func withFrames(
+	inner runtime.NegotiatedSerializer, framesOf func(runtime.SerializerInfo) (Frames, error),
+) (runtime.NegotiatedSerializer, error) {
+	s := framedSerializer{NegotiatedSerializer: inner}
+	for _, info := range inner.SupportedMediaTypes() {
+		if info.StreamSerializer != nil {
+			frames, err := framesOf(info)
+			if err != nil {
+				return nil, err
+			}
+			if frames.Max > 0 {
+				stream := *info.StreamSerializer
+				stream.Framer = framer{stream.Framer, frames}
+				info.StreamSerializer = &stream
+			}
+		}
+		s.types = append(s.types, info)
+	}
+	return s, nil
+}
+
+// SupportedMediaTypes implements runtime.NegotiatedSerializer.
+func (s framedSerializer) SupportedMediaTypes() []runtime.SerializerInfo { return s.types }
+
+// framer reads frames as a whole, within limits.
+type framer struct {
+	runtime.Framer
+	frames Frames
+}
+
+// NewFrameReader implements runtime.Framer.
+func (f framer) NewFrameReader(r io.ReadCloser) io.ReadCloser {
+	return &frameReader{ReadCloser: f.Framer.NewFrameReader(r), frames: f.frames, buffer: make([]byte, 4<<10)}
+}
+
+type frameReader struct {
+	io.ReadCloser // returns io.ErrShortBuffer until the frame is complete
+	frames        Frames
+	buffer        []byte
+	rest          []byte // of the current frame
+}
+
+// Read implements io.Reader like a frame reader: it returns io.ErrShortBuffer until the frame is
+// complete.
+func (r *frameReader) Read(into []byte) (int, error) {
+	if len(r.rest) == 0 {
+		var err error
+		if r.rest, err = r.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(into, r.rest)
+	if r.rest = r.rest[n:]; len(r.rest) > 0 {
+		return n, io.ErrShortBuffer
+	}
+	return n, nil
+}
+
+// next reads a whole frame.
+func (r *frameReader) next() ([]byte, error) {
+	used := 0
+	for {
+		n, err := r.ReadCloser.Read(r.buffer[used:])
+		used += n
+		switch {
+		case err == nil && r.frames.Edit == nil:
+			return r.buffer[:used], nil
+		case err == nil:
+			return r.frames.Edit(r.buffer[:used]), nil
+		case !errors.Is(err, io.ErrShortBuffer):
+			return nil, err
+		case used < len(r.buffer): // the reader returned less than the buffer had room for
+		case len(r.buffer) < r.frames.Max:
+			r.buffer = append(r.buffer, make([]byte, len(r.buffer))...)
+		case r.frames.Instead == nil:
+			return nil, fmt.Errorf("an event of a watch is larger than %d bytes", r.frames.Max)
+		default:
+			for errors.Is(err, io.ErrShortBuffer) {
+				_, err = r.ReadCloser.Read(r.buffer)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return r.frames.Instead, nil
+		}
+	}
+}

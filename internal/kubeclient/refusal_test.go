@@ -1,0 +1,34 @@
+package kubeclient
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestExplain(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{apierrors.NewForbidden(pods, "", errors.New("no")), "allow it" + remedyWhoToAsk + "pods"},
+		{apierrors.NewUnauthorized("bad token"), remedyTokenBad + remedyWhoToAsk + "bad token"},
+		{errNoAnswer, errNoAnswer.Error()},
+	} {
+		if got := Explain(test.err, "allow it"); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%v: got %q, want it to begin with %q", test.err, got, test.want)
+		}
+	}
+}
+
+// TestExplanationsFit leaves room for what the API server says: reports are cut after 256 bytes.
+func TestExplanationsFit(t *testing.T) {
+	const longest = 150 // of a remedy with what comes before it; podwatch, eventwatch and node test theirs
+	if n := max(longest, len("watch events: "+remedyTokenBad)) + len(remedyWhoToAsk); n > 200 {
+		t.Errorf("the remedies take up to %d bytes", n)
+	}
+}

@@ -1,0 +1,130 @@
+package kubeclient
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/internal/backoff"
+)
+
+// answerTimeout is how long the API server may take to respond to a list, or to begin the response
+// to a watch: it flushes the header of a watch before the first event.
+const answerTimeout = 30 * time.Second
+
+const (
+	// ProvenAfter is how long a watch must last to prove that the API server is well. client-go
+	// returns a watch that is already closed if the connection broke before the response.
+	ProvenAfter = time.Second
+	// CatchUp is how long after a watch was opened its events may still be about the time before:
+	// the API server sends what a watch has missed at once, in a burst without an end mark.
+	CatchUp = time.Second
+)
+
+var errNoAnswer = errors.New("no response from the API server")
+
+// Retries returns how long to wait between attempts. It spares an API server that is down, and finds
+// it soon when it is back.
+func Retries() backoff.Policy {
+	return backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
+}
+
+// Resource is a kind of object in the API server, in one namespace or, if empty, in all.
+type Resource struct {
+	Client    rest.Interface
+	Namespace string
+	Name      string // plural, e.g. pods
+}
+
+func (r Resource) request(options metav1.ListOptions) *rest.Request {
+	return r.Client.Get().Namespace(r.Namespace).Resource(r.Name).VersionedParams(&options, metav1.ParameterCodec)
+}
+
+// List fails if the response is not complete within 30 s.
+func (r Resource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, errNoAnswer)
+	defer cancel()
+	return r.request(options).Do(ctx).Get()
+}
+
+// OpenList returns the encoded response to a list, to be decoded while it is read. Reading fails if
+// the response is not complete within 30 s. The caller must call Close.
+func (r Resource) OpenList(ctx context.Context, options metav1.ListOptions) (io.ReadCloser, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, errNoAnswer)
+	body, err := r.request(options).Stream(ctx)
+	if err != nil {
+		err = timedOut(ctx, err)
+		cancel()
+		return nil, err
+	}
+	return timedBody{body, ctx, cancel}, nil
+}
+
+// timedBody is the body of a response with a time limit.
+type timedBody struct {
+	io.ReadCloser
+	ctx    context.Context // of the request
+	cancel context.CancelFunc
+}
+
+// Read implements io.Reader.
+func (b timedBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if err != nil {
+		err = timedOut(b.ctx, err)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b timedBody) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
+}
+
+// timedOut names the reason for an error if it is the time limit.
+func timedOut(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errNoAnswer) {
+		return errNoAnswer
+	}
+	return err
+}
+
+// Watch fails if the response has not begun within 30 s. Then it lasts until Stop, the end of ctx, or
+// until the server ends it. The caller must call Stop.
+func (r Resource) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(answerTimeout, func() { cancel(errNoAnswer) })
+	options.Watch = true
+	w, err := r.request(options).Watch(ctx)
+	if !timer.Stop() && err == nil {
+		w.Stop()
+		err = errNoAnswer
+	}
+	if err != nil {
+		err = timedOut(ctx, err)
+		cancel(nil)
+		return nil, err
+	}
+	return OnStop(w, func() { cancel(nil) }), nil
+}
+
+// OnStop returns the watch with a function that is called after it was stopped.
+func OnStop(w watch.Interface, stopped func()) watch.Interface { return stoppable{w, stopped} }
+
+type stoppable struct {
+	watch.Interface
+	stopped func()
+}
+
+// Stop implements watch.Interface.
+func (s stoppable) Stop() {
+	s.Interface.Stop()
+	s.stopped()
+}

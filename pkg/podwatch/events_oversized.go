@@ -1,0 +1,54 @@
+package podwatch
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/internal/kubeclient"
+)
+
+// maxFrame is the largest event of an Event watch that is read, in bytes. The kubelet's have some
+// hundred bytes, or a few KiB if the runtime explains a failure at length. etcd stores up to 1.5
+// MiB: client-go would take five times that to read such an event, and keep a buffer of 2 MiB for
+// as long as the watch is open, for each of DefaultEventWatches.
+const maxFrame = 128 << 10
+
+// tooLargeAnnotation marks the bookmark that replaces an event that is too large to read. An Event
+// cannot pretend to be one: only the API server sends bookmarks.
+const tooLargeAnnotation = "podlapse/too-large"
+
+// NewEventClient creates a client for watches of Events only. It skips an Event that is larger than
+// any of the kubelet's before the Event takes memory.
+func NewEventClient(config *rest.Config) (rest.Interface, error) {
+	return kubeclient.NewWithFrames(config, func(info runtime.SerializerInfo) (kubeclient.Frames, error) {
+		instead, err := tooLargeFrame(info)
+		if err != nil {
+			return kubeclient.Frames{}, fmt.Errorf("encode bookmark as %s: %w", info.MediaType, err)
+		}
+		return kubeclient.Frames{Max: maxFrame, Instead: instead}, nil
+	})
+}
+
+func tooLargeFrame(info runtime.SerializerInfo) ([]byte, error) {
+	object, err := runtime.Encode(info.Serializer, &corev1.Event{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{tooLargeAnnotation: ""}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return runtime.Encode(info.StreamSerializer.Serializer, &metav1.WatchEvent{
+		Type: string(watch.Bookmark), Object: runtime.RawExtension{Raw: object},
+	})
+}
+
+// isTooLarge reports whether an event replaces one that was too large to read.
+func isTooLarge(kind watch.EventType, event *corev1.Event) bool {
+	_, marked := event.Annotations[tooLargeAnnotation]
+	return kind == watch.Bookmark && marked
+}
