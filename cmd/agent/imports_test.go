@@ -162,7 +162,8 @@ var importers = []struct {
 	by     []string
 	reason string
 }{
-	{"internal/kubeclient", []string{"cmd/agent", "pkg/podwatch"}, "only sources speak to the API server"},
+	{"internal/kubeclient", []string{"cmd/agent", "internal/node", "pkg/podwatch"},
+		"only sources speak to the API server"},
 }
 
 func TestImportersAreKnown(t *testing.T) {

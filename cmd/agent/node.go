@@ -7,7 +7,6 @@ import (
 
 	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/node"
-	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -58,7 +57,7 @@ func (c *config) setWarmUp(value string) error {
 
 // nodeHealth watches the node's object and follows the pods that are add-ons. It is nil when it is off.
 type nodeHealth struct {
-	object *podwatch.NodeObject
+	watch  *node.Watch
 	addons *node.Addons
 }
 
@@ -69,7 +68,7 @@ func newNodeHealth(d deps) *nodeHealth {
 	}
 	latest := &node.Latest{}
 	h := &nodeHealth{
-		object: podwatch.NewNodeObject(podwatch.NodeConfig{
+		watch: node.NewWatch(node.WatchConfig{
 			Client: d.api.pods, NodeName: c.nodeName, Seen: latest.See,
 			Report: d.board.Register(partNode, "not connected to the API server yet"),
 		}),
@@ -85,7 +84,7 @@ func (h *nodeHealth) components() []component {
 	if h == nil {
 		return nil
 	}
-	return []component{{partNode, stageSources, h.object.Run}}
+	return []component{{partNode, stageSources, h.watch.Run}}
 }
 
 // newPressure makes the source of the node's pressure, or nil when it is off.

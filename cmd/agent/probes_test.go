@@ -34,7 +34,7 @@ func probesFile(t testing.TB) string {
 }
 
 // parts are the packages of which nothing is to run, or to be seen, unless it is asked for.
-var parts = []string{"podlapse/internal/node.", "podlapse/internal/probe.", "podwatch.(*NodeObject)"}
+var parts = []string{"podlapse/internal/node.", "podlapse/internal/probe."}
 
 // traces is what an agent does because of these packages: goroutines, metrics, requests.
 func tracesOfParts(t *testing.T, a inside, cluster *podwatchtest.Server) (goroutines int, seen []string) {

@@ -13,7 +13,7 @@ import (
 // TestAPodOfTooManyContainersIsIgnored has it come, change and go.
 func TestAPodOfTooManyContainersIsIgnored(t *testing.T) {
 	h := newHarness(t)
-	pods := NewPods(Config{NodeName: nodeName, Observe: h.observe, Report: h.report, Now: h.clock.Now})
+	pods := NewPods(Config{NodeName: nodeName, Observe: h.Observe, Report: h.Report, Now: h.Clock.Now})
 	pods.store.ctx = t.Context()
 	crowd := pod("crowd", "crowd")
 	manyContainers(crowd)
@@ -22,10 +22,10 @@ func TestAPodOfTooManyContainersIsIgnored(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h.nothing()
+	h.Nothing()
 	const why = "ignoring pod ns/crowd: 18001 containers exceed the limit of 256"
-	if r := <-h.reports; !strings.Contains(r.detail, why) || len(h.reports) > 0 {
-		t.Errorf("reported %+v, and %d more", r, len(h.reports))
+	if r := <-h.Told; !strings.Contains(r.Detail, why) || len(h.Told) > 0 {
+		t.Errorf("reported %+v, and %d more", r, len(h.Told))
 	}
 	if err := pods.store.Delete(crowd); err != nil || len(pods.store.seen) > 0 {
 		t.Errorf("%v, %d pods are left", err, len(pods.store.seen))

@@ -61,8 +61,8 @@ func TestEndsAreNewsForWhoFollowsThem(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
 	h := newHarness(t)
-	h.run(NewPods(Config{
-		Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.observe, Report: h.report, Now: h.clock.Now,
+	h.Run(NewPods(Config{
+		Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.observe, Report: h.Report, Now: h.Clock.Now,
 		Ends: true,
 	}).Run)
 	ends := pod("a", "1")

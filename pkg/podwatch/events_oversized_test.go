@@ -24,10 +24,11 @@ func typedEvent(e *corev1.Event) *corev1.Event {
 // memory in use.
 func TestLargeEventsAreNotRead(t *testing.T) {
 	const most = 24 << 20
-	large := kubeletEvent("runtime-a", "Large", begun())
+	large := kubeletEvent("runtime-a", "Large", kubeclienttest.Begun())
 	large.Message = strings.Repeat("x", 1400<<10)
 	tooLarge := kubeclienttest.Frame(t, watch.Added, typedEvent(large))
-	small := kubeclienttest.Frame(t, watch.Added, typedEvent(kubeletEvent("runtime-a", "Small", begun())))
+	small := kubeclienttest.Frame(t, watch.Added,
+		typedEvent(kubeletEvent("runtime-a", "Small", kubeclienttest.Begun())))
 	server := kubeclienttest.Stream(t, func(w io.Writer) {
 		for range 8 {
 			_, _ = w.Write(tooLarge)
@@ -36,10 +37,11 @@ func TestLargeEventsAreNotRead(t *testing.T) {
 	})
 	client := eventClientFor(t, server.URL)
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	events := kubeclient.Resource{Client: client, Namespace: "ns", Name: "events"}
 	peak := kubeclienttest.PeakHeap(func() {
 		var open []watch.Interface
 		for range DefaultEventWatches {
-			w, err := kubeclient.Resource{Client: client, Namespace: "ns", Name: "events"}.Watch(t.Context(), metav1.ListOptions{})
+			w, err := events.Watch(t.Context(), metav1.ListOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -177,7 +177,8 @@ func TestClusterMode(t *testing.T) {
 			t.Error("does not wait for the next pods")
 		}
 		b.sleep(1)
-		got, want := b.events.Stats(), (EventsStats{Opened: 1, OpenFor: kubeclient.ProvenAfter + clusterLinger, Received: 3})
+		got := b.events.Stats()
+		want := EventsStats{Opened: 1, OpenFor: kubeclient.ProvenAfter + clusterLinger, Received: 3}
 		if got != want {
 			t.Errorf("stats %+v, want %+v", got, want)
 		}

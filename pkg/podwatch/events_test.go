@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/internal/kubeclient"
+	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -23,34 +24,34 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
 	h := newHarness(t)
-	pulling := kubeletEvent("runtime-a", "Pulling", begun())
+	pulling := kubeletEvent("runtime-a", "Pulling", kubeclienttest.Begun())
 	server.Put(pulling)
-	server.Put(kubeletEvent("runtime-b", "Other", begun().Add(1)))
-	scheduled := kubeletEvent("runtime-a", "Scheduled", begun().Add(2))
+	server.Put(kubeletEvent("runtime-b", "Other", kubeclienttest.Begun().Add(1)))
+	scheduled := kubeletEvent("runtime-a", "Scheduled", kubeclienttest.Begun().Add(2))
 	scheduled.Source.Component = "default-scheduler"
 	server.Put(scheduled)
 
 	events := h.runEvents(server.URL(), 0)
-	h.until(true, "idle")
+	h.Until(true, "idle")
 	events.Watch(watchOf("a"))
 	events.Watch(watchOf("a"))
-	if got := h.nextEvent("Pulling", false); got.UID != "a" || got.NamedAt != begun() {
+	if got := h.nextEvent("Pulling", false); got.UID != "a" || got.NamedAt != kubeclienttest.Begun() {
 		t.Errorf("saw %+v", got)
 	}
-	h.until(true, "watching")
+	h.Until(true, "watching")
 
-	h.clock.advance(kubeclient.CatchUp)
-	server.Put(kubeletEvent("runtime-a", "Pulled", h.clock.Now()))
+	h.Clock.Advance(kubeclient.CatchUp)
+	server.Put(kubeletEvent("runtime-a", "Pulled", h.Clock.Now()))
 	h.nextEvent("Pulled", true)
-	h.clock.advance(time.Minute)
+	h.Clock.Advance(time.Minute)
 	repeated := pulling.DeepCopy()
-	repeated.Count, repeated.LastTimestamp = 2, metav1.NewTime(h.clock.Now().Truncate(time.Second))
+	repeated.Count, repeated.LastTimestamp = 2, metav1.NewTime(h.Clock.Now().Truncate(time.Second))
 	server.Put(repeated)
-	if got := h.nextEvent("Pulling", true); got.Count != 2 || got.NamedAt != begun() {
+	if got := h.nextEvent("Pulling", true); got.Count != 2 || got.NamedAt != kubeclienttest.Begun() {
 		t.Errorf("saw %+v", got)
 	}
 	server.Delete(pulling) // its time to live is over
-	server.Put(kubeletEvent("runtime-a", "Late", h.clock.Now().Add(-time.Minute)))
+	server.Put(kubeletEvent("runtime-a", "Late", h.Clock.Now().Add(-time.Minute)))
 	h.nextEvent("Late", false)
 	stats := EventsStats{Open: 1, Opened: 1, OpenFor: kubeclient.CatchUp + time.Minute, Received: 4}
 	if got := events.Stats(); got != stats {
@@ -64,14 +65,14 @@ func TestEvents(t *testing.T) {
 	events.Unwatch("a")
 	events.Unwatch("a")
 	events.Unwatch("never wanted")
-	eventually(t, "closed", func() bool { return server.Watches() == 0 && events.Stats().Open == 0 })
-	h.nothing()
+	kubeclienttest.Eventually(t, "closed", func() bool { return server.Watches() == 0 && events.Stats().Open == 0 })
+	h.Nothing()
 }
 
 func TestEventsReconnect(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
-	server.Put(kubeletEvent("runtime-a", "One", begun()))
+	server.Put(kubeletEvent("runtime-a", "One", kubeclienttest.Begun()))
 	h := newHarness(t)
 	events := h.runEvents(server.URL(), 0)
 	events.Watch(watchOf("a"))
@@ -79,19 +80,19 @@ func TestEventsReconnect(t *testing.T) {
 
 	server.Refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError, "no etcd")
 	server.BreakWatches()
-	h.until(false, "no etcd")
-	h.clock.advance(time.Minute)
-	server.Put(kubeletEvent("runtime-a", "Two", h.clock.Now()))
+	h.Until(false, "no etcd")
+	h.Clock.Advance(time.Minute)
+	server.Put(kubeletEvent("runtime-a", "Two", h.Clock.Now()))
 	server.Heal()
 	h.nextEvent("Two", false) // One is not told again, and Two came with the burst
-	h.until(true, "watching")
+	h.Until(true, "watching")
 
 	server.Refuse(http.StatusGone, metav1.StatusReasonExpired, "compacted")
 	server.BreakWatches()
-	h.until(false, "compacted")
+	h.Until(false, "compacted")
 	server.Heal()
-	h.until(true, "watching")
-	h.nothing()
+	h.Until(true, "watching")
+	h.Nothing()
 }
 
 func TestEventsStartBeforeTheServer(t *testing.T) {
@@ -99,7 +100,7 @@ func TestEventsStartBeforeTheServer(t *testing.T) {
 	server := podwatchtest.Start(t)
 	server.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "events is forbidden")
 	h := newHarness(t)
-	events := NewEvents(EventsConfig{Report: h.report})
+	events := NewEvents(EventsConfig{Report: h.Report})
 	events.Watch(watchOf("a")) // before Run
 	if got := events.Stats(); got != (EventsStats{Waiting: 1}) {
 		t.Errorf("stats %+v", got)
@@ -110,7 +111,7 @@ func TestEventsStartBeforeTheServer(t *testing.T) {
 	}
 	events = h.runEvents(server.URL(), 0)
 	events.Watch(watchOf("b"))
-	h.until(false, "events is forbidden")
+	h.Until(false, "events is forbidden")
 }
 
 // TestEventsLimit has the pods in two namespaces, in which they are too few to share a watch.
@@ -119,7 +120,7 @@ func TestEventsLimit(t *testing.T) {
 	server := podwatchtest.Start(t)
 	namespaces := map[string]string{"a": "ns", "b": "ns", "c": "other", "d": "other", "e": "other"}
 	for _, uid := range strings.Split("abcde", "") {
-		e := kubeletEvent("runtime-"+uid, "Of-"+uid, begun())
+		e := kubeletEvent("runtime-"+uid, "Of-"+uid, kubeclienttest.Begun())
 		e.Name, e.Namespace, e.InvolvedObject.Namespace = uid, namespaces[uid], namespaces[uid]
 		server.Put(e)
 	}
@@ -130,7 +131,7 @@ func TestEventsLimit(t *testing.T) {
 		w.Namespace = namespaces[uid]
 		events.Watch(w)
 	}
-	seen := map[string]bool{h.next().PodUID(): true, h.next().PodUID(): true}
+	seen := map[string]bool{h.Next().PodUID(): true, h.Next().PodUID(): true}
 	if !seen["a"] || !seen["b"] {
 		t.Errorf("first saw %v, want a and b", seen)
 	}
@@ -152,7 +153,7 @@ func TestEventsTakeTurns(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
 	for i := range 3 {
-		e := kubeletEvent(fmt.Sprintf("runtime-%d", i), "E", begun())
+		e := kubeletEvent(fmt.Sprintf("runtime-%d", i), "E", kubeclienttest.Begun())
 		e.Name = fmt.Sprint(i)
 		server.Put(e)
 	}
@@ -168,7 +169,7 @@ func TestEventsTakeTurns(t *testing.T) {
 		server.BreakWatches()
 	}
 	// Round again: what was missed between two turns is told in the next.
-	again := kubeletEvent("runtime-0", "Missed", begun().Add(time.Second))
+	again := kubeletEvent("runtime-0", "Missed", kubeclienttest.Begun().Add(time.Second))
 	server.Put(again)
 	h.nextEvent("Missed", false)
 }
@@ -180,14 +181,14 @@ func TestEventsStopWhileTheServerHangs(t *testing.T) {
 	h := newHarness(t)
 	events := h.runEvents(server.URL(), 0)
 	events.Watch(watchOf("a"))
-	eventually(t, "asked", func() bool { return len(server.Requests()) == 1 })
+	kubeclienttest.Eventually(t, "asked", func() bool { return len(server.Requests()) == 1 })
 	events.Unwatch("a")
-	eventually(t, "closed", func() bool { return events.Stats().Open == 0 })
+	kubeclienttest.Eventually(t, "closed", func() bool { return events.Stats().Open == 0 })
 	events.Watch(watchOf("b"))
-	eventually(t, "asked", func() bool { return len(server.Requests()) == 2 })
+	kubeclienttest.Eventually(t, "asked", func() bool { return len(server.Requests()) == 2 })
 	stopped := time.Now()
-	h.stop()
-	<-h.finished
+	h.Stop()
+	<-h.Finished
 	if took := time.Since(stopped); took > time.Second {
 		t.Errorf("took %v to stop", took)
 	}

@@ -15,6 +15,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+type report struct {
+	up     bool
+	detail string
+}
+
 func followerOf(uid string) *follower {
 	return newFollower("ns", newWant(watchOf(uid)))
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -33,7 +34,7 @@ func (r *reading) give(e *corev1.Event) { r.take(watch.Event{Type: watch.Added, 
 
 // eventAbout is one of this node's kubelet about a pod that is wanted.
 func eventAbout(w timeline.EventWatch, reason string, n int) *corev1.Event {
-	e := kubeletEvent(w.InvolvedUID, reason, begun().Add(time.Duration(n)))
+	e := kubeletEvent(w.InvolvedUID, reason, kubeclienttest.Begun().Add(time.Duration(n)))
 	e.Namespace, e.ResourceVersion = w.Namespace, fmt.Sprint(n+1)
 	e.InvolvedObject.Namespace, e.InvolvedObject.Name = w.Namespace, w.Name
 	return e

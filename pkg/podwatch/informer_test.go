@@ -3,6 +3,7 @@ package podwatch
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/internal/kubeclient"
+	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -32,13 +34,13 @@ func TestPods(t *testing.T) {
 			h := newHarness(t)
 			h.runPods(server.URL())
 			h.nextPod("a", false)
-			h.until(true, "1 pods")
-			eventually(t, "watching", func() bool { return server.Watches() == 1 })
+			h.Until(true, "1 pods")
+			kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
 
 			// What comes right after a watch was opened may be from before.
 			server.Put(pod("b", "2"))
 			h.nextPod("b", false)
-			h.clock.advance(kubeclient.CatchUp)
+			h.Clock.Advance(kubeclient.CatchUp)
 
 			server.Put(pod("c", "3"))
 			h.nextPod("c", true)
@@ -84,15 +86,15 @@ func TestPodsAfterALostWatch(t *testing.T) {
 	h := newHarness(t)
 	h.runPods(server.URL())
 	for range 3 {
-		h.next() // in any order
+		h.Next() // in any order
 	}
-	eventually(t, "watching", func() bool { return server.Watches() == 1 })
-	h.clock.advance(time.Hour)
+	kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
+	h.Clock.Advance(time.Hour)
 
 	// The API server goes away, pods change, and its history does not reach back.
 	server.Refuse(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "etcd is away")
 	server.BreakWatches()
-	h.until(false, "etcd is away")
+	h.Until(false, "etcd is away")
 	server.Delete(pod("a", "1"))
 	server.Delete(pod("b", "2"))
 	server.Put(pod("b", "4")) // the name again
@@ -100,12 +102,12 @@ func TestPodsAfterALostWatch(t *testing.T) {
 	changed.Status.Phase = corev1.PodRunning
 	server.Put(changed)
 	server.Forget()
-	h.clock.advance(time.Hour)
+	h.Clock.Advance(time.Hour)
 	server.Heal()
 
 	gone := map[string]bool{}
 	for range 2 {
-		o := h.next().(timeline.PodGone)
+		o := h.Next().(timeline.PodGone)
 		gone[o.UID] = !o.Live
 	}
 	if !gone["1"] || !gone["2"] {
@@ -113,13 +115,13 @@ func TestPodsAfterALostWatch(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for range 2 {
-		o := h.next().(timeline.PodSeen)
+		o := h.Next().(timeline.PodSeen)
 		seen[o.Pod.UID] = !o.Live
 	}
 	if !seen["4"] || !seen["3"] {
 		t.Errorf("seen and not live: %v, want 3 and 4", seen)
 	}
-	h.until(true, "had 2 pods")
+	h.Until(true, "had 2 pods")
 }
 
 func TestPodsCatchUpWithoutAList(t *testing.T) {
@@ -130,21 +132,21 @@ func TestPodsCatchUpWithoutAList(t *testing.T) {
 	h := newHarness(t)
 	h.runPods(server.URL())
 	h.nextPod("a", false)
-	eventually(t, "watching", func() bool { return server.Watches() == 1 })
-	h.clock.advance(time.Hour)
+	kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
+	h.Clock.Advance(time.Hour)
 	server.Put(pod("b", "2"))
 	h.nextPod("b", true)
 
 	// The watch is lost and comes back with what was missed: late, though through a watch.
 	server.Refuse(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slow down")
 	server.BreakWatches()
-	h.until(false, "slow down")
+	h.Until(false, "slow down")
 	server.Put(pod("c", "3"))
-	h.clock.advance(time.Hour)
+	h.Clock.Advance(time.Hour)
 	server.Heal()
 	h.nextPod("c", false)
-	h.until(true, "watching")
-	h.clock.advance(kubeclient.CatchUp)
+	h.Until(true, "watching")
+	h.Clock.Advance(kubeclient.CatchUp)
 	server.Put(pod("d", "4"))
 	h.nextPod("d", true)
 
@@ -167,15 +169,15 @@ func TestPodsKnownFromBefore(t *testing.T) {
 	h.runPods(server.URL(), "1", "2")
 	h.nextGone("2", false)
 	h.nextPod("a", false) // how it was last is not known
-	h.until(true, "1 pods")
-	eventually(t, "watching", func() bool { return server.Watches() == 1 })
+	h.Until(true, "1 pods")
+	kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
 	server.Delete(pod("a", "1"))
 	h.nextGone("1", false)
 	server.Forget()
 	server.BreakWatches()
 	server.Put(pod("b", "3"))
 	h.nextPod("b", false)
-	h.nothing() // each end is told once
+	h.Nothing() // each end is told once
 }
 
 func TestPodsStartBeforeTheServer(t *testing.T) {
@@ -185,8 +187,8 @@ func TestPodsStartBeforeTheServer(t *testing.T) {
 	absent.Close()
 	h := newHarness(t)
 	h.runPods(url)
-	h.until(false, "refused")
-	h.nothing()
+	h.Until(false, "refused")
+	h.Nothing()
 }
 
 func TestPodsRefused(t *testing.T) {
@@ -196,10 +198,10 @@ func TestPodsRefused(t *testing.T) {
 	server.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "pods is forbidden")
 	h := newHarness(t)
 	h.runPods(server.URL())
-	h.until(false, "pods is forbidden")
+	h.Until(false, "pods is forbidden")
 	server.Heal()
 	h.nextPod("a", false)
-	h.until(true, "1 pods")
+	h.Until(true, "1 pods")
 }
 
 func TestPodsStopWhileTheServerHangs(t *testing.T) {
@@ -208,11 +210,40 @@ func TestPodsStopWhileTheServerHangs(t *testing.T) {
 	server.Hang()
 	h := newHarness(t)
 	h.runPods(server.URL())
-	eventually(t, "asked", func() bool { return len(server.Requests()) > 0 })
+	kubeclienttest.Eventually(t, "asked", func() bool { return len(server.Requests()) > 0 })
 	stopped := time.Now()
-	h.stop()
-	<-h.finished
+	h.Stop()
+	<-h.Finished
 	if took := time.Since(stopped); took > time.Second {
 		t.Errorf("took %v to stop", took)
+	}
+}
+
+// followed notes what a follower is told.
+type followed []string
+
+func (f *followed) Seen(p *corev1.Pod) { *f = append(*f, "seen "+p.Name) }
+func (f *followed) Restarted(p *corev1.Pod, r Restart) {
+	code := int32(-1)
+	if r.ExitCode != nil {
+		code = *r.ExitCode
+	}
+	*f = append(*f, "restarted "+r.Container+" "+string(r.Reason)+" "+string(rune('0'+r.Times))+" "+
+		time.Duration(code).String())
+}
+func (f *followed) Gone(uid string) { *f = append(*f, "gone "+uid) }
+
+func TestFollowerIsToldOfPods(t *testing.T) {
+	s, pods := watched(t)
+	var told followed
+	pods.config.Follower, pods.restarts = &told, newRestarts(told.Restarted)
+	_ = s.Update(pod("a", "1"))
+	_ = s.Update(crashed("1", 3, "Error", 7))
+	_ = s.Update(crashed("1", 3, "Error", 7))
+	_ = s.Delete(crashed("1", 3, "Error", 7))
+	want := followed{"seen a", "restarted app error 1 7ns", "restarted app unknown 2 -1ns", "seen a", "seen a",
+		"seen a", "gone 1"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q\nwant %q", told, want)
 	}
 }

@@ -67,7 +67,7 @@ func TestNoMirrorTakesAnothersUID(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHarness(t)
-			pods := NewPods(Config{NodeName: nodeName, Observe: h.observe, Report: h.report, Now: h.clock.Now})
+			pods := NewPods(Config{NodeName: nodeName, Observe: h.observe, Report: h.Report, Now: h.Clock.Now})
 			pods.store.ctx = t.Context()
 			var all []any
 			for _, p := range test.pods {
@@ -84,9 +84,9 @@ func TestNoMirrorTakesAnothersUID(t *testing.T) {
 					}
 				}
 			}
-			got, observed := map[string]string{}, len(h.seen)
+			got, observed := map[string]string{}, len(h.Seen)
 			for range observed {
-				seen := h.next().(timeline.PodSeen).Pod
+				seen := h.Next().(timeline.PodSeen).Pod
 				if test.list && seen.RuntimeUID != test.want[seen.UID] {
 					t.Errorf("a list tells of %s as %s first", seen.UID, seen.RuntimeUID)
 				}

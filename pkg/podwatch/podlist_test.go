@@ -86,7 +86,8 @@ func newManyPods(t testing.TB, large *corev1.Pod, count int, streams bool) *many
 	bookmark.ResourceVersion = "9"
 	bookmark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	return &manyPods{
-		pod: text, frame: kubeclienttest.Frame(t, watch.Added, large), end: kubeclienttest.Frame(t, watch.Bookmark, bookmark),
+		pod: text, frame: kubeclienttest.Frame(t, watch.Added, large),
+		end:   kubeclienttest.Frame(t, watch.Bookmark, bookmark),
 		count: count, streams: streams,
 	}
 }
@@ -157,7 +158,9 @@ func writeList(w io.Writer, items func(write func(pod []byte)), size int) {
 	_, _ = w.Write(bytesField(4, nil))
 }
 
-func podClientFor(t *testing.T, url string) rest.Interface { return newClientFor(t, url, NewClient) }
+func podClientFor(t *testing.T, url string) rest.Interface {
+	return kubeclienttest.Client(t, url, NewClient)
+}
 
 // manyVolumes has volumes that take 16 times their encoded size as Go has them.
 func manyVolumes(pod *corev1.Pod) {
@@ -208,7 +211,7 @@ func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 					}()
 					select {
 					case <-synced:
-					case <-time.After(patience):
+					case <-time.After(kubeclienttest.Patience):
 						t.Error("never synced")
 					}
 					stop()

@@ -91,11 +91,13 @@ func TestPrunedPodsLackOnlyWhatIsNotRead(t *testing.T) {
 				}
 			}
 			event := kubeclienttest.Frame(t, watch.Modified, pod)[frameSize:]
-			whole, pruned := decodedEvent(t, event).(*corev1.Pod), decodedEvent(t, prunePod(bytes.Clone(event))).(*corev1.Pod)
+			whole := decodedEvent(t, event).(*corev1.Pod)
+			pruned := decodedEvent(t, prunePod(bytes.Clone(event))).(*corev1.Pod)
 			if got, want := convertPod(pruned), convertPod(whole); !reflect.DeepEqual(got, want) {
 				t.Fatalf("with a volume of %s: got %+v\nwant %+v", sources.Field(kind).Name, got, want)
 			}
-			if !reflect.DeepEqual(pruned.ObjectMeta, whole.ObjectMeta) || !reflect.DeepEqual(pruned.Status, whole.Status) {
+			if !reflect.DeepEqual(pruned.ObjectMeta, whole.ObjectMeta) ||
+				!reflect.DeepEqual(pruned.Status, whole.Status) {
 				t.Fatal("more than the spec was pruned")
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -15,7 +16,7 @@ func watched(t *testing.T, list ...any) (*store, *Pods) {
 	t.Helper()
 	pods := NewPods(Config{
 		NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {}, Report: func(bool, string) {},
-		Now: begun,
+		Now: kubeclienttest.Begun,
 	})
 	s := pods.store
 	if err := s.Replace(list, ""); err != nil {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/internal/kubeclient"
+	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -54,17 +55,11 @@ func (p page) String() string {
 		next, strings.Join(items, ","))
 }
 
-// roundTripper answers without a network, so that a bubble's time moves on.
-type roundTripper func(*http.Request) *http.Response
-
-// RoundTrip implements http.RoundTripper.
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
-
 func answerLists(t *testing.T, answer func(asked int) page) *listed {
 	l := &listed{}
 	client,
 		err := kubeclient.New(&rest.Config{Host: "http://lists",
-		Transport: roundTripper(func(r *http.Request) *http.Response {
+		Transport: kubeclienttest.RoundTripper(func(r *http.Request) *http.Response {
 			l.mu.Lock()
 			l.asked = append(l.asked, r.URL.Query())
 			asked := len(l.asked)
@@ -79,7 +74,7 @@ func answerLists(t *testing.T, answer func(asked int) page) *listed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := begun()
+	now := kubeclienttest.Begun()
 	l.pods = NewPods(Config{
 		Client: client, NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {},
 		Report: func(bool, string) {}, Now: func() time.Time { return now },

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -31,22 +32,22 @@ func startVerified(t *testing.T, pods ...*corev1.Pod) *verified {
 		v.server.Put(p)
 	}
 	v.pods = NewPods(Config{
-		Client: clientFor(t, v.server.URL()), NodeName: nodeName, Observe: v.observe, Report: v.report,
-		Now: v.clock.Now, Objects: NewObjects(v.clock.Now),
+		Client: clientFor(t, v.server.URL()), NodeName: nodeName, Observe: v.observe, Report: v.Report,
+		Now: v.Clock.Now, Objects: NewObjects(v.Clock.Now),
 		Verify: Verify{Interval: time.Hour, Report: func(up bool, detail string) {
 			v.told = append(v.told, fmt.Sprint(up, " ", detail))
 		}},
 	})
 	v.pods.patience = 50 * time.Millisecond
 	v.store = v.pods.store
-	v.run(v.pods.Run)
+	v.Run(v.pods.Run)
 	for range pods {
-		v.next()
+		v.Next()
 	}
-	eventually(t, "watching", func() bool {
+	kubeclienttest.Eventually(t, "watching", func() bool {
 		return v.pods.synced.Load() && v.pods.open.Load() && v.server.Watches() == 1
 	})
-	v.clock.advance(time.Hour)
+	v.Clock.Advance(time.Hour)
 	return v
 }
 
@@ -73,7 +74,7 @@ func TestNothingIsWrongWithWhatTheWatchTold(t *testing.T) {
 		t.Error("verified before anybody looked")
 	}
 	before := len(v.server.Requests())
-	at := v.clock.Now()
+	at := v.Clock.Now()
 	if got, want := v.verify(), (Verification{Complete: 1, VerifiedAt: at}); got != want {
 		t.Errorf("found %+v, want %+v", got, want)
 	}
@@ -83,7 +84,7 @@ func TestNothingIsWrongWithWhatTheWatchTold(t *testing.T) {
 	if want := `"verified_at":"` + at.Format(time.RFC3339Nano) + `"`; !strings.Contains(v.served(), want) {
 		t.Errorf("no %s", want)
 	}
-	v.nothing()
+	v.Nothing()
 	if want := "true 207 pods match the API server's list"; len(v.told) != 1 || v.told[0] != want {
 		t.Errorf("told %q, want %q", v.told, want)
 	}
@@ -106,7 +107,7 @@ func TestWhatTheWatchLostIsCountedOnceAndRepaired(t *testing.T) {
 	}
 	seen, gone := map[string]string{}, map[string]bool{}
 	for range 5 {
-		switch o := v.next().(type) {
+		switch o := v.Next().(type) {
 		case timeline.PodSeen:
 			seen[o.Pod.UID] = o.Pod.Phase
 			if o.Live {
@@ -130,7 +131,7 @@ func TestWhatTheWatchLostIsCountedOnceAndRepaired(t *testing.T) {
 		!strings.HasPrefix(v.told[1], "true 4 pods") {
 		t.Errorf("told %q", v.told)
 	}
-	v.nothing()
+	v.Nothing()
 }
 
 // What the watch tells late is old by then, and what it tells of those that are gone as well.
@@ -152,8 +153,8 @@ func TestTheWatchDoesNotUndoARepair(t *testing.T) {
 	if got := v.verify(); got.Stale != 1 || got.Extra != 1 {
 		t.Fatalf("found %+v", got)
 	}
-	v.next()
-	v.next()
+	v.Next()
+	v.Next()
 	for _, old := range late {
 		if err := v.store.Update(old); err != nil {
 			t.Fatal(err)
@@ -166,12 +167,12 @@ func TestTheWatchDoesNotUndoARepair(t *testing.T) {
 	if got := v.verify(); got.Missing != 1 {
 		t.Fatalf("found %+v", got)
 	}
-	v.next()
+	v.Next()
 	err := v.store.Replace([]any{late[0]}, late[0].ResourceVersion)
 	if err != nil { // from a watch cache that is behind
 		t.Fatal(err)
 	}
-	v.nothing()
+	v.Nothing()
 	if len(v.store.ledger.tombstones) != 0 {
 		t.Errorf("tombstones %q", v.store.ledger.tombstones)
 	}
@@ -188,7 +189,7 @@ func TestAWatchThatIsOnlySlowIsNotWrong(t *testing.T) {
 	v.server.Put(pod("c", "3"))
 	ended := make(chan Verification, 1)
 	go func() { ended <- v.verify() }()
-	eventually(t, "listed", func() bool {
+	kubeclienttest.Eventually(t, "listed", func() bool {
 		requests := v.server.Requests()
 		return strings.HasPrefix(requests[len(requests)-1], "list")
 	})
@@ -207,7 +208,7 @@ func TestAWatchThatIsOnlySlowIsNotWrong(t *testing.T) {
 func TestWhatHappensWhileItIsComparedIsNotWrong(t *testing.T) {
 	v := startVerified(t, pod("a", "1"), pod("b", "2"))
 	v.server.Put(pod("fresh", "3"))
-	v.next()
+	v.Next()
 	version := v.server.Pod("ns", "b").ResourceVersion
 	open := map[string]bool{"1": true, "2": true, "3": true, "4": true}
 	var found findings
@@ -217,7 +218,7 @@ func TestWhatHappensWhileItIsComparedIsNotWrong(t *testing.T) {
 		listing{version: version, versions: map[string]string{"2": version}, keep: open,
 			objects: map[string]*arrival{"2": v.pods.arrive(v.server.Pod("ns", "b"))}},
 		&found)
-	v.nothing()
+	v.Nothing()
 	if found.missing+found.extra+found.stale != 0 {
 		t.Errorf("found %+v", found)
 	}
@@ -233,17 +234,17 @@ func TestComparisonsThatCannotBeMade(t *testing.T) {
 		t.Errorf("told %q", v.told)
 	}
 	v.server.BreakWatches()
-	v.until(false, "etcd is away")
+	v.Until(false, "etcd is away")
 	if got := v.verify(); got.Skipped != 1 || got.Failed != 1 {
 		t.Errorf("with no watch: %+v", got)
 	}
 	v.server.Heal()
-	v.until(true, "watching")
-	eventually(t, "watching", func() bool { return v.pods.synced.Load() && v.pods.open.Load() })
+	v.Until(true, "watching")
+	kubeclienttest.Eventually(t, "watching", func() bool { return v.pods.synced.Load() && v.pods.open.Load() })
 	if got := v.verify(); got.Skipped != 2 {
 		t.Errorf("with a watch that has just been opened: %+v", got)
 	}
-	v.clock.advance(time.Minute)
+	v.Clock.Advance(time.Minute)
 	if got := v.verify(); got.Complete != 1 || got.Missing+got.Extra+got.Stale != 0 {
 		t.Errorf("when all is well: %+v", got)
 	}
@@ -253,9 +254,9 @@ func TestNobodyComparesUnlessToldTo(t *testing.T) {
 	h := newHarness(t)
 	server := podwatchtest.Start(t)
 	server.Put(pod("a", "1"))
-	pods := NewPods(Config{Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.observe, Report: h.report,
-		Now: h.clock.Now})
-	h.run(pods.Run)
+	pods := NewPods(Config{Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.observe, Report: h.Report,
+		Now: h.Clock.Now})
+	h.Run(pods.Run)
 	h.nextPod("a", false)
 	if pods.store.ledger != nil {
 		t.Error("versions are kept")

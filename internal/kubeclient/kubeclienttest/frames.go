@@ -1,4 +1,5 @@
-// Package kubeclienttest has servers and measurements for tests of what the API server sends.
+// Package kubeclienttest has what the tests of the sources share that watch the API server: a Source
+// that runs one, servers that send what a test wants, and the memory in use.
 package kubeclienttest
 
 import (

@@ -1,4 +1,4 @@
-package podwatch
+package node
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/internal/kubeclient"
+	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
@@ -40,7 +41,7 @@ func (n nodeNotes) expect(t *testing.T, want string) {
 		if got != want {
 			t.Fatalf("saw %s, want %s", got, want)
 		}
-	case <-time.After(patience):
+	case <-time.After(kubeclienttest.Patience):
 		t.Fatalf("never saw %s", want)
 	}
 }
@@ -49,22 +50,22 @@ func nodeNamed(name string, cordoned bool) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: cordoned}}
 }
 
-func TestNodeObject(t *testing.T) {
+func TestWatch(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
 	server.Put(nodeNamed("node-b", true))
-	h, notes := newHarness(t), make(nodeNotes, 16)
-	h.run(NewNodeObject(NodeConfig{Client: clientFor(t, server.URL()), NodeName: nodeName, Seen: notes.see,
-		Report: h.report}).Run)
+	h, notes := kubeclienttest.NewSource(t), make(nodeNotes, 16)
+	client := kubeclienttest.Client(t, server.URL(), kubeclient.New)
+	h.Run(NewWatch(WatchConfig{Client: client, NodeName: "node-a", Seen: notes.see, Report: h.Report}).Run)
 	notes.expect(t, "none")
-	h.until(true, "the node object does not exist")
+	h.Until(true, "the node object does not exist")
 
-	server.Put(nodeNamed(nodeName, false))
+	server.Put(nodeNamed("node-a", false))
 	notes.expect(t, "there")
 	server.Put(nodeNamed("node-b", false))
-	server.Put(nodeNamed(nodeName, true))
+	server.Put(nodeNamed("node-a", true))
 	notes.expect(t, "cordoned")
-	server.Delete(nodeNamed(nodeName, true))
+	server.Delete(nodeNamed("node-a", true))
 	notes.expect(t, "none")
 
 	// What happens while nobody watches is told by the next list, whatever became of the watch.
@@ -72,15 +73,15 @@ func TestNodeObject(t *testing.T) {
 		server.BreakWatches, server.ExpireWatches, func() { server.Forget(); server.BreakWatches() }} {
 		server.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "not you")
 		lose()
-		h.until(false, "allow the ServiceAccount to list and watch nodes")
-		server.Put(nodeNamed(nodeName, false))
+		h.Until(false, "allow the ServiceAccount to list and watch nodes")
+		server.Put(nodeNamed("node-a", false))
 		server.Heal()
 		notes.expect(t, "there")
-		server.Put(nodeNamed(nodeName, true))
+		server.Put(nodeNamed("node-a", true))
 		notes.expect(t, "cordoned")
 	}
 	for _, request := range server.Requests() {
-		want := " /api/v1/nodes metadata.name=" + nodeName
+		want := " /api/v1/nodes metadata.name=" + "node-a"
 		if !slices.Contains([]string{"list" + want, "watch" + want}, request) {
 			t.Errorf("asked for %q", request)
 		}
@@ -89,12 +90,12 @@ func TestNodeObject(t *testing.T) {
 
 // A watch that would otherwise tell nothing tells bookmarks: else each that ends is one that told
 // nothing, and asks for a list.
-func TestNodeObjectAsksForBookmarks(t *testing.T) {
+func TestWatchAsksForBookmarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
 		client,
 			err := kubeclient.New(&rest.Config{Host: "http://server",
-			Transport: roundTripper(func(r *http.Request) *http.Response {
+			Transport: kubeclienttest.RoundTripper(func(r *http.Request) *http.Response {
 				asked = append(asked, r.URL.Query().Get("watch")+" "+r.URL.Query().Get("resourceVersion")+" "+
 					r.URL.Query().Get("allowWatchBookmarks"))
 				recorder := httptest.NewRecorder()
@@ -122,7 +123,7 @@ func TestNodeObjectAsksForBookmarks(t *testing.T) {
 		ended := make(chan error, 1)
 		seen := 0
 		go func() {
-			ended <- NewNodeObject(NodeConfig{Client: client, NodeName: nodeName, Seen: func(*corev1.Node) {
+			ended <- NewWatch(WatchConfig{Client: client, NodeName: "node-a", Seen: func(*corev1.Node) {
 				seen++
 			}, Report: func(bool, string) {}}).Run(ctx)
 		}()
@@ -138,31 +139,48 @@ func TestNodeObjectAsksForBookmarks(t *testing.T) {
 	})
 }
 
-// followed notes what a follower is told.
-type followed []string
-
-func (f *followed) Seen(p *corev1.Pod) { *f = append(*f, "seen "+p.Name) }
-func (f *followed) Restarted(p *corev1.Pod, r Restart) {
-	code := int32(-1)
-	if r.ExitCode != nil {
-		code = *r.ExitCode
-	}
-	*f = append(*f, "restarted "+r.Container+" "+string(r.Reason)+" "+string(rune('0'+r.Times))+" "+
-		time.Duration(code).String())
+func watching(client rest.Interface) func(context.Context) error {
+	return NewWatch(WatchConfig{Client: client, NodeName: "node-a", Seen: func(*corev1.Node) {},
+		Report: func(bool, string) {}}).Run
 }
-func (f *followed) Gone(uid string) { *f = append(*f, "gone "+uid) }
 
-func TestFollowerIsToldOfPods(t *testing.T) {
-	s, pods := watched(t)
-	var told followed
-	pods.config.Follower, pods.restarts = &told, newRestarts(told.Restarted)
-	_ = s.Update(pod("a", "1"))
-	_ = s.Update(crashed("1", 3, "Error", 7))
-	_ = s.Update(crashed("1", 3, "Error", 7))
-	_ = s.Delete(crashed("1", 3, "Error", 7))
-	want := followed{"seen a", "restarted app error 1 7ns", "restarted app unknown 2 -1ns", "seen a", "seen a",
-		"seen a", "gone 1"}
-	if !slices.Equal(told, want) {
-		t.Errorf("told %q\nwant %q", told, want)
+func TestAWatchThatIsRefusedIsNotAskedForAgainAndAgain(t *testing.T) {
+	kubeclienttest.RefusedWatch(t, watching, nodeNamed("node-a", true))
+}
+
+func TestTheRemedyFits(t *testing.T) {
+	if n := len("watch node object: " + remedy); n > 150 {
+		t.Errorf("%d bytes leave no room for what the API server says", n)
 	}
+}
+
+// A watch that ends without a word is no success either.
+func TestAWatchThatTellsNothingIsNotAskedForAgainAndAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		client,
+			err := kubeclient.New(&rest.Config{Host: "http://server",
+			Transport: kubeclienttest.RoundTripper(func(r *http.Request) *http.Response {
+				if asked++; asked > 1000 {
+					<-r.Context().Done()
+				}
+				recorder := httptest.NewRecorder()
+				recorder.Header().Set("Content-Type", "application/json")
+				if r.URL.Query().Get("watch") == "" {
+					fmt.Fprint(recorder,
+						`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`)
+				}
+				return recorder.Result()
+			})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := kubeclienttest.InBackground(t, watching(client))
+		defer stop()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if asked > 200 {
+			t.Errorf("asked %d times in 10 minutes", asked)
+		}
+	})
 }

@@ -1,4 +1,4 @@
-package podwatch
+package node
 
 import (
 	"context"
@@ -17,10 +17,10 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-const remedyNode = "allow the ServiceAccount to list and watch nodes, or use --node-health=off"
+const remedy = "allow the ServiceAccount to list and watch nodes, or use --node-health=off"
 
-// NodeConfig is what NodeObject needs. Every field is required.
-type NodeConfig struct {
+// WatchConfig is what Watch needs. Every field is required.
+type WatchConfig struct {
 	Client   rest.Interface
 	NodeName string
 	// Seen gets the Node object whenever it may have changed, and nil if there is none, one at a
@@ -29,21 +29,21 @@ type NodeConfig struct {
 	Report health.Report
 }
 
-// NodeObject follows the Node object of the agent's node. It keeps nothing.
-type NodeObject struct {
-	config   NodeConfig
+// Watch follows the Node object of the agent's node. It keeps nothing.
+type Watch struct {
+	config   WatchConfig
 	resource kubeclient.Resource
 }
 
-// NewNodeObject does nothing before Run.
-func NewNodeObject(config NodeConfig) *NodeObject {
-	return &NodeObject{config, kubeclient.Resource{Client: config.Client, Name: "nodes"}}
+// NewWatch does nothing before Run.
+func NewWatch(config WatchConfig) *Watch {
+	return &Watch{config, kubeclient.Resource{Client: config.Client, Name: "nodes"}}
 }
 
 // Run follows until ctx ends and then returns nil; it never fails. It may be called once.
-func (n *NodeObject) Run(ctx context.Context) error {
+func (w *Watch) Run(ctx context.Context) error {
 	for failures := 0; ; failures++ {
-		received, err := n.follow(ctx)
+		received, err := w.follow(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -51,7 +51,7 @@ func (n *NodeObject) Run(ctx context.Context) error {
 			failures = 0
 		}
 		if err != nil {
-			n.config.Report(false, kubeclient.Explain(err, remedyNode))
+			w.config.Report(false, kubeclient.Explain(err, remedy))
 		}
 		if !backoff.Sleep(ctx, kubeclient.Retries().Delay(failures)) {
 			return nil
@@ -59,9 +59,9 @@ func (n *NodeObject) Run(ctx context.Context) error {
 	}
 }
 
-func (n *NodeObject) options(version string) metav1.ListOptions {
+func (w *Watch) options(version string) metav1.ListOptions {
 	return metav1.ListOptions{
-		FieldSelector:       fields.OneTermEqualSelector("metadata.name", n.config.NodeName).String(),
+		FieldSelector:       fields.OneTermEqualSelector("metadata.name", w.config.NodeName).String(),
 		ResourceVersion:     version,
 		AllowWatchBookmarks: version != "",
 	}
@@ -69,8 +69,8 @@ func (n *NodeObject) options(version string) metav1.ListOptions {
 
 // follow lists, which also shows whether the object exists, and then watches for as long as the API
 // server allows. It reports whether a watch delivered anything.
-func (n *NodeObject) follow(ctx context.Context) (received bool, err error) {
-	answer, err := n.resource.List(ctx, n.options(""))
+func (w *Watch) follow(ctx context.Context) (received bool, err error) {
+	answer, err := w.resource.List(ctx, w.options(""))
 	if err != nil {
 		return false, fmt.Errorf("list node object: %w", err)
 	}
@@ -79,14 +79,14 @@ func (n *NodeObject) follow(ctx context.Context) (received bool, err error) {
 		return false, fmt.Errorf("list node object: unexpected %T", answer)
 	}
 	if len(list.Items) == 0 {
-		n.config.Seen(nil)
-		n.config.Report(true, "watching; the node object does not exist")
+		w.config.Seen(nil)
+		w.config.Report(true, "watching; the node object does not exist")
 	} else {
-		n.config.Seen(&list.Items[0])
-		n.config.Report(true, "watching")
+		w.config.Seen(&list.Items[0])
+		w.config.Report(true, "watching")
 	}
 	for version := list.ResourceVersion; ctx.Err() == nil; {
-		next, something, err := n.watchFrom(ctx, version)
+		next, something, err := w.watchFrom(ctx, version)
 		received = received || something
 		if err != nil {
 			return received, fmt.Errorf("watch node object: %w", err)
@@ -99,14 +99,14 @@ func (n *NodeObject) follow(ctx context.Context) (received bool, err error) {
 // watchFrom processes the changes after a version until the API server ends the watch. It returns
 // the version reached, and whether there were any events. A watch that ends in order has delivered
 // something, at least a bookmark; otherwise it returns an error, so that the caller waits before it
-// kubeclient.Retries().
-func (n *NodeObject) watchFrom(ctx context.Context, version string) (_ string, received bool, err error) {
-	w, err := n.resource.Watch(ctx, n.options(version))
+// retries.
+func (w *Watch) watchFrom(ctx context.Context, version string) (_ string, received bool, err error) {
+	stream, err := w.resource.Watch(ctx, w.options(version))
 	if err != nil {
 		return "", false, err
 	}
-	defer w.Stop()
-	for event := range w.ResultChan() {
+	defer stream.Stop()
+	for event := range stream.ResultChan() {
 		if event.Type == watch.Error {
 			return "", received, apierrors.FromObject(event.Object)
 		}
@@ -117,9 +117,9 @@ func (n *NodeObject) watchFrom(ctx context.Context, version string) (_ string, r
 		received, version = true, node.ResourceVersion
 		switch event.Type {
 		case watch.Added, watch.Modified:
-			n.config.Seen(node)
+			w.config.Seen(node)
 		case watch.Deleted:
-			n.config.Seen(nil)
+			w.config.Seen(nil)
 		}
 	}
 	if !received && ctx.Err() == nil {

@@ -1,0 +1,49 @@
+package kubeclienttest
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/internal/kubeclient"
+	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+)
+
+// RefusedWatch runs a source that may list and not watch, because its role lacks a verb: it must not
+// list twice a second for ever. Once it may, it must open again at once a watch that ends after it
+// delivered object.
+func RefusedWatch(t *testing.T, source func(rest.Interface) func(context.Context) error, object interface {
+	metav1.Object
+	runtime.Object
+}) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := podwatchtest.StartPiped(t)
+		server.Authorize(func(a podwatchtest.Attempt) bool { return a.Verb != "watch" })
+		client, err := kubeclient.New(&rest.Config{Host: server.URL(), Transport: server.Transport()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := InBackground(t, source(client))
+		defer stop()
+		time.Sleep(10 * time.Minute)
+		if asked := len(server.Requests()); asked > 200 { // a list and a watch, or two, every 15 s
+			t.Errorf("asked %d times in 10 minutes", asked)
+		}
+		server.Authorize(nil)
+		time.Sleep(time.Minute)
+		server.Put(object)
+		synctest.Wait()
+		before := len(server.Requests())
+		server.ExpireWatches()
+		time.Sleep(time.Second)
+		if len(server.Requests()) == before {
+			t.Error("a watch that lasted is not opened again within a second")
+		}
+	})
+}

@@ -1,0 +1,176 @@
+package kubeclienttest
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Patience is how long a test waits for what must happen.
+const Patience = 15 * time.Second
+
+// Begun returns the time on a Source's clock when a test begins.
+func Begun() time.Time { return time.Date(2026, 8, 17, 12, 0, 0, 250e6, time.UTC) }
+
+// Clock is the agent's clock, moved by the test.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// Now returns the time.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Advance moves the clock.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// Source runs a source of observations and collects what it observes and reports.
+type Source struct {
+	Clock *Clock
+	Seen  chan timeline.Observation // capacity 256, beyond what a test observes
+	Told  chan Report               // capacity 1024, beyond what a test waits for
+	// Stop ends the source, and Finished is closed when it has ended. Both are set by Run.
+	Stop     context.CancelFunc
+	Finished chan struct{}
+
+	t *testing.T
+}
+
+// Report is what a source reports about its health.
+type Report struct {
+	Up     bool
+	Detail string
+}
+
+// NewSource returns a Source that runs nothing yet.
+func NewSource(t *testing.T) *Source {
+	return &Source{
+		t: t, Clock: &Clock{now: Begun()}, Seen: make(chan timeline.Observation, 256),
+		Told: make(chan Report, 1024), Finished: make(chan struct{}),
+	}
+}
+
+// Observe takes an observation of the source.
+func (s *Source) Observe(ctx context.Context, o timeline.Observation) {
+	select {
+	case s.Seen <- o:
+	case <-ctx.Done():
+	}
+}
+
+// Report takes a report of the source about its health.
+func (s *Source) Report(up bool, detail string) { s.Told <- Report{up, detail} }
+
+// Run runs the source until the test or Stop ends it.
+func (s *Source) Run(run func(context.Context) error) {
+	ctx, stop := context.WithCancel(s.t.Context())
+	s.Stop = stop
+	go func() {
+		defer close(s.Finished)
+		if err := run(ctx); err != nil {
+			s.t.Errorf("Run: %v", err)
+		}
+	}()
+	s.t.Cleanup(func() {
+		stop()
+		select {
+		case <-s.Finished:
+		case <-time.After(Patience):
+			s.t.Error("Run did not return")
+		}
+	})
+}
+
+// Next returns the next observation.
+func (s *Source) Next() timeline.Observation {
+	s.t.Helper()
+	select {
+	case o := <-s.Seen:
+		return o
+	case <-time.After(Patience):
+		s.t.Fatal("no observation")
+		return nil
+	}
+}
+
+// Nothing fails when an observation is there that the test does not expect.
+func (s *Source) Nothing() {
+	s.t.Helper()
+	select {
+	case o := <-s.Seen:
+		s.t.Errorf("unexpected %+v", o)
+	default:
+	}
+}
+
+// Until waits for a report of that kind whose detail contains text.
+func (s *Source) Until(up bool, text string) {
+	s.t.Helper()
+	deadline := time.After(Patience)
+	for {
+		select {
+		case r := <-s.Told:
+			if r.Up == up && strings.Contains(r.Detail, text) {
+				return
+			}
+		case <-deadline:
+			s.t.Fatalf("no report of up=%t with %q", up, text)
+		}
+	}
+}
+
+// Eventually polls what cannot be waited for.
+func Eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never %s", what)
+		}
+	}
+}
+
+// InBackground runs a source until what it returns is called.
+func InBackground(t *testing.T, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Client returns a client of the server at a URL, which build creates.
+func Client(t *testing.T, url string, build func(*rest.Config) (rest.Interface, error)) rest.Interface {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	client, err := build(&rest.Config{Host: url, Transport: transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// RoundTripper answers without a network, so that the time of a synctest bubble moves on.
+type RoundTripper func(*http.Request) *http.Response
+
+// RoundTrip implements http.RoundTripper.
+func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
