@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/podlapse/podlapse/internal/eventwatch"
 	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
@@ -28,7 +29,7 @@ func newAPIServer(c config) (apiServer, error) {
 		api.own, err = kubeclient.New(api.config)
 	}
 	if err == nil {
-		api.events, err = podwatch.NewEventClient(api.config)
+		api.events, err = eventwatch.NewClient(api.config)
 	}
 	if err == nil {
 		api.pods, err = api.podClient(c)

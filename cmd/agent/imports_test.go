@@ -35,6 +35,9 @@ var importRules = []struct {
 		"pull knowledge is pure and serves the core, never the other way round"},
 	{"pkg/podwatch", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri"},
 		"sources observe; they do not know who listens"},
+	{"internal/eventwatch",
+		[]string{"internal/reconcile", "internal/state", "pkg/export", "pkg/podwatch", "internal/web", "pkg/cri"},
+		"sources observe; they do not know who listens"},
 	{"internal/kubeclient",
 		[]string{"internal/reconcile", "internal/state", "pkg/export", "pkg/podwatch", "internal/web", "pkg/cri"},
 		"it carries requests and responses, whatever they are about"},
@@ -162,7 +165,8 @@ var importers = []struct {
 	by     []string
 	reason string
 }{
-	{"internal/kubeclient", []string{"cmd/agent", "internal/node", "pkg/podwatch"},
+	{"internal/eventwatch", []string{"cmd/agent"}, "who asks for Events says so in the core's words"},
+	{"internal/kubeclient", []string{"cmd/agent", "internal/eventwatch", "internal/node", "pkg/podwatch"},
 		"only sources speak to the API server"},
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/eventwatch"
 	"github.com/podlapse/podlapse/internal/node"
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export"
@@ -14,9 +15,9 @@ import (
 // sources is what observes the pods of the node.
 type sources struct {
 	pods     *podwatch.Pods
-	events   *podwatch.Events // nil with --events=off
-	runtime  *cri.Source      // nil with --cri-endpoint=off
-	pressure *node.Pressure   // nil with --pressure=off
+	events   *eventwatch.Source // nil with --events=off
+	runtime  *cri.Source        // nil with --cri-endpoint=off
+	pressure *node.Pressure     // nil with --pressure=off
 }
 
 // sourcesConfig connects the sources to the rest of the agent.

@@ -62,7 +62,7 @@ func TestEndsAreNewsForWhoFollowsThem(t *testing.T) {
 	server := podwatchtest.Start(t)
 	h := newHarness(t)
 	h.Run(NewPods(Config{
-		Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.observe, Report: h.Report, Now: h.Clock.Now,
+		Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.Observe, Report: h.Report, Now: h.Clock.Now,
 		Ends: true,
 	}).Run)
 	ends := pod("a", "1")

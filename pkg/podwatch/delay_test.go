@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
@@ -22,7 +21,7 @@ func TestDelays(t *testing.T) {
 	server.Put(listed)
 	told := make(chan string, 16) // more than this test makes
 	pods := NewPods(Config{
-		Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.observe, Report: h.Report, Now: h.Clock.Now,
+		Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.Observe, Report: h.Report, Now: h.Clock.Now,
 		Delay: func(change Change, late time.Duration) { told <- fmt.Sprintf("%s %s", change, late) },
 	})
 	h.Run(pods.Run)
@@ -76,42 +75,5 @@ func TestDelays(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
-	}
-}
-
-func TestEventDelays(t *testing.T) {
-	h := newHarness(t)
-	server := podwatchtest.Start(t)
-	named := func(at time.Time, host string) *corev1.Event {
-		return &corev1.Event{
-			ObjectMeta:     metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("web.%x", at.UnixNano())},
-			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "pod", UID: "runtime-1"},
-			Source:         corev1.EventSource{Component: "kubelet", Host: host},
-			FirstTimestamp: metav1.NewTime(at.Truncate(time.Second)),
-			LastTimestamp:  metav1.NewTime(at.Truncate(time.Second)), Count: 1,
-		}
-	}
-	server.Put(named(kubeclienttest.Begun().Add(-time.Minute), nodeName)) // from before
-	told := make(chan time.Duration, 16)
-	events := NewEvents(EventsConfig{
-		Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.observe, Report: h.Report, Now: h.Clock.Now,
-		Delay: func(late time.Duration) { told <- late },
-	})
-	h.Run(events.Run)
-	events.Watch(watchOf("1"))
-	h.Next()
-	h.Clock.Advance(10 * time.Second)
-	first := named(kubeclienttest.Begun().Add(9700*time.Millisecond), nodeName)
-	server.Put(first)
-	h.Next()
-	// by another node's clock: it counts for nothing
-	server.Put(named(kubeclienttest.Begun().Add(9800*time.Millisecond), "another"))
-	repeated := first.DeepCopy()
-	repeated.Count = 2
-	repeated.LastTimestamp = metav1.NewTime(kubeclienttest.Begun().Add(10 * time.Second).Truncate(time.Second))
-	server.Put(repeated)
-	h.Next()
-	if late := <-told; late != 300*time.Millisecond || len(told) > 0 {
-		t.Errorf("late by %s, and %d more", late, len(told))
 	}
 }

@@ -1,7 +1,6 @@
 package podwatch
 
 import (
-	"context"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -27,28 +26,11 @@ type harness struct {
 
 func newHarness(t *testing.T) *harness { return &harness{kubeclienttest.NewSource(t), t} }
 
-func (h *harness) observe(ctx context.Context, o timeline.Observation) {
-	switch o.(type) {
-	case timeline.EventsWatched, timeline.EventsLost:
-		return // comes a second after each opening, and only if it lasted so long; the tests in a bubble look at it
-	}
-	h.Observe(ctx, o)
-}
-
 func (h *harness) runPods(url string, known ...string) {
 	h.Run(NewPods(Config{
 		Client: clientFor(h.t, url), NodeName: nodeName,
-		Observe: h.observe, Report: h.Report, Now: h.Clock.Now, Known: known,
+		Observe: h.Observe, Report: h.Report, Now: h.Clock.Now, Known: known,
 	}).Run)
-}
-
-func (h *harness) runEvents(url string, limit int) *Events {
-	events := NewEvents(EventsConfig{
-		Client: eventClientFor(h.t, url), NodeName: nodeName, Limit: limit,
-		Observe: h.observe, Report: h.Report, Now: h.Clock.Now,
-	})
-	h.Run(events.Run)
-	return events
 }
 
 func (h *harness) nextPod(name string, live bool) timeline.Pod {
@@ -69,22 +51,8 @@ func (h *harness) nextGone(uid string, live bool) {
 	}
 }
 
-func (h *harness) nextEvent(reason string, live bool) timeline.EventSeen {
-	h.t.Helper()
-	o := h.Next()
-	seen, ok := o.(timeline.EventSeen)
-	if !ok || seen.Reason != reason || seen.Live != live {
-		h.t.Fatalf("saw %+v, want event %s, live %t", o, reason, live)
-	}
-	return seen
-}
-
 func clientFor(t *testing.T, url string) rest.Interface {
 	return kubeclienttest.Client(t, url, kubeclient.New)
-}
-
-func eventClientFor(t *testing.T, url string) rest.Interface {
-	return kubeclienttest.Client(t, url, NewEventClient)
 }
 
 func pod(name, uid string) *corev1.Pod {

@@ -67,7 +67,7 @@ func TestNoMirrorTakesAnothersUID(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHarness(t)
-			pods := NewPods(Config{NodeName: nodeName, Observe: h.observe, Report: h.Report, Now: h.Clock.Now})
+			pods := NewPods(Config{NodeName: nodeName, Observe: h.Observe, Report: h.Report, Now: h.Clock.Now})
 			pods.store.ctx = t.Context()
 			var all []any
 			for _, p := range test.pods {

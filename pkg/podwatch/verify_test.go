@@ -32,7 +32,7 @@ func startVerified(t *testing.T, pods ...*corev1.Pod) *verified {
 		v.server.Put(p)
 	}
 	v.pods = NewPods(Config{
-		Client: clientFor(t, v.server.URL()), NodeName: nodeName, Observe: v.observe, Report: v.Report,
+		Client: clientFor(t, v.server.URL()), NodeName: nodeName, Observe: v.Observe, Report: v.Report,
 		Now: v.Clock.Now, Objects: NewObjects(v.Clock.Now),
 		Verify: Verify{Interval: time.Hour, Report: func(up bool, detail string) {
 			v.told = append(v.told, fmt.Sprint(up, " ", detail))
@@ -254,7 +254,7 @@ func TestNobodyComparesUnlessToldTo(t *testing.T) {
 	h := newHarness(t)
 	server := podwatchtest.Start(t)
 	server.Put(pod("a", "1"))
-	pods := NewPods(Config{Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.observe, Report: h.Report,
+	pods := NewPods(Config{Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.Observe, Report: h.Report,
 		Now: h.Clock.Now})
 	h.Run(pods.Run)
 	h.nextPod("a", false)

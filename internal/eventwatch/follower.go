@@ -1,4 +1,4 @@
-package podwatch
+package eventwatch
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 // namespaces.
 type follower struct {
 	namespace string        // empty for all
-	alone     *want         // the pod; nil for a shared watch
+	alone     *request      // the pod; nil for a shared watch
 	changed   chan struct{} // capacity 1, dropped when full: the standings of the pods of a shared watch changed
 
-	// Guarded by the lock of Events.
-	pods     []*want            // of a shared watch
+	// Guarded by the lock of Source.
+	pods     []*request         // of a shared watch
 	cancel   context.CancelFunc // ends its lease; nil while it has no slot
 	openedAt time.Time          // agent's clock; zero while it is not open
 	served   bool               // it has, or had, a slot
@@ -24,7 +24,7 @@ type follower struct {
 	failures int // in a row; used by the goroutine that follows
 }
 
-func newFollower(namespace string, alone *want) *follower {
+func newFollower(namespace string, alone *request) *follower {
 	return &follower{namespace: namespace, alone: alone, changed: make(chan struct{}, 1)}
 }
 

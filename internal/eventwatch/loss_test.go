@@ -1,4 +1,4 @@
-package podwatch
+package eventwatch
 
 import (
 	"fmt"
@@ -39,7 +39,7 @@ func TestLossesAreTold(t *testing.T) {
 	} {
 		for _, uids := range []string{"a", "abcde"} {
 			t.Run(fmt.Sprintf("%s, watched by %d", name, len(uids)), func(t *testing.T) {
-				inBubble(t, EventsConfig{}, func(b *bubble) {
+				inBubble(t, Config{}, func(b *bubble) {
 					b.watch("ns", uids)
 					b.sleep(time.Minute)
 					b.expect(uids, "watched")
@@ -63,7 +63,7 @@ func TestLossesAreTold(t *testing.T) {
 
 // TestNothingIsLostThatWasNotTold breaks a watch before it has proved anything, and stops the source.
 func TestNothingIsLostThatWasNotTold(t *testing.T) {
-	inBubble(t, EventsConfig{}, func(b *bubble) {
+	inBubble(t, Config{}, func(b *bubble) {
 		b.watch("ns", "a")
 		b.sleep(kubeclient.ProvenAfter / 2)
 		b.server.BreakWatches()
@@ -77,7 +77,7 @@ func TestNothingIsLostThatWasNotTold(t *testing.T) {
 
 // TestTheLineIsFairToSharedWatches has one place for a namespace with many pods and two with one.
 func TestTheLineIsFairToSharedWatches(t *testing.T) {
-	inBubble(t, EventsConfig{Limit: 1}, func(b *bubble) {
+	inBubble(t, Config{Limit: 1}, func(b *bubble) {
 		b.put("ns", "abcde", "Event")
 		b.put("other", "x", "Event")
 		b.put("another", "y", "Event")
@@ -115,7 +115,7 @@ func TestTheLineIsFairToSharedWatches(t *testing.T) {
 
 // TestASharedWatchTakesNoPlaceFromOthers fills all places with pods of the namespace that needs one more.
 func TestASharedWatchTakesNoPlaceFromOthers(t *testing.T) {
-	inBubble(t, EventsConfig{Limit: 4}, func(b *bubble) {
+	inBubble(t, Config{Limit: 4}, func(b *bubble) {
 		b.watch("ns", "abcd")
 		b.sleep(10 * time.Second)
 		b.expect("abcd", "watched")
@@ -137,7 +137,7 @@ func TestASharedWatchTakesNoPlaceFromOthers(t *testing.T) {
 func TestALingeringWatchMakesRoom(t *testing.T) {
 	for name, first := range map[string]bool{"who comes later": false, "who was there first": true} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, EventsConfig{Limit: 1}, func(b *bubble) {
+			inBubble(t, Config{Limit: 1}, func(b *bubble) {
 				b.watch("ns", "abcde")
 				b.sleep(10 * time.Second)
 				if first {
@@ -161,7 +161,7 @@ func TestALingeringWatchMakesRoom(t *testing.T) {
 
 // TestASharedWatchThatIsNotOpenDoesNotLinger has it wait in line, and for an answer.
 func TestASharedWatchThatIsNotOpenDoesNotLinger(t *testing.T) {
-	inBubble(t, EventsConfig{Limit: 1}, func(b *bubble) {
+	inBubble(t, Config{Limit: 1}, func(b *bubble) {
 		b.server.Hang()
 		b.watch("other", "x")
 		b.watch("ns", "abcde")

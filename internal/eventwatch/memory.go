@@ -1,4 +1,4 @@
-package podwatch
+package eventwatch
 
 import (
 	"hash/maphash"
@@ -54,8 +54,8 @@ func keyOf(event *corev1.Event) eventKey {
 	return eventKey{maphash.String(seed, event.Name), maphash.String(seed, event.ResourceVersion)}
 }
 
-// memory is what a shared watch has seen of the pods of this node, wanted or not: the latest state
-// of each Event. A pod that is wanted later gets it. When the limit is reached, the namespace that
+// memory is what a shared watch has seen of the pods of this node, requested or not: the latest
+// state of each Event. A pod that is requested later gets it. When the limit is reached, the namespace that
 // takes the most forgets pods, those first whose latest Event is the oldest. The memory records
 // which pods it forgot. So a namespace with many Events does not affect others.
 type memory struct {

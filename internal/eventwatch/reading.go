@@ -1,4 +1,4 @@
-package podwatch
+package eventwatch
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // reading is one opening of a watch, from the API server's response to its end. Only the goroutine
 // that follows uses it.
 type reading struct {
-	events   *Events
+	source   *Source
 	f        *follower
 	observe  func(timeline.Observation)
 	openedAt time.Time
@@ -29,7 +29,7 @@ type reading struct {
 
 // member is a pod that an open watch serves.
 type member struct {
-	pod *want
+	pod *request
 	// since is the time from which nothing about the pod is missing, from this watch and a previous
 	// one together; zero if something is missing.
 	since   time.Time
@@ -38,26 +38,26 @@ type member struct {
 
 // begin adds the present pods: the watch begins with all Events that the API server holds about
 // them.
-func (e *Events) begin(ctx context.Context, f *follower) *reading {
+func (s *Source) begin(ctx context.Context, f *follower) *reading {
 	r := &reading{
-		events: e, f: f, openedAt: e.opened(f), proof: newProof(),
-		observe: func(o timeline.Observation) { e.config.Observe(ctx, o) },
+		source: s, f: f, openedAt: s.opened(f), proof: newProof(),
+		observe: func(o timeline.Observation) { s.config.Observe(ctx, o) },
 	}
 	if f.alone == nil {
-		r.memory = newMemory(e.remember)
+		r.memory = newMemory(s.remember)
 	}
-	for _, s := range e.standings(f) {
-		r.members = append(r.members, &member{pod: s.pod, since: r.openedAt})
+	for _, one := range s.standings(f) {
+		r.members = append(r.members, &member{pod: one.pod, since: r.openedAt})
 	}
 	return r
 }
 
 // end retracts what the watch vouched for.
 func (r *reading) end(ctx context.Context) {
-	r.events.closed(r.f)
+	r.source.closed(r.f)
 	for _, m := range r.members {
 		if m.vouched {
-			m.pod.retract(ctx, r.f, timeline.EventsLost{ArrivedAt: r.events.config.Now()}, r.observe)
+			m.pod.retract(ctx, r.f, timeline.EventsLost{ArrivedAt: r.source.config.Now()}, r.observe)
 		}
 	}
 }
@@ -65,18 +65,18 @@ func (r *reading) end(ctx context.Context) {
 // meet updates the standings of a shared watch's pods. A new pod gets what the watch has seen about
 // it.
 func (r *reading) meet() {
-	known := make(map[*want]*member, len(r.members))
+	known := make(map[*request]*member, len(r.members))
 	for _, m := range r.members {
 		known[m.pod] = m
 	}
-	standings := r.events.standings(r.f)
+	standings := r.source.standings(r.f)
 	members := make([]*member, 0, len(standings))
 	for _, s := range standings {
 		m := known[s.pod]
 		if m == nil {
 			m = &member{pod: s.pod}
 			for _, past := range r.memory.of(s.pod.watch) {
-				s.pod.tell(past.key, past.seen, true, r.observe)
+				s.pod.deliver(past.key, past.seen, true, r.observe)
 			}
 			if !r.memory.forgot(s.pod.watch) && r.knowsKubelet() {
 				m.since = r.openedAt
@@ -97,16 +97,16 @@ func (r *reading) meet() {
 func (r *reading) settle() {
 	for _, m := range r.members {
 		if m.since.IsZero() {
-			r.events.notEnough(m.pod)
+			r.source.notEnough(m.pod)
 			continue
 		}
 		if m.vouched {
 			continue
 		}
 		m.vouched = true
-		m.pod.vouch(r.f, timeline.EventsWatched{ArrivedAt: r.events.config.Now(), OpenedAt: m.since}, r.observe)
+		m.pod.vouch(r.f, timeline.EventsWatched{ArrivedAt: r.source.config.Now(), OpenedAt: m.since}, r.observe)
 		if r.f.alone == nil {
-			r.events.enough(m.pod)
+			r.source.enough(m.pod)
 		}
 	}
 }
@@ -122,35 +122,35 @@ func (r *reading) hand(over func()) {
 }
 
 // knowsKubelet reports whether the memory, which holds Events with this node's name, can be
-// complete. A kubelet that uses another name shows in the Events of wanted pods. A forged host
-// alone drops nothing: the memory stays, and the kubelet's next Event about any wanted pod settles
-// the question.
+// complete. A kubelet that uses another name shows in the Events of requested pods. A forged
+// host alone drops nothing: the memory stays, and the kubelet's next Event about any requested pod
+// settles the question.
 func (r *reading) knowsKubelet() bool { return r.named || !r.renamed }
 
 // take observes an Event, and a shared watch also remembers it if it is from this node. DELETED
 // means that the Event's time to live in the API server is over, and a bookmark says nothing.
 // Whoever may create Events in a namespace chooses all that they say. So take refuses an Event that
-// is longer than any of the kubelet's, or that has a wanted pod's UID but is not about that pod.
+// is longer than any of the kubelet's, or that has a requested pod's UID but is not about that pod.
 func (r *reading) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {
 	case !ok:
 		return
 	case isTooLarge(event.Type, object):
-		r.events.refuse(refusedOversized)
+		r.source.refuse(refusedOversized)
 		return
 	case event.Type != watch.Added && event.Type != watch.Modified:
 		return
 	}
-	r.events.received()
+	r.source.received()
 	r.proof.see(object.ResourceVersion)
 	if oversized(object) {
-		r.events.refuse(refusedOversized)
+		r.source.refuse(refusedOversized)
 		return
 	}
 	pod, ofPod := involvedIn(object)
-	here := object.Source.Host == r.events.config.NodeName
-	key, seen := keyOf(object), convertEvent(object, "", r.openedAt, r.events.config.Now())
+	here := object.Source.Host == r.source.config.NodeName
+	key, seen := keyOf(object), convertEvent(object, "", r.openedAt, r.source.config.Now())
 	if here && event.Type == watch.Added {
 		r.late(seen)
 	}
@@ -162,19 +162,19 @@ func (r *reading) take(event watch.Event) {
 			continue
 		}
 		if !ofPod || involvedOf(m.pod.watch) != pod {
-			r.events.refuse(refusedPod)
+			r.source.refuse(refusedPod)
 			continue
 		}
 		r.named, r.renamed = r.named || here, r.renamed || !here
-		if !m.pod.tell(key, seen, here, r.observe) {
-			r.events.refuse(refusedHost)
+		if !m.pod.deliver(key, seen, here, r.observe) {
+			r.source.refuse(refusedHost)
 		}
 	}
 }
 
 // late reports the delay of an Event. An Event that is newer than the watch is not a repetition.
 func (r *reading) late(seen timeline.EventSeen) {
-	if delay := r.events.config.Delay; delay != nil && seen.NamedAt.After(r.openedAt) {
+	if delay := r.source.config.Delay; delay != nil && seen.NamedAt.After(r.openedAt) {
 		delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))
 	}
 }

@@ -1,4 +1,4 @@
-package podwatch
+package eventwatch
 
 import (
 	"fmt"
@@ -16,16 +16,16 @@ import (
 )
 
 // sharedReading is an open shared watch that serves pods, without a server behind it.
-func sharedReading(t *testing.T, config EventsConfig, pods ...timeline.EventWatch) (*reading, *[]timeline.Observation) {
+func sharedReading(t *testing.T, config Config, pods ...timeline.EventWatch) (*reading, *[]timeline.Observation) {
 	t.Helper()
 	config.NodeName, config.Now = nodeName, time.Now
-	events := NewEvents(config)
+	events := New(config)
 	r := events.begin(t.Context(), newFollower("", nil))
 	t.Cleanup(func() { r.proof.timer.Stop() })
 	var observed []timeline.Observation
 	r.observe = func(o timeline.Observation) { observed = append(observed, o) }
 	for _, w := range pods {
-		r.members = append(r.members, &member{pod: newWant(w)})
+		r.members = append(r.members, &member{pod: newRequest(w)})
 	}
 	return r, &observed
 }
@@ -74,7 +74,7 @@ func TestOversizedEventsTakeNoMemory(t *testing.T) {
 			for i := range 4 {
 				pods = append(pods, watchIn("ns", fmt.Sprint(i)))
 			}
-			r, observed := sharedReading(t, EventsConfig{}, pods...)
+			r, observed := sharedReading(t, Config{}, pods...)
 			grown := heapAfter(func() {
 				for n := range 32 * len(pods) {
 					e := eventAbout(pods[n%len(pods)], "Pulling", n)
@@ -109,7 +109,7 @@ func TestAnEventCountsForThePodItIsStoredBeside(t *testing.T) {
 		"from elsewhere":                   func(e *corev1.Event) { e.Source.Host = "node-b" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, observed := sharedReading(t, EventsConfig{Cluster: true}, victim)
+			r, observed := sharedReading(t, Config{Cluster: true}, victim)
 			r.give(eventAbout(victim, "Pulling", 0))
 			forged := eventAbout(victim, "Forged", 1)
 			forge(forged)
@@ -130,7 +130,7 @@ func TestAnEventCountsForThePodItIsStoredBeside(t *testing.T) {
 func TestAForeignHostForgetsNothing(t *testing.T) {
 	own := timeline.EventWatch{UID: "own", InvolvedUID: "own", Namespace: "tenant", Name: "own"}
 	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
-	r, _ := sharedReading(t, EventsConfig{Cluster: true}, own)
+	r, _ := sharedReading(t, Config{Cluster: true}, own)
 	r.give(eventAbout(victim, "Pulling", 0))
 	r.give(eventAbout(own, "Pulling", 1))
 	forged := eventAbout(own, "Forged", 2)
@@ -149,7 +149,7 @@ func TestATenantsFloodEvictsItsOwn(t *testing.T) {
 	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
 	for name, pods := range map[string]int{"about many pods": 8 * maxRemembered, "about one": 1} {
 		t.Run(name, func(t *testing.T) {
-			r, _ := sharedReading(t, EventsConfig{Cluster: true})
+			r, _ := sharedReading(t, Config{Cluster: true})
 			r.give(eventAbout(victim, "Pulling", 0))
 			for n := range 8 * maxRemembered {
 				uid := fmt.Sprint("made-up-", n%pods)
@@ -166,7 +166,7 @@ func TestATenantsFloodEvictsItsOwn(t *testing.T) {
 // TestAFloodOpensFewWatches has a namespace in which a shared watch forgot all pods that are wanted later. Each needs
 // a watch of its own, but at any time they leave the places to others.
 func TestAFloodOpensFewWatches(t *testing.T) {
-	inBubble(t, EventsConfig{}, func(b *bubble) {
+	inBubble(t, Config{}, func(b *bubble) {
 		const wanted = "fghijklmnopqrstuvwxyz"
 		b.events.remember = 1
 		b.watch("ns", "abcde")

@@ -1,4 +1,4 @@
-package podwatch
+package eventwatch
 
 import (
 	"context"
@@ -21,49 +21,49 @@ const (
 	slice     = 3 * time.Second
 )
 
-const remedyEvents = "allow the ServiceAccount to watch events, or use --events=off"
+const remedy = "allow the ServiceAccount to watch events, or use --events=off"
 
 var errClosedAtOnce = errors.New("the API server closed the watch immediately")
 
 // follow keeps a watch open until its lease ends or others need the slot. It passes observations on
 // with ctx, which outlasts the lease: an Event dropped half-way would be lost.
-func (e *Events) follow(ctx, lease context.Context, f *follower) {
+func (s *Source) follow(ctx, lease context.Context, f *follower) {
 	for lease.Err() == nil {
-		if !e.watchOnce(ctx, lease, f) {
+		if !s.watchOnce(ctx, lease, f) {
 			f.failures++
 		}
-		if !backoff.Sleep(lease, kubeclient.Retries().Delay(f.failures)) || e.othersWait() {
+		if !backoff.Sleep(lease, kubeclient.Retries().Delay(f.failures)) || s.othersWait() {
 			return
 		}
 	}
 }
 
 // watchOnce reports whether the watch ended without an error.
-func (e *Events) watchOnce(ctx, lease context.Context, f *follower) bool {
-	events := kubeclient.Resource{Client: e.config.Client, Namespace: f.namespace, Name: "events"}
+func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
+	events := kubeclient.Resource{Client: s.config.Client, Namespace: f.namespace, Name: "events"}
 	// Without a resource version, the watch begins with existing Events. So it does not miss an
-	// Event that came before the watch was wanted or while none was open, and the version cannot be
+	// Event that came before the watch was requested or while none was open, and the version cannot be
 	// too old.
 	w, err := events.Watch(lease, metav1.ListOptions{FieldSelector: f.selector()})
 	if err != nil {
-		e.refused(lease, err)
+		s.refused(lease, err)
 		return false
 	}
 	defer w.Stop()
-	return e.read(ctx, lease, f, w)
+	return s.read(ctx, lease, f, w)
 }
 
 // refused reports why the API server refused the watch.
-func (e *Events) refused(lease context.Context, err error) {
+func (s *Source) refused(lease context.Context, err error) {
 	if lease.Err() == nil {
-		e.config.Report(false, "watch events: "+kubeclient.Explain(err, remedyEvents))
+		s.config.Report(false, "watch events: "+kubeclient.Explain(err, remedy))
 	}
 }
 
 // read processes a watch's events until the watch or its lease ends. It reports whether the watch
 // ended without an error.
-func (e *Events) read(ctx, lease context.Context, f *follower, w watch.Interface) bool {
-	r := e.begin(ctx, f)
+func (s *Source) read(ctx, lease context.Context, f *follower, w watch.Interface) bool {
+	r := s.begin(ctx, f)
 	defer r.end(ctx)
 	ticker, idle := time.NewTicker(slice), time.NewTimer(f.linger())
 	defer r.proof.timer.Stop()
@@ -76,11 +76,11 @@ func (e *Events) read(ctx, lease context.Context, f *follower, w watch.Interface
 			return true
 		case <-r.proof.timer.C:
 			accepted, r.proven, f.failures = true, true, 0
-			e.config.Report(true, "watching")
-			e.proved(f)
+			s.config.Report(true, "watching")
+			s.proved(f)
 			r.settle()
 		case <-ticker.C:
-			if e.isOver(r) {
+			if s.isOver(r) {
 				return true
 			}
 		case <-f.changed:
@@ -90,13 +90,13 @@ func (e *Events) read(ctx, lease context.Context, f *follower, w watch.Interface
 			}
 			idle.Reset(f.linger())
 		case <-idle.C:
-			if f.alone == nil && e.retire(f) {
+			if f.alone == nil && s.retire(f) {
 				return true
 			}
 		case event, ok := <-w.ResultChan():
 			if !ok {
 				if !accepted {
-					e.refused(lease, errClosedAtOnce)
+					s.refused(lease, errClosedAtOnce)
 				}
 				return accepted
 			}
@@ -104,13 +104,13 @@ func (e *Events) read(ctx, lease context.Context, f *follower, w watch.Interface
 				// Later, an error ends only this watch, for example because its history in etcd is
 				// gone (410).
 				if !accepted {
-					e.refused(lease, apierrors.FromObject(event.Object))
+					s.refused(lease, apierrors.FromObject(event.Object))
 				}
 				return false
 			}
 			if !accepted {
 				accepted = true
-				e.config.Report(true, "watching")
+				s.config.Report(true, "watching")
 			}
 			r.hand(func() { r.take(event) })
 		}

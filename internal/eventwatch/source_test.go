@@ -1,4 +1,4 @@
-package podwatch
+package eventwatch
 
 import (
 	"fmt"
@@ -53,7 +53,7 @@ func TestEvents(t *testing.T) {
 	server.Delete(pulling) // its time to live is over
 	server.Put(kubeletEvent("runtime-a", "Late", h.Clock.Now().Add(-time.Minute)))
 	h.nextEvent("Late", false)
-	stats := EventsStats{Open: 1, Opened: 1, OpenFor: kubeclient.CatchUp + time.Minute, Received: 4}
+	stats := Stats{Open: 1, Opened: 1, OpenFor: kubeclient.CatchUp + time.Minute, Received: 4}
 	if got := events.Stats(); got != stats {
 		t.Errorf("stats %+v, want %+v", got, stats)
 	}
@@ -100,13 +100,13 @@ func TestEventsStartBeforeTheServer(t *testing.T) {
 	server := podwatchtest.Start(t)
 	server.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "events is forbidden")
 	h := newHarness(t)
-	events := NewEvents(EventsConfig{Report: h.Report})
+	events := New(Config{Report: h.Report})
 	events.Watch(watchOf("a")) // before Run
-	if got := events.Stats(); got != (EventsStats{Waiting: 1}) {
+	if got := events.Stats(); got != (Stats{Waiting: 1}) {
 		t.Errorf("stats %+v", got)
 	}
 	events.Unwatch("a")
-	if got := events.Stats(); got != (EventsStats{}) {
+	if got := events.Stats(); got != (Stats{}) {
 		t.Errorf("stats %+v", got)
 	}
 	events = h.runEvents(server.URL(), 0)

@@ -1,4 +1,4 @@
-package podwatch
+package eventwatch
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // it is too late for late Events (timeline, eventGrace).
 func TestEachPodIsHeardOfInTime(t *testing.T) {
 	const inTime = 15 * time.Second
-	inBubble(t, EventsConfig{}, func(b *bubble) {
+	inBubble(t, Config{}, func(b *bubble) {
 		want := func(name string) {
 			b.server.Put(b.event(name, name, "Pulling"))
 			b.events.Watch(timeline.EventWatch{UID: name, InvolvedUID: "runtime-" + name, Namespace: name, Name: "pod"})
@@ -43,10 +43,10 @@ func TestEachPodIsHeardOfInTime(t *testing.T) {
 		if !heardOf()["new"] {
 			t.Errorf("a new pod was not heard of after %s", inTime/2)
 		}
-		if most := opened + uint64(inTime/2/leaseTime+2)*DefaultEventWatches; b.events.Stats().Opened > most {
+		if most := opened + uint64(inTime/2/leaseTime+2)*DefaultWatches; b.events.Stats().Opened > most {
 			t.Errorf("%d watches were opened, at most %d for a new pod", b.events.Stats().Opened-opened, most-opened)
 		}
-		if open := b.events.Stats().Open; open > DefaultEventWatches {
+		if open := b.events.Stats().Open; open > DefaultWatches {
 			t.Errorf("%d watches are open", open)
 		}
 	})

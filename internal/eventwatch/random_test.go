@@ -1,4 +1,4 @@
-package podwatch
+package eventwatch
 
 import (
 	"context"
@@ -85,7 +85,7 @@ func TestRandomDays(t *testing.T) {
 			told:  map[string]bool{},
 			wants: map[string]string{}, seed: seed, slow: seed%3 == 0}
 		var b *bubble
-		config := EventsConfig{Limit: 1 + int(seed%6), Cluster: seed%4 == 0,
+		config := Config{Limit: 1 + int(seed%6), Cluster: seed%4 == 0,
 			Observe: func(_ context.Context, o timeline.Observation) { w.observe(b, o) }}
 		inBubble(t, config, func(inner *bubble) {
 			b = inner

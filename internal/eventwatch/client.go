@@ -1,4 +1,4 @@
-package podwatch
+package eventwatch
 
 import (
 	"fmt"
@@ -15,16 +15,16 @@ import (
 // maxFrame is the largest event of an Event watch that is read, in bytes. The kubelet's have some
 // hundred bytes, or a few KiB if the runtime explains a failure at length. etcd stores up to 1.5
 // MiB: client-go would take five times that to read such an event, and keep a buffer of 2 MiB for
-// as long as the watch is open, for each of DefaultEventWatches.
+// as long as the watch is open, for each of DefaultWatches.
 const maxFrame = 128 << 10
 
 // tooLargeAnnotation marks the bookmark that replaces an event that is too large to read. An Event
 // cannot pretend to be one: only the API server sends bookmarks.
 const tooLargeAnnotation = "podlapse/too-large"
 
-// NewEventClient creates a client for watches of Events only. It skips an Event that is larger than
+// NewClient creates a client for watches of Events only. It skips an Event that is larger than
 // any of the kubelet's before the Event takes memory.
-func NewEventClient(config *rest.Config) (rest.Interface, error) {
+func NewClient(config *rest.Config) (rest.Interface, error) {
 	return kubeclient.NewWithFrames(config, func(info runtime.SerializerInfo) (kubeclient.Frames, error) {
 		instead, err := tooLargeFrame(info)
 		if err != nil {

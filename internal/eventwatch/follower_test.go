@@ -1,4 +1,4 @@
-package podwatch
+package eventwatch
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type report struct {
 }
 
 func followerOf(uid string) *follower {
-	return newFollower("ns", newWant(watchOf(uid)))
+	return newFollower("ns", newRequest(watchOf(uid)))
 }
 
 // TestTurn reads a watch that nothing comes from, while others wait and while none does.
@@ -41,7 +41,7 @@ func TestTurn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var observed []timeline.Observation
 				observe := func(_ context.Context, o timeline.Observation) { observed = append(observed, o) }
-				e := NewEvents(EventsConfig{Observe: observe, Report: func(bool, string) {}, Now: time.Now})
+				e := New(Config{Observe: observe, Report: func(bool, string) {}, Now: time.Now})
 				if test.others {
 					e.Watch(watchOf("other"))
 					e.queue.waiting[0].served = test.served
@@ -80,7 +80,7 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var reports []report
-				e := NewEvents(EventsConfig{
+				e := New(Config{
 					Observe: func(context.Context, timeline.Observation) {},
 					Report:  func(up bool, detail string) { reports = append(reports, report{up, detail}) },
 					Now:     time.Now,
@@ -109,7 +109,7 @@ func TestALongBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var watchedAt []time.Duration
 		began := time.Now()
-		e := NewEvents(EventsConfig{
+		e := New(Config{
 			Observe: func(_ context.Context, o timeline.Observation) {
 				if _, ok := o.(timeline.EventsWatched); ok {
 					watchedAt = append(watchedAt, time.Since(began))

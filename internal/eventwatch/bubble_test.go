@@ -1,4 +1,4 @@
-package podwatch
+package eventwatch
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 type bubble struct {
 	t      *testing.T
 	server *podwatchtest.Server
-	events *Events
+	events *Source
 	stop   func() // ends the source and waits for it
 
 	mu       sync.Mutex
@@ -29,11 +29,11 @@ type bubble struct {
 	made     int // Events
 }
 
-func inBubble(t *testing.T, config EventsConfig, test func(*bubble)) {
+func inBubble(t *testing.T, config Config, test func(*bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bubble{t: t, server: podwatchtest.StartPiped(t)}
-		client, err := NewEventClient(&rest.Config{Host: b.server.URL(), Transport: b.server.Transport()})
+		client, err := NewClient(&rest.Config{Host: b.server.URL(), Transport: b.server.Transport()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func inBubble(t *testing.T, config EventsConfig, test func(*bubble)) {
 				observe(ctx, o)
 			}
 		}
-		b.events = NewEvents(config)
+		b.events = New(config)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {

@@ -1,4 +1,4 @@
-package podwatch
+package eventwatch
 
 import (
 	"io"
@@ -35,12 +35,12 @@ func TestLargeEventsAreNotRead(t *testing.T) {
 		}
 		_, _ = w.Write(small)
 	})
-	client := eventClientFor(t, server.URL)
+	client := clientFor(t, server.URL)
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	events := kubeclient.Resource{Client: client, Namespace: "ns", Name: "events"}
 	peak := kubeclienttest.PeakHeap(func() {
 		var open []watch.Interface
-		for range DefaultEventWatches {
+		for range DefaultWatches {
 			w, err := events.Watch(t.Context(), metav1.ListOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -72,7 +72,7 @@ func TestLargeEventsAreNotRead(t *testing.T) {
 
 // TestATooLargeEventIsRefused has it come between others, in either encoding.
 func TestATooLargeEventIsRefused(t *testing.T) {
-	inBubble(t, EventsConfig{}, func(b *bubble) {
+	inBubble(t, Config{}, func(b *bubble) {
 		b.watch("ns", "a")
 		b.put("ns", "a", "Before")
 		large := b.event("ns", "a", "Large")
@@ -80,7 +80,7 @@ func TestATooLargeEventIsRefused(t *testing.T) {
 		b.server.Put(large)
 		b.put("ns", "a", "After")
 		b.expect("a", "Before", "After")
-		if got := b.events.Stats(); got.Refused != (RefusedEvents{Oversized: 1}) || got.Received != 2 {
+		if got := b.events.Stats(); got.Refused != (Refused{Oversized: 1}) || got.Received != 2 {
 			t.Errorf("stats %+v", got)
 		}
 	})

@@ -1,4 +1,4 @@
-package podwatch
+package eventwatch
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// DefaultEventWatches is the default limit of open Event watches. Each is a watch on etcd, and the
+// DefaultWatches is the default limit of open Event watches. Each is a watch on etcd, and the
 // API server decodes every Event of the namespace for it.
-const DefaultEventWatches = 32
+const DefaultWatches = 32
 
-// EventsConfig is what Events needs. All fields but Cluster, Limit and Delay are required.
-type EventsConfig struct {
+// Config is what Source needs. All fields but Cluster, Limit and Delay are required.
+type Config struct {
 	Client   rest.Interface
 	NodeName string // a shared watch remembers the Events of this node's kubelet
 	// Observe takes EventSeen, EventsWatched and EventsLost, from one goroutine per open watch.
@@ -27,64 +27,64 @@ type EventsConfig struct {
 	Report  health.Report
 	Now     func() time.Time
 	Cluster bool // use one watch over all namespaces, for small clusters
-	Limit   int  // open watches at once; DefaultEventWatches if not positive
+	Limit   int  // open watches at once; DefaultWatches if not positive
 	// Delay, if set, gets the delay of each Event of this node's kubelet, by the nanoseconds in its
 	// name. It may be called from several goroutines.
 	Delay func(time.Duration)
 }
 
-// Events observes the kubelet's Events about the wanted pods, with one watch per pod, or with one
-// that all pods of a namespace share once they are many. If more than Limit watches are wanted, the
+// Source observes the kubelet's Events about the requested pods, with one watch per pod, or with one
+// that all pods of a namespace share once they are many. If more than Limit watches are needed, the
 // others wait in a queue. Each open watch then gives up its slot after a lease and goes to the end
 // of the queue. That loses no Event, because a watch begins with all Events that the API server
 // still holds; but in between the pod is not watched, and EventsLost says so.
-type Events struct {
-	config EventsConfig
+type Source struct {
+	config Config
 	wake   chan struct{} // capacity 1, dropped when full: the queue or the number of taken slots changed
 	// remember is how many Events a shared watch remembers; tests lower it.
 	remember int
 
-	mu     sync.Mutex
-	wanted map[string]*want     // by pod UID; as many as pods whose Events reconcile wants
-	shared map[string]*follower // by namespace; in cluster mode, under the empty one
-	queue  watchQueue
-	totals totals
+	mu       sync.Mutex
+	requests map[string]*request  // by pod UID; as many as pods whose Events reconcile requests
+	shared   map[string]*follower // by namespace; in cluster mode, under the empty one
+	queue    watchQueue
+	totals   totals
 }
 
-// NewEvents creates a source that watches nothing yet.
-func NewEvents(config EventsConfig) *Events {
+// New creates a source that watches nothing yet.
+func New(config Config) *Source {
 	if config.Limit <= 0 {
-		config.Limit = DefaultEventWatches
+		config.Limit = DefaultWatches
 	}
-	return &Events{
+	return &Source{
 		config:   config,
 		wake:     make(chan struct{}, 1),
 		remember: maxRemembered,
-		wanted:   map[string]*want{},
+		requests: map[string]*request{},
 		shared:   map[string]*follower{},
 		queue:    watchQueue{limit: config.Limit},
 	}
 }
 
-// Run opens the wanted watches until ctx ends. Then it waits until all of them are closed and
+// Run opens the requested watches until ctx ends. Then it waits until all of them are closed and
 // returns nil. It may be called once.
-func (e *Events) Run(ctx context.Context) error {
+func (s *Source) Run(ctx context.Context) error {
 	var followers sync.WaitGroup
 	defer followers.Wait()
-	e.config.Report(true, "idle")
+	s.config.Report(true, "idle")
 	for {
 		for {
-			f, lease := e.admit(ctx)
+			f, lease := s.admit(ctx)
 			if f == nil {
 				break
 			}
 			followers.Go(func() {
-				e.follow(ctx, lease, f)
-				e.leave(f)
+				s.follow(ctx, lease, f)
+				s.leave(f)
 			})
 		}
 		select {
-		case <-e.wake:
+		case <-s.wake:
 		case <-ctx.Done():
 			return nil
 		}
@@ -93,55 +93,55 @@ func (e *Events) Run(ctx context.Context) error {
 
 // Watch requests the Events of a pod until Unwatch. It does not block. Repeated calls have no
 // effect. It may be called before Run and from any goroutine.
-func (e *Events) Watch(w timeline.EventWatch) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if _, ok := e.wanted[w.UID]; ok {
+func (s *Source) Watch(w timeline.EventWatch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.requests[w.UID]; ok {
 		return
 	}
-	p := newWant(w)
-	e.wanted[w.UID] = p
-	scope := e.scope(p)
-	switch f := e.shared[scope]; {
+	p := newRequest(w)
+	s.requests[w.UID] = p
+	scope := s.scope(p)
+	switch f := s.shared[scope]; {
 	case f != nil:
-		e.join(f, p)
+		s.join(f, p)
 		f.nudge()
-	case e.config.Cluster || e.wantedIn(scope) > maxAlone:
-		e.share(scope)
+	case s.config.Cluster || s.requestsIn(scope) > maxAlone:
+		s.share(scope)
 	default:
-		e.watchAlone(p)
+		s.watchAlone(p)
 	}
-	e.nudge()
+	s.nudge()
 }
 
 // Unwatch ends the watch of a pod. It does not block. An observation that is being passed on may
 // still arrive after it returns.
-func (e *Events) Unwatch(uid string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	p, ok := e.wanted[uid]
+func (s *Source) Unwatch(uid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, ok := s.requests[uid]
 	if !ok {
 		return
 	}
-	delete(e.wanted, uid)
-	p.unwanted.Store(true)
-	e.stopAlone(p)
+	delete(s.requests, uid)
+	p.withdrawn.Store(true)
+	s.stopAlone(p)
 	f := p.shared
 	if f == nil {
 		return
 	}
-	f.pods = slices.DeleteFunc(f.pods, func(other *want) bool { return other == p })
-	if len(f.pods) > 0 || f.isOpen() && len(e.queue.waiting) == 0 {
+	f.pods = slices.DeleteFunc(f.pods, func(other *request) bool { return other == p })
+	if len(f.pods) > 0 || f.isOpen() && len(s.queue.waiting) == 0 {
 		f.nudge()
 	} else {
-		e.stopShared(f) // a slot that others need does not linger
+		s.stopShared(f) // a slot that others need does not linger
 	}
 }
 
 // nudge wakes Run to look at the queue.
-func (e *Events) nudge() {
+func (s *Source) nudge() {
 	select {
-	case e.wake <- struct{}{}:
+	case s.wake <- struct{}{}:
 	default:
 	}
 }

@@ -1,4 +1,4 @@
-package podwatch
+package eventwatch
 
 import (
 	"maps"
@@ -18,7 +18,7 @@ const (
 )
 
 func TestOneWatchReplacesMany(t *testing.T) {
-	inBubble(t, EventsConfig{}, func(b *bubble) {
+	inBubble(t, Config{}, func(b *bubble) {
 		b.put("ns", "abcde", "Before")
 		b.watch("ns", "abcd")
 		b.expect("abcd", "Before")
@@ -39,7 +39,7 @@ func TestOneWatchReplacesMany(t *testing.T) {
 		// Each of the four was open for 11 s and brought two Events; the shared one is open and brought all.
 		b.sleep(time.Minute)
 		got, want := b.events.Stats(),
-			(EventsStats{Open: 1, Opened: 5, OpenFor: 4*11*time.Second + 61*time.Second, Received: 4*2 + 5*3})
+			(Stats{Open: 1, Opened: 5, OpenFor: 4*11*time.Second + 61*time.Second, Received: 4*2 + 5*3})
 		if got != want {
 			t.Errorf("stats %+v, want %+v", got, want)
 		}
@@ -69,7 +69,7 @@ func TestOneWatchReplacesMany(t *testing.T) {
 }
 
 func TestASharedWatchRemembers(t *testing.T) {
-	inBubble(t, EventsConfig{}, func(b *bubble) {
+	inBubble(t, Config{}, func(b *bubble) {
 		b.put("ns", "z", "Old")
 		b.watch("ns", "abcde")
 		b.sleep(time.Minute)
@@ -107,7 +107,7 @@ func TestASharedWatchRemembers(t *testing.T) {
 }
 
 func TestWhatASharedWatchForgotAnotherTells(t *testing.T) {
-	inBubble(t, EventsConfig{}, func(b *bubble) {
+	inBubble(t, Config{}, func(b *bubble) {
 		b.events.remember = 3
 		b.put("ns", "z", "Forgotten")
 		b.watch("ns", "abcde")
@@ -139,7 +139,7 @@ func TestWhatASharedWatchForgotAnotherTells(t *testing.T) {
 
 // TestAKubeletOfAnotherName has the memory of a shared watch empty for a reason that it cannot know before.
 func TestAKubeletOfAnotherName(t *testing.T) {
-	inBubble(t, EventsConfig{}, func(b *bubble) {
+	inBubble(t, Config{}, func(b *bubble) {
 		b.watch("ns", "abcde")
 		b.sleep(time.Minute)
 		for _, uid := range []string{"a", "z"} {
@@ -158,7 +158,7 @@ func TestAKubeletOfAnotherName(t *testing.T) {
 }
 
 func TestClusterMode(t *testing.T) {
-	inBubble(t, EventsConfig{Cluster: true}, func(b *bubble) {
+	inBubble(t, Config{Cluster: true}, func(b *bubble) {
 		b.sleep(time.Minute)
 		b.put("ns", "ab", "One")
 		b.put("other", "c", "One")
@@ -178,7 +178,7 @@ func TestClusterMode(t *testing.T) {
 		}
 		b.sleep(1)
 		got := b.events.Stats()
-		want := EventsStats{Opened: 1, OpenFor: kubeclient.ProvenAfter + clusterLinger, Received: 3}
+		want := Stats{Opened: 1, OpenFor: kubeclient.ProvenAfter + clusterLinger, Received: 3}
 		if got != want {
 			t.Errorf("stats %+v, want %+v", got, want)
 		}
