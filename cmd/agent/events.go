@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/eventwatch"
-	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -30,14 +29,4 @@ func countEvents(s eventwatch.Stats, used uint64) export.EventWatches {
 		Opened: s.Opened, Open: s.Open, OpenFor: s.OpenFor, WaitingPods: s.Waiting, Received: s.Received, Used: used,
 		Refused: export.RefusedEvents(s.Refused),
 	}
-}
-
-// countTraffic converts the counts of requests to the API server for export.
-func countTraffic(t *kubeclient.Traffic) []export.Traffic {
-	counts := t.Counts()
-	traffic := make([]export.Traffic, len(counts))
-	for i, c := range counts {
-		traffic[i] = export.Traffic(c)
-	}
-	return traffic
 }

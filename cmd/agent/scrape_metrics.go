@@ -20,7 +20,7 @@ func registerReadings(ctx context.Context, d deps, r *reconcile.Reconciler, from
 			starting, _ := r.Starting(ctx)
 			return starting
 		}),
-		export.NewTraffic(func() []export.Traffic { return countTraffic(d.api.traffic) }),
+		d.api.traffic,
 		export.NewRestarts(func() []export.Restarts { return countRestarts(from.pods.Restarts()) }),
 		export.NewReconstructed(func() export.Reconstructed { return export.Reconstructed(r.Reconstructed()) }),
 	)

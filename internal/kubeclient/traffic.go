@@ -1,53 +1,73 @@
 package kubeclient
 
 import (
-	"cmp"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Traffic counts the agent's requests to the API server and the size of the responses. It is safe
-// for concurrent use.
+// Traffic counts the agent's requests to the API server and the size of the responses. It is the
+// collector of these metrics, and safe for concurrent use.
 type Traffic struct {
-	mu sync.Mutex
-	of map[trafficKey]*TrafficCount // few entries: resources and verbs are closed sets
+	requests, failed, bytes *prometheus.CounterVec
 }
 
+// trafficKey holds the values of the labels, which are closed sets. The resource is pods, events,
+// nodes, tokenreviews or subjectaccessreviews; other for anything else. The verb is get, list, watch,
+// create or patch.
 type trafficKey struct{ resource, verb string }
 
-// TrafficCount is the traffic of one verb on one resource so far.
-type TrafficCount struct {
-	Resource string // pods, events, nodes, tokenreviews or subjectaccessreviews; other for anything else
-	Verb     string // get, list, watch, create or patch
-	Requests uint64
-	Failed   uint64 // of Requests, those without a response or without a successful one
-	Bytes    uint64 // of the bodies, as received, so compressed if the API server compresses
-}
-
-// NewTraffic starts at zero. It lists what an agent requests in any case from the start.
+// NewTraffic starts at zero. It has what an agent requests in any case from the start.
 func NewTraffic() *Traffic {
-	t := &Traffic{of: map[trafficKey]*TrafficCount{}}
-	for _, key := range []trafficKey{{"pods", "list"}, {"pods", "watch"}} {
-		t.add(key, func(*TrafficCount) {})
+	vec := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "podlapse_apiserver_" + name, Help: help},
+			[]string{"resource", "verb"})
 	}
+	t := &Traffic{
+		requests: vec("requests_total",
+			"Requests that the agent sent to the API server. A watch counts as one request."),
+		failed: vec("request_failures_total",
+			"Requests in podlapse_apiserver_requests_total that were refused or got no response."),
+		bytes: vec("received_bytes_total",
+			"Bytes in the API server's responses to the agent, without headers. A watch counts the bytes received "+
+				"so far."),
+	}
+	t.of(trafficKey{"pods", "list"})
+	t.of(trafficKey{"pods", "watch"})
 	return t
 }
 
-// Counts lists the traffic by resource and verb.
-func (t *Traffic) Counts() []TrafficCount {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	counts := make([]TrafficCount, 0, len(t.of))
-	for _, c := range t.of {
-		counts = append(counts, *c)
+// Describe implements prometheus.Collector.
+func (t *Traffic) Describe(descs chan<- *prometheus.Desc) {
+	for _, vec := range []*prometheus.CounterVec{t.requests, t.failed, t.bytes} {
+		vec.Describe(descs)
 	}
-	slices.SortFunc(counts, func(a, b TrafficCount) int {
-		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Verb, b.Verb))
-	})
-	return counts
+}
+
+// Collect implements prometheus.Collector.
+func (t *Traffic) Collect(metrics chan<- prometheus.Metric) {
+	for _, vec := range []*prometheus.CounterVec{t.requests, t.failed, t.bytes} {
+		vec.Collect(metrics)
+	}
+}
+
+// trafficCounts are the counts of one verb on one resource.
+type trafficCounts struct {
+	requests prometheus.Counter
+	failed   prometheus.Counter // of requests, those without a response or without a successful one
+	bytes    prometheus.Counter // of the bodies, as received, so compressed if the API server compresses
+}
+
+// of returns the counts of a key, which all appear with the first request.
+func (t *Traffic) of(key trafficKey) trafficCounts {
+	return trafficCounts{
+		t.requests.WithLabelValues(key.resource, key.verb),
+		t.failed.WithLabelValues(key.resource, key.verb),
+		t.bytes.WithLabelValues(key.resource, key.verb),
+	}
 }
 
 // count wraps a transport.
@@ -55,29 +75,16 @@ func (t *Traffic) count(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
 		key := trafficOf(request)
 		response, err := next.RoundTrip(request)
-		failed := err != nil || response.StatusCode >= http.StatusBadRequest
-		t.add(key, func(c *TrafficCount) {
-			c.Requests++
-			if failed {
-				c.Failed++
-			}
-		})
+		counts := t.of(key)
+		counts.requests.Inc()
+		if err != nil || response.StatusCode >= http.StatusBadRequest {
+			counts.failed.Inc()
+		}
 		if err == nil {
-			response.Body = countedBody{response.Body, func(n int) {
-				t.add(key, func(c *TrafficCount) { c.Bytes += uint64(n) })
-			}}
+			response.Body = countedBody{response.Body, counts.bytes}
 		}
 		return response, err
 	})
-}
-
-func (t *Traffic) add(key trafficKey, change func(*TrafficCount)) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.of[key] == nil {
-		t.of[key] = &TrafficCount{Resource: key.resource, Verb: key.verb}
-	}
-	change(t.of[key])
 }
 
 // trafficOf parses the path of a request for a resource:
@@ -110,17 +117,15 @@ func trafficOf(request *http.Request) trafficKey {
 	return key
 }
 
-// countedBody reports how many bytes each read returned.
+// countedBody counts the bytes that are read.
 type countedBody struct {
 	io.ReadCloser
-	read func(n int)
+	bytes prometheus.Counter
 }
 
 // Read implements io.Reader.
 func (b countedBody) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
-	if n > 0 {
-		b.read(n)
-	}
+	b.bytes.Add(float64(n))
 	return n, err
 }

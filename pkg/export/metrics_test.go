@@ -44,9 +44,6 @@ func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 			return []Restarts{{Kind: "main", Reason: "oom_killed", Count: 3}, {Kind: "sidecar", Reason: "error"}}
 		}),
 		NewReconstructed(func() Reconstructed { return Reconstructed{Over: 5, Restored: 1, Late: 2} }),
-		NewTraffic(func() []Traffic {
-			return []Traffic{{Resource: "pods", Verb: "watch", Requests: 4, Failed: 1, Bytes: 99}}
-		}),
 		NewStarting(func() []timeline.Timeline { return []timeline.Timeline{stillPulling()} }),
 	)
 	return registry, metrics
