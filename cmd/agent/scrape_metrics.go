@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/podlapse/podlapse/internal/reconcile"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -35,8 +37,8 @@ func registerReadings(ctx context.Context, d deps, r *reconcile.Reconciler, from
 		return now
 	}))
 	if from.events != nil {
-		d.registry.MustRegister(export.NewEventWatches(func() export.EventWatches {
-			return countEvents(from.events.Stats(), r.EventsUsed())
-		}))
+		d.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "podlapse_events_used_total", Help: "Events of the kubelet that added evidence to a start-up.",
+		}, func() float64 { return float64(r.EventsUsed()) }))
 	}
 }

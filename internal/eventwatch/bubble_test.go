@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -37,6 +38,7 @@ func inBubble(t *testing.T, config Config, test func(*bubble)) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		config.Registerer = prometheus.NewRegistry()
 		config.Client, config.NodeName, config.Now, config.Report = client, nodeName, time.Now, func(bool, string) {}
 		observe := config.Observe
 		config.Observe = func(ctx context.Context, o timeline.Observation) {

@@ -80,7 +80,7 @@ func TestATooLargeEventIsRefused(t *testing.T) {
 		b.server.Put(large)
 		b.put("ns", "a", "After")
 		b.expect("a", "Before", "After")
-		if got := b.events.Stats(); got.Refused != (Refused{Oversized: 1}) || got.Received != 2 {
+		if got := statsOf(b.events); got.Refused != [3]uint64{1, 0, 0} || got.Received != 2 {
 			t.Errorf("stats %+v", got)
 		}
 	})

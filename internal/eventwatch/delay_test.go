@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,8 +28,8 @@ func TestEventDelays(t *testing.T) {
 	server.Put(named(kubeclienttest.Begun().Add(-time.Minute), nodeName)) // from before
 	told := make(chan time.Duration, 16)
 	events := New(Config{
-		Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.observe, Report: h.Report, Now: h.Clock.Now,
-		Delay: func(late time.Duration) { told <- late },
+		Client: clientFor(t, server.URL()), NodeName: nodeName, Registerer: prometheus.NewRegistry(),
+		Observe: h.observe, Report: h.Report, Now: h.Clock.Now, Delay: func(late time.Duration) { told <- late },
 	})
 	h.Run(events.Run)
 	events.Watch(watchOf("1"))

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -41,7 +42,8 @@ func TestTurn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var observed []timeline.Observation
 				observe := func(_ context.Context, o timeline.Observation) { observed = append(observed, o) }
-				e := New(Config{Observe: observe, Report: func(bool, string) {}, Now: time.Now})
+				e := New(Config{Observe: observe, Report: func(bool, string) {}, Now: time.Now,
+					Registerer: prometheus.NewRegistry()})
 				if test.others {
 					e.Watch(watchOf("other"))
 					e.queue.waiting[0].served = test.served
@@ -81,9 +83,10 @@ func TestFaults(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var reports []report
 				e := New(Config{
-					Observe: func(context.Context, timeline.Observation) {},
-					Report:  func(up bool, detail string) { reports = append(reports, report{up, detail}) },
-					Now:     time.Now,
+					Registerer: prometheus.NewRegistry(),
+					Observe:    func(context.Context, timeline.Observation) {},
+					Report:     func(up bool, detail string) { reports = append(reports, report{up, detail}) },
+					Now:        time.Now,
 				})
 				w := watch.NewFake()
 				defer w.Stop()
@@ -110,6 +113,7 @@ func TestALongBurst(t *testing.T) {
 		var watchedAt []time.Duration
 		began := time.Now()
 		e := New(Config{
+			Registerer: prometheus.NewRegistry(),
 			Observe: func(_ context.Context, o timeline.Observation) {
 				if _, ok := o.(timeline.EventsWatched); ok {
 					watchedAt = append(watchedAt, time.Since(began))

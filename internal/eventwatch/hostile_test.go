@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -18,7 +19,7 @@ import (
 // sharedReading is an open shared watch that serves pods, without a server behind it.
 func sharedReading(t *testing.T, config Config, pods ...timeline.EventWatch) (*reading, *[]timeline.Observation) {
 	t.Helper()
-	config.NodeName, config.Now = nodeName, time.Now
+	config.NodeName, config.Now, config.Registerer = nodeName, time.Now, prometheus.NewRegistry()
 	events := New(config)
 	r := events.begin(t.Context(), newFollower("", nil))
 	t.Cleanup(func() { r.proof.timer.Stop() })
@@ -176,14 +177,14 @@ func TestAFloodOpensFewWatches(t *testing.T) {
 		b.watch("ns", wanted)
 		most := 0
 		for range 600 {
-			most = max(most, b.events.Stats().Open)
+			most = max(most, statsOf(b.events).Open)
 			b.sleep(100 * time.Millisecond)
 		}
 		if most > maxAlone+1 {
 			t.Errorf("%d watches were open, want at most %d", most, maxAlone+1)
 		}
 		b.expect(wanted, "Flood", "watched")
-		if got := b.events.Stats(); got.Open != 1 {
+		if got := statsOf(b.events); got.Open != 1 {
 			t.Errorf("in the end: %+v", got)
 		}
 	})

@@ -84,7 +84,7 @@ func TestTheLineIsFairToSharedWatches(t *testing.T) {
 		b.watch("other", "x")
 		b.watch("ns", "abcde")
 		b.watch("another", "y")
-		if got := b.events.Stats(); got.Waiting != 6 || got.Open != 1 {
+		if got := statsOf(b.events); got.Waiting != 6 || got.Open != 1 {
 			t.Errorf("stats %+v", got)
 		}
 		b.sleep(10 * leaseTime)
@@ -120,14 +120,14 @@ func TestASharedWatchTakesNoPlaceFromOthers(t *testing.T) {
 		b.sleep(10 * time.Second)
 		b.expect("abcd", "watched")
 		b.watch("other", "x")
-		if got := b.events.Stats(); got.Waiting != 1 {
+		if got := statsOf(b.events); got.Waiting != 1 {
 			t.Errorf("stats %+v", got)
 		}
 		b.watch("ns", "e")
 		b.sleep(kubeclient.Retries().First)
 		b.sleep(kubeclient.ProvenAfter)
 		lost := b.counts("abcdex")["lost"]
-		if got := b.events.Stats(); lost != 1 || got.Waiting != 0 || got.Open != 2 {
+		if got := statsOf(b.events); lost != 1 || got.Waiting != 0 || got.Open != 2 {
 			t.Errorf("%d pods were not watched for a moment, %+v; want one, and two watches", lost, got)
 		}
 	})
@@ -147,7 +147,7 @@ func TestALingeringWatchMakesRoom(t *testing.T) {
 				if !first {
 					b.watch("other", "x")
 				}
-				if got := b.events.Stats(); got.Open != 1 || got.Waiting != 0 {
+				if got := statsOf(b.events); got.Open != 1 || got.Waiting != 0 {
 					t.Errorf("stats %+v", got)
 				}
 				b.sleep(kubeclient.ProvenAfter)
@@ -166,7 +166,7 @@ func TestASharedWatchThatIsNotOpenDoesNotLinger(t *testing.T) {
 		b.watch("other", "x")
 		b.watch("ns", "abcde")
 		b.unwatch("abcde")
-		if got := b.events.Stats(); got.Waiting != 0 || len(b.events.shared) != 0 {
+		if got := statsOf(b.events); got.Waiting != 0 || len(b.events.shared) != 0 {
 			t.Errorf("stats %+v, shared %v", got, b.events.shared)
 		}
 		b.unwatch("x")

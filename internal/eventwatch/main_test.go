@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
 
@@ -37,10 +39,28 @@ func (h *harness) observe(ctx context.Context, o timeline.Observation) {
 func (h *harness) runEvents(url string, limit int) *Source {
 	events := New(Config{
 		Client: clientFor(h.t, url), NodeName: nodeName, Limit: limit,
-		Observe: h.observe, Report: h.Report, Now: h.Clock.Now,
+		Observe: h.observe, Report: h.Report, Now: h.Clock.Now, Registerer: prometheus.NewRegistry(),
 	})
 	h.Run(events.Run)
 	return events
+}
+
+// stats is what the metrics of a source show.
+type stats struct {
+	Open, Waiting    int
+	Opened, Received uint64
+	OpenFor          time.Duration
+	Refused          [3]uint64 // oversized, pod, host
+}
+
+func statsOf(s *Source) stats {
+	count := func(c prometheus.Collector) uint64 { return uint64(testutil.ToFloat64(c)) }
+	m := s.metrics
+	return stats{
+		Open: int(count(m.open)), Waiting: s.waiting(), Opened: count(m.opened), Received: count(m.received),
+		OpenFor: s.openFor(),
+		Refused: [3]uint64{count(m.refused.oversized), count(m.refused.pod), count(m.refused.host)},
+	}
 }
 
 func (h *harness) nextEvent(reason string, live bool) timeline.EventSeen {

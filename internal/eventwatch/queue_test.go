@@ -37,16 +37,16 @@ func TestEachPodIsHeardOfInTime(t *testing.T) {
 			t.Errorf("%d of 100 pods were heard of after %s", heard, inTime)
 		}
 		b.sleep(10 * time.Minute)
-		opened := b.events.Stats().Opened
+		opened := statsOf(b.events).Opened
 		want("new")
 		b.sleep(inTime / 2)
 		if !heardOf()["new"] {
 			t.Errorf("a new pod was not heard of after %s", inTime/2)
 		}
-		if most := opened + uint64(inTime/2/leaseTime+2)*DefaultWatches; b.events.Stats().Opened > most {
-			t.Errorf("%d watches were opened, at most %d for a new pod", b.events.Stats().Opened-opened, most-opened)
+		if most := opened + uint64(inTime/2/leaseTime+2)*DefaultWatches; statsOf(b.events).Opened > most {
+			t.Errorf("%d watches were opened, at most %d for a new pod", statsOf(b.events).Opened-opened, most-opened)
 		}
-		if open := b.events.Stats().Open; open > DefaultWatches {
+		if open := statsOf(b.events).Open; open > DefaultWatches {
 			t.Errorf("%d watches are open", open)
 		}
 	})

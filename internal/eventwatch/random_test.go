@@ -149,7 +149,7 @@ func TestRandomDays(t *testing.T) {
 				b.events.Unwatch(uid)
 			}
 			b.sleep(clusterLinger)
-			got := b.events.Stats()
+			got := statsOf(b.events)
 			if got.Open != 0 || got.Waiting != 0 || b.events.queue.taken != 0 || len(b.events.shared) != 0 ||
 				b.server.Watches() != 0 {
 				t.Errorf("seed %d: wanted by nobody, %+v", seed, got)

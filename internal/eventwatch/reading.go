@@ -137,15 +137,15 @@ func (r *reading) take(event watch.Event) {
 	case !ok:
 		return
 	case isTooLarge(event.Type, object):
-		r.source.refuse(refusedOversized)
+		r.source.metrics.refused.oversized.Inc()
 		return
 	case event.Type != watch.Added && event.Type != watch.Modified:
 		return
 	}
-	r.source.received()
+	r.source.metrics.received.Inc()
 	r.proof.see(object.ResourceVersion)
 	if oversized(object) {
-		r.source.refuse(refusedOversized)
+		r.source.metrics.refused.oversized.Inc()
 		return
 	}
 	pod, ofPod := involvedIn(object)
@@ -162,12 +162,12 @@ func (r *reading) take(event watch.Event) {
 			continue
 		}
 		if !ofPod || involvedOf(m.pod.watch) != pod {
-			r.source.refuse(refusedPod)
+			r.source.metrics.refused.pod.Inc()
 			continue
 		}
 		r.named, r.renamed = r.named || here, r.renamed || !here
 		if !m.pod.deliver(key, seen, here, r.observe) {
-			r.source.refuse(refusedHost)
+			r.source.metrics.refused.host.Inc()
 		}
 	}
 }

@@ -38,8 +38,8 @@ func TestOneWatchReplacesMany(t *testing.T) {
 		}
 		// Each of the four was open for 11 s and brought two Events; the shared one is open and brought all.
 		b.sleep(time.Minute)
-		got, want := b.events.Stats(),
-			(Stats{Open: 1, Opened: 5, OpenFor: 4*11*time.Second + 61*time.Second, Received: 4*2 + 5*3})
+		got, want := statsOf(b.events),
+			(stats{Open: 1, Opened: 5, OpenFor: 4*11*time.Second + 61*time.Second, Received: 4*2 + 5*3})
 		if got != want {
 			t.Errorf("stats %+v, want %+v", got, want)
 		}
@@ -56,7 +56,7 @@ func TestOneWatchReplacesMany(t *testing.T) {
 		b.expect("f", "watched") // at once: nothing about it can be missing
 		b.unwatch("f")
 		b.sleep(linger)
-		if got := b.events.Stats(); got.Open != 0 || b.server.Watches() != 0 || len(b.events.shared) != 0 {
+		if got := statsOf(b.events); got.Open != 0 || b.server.Watches() != 0 || len(b.events.shared) != 0 {
 			t.Errorf("stays open: %+v", got)
 		}
 		b.watch("ns", "a")
@@ -177,8 +177,8 @@ func TestClusterMode(t *testing.T) {
 			t.Error("does not wait for the next pods")
 		}
 		b.sleep(1)
-		got := b.events.Stats()
-		want := Stats{Opened: 1, OpenFor: kubeclient.ProvenAfter + clusterLinger, Received: 3}
+		got := statsOf(b.events)
+		want := stats{Opened: 1, OpenFor: kubeclient.ProvenAfter + clusterLinger, Received: 3}
 		if got != want {
 			t.Errorf("stats %+v, want %+v", got, want)
 		}

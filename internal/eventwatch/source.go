@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/internal/health"
@@ -26,8 +27,10 @@ type Config struct {
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Now     func() time.Time
-	Cluster bool // use one watch over all namespaces, for small clusters
-	Limit   int  // open watches at once; DefaultWatches if not positive
+	// Registerer gets the metrics of the watches.
+	Registerer prometheus.Registerer
+	Cluster    bool // use one watch over all namespaces, for small clusters
+	Limit      int  // open watches at once; DefaultWatches if not positive
 	// Delay, if set, gets the delay of each Event of this node's kubelet, by the nanoseconds in its
 	// name. It may be called from several goroutines.
 	Delay func(time.Duration)
@@ -43,12 +46,13 @@ type Source struct {
 	wake   chan struct{} // capacity 1, dropped when full: the queue or the number of taken slots changed
 	// remember is how many Events a shared watch remembers; tests lower it.
 	remember int
+	metrics  metrics
 
 	mu       sync.Mutex
 	requests map[string]*request  // by pod UID; as many as pods whose Events reconcile requests
 	shared   map[string]*follower // by namespace; in cluster mode, under the empty one
 	queue    watchQueue
-	totals   totals
+	times    openTimes
 }
 
 // New creates a source that watches nothing yet.
@@ -56,14 +60,17 @@ func New(config Config) *Source {
 	if config.Limit <= 0 {
 		config.Limit = DefaultWatches
 	}
-	return &Source{
+	s := &Source{
 		config:   config,
 		wake:     make(chan struct{}, 1),
 		remember: maxRemembered,
 		requests: map[string]*request{},
 		shared:   map[string]*follower{},
 		queue:    watchQueue{limit: config.Limit},
+		times:    openTimes{open: map[*follower]struct{}{}},
 	}
+	s.metrics = newMetrics(config.Registerer, s)
+	return s
 }
 
 // Run opens the requested watches until ctx ends. Then it waits until all of them are closed and

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -53,9 +54,9 @@ func TestEvents(t *testing.T) {
 	server.Delete(pulling) // its time to live is over
 	server.Put(kubeletEvent("runtime-a", "Late", h.Clock.Now().Add(-time.Minute)))
 	h.nextEvent("Late", false)
-	stats := Stats{Open: 1, Opened: 1, OpenFor: kubeclient.CatchUp + time.Minute, Received: 4}
-	if got := events.Stats(); got != stats {
-		t.Errorf("stats %+v, want %+v", got, stats)
+	expected := stats{Open: 1, Opened: 1, OpenFor: kubeclient.CatchUp + time.Minute, Received: 4}
+	if got := statsOf(events); got != expected {
+		t.Errorf("stats %+v, want %+v", got, expected)
 	}
 	want := "watch /api/v1/namespaces/ns/events involvedObject.uid=runtime-a,source=kubelet"
 	if got := server.Requests(); len(got) != 1 || got[0] != want {
@@ -65,7 +66,7 @@ func TestEvents(t *testing.T) {
 	events.Unwatch("a")
 	events.Unwatch("a")
 	events.Unwatch("never wanted")
-	kubeclienttest.Eventually(t, "closed", func() bool { return server.Watches() == 0 && events.Stats().Open == 0 })
+	kubeclienttest.Eventually(t, "closed", func() bool { return server.Watches() == 0 && statsOf(events).Open == 0 })
 	h.Nothing()
 }
 
@@ -100,13 +101,13 @@ func TestEventsStartBeforeTheServer(t *testing.T) {
 	server := podwatchtest.Start(t)
 	server.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "events is forbidden")
 	h := newHarness(t)
-	events := New(Config{Report: h.Report})
+	events := New(Config{Report: h.Report, Registerer: prometheus.NewRegistry()})
 	events.Watch(watchOf("a")) // before Run
-	if got := events.Stats(); got != (Stats{Waiting: 1}) {
+	if got := statsOf(events); got != (stats{Waiting: 1}) {
 		t.Errorf("stats %+v", got)
 	}
 	events.Unwatch("a")
-	if got := events.Stats(); got != (Stats{}) {
+	if got := statsOf(events); got != (stats{}) {
 		t.Errorf("stats %+v", got)
 	}
 	events = h.runEvents(server.URL(), 0)
@@ -135,7 +136,7 @@ func TestEventsLimit(t *testing.T) {
 	if !seen["a"] || !seen["b"] {
 		t.Errorf("first saw %v, want a and b", seen)
 	}
-	if got := events.Stats(); got.Open != 2 || got.Waiting != 3 {
+	if got := statsOf(events); got.Open != 2 || got.Waiting != 3 {
 		t.Errorf("stats %+v", got)
 	}
 	events.Unwatch("d") // out of line
@@ -143,7 +144,7 @@ func TestEventsLimit(t *testing.T) {
 	h.nextEvent("Of-c", false)
 	events.Unwatch("b")
 	h.nextEvent("Of-e", false)
-	if got := events.Stats(); got.Open != 2 || got.Waiting != 0 {
+	if got := statsOf(events); got.Open != 2 || got.Waiting != 0 {
 		t.Errorf("stats %+v", got)
 	}
 }
@@ -183,7 +184,7 @@ func TestEventsStopWhileTheServerHangs(t *testing.T) {
 	events.Watch(watchOf("a"))
 	kubeclienttest.Eventually(t, "asked", func() bool { return len(server.Requests()) == 1 })
 	events.Unwatch("a")
-	kubeclienttest.Eventually(t, "closed", func() bool { return events.Stats().Open == 0 })
+	kubeclienttest.Eventually(t, "closed", func() bool { return statsOf(events).Open == 0 })
 	events.Watch(watchOf("b"))
 	kubeclienttest.Eventually(t, "asked", func() bool { return len(server.Requests()) == 2 })
 	stopped := time.Now()

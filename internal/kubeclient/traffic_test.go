@@ -38,8 +38,8 @@ func scraped(t *testing.T, traffic *Traffic) map[string]string {
 	}
 	counts := map[string]string{}
 	for key, of := range values {
-		counts[key] = fmt.Sprint(of["podlapse_apiserver_requests_total"], of["podlapse_apiserver_request_failures_total"],
-			of["podlapse_apiserver_received_bytes_total"])
+		counts[key] = fmt.Sprint(of["podlapse_apiserver_requests_total"],
+			of["podlapse_apiserver_request_failures_total"], of["podlapse_apiserver_received_bytes_total"])
 	}
 	return counts
 }

@@ -35,11 +35,6 @@ func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 		NewClockSkew(func() timeline.Skew {
 			return timeline.Skew{Least: -20 * time.Millisecond, Most: 130 * time.Millisecond}
 		}),
-		NewEventWatches(func() EventWatches {
-			return EventWatches{Opened: 7, Open: 2, OpenFor: 1500 * time.Millisecond, WaitingPods: 3, Received: 40,
-				Used:    11,
-				Refused: RefusedEvents{Oversized: 4, Pod: 5, Host: 6}}
-		}),
 		NewRestarts(func() []Restarts {
 			return []Restarts{{Kind: "main", Reason: "oom_killed", Count: 3}, {Kind: "sidecar", Reason: "error"}}
 		}),

@@ -64,7 +64,6 @@ func (n node) registry() *prometheus.Registry {
 			return all
 		}),
 		NewClockSkew(func() timeline.Skew { return timeline.Skew{Least: -time.Millisecond, Most: time.Millisecond} }),
-		NewEventWatches(func() EventWatches { return EventWatches{Opened: 7, Received: 40, Used: 11} }),
 		NewRestarts(func() (all []Restarts) {
 			for _, kind := range []string{"init", "sidecar", "main"} {
 				for reason := range 8 { // as many as podwatch.RestartReasons
@@ -177,31 +176,6 @@ func documented(t *testing.T) map[string]string {
 		t.Fatalf("read only %d metrics in docs/metrics.md", len(labels))
 	}
 	return labels
-}
-
-// elsewhere lists, by the beginning of their names, the metrics that other packages register, and how many series each
-// may have.
-var elsewhere = map[string]int{
-	"podlapse_history_":   1,
-	"podlapse_stream_":    1,
-	"podlapse_apiserver_": 9, // by resource and verb
-}
-
-// fromElsewhere returns how many series each metric of another package may have.
-func fromElsewhere(t *testing.T) map[string]int {
-	t.Helper()
-	series := map[string]int{}
-	for name, labels := range documented(t) {
-		for beginning, most := range elsewhere {
-			if !strings.HasPrefix(name, beginning) {
-				continue
-			}
-			if series[name] = most; labels != "" && most == 1 {
-				t.Errorf("%s has labels %s, which nobody counts", name, labels)
-			}
-		}
-	}
-	return series
 }
 
 // TestScrapeIsWhole holds the node of these tests against the list of all metrics, so that none is left out.

@@ -1,0 +1,57 @@
+package eventwatch
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics counts what Source does.
+type metrics struct {
+	opened, received prometheus.Counter
+	open             prometheus.Gauge
+	refused          refused
+}
+
+// refused counts ignored Events by reason.
+type refused struct {
+	oversized prometheus.Counter // longer than any that the kubelet creates
+	pod       prometheus.Counter // the UID of a requested pod, but another namespace, name or kind
+	host      prometheus.Counter // another host than in the pod's earlier Events, which named this node
+}
+
+func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
+	byReason := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "podlapse_events_refused_total",
+		Help: "Events ignored because the kubelet cannot have created them, by reason: oversized (name, UID or size " +
+			"too long), pod (the pod's UID with another namespace, name or kind), host (another host than in " +
+			"the pod's earlier Events).",
+	}, []string{"reason"})
+	m := metrics{
+		opened: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "podlapse_event_watches_opened_total",
+			Help: "Watches on the kubelet's Events that the API server accepted.",
+		}),
+		received: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "podlapse_events_received_total",
+			Help: "Events of the kubelet that the API server sent, including those repeated by a new watch and those " +
+				"about pods that need none.",
+		}),
+		open: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "podlapse_event_watches_open", Help: "Open watches on the kubelet's Events.",
+		}),
+		refused: refused{
+			oversized: byReason.WithLabelValues("oversized"),
+			pod:       byReason.WithLabelValues("pod"),
+			host:      byReason.WithLabelValues("host"),
+		},
+	}
+	registerer.MustRegister(m.opened, m.received, m.open, byReason,
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "podlapse_event_watch_open_seconds_total",
+			Help: "Total time for which watches on the kubelet's Events were open. A watch that pods share counts " +
+				"once.",
+		}, func() float64 { return s.openFor().Seconds() }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "podlapse_event_watch_waiting_pods",
+			Help: "Pods whose Event watch waits because the maximum number of watches is open.",
+		}, func() float64 { return float64(s.waiting()) }),
+	)
+	return m
+}

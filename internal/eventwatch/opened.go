@@ -1,0 +1,64 @@
+package eventwatch
+
+import "time"
+
+// openTimes is how long watches were open; guarded by the lock of Source.
+type openTimes struct {
+	open   map[*follower]struct{}
+	closed time.Duration // of closed watches
+}
+
+// opened notes that the API server accepted the watch.
+func (s *Source) opened(f *follower) time.Time {
+	s.metrics.opened.Inc()
+	s.metrics.open.Inc()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.openedAt = s.config.Now()
+	s.times.open[f] = struct{}{}
+	return f.openedAt
+}
+
+// proved notes that a watch has delivered all existing Events, for a shared watch that waits for
+// that.
+func (s *Source) proved(f *follower) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.proven = true
+	if f.alone != nil && f.alone.shared != nil {
+		f.alone.shared.nudge()
+	}
+}
+
+func (s *Source) closed(f *follower) {
+	s.metrics.open.Dec()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.times.closed += s.config.Now().Sub(f.openedAt)
+	delete(s.times.open, f)
+	f.openedAt, f.proven = time.Time{}, false
+}
+
+// openFor returns the total time that watches were open, including those that still are.
+func (s *Source) openFor() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	total := s.times.closed
+	for f := range s.times.open {
+		total += s.config.Now().Sub(f.openedAt)
+	}
+	return total
+}
+
+// waiting counts the requested pods of which no watch has a slot.
+func (s *Source) waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	count := 0
+	for _, p := range s.requests {
+		if !p.own.hasSlot() && !p.shared.hasSlot() {
+			count++
+		}
+	}
+	return count
+}
