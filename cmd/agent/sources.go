@@ -38,7 +38,6 @@ func newSources(d deps, to sourcesConfig) sources {
 		Traits: c.records == recordsTransition || c.records == recordsBoth, Ends: c.termination, Objects: to.objects,
 		Follower: to.follower, Delay: delays.pod, Verify: newVerify(d),
 	})
-	registerVerification(d, s.pods)
 	s.events = newEvents(d, to.observe, delays.event)
 	s.runtime = newRuntime(d, to.observe)
 	s.pressure = newPressure(d, to.observe)

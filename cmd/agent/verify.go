@@ -37,15 +37,7 @@ func newVerify(d deps) podwatch.Verify {
 	}
 	return podwatch.Verify{
 		Interval: d.config.verifyInterval, Report: d.board.Register(partPodCache, "not compared yet"),
-	}
-}
-
-// registerVerification registers the metrics of the comparisons, if there are any.
-func registerVerification(d deps, pods *podwatch.Pods) {
-	if d.config.verifyInterval > 0 {
-		d.registry.MustRegister(export.NewPodCache(func() export.PodCache {
-			return export.PodCache(pods.Verification())
-		}))
+		Registerer: d.registry,
 	}
 }
 

@@ -89,7 +89,7 @@ type Pods struct {
 
 	open     atomic.Bool // whether the watch is open
 	patience time.Duration
-	verified verifications
+	verified *verification // nil unless the watch is compared with lists
 }
 
 // NewPods creates a source of PodSeen and PodGone.
@@ -102,6 +102,9 @@ func NewPods(config Config) *Pods {
 		resource: newPodResource(config.Client, config.Objects != nil),
 		restarts: newRestarts(config.Follower.Restarted),
 		patience: verifyPatience,
+	}
+	if config.Verify.Interval > 0 {
+		p.verified = newVerification(config.Verify.Registerer)
 	}
 	p.store = newStore(p)
 	return p

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/internal/kubeclient"
@@ -78,7 +79,7 @@ func answerLists(t *testing.T, answer func(asked int) page) *listed {
 	l.pods = NewPods(Config{
 		Client: client, NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {},
 		Report: func(bool, string) {}, Now: func() time.Time { return now },
-		Verify: Verify{Interval: time.Hour, Report: func(up bool, detail string) {
+		Verify: Verify{Interval: time.Hour, Registerer: prometheus.NewRegistry(), Report: func(up bool, detail string) {
 			l.told = append(l.told, fmt.Sprint(up, " ", detail))
 		}},
 	})
@@ -106,7 +107,7 @@ func TestAListThatFailsMidwayTellsNothing(t *testing.T) {
 			return page{status: status}
 		})
 		l.pods.verifyOnce(t.Context())
-		if got := l.pods.Verification(); got != (Verification{Failed: 1}) || len(l.pods.store.seen) != 2 {
+		if got := verdictOf(l.pods); got != (verdict{Failed: 1}) || len(l.pods.store.seen) != 2 {
 			t.Errorf("%d: found %+v, and %d pods are left", status, got, len(l.pods.store.seen))
 		}
 		if len(l.told) != 1 || l.told[0][:5] != "false" {
@@ -121,7 +122,7 @@ func TestAListThatFailsMidwayTellsNothing(t *testing.T) {
 		return page{status: http.StatusInternalServerError}
 	})
 	l.pods.verifyOnce(t.Context())
-	if got := l.pods.Verification(); got != (Verification{Failed: 1}) || len(l.pods.store.seen) != 2 {
+	if got := verdictOf(l.pods); got != (verdict{Failed: 1}) || len(l.pods.store.seen) != 2 {
 		t.Errorf("found %+v, and %d pods are left", got, len(l.pods.store.seen))
 	}
 }
@@ -134,7 +135,7 @@ func TestAListWithoutAnEndIsGivenUp(t *testing.T) {
 		})
 		l.pods.verifyOnce(t.Context())
 	})
-	if got := l.pods.Verification(); got != (Verification{Failed: 1}) || len(l.asked) != verifyPages {
+	if got := verdictOf(l.pods); got != (verdict{Failed: 1}) || len(l.asked) != verifyPages {
 		t.Errorf("found %+v after %d pages", got, len(l.asked))
 	}
 	for i, asked := range l.asked {
@@ -155,7 +156,7 @@ func TestAWatchThatEndsWhileItIsComparedIsNotWrong(t *testing.T) {
 		return page{status: http.StatusOK, names: []string{"first"}, version: "9"}
 	})
 	l.pods.verifyOnce(t.Context())
-	if got := l.pods.Verification(); got != (Verification{Skipped: 1}) || len(l.asked) != 1 {
+	if got := verdictOf(l.pods); got != (verdict{Skipped: 1}) || len(l.asked) != 1 {
 		t.Errorf("found %+v after %d lists", got, len(l.asked))
 	}
 }
@@ -168,7 +169,8 @@ func TestComparisonsAreSpread(t *testing.T) {
 			const interval = 10 * time.Minute
 			pods := NewPods(Config{NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {},
 				Report: func(bool, string) {}, Now: time.Now,
-				Verify: Verify{Interval: interval, Report: func(bool, string) {}}})
+				Verify: Verify{Interval: interval, Report: func(bool, string) {},
+					Registerer: prometheus.NewRegistry()}})
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan struct{})
 			begunAt := time.Now()
@@ -177,7 +179,7 @@ func TestComparisonsAreSpread(t *testing.T) {
 			for len(at) < 4 && time.Since(begunAt) < 5*interval {
 				time.Sleep(time.Second)
 				synctest.Wait()
-				if pods.Verification().Skipped > uint64(len(at)) {
+				if verdictOf(pods).Skipped > uint64(len(at)) {
 					at = append(at, time.Since(begunAt))
 				}
 			}

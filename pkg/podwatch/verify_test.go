@@ -3,11 +3,14 @@ package podwatch
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,7 +37,7 @@ func startVerified(t *testing.T, pods ...*corev1.Pod) *verified {
 	v.pods = NewPods(Config{
 		Client: clientFor(t, v.server.URL()), NodeName: nodeName, Observe: v.Observe, Report: v.Report,
 		Now: v.Clock.Now, Objects: NewObjects(v.Clock.Now),
-		Verify: Verify{Interval: time.Hour, Report: func(up bool, detail string) {
+		Verify: Verify{Interval: time.Hour, Registerer: prometheus.NewRegistry(), Report: func(up bool, detail string) {
 			v.told = append(v.told, fmt.Sprint(up, " ", detail))
 		}},
 	})
@@ -51,9 +54,28 @@ func startVerified(t *testing.T, pods ...*corev1.Pod) *verified {
 	return v
 }
 
-func (v *verified) verify() Verification {
+// verdict is what the metrics of comparisons show.
+type verdict struct {
+	Complete, Failed, Skipped, Missing, Extra, Stale uint64
+	VerifiedAt                                       time.Time // zero for never
+}
+
+func verdictOf(pods *Pods) verdict {
+	v := pods.verified
+	count := func(c prometheus.Counter) uint64 { return uint64(testutil.ToFloat64(c)) }
+	found := verdict{
+		Complete: count(v.complete), Failed: count(v.failed), Skipped: count(v.skipped),
+		Missing: count(v.missing), Extra: count(v.extra), Stale: count(v.stale),
+	}
+	if testutil.CollectAndCount(v.verifiedAt) > 0 {
+		found.VerifiedAt = time.UnixMilli(int64(math.Round(testutil.ToFloat64(v.verifiedAt) * 1000))).UTC()
+	}
+	return found
+}
+
+func (v *verified) verify() verdict {
 	v.pods.verifyOnce(v.t.Context())
-	return v.pods.Verification()
+	return verdictOf(v.pods)
 }
 
 func (v *verified) served() string {
@@ -75,7 +97,7 @@ func TestNothingIsWrongWithWhatTheWatchTold(t *testing.T) {
 	}
 	before := len(v.server.Requests())
 	at := v.Clock.Now()
-	if got, want := v.verify(), (Verification{Complete: 1, VerifiedAt: at}); got != want {
+	if got, want := v.verify(), (verdict{Complete: 1, VerifiedAt: at}); got != want {
 		t.Errorf("found %+v, want %+v", got, want)
 	}
 	if asked := v.server.Requests()[before:]; len(asked) != 3 {
@@ -187,7 +209,7 @@ func TestAWatchThatIsOnlySlowIsNotWrong(t *testing.T) {
 	a.Status.Phase = corev1.PodRunning
 	v.server.Put(a)
 	v.server.Put(pod("c", "3"))
-	ended := make(chan Verification, 1)
+	ended := make(chan verdict, 1)
 	go func() { ended <- v.verify() }()
 	kubeclienttest.Eventually(t, "listed", func() bool {
 		requests := v.server.Requests()
@@ -261,8 +283,8 @@ func TestNobodyComparesUnlessToldTo(t *testing.T) {
 	if pods.store.ledger != nil {
 		t.Error("versions are kept")
 	}
-	if got := pods.Verification(); got != (Verification{}) {
-		t.Errorf("found %+v", got)
+	if pods.verified != nil {
+		t.Error("comparisons are counted")
 	}
 }
 

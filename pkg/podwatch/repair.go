@@ -1,0 +1,80 @@
+package podwatch
+
+import "time"
+
+// listing is what the API server listed.
+type listing struct {
+	version  string            // of the list
+	versions map[string]string // of the pods, by UID
+	keep     map[string]bool   // UIDs of pods whose objects are wanted
+	objects  map[string]*arrival
+}
+
+// findings are the results of one comparison.
+type findings struct {
+	at                    time.Time
+	pods                  int
+	missing, extra, stale int
+}
+
+// differences returns the UIDs of pods for which the list has something that the watch has not
+// reported.
+func (s *store) differences(list listing) map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open := map[string]bool{}
+	for uid := range list.versions {
+		if s.missing(uid, list) || s.stale(uid, list) {
+			open[uid] = true
+		}
+	}
+	for uid := range s.seen {
+		if s.extra(uid, list) {
+			open[uid] = true
+		}
+	}
+	return open
+}
+
+// missing reports whether a list has a pod that the watch has not reported, or whose removal it has
+// reported since: a second list decides.
+func (s *store) missing(uid string, list listing) bool {
+	_, listed := list.versions[uid]
+	_, seen := s.seen[uid]
+	return listed && !seen
+}
+
+// stale reports whether a list has a later version than the watch has reported.
+func (s *store) stale(uid string, list listing) bool {
+	_, seen := s.seen[uid]
+	return seen && before(s.ledger.versions[uid], list.versions[uid])
+}
+
+// extra reports whether a list lacks a pod that the watch had reported before.
+func (s *store) extra(uid string, list listing) bool {
+	_, listed := list.versions[uid]
+	return !listed && before(s.ledger.versions[uid], list.version)
+}
+
+// repair observes what two lists show and the watch between them did not.
+func (s *store) repair(first, second listing, found *findings) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.pods.config.Now()
+	for uid := range second.keep {
+		object := second.objects[uid]
+		switch {
+		case s.missing(uid, first) && object != nil:
+			found.missing++
+			s.ledger.removeTombstone(uid)
+			s.observe(object, now, false)
+		case s.stale(uid, first) && object != nil:
+			found.stale++
+			s.observe(object, now, false)
+		case s.extra(uid, first) && s.extra(uid, second):
+			found.extra++
+			s.gone(uid, now, false)
+			s.ledger.addTombstone(uid)
+		}
+	}
+}
