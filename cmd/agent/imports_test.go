@@ -166,6 +166,7 @@ var importers = []struct {
 	reason string
 }{
 	{"internal/eventwatch", []string{"cmd/agent"}, "who asks for Events says so in the core's words"},
+	{"internal/watchdelay", []string{"cmd/agent"}, "what is off by default must be removable"},
 	{"internal/kubeclient", []string{"cmd/agent", "internal/eventwatch", "internal/node", "pkg/podwatch"},
 		"only sources speak to the API server"},
 }

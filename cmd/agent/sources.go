@@ -6,6 +6,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/eventwatch"
 	"github.com/podlapse/podlapse/internal/node"
+	"github.com/podlapse/podlapse/internal/watchdelay"
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/podwatch"
@@ -29,16 +30,22 @@ type sourcesConfig struct {
 }
 
 func newSources(d deps, to sourcesConfig) sources {
-	c, delays := d.config, newWatchDelays(d)
+	c := d.config
 	var s sources
-	s.pods = podwatch.NewPods(podwatch.Config{
+	pods := podwatch.Config{
 		Client: d.api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: to.observe, Now: time.Now,
 		Report: d.board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  to.known,
 		Traits: c.records == recordsTransition || c.records == recordsBoth, Ends: c.termination, Objects: to.objects,
-		Follower: to.follower, Delay: delays.pod, Verify: newVerify(d),
-	})
-	s.events = newEvents(d, to.observe, delays.event)
+		Follower: to.follower, Verify: newVerify(d),
+	}
+	var eventDelay func(time.Duration)
+	if c.watchDelays {
+		delays := watchdelay.New(d.registry)
+		pods.Delays, eventDelay = delays, delays.Event
+	}
+	s.pods = podwatch.NewPods(pods)
+	s.events = newEvents(d, to.observe, eventDelay)
 	s.runtime = newRuntime(d, to.observe)
 	s.pressure = newPressure(d, to.observe)
 	return s

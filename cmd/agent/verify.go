@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
@@ -38,26 +37,5 @@ func newVerify(d deps) podwatch.Verify {
 	return podwatch.Verify{
 		Interval: d.config.verifyInterval, Report: d.board.Register(partPodCache, "not compared yet"),
 		Registerer: d.registry,
-	}
-}
-
-// watchDelays take the delays of the watches; both are nil without --watch-delays.
-type watchDelays struct {
-	pod   func(podwatch.Change, time.Duration)
-	event func(time.Duration)
-}
-
-func newWatchDelays(d deps) watchDelays {
-	if !d.config.watchDelays {
-		return watchDelays{}
-	}
-	var changes []string
-	for _, change := range podwatch.Changes() {
-		changes = append(changes, string(change))
-	}
-	delays := export.NewWatchDelays(d.registry, changes)
-	return watchDelays{
-		pod:   func(change podwatch.Change, late time.Duration) { delays.Pod(string(change), late) },
-		event: delays.Event,
 	}
 }

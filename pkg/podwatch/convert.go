@@ -40,7 +40,7 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		Revision:       revision(pod),
 		Labels:         convertLabels(pod.Labels),
 		CreatedAt:      untrusted.Time(pod.CreationTimestamp),
-		DeletedAt:      deletedAt(pod),
+		DeletedAt:      DeletedAt(pod),
 		Phase:          string(pod.Status.Phase),
 		Reason:         untrusted.Reason(pod.Status.Reason),
 		ReadinessGates: len(pod.Spec.ReadinessGates) > 0,
@@ -97,8 +97,9 @@ func convertLabels(labels map[string]string) string {
 	return text.String()
 }
 
-// deletedAt returns when deletion was requested. The API server stores when the grace period ends.
-func deletedAt(pod *corev1.Pod) time.Time {
+// DeletedAt returns when deletion was requested, or zero if it was not. The API server stores when
+// the grace period ends.
+func DeletedAt(pod *corev1.Pod) time.Time {
 	if pod.DeletionTimestamp == nil {
 		return time.Time{}
 	}

@@ -176,7 +176,7 @@ func TestDeletedAt(t *testing.T) {
 			time.Time{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := deletedAt(&corev1.Pod{ObjectMeta: test.meta}); got != test.want {
+			if got := DeletedAt(&corev1.Pod{ObjectMeta: test.meta}); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})

@@ -33,7 +33,7 @@ const (
 )
 
 // Config is what Pods needs. Every field is required except Known, AsNode, Traits, Ends, Objects,
-// Follower, Delay and Verify.
+// Follower, Delays and Verify.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // the node whose pods are observed
@@ -57,24 +57,10 @@ type Config struct {
 	Objects *Objects
 	// Follower, if set, also gets the objects.
 	Follower Follower
-	// Delay, if set, gets the delay with which the watch delivered a change, measured from the
-	// timestamp in the object. Timestamps have whole seconds, so up to one second of it is not
-	// delay. For timestamps of the control plane, its clock is compared with the node's.
-	Delay func(Change, time.Duration)
+	// Delays, if set, gets the changes that the watch delivers.
+	Delays Delays
 	// Verify, if it has an interval, compares the watch with lists.
 	Verify Verify
-}
-
-// Follower follows the pods of the node. Its methods are called one at a time on a goroutine of
-// Run, and must not block. They must not keep or change an object. Objects contain what slim keeps:
-// metadata within limits, the node's name, the phase, conditions, and restarts.
-type Follower interface {
-	// Seen gets the object at every change.
-	Seen(*corev1.Pod)
-	// Restarted gets what Pods.Restarts counts, before Seen.
-	Restarted(*corev1.Pod, Restart)
-	// Gone is called when the object with a UID is removed.
-	Gone(uid string)
 }
 
 // Pods observes the pods of one node. Of each pod it keeps only what timeline.Pod holds.
@@ -96,6 +82,9 @@ type Pods struct {
 func NewPods(config Config) *Pods {
 	if config.Follower == nil {
 		config.Follower = noFollower{}
+	}
+	if config.Delays == nil {
+		config.Delays = noDelays{}
 	}
 	p := &Pods{
 		config:   config,
@@ -223,10 +212,3 @@ func (p *Pods) remedy() string {
 func (p *Pods) selector() string {
 	return fields.OneTermEqualSelector("spec.nodeName", p.config.NodeName).String()
 }
-
-// noFollower is the Follower if none is configured.
-type noFollower struct{}
-
-func (noFollower) Seen(*corev1.Pod)               {}
-func (noFollower) Restarted(*corev1.Pod, Restart) {}
-func (noFollower) Gone(string)                    {}

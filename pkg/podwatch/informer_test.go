@@ -3,7 +3,6 @@ package podwatch
 import (
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -216,34 +215,5 @@ func TestPodsStopWhileTheServerHangs(t *testing.T) {
 	<-h.Finished
 	if took := time.Since(stopped); took > time.Second {
 		t.Errorf("took %v to stop", took)
-	}
-}
-
-// followed notes what a follower is told.
-type followed []string
-
-func (f *followed) Seen(p *corev1.Pod) { *f = append(*f, "seen "+p.Name) }
-func (f *followed) Restarted(p *corev1.Pod, r Restart) {
-	code := int32(-1)
-	if r.ExitCode != nil {
-		code = *r.ExitCode
-	}
-	*f = append(*f, "restarted "+r.Container+" "+string(r.Reason)+" "+string(rune('0'+r.Times))+" "+
-		time.Duration(code).String())
-}
-func (f *followed) Gone(uid string) { *f = append(*f, "gone "+uid) }
-
-func TestFollowerIsToldOfPods(t *testing.T) {
-	s, pods := watched(t)
-	var told followed
-	pods.config.Follower, pods.restarts = &told, newRestarts(told.Restarted)
-	_ = s.Update(pod("a", "1"))
-	_ = s.Update(crashed("1", 3, "Error", 7))
-	_ = s.Update(crashed("1", 3, "Error", 7))
-	_ = s.Delete(crashed("1", 3, "Error", 7))
-	want := followed{"seen a", "restarted app error 1 7ns", "restarted app unknown 2 -1ns", "seen a", "seen a",
-		"seen a", "gone 1"}
-	if !slices.Equal(told, want) {
-		t.Errorf("told %q\nwant %q", told, want)
 	}
 }

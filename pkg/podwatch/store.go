@@ -62,12 +62,14 @@ func (s *store) take(obj any, added bool) error {
 	defer s.mu.Unlock()
 	now := s.pods.config.Now()
 	if added {
-		s.lateBound(pod.Pod, now)
+		s.pods.config.Delays.Added(pod.Pod, now)
 	}
 	if s.ledger.older(string(pod.UID), pod.ResourceVersion) {
 		return nil
 	}
-	s.lateChange(pod.Pod, now)
+	if known, ok := s.seen[string(pod.UID)]; ok {
+		s.pods.config.Delays.Changed(known, pod.Pod, now)
+	}
 	s.observe(pod, now, s.live(now))
 	return nil
 }
@@ -82,7 +84,7 @@ func (s *store) Delete(obj any) error {
 	defer s.mu.Unlock()
 	s.ledger.removeTombstone(string(pod.UID))
 	now := s.pods.config.Now()
-	s.lateGone(pod.Pod, now)
+	s.pods.config.Delays.Deleted(pod.Pod, now)
 	if _, known := s.seen[string(pod.UID)]; !known {
 		return nil
 	}

@@ -1,0 +1,88 @@
+package watchdelay
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/pkg/podwatch"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// podBuckets begin at the resolution of timestamps of whole seconds.
+var podBuckets = []float64{1, 2, 3, 5, 10, 30, 60, 120, 300}
+
+// eventBuckets begin with the time that the kubelet needs to send an Event.
+var eventBuckets = []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+
+// Delays measures how late watches deliver. It is safe for concurrent use. It implements
+// podwatch.Delays. Timestamps have whole seconds, so up to one second of a pod's delay is none. For
+// timestamps of the control plane, its clock is compared with the node's.
+type Delays struct {
+	ofPod   func(change, time.Duration)
+	ofEvent prometheus.Histogram
+}
+
+// New registers the histograms, with one for each change of a pod.
+func New(registerer prometheus.Registerer) *Delays {
+	pods := prometheus.NewHistogramVec(histogram("podlapse_pod_watch_delay_seconds",
+		"Time from a change of a pod, by the object's timestamps, until the watch delivered it; excludes lists. "+
+			"The timestamps have whole seconds: a delay is up to 1 s too long, and never too short except by "+
+			"clock skew. By change: bound (to this node, or created bound) and deleting (requested, without the "+
+			"grace period), by the control plane's clock; modified (a condition set by the kubelet, which sends "+
+			"it some time later) and deleted (requested by the kubelet, without grace), by the clock of the "+
+			"kubelet or the control plane. Only with --watch-delays.", podBuckets), []string{"change"})
+	for _, c := range changes() {
+		pods.WithLabelValues(string(c))
+	}
+	d := &Delays{
+		ofPod: func(c change, late time.Duration) { pods.WithLabelValues(string(c)).Observe(late.Seconds()) },
+		ofEvent: prometheus.NewHistogram(histogram("podlapse_event_watch_delay_seconds",
+			"Time from the creation of an Event by this node's kubelet, to the nanosecond by its name, until a "+
+				"watch delivered it: the kubelet's queue, the API server, the watch. First occurrences only: "+
+				"repetitions have whole seconds. Only with --watch-delays.", eventBuckets)),
+	}
+	registerer.MustRegister(pods, d.ofEvent)
+	return d
+}
+
+// histogram returns the options of a histogram with classic buckets and, for servers that scrape
+// them, native ones that are each at most a tenth wider than the previous one.
+func histogram(name, help string, buckets []float64) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{
+		Name: name, Help: help, Buckets: buckets,
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100,
+		NativeHistogramMinResetDuration: time.Hour,
+	}
+}
+
+// Added implements podwatch.Delays. The watch never repeats events: it resumes where it ended.
+func (d *Delays) Added(pod *corev1.Pod, at time.Time) { d.record(changeBound, boundAt(pod), at) }
+
+// Changed implements podwatch.Delays.
+func (d *Delays) Changed(known timeline.Pod, pod *corev1.Pod, at time.Time) {
+	if requested := podwatch.DeletedAt(pod); known.DeletedAt.IsZero() && !requested.IsZero() {
+		d.record(changeDeleting, requested, at)
+		return
+	}
+	d.record(changeModified, changedAt(known.Conditions, pod.Status.Conditions), at)
+}
+
+// Deleted implements podwatch.Delays. While the object has a grace period, its timestamp is when
+// deletion was requested, not when the object was removed.
+func (d *Delays) Deleted(pod *corev1.Pod, at time.Time) {
+	if grace := pod.DeletionGracePeriodSeconds; grace != nil && *grace == 0 {
+		d.record(changeDeleted, podwatch.DeletedAt(pod), at)
+	}
+}
+
+// Event adds a delay of an Event watch.
+func (d *Delays) Event(late time.Duration) { d.ofEvent.Observe(late.Seconds()) }
+
+// record adds the delay of a change of a pod, unless the object does not say when it happened.
+func (d *Delays) record(c change, happened, delivered time.Time) {
+	if !happened.IsZero() {
+		d.ofPod(c, max(0, delivered.Sub(happened)))
+	}
+}
