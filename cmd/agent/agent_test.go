@@ -18,8 +18,9 @@ import (
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
+	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/export/exporttest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
@@ -51,11 +52,11 @@ func TestAgentTellsOfAStartUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var record export.Record
+	var record api.Record
 	if err := json.Unmarshal([]byte(line), &record); err != nil {
 		t.Fatal(err)
 	}
-	var sum export.Seconds
+	var sum api.Seconds
 	for _, phase := range record.Phases {
 		sum += phase.Length
 	}
@@ -129,7 +130,7 @@ func TestAgentWritesBothKindsOfRecordWhileAPodStarts(t *testing.T) {
 		t.Errorf("more on standard output: %q, %v", rest, err)
 	}
 	for _, line := range timelines {
-		exporttest.TimelineSchema(t).Check(t, []byte(line))
+		startuptest.TimelineSchema(t).Check(t, []byte(line))
 	}
 	for _, line := range transitions {
 		exporttest.TransitionSchema(t).Check(t, []byte(line))

@@ -85,11 +85,14 @@ var importRules = []struct {
 			"pkg/cri", "pkg/export", "internal/web",
 			"k8s.io/api", "k8s.io/client-go"},
 		"a filter is pure; of Kubernetes it needs the language of label selectors alone"},
+	{"pkg/api",
+		[]string{"context", "sync", "net", "os", "log", "io", "internal/", "pkg/client", "pkg/cri", "pkg/export",
+			"pkg/podwatch", "k8s.io/", "google.golang.org/", "go.uber.org/", "github.com/"},
+		"the types of records and responses must not bring their readers any other part of the agent"},
 	{"pkg/client",
-		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web", "internal/live",
-			"internal/history", "internal/filter", "internal/record",
+		[]string{"internal/", "pkg/cri", "pkg/export", "pkg/podwatch",
 			"k8s.io/", "google.golang.org/", "go.uber.org/", "github.com/"},
-		"who asks an agent needs its answers' types and net/http, no part of the agent"},
+		"a client of the API needs the types of package api and net/http, but no part of the agent"},
 	{"internal/page",
 		[]string{"context", "sync", "net", "os", "pkg/", "internal/", "k8s.io/", "github.com/", "google.golang.org/",
 			"go.uber.org/"},
@@ -164,6 +167,24 @@ func TestAskingLinksNoAgent(t *testing.T) {
 		} {
 			if strings.HasPrefix(dep, agents) {
 				t.Errorf("internal/cli links %s, which only agents need", dep)
+			}
+		}
+	}
+}
+
+// TestPublicTypesLinkNoAgent lists everything that a program links which reads records or queries agents.
+func TestPublicTypesLinkNoAgent(t *testing.T) {
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../pkg/api", "../../pkg/client").Output()
+	if err != nil {
+		t.Fatalf("list the dependencies of pkg/api and pkg/client: %v", err)
+	}
+	for dep := range strings.FieldsSeq(string(output)) {
+		for _, agents := range []string{
+			module + "internal/", module + "pkg/cri", module + "pkg/export", module + "pkg/podwatch",
+			"github.com/prometheus/", "go.opentelemetry.io/", "golang.org/x/term", "google.golang.org/", "k8s.io/",
+		} {
+			if strings.HasPrefix(dep, agents) {
+				t.Errorf("pkg/api or pkg/client links %s, which only agents need", dep)
 			}
 		}
 	}

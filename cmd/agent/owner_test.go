@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
@@ -48,7 +48,7 @@ func TestAgentNamesOwnersWithoutAsking(t *testing.T) {
 	got := map[string]string{}
 	for range 5 {
 		line, err := agent.records.ReadString('\n')
-		var record export.Record
+		var record api.Record
 		if err != nil || json.Unmarshal([]byte(line), &record) != nil {
 			t.Fatalf("%v in %q", err, line)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
 	"github.com/podlapse/podlapse/pkg/export"
 )
@@ -20,7 +21,7 @@ func runPulls(ctx context.Context, call Call) int {
 	ctx, stop := context.WithTimeout(ctx, c.limit)
 	defer stop()
 	answers, failed, err := ofAgents(ctx, asking,
-		func(ctx context.Context, agent client.Client) (export.PullList, error) { return agent.Pulls(ctx) })
+		func(ctx context.Context, agent client.Client) (api.PullList, error) { return agent.Pulls(ctx) })
 	if err != nil {
 		return asking.fail(err)
 	}
@@ -52,21 +53,21 @@ func pullsAnswer(nodes []export.NodePulls, several bool) any {
 }
 
 // ofNamespace removes pulls for pods of other namespaces, if a namespace is given.
-func ofNamespace(list export.PullList, namespace string) export.PullList {
+func ofNamespace(list api.PullList, namespace string) api.PullList {
 	if namespace == "" {
 		return list
 	}
 	list.Items = livePullsOf(list.Items, namespace)
-	list.Recent = slices.DeleteFunc(list.Recent, func(p export.RecentPullRecord) bool {
+	list.Recent = slices.DeleteFunc(list.Recent, func(p api.RecentPullRecord) bool {
 		return p.Namespace != namespace
 	})
 	return list
 }
 
 // livePullsOf removes pulls in progress for pods of other namespaces, if a namespace is given.
-func livePullsOf(pulls []export.LivePullRecord, namespace string) []export.LivePullRecord {
+func livePullsOf(pulls []api.LivePullRecord, namespace string) []api.LivePullRecord {
 	if namespace == "" {
 		return pulls
 	}
-	return slices.DeleteFunc(pulls, func(p export.LivePullRecord) bool { return p.Namespace != namespace })
+	return slices.DeleteFunc(pulls, func(p api.LivePullRecord) bool { return p.Namespace != namespace })
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/backoff"
 	"github.com/podlapse/podlapse/internal/filter"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -205,7 +206,7 @@ func (h *Hub) flush(ctx context.Context) {
 			return
 		}
 		for _, t := range timelines {
-			if e := h.encode(KindPod, t.UID, export.NewRecord(t)); e != nil {
+			if e := h.encode(KindPod, t.UID, api.NewRecord(t)); e != nil {
 				e.Key, e.Detail, e.Pod = filter.KeyOf(t), filter.DetailOf(t), podKey(t)
 				events = append(events, e)
 			}
@@ -224,7 +225,7 @@ func (h *Hub) flush(ctx context.Context) {
 }
 
 func (h *Hub) encode(kind, subject string, value any) *Event {
-	data, err := export.EncodeLine(value)
+	data, err := api.EncodeLine(value)
 	if err != nil {
 		h.config.Logger.Error("cannot encode change for viewers", zap.String("kind", kind), zap.Error(err))
 		return nil

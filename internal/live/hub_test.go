@@ -16,8 +16,9 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -182,7 +183,7 @@ func TestFrames(t *testing.T) {
 			t.Fatalf("%v, %v", batch, err)
 		}
 		e := batch[0]
-		line, err := export.EncodeLine(export.NewRecord(pod("a")))
+		line, err := api.EncodeLine(api.NewRecord(pod("a")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +267,7 @@ func TestTooFarBehind(t *testing.T) {
 		told(t, fast)
 		pods := 0
 		for floor(h) == 0 {
-			n.set(h, exporttest.StartUp(pods))
+			n.set(h, startuptest.New(pods))
 			pods++
 			time.Sleep(time.Second)
 			if events, _ := told(t, fast); len(events) != 1 {

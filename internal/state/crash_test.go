@@ -18,6 +18,7 @@ import (
 	"github.com/podlapse/podlapse/internal/reconcile"
 	"github.com/podlapse/podlapse/internal/record"
 	"github.com/podlapse/podlapse/internal/state"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -75,7 +76,7 @@ func closed(c chan struct{}) bool {
 
 // Write takes a record, as standard output.
 func (d *disk) Write(line []byte) (int, error) {
-	var r export.Record
+	var r api.Record
 	if err := json.Unmarshal(line, &r); err != nil {
 		return 0, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -145,7 +146,7 @@ func (b *Board) Take(name string, event client.Event, now time.Time) {
 	}
 }
 
-func newRow(record export.Record, now time.Time) row {
+func newRow(record api.Record, now time.Time) row {
 	r := row{
 		node: terminal.Clean(record.Node), namespace: terminal.Clean(record.Namespace),
 		name:  terminal.Clean(record.Name),

@@ -32,8 +32,8 @@ type API struct {
 	Objects func(w io.Writer, want func(namespace, name, labels string) bool) error
 }
 
-// api is the read API over the timelines.
-type api struct {
+// readAPI is the read API over the timelines.
+type readAPI struct {
 	API
 	timelines func(context.Context) ([]timeline.Timeline, error)
 	livePulls func(context.Context) (export.LivePulls, error)
@@ -45,7 +45,7 @@ type api struct {
 
 // handleAPI registers every path of the API. docs/openapi.json describes each.
 func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
-	a := api{
+	a := readAPI{
 		API: config.API, timelines: config.Timelines, livePulls: config.Pulls, statuses: config.Statuses,
 		required: config.Required, viewers: newShares(viewersPerClient), logger: config.Logger,
 	}

@@ -3,7 +3,6 @@ package export
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/internal/sink"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -31,7 +31,15 @@ const (
 type Lines func(t timeline.Timeline, now time.Time) []any
 
 // TimelineLines returns the record of a start-up, the same as in the API.
-func TimelineLines(t timeline.Timeline, _ time.Time) []any { return []any{NewRecord(t)} }
+func TimelineLines(t timeline.Timeline, _ time.Time) []any { return []any{api.NewRecord(t)} }
+
+// TerminationLines returns the record of a deleted pod; none if its end was not followed.
+func TerminationLines(t timeline.Timeline, _ time.Time) []any {
+	if line := api.NewTerminationLine(t); line != nil {
+		return []any{line}
+	}
+	return nil
+}
 
 // JSONLines writes records of start-ups to a stream, each as a whole line.
 type JSONLines struct {
@@ -115,16 +123,13 @@ func (j *JSONLines) encode(t timeline.Timeline) ([]byte, error) {
 	}
 	for _, kind := range kinds {
 		for _, value := range kind(t, now) {
-			if err := encodeLine(&lines, value); err != nil {
+			line, err := api.EncodeLine(value)
+			if err != nil {
 				return nil, err
 			}
+			lines.Write(line)
+			lines.WriteByte('\n')
 		}
 	}
 	return lines.Bytes(), nil
-}
-
-func encodeLine(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false) // keeps image references and messages readable
-	return encoder.Encode(value)
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -61,7 +63,7 @@ func TestJSONLinesWritesWholeLinesInOrder(t *testing.T) {
 		if !strings.HasSuffix(out.String(), "}\n") {
 			t.Fatalf("not written at once: %q", out.String())
 		}
-		lines.Offer(coldStart())
+		lines.Offer(startuptest.ColdStart())
 		synctest.Wait()
 		stop()
 		if err := <-ended; err != nil {
@@ -72,7 +74,7 @@ func TestJSONLinesWritesWholeLinesInOrder(t *testing.T) {
 			t.Fatalf("got %d lines", len(got))
 		}
 		for i, want := range []string{"a", "web-0"} {
-			var record Record
+			var record api.Record
 			if err := json.Unmarshal([]byte(got[i]), &record); err != nil || record.Name != want {
 				t.Errorf("line %d: %q, %v; want %s", i, record.Name, err, want)
 			}
@@ -216,7 +218,7 @@ func TestJSONLinesOfStartUpsThatGoOn(t *testing.T) {
 		done := 0
 		lines := newLinesWith(JSONLinesConfig{Out: &out, Kinds: []Lines{TransitionLines},
 			Done: func(timeline.Timeline) { done++ }})
-		partial := coldStart()
+		partial := startuptest.ColdStart()
 		partial.Partial = true
 		for range jsonLinesQueue {
 			lines.Offer(partial)
@@ -225,7 +227,7 @@ func TestJSONLinesOfStartUpsThatGoOn(t *testing.T) {
 			t.Errorf("dropped %v", got)
 		}
 		for range jsonLinesSpare {
-			lines.Offer(coldStart())
+			lines.Offer(startuptest.ColdStart())
 		}
 		got := lines.dropped(t)
 		if got != jsonLinesSpare || lines.counted(t, "podlapse_sink_queue_length") != jsonLinesQueue {
@@ -266,7 +268,7 @@ func TestJSONLinesThroughASlowPipe(t *testing.T) {
 		each     = 8   // a pod, three containers, three pulls, and the timeline
 	)
 	for range startUps {
-		lines.Offer(inTransition())
+		lines.Offer(startuptest.InTransition())
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -304,7 +306,7 @@ func TestJSONLinesWithAStuckReader(t *testing.T) {
 		go func() { ended <- lines.Run(ctx) }()
 		const startUps = 5000
 		for range startUps {
-			lines.Offer(coldStart())
+			lines.Offer(startuptest.ColdStart())
 			synctest.Wait()
 		}
 		if got := lines.dropped(t); got != startUps-1-jsonLinesQueue {

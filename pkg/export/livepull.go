@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -21,56 +22,17 @@ type LivePulls struct {
 	Now       time.Time
 }
 
-// The states of a pull in progress. The state is empty if it is unknown, or if it is unknown to
-// which of several pulls it belongs.
-const (
-	// nothing has arrived: it waits in the node's queue, or for the registry's first response
-	pullStateQueued    = "queued"
-	pullStatePulling   = "pulling"   // content is arriving
-	pullStateUnpacking = "unpacking" // all content has arrived
-)
-
 // stateOf returns the state of the pull to which a download belongs.
 func stateOf(d imagepull.Download) string {
 	if d.Complete {
-		return pullStateUnpacking
+		return api.PullStateUnpacking
 	}
-	return pullStatePulling
-}
-
-// LivePullRecord is one pull in progress.
-type LivePullRecord struct {
-	// The container that requested it; absent if no pod of the node did.
-	Namespace string `json:"namespace,omitempty"`
-	Pod       string `json:"pod,omitempty"`
-	Container string `json:"container,omitempty"`
-	// Kind is the container's. Restart says that the container has run before, so that the pull
-	// belongs to no start-up.
-	Kind    timeline.ContainerKind `json:"kind,omitempty"`
-	Restart bool                   `json:"restart,omitempty"`
-
-	Image    string            `json:"image"`
-	Registry string            `json:"registry"`
-	Outcome  imagepull.Outcome `json:"outcome"` // pulling or external
-	// absent if the runtime does not report it, or if it is unknown which pull it belongs to
-	State string  `json:"state,omitempty"`
-	Age   Seconds `json:"age_seconds"` // since the kubelet requested it, or since it began
-	// How much has arrived, and of how much; absent while unknown.
-	DoneBytes  int64 `json:"done_bytes,omitempty"`
-	TotalBytes int64 `json:"total_bytes,omitempty"`
-}
-
-// Pulling reports whether content is arriving.
-func (r LivePullRecord) Pulling() bool { return r.State == pullStatePulling }
-
-// LivePullList is the response with the pulls in progress.
-type LivePullList struct {
-	Items []LivePullRecord `json:"items"`
+	return api.PullStatePulling
 }
 
 // wantedPull is a pull that is, or may be, in progress.
 type wantedPull struct {
-	LivePullRecord
+	api.LivePullRecord
 	// A download that began between failedAt and againAt is not this pull, and before againAt no
 	// download is: the kubelet waits before it retries. Zero for a pull that did not fail.
 	failedAt, againAt time.Time
@@ -121,7 +83,7 @@ func (w wantedPull) mayBe(d imagepull.Download, now time.Time) bool {
 // wants is external, and so is one that began while the kubelet waited to retry. A download whose
 // repository is not known yet belongs to the only pull for which nothing has arrived; it is omitted
 // while it may belong to several, or to another starting pod.
-func (l LivePulls) Records() []LivePullRecord {
+func (l LivePulls) Records() []api.LivePullRecord {
 	wanted := l.wanted()
 	slices.SortStableFunc(wanted, func(a, b wantedPull) int { return oldestFirst(a.LivePullRecord, b.LivePullRecord) })
 	wanted = append(wanted, l.idle()...)
@@ -141,7 +103,7 @@ func (l LivePulls) Records() []LivePullRecord {
 		case d.Blobs == 0, d.Repository == "" && l.mayBeOurs(d):
 			// Nothing shows that it is in progress, or its image will be known in a moment.
 		default:
-			w := wantedPull{LivePullRecord: LivePullRecord{Outcome: imagepull.OutcomeExternal,
+			w := wantedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,
 				Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
 			if d.Repository != "" {
 				w.Image = d.Registry + "/" + d.Repository
@@ -150,7 +112,7 @@ func (l LivePulls) Records() []LivePullRecord {
 			external = append(external, w)
 		}
 	}
-	records := []LivePullRecord{}
+	records := []api.LivePullRecord{}
 	for _, w := range append(wanted, external...) {
 		if w.Outcome == "" && w.State == "" {
 			continue
@@ -165,7 +127,7 @@ func (l LivePulls) Records() []LivePullRecord {
 // take assigns a download to the pull.
 func (w *wantedPull) take(d imagepull.Download, now time.Time) {
 	if w.Age == 0 { // it is unknown when it was requested
-		w.Age = Seconds(max(0, now.Sub(d.StartedAt)))
+		w.Age = api.Seconds(max(0, now.Sub(d.StartedAt)))
 	}
 	w.matched, w.State, w.DoneBytes, w.TotalBytes = true, stateOf(d), d.DoneBytes, d.TotalBytes
 }
@@ -180,7 +142,7 @@ func (l LivePulls) fitting(wanted []wantedPull, d imagepull.Download) (fitting [
 		func(w *wantedPull) bool { return d.Of(w.Image) && w.Outcome == imagepull.OutcomePulling },
 		func(w *wantedPull) bool { return d.Of(w.Image) && !w.idle },
 		func(w *wantedPull) bool { return d.Of(w.Image) },
-		func(w *wantedPull) bool { return d.Repository == "" && w.State == pullStateQueued },
+		func(w *wantedPull) bool { return d.Repository == "" && w.State == api.PullStateQueued },
 	} {
 		for i := range wanted {
 			if w := &wanted[i]; !w.has() && w.mayBe(d, l.Now) && fits(w) {
@@ -255,7 +217,7 @@ func (l LivePulls) mayBeOurs(d imagepull.Download) bool {
 		})
 }
 
-func oldestFirst(a, b LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
+func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
 // wanted lists the images for which starting pods and ephemeral containers wait. For some it is
 // unknown whether the kubelet has requested them, or requested them again: they have no outcome and
@@ -274,13 +236,13 @@ func (l LivePulls) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls 
 		if i+1 < len(pulls) && pulls[i+1].Container == p.Container {
 			continue // a completed attempt
 		}
-		w := wantedPull{LivePullRecord: LivePullRecord{
+		w := wantedPull{LivePullRecord: api.LivePullRecord{
 			Namespace: t.Namespace, Pod: t.Name, Container: p.Container, Kind: p.Kind, Image: p.Image,
 			Registry: p.Registry}}
 		switch p.Outcome {
 		case imagepull.OutcomePulling:
 			w.requestedAt = p.RequestedAt
-			w.Outcome, w.State, w.Age = p.Outcome, l.stateBefore(), Seconds(max(0, l.Now.Sub(p.RequestedAt)))
+			w.Outcome, w.State, w.Age = p.Outcome, l.stateBefore(), api.Seconds(max(0, l.Now.Sub(p.RequestedAt)))
 		case imagepull.OutcomeFailed:
 			if !p.FinishedAt.IsZero() {
 				w.failedAt, w.againAt = p.FinishedAt, p.FinishedAt.Add(imagepull.Backoff(p.Attempt+1)-againSlack)
@@ -299,7 +261,7 @@ func (l LivePulls) idle() []wantedPull {
 	var wanted []wantedPull
 	for _, c := range l.Idle {
 		wanted = append(wanted, wantedPull{idle: true, notBefore: c.RanUntil,
-			LivePullRecord: LivePullRecord{Namespace: c.Namespace, Pod: c.Pod,
+			LivePullRecord: api.LivePullRecord{Namespace: c.Namespace, Pod: c.Pod,
 				Container: c.Container, Kind: c.Kind, Restart: !c.RanUntil.IsZero(), Image: c.Image,
 				Registry: imagepull.Registry(c.Image)}})
 	}
@@ -315,5 +277,5 @@ func (l LivePulls) stateBefore() string {
 	if l.Downloads == nil {
 		return ""
 	}
-	return pullStateQueued
+	return api.PullStateQueued
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -40,18 +41,18 @@ func busy() LivePulls {
 }
 
 func TestLivePulls(t *testing.T) {
-	second := func(n int) Seconds { return Seconds(time.Duration(n) * time.Second) }
-	want := []LivePullRecord{
+	second := func(n int) api.Seconds { return api.Seconds(time.Duration(n) * time.Second) }
+	want := []api.LivePullRecord{
 		{Namespace: "shop", Pod: "early", Container: "app", Image: "r.example:5000/shop/web:2",
 			Registry: "r.example:5000",
-			Outcome:  imagepull.OutcomePulling, State: pullStatePulling, Age: second(6), DoneBytes: 30,
+			Outcome:  imagepull.OutcomePulling, State: api.PullStatePulling, Age: second(6), DoneBytes: 30,
 			TotalBytes: 100},
 		{Namespace: "shop", Pod: "other", Container: "app", Image: "busybox", Registry: "docker.io",
-			Outcome: imagepull.OutcomePulling, State: pullStateQueued, Age: second(5)},
+			Outcome: imagepull.OutcomePulling, State: api.PullStateQueued, Age: second(5)},
 		{Namespace: "shop", Pod: "late", Container: "app", Image: "r.example:5000/shop/web:2",
 			Registry: "r.example:5000",
-			Outcome:  imagepull.OutcomePulling, State: pullStateQueued, Age: second(4)},
-		{Image: "ghcr.io/a/b", Registry: "ghcr.io", Outcome: imagepull.OutcomeExternal, State: pullStatePulling,
+			Outcome:  imagepull.OutcomePulling, State: api.PullStateQueued, Age: second(4)},
+		{Image: "ghcr.io/a/b", Registry: "ghcr.io", Outcome: imagepull.OutcomeExternal, State: api.PullStatePulling,
 			Age: second(1), DoneBytes: 7},
 	}
 	check(t, busy().Records(), want)
@@ -61,7 +62,7 @@ func TestLivePulls(t *testing.T) {
 	unknown.Downloads = []imagepull.Download{{Blobs: 1, DoneBytes: 1, StartedAt: after(9 * time.Second)}}
 	want = want[:3:3]
 	want[0].DoneBytes, want[0].TotalBytes = 0, 0
-	states := func(states ...string) []LivePullRecord {
+	states := func(states ...string) []api.LivePullRecord {
 		for i, state := range states {
 			want[i].State = state
 		}
@@ -71,18 +72,18 @@ func TestLivePulls(t *testing.T) {
 	one := unknown
 	one.Starting = one.Starting[:2] // both pods want the same image
 	want[0].DoneBytes = 1
-	states(pullStatePulling, pullStateQueued, pullStateQueued)
-	check(t, one.Records(), []LivePullRecord{want[0], want[2]})
+	states(api.PullStatePulling, api.PullStateQueued, api.PullStateQueued)
+	check(t, one.Records(), []api.LivePullRecord{want[0], want[2]})
 
 	untold := busy() // the Event that says so has not come, or never will
 	untold.Starting[0].Pulls[1].Outcome, untold.Starting[1].Pulls[1].Outcome = imagepull.OutcomeUnknown,
 		imagepull.OutcomeUnknown
 	untold.Downloads = untold.Downloads[:1]
-	check(t, untold.Records(), []LivePullRecord{
+	check(t, untold.Records(), []api.LivePullRecord{
 		want[1],
 		{Namespace: "shop", Pod: "late", Container: "app", Image: "r.example:5000/shop/web:2",
 			Registry: "r.example:5000",
-			Outcome:  imagepull.OutcomePulling, State: pullStatePulling, Age: second(5), DoneBytes: 30,
+			Outcome:  imagepull.OutcomePulling, State: api.PullStatePulling, Age: second(5), DoneBytes: 30,
 			TotalBytes: 100},
 	})
 
@@ -98,8 +99,8 @@ func TestLivePulls(t *testing.T) {
 	imported.Downloads = []imagepull.Download{{Blobs: 1, Digest: "sha256:1", StartedAt: after(9 * time.Second)}}
 	check(t, imported.Records(), nil)
 	foreign := LivePulls{Now: untold.Now, Downloads: unknown.Downloads}
-	check(t, foreign.Records(), []LivePullRecord{
-		{Registry: imagepull.UnknownRegistry, Outcome: imagepull.OutcomeExternal, State: pullStatePulling,
+	check(t, foreign.Records(), []api.LivePullRecord{
+		{Registry: imagepull.UnknownRegistry, Outcome: imagepull.OutcomeExternal, State: api.PullStatePulling,
 			Age: second(1), DoneBytes: 1},
 	})
 
@@ -211,7 +212,7 @@ podlapse_image_pulls_unpacking 1
 	}
 }
 
-func check(t *testing.T, got, want []LivePullRecord) {
+func check(t *testing.T, got, want []api.LivePullRecord) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%d records, want %d: %+v", len(got), len(want), got)
@@ -321,10 +322,11 @@ func TestPullsAfterTheStartUp(t *testing.T) {
 	}
 	l.Downloads = []imagepull.Download{{Blobs: 1, Registry: "ghcr.io", Repository: "a/b", DoneBytes: 3,
 		StartedAt: after(5 * time.Second)}}
-	check(t, l.Records(), []LivePullRecord{{Namespace: "shop", Pod: "web", Container: "app", Kind: timeline.KindMain,
+	check(t, l.Records(), []api.LivePullRecord{{
+		Namespace: "shop", Pod: "web", Container: "app", Kind: timeline.KindMain,
 		Restart: true,
-		Image:   "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomePulling, State: pullStatePulling,
-		Age: Seconds(5 * time.Second), DoneBytes: 3}})
+		Image:   "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomePulling, State: api.PullStatePulling,
+		Age: api.Seconds(5 * time.Second), DoneBytes: 3}})
 	l.Downloads[0].StartedAt = after(3 * time.Second) // the container still ran
 	if records := l.Records(); len(records) != 1 || records[0].Outcome != imagepull.OutcomeExternal {
 		t.Errorf("a download that began while the container ran: %+v", records)
@@ -335,9 +337,9 @@ func TestPullsAfterTheStartUp(t *testing.T) {
 				Registry: "ghcr.io",
 				Outcome:  imagepull.OutcomePulling, RequestedAt: after(4 * time.Second)}}}}}
 	check(t, debugged.Records(),
-		[]LivePullRecord{{Namespace: "shop", Pod: "web", Container: "debugger", Kind: timeline.KindEphemeral,
+		[]api.LivePullRecord{{Namespace: "shop", Pod: "web", Container: "debugger", Kind: timeline.KindEphemeral,
 			Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomePulling,
-			Age: Seconds(6 * time.Second)}})
+			Age: api.Seconds(6 * time.Second)}})
 }
 
 func TestPullsOfEphemeralContainersAreCountedOnce(t *testing.T) {

@@ -1,6 +1,10 @@
 package export
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podlapse/podlapse/pkg/api"
+)
 
 // livePulls reads the pulls at each scrape.
 type livePulls struct {
@@ -48,10 +52,14 @@ func (c *livePulls) Collect(metrics chan<- prometheus.Metric) {
 	}
 	now := c.now()
 	records, failed := now.Records(), failingNow(now.Starting)
-	labelOf := momentLabels(append(convert(records, func(r LivePullRecord) momentPull {
-		return momentPull{r.Namespace, r.Registry}
-	}),
-		convert(failed, func(p waitingPull) momentPull { return momentPull{p.namespace, p.Registry} })...))
+	pulls := make([]momentPull, 0, len(records)+len(failed))
+	for _, r := range records {
+		pulls = append(pulls, momentPull{r.Namespace, r.Registry})
+	}
+	for _, p := range failed {
+		pulls = append(pulls, momentPull{p.namespace, p.Registry})
+	}
+	labelOf := momentLabels(pulls)
 	of, unpacking := map[string]*sums{}, 0
 	for _, record := range records {
 		label := labelOf(record.Registry)
@@ -60,12 +68,12 @@ func (c *livePulls) Collect(metrics chan<- prometheus.Metric) {
 		}
 		s := of[label]
 		switch {
-		case record.State == pullStatePulling:
+		case record.State == api.PullStatePulling:
 			s.active++
 			s.bytes += record.DoneBytes
-		case record.State == pullStateUnpacking:
+		case record.State == api.PullStateUnpacking:
 			unpacking++
-		case record.State == pullStateQueued, now.Downloads == nil:
+		case record.State == api.PullStateQueued, now.Downloads == nil:
 			s.queued++
 		} // otherwise it is one of several, some of which are active
 		s.oldest = max(s.oldest, record.Age.Duration().Seconds())

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -26,7 +27,7 @@ func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 		NewBuildInfo(Build{Version: "v1.2.3", Revision: "abc", GoVersion: "go1.26"}),
 		NewSources(func() []Source {
 			return []Source{{Name: "pod_watch", Up: true, Recoveries: 2,
-				ObservedAt: createdAt.Add(250 * time.Millisecond)}, {Name: "cri"}}
+				ObservedAt: after(250 * time.Millisecond)}, {Name: "cri"}}
 		}),
 		NewRuntimeStores(func() map[string]bool { return map[string]bool{"images": true, "sandboxes": false} }),
 		NewRuntimeQuestions(func() RuntimeQuestions {
@@ -47,14 +48,14 @@ func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 		NewTraffic(func() []Traffic {
 			return []Traffic{{Resource: "pods", Verb: "watch", Requests: 4, Failed: 1, Bytes: 99}}
 		}),
-		NewStarting(func() []timeline.Timeline { return []timeline.Timeline{stillPulling()} }),
+		NewStarting(func() []timeline.Timeline { return []timeline.Timeline{startuptest.StillPulling()} }),
 	)
 	return registry, metrics
 }
 
 func TestMetricsAreClean(t *testing.T) {
 	registry, metrics := all(t)
-	metrics.Observe(coldStart())
+	metrics.Observe(startuptest.ColdStart())
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,7 @@ func TestMetricsAreClean(t *testing.T) {
 // pull unpacked for 1.5 s.
 func contested() timeline.Timeline {
 	return timeline.Timeline{
-		Namespace: "shop", Name: "odd", UID: "0b1f", State: timeline.StateFailed, CreatedAt: createdAt,
+		Namespace: "shop", Name: "odd", UID: "0b1f", State: timeline.StateFailed, CreatedAt: after(0),
 		SettledAt: after(time.Minute), Total: time.Minute,
 		Pulls: []timeline.Pull{{
 			Container: "app", Kind: timeline.KindMain, Registry: "registry.example", Outcome: imagepull.OutcomeUnknown,
@@ -88,7 +89,7 @@ func contested() timeline.Timeline {
 
 func TestMetricsExposition(t *testing.T) {
 	registry, metrics := all(t)
-	metrics.Observe(coldStart())
+	metrics.Observe(startuptest.ColdStart())
 	metrics.Observe(contested())
 	if *update {
 		families, err := registry.Gather()
@@ -156,7 +157,7 @@ func TestMetricsPhasesAreThereFromTheStart(t *testing.T) {
 // (prometheus/client_model, Histogram.schema)
 func TestHistogramsAreFine(t *testing.T) {
 	registry, metrics := all(t)
-	metrics.Observe(coldStart())
+	metrics.Observe(startuptest.ColdStart())
 	metrics.Observe(contested())
 	fine := 0
 	for _, family := range gather(t, registry) {
@@ -186,7 +187,7 @@ func TestMetricsCountOnlyStartsThatCameToSomething(t *testing.T) {
 		timeline.StateGivenUp: 0,
 	} {
 		registry, metrics := all(t)
-		in := coldStart()
+		in := startuptest.ColdStart()
 		in.State = state
 		metrics.Observe(in)
 		startups, _ := count(t, registry, "podlapse_pod_startup_duration_seconds")
@@ -201,7 +202,7 @@ func TestMetricsCountOnlyStartsThatCameToSomething(t *testing.T) {
 
 func TestMetricsAddUpTheStretchesOfAPhase(t *testing.T) {
 	registry, metrics := all(t)
-	in := coldStart()
+	in := startuptest.ColdStart()
 	in.Phases = append(in.Phases, timeline.Span{
 		Phase: timeline.PhasePull, Container: "other", StartAt: after(20 * time.Second), EndAt: after(23 * time.Second),
 	})
@@ -261,7 +262,7 @@ func TestMetricsBoundRegistries(t *testing.T) {
 func TestExemplarsNameTheTrace(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	metrics := NewMetrics(registry, func(timeline.Timeline) string { return "0af7651916cd43dd8448eb211c80319c" })
-	metrics.Observe(coldStart())
+	metrics.Observe(startuptest.ColdStart())
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +291,7 @@ func TestExemplarsNameTheTrace(t *testing.T) {
 
 func TestNoExemplarOfATraceThatIsNotSent(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	NewMetrics(registry, func(timeline.Timeline) string { return "" }).Observe(coldStart())
+	NewMetrics(registry, func(timeline.Timeline) string { return "" }).Observe(startuptest.ColdStart())
 	for _, family := range gather(t, registry) {
 		for _, m := range family.GetMetric() {
 			for _, b := range m.GetHistogram().GetBucket() {

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -36,15 +37,15 @@ func TestRatesCountWhatCameInTheirTime(t *testing.T) {
 		t.Errorf("%d series of durations", n)
 	}
 	sums := NewRegistries()
-	sums.Add(PullRecords(timeline.Timeline{Pulls: pulls}))
+	sums.Add(api.PullRecords(timeline.Timeline{Pulls: pulls}))
 	list := sums.List().Items
-	if len(list) != 2 || list[0].Bytes != 2000 || list[0].DownloadTime != Seconds(20*time.Second) {
+	if len(list) != 2 || list[0].Bytes != 2000 || list[0].DownloadTime != api.Seconds(20*time.Second) {
 		t.Errorf("%+v", list)
 	} else if resumed := list[1]; resumed.Bytes != 0 || resumed.DownloadTime != 0 ||
 		resumed.Outcomes[imagepull.OutcomeDownloaded] != 1 {
 		t.Errorf("%+v", resumed)
 	}
-	records := PullRecords(timeline.Timeline{Pulls: pulls})
+	records := api.PullRecords(timeline.Timeline{Pulls: pulls})
 	if records[0].Download.BytesPerSecond != 100 || records[2].Download.BytesPerSecond != 0 || !records[2].Resumed {
 		t.Errorf("%+v, %+v", records[0].Download, records[2].Download)
 	}

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // NodePulls is the pulls of one node. Node is empty if only one node is queried.
 type NodePulls struct {
 	Node string `json:"node,omitempty"`
-	PullList
+	api.PullList
 }
 
 // PullTables lists the pulls in progress and, below, the completed ones, with the node of each if
@@ -81,7 +82,7 @@ func podText(namespace, name string) string {
 	return terminal.Clean(namespace + "/" + name)
 }
 
-func goingText(pull LivePullRecord) string {
+func goingText(pull api.LivePullRecord) string {
 	text := cmp.Or(terminal.Clean(pull.State), terminal.Clean(string(pull.Outcome)))
 	if pull.Restart {
 		text += ", restart"
@@ -94,7 +95,7 @@ func goingText(pull LivePullRecord) string {
 
 // ProgressText returns how much of a pull has arrived, and of how much; empty while nothing is
 // known.
-func ProgressText(pull LivePullRecord) string {
+func ProgressText(pull api.LivePullRecord) string {
 	switch {
 	case pull.TotalBytes > 0:
 		share := float64(pull.DoneBytes) / float64(pull.TotalBytes) * 100

@@ -5,34 +5,39 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 func TestPullTables(t *testing.T) {
 	nodes := []NodePulls{
-		{Node: "node-a", PullList: PullList{
-			Items: []LivePullRecord{
+		{Node: "node-a", PullList: api.PullList{
+			Items: []api.LivePullRecord{
 				{Namespace: "shop", Pod: "web-0", Container: "app", Image: "registry.example/web:2",
 					Registry: "registry.example", Outcome: imagepull.OutcomePulling,
-					State: pullStatePulling, Age: Seconds(75 * time.Second), DoneBytes: 12 << 20, TotalBytes: 30 << 20},
+					State: api.PullStatePulling, Age: api.Seconds(75 * time.Second), DoneBytes: 12 << 20,
+					TotalBytes: 30 << 20},
 				{Namespace: "shop", Pod: "batch", Container: "job", Image: "job:1", Registry: "docker.io",
 					Outcome: imagepull.OutcomePulling,
-					State:   pullStateQueued, Age: Seconds(1500 * time.Millisecond), Restart: true},
+					State:   api.PullStateQueued, Age: api.Seconds(1500 * time.Millisecond), Restart: true},
 			},
-			Recent: []RecentPullRecord{{Namespace: "shop", Pod: "web-0", PullRecord: PullRecords(coldStart())[1]}},
+			Recent: []api.RecentPullRecord{{Namespace: "shop", Pod: "web-0",
+				PullRecord: api.PullRecords(startuptest.ColdStart())[1]}},
 		}},
-		{Node: "node-b", PullList: PullList{
-			Items: []LivePullRecord{{Registry: "ghcr.io", Outcome: imagepull.OutcomeExternal, State: pullStatePulling,
-				Age: Seconds(2 * time.Hour), DoneBytes: 5 << 20}},
-			Recent: []RecentPullRecord{{Namespace: "shop", Pod: "漢字", PullRecord: PullRecord{
+		{Node: "node-b", PullList: api.PullList{
+			Items: []api.LivePullRecord{{Registry: "ghcr.io", Outcome: imagepull.OutcomeExternal,
+				State: api.PullStatePulling, Age: api.Seconds(2 * time.Hour), DoneBytes: 5 << 20}},
+			Recent: []api.RecentPullRecord{{Namespace: "shop", Pod: "漢字", PullRecord: api.PullRecord{
 				Container: "app", Kind: timeline.KindMain, Image: "gone:1", Outcome: imagepull.OutcomeFailed,
 				Failure: imagepull.FailureDNS, Attempt: 3}}},
 		}},
 	}
-	golden(t, "pulls.txt", PullTables(nodes, terminal.Page{}))
-	golden(t, "pulls-80-columns.txt", PullTables(nodes, terminal.Page{Columns: 80, Fit: true, Color: true}))
+	startuptest.Golden(t, *update, "pulls.txt", PullTables(nodes, terminal.Page{}))
+	startuptest.Golden(t, *update, "pulls-80-columns.txt",
+		PullTables(nodes, terminal.Page{Columns: 80, Fit: true, Color: true}))
 	if got := PullTables([]NodePulls{{}}, terminal.Page{}); got != "no pulls in progress\n" {
 		t.Errorf("got %q", got)
 	}

@@ -59,7 +59,7 @@ func (n node) registry() *prometheus.Registry {
 		NewSources(func() (all []Source) {
 			for _, name := range []timeline.Source{timeline.SourcePodWatch, timeline.SourceEventWatch,
 				timeline.SourceCRI} {
-				all = append(all, Source{Name: string(name), Up: true, ObservedAt: createdAt})
+				all = append(all, Source{Name: string(name), Up: true, ObservedAt: after(0)})
 			}
 			return all
 		}),
@@ -115,7 +115,7 @@ func (n node) pod(i int) timeline.Timeline {
 	for milestone := timeline.MilestoneCreated; milestone <= lastMilestone; milestone++ {
 		t.Conflicts = append(t.Conflicts, timeline.Conflict{Milestone: milestone})
 	}
-	at := createdAt
+	at := after(0)
 	for _, phase := range timeline.Phases() {
 		end := at.Add(anyLength())
 		t.Phases = append(t.Phases, timeline.Span{Phase: phase, StartAt: at, EndAt: end})
@@ -131,7 +131,7 @@ func (n node) pod(i int) timeline.Timeline {
 			Queue: anyLength(),
 			Layers: []timeline.Layer{{Digest: fmt.Sprint(i, k), SizeBytes: 1 << 20, DownloadedAt: after(time.Second),
 				UnpackedAt: after(2 * time.Second)}},
-			Shared: []bool{false}, StartedAt: createdAt, DownloadedAt: after(time.Second),
+			Shared: []bool{false}, StartedAt: after(0), DownloadedAt: after(time.Second),
 			FinishedAt: after(3 * time.Second),
 			Confirmed:  n.host(i) != n.host(0), // one that is not has the last label
 		}
@@ -157,7 +157,7 @@ func (n node) starting(i int) timeline.Timeline {
 				Failure: imagepull.FailureDNS})
 	}
 	phases := timeline.Phases()
-	t.Phases = []timeline.Span{{Phase: phases[i%len(phases)], StartAt: createdAt, EndAt: after(time.Second)}}
+	t.Phases = []timeline.Span{{Phase: phases[i%len(phases)], StartAt: after(0), EndAt: after(time.Second)}}
 	return t
 }
 

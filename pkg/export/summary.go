@@ -4,11 +4,12 @@ import (
 	"strings"
 
 	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 // longestPhase returns the longest single span; of equals, the first.
-func longestPhase(record Record) (PhaseRecord, bool) {
-	var longest PhaseRecord
+func longestPhase(record api.Record) (api.PhaseRecord, bool) {
+	var longest api.PhaseRecord
 	found := false
 	for _, phase := range record.Phases {
 		if !found || phase.Length > longest.Length {
@@ -18,7 +19,7 @@ func longestPhase(record Record) (PhaseRecord, bool) {
 	return longest, found
 }
 
-func phaseText(phase PhaseRecord) string {
+func phaseText(phase api.PhaseRecord) string {
 	text := terminal.Clean(string(phase.Phase))
 	if phase.Container != "" {
 		text += " of " + attemptText(phase.Container, phase.Attempt)
@@ -27,7 +28,7 @@ func phaseText(phase PhaseRecord) string {
 }
 
 // Summary lists records, one line each, in their order, with their nodes if nodes is true.
-func Summary(records []Record, nodes bool, page terminal.Page) string {
+func Summary(records []api.Record, nodes bool, page terminal.Page) string {
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {},
 		{Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
 	layout.Add("NODE", "POD", "STATE", "TOTAL", "ERROR", "LONGEST PHASE")

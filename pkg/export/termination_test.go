@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -12,36 +11,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// killed is a pod that ran for an hour, and whose container was killed 30 s after deletion was asked for.
-func killed() timeline.Timeline {
-	t := export.Fixtures()[0]
-	from := now.Add(time.Hour)
-	stopped, gone := from.Add(30*time.Second), from.Add(31*time.Second)
-	t.Termination = &timeline.Termination{
-		RequestedAt: from, GoneAt: gone, Grace: 30 * time.Second, Total: 31 * time.Second,
-		TotalError: 400 * time.Millisecond,
-		Phases: []timeline.Span{
-			{Phase: timeline.PhaseGrace, Cause: timeline.CauseApp, Container: "app", StartAt: from, EndAt: stopped},
-			{Phase: timeline.PhaseObjectDeletion, Cause: timeline.CauseKubelet, StartAt: stopped, EndAt: gone},
-		},
-		Stops: []timeline.Stop{{
-			Container: "app", Kind: timeline.KindMain, How: timeline.HowKilled, StoppedAt: stopped,
-			Used:  30 * time.Second,
-			Error: 10 * time.Millisecond, Timed: true, Exited: true, ExitCode: 137, Signal: 9, Reason: "Error",
-		}},
-	}
-	return t
-}
-
 func TestTerminationLinesKeepToTheirSchema(t *testing.T) {
-	schema := exporttest.TerminationSchema(t)
-	line := exporttest.Lines(t, export.TerminationLines, killed(), now)[0]
+	schema := startuptest.TerminationSchema(t)
+	line := startuptest.Lines(t, export.TerminationLines, startuptest.Killed(), now)[0]
 	schema.Check(t, line)
 	for _, want := range []string{`"how":"killed"`, `"exit_code":137`, `"signal":9`, `"total_seconds":31`,
 		`"grace_seconds":30`,
@@ -50,11 +29,11 @@ func TestTerminationLinesKeepToTheirSchema(t *testing.T) {
 			t.Errorf("no %s in %s", want, line)
 		}
 	}
-	if lines := export.TerminationLines(export.Fixtures()[0], now); len(lines) > 0 {
+	if lines := export.TerminationLines(startuptest.All()[0], now); len(lines) > 0 {
 		t.Errorf("of a pod that nobody deletes: %v", lines)
 	}
-	var full export.TerminationLine
-	fill(reflect.ValueOf(&full).Elem())
+	var full api.TerminationLine
+	startuptest.Fill(&full)
 	text, err := json.Marshal(full)
 	if err != nil {
 		t.Fatal(err)
@@ -73,10 +52,10 @@ func TestJSONLinesOfAnEnd(t *testing.T) {
 		Out: &out, Kinds: []export.Lines{export.TimelineLines}, Now: func() time.Time { return now },
 		Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(), Done: func(timeline.Timeline) { done++ },
 	})
-	startUp := killed()
+	startUp := startuptest.Killed()
 	startUp.Termination = nil
 	sink.Offer(startUp)
-	sink.Offer(killed())
+	sink.Offer(startuptest.Killed())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // what waits is written all the same
 	if err := sink.Run(ctx); err != nil {
@@ -86,8 +65,8 @@ func TestJSONLinesOfAnEnd(t *testing.T) {
 	if len(lines) != 2 || done != 1 {
 		t.Fatalf("%d lines, %d start-ups done: %s", len(lines), done, out.Bytes())
 	}
-	exporttest.TimelineSchema(t).Check(t, lines[0])
-	exporttest.TerminationSchema(t).Check(t, lines[1])
+	startuptest.TimelineSchema(t).Check(t, lines[0])
+	startuptest.TerminationSchema(t).Check(t, lines[1])
 }
 
 // The end of a pod that finds no room is no start-up that somebody is through with: its pod is gone.
@@ -98,32 +77,32 @@ func TestJSONLinesOfAnEndThatFindsNoRoom(t *testing.T) {
 		Logger: zap.NewNop(), Done: func(timeline.Timeline) { done++ },
 	})
 	for range 2000 {
-		sink.Offer(killed())
+		sink.Offer(startuptest.Killed())
 	}
 	if done != 0 {
 		t.Errorf("%d ends are done as if they were start-ups", done)
 	}
-	if sink.Offer(export.Fixtures()[0]); done != 1 {
+	if sink.Offer(startuptest.All()[0]); done != 1 {
 		t.Errorf("%d start-ups are done that found no room, want 1", done)
 	}
 }
 
 // A grace period of 0 that was asked for is told, one that nobody saw is not.
 func TestTerminationWithoutAGracePeriod(t *testing.T) {
-	hurried, unseen := killed(), killed()
+	hurried, unseen := startuptest.Killed(), startuptest.Killed()
 	hurried.Termination.Grace, hurried.Termination.Hurried, unseen.Termination.Grace = 0, true, 0
-	line := exporttest.Lines(t, export.TerminationLines, hurried, now)[0]
+	line := startuptest.Lines(t, export.TerminationLines, hurried, now)[0]
 	if !bytes.Contains(line, []byte(`"grace_seconds":0`)) {
 		t.Errorf("no grace period in %s", line)
 	}
-	if line := exporttest.Lines(t, export.TerminationLines, unseen, now)[0]; bytes.Contains(line,
+	if line := startuptest.Lines(t, export.TerminationLines, unseen, now)[0]; bytes.Contains(line,
 		[]byte(`"grace_seconds"`)) {
 		t.Errorf("a grace period in %s", line)
 	}
 }
 
 func TestWaterfallOfAnEnd(t *testing.T) {
-	text := export.Waterfall(export.NewRecord(killed()), terminal.Page{Columns: 110})
+	text := export.Waterfall(api.NewRecord(startuptest.Killed()), terminal.Page{Columns: 110})
 	for _, want := range []string{"gone after 31.0 s: app ignored its stop signal for 30.0 s, then was killed",
 		"object_deletion", "GRACE USED",
 		"137 (signal 9) Error"} {

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 // writeTermination draws the end of a pod in the form of its start-up, then how each container
 // ended.
-func writeTermination(out *strings.Builder, t TerminationRecord, page terminal.Page) {
+func writeTermination(out *strings.Builder, t api.TerminationRecord, page terminal.Page) {
 	out.WriteString("\n" + page.Paint(terminal.Bold, page.Wrap(terminal.Clean(t.Verdict))) + "\n")
 	out.WriteString("deletion requested " + t.RequestedAt.UTC().Format("2006-01-02 15:04:05.000 MST") + "\n\n")
 	writePhases(out, t.Phases, t.RequestedAt.Time, t.Total.Duration(), page)
@@ -21,7 +22,7 @@ func writeTermination(out *strings.Builder, t TerminationRecord, page terminal.P
 	writeDoubts(out, t.Conflicts, t.Missing, page)
 }
 
-func writeStops(out *strings.Builder, stops []StopRecord, page terminal.Page) {
+func writeStops(out *strings.Builder, stops []api.StopRecord, page terminal.Page) {
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip},
 		{Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
 	layout.Add("STOPPED", "HOW", "GRACE USED", "ERROR", "EXIT")

@@ -3,6 +3,8 @@ package export
 import (
 	"strconv"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 // Trace is a start-up in the Trace Event Format, as a JSON object, for Perfetto and
@@ -59,15 +61,15 @@ const traceProcess = 1
 // tracing lays out a record. The phases share one lane, because they do not overlap. Each
 // container's pulls have a lane, plus one for each kind of overlapping part.
 type tracing struct {
-	record Record
+	record api.Record
 	lanes  map[string]int
 	trace  Trace
 }
 
 // NewTrace converts a record to a trace.
-func NewTrace(record Record) Trace {
+func NewTrace(record api.Record) Trace {
 	t := &tracing{record: record, lanes: map[string]int{}, trace: Trace{Unit: "ms", OtherData: map[string]string{
-		"id": record.ID, "node": record.Node, "created_at": record.CreatedAt.UTC().Format(instantLayout),
+		"id": record.ID, "node": record.Node, "created_at": record.CreatedAt.UTC().Format(api.InstantLayout),
 		"state": string(record.State), "verdict": record.Verdict,
 	}}}
 	t.describe("process_name", 0, map[string]any{"name": record.Namespace + "/" + record.Name})
@@ -99,9 +101,9 @@ func (t *tracing) lane(name string) int {
 	return lane
 }
 
-func (t *tracing) since(at Instant) *Micros { return new(Micros(at.Sub(t.record.CreatedAt.Time))) }
+func (t *tracing) since(at api.Instant) *Micros { return new(Micros(at.Sub(t.record.CreatedAt.Time))) }
 
-func (t *tracing) stretch(lane int, name, category string, from, to Instant, args map[string]any) {
+func (t *tracing) stretch(lane int, name, category string, from, to api.Instant, args map[string]any) {
 	if from.IsZero() || to.Before(from.Time) {
 		return
 	}
@@ -111,7 +113,7 @@ func (t *tracing) stretch(lane int, name, category string, from, to Instant, arg
 	})
 }
 
-func (t *tracing) phase(lane int, p PhaseRecord) {
+func (t *tracing) phase(lane int, p api.PhaseRecord) {
 	args := map[string]any{"cause": p.Cause, "error_seconds": p.Error, "sources": p.Sources}
 	name := string(p.Phase)
 	if p.Container != "" {
@@ -130,7 +132,7 @@ func (t *tracing) phase(lane int, p PhaseRecord) {
 	t.stretch(lane, name, string(p.Cause), p.StartAt, p.EndAt, args)
 }
 
-func (t *tracing) pull(p PullRecord) {
+func (t *tracing) pull(p api.PullRecord) {
 	args := map[string]any{"image": p.Image, "registry": p.Registry, "outcome": p.Outcome, "attempt": p.Attempt}
 	if p.Failure != "" {
 		args["failure"] = p.Failure
@@ -165,7 +167,7 @@ func (t *tracing) pull(p PullRecord) {
 	}
 }
 
-func (t *tracing) instant(lane, name string, at Instant, args map[string]any) {
+func (t *tracing) instant(lane, name string, at api.Instant, args map[string]any) {
 	if at.IsZero() {
 		return
 	}

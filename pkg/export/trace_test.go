@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
 )
 
 // readTrace is what a reader of the format takes a trace for: stamps and lengths are numbers of microseconds.
@@ -50,12 +51,12 @@ func nanos(t *testing.T, n *json.Number) int64 {
 // process and thread that has events, complete events have a stamp and a length, instants a scope,
 // and what is on one thread nests or does not touch.
 func TestTraceKeepsToTheFormat(t *testing.T) {
-	records := []export.Record{}
+	records := []api.Record{}
 	for n := range 5 {
-		records = append(records, export.NewRecord(exporttest.StartUp(n)))
+		records = append(records, api.NewRecord(startuptest.New(n)))
 	}
-	for _, tl := range export.Fixtures() {
-		records = append(records, export.NewRecord(tl))
+	for _, tl := range startuptest.All() {
+		records = append(records, api.NewRecord(tl))
 	}
 	for _, record := range records {
 		trace := read(t, export.NewTrace(record))
@@ -102,7 +103,7 @@ func TestTraceKeepsToTheFormat(t *testing.T) {
 
 // TestTraceIsExact finds every phase again, to the nanosecond.
 func TestTraceIsExact(t *testing.T) {
-	record := export.NewRecord(exporttest.StartUp(3))
+	record := api.NewRecord(startuptest.New(3))
 	trace := read(t, export.NewTrace(record))
 	var sum int64
 	i := 0

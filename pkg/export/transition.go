@@ -1,11 +1,13 @@
 package export
 
+import "github.com/podlapse/podlapse/pkg/api"
+
 // TransitionRecord is one line in the format of kube-transition-metrics, for its existing readers:
 // a pod, one of its containers, or the pull of one container's image. Names and meanings are those
 // of its JSON schema; docs/records.md lists the differences. What is unknown is omitted.
 type TransitionRecord struct {
 	Metrics TransitionMetrics `json:"kube_transition_metrics"`
-	Time    Instant           `json:"time"` // when the line was created
+	Time    api.Instant       `json:"time"` // when the line was created
 }
 
 // Values of TransitionMetrics.Type.
@@ -59,37 +61,37 @@ type TransitionLabels struct {
 
 // PodTransition is when the pod first reached each state.
 type PodTransition struct {
-	CreatedAt              Instant  `json:"creation_timestamp"`
-	ScheduledAt            Instant  `json:"scheduled_timestamp,omitzero"`
-	CreationToScheduled    *Seconds `json:"creation_to_scheduled_seconds,omitempty"`
-	InitializedAt          Instant  `json:"initialized_timestamp,omitzero"`
-	CreationToInitialized  *Seconds `json:"creation_to_initialized_seconds,omitempty"`
-	ScheduledToInitialized *Seconds `json:"scheduled_to_initialized_seconds,omitempty"`
-	ReadyAt                Instant  `json:"ready_timestamp,omitzero"`
-	CreationToReady        *Seconds `json:"creation_to_ready_seconds,omitempty"`
-	InitializedToReady     *Seconds `json:"initialized_to_ready_seconds,omitempty"`
+	CreatedAt              api.Instant  `json:"creation_timestamp"`
+	ScheduledAt            api.Instant  `json:"scheduled_timestamp,omitzero"`
+	CreationToScheduled    *api.Seconds `json:"creation_to_scheduled_seconds,omitempty"`
+	InitializedAt          api.Instant  `json:"initialized_timestamp,omitzero"`
+	CreationToInitialized  *api.Seconds `json:"creation_to_initialized_seconds,omitempty"`
+	ScheduledToInitialized *api.Seconds `json:"scheduled_to_initialized_seconds,omitempty"`
+	ReadyAt                api.Instant  `json:"ready_timestamp,omitzero"`
+	CreationToReady        *api.Seconds `json:"creation_to_ready_seconds,omitempty"`
+	InitializedToReady     *api.Seconds `json:"initialized_to_ready_seconds,omitempty"`
 }
 
 // ContainerTransition is when a container first reached each state.
 type ContainerTransition struct {
-	InitContainer        bool     `json:"init_container"`                           // also for sidecars
-	PreviousToRunning    *Seconds `json:"previous_to_running_seconds,omitempty"`    // init containers but the first
-	InitializedToRunning *Seconds `json:"initialized_to_running_seconds,omitempty"` // other containers
-	RunningAt            Instant  `json:"running_timestamp,omitzero"`
+	InitContainer        bool         `json:"init_container"`                           // also for sidecars
+	PreviousToRunning    *api.Seconds `json:"previous_to_running_seconds,omitempty"`    // init containers but the first
+	InitializedToRunning *api.Seconds `json:"initialized_to_running_seconds,omitempty"` // other containers
+	RunningAt            api.Instant  `json:"running_timestamp,omitzero"`
 	// not for init containers, like all durations from started
-	StartedAt        Instant  `json:"started_timestamp,omitzero"`
-	RunningToStarted *Seconds `json:"running_to_started_seconds,omitempty"`
+	StartedAt        api.Instant  `json:"started_timestamp,omitzero"`
+	RunningToStarted *api.Seconds `json:"running_to_started_seconds,omitempty"`
 	// for init containers other than sidecars: exited with code 0
-	ReadyAt        Instant  `json:"ready_timestamp,omitzero"`
-	RunningToReady *Seconds `json:"running_to_ready_seconds,omitempty"`
-	StartedToReady *Seconds `json:"started_to_ready_seconds,omitempty"`
+	ReadyAt        api.Instant  `json:"ready_timestamp,omitzero"`
+	RunningToReady *api.Seconds `json:"running_to_ready_seconds,omitempty"`
+	StartedToReady *api.Seconds `json:"started_to_ready_seconds,omitempty"`
 }
 
 // ImagePullTransition covers the time from the kubelet's request for an image until the runtime had
 // it, all attempts together.
 type ImagePullTransition struct {
-	AlreadyPresent *bool    `json:"already_present,omitempty"` // nil without evidence
-	StartedAt      Instant  `json:"started_timestamp"`
-	FinishedAt     Instant  `json:"finished_timestamp,omitzero"`
-	Duration       *Seconds `json:"duration_seconds,omitempty"`
+	AlreadyPresent *bool        `json:"already_present,omitempty"` // nil without evidence
+	StartedAt      api.Instant  `json:"started_timestamp"`
+	FinishedAt     api.Instant  `json:"finished_timestamp,omitzero"`
+	Duration       *api.Seconds `json:"duration_seconds,omitempty"`
 }

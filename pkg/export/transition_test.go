@@ -6,12 +6,12 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/export/exporttest"
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -22,7 +22,7 @@ var now = time.Date(2026, time.March, 1, 12, 1, 0, 0, time.UTC)
 
 func fixture(t *testing.T, name string) timeline.Timeline {
 	t.Helper()
-	fixtures := export.Fixtures()
+	fixtures := startuptest.All()
 	i := slices.IndexFunc(fixtures, func(tl timeline.Timeline) bool { return tl.Name == name })
 	if i < 0 {
 		t.Fatalf("no %s", name)
@@ -32,7 +32,7 @@ func fixture(t *testing.T, name string) timeline.Timeline {
 
 // TestTransitionLines shows all lines of one pod, to be read beside the fixture.
 func TestTransitionLines(t *testing.T) {
-	lines := bytes.Join(exporttest.Lines(t, export.TransitionLines, fixture(t, "web-5f4b7-x"), now), nil)
+	lines := bytes.Join(startuptest.Lines(t, export.TransitionLines, fixture(t, "web-5f4b7-x"), now), nil)
 	path := filepath.Join("testdata", "in-transition.jsonl")
 	if flag.Lookup("update").Value.String() == "true" {
 		if err := os.WriteFile(path, lines, 0o600); err != nil {
@@ -47,7 +47,7 @@ func TestTransitionLines(t *testing.T) {
 // The other fixtures are made by hand without what transition records tell.
 func TestTransitionLinesAgreeWithTheTimeline(t *testing.T) {
 	tl := fixture(t, "web-5f4b7-x")
-	exporttest.Agree(t, tl, exporttest.Lines(t, export.TransitionLines, tl, now), now)
+	exporttest.Agree(t, tl, startuptest.Lines(t, export.TransitionLines, tl, now), now)
 }
 
 // TestTransitionFieldsAreInTheSchema fills every field that a transition record can have.
@@ -59,7 +59,7 @@ func TestTransitionFieldsAreInTheSchema(t *testing.T) {
 		"image_pull": func(m *export.TransitionMetrics) { m.Pod, m.Container = nil, nil },
 	} {
 		var record export.TransitionRecord
-		fill(reflect.ValueOf(&record).Elem())
+		startuptest.Fill(&record)
 		record.Metrics.Type, record.Metrics.QOS = kind, "Burstable"
 		both, err := json.Marshal(record)
 		if err != nil {
@@ -89,8 +89,8 @@ func TestTransitionFieldsAreInTheSchema(t *testing.T) {
 
 func TestFixturesKeepToTheTransitionSchema(t *testing.T) {
 	schema := exporttest.TransitionSchema(t)
-	for _, tl := range export.Fixtures() {
-		for _, line := range exporttest.Lines(t, export.TransitionLines, tl, now) {
+	for _, tl := range startuptest.All() {
+		for _, line := range startuptest.Lines(t, export.TransitionLines, tl, now) {
 			schema.Check(t, line)
 		}
 	}
@@ -105,7 +105,7 @@ func TestTransitionLinesOfALittleKnownPod(t *testing.T) {
 			Containers: []timeline.ContainerReached{{Name: "app", Image: "NOT an image", Kind: timeline.KindMain}}},
 		Pulls: []timeline.Pull{{Container: "app", Outcome: imagepull.OutcomePulling, StartedAt: now}},
 	}
-	lines := exporttest.Lines(t, export.TransitionLines, tl, now)
+	lines := startuptest.Lines(t, export.TransitionLines, tl, now)
 	schema := exporttest.TransitionSchema(t)
 	for _, line := range lines {
 		schema.Check(t, line)
@@ -164,7 +164,7 @@ func TestAlreadyPresentIsFromEvidence(t *testing.T) {
 			Pulls: []timeline.Pull{{Container: "app", Outcome: outcome, RequestedAt: now,
 				FinishedAt: now.Add(time.Second)}},
 		}
-		lines := exporttest.Lines(t, export.TransitionLines, tl, now)
+		lines := startuptest.Lines(t, export.TransitionLines, tl, now)
 		if last := lines[len(lines)-1]; !bytes.Contains(last, []byte(want)) {
 			t.Errorf("%s: no %s in %s", outcome, want, last)
 		}

@@ -4,6 +4,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -14,7 +15,7 @@ func TransitionLines(t timeline.Timeline, now time.Time) []any {
 	about := TransitionMetrics{Partial: t.Partial, TransitionLabels: transitionLabels(t)}
 	pod := about
 	pod.Type, pod.Pod = transitionPod, podTransition(t)
-	lines := []any{TransitionRecord{pod, instantOf(now)}}
+	lines := []any{TransitionRecord{pod, api.InstantOf(now)}}
 	var previous *timeline.ContainerReached
 	for i := range t.Containers {
 		c := &t.Containers[i]
@@ -23,14 +24,14 @@ func TransitionLines(t timeline.Timeline, now time.Time) []any {
 		}
 		line := about.of(c)
 		line.Type, line.Container = transitionContainer, containerTransition(t, c, previous)
-		lines = append(lines, TransitionRecord{line, instantOf(now)})
+		lines = append(lines, TransitionRecord{line, api.InstantOf(now)})
 		previous = c
 	}
 	for i := range t.Containers {
 		if pull := imagePullTransition(t, t.Containers[i].Name); pull != nil {
 			line := about.of(&t.Containers[i])
 			line.Type, line.ImagePull = transitionImagePull, pull
-			lines = append(lines, TransitionRecord{line, instantOf(now)})
+			lines = append(lines, TransitionRecord{line, api.InstantOf(now)})
 		}
 	}
 	return lines
@@ -50,13 +51,13 @@ func (m TransitionMetrics) of(c *timeline.ContainerReached) TransitionMetrics {
 
 func podTransition(t timeline.Timeline) *PodTransition {
 	return &PodTransition{
-		CreatedAt:              instantOf(t.CreatedAt),
-		ScheduledAt:            instantOf(t.ScheduledAt),
+		CreatedAt:              api.InstantOf(t.CreatedAt),
+		ScheduledAt:            api.InstantOf(t.ScheduledAt),
 		CreationToScheduled:    between(t.CreatedAt, t.ScheduledAt),
-		InitializedAt:          instantOf(t.InitializedAt),
+		InitializedAt:          api.InstantOf(t.InitializedAt),
 		CreationToInitialized:  between(t.CreatedAt, t.InitializedAt),
 		ScheduledToInitialized: between(t.ScheduledAt, t.InitializedAt),
-		ReadyAt:                instantOf(t.ReadyAt),
+		ReadyAt:                api.InstantOf(t.ReadyAt),
 		CreationToReady:        between(t.CreatedAt, t.ReadyAt),
 		InitializedToReady:     between(t.InitializedAt, t.ReadyAt),
 	}
@@ -64,15 +65,15 @@ func podTransition(t timeline.Timeline) *PodTransition {
 
 // containerTransition needs the previous container in the kubelet's order; nil for the first.
 func containerTransition(t timeline.Timeline, c, previous *timeline.ContainerReached) *ContainerTransition {
-	r := &ContainerTransition{InitContainer: c.BeforeMain(), RunningAt: instantOf(c.RunningAt)}
+	r := &ContainerTransition{InitContainer: c.BeforeMain(), RunningAt: api.InstantOf(c.RunningAt)}
 	ready := c.ReadyAt
 	if c.Kind == timeline.KindInit {
 		ready = c.SucceededAt
 	}
-	r.ReadyAt, r.RunningToReady = instantOf(ready), between(c.RunningAt, ready)
+	r.ReadyAt, r.RunningToReady = api.InstantOf(ready), between(c.RunningAt, ready)
 	if !r.InitContainer {
 		r.InitializedToRunning = between(t.InitializedAt, c.RunningAt)
-		r.StartedAt = instantOf(c.StartedAt)
+		r.StartedAt = api.InstantOf(c.StartedAt)
 		r.RunningToStarted = between(c.RunningAt, c.StartedAt)
 		r.StartedToReady = between(c.StartedAt, ready)
 	} else if previous != nil {
@@ -96,15 +97,15 @@ func imagePullTransition(t timeline.Timeline, container string) *ImagePullTransi
 	if first == nil {
 		return nil
 	}
-	r := &ImagePullTransition{StartedAt: instantOf(first.RequestedAt)}
+	r := &ImagePullTransition{StartedAt: api.InstantOf(first.RequestedAt)}
 	if r.StartedAt.IsZero() {
-		r.StartedAt = instantOf(first.StartedAt) // it is unknown how long it waited before
+		r.StartedAt = api.InstantOf(first.StartedAt) // it is unknown how long it waited before
 	}
 	switch last.Outcome {
 	case imagepull.OutcomePresent:
 		r.AlreadyPresent = new(true)
 		if r.StartedAt.IsZero() {
-			r.StartedAt = instantOf(last.FinishedAt) // when the kubelet checked and found it
+			r.StartedAt = api.InstantOf(last.FinishedAt) // when the kubelet checked and found it
 		}
 	case imagepull.OutcomeVerified:
 		r.AlreadyPresent = new(true)
@@ -115,16 +116,16 @@ func imagePullTransition(t timeline.Timeline, container string) *ImagePullTransi
 		return nil
 	}
 	if last.Outcome != imagepull.OutcomeFailed {
-		r.FinishedAt, r.Duration = instantOf(last.FinishedAt), between(r.StartedAt.Time, last.FinishedAt)
+		r.FinishedAt, r.Duration = api.InstantOf(last.FinishedAt), between(r.StartedAt.Time, last.FinishedAt)
 	}
 	return r
 }
 
 // between returns the duration from one instant to another; nil if either is unknown, or if
 // contradicting evidence leaves them out of order.
-func between(from, to time.Time) *Seconds {
+func between(from, to time.Time) *api.Seconds {
 	if from.IsZero() || to.IsZero() || to.Before(from) {
 		return nil
 	}
-	return new(Seconds(to.Sub(from)))
+	return new(api.Seconds(to.Sub(from)))
 }

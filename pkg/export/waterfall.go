@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -16,7 +17,7 @@ const minBar = 12
 // Waterfall draws a record: a line with the result, then each phase as a bar on a common time axis,
 // the pulls, and what the evidence lacks. The record may be untrusted: nothing in it can control
 // the terminal.
-func Waterfall(record Record, page terminal.Page) string {
+func Waterfall(record api.Record, page terminal.Page) string {
 	var out strings.Builder
 	name := terminal.Clean(record.Namespace + "/" + record.Name)
 	verdict := terminal.Wrap(name+": "+terminal.Clean(record.Verdict), page.Columns)
@@ -34,8 +35,7 @@ func Waterfall(record Record, page terminal.Page) string {
 	}
 	writeDoubts(&out, record.Conflicts, record.Missing, page)
 	if len(record.LostEvents) > 0 {
-		out.WriteString("\nLOST KUBELET EVENTS\n  " +
-			page.Wrap(strings.Join(convert(record.LostEvents, terminal.Clean), ", ")) + "\n")
+		out.WriteString("\nLOST KUBELET EVENTS\n  " + page.Wrap(listed(record.LostEvents)) + "\n")
 	}
 	if record.Termination != nil {
 		writeTermination(&out, *record.Termination, page)
@@ -44,7 +44,7 @@ func Waterfall(record Record, page terminal.Page) string {
 }
 
 // writeDoubts lists contradictions and missing evidence.
-func writeDoubts(out *strings.Builder, conflicts []ConflictRecord, missing []string, page terminal.Page) {
+func writeDoubts(out *strings.Builder, conflicts []api.ConflictRecord, missing []string, page terminal.Page) {
 	if len(conflicts) > 0 {
 		out.WriteString("\nCONFLICTS\n")
 	}
@@ -56,13 +56,12 @@ func writeDoubts(out *strings.Builder, conflicts []ConflictRecord, missing []str
 		out.WriteString("  " + page.Wrap(at+": "+terminal.Clean(conflict.Detail)) + "\n")
 	}
 	if len(missing) > 0 {
-		out.WriteString("\nNO EVIDENCE FOR\n  " +
-			page.Wrap(strings.Join(convert(missing, terminal.Clean), ", ")) + "\n")
+		out.WriteString("\nNO EVIDENCE FOR\n  " + page.Wrap(listed(missing)) + "\n")
 	}
 }
 
 // origin says where the pod ran, who owns it, and when it was created and deleted.
-func origin(record Record) string {
+func origin(record api.Record) string {
 	text := "on node " + terminal.Clean(record.Node)
 	if record.Owner.Kind != "" {
 		text += ", owned by " + terminal.Clean(record.Owner.Kind) + "/" + terminal.Clean(record.Owner.Name)
@@ -79,12 +78,17 @@ func origin(record Record) string {
 }
 
 // writePhases draws phases, from the beginning of the first one for the total duration.
-func writePhases(out *strings.Builder, phases []PhaseRecord, from time.Time, total time.Duration, page terminal.Page) {
+func writePhases(
+	out *strings.Builder, phases []api.PhaseRecord, from time.Time, total time.Duration, page terminal.Page,
+) {
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip},
 		{Right: true}, {Right: true}, {}, {}}}
 	layout.Add("PHASE", "CONTAINER", "TIME", "ERROR", "", "CAUSE")
 	for _, phase := range phases {
-		names := append([]string{string(phase.Phase)}, convert(phase.MergedWith, asString)...)
+		names := string(phase.Phase)
+		for _, merged := range phase.MergedWith {
+			names += "+" + string(merged)
+		}
 		cause := terminal.Clean(string(phase.Cause))
 		if phase.Open {
 			cause += ", in progress"
@@ -96,7 +100,7 @@ func writePhases(out *strings.Builder, phases []PhaseRecord, from time.Time, tot
 			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // a server may send any value
 		}
 		layout.Add(
-			terminal.Clean(strings.Join(names, "+")),
+			terminal.Clean(names),
 			attemptText(phase.Container, phase.Attempt),
 			secondsText(phase.Length.Duration()), errorText(phase.Error.Duration()), "", cause,
 		)
@@ -118,7 +122,7 @@ func writePhases(out *strings.Builder, phases []PhaseRecord, from time.Time, tot
 	layout.Write(out, page)
 }
 
-func writePulls(out *strings.Builder, pulls []PullRecord, page terminal.Page) {
+func writePulls(out *strings.Builder, pulls []api.PullRecord, page terminal.Page) {
 	layout := terminal.Table{Columns: []terminal.Column{
 		{Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {Right: true}, {Right: true},
 		{Shorten: terminal.ClipStart},
@@ -134,7 +138,7 @@ func writePulls(out *strings.Builder, pulls []PullRecord, page terminal.Page) {
 }
 
 // pullTexts returns the cells that a pull has in every table.
-func pullTexts(pull PullRecord) (outcome, queue, length, bound string) {
+func pullTexts(pull api.PullRecord) (outcome, queue, length, bound string) {
 	queue, length, bound = "-", "-", "-"
 	if pull.Queue != nil {
 		queue = secondsText(pull.Queue.Duration())
@@ -173,7 +177,14 @@ func sizeText(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
 }
 
-func asString[S ~string](s S) string { return string(s) }
+// listed returns the texts, cleaned for a terminal, with commas between them.
+func listed(texts []string) string {
+	cleaned := make([]string, 0, len(texts))
+	for _, text := range texts {
+		cleaned = append(cleaned, terminal.Clean(text))
+	}
+	return strings.Join(cleaned, ", ")
+}
 
 // CauseStyle returns the same color wherever a cause is shown.
 func CauseStyle(cause timeline.Cause) terminal.Style {

@@ -6,7 +6,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -14,14 +16,14 @@ import (
 var page110 = terminal.Page{Columns: 110}
 
 func TestWaterfall(t *testing.T) {
-	golden(t, "cold-start.txt", Waterfall(NewRecord(coldStart()), page110))
-	golden(t, "still-pulling.txt", Waterfall(NewRecord(stillPulling()), page110))
-	golden(t, "cold-start-80-columns.txt",
-		Waterfall(NewRecord(coldStart()), terminal.Page{Columns: 80, Fit: true, Color: true}))
+	startuptest.Golden(t, *update, "cold-start.txt", Waterfall(api.NewRecord(startuptest.ColdStart()), page110))
+	startuptest.Golden(t, *update, "still-pulling.txt", Waterfall(api.NewRecord(startuptest.StillPulling()), page110))
+	startuptest.Golden(t, *update, "cold-start-80-columns.txt",
+		Waterfall(api.NewRecord(startuptest.ColdStart()), terminal.Page{Columns: 80, Fit: true, Color: true}))
 }
 
 func TestWaterfallKeepsToItsWidth(t *testing.T) {
-	record := NewRecord(coldStart())
+	record := api.NewRecord(startuptest.ColdStart())
 	record.Pulls = nil
 	for _, columns := range []int{95, 110, 200} {
 		for line := range strings.Lines(Waterfall(record, terminal.Page{Columns: columns})) {
@@ -35,37 +37,37 @@ func TestWaterfallKeepsToItsWidth(t *testing.T) {
 // A record can come from any server that explain was pointed at.
 func TestWaterfallOfHostileRecords(t *testing.T) {
 	evil := "a\x1b[31m\u202eb\u200d\n\r\u2028c\xff"
-	record := Record{
+	record := api.Record{
 		Namespace: evil, Name: evil, Node: evil, State: timeline.State(evil),
-		Owner: OwnerRecord{Kind: evil, Name: evil},
-		Phases: []PhaseRecord{
+		Owner: api.OwnerRecord{Kind: evil, Name: evil},
+		Phases: []api.PhaseRecord{
 			{Phase: timeline.Phase(evil), Cause: timeline.Cause(evil), Container: evil,
-				StartAt: Instant{createdAt.Add(-time.Hour)},
-				EndAt:   Instant{createdAt.Add(time.Hour)}, MergedWith: []timeline.Phase{timeline.Phase(evil)}},
-			{StartAt: Instant{createdAt.Add(time.Hour)}, EndAt: Instant{createdAt}, Length: -1, Attempt: -3},
+				StartAt: api.InstantOf(after(-time.Hour)),
+				EndAt:   api.InstantOf(after(time.Hour)), MergedWith: []timeline.Phase{timeline.Phase(evil)}},
+			{StartAt: api.InstantOf(after(time.Hour)), EndAt: api.InstantOf(after(0)), Length: -1, Attempt: -3},
 		},
-		Pulls:      []PullRecord{{Container: evil, Image: evil, SizeBytes: -1, Failure: imagepull.Failure(evil)}},
+		Pulls:      []api.PullRecord{{Container: evil, Image: evil, SizeBytes: -1, Failure: imagepull.Failure(evil)}},
 		LostEvents: []string{evil},
-		Conflicts:  []ConflictRecord{{Milestone: evil, Container: evil, Detail: evil}},
+		Conflicts:  []api.ConflictRecord{{Milestone: evil, Container: evil, Detail: evil}},
 		Missing:    []string{evil},
 	}
-	record.Termination = &TerminationRecord{
+	record.Termination = &api.TerminationRecord{
 		Verdict: evil, Reason: evil, Phases: record.Phases, Conflicts: record.Conflicts, Missing: record.Missing,
-		Containers: []StopRecord{{Container: evil, How: timeline.How(evil), Reason: evil, Signal: -1, ExitCode: new(-1),
-			Used: new(Seconds(-1)), Error: new(Seconds(-1))}},
+		Containers: []api.StopRecord{{Container: evil, How: timeline.How(evil), Reason: evil, Signal: -1,
+			ExitCode: new(-1), Used: new(api.Seconds(-1)), Error: new(api.Seconds(-1))}},
 	}
-	evilPulls := PullList{
-		Items: []LivePullRecord{{Namespace: evil, Pod: evil, Container: evil, Image: evil, Registry: evil,
+	evilPulls := api.PullList{
+		Items: []api.LivePullRecord{{Namespace: evil, Pod: evil, Container: evil, Image: evil, Registry: evil,
 			Outcome: imagepull.Outcome(evil), State: evil, DoneBytes: -1, TotalBytes: 1}},
-		Recent: []RecentPullRecord{{Namespace: evil, Pod: evil, PullRecord: record.Pulls[0]}},
+		Recent: []api.RecentPullRecord{{Namespace: evil, Pod: evil, PullRecord: record.Pulls[0]}},
 	}
-	for _, total := range []Seconds{0, -1, 1, Seconds(time.Hour)} {
+	for _, total := range []api.Seconds{0, -1, 1, api.Seconds(time.Hour)} {
 		for _, columns := range []int{-5, 0, 40, 120} {
 			record.Total, record.Termination.Total = total, total
 			for _, text := range []string{
 				Waterfall(record, terminal.Page{Columns: columns}),
 				Waterfall(record, terminal.Page{Columns: columns, Fit: true}),
-				Summary([]Record{record}, true, terminal.Page{}),
+				Summary([]api.Record{record}, true, terminal.Page{}),
 				PullTables([]NodePulls{{Node: evil, PullList: evilPulls}}, terminal.Page{}),
 			} {
 				if strings.ContainsAny(text, "\x1b\u202e\u200d\r\u2028") || !utf8.ValidString(text) {
@@ -77,9 +79,9 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 }
 
 func TestWaterfallTellsOfHighPressure(t *testing.T) {
-	record := NewRecord(coldStart())
-	record.Phases[0].Pressure = &PressureRecord{CPU: 0.49, IO: 0.1}
-	record.Phases[1].Pressure = &PressureRecord{CPU: 0.6, IO: 0.814}
+	record := api.NewRecord(startuptest.ColdStart())
+	record.Phases[0].Pressure = &api.PressureRecord{CPU: 0.49, IO: 0.1}
+	record.Phases[1].Pressure = &api.PressureRecord{CPU: 0.6, IO: 0.814}
 	text := Waterfall(record, terminal.Page{Columns: 140})
 	if strings.Count(text, "pressure") != 1 ||
 		!strings.Contains(text, string(record.Phases[1].Cause)+", io pressure 81 %\n") {
@@ -90,12 +92,12 @@ func TestWaterfallTellsOfHighPressure(t *testing.T) {
 // An Event's text can be a megabyte, and what a container is called as long as an address.
 func TestWaterfallOfEndlessRecords(t *testing.T) {
 	endless := strings.Repeat("<b>\x1b[31mlong \u202e", 1<<16)
-	record := NewRecord(stillPulling())
+	record := api.NewRecord(startuptest.StillPulling())
 	record.Verdict, record.Phases[1].Container, record.Conflicts[0].Detail, record.Pulls[0].Image = endless, endless,
 		endless, endless
-	record.Termination = &TerminationRecord{
+	record.Termination = &api.TerminationRecord{
 		Verdict: endless, Phases: record.Phases,
-		Containers: []StopRecord{{Container: endless, How: timeline.How(endless), Reason: endless}},
+		Containers: []api.StopRecord{{Container: endless, How: timeline.How(endless), Reason: endless}},
 	}
 	page := terminal.Page{Columns: 100, Fit: true}
 	text := Waterfall(record, page)
@@ -110,11 +112,11 @@ func TestWaterfallOfEndlessRecords(t *testing.T) {
 }
 
 func TestWaterfallTellsOfFailuresAndLosses(t *testing.T) {
-	record := NewRecord(coldStart())
-	record.Pulls = []PullRecord{
+	record := api.NewRecord(startuptest.ColdStart())
+	record.Pulls = []api.PullRecord{
 		{Container: "app", Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS},
-		{Container: "app", Attempt: 1, Outcome: imagepull.OutcomeDownloaded, Pull: new(Seconds(2 * time.Second)),
-			Error: new(Seconds(time.Second))},
+		{Container: "app", Attempt: 1, Outcome: imagepull.OutcomeDownloaded, Pull: new(api.Seconds(2 * time.Second)),
+			Error: new(api.Seconds(time.Second))},
 	}
 	record.LostEvents = []string{"Pulled/app"}
 	text := Waterfall(record, terminal.Page{Columns: 120})
@@ -126,23 +128,24 @@ func TestWaterfallTellsOfFailuresAndLosses(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	golden(t, "summary.txt", Summary([]Record{NewRecord(coldStart()), NewRecord(stillPulling()), {Name: "new"}}, false,
-		terminal.Page{}))
+	records := []api.Record{api.NewRecord(startuptest.ColdStart()), api.NewRecord(startuptest.StillPulling()),
+		{Name: "new"}}
+	startuptest.Golden(t, *update, "summary.txt", Summary(records, false, terminal.Page{}))
 }
 
 func TestWhatIsGoneIsToldOfAsGone(t *testing.T) {
-	record := NewRecord(coldStart())
-	record.GoneAt = InstantOf(createdAt.Add(time.Hour))
+	record := api.NewRecord(startuptest.ColdStart())
+	record.GoneAt = api.InstantOf(after(time.Hour))
 	if text := Waterfall(record, page110); !strings.Contains(text, ", object deleted 2026-03-01 13:00:00.000 UTC\n") {
 		t.Errorf("%s", text)
 	}
-	if text := Summary([]Record{record}, false, page110); !strings.Contains(text, "ready (gone)") {
+	if text := Summary([]api.Record{record}, false, page110); !strings.Contains(text, "ready (gone)") {
 		t.Errorf("%s", text)
 	}
 }
 
 func TestBarsTouch(t *testing.T) {
-	a := axis{start: createdAt, total: 10 * time.Second, cells: 10}
+	a := axis{start: after(0), total: 10 * time.Second, cells: 10}
 	for _, test := range []struct {
 		from, to time.Duration
 		open     bool

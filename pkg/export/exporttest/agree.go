@@ -6,26 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
-
-// Lines encodes the records of one kind for a start-up.
-func Lines(t testing.TB, kind export.Lines, tl timeline.Timeline, now time.Time) [][]byte {
-	t.Helper()
-	var lines [][]byte
-	for _, value := range kind(tl, now) {
-		var line bytes.Buffer
-		encoder := json.NewEncoder(&line)
-		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(value); err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, line.Bytes())
-	}
-	return lines
-}
 
 // agreement is one start-up's transition records, decoded, and its timeline.
 type agreement struct {
@@ -141,7 +126,7 @@ func (a *agreement) checkContainers() {
 		}
 		before = c.ReadyAt
 		if kind == timeline.KindSidecar {
-			before = export.Instant{Time: known[i].StartedAt} // the kubelet does not wait until it is ready
+			before = api.Instant{Time: known[i].StartedAt} // the kubelet does not wait until it is ready
 		} else {
 			a.phase(timeline.PhaseInitRun, m.ContainerName, c.RunningToReady)
 		}

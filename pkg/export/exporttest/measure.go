@@ -1,12 +1,12 @@
 package exporttest
 
 import (
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // within checks an instant against the evidence of the milestone, or of one of several.
-func (a *agreement) within(what string, at export.Instant, container string, milestones ...timeline.Milestone) {
+func (a *agreement) within(what string, at api.Instant, container string, milestones ...timeline.Milestone) {
 	if at.IsZero() {
 		return
 	}
@@ -22,7 +22,7 @@ func (a *agreement) within(what string, at export.Instant, container string, mil
 }
 
 // length checks a duration against its ends: it is present if they are, and in order.
-func (a *agreement) length(what string, length *export.Seconds, from, to export.Instant) {
+func (a *agreement) length(what string, length *api.Seconds, from, to api.Instant) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from.Time)
 	if known != (length != nil) || known && length.Duration() != to.Sub(from.Time) {
 		a.Errorf("%s is %v from %s to %s", what, length, from, to)
@@ -30,7 +30,7 @@ func (a *agreement) length(what string, length *export.Seconds, from, to export.
 }
 
 // phase checks a duration against the phase with the same span, if the timeline has that phase.
-func (a *agreement) phase(phase timeline.Phase, container string, length *export.Seconds) {
+func (a *agreement) phase(phase timeline.Phase, container string, length *api.Seconds) {
 	var found []timeline.Span
 	for _, span := range a.want.Phases {
 		if span.Phase == phase && span.Container == container {

@@ -1,4 +1,4 @@
-package export
+package api
 
 import (
 	"github.com/podlapse/podlapse/pkg/imagepull"

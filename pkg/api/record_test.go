@@ -1,4 +1,4 @@
-package export
+package api
 
 import (
 	"bytes"
@@ -6,45 +6,26 @@ import (
 	"flag"
 	"math/big"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 var update = flag.Bool("update", false, "rewrite the files in testdata; read the difference by eye")
 
-// golden compares got with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs; got:\n%s\nwant:\n%s", path, got, want)
-	}
-}
-
 // encoded is the line of a record.
 func encoded(t *testing.T, record any) []byte {
 	t.Helper()
-	var line bytes.Buffer
-	if err := encodeLine(&line, record); err != nil {
+	line, err := EncodeLine(record)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return line.Bytes()
+	return append(line, '\n')
 }
 
 func indented(t *testing.T, record Record) string {
@@ -57,14 +38,14 @@ func indented(t *testing.T, record Record) string {
 }
 
 func TestRecordJSON(t *testing.T) {
-	golden(t, "cold-start.json", indented(t, NewRecord(coldStart())))
-	golden(t, "still-pulling.json", indented(t, NewRecord(stillPulling())))
+	startuptest.Golden(t, *update, "cold-start.json", indented(t, NewRecord(startuptest.ColdStart())))
+	startuptest.Golden(t, *update, "still-pulling.json", indented(t, NewRecord(startuptest.StillPulling())))
 }
 
 func TestRecordRoundTrip(t *testing.T) {
-	reconstructed := coldStart()
+	reconstructed := startuptest.ColdStart()
 	reconstructed.Reconstructed = true
-	for _, in := range []timeline.Timeline{coldStart(), stillPulling(), reconstructed, {}} {
+	for _, in := range []timeline.Timeline{startuptest.ColdStart(), startuptest.StillPulling(), reconstructed, {}} {
 		want := NewRecord(in)
 		line := encoded(t, want)
 		var got Record
@@ -88,7 +69,7 @@ func TestRecordNeverNull(t *testing.T) {
 }
 
 func TestRecordTimes(t *testing.T) {
-	in := coldStart()
+	in := startuptest.ColdStart()
 	in.CreatedAt = time.Date(2026, 3, 1, 13, 0, 0, 5, time.FixedZone("", 3600))
 	got := indented(t, NewRecord(in))
 	if want := `"created_at": "2026-03-01T12:00:00.000000005Z"`; !strings.Contains(got, want) {
@@ -100,7 +81,7 @@ func TestRecordTimes(t *testing.T) {
 func TestRecordPhasesAddUp(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
-		at := createdAt.Add(time.Duration(random.Int64N(int64(time.Second))))
+		at := startuptest.After(time.Duration(random.Int64N(int64(time.Second))))
 		in := timeline.Timeline{CreatedAt: at}
 		for range 1 + random.IntN(30) {
 			next := at.Add(time.Duration(random.Int64N(int64(time.Minute))))
@@ -131,17 +112,18 @@ func TestRecordPhasesAddUp(t *testing.T) {
 }
 
 func TestWhatKubeletSaidIsInTheRecord(t *testing.T) {
-	tl := coldStart()
+	tl := startuptest.ColdStart()
 	if events := NewRecord(tl).Events; events != nil {
 		t.Errorf("nothing was said, and the record has %v", events)
 	}
 	tl.EventMessage = []timeline.EventMessage{
-		{At: createdAt, Reason: "Scheduled", Message: "Successfully assigned"},
-		{At: createdAt.Add(time.Second), Container: "app", Reason: "Failed", Message: "Error: <b>\x1b[31m"},
+		{At: startuptest.After(0), Reason: "Scheduled", Message: "Successfully assigned"},
+		{At: startuptest.After(time.Second), Container: "app", Reason: "Failed", Message: "Error: <b>\x1b[31m"},
 	}
 	want := []EventRecord{
-		{At: Instant{createdAt}, Reason: "Scheduled", Message: "Successfully assigned"},
-		{At: Instant{createdAt.Add(time.Second)}, Container: "app", Reason: "Failed", Message: "Error: <b>\x1b[31m"},
+		{At: Instant{startuptest.After(0)}, Reason: "Scheduled", Message: "Successfully assigned"},
+		{At: Instant{startuptest.After(time.Second)}, Container: "app", Reason: "Failed",
+			Message: "Error: <b>\x1b[31m"},
 	}
 	if got := NewRecord(tl).Events; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -1,10 +1,6 @@
-package export
+package api
 
-import (
-	"time"
-
-	"github.com/podlapse/podlapse/pkg/timeline"
-)
+import "github.com/podlapse/podlapse/pkg/timeline"
 
 // TerminationRecord is how one pod ended, or ends. Lists are never null. What is unknown or does
 // not apply is omitted.
@@ -50,15 +46,15 @@ type TerminationLine struct {
 	Termination TerminationRecord `json:"termination"`
 }
 
-// TerminationLines returns the record of a deleted pod; none if its end was not followed.
-func TerminationLines(t timeline.Timeline, _ time.Time) []any {
+// NewTerminationLine converts the termination of a deleted pod; nil if it was not followed.
+func NewTerminationLine(t timeline.Timeline) *TerminationLine {
 	if t.Termination == nil {
 		return nil
 	}
-	return []any{TerminationLine{
+	return &TerminationLine{
 		ID: t.ID(), Namespace: t.Namespace, Name: t.Name, UID: t.UID, Node: t.Node, Owner: OwnerRecord(t.Owner),
 		Termination: *terminationRecord(t.Termination),
-	}}
+	}
 }
 
 // terminationRecord converts a termination; nil if there is none.
@@ -67,11 +63,13 @@ func terminationRecord(t *timeline.Termination) *TerminationRecord {
 		return nil
 	}
 	r := &TerminationRecord{
-		RequestedAt: instantOf(t.RequestedAt), GoneAt: instantOf(t.GoneAt), Reason: t.Reason,
+		RequestedAt: InstantOf(t.RequestedAt), GoneAt: InstantOf(t.GoneAt), Reason: t.Reason,
 		Total: Seconds(t.Total), TotalError: Seconds(t.TotalError), Verdict: t.Verdict(), Listed: t.Listed,
 		Phases: convert(t.Phases, phaseRecord), Containers: convert(t.Stops, stopRecord),
-		Missing:   convert(t.Missing, same),
-		Conflicts: convert(t.Conflicts, func(c timeline.TerminationConflict) ConflictRecord { return ConflictRecord(c) }),
+		Missing: convert(t.Missing, same),
+		Conflicts: convert(t.Conflicts, func(c timeline.TerminationConflict) ConflictRecord {
+			return ConflictRecord(c)
+		}),
 	}
 	if t.Grace > 0 || t.Hurried {
 		r.Grace = new(Seconds(t.Grace))
@@ -81,7 +79,7 @@ func terminationRecord(t *timeline.Termination) *TerminationRecord {
 
 func stopRecord(s timeline.Stop) StopRecord {
 	r := StopRecord{
-		Container: s.Container, Kind: s.Kind, How: s.How, StoppedAt: instantOf(s.StoppedAt), Signal: s.Signal,
+		Container: s.Container, Kind: s.Kind, How: s.How, StoppedAt: InstantOf(s.StoppedAt), Signal: s.Signal,
 		Reason: s.Reason, PreStopHook: s.PreStopHook, Sources: convert(s.Sources, same),
 	}
 	if s.Timed {

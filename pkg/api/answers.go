@@ -1,8 +1,6 @@
-package export
+package api
 
 import (
-	"time"
-
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -137,9 +135,3 @@ type EvidenceCounts struct {
 	WithMissing    int `json:"with_missing"`
 	WithLostEvents int `json:"with_lost_events"`
 }
-
-// InstantOf converts a time to the form in records.
-func InstantOf(t time.Time) Instant { return instantOf(t) }
-
-// Skew converts the lead of the control plane's clock; nil if it is not proven.
-func Skew(s timeline.Skew) *SkewRecord { return skewRecord(s) }

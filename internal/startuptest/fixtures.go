@@ -1,27 +1,22 @@
-package export
+package startuptest
 
 import (
-	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// After returns the instant so long after the creation of the pods of this file.
+func After(d time.Duration) time.Time {
+	return time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC).Add(d)
+}
 
-var createdAt = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-
-// after is the instant so long after the fixture pod's creation.
-func after(d time.Duration) time.Time { return createdAt.Add(d) }
-
-// coldStart is a pod of one init container and one main container whose image came from a registry:
+// ColdStart returns the start-up of a pod with an init container and a main container whose image came from a registry:
 //
 //	0.5 s scheduling, 0.25 s pick-up, 2.25 s volumes+network+sandbox, 1 s queue, 5 s pull,
 //	0.1 s create, 0.9 s start, 2.000000001 s readiness probe; 12.000000001 s in all
-func coldStart() timeline.Timeline {
+func ColdStart() timeline.Timeline {
 	const ms = time.Millisecond
 	watch, cri := timeline.SourcePodWatch, timeline.SourceCRI
 	at := time.Duration(0)
@@ -29,7 +24,7 @@ func coldStart() timeline.Timeline {
 		sources ...timeline.Source) timeline.Span {
 		s := timeline.Span{
 			Phase: phase, Cause: timeline.CauseOf(phase), Container: container,
-			StartAt: after(at), EndAt: after(at + length), Error: bound, Sources: sources,
+			StartAt: After(at), EndAt: After(at + length), Error: bound, Sources: sources,
 		}
 		at += length
 		return s
@@ -37,11 +32,11 @@ func coldStart() timeline.Timeline {
 	t := timeline.Timeline{
 		Namespace: "shop", Name: "web-0", UID: "0b1c", Node: "node-a",
 		Owner: timeline.Owner{Kind: "StatefulSet", Name: "web"}, State: timeline.StateReady,
-		CreatedAt: createdAt, SettledAt: after(12*time.Second + 1),
+		CreatedAt: After(0), SettledAt: After(12*time.Second + 1),
 		Total: 12*time.Second + 1, TotalError: time.Second,
 		Reached: timeline.Reached{Containers: []timeline.ContainerReached{
 			{Name: "setup", Image: "registry.example/tools:1", Kind: timeline.KindInit},
-			{Name: "app", Image: "registry.example/web:2", Kind: timeline.KindMain, RunningAt: after(10 * time.Second)},
+			{Name: "app", Image: "registry.example/web:2", Kind: timeline.KindMain, RunningAt: After(10 * time.Second)},
 		}},
 		Phases: []timeline.Span{
 			span(timeline.PhaseScheduling, "", 500*ms, time.Second, watch),
@@ -62,16 +57,16 @@ func coldStart() timeline.Timeline {
 			{
 				Container: "app", Kind: timeline.KindMain, Image: "registry.example/web:2",
 				Registry: "registry.example", Digest: "sha256:aa", Outcome: imagepull.OutcomeDownloaded, Attempt: 1,
-				RequestedAt: after(3 * time.Second), StartedAt: after(4 * time.Second),
-				FinishedAt: after(9 * time.Second),
+				RequestedAt: After(3 * time.Second), StartedAt: After(4 * time.Second),
+				FinishedAt: After(9 * time.Second),
 				Queue:      time.Second, Pull: 5 * time.Second, Timed: true, QueueTimed: true, Error: ms,
 				SizeBytes: 20 << 20, Sources: []timeline.Source{timeline.SourceEventWatch, timeline.SourceContainerd},
 			},
 		},
 		Milestones: []timeline.MilestoneEvidence{
-			{Milestone: timeline.MilestoneCreated, Earliest: createdAt, Latest: after(time.Second),
+			{Milestone: timeline.MilestoneCreated, Earliest: After(0), Latest: After(time.Second),
 				Sources: []timeline.Source{watch}},
-			{Milestone: timeline.MilestoneStarted, Container: "app", Latest: after(10 * time.Second),
+			{Milestone: timeline.MilestoneStarted, Container: "app", Latest: After(10 * time.Second),
 				Sources: []timeline.Source{watch}},
 		},
 	}
@@ -79,20 +74,20 @@ func coldStart() timeline.Timeline {
 	return t
 }
 
-// Fixtures are for tests from outside.
-func Fixtures() []timeline.Timeline {
-	return []timeline.Timeline{coldStart(), stillPulling(), inTransition()}
+// All returns every start-up of this file but Killed.
+func All() []timeline.Timeline {
+	return []timeline.Timeline{ColdStart(), StillPulling(), InTransition()}
 }
 
-// inTransition is a pod of everything that transition records tell of:
+// InTransition returns a start-up with everything that transition records report:
 //
 //	0.5 s until scheduled, init container setup runs from 2 s to 3.5 s, sidecar proxy from 4.25 s on and is ready
 //	at 4.75 s; app is pulled from 4.5 s (attempt 1 from 15 s) to 19 s, runs from 20 s, started at 21.5 s and is
 //	ready, as the pod is, at 22.000000001 s
-func inTransition() timeline.Timeline {
+func InTransition() timeline.Timeline {
 	const ms = time.Millisecond
 	milestone := func(m timeline.Milestone, container string, at time.Duration) timeline.MilestoneEvidence {
-		return timeline.MilestoneEvidence{Milestone: m, Container: container, Earliest: after(at), Latest: after(at)}
+		return timeline.MilestoneEvidence{Milestone: m, Container: container, Earliest: After(at), Latest: After(at)}
 	}
 	return timeline.Timeline{
 		Namespace: "shop", Name: "web-5f4b7-x", UID: "0b1e", Node: "node-a", State: timeline.StateReady,
@@ -104,90 +99,108 @@ func inTransition() timeline.Timeline {
 				Component: "front", Instance: "web-1", ManagedBy: "helm", Name: "web", PartOf: "shop", Version: "5.7",
 			},
 		},
-		CreatedAt: createdAt, SettledAt: after(22*time.Second + 1), Total: 22*time.Second + 1,
+		CreatedAt: After(0), SettledAt: After(22*time.Second + 1), Total: 22*time.Second + 1,
 		Phases: []timeline.Span{{
-			Phase: timeline.PhaseUnattributed, Cause: timeline.CauseUnknown, StartAt: createdAt,
-			EndAt: after(22*time.Second + 1),
+			Phase: timeline.PhaseUnattributed, Cause: timeline.CauseUnknown, StartAt: After(0),
+			EndAt: After(22*time.Second + 1),
 		}},
 		Reached: timeline.Reached{
-			ScheduledAt: after(500 * ms), InitializedAt: after(4250 * ms), ReadyAt: after(22*time.Second + 1),
+			ScheduledAt: After(500 * ms), InitializedAt: After(4250 * ms), ReadyAt: After(22*time.Second + 1),
 			Containers: []timeline.ContainerReached{
 				{
 					Name: "image:data:1", Image: "data:1", Kind: timeline.KindImageVolume,
 				},
 				{
-					Name:  "setup",
-					Image: "registry.example:5000/tools/setup@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-					Kind:  timeline.KindInit, RunningAt: after(2 * time.Second), SucceededAt: after(3500 * ms),
+					Name: "setup",
+					Image: "registry.example:5000/tools/setup@sha256:" +
+						"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+					Kind: timeline.KindInit, RunningAt: After(2 * time.Second), SucceededAt: After(3500 * ms),
 				},
 				{
 					Name: "proxy", Image: "registry.example:5000/proxy:2", Kind: timeline.KindSidecar,
-					RunningAt: after(4250 * ms), StartedAt: after(4250 * ms), ReadyAt: after(4750 * ms),
+					RunningAt: After(4250 * ms), StartedAt: After(4250 * ms), ReadyAt: After(4750 * ms),
 				},
 				{
 					Name: "app", Image: "web", Kind: timeline.KindMain,
-					RunningAt: after(20 * time.Second), StartedAt: after(21500 * ms),
-					ReadyAt: after(22*time.Second + 1),
+					RunningAt: After(20 * time.Second), StartedAt: After(21500 * ms),
+					ReadyAt: After(22*time.Second + 1),
 				},
 			},
 		},
 		Pulls: []timeline.Pull{
 			{Container: "image:data:1", Kind: timeline.KindImageVolume, Outcome: imagepull.OutcomeJoined,
-				RequestedAt: after(time.Second), FinishedAt: after(1750 * ms)},
+				RequestedAt: After(time.Second), FinishedAt: After(1750 * ms)},
 			// not dated: no record
 			{Container: "setup", Kind: timeline.KindInit, Outcome: imagepull.OutcomePresent},
 			// kubelet looked then
 			{Container: "proxy", Kind: timeline.KindSidecar, Outcome: imagepull.OutcomePresent,
-				FinishedAt: after(4 * time.Second)},
-			{Container: "app", Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed, RequestedAt: after(4500 * ms),
-				FinishedAt: after(5 * time.Second)},
+				FinishedAt: After(4 * time.Second)},
+			{Container: "app", Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed, RequestedAt: After(4500 * ms),
+				FinishedAt: After(5 * time.Second)},
 			{
 				Container: "app", Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Attempt: 1,
-				RequestedAt: after(15 * time.Second),
-				StartedAt:   after(16 * time.Second), FinishedAt: after(19 * time.Second), Timed: true,
+				RequestedAt: After(15 * time.Second),
+				StartedAt:   After(16 * time.Second), FinishedAt: After(19 * time.Second), Timed: true,
 				QueueTimed: true, Queue: time.Second, Pull: 3 * time.Second,
 			},
 		},
 		Milestones: []timeline.MilestoneEvidence{
-			milestone(timeline.MilestoneScheduled, "", 500*ms), milestone(timeline.MilestoneReady, "", 22*time.Second+1),
-			milestone(
-				timeline.MilestoneRunning,
-				"setup",
-				2*time.Second,
-			), milestone(timeline.MilestoneFinished, "setup", 3500*ms),
-			milestone(
-				timeline.MilestoneRunning,
-				"proxy",
-				4250*ms,
-			), milestone(timeline.MilestoneContainerReady, "proxy", 4750*ms),
-			milestone(timeline.MilestoneRunning, "app", 20*time.Second), milestone(timeline.MilestoneStarted, "app", 21500*ms),
+			milestone(timeline.MilestoneScheduled, "", 500*ms),
+			milestone(timeline.MilestoneReady, "", 22*time.Second+1),
+			milestone(timeline.MilestoneRunning, "setup", 2*time.Second),
+			milestone(timeline.MilestoneFinished, "setup", 3500*ms),
+			milestone(timeline.MilestoneRunning, "proxy", 4250*ms),
+			milestone(timeline.MilestoneContainerReady, "proxy", 4750*ms),
+			milestone(timeline.MilestoneRunning, "app", 20*time.Second),
+			milestone(timeline.MilestoneStarted, "app", 21500*ms),
 			milestone(timeline.MilestoneContainerReady, "app", 22*time.Second+1),
 		},
 	}
 }
 
-// stillPulling is a bare pod whose first pull goes on, with a contradiction and a gap.
-func stillPulling() timeline.Timeline {
+// StillPulling returns the start-up of a bare pod whose first pull is in progress, with a contradiction and a gap.
+func StillPulling() timeline.Timeline {
 	return timeline.Timeline{
 		Namespace: "shop", Name: "batch", UID: "0b1d", Node: "node-a",
-		State: timeline.StateStarting, CreatedAt: createdAt, Total: 4 * time.Second, TotalError: time.Second,
+		State: timeline.StateStarting, CreatedAt: After(0), Total: 4 * time.Second, TotalError: time.Second,
 		Phases: []timeline.Span{
 			{
 				Phase: timeline.PhaseUnattributed, Cause: timeline.CauseUnknown,
-				StartAt: createdAt, EndAt: after(time.Second), Error: time.Second,
+				StartAt: After(0), EndAt: After(time.Second), Error: time.Second,
 			},
 			{
 				Phase: timeline.PhasePull, Cause: timeline.CauseRegistry, Container: "job",
-				StartAt: after(time.Second), EndAt: after(4 * time.Second), Open: true,
+				StartAt: After(time.Second), EndAt: After(4 * time.Second), Open: true,
 			},
 		},
 		Pulls: []timeline.Pull{{
 			Container: "job", Image: "job:1", Registry: "docker.io", Outcome: imagepull.OutcomePulling,
-			RequestedAt: after(time.Second),
+			RequestedAt: After(time.Second),
 		}},
 		Conflicts: []timeline.Conflict{{
 			Milestone: timeline.MilestoneRunning, Container: "job", Detail: "cri says 3 s, pod_watch at least 5 s",
 		}},
 		Missing: []string{"scheduled", "sandbox_begun"},
 	}
+}
+
+// Killed returns ColdStart, deleted an hour later: its container was killed 30 s after the deletion was requested.
+func Killed() timeline.Timeline {
+	t := ColdStart()
+	from := After(time.Hour + time.Minute)
+	stopped, gone := from.Add(30*time.Second), from.Add(31*time.Second)
+	t.Termination = &timeline.Termination{
+		RequestedAt: from, GoneAt: gone, Grace: 30 * time.Second, Total: 31 * time.Second,
+		TotalError: 400 * time.Millisecond,
+		Phases: []timeline.Span{
+			{Phase: timeline.PhaseGrace, Cause: timeline.CauseApp, Container: "app", StartAt: from, EndAt: stopped},
+			{Phase: timeline.PhaseObjectDeletion, Cause: timeline.CauseKubelet, StartAt: stopped, EndAt: gone},
+		},
+		Stops: []timeline.Stop{{
+			Container: "app", Kind: timeline.KindMain, How: timeline.HowKilled, StoppedAt: stopped,
+			Used:  30 * time.Second,
+			Error: 10 * time.Millisecond, Timed: true, Exited: true, ExitCode: 137, Signal: 9, Reason: "Error",
+		}},
+	}
+	return t
 }

@@ -1,4 +1,4 @@
-package exporttest
+package startuptest
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// StartUp returns the n-th start-up of ordinary size, of a pod with an init container, a sidecar
+// New returns the n-th start-up of ordinary size, of a pod with an init container, a sidecar
 // and a container whose image was pulled from a registry. Each has timestamps, a UID and digests of
 // its own, so that they compress no better than real ones.
-func StartUp(n int) timeline.Timeline {
+func New(n int) timeline.Timeline {
 	s := &startUp{random: rand.New(rand.NewPCG(uint64(n), 1)),
 		at: time.Date(2026, time.March, 1, 12, 0, 0, n, time.UTC)}
 	deployment := fmt.Sprintf("web-%d", n/20)

@@ -1,7 +1,8 @@
-package export
+package api
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"slices"
 
@@ -21,8 +22,8 @@ func NewRecord(t timeline.Timeline) Record {
 		State:         t.State,
 		Reason:        t.Reason,
 		Partial:       t.Partial,
-		CreatedAt:     instantOf(t.CreatedAt),
-		SettledAt:     instantOf(t.SettledAt),
+		CreatedAt:     InstantOf(t.CreatedAt),
+		SettledAt:     InstantOf(t.SettledAt),
 		Total:         Seconds(t.Total),
 		TotalError:    Seconds(t.TotalError),
 		Verdict:       t.Verdict(),
@@ -34,12 +35,13 @@ func NewRecord(t timeline.Timeline) Record {
 		Missing:       convert(t.Missing, same),
 		LostEvents:    t.LostEvents,
 		Events:        eventRecords(t.EventMessage),
-		ClockSkew:     skewRecord(t.Skew),
+		ClockSkew:     Skew(t.Skew),
 		Termination:   terminationRecord(t.Termination),
 	}
 }
 
-func skewRecord(s timeline.Skew) *SkewRecord {
+// Skew converts the lead of the control plane's clock; nil if it is not proven.
+func Skew(s timeline.Skew) *SkewRecord {
 	if !s.Proven() {
 		return nil
 	}
@@ -47,7 +49,7 @@ func skewRecord(s timeline.Skew) *SkewRecord {
 }
 
 func phaseRecord(s timeline.Span) PhaseRecord {
-	start, end := instantOf(s.StartAt), instantOf(s.EndAt)
+	start, end := InstantOf(s.StartAt), InstantOf(s.EndAt)
 	return PhaseRecord{
 		Phase:      s.Phase,
 		Cause:      s.Cause,
@@ -84,10 +86,10 @@ func pullRecord(p timeline.Pull) PullRecord {
 		Outcome:      p.Outcome,
 		Failure:      p.Failure,
 		Unconfirmed:  p.Unconfirmed,
-		DownloadedAt: instantOf(p.DownloadedAt),
-		RequestedAt:  instantOf(p.RequestedAt),
-		StartedAt:    instantOf(p.StartedAt),
-		FinishedAt:   instantOf(p.FinishedAt),
+		DownloadedAt: InstantOf(p.DownloadedAt),
+		RequestedAt:  InstantOf(p.RequestedAt),
+		StartedAt:    InstantOf(p.StartedAt),
+		FinishedAt:   InstantOf(p.FinishedAt),
 		SizeBytes:    p.SizeBytes,
 		Sources:      convert(p.Sources, same),
 		Attempt:      p.Attempt,
@@ -121,8 +123,8 @@ func PullRecords(t timeline.Timeline) []PullRecord {
 
 func addLayers(r *PullRecord, p timeline.Pull) {
 	r.Layers = convert(p.Layers, func(l timeline.Layer) LayerRecord {
-		return LayerRecord{Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: instantOf(l.DownloadedAt),
-			UnpackedAt: instantOf(l.UnpackedAt)}
+		return LayerRecord{Digest: l.Digest, SizeBytes: l.SizeBytes, DownloadedAt: InstantOf(l.DownloadedAt),
+			UnpackedAt: InstantOf(l.UnpackedAt)}
 	})
 	for i, shared := range p.Shared {
 		r.Layers[i].Shared = shared
@@ -132,7 +134,7 @@ func addLayers(r *PullRecord, p timeline.Pull) {
 		Bytes: p.Bytes(), BytesPerSecond: int64(p.Rate()),
 	}
 	if from, to, busy := p.Unpacking(); busy > 0 {
-		r.Unpack = &UnpackRecord{instantOf(from), instantOf(to), Seconds(busy)}
+		r.Unpack = &UnpackRecord{InstantOf(from), InstantOf(to), Seconds(busy)}
 	}
 }
 
@@ -141,10 +143,21 @@ func milestoneRecord(m timeline.MilestoneEvidence) MilestoneRecord {
 		Milestone: m.Milestone.String(),
 		Container: m.Container,
 		Attempt:   m.Attempt,
-		Earliest:  instantOf(m.Earliest),
-		Latest:    instantOf(m.Latest),
+		Earliest:  InstantOf(m.Earliest),
+		Latest:    InstantOf(m.Latest),
 		Sources:   convert(m.Sources, same),
 	}
+}
+
+// eventRecords returns nil if there are none. Package redact has already removed credentials and
+// container output from the messages.
+func eventRecords(messages []timeline.EventMessage) []EventRecord {
+	if len(messages) == 0 {
+		return nil
+	}
+	return convert(messages, func(s timeline.EventMessage) EventRecord {
+		return EventRecord{At: InstantOf(s.At), Container: s.Container, Reason: s.Reason, Message: s.Message}
+	})
 }
 
 func conflictRecord(c timeline.Conflict) ConflictRecord {
@@ -165,7 +178,9 @@ func same[A any](a A) A { return a }
 // EncodeLine encodes a value as one line of JSON, without the line break.
 func EncodeLine(value any) ([]byte, error) {
 	var line bytes.Buffer
-	if err := encodeLine(&line, value); err != nil {
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false) // keeps image references and messages readable
+	if err := encoder.Encode(value); err != nil {
 		return nil, err
 	}
 	return bytes.TrimSuffix(line.Bytes(), []byte("\n")), nil
