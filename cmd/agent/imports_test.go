@@ -104,9 +104,14 @@ var importRules = []struct {
 		"who asks is no part of the agent, and what it links must not cost the agent memory"},
 	{"internal/cli",
 		[]string{"internal/reconcile", "internal/state", "internal/web", "internal/live", "internal/history",
-			"internal/node", "internal/probe", "internal/runtimeproxy", "pkg/podwatch", "pkg/cri", "k8s.io/api/",
+			"internal/node", "internal/probe", "internal/runtimeproxy", "pkg/podwatch", "pkg/cri", "pkg/export",
+			"k8s.io/api/",
 			"k8s.io/client-go/kubernetes/", "k8s.io/client-go/informers/", "k8s.io/client-go/tools/cache/"},
 		"a program that only queries agents must not need the code of the agent"},
+	{"internal/render",
+		[]string{"context", "sync", "os", "net", "pkg/cri", "pkg/export", "pkg/podwatch", "k8s.io/",
+			"google.golang.org/", "go.uber.org/", "github.com/"},
+		"what is printed is a function of the records alone, and commands that only query agents print it"},
 	{"internal/flags", []string{"net", "os", "pkg/", "internal/", "k8s.io/", "github.com/"},
 		"a table of flags does not depend on what the flags mean"},
 	{"internal/top",
@@ -161,7 +166,8 @@ func TestAskingLinksNoAgent(t *testing.T) {
 	}
 	for dep := range strings.FieldsSeq(string(output)) {
 		for _, agents := range []string{
-			module + "pkg/cri", module + "pkg/podwatch", module + "internal/reconcile", "k8s.io/cri-api", "k8s.io/api/",
+			module + "pkg/cri", module + "pkg/export", module + "pkg/podwatch", module + "internal/reconcile",
+			"k8s.io/cri-api", "k8s.io/api/",
 			"k8s.io/client-go/informers", "k8s.io/client-go/kubernetes", "k8s.io/client-go/tools/cache",
 			"google.golang.org/grpc",
 		} {

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/render"
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
-	"github.com/podlapse/podlapse/pkg/export"
 )
 
 func runExplain(ctx context.Context, call Call) int {
@@ -41,7 +41,7 @@ func (a asking) explainPod(ctx context.Context, c askConfig, pod podName) int {
 	if err != nil {
 		return a.fail(err)
 	}
-	text, err := c.text(record, func() string { return export.Waterfall(record, c.page(a.Stdout, a.Getenv)) })
+	text, err := c.text(record, func() string { return render.Waterfall(record, c.page(a.Stdout, a.Getenv)) })
 	if err != nil {
 		return a.fail(err)
 	}
@@ -120,7 +120,7 @@ func (a asking) explainAll(ctx context.Context, c askConfig) int {
 		case len(list.records) == 0:
 			return "no known pods yet\n"
 		}
-		return export.Summary(list.records, a.several(), c.page(a.Stdout, a.Getenv))
+		return render.Summary(list.records, a.several(), c.page(a.Stdout, a.Getenv))
 	})
 }
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/podlapse/podlapse/internal/render"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
-	"github.com/podlapse/podlapse/pkg/export"
 )
 
 func runPulls(ctx context.Context, call Call) int {
@@ -25,16 +25,16 @@ func runPulls(ctx context.Context, call Call) int {
 	if err != nil {
 		return asking.fail(err)
 	}
-	nodes := []export.NodePulls{}
+	nodes := []render.NodePulls{}
 	for _, answer := range answers {
-		node := export.NodePulls{PullList: ofNamespace(answer.Value, c.namespace)}
+		node := render.NodePulls{PullList: ofNamespace(answer.Value, c.namespace)}
 		if asking.several() {
 			node.Node = answer.Agent.Node
 		}
 		nodes = append(nodes, node)
 	}
 	text, err := c.text(pullsAnswer(nodes, asking.several()), func() string {
-		return export.PullTables(nodes, c.page(call.Stdout, call.Getenv))
+		return render.PullTables(nodes, c.page(call.Stdout, call.Getenv))
 	})
 	if err != nil {
 		return asking.fail(err)
@@ -43,12 +43,12 @@ func runPulls(ctx context.Context, call Call) int {
 }
 
 // pullsAnswer is the answer of a single agent, or those of all agents with their nodes.
-func pullsAnswer(nodes []export.NodePulls, several bool) any {
+func pullsAnswer(nodes []render.NodePulls, several bool) any {
 	if !several && len(nodes) == 1 {
 		return nodes[0].PullList
 	}
 	return struct {
-		Nodes []export.NodePulls `json:"nodes"`
+		Nodes []render.NodePulls `json:"nodes"`
 	}{nodes}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/render"
 	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/api"
@@ -40,7 +41,7 @@ func TestRecordings(t *testing.T) {
 		}
 		var pictures []string
 		for _, tl := range timelines {
-			pictures = append(pictures, export.Waterfall(api.NewRecord(tl), terminal.Page{Columns: 110}))
+			pictures = append(pictures, render.Waterfall(api.NewRecord(tl), terminal.Page{Columns: 110}))
 		}
 		got := strings.Join(pictures, "\n")
 		golden := strings.TrimSuffix(path, "jsonl") + "txt"

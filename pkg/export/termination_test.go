@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/internal/startuptest"
-	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -98,16 +97,5 @@ func TestTerminationWithoutAGracePeriod(t *testing.T) {
 	if line := startuptest.Lines(t, export.TerminationLines, unseen, now)[0]; bytes.Contains(line,
 		[]byte(`"grace_seconds"`)) {
 		t.Errorf("a grace period in %s", line)
-	}
-}
-
-func TestWaterfallOfAnEnd(t *testing.T) {
-	text := export.Waterfall(api.NewRecord(startuptest.Killed()), terminal.Page{Columns: 110})
-	for _, want := range []string{"gone after 31.0 s: app ignored its stop signal for 30.0 s, then was killed",
-		"object_deletion", "GRACE USED",
-		"137 (signal 9) Error"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
 	}
 }

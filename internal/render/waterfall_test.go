@@ -1,6 +1,7 @@
-package export
+package render
 
 import (
+	"flag"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
+
+var update = flag.Bool("update", false, "rewrite the files in testdata; read the difference by eye")
 
 var page110 = terminal.Page{Columns: 110}
 
@@ -42,9 +45,11 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 		Owner: api.OwnerRecord{Kind: evil, Name: evil},
 		Phases: []api.PhaseRecord{
 			{Phase: timeline.Phase(evil), Cause: timeline.Cause(evil), Container: evil,
-				StartAt: api.InstantOf(after(-time.Hour)),
-				EndAt:   api.InstantOf(after(time.Hour)), MergedWith: []timeline.Phase{timeline.Phase(evil)}},
-			{StartAt: api.InstantOf(after(time.Hour)), EndAt: api.InstantOf(after(0)), Length: -1, Attempt: -3},
+				StartAt:    api.InstantOf(startuptest.After(-time.Hour)),
+				EndAt:      api.InstantOf(startuptest.After(time.Hour)),
+				MergedWith: []timeline.Phase{timeline.Phase(evil)}},
+			{StartAt: api.InstantOf(startuptest.After(time.Hour)), EndAt: api.InstantOf(startuptest.After(0)),
+				Length: -1, Attempt: -3},
 		},
 		Pulls:      []api.PullRecord{{Container: evil, Image: evil, SizeBytes: -1, Failure: imagepull.Failure(evil)}},
 		LostEvents: []string{evil},
@@ -135,7 +140,7 @@ func TestSummary(t *testing.T) {
 
 func TestWhatIsGoneIsToldOfAsGone(t *testing.T) {
 	record := api.NewRecord(startuptest.ColdStart())
-	record.GoneAt = api.InstantOf(after(time.Hour))
+	record.GoneAt = api.InstantOf(startuptest.After(time.Hour))
 	if text := Waterfall(record, page110); !strings.Contains(text, ", object deleted 2026-03-01 13:00:00.000 UTC\n") {
 		t.Errorf("%s", text)
 	}
@@ -145,7 +150,7 @@ func TestWhatIsGoneIsToldOfAsGone(t *testing.T) {
 }
 
 func TestBarsTouch(t *testing.T) {
-	a := axis{start: after(0), total: 10 * time.Second, cells: 10}
+	a := axis{start: startuptest.After(0), total: 10 * time.Second, cells: 10}
 	for _, test := range []struct {
 		from, to time.Duration
 		open     bool
@@ -156,8 +161,19 @@ func TestBarsTouch(t *testing.T) {
 		{2 * time.Second, 2 * time.Second, false, "  ▏       "},
 		{10 * time.Second, 10 * time.Second, false, "         ▏"},
 	} {
-		if got := a.bar(after(test.from), after(test.to), test.open); got != test.want {
+		if got := a.bar(startuptest.After(test.from), startuptest.After(test.to), test.open); got != test.want {
 			t.Errorf("%s to %s: got %q, want %q", test.from, test.to, got, test.want)
+		}
+	}
+}
+
+func TestWaterfallOfAnEnd(t *testing.T) {
+	text := Waterfall(api.NewRecord(startuptest.Killed()), terminal.Page{Columns: 110})
+	for _, want := range []string{"gone after 31.0 s: app ignored its stop signal for 30.0 s, then was killed",
+		"object_deletion", "GRACE USED",
+		"137 (signal 9) Error"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 }
