@@ -19,9 +19,9 @@ import (
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/internal/transition/transitiontest"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/cri/critest"
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
 	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
@@ -133,7 +133,7 @@ func TestAgentWritesBothKindsOfRecordWhileAPodStarts(t *testing.T) {
 		startuptest.TimelineSchema(t).Check(t, []byte(line))
 	}
 	for _, line := range transitions {
-		exporttest.TransitionSchema(t).Check(t, []byte(line))
+		transitiontest.Schema(t).Check(t, []byte(line))
 	}
 }
 

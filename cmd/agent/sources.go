@@ -34,7 +34,7 @@ func newSources(d deps, to sourcesConfig) sources {
 		Client: d.api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: to.observe, Now: time.Now,
 		Report: d.board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  to.known,
-		Traits: c.records == recordsTransition || c.records == recordsBoth, Ends: c.termination, Objects: to.objects,
+		Traits: c.recordsNeedTraits(), Ends: c.termination, Objects: to.objects,
 		Follower: to.follower, Delay: delays.pod, Verify: newVerify(d),
 	})
 	registerVerification(d, s.pods)

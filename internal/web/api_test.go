@@ -19,6 +19,7 @@ import (
 	"github.com/podlapse/podlapse/internal/history"
 	"github.com/podlapse/podlapse/internal/live"
 	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/internal/traceevent"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -161,7 +162,7 @@ func TestAPodThatIsGone(t *testing.T) {
 		t.Errorf("another UID: %d", answer.Code)
 	}
 	trace := f.ask(t, http.MethodGet, path+"/trace")
-	line, err = api.EncodeLine(export.NewTrace(want))
+	line, err = api.EncodeLine(traceevent.New(want))
 	if err != nil {
 		t.Fatal(err)
 	}

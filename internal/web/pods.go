@@ -10,8 +10,8 @@ import (
 	"strconv"
 
 	"github.com/podlapse/podlapse/internal/filter"
+	"github.com/podlapse/podlapse/internal/traceevent"
 	"github.com/podlapse/podlapse/pkg/api"
-	"github.com/podlapse/podlapse/pkg/export"
 )
 
 // podFilters returns the parameters that select pods.
@@ -138,7 +138,7 @@ func (a readAPI) trace(w http.ResponseWriter, r *http.Request) {
 		a.fails(w, err)
 		return
 	}
-	text, err := api.EncodeLine(export.NewTrace(record))
+	text, err := api.EncodeLine(traceevent.New(record))
 	if err != nil {
 		a.fails(w, err)
 		return

@@ -21,6 +21,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/podlapse/podlapse/internal/jsonlines"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -45,7 +46,7 @@ type node struct {
 func (n node) registry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	metrics := NewMetrics(registry, n.trace)
-	NewJSONLines(JSONLinesConfig{Registerer: registry})
+	jsonlines.New(jsonlines.Config{Registerer: registry})
 	for i := range n.pods {
 		metrics.Observe(n.pod(i))
 	}

@@ -1,4 +1,5 @@
-package export
+// Package traceevent converts a record to the Trace Event Format of Perfetto and chrome://tracing. It is pure.
+package traceevent
 
 import (
 	"strconv"
@@ -13,13 +14,13 @@ import (
 // begins with the pod: readers use float64, which cannot hold the nanoseconds of instants since
 // 1970 in microseconds.
 type Trace struct {
-	Events    []TraceEvent      `json:"traceEvents"`
+	Events    []Event           `json:"traceEvents"`
 	Unit      string            `json:"displayTimeUnit"`
 	OtherData map[string]string `json:"otherData"`
 }
 
-// TraceEvent is metadata (M), a span of time (X) or an instant (i).
-type TraceEvent struct {
+// Event is metadata (M), a span of time (X) or an instant (i).
+type Event struct {
 	Kind     string         `json:"ph"`
 	Name     string         `json:"name"`
 	Category string         `json:"cat,omitempty"`
@@ -33,9 +34,9 @@ type TraceEvent struct {
 
 // The kinds of trace events.
 const (
-	traceMetadata = "M"
-	traceStretch  = "X"
-	traceInstant  = "i"
+	kindMetadata = "M"
+	kindStretch  = "X"
+	kindInstant  = "i"
 )
 
 // Micros is a duration that JSON shows in microseconds, exact to the nanosecond.
@@ -55,8 +56,8 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 	return text, nil
 }
 
-// traceProcess is the only process of a trace: the pod.
-const traceProcess = 1
+// onlyProcess is the only process of a trace: the pod.
+const onlyProcess = 1
 
 // tracing lays out a record. The phases share one lane, because they do not overlap. Each
 // container's pulls have a lane, plus one for each kind of overlapping part.
@@ -66,8 +67,8 @@ type tracing struct {
 	trace  Trace
 }
 
-// NewTrace converts a record to a trace.
-func NewTrace(record api.Record) Trace {
+// New converts a record to a trace.
+func New(record api.Record) Trace {
 	t := &tracing{record: record, lanes: map[string]int{}, trace: Trace{Unit: "ms", OtherData: map[string]string{
 		"id": record.ID, "node": record.Node, "created_at": record.CreatedAt.UTC().Format(api.InstantLayout),
 		"state": string(record.State), "verdict": record.Verdict,
@@ -86,7 +87,7 @@ func NewTrace(record api.Record) Trace {
 
 func (t *tracing) describe(what string, lane int, args map[string]any) {
 	t.trace.Events = append(t.trace.Events,
-		TraceEvent{Kind: traceMetadata, Name: what, Process: traceProcess, Thread: lane, Args: args})
+		Event{Kind: kindMetadata, Name: what, Process: onlyProcess, Thread: lane, Args: args})
 }
 
 // lane returns the thread with a name, numbered from 1 in the order of first use.
@@ -107,9 +108,9 @@ func (t *tracing) stretch(lane int, name, category string, from, to api.Instant,
 	if from.IsZero() || to.Before(from.Time) {
 		return
 	}
-	t.trace.Events = append(t.trace.Events, TraceEvent{
-		Kind: traceStretch, Name: name, Category: category, At: t.since(from), Length: new(Micros(to.Sub(from.Time))),
-		Process: traceProcess, Thread: lane, Args: args,
+	t.trace.Events = append(t.trace.Events, Event{
+		Kind: kindStretch, Name: name, Category: category, At: t.since(from), Length: new(Micros(to.Sub(from.Time))),
+		Process: onlyProcess, Thread: lane, Args: args,
 	})
 }
 
@@ -171,8 +172,8 @@ func (t *tracing) instant(lane, name string, at api.Instant, args map[string]any
 	if at.IsZero() {
 		return
 	}
-	t.trace.Events = append(t.trace.Events, TraceEvent{
-		Kind: traceInstant, Scope: "t", Name: name, Category: "layer", At: t.since(at),
-		Process: traceProcess, Thread: t.lane(lane), Args: args,
+	t.trace.Events = append(t.trace.Events, Event{
+		Kind: kindInstant, Scope: "t", Name: name, Category: "layer", At: t.since(at),
+		Process: onlyProcess, Thread: t.lane(lane), Args: args,
 	})
 }

@@ -1,4 +1,4 @@
-package export
+package transition
 
 import (
 	"path"
@@ -9,13 +9,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TransitionLines returns the transition records of a start-up: of the pod, then of each container
+// Lines returns the transition records of a start-up: of the pod, then of each container
 // in the kubelet's order, then of each image whose pull has timestamps.
-func TransitionLines(t timeline.Timeline, now time.Time) []any {
-	about := TransitionMetrics{Partial: t.Partial, TransitionLabels: transitionLabels(t)}
+func Lines(t timeline.Timeline, now time.Time) []any {
+	about := Metrics{Partial: t.Partial, Labels: labelsOf(t)}
 	pod := about
-	pod.Type, pod.Pod = transitionPod, podTransition(t)
-	lines := []any{TransitionRecord{pod, api.InstantOf(now)}}
+	pod.Type, pod.Pod = typePod, podOf(t)
+	lines := []any{Record{pod, api.InstantOf(now)}}
 	var previous *timeline.ContainerReached
 	for i := range t.Containers {
 		c := &t.Containers[i]
@@ -23,22 +23,22 @@ func TransitionLines(t timeline.Timeline, now time.Time) []any {
 			continue
 		}
 		line := about.of(c)
-		line.Type, line.Container = transitionContainer, containerTransition(t, c, previous)
-		lines = append(lines, TransitionRecord{line, api.InstantOf(now)})
+		line.Type, line.Container = typeContainer, containerOf(t, c, previous)
+		lines = append(lines, Record{line, api.InstantOf(now)})
 		previous = c
 	}
 	for i := range t.Containers {
-		if pull := imagePullTransition(t, t.Containers[i].Name); pull != nil {
+		if pull := imagePullOf(t, t.Containers[i].Name); pull != nil {
 			line := about.of(&t.Containers[i])
-			line.Type, line.ImagePull = transitionImagePull, pull
-			lines = append(lines, TransitionRecord{line, api.InstantOf(now)})
+			line.Type, line.ImagePull = typeImagePull, pull
+			lines = append(lines, Record{line, api.InstantOf(now)})
 		}
 	}
 	return lines
 }
 
 // of sets the container and image that a record is about.
-func (m TransitionMetrics) of(c *timeline.ContainerReached) TransitionMetrics {
+func (m Metrics) of(c *timeline.ContainerReached) Metrics {
 	if c.Kind != timeline.KindImageVolume {
 		m.ContainerName = c.Name
 	}
@@ -49,8 +49,8 @@ func (m TransitionMetrics) of(c *timeline.ContainerReached) TransitionMetrics {
 	return m
 }
 
-func podTransition(t timeline.Timeline) *PodTransition {
-	return &PodTransition{
+func podOf(t timeline.Timeline) *Pod {
+	return &Pod{
 		CreatedAt:              api.InstantOf(t.CreatedAt),
 		ScheduledAt:            api.InstantOf(t.ScheduledAt),
 		CreationToScheduled:    between(t.CreatedAt, t.ScheduledAt),
@@ -63,9 +63,9 @@ func podTransition(t timeline.Timeline) *PodTransition {
 	}
 }
 
-// containerTransition needs the previous container in the kubelet's order; nil for the first.
-func containerTransition(t timeline.Timeline, c, previous *timeline.ContainerReached) *ContainerTransition {
-	r := &ContainerTransition{InitContainer: c.BeforeMain(), RunningAt: api.InstantOf(c.RunningAt)}
+// containerOf needs the previous container in the kubelet's order; nil for the first.
+func containerOf(t timeline.Timeline, c, previous *timeline.ContainerReached) *Container {
+	r := &Container{InitContainer: c.BeforeMain(), RunningAt: api.InstantOf(c.RunningAt)}
 	ready := c.ReadyAt
 	if c.Kind == timeline.KindInit {
 		ready = c.SucceededAt
@@ -82,9 +82,9 @@ func containerTransition(t timeline.Timeline, c, previous *timeline.ContainerRea
 	return r
 }
 
-// imagePullTransition combines all attempts to pull a container's image; nil if it is unknown when
+// imagePullOf combines all attempts to pull a container's image; nil if it is unknown when
 // the first one began.
-func imagePullTransition(t timeline.Timeline, container string) *ImagePullTransition {
+func imagePullOf(t timeline.Timeline, container string) *ImagePull {
 	var first, last *timeline.Pull
 	for i := range t.Pulls {
 		if p := &t.Pulls[i]; p.Container == container {
@@ -97,7 +97,7 @@ func imagePullTransition(t timeline.Timeline, container string) *ImagePullTransi
 	if first == nil {
 		return nil
 	}
-	r := &ImagePullTransition{StartedAt: api.InstantOf(first.RequestedAt)}
+	r := &ImagePull{StartedAt: api.InstantOf(first.RequestedAt)}
 	if r.StartedAt.IsZero() {
 		r.StartedAt = api.InstantOf(first.StartedAt) // it is unknown how long it waited before
 	}

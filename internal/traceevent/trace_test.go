@@ -1,4 +1,4 @@
-package export_test
+package traceevent_test
 
 import (
 	"encoding/json"
@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/internal/traceevent"
 	"github.com/podlapse/podlapse/pkg/api"
-	"github.com/podlapse/podlapse/pkg/export"
 )
 
 // readTrace is what a reader of the format takes a trace for: stamps and lengths are numbers of microseconds.
@@ -23,7 +23,7 @@ type readTrace struct {
 	OtherData       map[string]string
 }
 
-func read(t *testing.T, trace export.Trace) (got readTrace) {
+func read(t *testing.T, trace traceevent.Trace) (got readTrace) {
 	t.Helper()
 	text, err := json.Marshal(trace)
 	if err != nil {
@@ -59,7 +59,7 @@ func TestTraceKeepsToTheFormat(t *testing.T) {
 		records = append(records, api.NewRecord(tl))
 	}
 	for _, record := range records {
-		trace := read(t, export.NewTrace(record))
+		trace := read(t, traceevent.New(record))
 		if trace.DisplayTimeUnit != "ms" || trace.OtherData["id"] != record.ID {
 			t.Errorf("%+v", trace)
 		}
@@ -104,7 +104,7 @@ func TestTraceKeepsToTheFormat(t *testing.T) {
 // TestTraceIsExact finds every phase again, to the nanosecond.
 func TestTraceIsExact(t *testing.T) {
 	record := api.NewRecord(startuptest.New(3))
-	trace := read(t, export.NewTrace(record))
+	trace := read(t, traceevent.New(record))
 	var sum int64
 	i := 0
 	for _, e := range trace.TraceEvents {
@@ -131,7 +131,7 @@ func TestMicros(t *testing.T) {
 		0: "0", 1: "0.001", 999: "0.999", 1000: "1", 1001: "1.001", -1: "-0.001", -1500: "-1.500",
 		time.Hour: "3600000000",
 	} {
-		got, err := json.Marshal(export.Micros(length))
+		got, err := json.Marshal(traceevent.Micros(length))
 		if err != nil || string(got) != want {
 			t.Errorf("%d ns: %s, %v; want %s", length, got, err, want)
 		}

@@ -1,40 +1,40 @@
-package export
+package transition
 
 import "github.com/podlapse/podlapse/pkg/api"
 
-// TransitionRecord is one line in the format of kube-transition-metrics, for its existing readers:
+// Record is one line in the format of kube-transition-metrics, for its existing readers:
 // a pod, one of its containers, or the pull of one container's image. Names and meanings are those
 // of its JSON schema; docs/records.md lists the differences. What is unknown is omitted.
-type TransitionRecord struct {
-	Metrics TransitionMetrics `json:"kube_transition_metrics"`
-	Time    api.Instant       `json:"time"` // when the line was created
+type Record struct {
+	Metrics Metrics     `json:"kube_transition_metrics"`
+	Time    api.Instant `json:"time"` // when the line was created
 }
 
-// Values of TransitionMetrics.Type.
+// Values of Metrics.Type.
 const (
-	transitionPod       = "pod"
-	transitionContainer = "container"
-	transitionImagePull = "image_pull"
+	typePod       = "pod"
+	typeContainer = "container"
+	typeImagePull = "image_pull"
 )
 
-// TransitionMetrics has exactly one of the three parts at its end.
-type TransitionMetrics struct {
+// Metrics has exactly one of the three parts at its end.
+type Metrics struct {
 	Type    string `json:"type"`
 	Partial bool   `json:"partial"` // another record of the same object will follow
 
-	TransitionLabels
+	Labels
 	ContainerName string `json:"container_name,omitempty"` // absent for the image of a volume
 	ShortImage    string `json:"short_image,omitempty"`
 	ImageName     string `json:"image_name,omitempty"`
 	ImageTag      string `json:"image_tag,omitempty"`
 
-	Pod       *PodTransition       `json:"pod,omitempty"`
-	Container *ContainerTransition `json:"container,omitempty"`
-	ImagePull *ImagePullTransition `json:"image_pull,omitempty"`
+	Pod       *Pod       `json:"pod,omitempty"`
+	Container *Container `json:"container,omitempty"`
+	ImagePull *ImagePull `json:"image_pull,omitempty"`
 }
 
-// TransitionLabels identify the pod of a record. They are the same in all records of a pod.
-type TransitionLabels struct {
+// Labels identify the pod of a record. They are the same in all records of a pod.
+type Labels struct {
 	Namespace     string `json:"kube_namespace"`
 	PodName       string `json:"pod_name"`
 	Node          string `json:"kube_node,omitempty"`
@@ -59,8 +59,8 @@ type TransitionLabels struct {
 	AppVersion   string `json:"kube_app_version,omitempty"`
 }
 
-// PodTransition is when the pod first reached each state.
-type PodTransition struct {
+// Pod is when the pod first reached each state.
+type Pod struct {
 	CreatedAt              api.Instant  `json:"creation_timestamp"`
 	ScheduledAt            api.Instant  `json:"scheduled_timestamp,omitzero"`
 	CreationToScheduled    *api.Seconds `json:"creation_to_scheduled_seconds,omitempty"`
@@ -72,8 +72,8 @@ type PodTransition struct {
 	InitializedToReady     *api.Seconds `json:"initialized_to_ready_seconds,omitempty"`
 }
 
-// ContainerTransition is when a container first reached each state.
-type ContainerTransition struct {
+// Container is when a container first reached each state.
+type Container struct {
 	InitContainer        bool         `json:"init_container"`                           // also for sidecars
 	PreviousToRunning    *api.Seconds `json:"previous_to_running_seconds,omitempty"`    // init containers but the first
 	InitializedToRunning *api.Seconds `json:"initialized_to_running_seconds,omitempty"` // other containers
@@ -87,9 +87,9 @@ type ContainerTransition struct {
 	StartedToReady *api.Seconds `json:"started_to_ready_seconds,omitempty"`
 }
 
-// ImagePullTransition covers the time from the kubelet's request for an image until the runtime had
+// ImagePull covers the time from the kubelet's request for an image until the runtime had
 // it, all attempts together.
-type ImagePullTransition struct {
+type ImagePull struct {
 	AlreadyPresent *bool        `json:"already_present,omitempty"` // nil without evidence
 	StartedAt      api.Instant  `json:"started_timestamp"`
 	FinishedAt     api.Instant  `json:"finished_timestamp,omitzero"`

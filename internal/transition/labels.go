@@ -1,4 +1,4 @@
-package export
+package transition
 
 import (
 	"strings"
@@ -6,8 +6,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func transitionLabels(t timeline.Timeline) TransitionLabels {
-	l := TransitionLabels{
+func labelsOf(t timeline.Timeline) Labels {
+	l := Labels{
 		Namespace:     t.Namespace,
 		PodName:       t.Name,
 		Node:          t.Node,
@@ -32,7 +32,7 @@ func transitionLabels(t timeline.Timeline) TransitionLabels {
 }
 
 // own sets the label of one controller in the chain of owners.
-func (l *TransitionLabels) own(owner timeline.Owner) {
+func (l *Labels) own(owner timeline.Owner) {
 	switch owner.Kind {
 	case "CronJob":
 		l.CronJob = owner.Name

@@ -1,4 +1,4 @@
-package export
+package jsonlines
 
 import (
 	"bytes"
@@ -21,16 +21,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func newLines(out io.Writer) *JSONLines { return newLinesWith(JSONLinesConfig{Out: out}) }
+func newLines(out io.Writer) *Writer { return newLinesWith(Config{Out: out}) }
 
-func newLinesWith(config JSONLinesConfig) *JSONLines {
+func newLinesWith(config Config) *Writer {
 	config.Kinds = append(config.Kinds, TimelineLines)
 	config.Now, config.Registerer, config.Logger = time.Now, prometheus.NewRegistry(), zap.NewNop()
-	return NewJSONLines(config)
+	return New(config)
 }
 
 // counted is the sum of a metric over its series.
-func (j *JSONLines) counted(t *testing.T, name string) (sum float64) {
+func (j *Writer) counted(t *testing.T, name string) (sum float64) {
 	t.Helper()
 	families, err := j.config.Registerer.(*prometheus.Registry).Gather()
 	if err != nil {
@@ -46,8 +46,20 @@ func (j *JSONLines) counted(t *testing.T, name string) (sum float64) {
 	return sum
 }
 
-func (j *JSONLines) dropped(t *testing.T) float64 { return j.counted(t, "podlapse_sink_dropped_total") }
-func (j *JSONLines) sent(t *testing.T) float64    { return j.counted(t, "podlapse_sink_sent_total") }
+func (j *Writer) dropped(t *testing.T) float64 { return j.counted(t, "podlapse_sink_dropped_total") }
+func (j *Writer) sent(t *testing.T) float64    { return j.counted(t, "podlapse_sink_sent_total") }
+
+// several is a kind of record with a line about the pod, and one about each container and pull.
+func several(t timeline.Timeline, _ time.Time) []any {
+	lines := []any{map[string]any{"pod": t.Name, "partial": t.Partial}}
+	for _, c := range t.Containers {
+		lines = append(lines, map[string]any{"pod": t.Name, "container": c.Name})
+	}
+	for _, p := range t.Pulls {
+		lines = append(lines, map[string]any{"pod": t.Name, "image": p.Image})
+	}
+	return lines
+}
 
 func named(name string) timeline.Timeline { return timeline.Timeline{Name: name} }
 
@@ -86,7 +98,7 @@ func TestJSONLinesDrainsWhenStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // writing takes no time of the drain
 		var out bytes.Buffer
 		lines := newLines(&out)
-		for range jsonLinesQueue {
+		for range queueLength {
 			lines.Offer(named("late"))
 		}
 		stopped, stop := context.WithCancel(t.Context())
@@ -94,8 +106,8 @@ func TestJSONLinesDrainsWhenStopped(t *testing.T) {
 		if err := lines.Run(stopped); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Count(out.String(), "\n"); got != jsonLinesQueue {
-			t.Errorf("got %d lines, want %d", got, jsonLinesQueue)
+		if got := strings.Count(out.String(), "\n"); got != queueLength {
+			t.Errorf("got %d lines, want %d", got, queueLength)
 		}
 	})
 }
@@ -104,7 +116,7 @@ func TestJSONLinesDropsTheNewestWhenFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // writing takes no time of the drain
 		var out bytes.Buffer
 		lines := newLines(&out)
-		for range jsonLinesQueue {
+		for range queueLength {
 			lines.Offer(named("kept"))
 		}
 		lines.Offer(named("surplus"))
@@ -127,7 +139,7 @@ func TestJSONLinesDropsTheNewestWhenFull(t *testing.T) {
 type slowWriter struct{ written int }
 
 func (w *slowWriter) Write(line []byte) (int, error) {
-	time.Sleep(jsonLinesDrain * 2 / 3)
+	time.Sleep(drainTime * 2 / 3)
 	w.written++
 	return len(line), nil
 }
@@ -175,12 +187,12 @@ func TestJSONLinesTellsWhatIsDone(t *testing.T) {
 		var out bytes.Buffer
 		var done []string
 		note := func(tl timeline.Timeline) { done = append(done, tl.Name) }
-		lines := newLinesWith(JSONLinesConfig{Out: &out, Done: note})
+		lines := newLinesWith(Config{Out: &out, Done: note})
 		lines.Offer(named("written"))
 		if len(done) > 0 {
 			t.Errorf("%q are done before anything was written", done)
 		}
-		for range jsonLinesQueue - 1 {
+		for range queueLength - 1 {
 			lines.Offer(named("written"))
 		}
 		lines.Offer(named("dropped"))
@@ -189,7 +201,7 @@ func TestJSONLinesTellsWhatIsDone(t *testing.T) {
 		if err := lines.Run(stopped); err != nil {
 			t.Fatal(err)
 		}
-		if len(done) != jsonLinesQueue+1 || done[0] != "dropped" || done[1] != "written" {
+		if len(done) != queueLength+1 || done[0] != "dropped" || done[1] != "written" {
 			t.Errorf("%d are done, first %q", len(done), done[:2])
 		}
 	})
@@ -202,7 +214,7 @@ func TestJSONLinesIsNotDoneWithWhatItCannotWrite(t *testing.T) {
 	}
 	defer writer.Close()
 	reader.Close()
-	lines := newLinesWith(JSONLinesConfig{Out: writer,
+	lines := newLinesWith(Config{Out: writer,
 		Done: func(tl timeline.Timeline) { t.Errorf("done with %s", tl.Name) }})
 	lines.Offer(named("a"))
 	lines.Offer(named("b"))
@@ -216,21 +228,21 @@ func TestJSONLinesOfStartUpsThatGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // writing takes no time of the drain
 		var out bytes.Buffer
 		done := 0
-		lines := newLinesWith(JSONLinesConfig{Out: &out, Kinds: []Lines{TransitionLines},
+		lines := newLinesWith(Config{Out: &out, Kinds: []Lines{several},
 			Done: func(timeline.Timeline) { done++ }})
 		partial := startuptest.ColdStart()
 		partial.Partial = true
-		for range jsonLinesQueue {
+		for range queueLength {
 			lines.Offer(partial)
 		}
-		if got := lines.dropped(t); got != jsonLinesSpare {
+		if got := lines.dropped(t); got != queueSpare {
 			t.Errorf("dropped %v", got)
 		}
-		for range jsonLinesSpare {
+		for range queueSpare {
 			lines.Offer(startuptest.ColdStart())
 		}
 		got := lines.dropped(t)
-		if got != jsonLinesSpare || lines.counted(t, "podlapse_sink_queue_length") != jsonLinesQueue {
+		if got != queueSpare || lines.counted(t, "podlapse_sink_queue_length") != queueLength {
 			t.Errorf("dropped %v", got)
 		}
 		stopped, stop := context.WithCancel(t.Context())
@@ -238,14 +250,14 @@ func TestJSONLinesOfStartUpsThatGoOn(t *testing.T) {
 		if err := lines.Run(stopped); err != nil {
 			t.Fatal(err)
 		}
-		if done != jsonLinesSpare || lines.sent(t) != jsonLinesQueue {
+		if done != queueSpare || lines.sent(t) != queueLength {
 			t.Errorf("%d are done, %v sent", done, lines.sent(t))
 		}
-		// Each start-up is a transition record of its pod and a timeline, which both say whether more follows.
-		if got := strings.Count(out.String(), `"type":"pod","partial":true`); got != jsonLinesQueue/2 {
-			t.Errorf("%d partial transition records", got)
+		// Each start-up has records of both kinds, which both say whether more follows.
+		if got := strings.Count(out.String(), `{"partial":true,"pod":"web-0"}`); got != queueLength/2 {
+			t.Errorf("%d partial records of the other kind", got)
 		}
-		if got := strings.Count(out.String(), `"state":"ready","partial":true`); got != jsonLinesQueue/2 {
+		if got := strings.Count(out.String(), `"state":"ready","partial":true`); got != queueLength/2 {
 			t.Errorf("%d partial timelines", got)
 		}
 	})
@@ -262,10 +274,10 @@ func TestJSONLinesThroughASlowPipe(t *testing.T) {
 	if err := reader.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	lines := newLinesWith(JSONLinesConfig{Out: writer, Kinds: []Lines{TransitionLines}})
+	lines := newLinesWith(Config{Out: writer, Kinds: []Lines{several}})
 	const (
 		startUps = 200 // more than a pipe holds
-		each     = 8   // a pod, three containers, three pulls, and the timeline
+		each     = 11  // a pod, four containers, five pulls, and the timeline
 	)
 	for range startUps {
 		lines.Offer(startuptest.InTransition())
@@ -309,7 +321,7 @@ func TestJSONLinesWithAStuckReader(t *testing.T) {
 			lines.Offer(startuptest.ColdStart())
 			synctest.Wait()
 		}
-		if got := lines.dropped(t); got != startUps-1-jsonLinesQueue {
+		if got := lines.dropped(t); got != startUps-1-queueLength {
 			t.Errorf("dropped %v", got)
 		}
 		stop()

@@ -1,4 +1,4 @@
-package export_test
+package jsonlines
 
 import (
 	"bytes"
@@ -13,13 +13,12 @@ import (
 
 	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/pkg/api"
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 func TestTerminationLinesKeepToTheirSchema(t *testing.T) {
 	schema := startuptest.TerminationSchema(t)
-	line := startuptest.Lines(t, export.TerminationLines, startuptest.Killed(), now)[0]
+	line := startuptest.Lines(t, TerminationLines, startuptest.Killed(), startuptest.After(time.Minute))[0]
 	schema.Check(t, line)
 	for _, want := range []string{`"how":"killed"`, `"exit_code":137`, `"signal":9`, `"total_seconds":31`,
 		`"grace_seconds":30`,
@@ -28,7 +27,7 @@ func TestTerminationLinesKeepToTheirSchema(t *testing.T) {
 			t.Errorf("no %s in %s", want, line)
 		}
 	}
-	if lines := export.TerminationLines(startuptest.All()[0], now); len(lines) > 0 {
+	if lines := TerminationLines(startuptest.All()[0], startuptest.After(time.Minute)); len(lines) > 0 {
 		t.Errorf("of a pod that nobody deletes: %v", lines)
 	}
 	var full api.TerminationLine
@@ -47,8 +46,8 @@ func TestTerminationLinesKeepToTheirSchema(t *testing.T) {
 func TestJSONLinesOfAnEnd(t *testing.T) {
 	var out bytes.Buffer
 	var done int
-	sink := export.NewJSONLines(export.JSONLinesConfig{
-		Out: &out, Kinds: []export.Lines{export.TimelineLines}, Now: func() time.Time { return now },
+	sink := New(Config{
+		Out: &out, Kinds: []Lines{TimelineLines}, Now: func() time.Time { return startuptest.After(time.Minute) },
 		Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(), Done: func(timeline.Timeline) { done++ },
 	})
 	startUp := startuptest.Killed()
@@ -71,8 +70,8 @@ func TestJSONLinesOfAnEnd(t *testing.T) {
 // The end of a pod that finds no room is no start-up that somebody is through with: its pod is gone.
 func TestJSONLinesOfAnEndThatFindsNoRoom(t *testing.T) {
 	var done int
-	sink := export.NewJSONLines(export.JSONLinesConfig{
-		Kinds: []export.Lines{export.TimelineLines}, Now: time.Now, Registerer: prometheus.NewRegistry(),
+	sink := New(Config{
+		Kinds: []Lines{TimelineLines}, Now: time.Now, Registerer: prometheus.NewRegistry(),
 		Logger: zap.NewNop(), Done: func(timeline.Timeline) { done++ },
 	})
 	for range 2000 {
@@ -90,11 +89,11 @@ func TestJSONLinesOfAnEndThatFindsNoRoom(t *testing.T) {
 func TestTerminationWithoutAGracePeriod(t *testing.T) {
 	hurried, unseen := startuptest.Killed(), startuptest.Killed()
 	hurried.Termination.Grace, hurried.Termination.Hurried, unseen.Termination.Grace = 0, true, 0
-	line := startuptest.Lines(t, export.TerminationLines, hurried, now)[0]
+	line := startuptest.Lines(t, TerminationLines, hurried, startuptest.After(time.Minute))[0]
 	if !bytes.Contains(line, []byte(`"grace_seconds":0`)) {
 		t.Errorf("no grace period in %s", line)
 	}
-	if line := startuptest.Lines(t, export.TerminationLines, unseen, now)[0]; bytes.Contains(line,
+	if line := startuptest.Lines(t, TerminationLines, unseen, startuptest.After(time.Minute))[0]; bytes.Contains(line,
 		[]byte(`"grace_seconds"`)) {
 		t.Errorf("a grace period in %s", line)
 	}

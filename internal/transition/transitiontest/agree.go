@@ -1,4 +1,4 @@
-package exporttest
+package transitiontest
 
 import (
 	"bytes"
@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/transition"
 	"github.com/podlapse/podlapse/pkg/api"
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -16,9 +16,9 @@ import (
 type agreement struct {
 	testing.TB
 	want       timeline.Timeline
-	pod        export.PodTransition
-	containers []export.TransitionMetrics
-	pulls      []export.TransitionMetrics
+	pod        transition.Pod
+	containers []transition.Metrics
+	pulls      []transition.Metrics
 }
 
 // Agree checks the values of transition records against the timeline: instants lie within the
@@ -28,7 +28,7 @@ func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
 	t.Helper()
 	a := &agreement{TB: t, want: tl}
 	for i, line := range lines {
-		var r export.TransitionRecord
+		var r transition.Record
 		decoder := json.NewDecoder(bytes.NewReader(line))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&r); err != nil {
@@ -136,7 +136,7 @@ func (a *agreement) checkContainers() {
 	}
 }
 
-func (a *agreement) checkPull(m export.TransitionMetrics) {
+func (a *agreement) checkPull(m transition.Metrics) {
 	p := m.ImagePull
 	a.length("pull", p.Duration, p.StartedAt, p.FinishedAt)
 	var attempts []timeline.Pull

@@ -1,4 +1,6 @@
-package export
+// Package jsonlines writes records of start-ups and terminations to standard output as lines of JSON. Its
+// Writer takes them from reconcile's goroutine without blocking, and writes from its own.
+package jsonlines
 
 import (
 	"bytes"
@@ -17,13 +19,13 @@ import (
 )
 
 const (
-	// jsonLinesQueue is how many start-ups wait for a slow reader: hours of a busy node.
-	jsonLinesQueue = 1024
-	// jsonLinesSpare is how many of these entries are reserved for completed start-ups: one in
+	// queueLength is how many start-ups wait for a slow reader: hours of a busy node.
+	queueLength = 1024
+	// queueSpare is how many of these entries are reserved for completed start-ups: one in
 	// progress is written again later.
-	jsonLinesSpare = jsonLinesQueue / 2
-	// jsonLinesDrain is how long Run keeps writing queued start-ups after its context ends.
-	jsonLinesDrain = 800 * time.Millisecond
+	queueSpare = queueLength / 2
+	// drainTime is how long Run keeps writing queued start-ups after its context ends.
+	drainTime = 800 * time.Millisecond
 )
 
 // Lines returns the lines of one kind of record for a start-up at a moment: each value becomes one
@@ -41,14 +43,14 @@ func TerminationLines(t timeline.Timeline, _ time.Time) []any {
 	return nil
 }
 
-// JSONLines writes records of start-ups to a stream, each as a whole line.
-type JSONLines struct {
-	config JSONLinesConfig
+// Writer writes records of start-ups to a stream, each as a whole line.
+type Writer struct {
+	config Config
 	queue  *sink.Queue[timeline.Timeline]
 }
 
-// JSONLinesConfig is what a JSONLines needs. Every field but Done is required.
-type JSONLinesConfig struct {
+// Config is what a Writer needs. Every field but Done is required.
+type Config struct {
 	Out        io.Writer
 	Kinds      []Lines // in the order in which a start-up's lines are written
 	Now        func() time.Time
@@ -61,34 +63,34 @@ type JSONLinesConfig struct {
 	Done func(timeline.Timeline)
 }
 
-// NewJSONLines creates a sink that writes nothing until Run. It panics if its metrics are already
+// New creates a Writer that writes nothing until Run. It panics if its metrics are already
 // registered.
-func NewJSONLines(config JSONLinesConfig) *JSONLines {
+func New(config Config) *Writer {
 	if config.Done == nil {
 		config.Done = func(timeline.Timeline) {}
 	}
-	return &JSONLines{config: config, queue: sink.NewQueue[timeline.Timeline](sink.Config{
-		Name: "records", Capacity: jsonLinesQueue, Drain: jsonLinesDrain, Registerer: config.Registerer,
+	return &Writer{config: config, queue: sink.NewQueue[timeline.Timeline](sink.Config{
+		Name: "records", Capacity: queueLength, Drain: drainTime, Registerer: config.Registerer,
 	})}
 }
 
 // Offer queues a start-up or, with Timeline.Ended, the end of a pod. If the queue is full, it
 // counts the item as dropped. It never blocks and may be called from any goroutine.
-func (j *JSONLines) Offer(t timeline.Timeline) {
+func (w *Writer) Offer(t timeline.Timeline) {
 	if t.Partial {
-		_ = j.queue.OfferLeaving(t, jsonLinesSpare) // counted; a later record has more
+		_ = w.queue.OfferLeaving(t, queueSpare) // counted; a later record has more
 		return
 	}
-	if err := j.queue.Offer(t); errors.Is(err, sink.ErrFull) && !t.Ended() {
-		j.config.Done(t)
+	if err := w.queue.Offer(t); errors.Is(err, sink.ErrFull) && !t.Ended() {
+		w.config.Done(t)
 	}
 }
 
 // Run writes records until ctx is done and then, for a short time, those still queued. It returns
 // an error as soon as a record cannot be written, because no line can follow half a line. It does
 // not interrupt a blocked write: the caller needs its own deadline for that.
-func (j *JSONLines) Run(ctx context.Context) error {
-	err := j.queue.Run(ctx, func(_ context.Context, t timeline.Timeline) error { return j.write(t) }, func() {})
+func (w *Writer) Run(ctx context.Context) error {
+	err := w.queue.Run(ctx, func(_ context.Context, t timeline.Timeline) error { return w.write(t) }, func() {})
 	if err != nil {
 		return fmt.Errorf("write records to standard output: %w", err)
 	}
@@ -96,28 +98,28 @@ func (j *JSONLines) Run(ctx context.Context) error {
 }
 
 // write writes all lines of a start-up at once.
-func (j *JSONLines) write(t timeline.Timeline) error {
-	lines, err := j.encode(t)
+func (w *Writer) write(t timeline.Timeline) error {
+	lines, err := w.encode(t)
 	if err == nil {
-		if _, err := j.config.Out.Write(lines); err != nil {
+		if _, err := w.config.Out.Write(lines); err != nil {
 			return err
 		}
-		j.queue.Sent(1)
+		w.queue.Sent(1)
 	} else { // one bad record is no reason to stop the others
-		j.queue.Drop(1)
-		j.config.Logger.Error("cannot encode record", zap.String("namespace", t.Namespace),
+		w.queue.Drop(1)
+		w.config.Logger.Error("cannot encode record", zap.String("namespace", t.Namespace),
 			zap.String("pod", t.Name), zap.Error(err))
 	}
 	if !t.Partial && !t.Ended() {
-		j.config.Done(t)
+		w.config.Done(t)
 	}
 	return nil
 }
 
-func (j *JSONLines) encode(t timeline.Timeline) ([]byte, error) {
+func (w *Writer) encode(t timeline.Timeline) ([]byte, error) {
 	var lines bytes.Buffer
-	now := j.config.Now()
-	kinds := j.config.Kinds
+	now := w.config.Now()
+	kinds := w.config.Kinds
 	if t.Ended() {
 		kinds = []Lines{TerminationLines}
 	}

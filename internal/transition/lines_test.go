@@ -1,64 +1,47 @@
-package export_test
+package transition_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/podlapse/podlapse/internal/startuptest"
-	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/internal/transition"
+	"github.com/podlapse/podlapse/internal/transition/transitiontest"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-var now = time.Date(2026, time.March, 1, 12, 1, 0, 0, time.UTC)
+var (
+	update = flag.Bool("update", false, "rewrite the files in testdata; read the difference by eye")
 
-func fixture(t *testing.T, name string) timeline.Timeline {
-	t.Helper()
-	fixtures := startuptest.All()
-	i := slices.IndexFunc(fixtures, func(tl timeline.Timeline) bool { return tl.Name == name })
-	if i < 0 {
-		t.Fatalf("no %s", name)
-	}
-	return fixtures[i]
-}
+	now = startuptest.After(time.Minute)
+)
 
 // TestTransitionLines shows all lines of one pod, to be read beside the fixture.
 func TestTransitionLines(t *testing.T) {
-	lines := bytes.Join(startuptest.Lines(t, export.TransitionLines, fixture(t, "web-5f4b7-x"), now), nil)
-	path := filepath.Join("testdata", "in-transition.jsonl")
-	if flag.Lookup("update").Value.String() == "true" {
-		if err := os.WriteFile(path, lines, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want, err := os.ReadFile(path); err != nil || !bytes.Equal(lines, want) {
-		t.Errorf("%v, got\n%swant\n%s", err, lines, want)
-	}
+	lines := bytes.Join(startuptest.Lines(t, transition.Lines, startuptest.InTransition(), now), nil)
+	startuptest.Golden(t, *update, "in-transition.jsonl", string(lines))
 }
 
 // The other fixtures are made by hand without what transition records tell.
 func TestTransitionLinesAgreeWithTheTimeline(t *testing.T) {
-	tl := fixture(t, "web-5f4b7-x")
-	exporttest.Agree(t, tl, startuptest.Lines(t, export.TransitionLines, tl, now), now)
+	tl := startuptest.InTransition()
+	transitiontest.Agree(t, tl, startuptest.Lines(t, transition.Lines, tl, now), now)
 }
 
 // TestTransitionFieldsAreInTheSchema fills every field that a transition record can have.
 func TestTransitionFieldsAreInTheSchema(t *testing.T) {
-	schema := exporttest.TransitionSchema(t)
-	for kind, keep := range map[string]func(*export.TransitionMetrics){
-		"pod":        func(m *export.TransitionMetrics) { m.Container, m.ImagePull = nil, nil },
-		"container":  func(m *export.TransitionMetrics) { m.Pod, m.ImagePull = nil, nil },
-		"image_pull": func(m *export.TransitionMetrics) { m.Pod, m.Container = nil, nil },
+	schema := transitiontest.Schema(t)
+	for kind, keep := range map[string]func(*transition.Metrics){
+		"pod":        func(m *transition.Metrics) { m.Container, m.ImagePull = nil, nil },
+		"container":  func(m *transition.Metrics) { m.Pod, m.ImagePull = nil, nil },
+		"image_pull": func(m *transition.Metrics) { m.Pod, m.Container = nil, nil },
 	} {
-		var record export.TransitionRecord
+		var record transition.Record
 		startuptest.Fill(&record)
 		record.Metrics.Type, record.Metrics.QOS = kind, "Burstable"
 		both, err := json.Marshal(record)
@@ -88,9 +71,9 @@ func TestTransitionFieldsAreInTheSchema(t *testing.T) {
 }
 
 func TestFixturesKeepToTheTransitionSchema(t *testing.T) {
-	schema := exporttest.TransitionSchema(t)
+	schema := transitiontest.Schema(t)
 	for _, tl := range startuptest.All() {
-		for _, line := range startuptest.Lines(t, export.TransitionLines, tl, now) {
+		for _, line := range startuptest.Lines(t, transition.Lines, tl, now) {
 			schema.Check(t, line)
 		}
 	}
@@ -105,8 +88,8 @@ func TestTransitionLinesOfALittleKnownPod(t *testing.T) {
 			Containers: []timeline.ContainerReached{{Name: "app", Image: "NOT an image", Kind: timeline.KindMain}}},
 		Pulls: []timeline.Pull{{Container: "app", Outcome: imagepull.OutcomePulling, StartedAt: now}},
 	}
-	lines := startuptest.Lines(t, export.TransitionLines, tl, now)
-	schema := exporttest.TransitionSchema(t)
+	lines := startuptest.Lines(t, transition.Lines, tl, now)
+	schema := transitiontest.Schema(t)
 	for _, line := range lines {
 		schema.Check(t, line)
 	}
@@ -141,7 +124,7 @@ func TestTransitionOwners(t *testing.T) {
 			`,"kube_ownerref_kind":"statefulset","kube_ownerref_name":"s","kube_statefulset":"s"`},
 	} {
 		tl := timeline.Timeline{CreatedAt: now, Owner: test.owner, Traits: timeline.Traits{Controller: test.controller}}
-		line, err := json.Marshal(export.TransitionLines(tl, now)[0])
+		line, err := json.Marshal(transition.Lines(tl, now)[0])
 		if want := `"pod_name":""` + test.want + `,"pod":`; err != nil || !bytes.Contains(line, []byte(want)) {
 			t.Errorf("%v, no %s in %s", err, want, line)
 		}
@@ -164,7 +147,7 @@ func TestAlreadyPresentIsFromEvidence(t *testing.T) {
 			Pulls: []timeline.Pull{{Container: "app", Outcome: outcome, RequestedAt: now,
 				FinishedAt: now.Add(time.Second)}},
 		}
-		lines := startuptest.Lines(t, export.TransitionLines, tl, now)
+		lines := startuptest.Lines(t, transition.Lines, tl, now)
 		if last := lines[len(lines)-1]; !bytes.Contains(last, []byte(want)) {
 			t.Errorf("%s: no %s in %s", outcome, want, last)
 		}

@@ -1,4 +1,4 @@
-package exporttest
+package transitiontest
 
 import (
 	"github.com/podlapse/podlapse/pkg/api"
