@@ -12,8 +12,8 @@ import (
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/api"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
 // said is what a command prints, and its exit code.

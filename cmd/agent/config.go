@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podlapse/podlapse/internal/flags"
+	"github.com/podlapse/podlapse/internal/otlp"
 	"github.com/podlapse/podlapse/internal/web"
 	"github.com/podlapse/podlapse/pkg/cri"
-	"github.com/podlapse/podlapse/pkg/export/otlp"
 )
 
 // config is how the agent runs. All values are valid.

@@ -19,8 +19,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
-	"github.com/podlapse/podlapse/pkg/export/otlp"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/otlp"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
 var update = flag.Bool("update", false, "write docs/metrics.md anew")

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 
+	"github.com/podlapse/podlapse/internal/otlp"
 	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/export/otlp"
 )
 
 // The names of the OTLP sinks on the health board.

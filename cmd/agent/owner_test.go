@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/api"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
 // ownedBy is a pod of a controller.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/annotate"
 	"github.com/podlapse/podlapse/internal/cli"
-	"github.com/podlapse/podlapse/pkg/export/otlp"
+	"github.com/podlapse/podlapse/internal/otlp"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
