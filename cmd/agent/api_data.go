@@ -6,9 +6,9 @@ import (
 
 	"github.com/podlapse/podlapse/internal/history"
 	"github.com/podlapse/podlapse/internal/live"
+	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/internal/page"
 	"github.com/podlapse/podlapse/internal/web"
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -33,7 +33,7 @@ func newServed(d deps, k *core) *served {
 	})}
 	s.live = live.New(live.Config{
 		Some:  k.some,
-		Pulls: func(ctx context.Context) (export.LivePulls, error) { return s.pulls(ctx) },
+		Pulls: func(ctx context.Context) (livepull.Snapshot, error) { return s.pulls(ctx) },
 		Now:   time.Now, Registerer: d.registry, Logger: d.logger.Named("stream"),
 	})
 	if d.config.serveObjects {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/internal/reconcile"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -30,7 +31,7 @@ func registerReadings(ctx context.Context, d deps, r *reconcile.Reconciler, from
 			return present
 		}))
 	}
-	d.registry.MustRegister(export.NewLivePulls(func() export.LivePulls {
+	d.registry.MustRegister(livepull.NewCollector(func() livepull.Snapshot {
 		now, _ := pulls(ctx)
 		return now
 	}))

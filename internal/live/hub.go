@@ -22,8 +22,8 @@ import (
 
 	"github.com/podlapse/podlapse/internal/backoff"
 	"github.com/podlapse/podlapse/internal/filter"
+	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/pkg/api"
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -55,7 +55,7 @@ type Config struct {
 	// Some returns the timelines of those pods that are present. The goroutine in Run calls it.
 	Some func(ctx context.Context, uids []string) ([]timeline.Timeline, error)
 	// Pulls returns the current pulls; otherwise like Some.
-	Pulls      func(ctx context.Context) (export.LivePulls, error)
+	Pulls      func(ctx context.Context) (livepull.Snapshot, error)
 	Now        func() time.Time
 	Registerer prometheus.Registerer
 	Logger     *zap.Logger

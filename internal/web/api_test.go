@@ -18,6 +18,7 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/internal/history"
 	"github.com/podlapse/podlapse/internal/live"
+	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/internal/traceevent"
 	"github.com/podlapse/podlapse/pkg/api"
@@ -43,7 +44,7 @@ func (f *fake) api() API {
 		History: kept,
 		Live: live.New(live.Config{
 			Some:  func(context.Context, []string) ([]timeline.Timeline, error) { return nil, f.err },
-			Pulls: func(context.Context) (export.LivePulls, error) { return export.LivePulls{}, f.err },
+			Pulls: func(context.Context) (livepull.Snapshot, error) { return livepull.Snapshot{}, f.err },
 			Now:   now, Registerer: registry, Logger: zap.NewNop(),
 		}),
 		Objects: f.objects,

@@ -7,7 +7,6 @@ import (
 
 	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/pkg/api"
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
@@ -72,12 +71,12 @@ func (a readAPI) registries(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	registries := export.NewRegistries()
+	sums := newRegistrySums()
 	for _, record := range records {
-		registries.Add(record.Pulls)
+		sums.add(record.Pulls)
 	}
-	registries.GoOn(now.Records())
-	a.answer(w, r, registries.List())
+	sums.addLive(now.Records())
+	a.answer(w, r, sums.list())
 }
 
 // pulled returns the records of start-ups that needed more than images already on the node. If that

@@ -13,6 +13,7 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/internal/history"
 	"github.com/podlapse/podlapse/internal/live"
+	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -36,7 +37,7 @@ type API struct {
 type readAPI struct {
 	API
 	timelines func(context.Context) ([]timeline.Timeline, error)
-	livePulls func(context.Context) (export.LivePulls, error)
+	livePulls func(context.Context) (livepull.Snapshot, error)
 	statuses  func() []health.Status
 	required  []string
 	viewers   *shares

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/internal/page"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/export"
@@ -48,8 +49,8 @@ func (f *fake) config() Config {
 	return Config{
 		ListenAddress: "127.0.0.1:0",
 		Timelines:     func(context.Context) ([]timeline.Timeline, error) { return f.timelines, f.err },
-		Pulls: func(context.Context) (export.LivePulls, error) {
-			return export.LivePulls{Starting: f.timelines, Now: time.Unix(60, 0)}, f.err
+		Pulls: func(context.Context) (livepull.Snapshot, error) {
+			return livepull.Snapshot{Starting: f.timelines, Now: time.Unix(60, 0)}, f.err
 		},
 		Statuses: func() []health.Status { return f.statuses },
 		Required: []string{"pod_watch"},

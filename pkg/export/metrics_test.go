@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/podlapse/podlapse/internal/jsonlines"
+	"github.com/podlapse/podlapse/internal/registrylabel"
 	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -252,7 +253,7 @@ func TestMetricsBoundRegistries(t *testing.T) {
 	observe("\xff")
 	for label, want := range map[string]uint64{
 		"registry=r0.example": 2, "registry=r2.example": 1, "registry=r3.example": 0,
-		"registry=other": 100 - maxClaimed, "registry=unknown": 1,
+		"registry=other": 100 - registrylabel.Max/2, "registry=unknown": 1,
 	} {
 		if got, _ := count(t, registry, "podlapse_image_pull_duration_seconds", label, "outcome=failed"); got != want {
 			t.Errorf("%s: %d, want %d", label, got, want)

@@ -22,6 +22,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/podlapse/podlapse/internal/jsonlines"
+	"github.com/podlapse/podlapse/internal/livepull"
+	"github.com/podlapse/podlapse/internal/registrylabel"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -33,7 +35,7 @@ const (
 )
 
 // manyRegistries are more than have a label of their own.
-const manyRegistries = 2 * maxRegistries
+const manyRegistries = 2 * registrylabel.Max
 
 // node is a registry in which every metric has every value of its labels that so many pods and
 // registries can give it, and histograms have observations of all lengths.
@@ -91,7 +93,9 @@ func (n node) registry() *prometheus.Registry {
 			return all
 		}),
 		NewStarting(func() []timeline.Timeline { return starting }),
-		NewLivePulls(func() LivePulls { return LivePulls{Now: after(time.Hour), Starting: starting} }),
+		livepull.NewCollector(func() livepull.Snapshot {
+			return livepull.Snapshot{Now: after(time.Hour), Starting: starting}
+		}),
 	)
 	if n.podSeries {
 		registry.MustRegister(NewPodSeries(func() []timeline.Timeline { return starting }))
@@ -150,8 +154,12 @@ func (n node) pod(i int) timeline.Timeline {
 
 // starting is a pod that waits for its image, in each phase in turn.
 func (n node) starting(i int) timeline.Timeline {
-	t := waiting(fmt.Sprintf("web-7d4b9c6f5-%05d", i), fmt.Sprint(n.host(i), "/web:", i), n.host(i), time.Second)
-	t.Owner = timeline.Owner{Kind: "Deployment", Name: "web"}
+	t := timeline.Timeline{
+		Namespace: "shop", Name: fmt.Sprintf("web-7d4b9c6f5-%05d", i), UID: fmt.Sprint("uid-", i),
+		State: timeline.StateStarting, Owner: timeline.Owner{Kind: "Deployment", Name: "web"},
+		Pulls: []timeline.Pull{{Container: "app", Image: fmt.Sprint(n.host(i), "/web:", i), Registry: n.host(i),
+			Outcome: imagepull.OutcomePulling, RequestedAt: after(time.Second)}},
+	}
 	if i == 0 {
 		t.Pulls = append(t.Pulls,
 			timeline.Pull{Container: "proxy", Registry: n.host(i), Outcome: imagepull.OutcomeFailed,
@@ -309,7 +317,7 @@ func scrape(tb testing.TB, handler http.Handler, accept string) int {
 
 // busiest is a node of 500 pods from more registries than have a name, with every option on.
 func busiest() http.Handler {
-	n := node{pods: 500, registries: maxRegistries + 2, podSeries: true, trace: func(t timeline.Timeline) string {
+	n := node{pods: 500, registries: registrylabel.Max + 2, podSeries: true, trace: func(t timeline.Timeline) string {
 		return fmt.Sprintf("%032x", rand.New(rand.NewPCG(7, uint64(len(t.UID)))).Uint64())
 	}}
 	return promhttp.HandlerFor(n.registry(), promhttp.HandlerOpts{EnableOpenMetrics: true})

@@ -1,4 +1,4 @@
-package export
+package web
 
 import (
 	"cmp"
@@ -9,16 +9,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Registries adds up pulls by registry.
-type Registries struct {
+// registrySums adds up pulls by registry.
+type registrySums struct {
 	byName map[string]*api.RegistryRecord
 }
 
-// NewRegistries returns an empty Registries.
-func NewRegistries() *Registries { return &Registries{byName: map[string]*api.RegistryRecord{}} }
+func newRegistrySums() *registrySums { return &registrySums{byName: map[string]*api.RegistryRecord{}} }
 
-// Add counts the completed pulls of a start-up. An image that was already present does not count.
-func (r *Registries) Add(pulls []api.PullRecord) {
+// add counts the completed pulls of a start-up. An image that was already present does not count.
+func (r *registrySums) add(pulls []api.PullRecord) {
 	for _, p := range pulls {
 		if p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomePresent {
 			continue
@@ -26,7 +25,7 @@ func (r *Registries) Add(pulls []api.PullRecord) {
 		registry := r.of(p.Registry)
 		registry.Outcomes[p.Outcome]++
 		if p.Failure != "" {
-			registry.Failures[countedFailure(p.Failure, p.Unconfirmed)]++
+			registry.Failures[p.Failure.Counted(p.Unconfirmed)]++
 		}
 		if d := p.Download; d != nil && !p.Resumed { // otherwise it is unknown how much of it arrived in that time
 			registry.Bytes += d.Bytes
@@ -38,14 +37,14 @@ func (r *Registries) Add(pulls []api.PullRecord) {
 	}
 }
 
-// GoOn counts the pulls in progress.
-func (r *Registries) GoOn(pulls []api.LivePullRecord) {
+// addLive counts the pulls in progress.
+func (r *registrySums) addLive(pulls []api.LivePullRecord) {
 	for _, p := range pulls {
 		r.of(p.Registry).GoingOn++
 	}
 }
 
-func (r *Registries) of(name string) *api.RegistryRecord {
+func (r *registrySums) of(name string) *api.RegistryRecord {
 	name = cmp.Or(name, imagepull.UnknownRegistry)
 	registry := r.byName[name]
 	if registry == nil {
@@ -56,8 +55,8 @@ func (r *Registries) of(name string) *api.RegistryRecord {
 	return registry
 }
 
-// List returns the registries sorted by name.
-func (r *Registries) List() api.RegistryList {
+// list returns the registries sorted by name.
+func (r *registrySums) list() api.RegistryList {
 	list := api.RegistryList{Items: []api.RegistryRecord{}}
 	for _, name := range slices.Sorted(maps.Keys(r.byName)) {
 		list.Items = append(list.Items, *r.byName[name])

@@ -1,4 +1,7 @@
-package export
+// Package livepull tells which image pulls of the node are in progress, and how far they are: it matches the pulls for
+// which pods wait with the downloads of the container runtime. It is pure, but for the collector of metrics, which
+// reads a Snapshot at each scrape. The read API, the stream and /metrics use it.
+package livepull
 
 import (
 	"cmp"
@@ -10,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// LivePulls is the image pulls at one moment.
-type LivePulls struct {
+// Snapshot is the image pulls at one moment.
+type Snapshot struct {
 	// Starting are the timelines of the pods that are starting or were a moment ago, and of those
 	// with ephemeral containers.
 	Starting []timeline.Timeline
@@ -52,8 +55,8 @@ const requestSlack = time.Second
 // Since returns the earliest time at which the runtime may have begun a pull that is in progress
 // now. Downloads must include pulls begun since then of which nothing is being downloaded at the
 // moment. Zero if no pull is in progress.
-func (l LivePulls) Since() (since time.Time) {
-	for _, w := range l.wanted() {
+func (s Snapshot) Since() (since time.Time) {
+	for _, w := range s.wanted() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
 			since = w.requestedAt
 		}
@@ -83,24 +86,24 @@ func (w wantedPull) mayBe(d imagepull.Download, now time.Time) bool {
 // wants is external, and so is one that began while the kubelet waited to retry. A download whose
 // repository is not known yet belongs to the only pull for which nothing has arrived; it is omitted
 // while it may belong to several, or to another starting pod.
-func (l LivePulls) Records() []api.LivePullRecord {
-	wanted := l.wanted()
+func (s Snapshot) Records() []api.LivePullRecord {
+	wanted := s.wanted()
 	slices.SortStableFunc(wanted, func(a, b wantedPull) int { return oldestFirst(a.LivePullRecord, b.LivePullRecord) })
-	wanted = append(wanted, l.idle()...)
+	wanted = append(wanted, s.idle()...)
 	var external []wantedPull
-	for _, d := range l.certainFirst(wanted) {
-		if l.over(d) {
+	for _, d := range s.certainFirst(wanted) {
+		if s.over(d) {
 			continue
 		}
-		fitting := l.fitting(wanted, d)
+		fitting := s.fitting(wanted, d)
 		switch {
 		case severalImages(fitting):
 			for _, w := range fitting {
 				w.matched, w.State = true, ""
 			}
 		case len(fitting) > 0:
-			fitting[0].take(d, l.Now)
-		case d.Blobs == 0, d.Repository == "" && l.mayBeOurs(d):
+			fitting[0].take(d, s.Now)
+		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
 			// Nothing shows that it is in progress, or its image will be known in a moment.
 		default:
 			w := wantedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,
@@ -108,7 +111,7 @@ func (l LivePulls) Records() []api.LivePullRecord {
 			if d.Repository != "" {
 				w.Image = d.Registry + "/" + d.Repository
 			}
-			w.take(d, l.Now)
+			w.take(d, s.Now)
 			external = append(external, w)
 		}
 	}
@@ -136,7 +139,7 @@ func (w *wantedPull) take(d imagepull.Download, now time.Time) {
 func (w *wantedPull) has() bool { return w.matched && w.State != "" }
 
 // fitting lists the pulls to which a download may belong, as far as evidence distinguishes them.
-func (l LivePulls) fitting(wanted []wantedPull, d imagepull.Download) (fitting []*wantedPull) {
+func (s Snapshot) fitting(wanted []wantedPull, d imagepull.Download) (fitting []*wantedPull) {
 	for _, fits := range []func(*wantedPull) bool{
 		func(w *wantedPull) bool { return d.Of(w.Image) && d.Is(w.Image) },
 		func(w *wantedPull) bool { return d.Of(w.Image) && w.Outcome == imagepull.OutcomePulling },
@@ -145,7 +148,7 @@ func (l LivePulls) fitting(wanted []wantedPull, d imagepull.Download) (fitting [
 		func(w *wantedPull) bool { return d.Repository == "" && w.State == api.PullStateQueued },
 	} {
 		for i := range wanted {
-			if w := &wanted[i]; !w.has() && w.mayBe(d, l.Now) && fits(w) {
+			if w := &wanted[i]; !w.has() && w.mayBe(d, s.Now) && fits(w) {
 				fitting = append(fitting, w)
 			}
 		}
@@ -157,14 +160,14 @@ func (l LivePulls) fitting(wanted []wantedPull, d imagepull.Download) (fitting [
 }
 
 // certainFirst sorts the downloads: those with a digest that identifies their pull come first.
-func (l LivePulls) certainFirst(wanted []wantedPull) []imagepull.Download {
+func (s Snapshot) certainFirst(wanted []wantedPull) []imagepull.Download {
 	uncertain := func(d imagepull.Download) int {
 		if slices.ContainsFunc(wanted, func(w wantedPull) bool { return d.Is(w.Image) }) {
 			return 0
 		}
 		return 1
 	}
-	return slices.SortedStableFunc(slices.Values(l.Downloads), func(a, b imagepull.Download) int {
+	return slices.SortedStableFunc(slices.Values(s.Downloads), func(a, b imagepull.Download) int {
 		return cmp.Compare(uncertain(a), uncertain(b))
 	})
 }
@@ -184,16 +187,16 @@ func imageOf(ref string) string {
 
 // overLately reports whether a pull ended so recently that a download that began earlier may still
 // be reported.
-func (l LivePulls) overLately(d imagepull.Download, p timeline.Pull) bool {
+func (s Snapshot) overLately(d imagepull.Download, p timeline.Pull) bool {
 	const lately = 3 * time.Second // answers about downloads are at most a second old, and may take two
-	return !p.FinishedAt.IsZero() && l.Now.Sub(p.FinishedAt) < lately && !d.StartedAt.After(p.FinishedAt)
+	return !p.FinishedAt.IsZero() && s.Now.Sub(p.FinishedAt) < lately && !d.StartedAt.After(p.FinishedAt)
 }
 
 // over reports whether the pull of a download has ended since the runtime was queried.
-func (l LivePulls) over(d imagepull.Download) bool {
-	for _, t := range l.Starting {
+func (s Snapshot) over(d imagepull.Download) bool {
+	for _, t := range s.Starting {
 		for _, p := range slices.Concat(t.Pulls, t.EphemeralPulls) {
-			if d.Of(p.Image) && l.overLately(d, p) {
+			if d.Of(p.Image) && s.overLately(d, p) {
 				return true
 			}
 		}
@@ -204,15 +207,15 @@ func (l LivePulls) over(d imagepull.Download) bool {
 // mayBeOurs reports whether a pod that is starting, or was a moment ago, may have caused a download
 // of an unknown repository. The layers of a pull arrive after its manifest, which names the
 // repository. What stays without a name is an import.
-func (l LivePulls) mayBeOurs(d imagepull.Download) bool {
+func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 	const named = 10 * time.Second
-	if d.Digest == "" && l.Now.Sub(d.StartedAt) > named {
+	if d.Digest == "" && s.Now.Sub(d.StartedAt) > named {
 		return false
 	}
-	return slices.ContainsFunc(l.wanted(), func(w wantedPull) bool { return w.mayBe(d, l.Now) }) ||
-		slices.ContainsFunc(l.Starting, func(t timeline.Timeline) bool {
+	return slices.ContainsFunc(s.wanted(), func(w wantedPull) bool { return w.mayBe(d, s.Now) }) ||
+		slices.ContainsFunc(s.Starting, func(t timeline.Timeline) bool {
 			return slices.ContainsFunc(slices.Concat(t.Pulls, t.EphemeralPulls), func(p timeline.Pull) bool {
-				return l.overLately(d, p)
+				return s.overLately(d, p)
 			})
 		})
 }
@@ -222,16 +225,16 @@ func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age)
 // wanted lists the images for which starting pods and ephemeral containers wait. For some it is
 // unknown whether the kubelet has requested them, or requested them again: they have no outcome and
 // no state yet, and are in progress only if they are being downloaded.
-func (l LivePulls) wanted() []wantedPull {
+func (s Snapshot) wanted() []wantedPull {
 	var wanted []wantedPull
-	for _, t := range l.Starting {
-		wanted = l.appendWanted(wanted, t, t.Pulls)
-		wanted = l.appendWanted(wanted, t, t.EphemeralPulls)
+	for _, t := range s.Starting {
+		wanted = s.appendWanted(wanted, t, t.Pulls)
+		wanted = s.appendWanted(wanted, t, t.EphemeralPulls)
 	}
 	return wanted
 }
 
-func (l LivePulls) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls []timeline.Pull) []wantedPull {
+func (s Snapshot) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls []timeline.Pull) []wantedPull {
 	for i, p := range pulls {
 		if i+1 < len(pulls) && pulls[i+1].Container == p.Container {
 			continue // a completed attempt
@@ -242,7 +245,7 @@ func (l LivePulls) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls 
 		switch p.Outcome {
 		case imagepull.OutcomePulling:
 			w.requestedAt = p.RequestedAt
-			w.Outcome, w.State, w.Age = p.Outcome, l.stateBefore(), api.Seconds(max(0, l.Now.Sub(p.RequestedAt)))
+			w.Outcome, w.State, w.Age = p.Outcome, s.stateBefore(), api.Seconds(max(0, s.Now.Sub(p.RequestedAt)))
 		case imagepull.OutcomeFailed:
 			if !p.FinishedAt.IsZero() {
 				w.failedAt, w.againAt = p.FinishedAt, p.FinishedAt.Add(imagepull.Backoff(p.Attempt+1)-againSlack)
@@ -257,9 +260,9 @@ func (l LivePulls) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls 
 }
 
 // idle lists what may be pulled outside start-ups.
-func (l LivePulls) idle() []wantedPull {
+func (s Snapshot) idle() []wantedPull {
 	var wanted []wantedPull
-	for _, c := range l.Idle {
+	for _, c := range s.Idle {
 		wanted = append(wanted, wantedPull{idle: true, notBefore: c.RanUntil,
 			LivePullRecord: api.LivePullRecord{Namespace: c.Namespace, Pod: c.Pod,
 				Container: c.Container, Kind: c.Kind, Restart: !c.RanUntil.IsZero(), Image: c.Image,
@@ -273,8 +276,8 @@ func (l LivePulls) idle() []wantedPull {
 }
 
 // stateBefore returns the state of a pull before a download of it is known.
-func (l LivePulls) stateBefore() string {
-	if l.Downloads == nil {
+func (s Snapshot) stateBefore() string {
+	if s.Downloads == nil {
 		return ""
 	}
 	return api.PullStateQueued

@@ -1,65 +1,70 @@
-package export
+package livepull
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/podlapse/podlapse/internal/registrylabel"
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// livePulls reads the pulls at each scrape.
-type livePulls struct {
-	now                                               func() LivePulls
+// collector reads the pulls at each scrape.
+type collector struct {
+	now                                               func() Snapshot
 	active, queued, unpacking, bytes, oldest, failing *prometheus.Desc
 }
 
-// NewLivePulls creates the collector of the pulls in progress.
-func NewLivePulls(now func() LivePulls) prometheus.Collector {
+// orUnconfirmed is appended to the help of metrics that count failures.
+const orUnconfirmed = " The reason is unconfirmed while only Events report the failure, not the pod's status."
+
+// NewCollector returns the collector of the metrics of pulls in progress. It calls now at each scrape.
+func NewCollector(now func() Snapshot) prometheus.Collector {
 	registry := []string{"registry"}
-	return &livePulls{
+	return &collector{
 		now: now,
 		active: prometheus.NewDesc("podlapse_image_pulls_active",
-			"Image pulls that are receiving content, including pulls that no pod requested."+ofRegistry, registry, nil),
+			"Image pulls that are receiving content, including pulls that no pod requested."+registrylabel.Help,
+			registry, nil),
 		queued: prometheus.NewDesc("podlapse_image_pulls_queued",
 			"Image pulls that the kubelet wants and that have received no content: they wait in the node's pull "+
 				"queue or for the registry's first response. If the runtime does not report progress, all pulls in "+
-				"progress."+ofRegistry, registry, nil),
+				"progress."+registrylabel.Help, registry, nil),
 		unpacking: prometheus.NewDesc("podlapse_image_pulls_unpacking",
 			"Image pulls that have received all content and that the runtime is unpacking: they wait for the disk, "+
 				"not for the registry.", nil, nil),
 		bytes: prometheus.NewDesc("podlapse_image_pulls_active_bytes",
-			"Bytes received so far by the pulls in podlapse_image_pulls_active."+ofRegistry, registry, nil),
+			"Bytes received so far by the pulls in podlapse_image_pulls_active."+registrylabel.Help, registry, nil),
 		oldest: prometheus.NewDesc("podlapse_image_pulls_oldest_age_seconds",
-			"Time since the oldest pull in progress was requested."+ofRegistry, registry, nil),
+			"Time since the oldest pull in progress was requested."+registrylabel.Help, registry, nil),
 		failing: prometheus.NewDesc("podlapse_image_pulls_failing",
 			"Pulls that starting pods wait for and whose latest completed attempt failed, by the reason in the "+
-				"runtime's error, also while the next attempt is in progress."+orUnconfirmed+ofRegistry,
+				"runtime's error, also while the next attempt is in progress."+orUnconfirmed+registrylabel.Help,
 			[]string{"registry", "reason"}, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
-func (c *livePulls) Describe(descs chan<- *prometheus.Desc) {
+func (c *collector) Describe(descs chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{c.active, c.queued, c.unpacking, c.bytes, c.oldest, c.failing} {
 		descs <- desc
 	}
 }
 
 // Collect implements prometheus.Collector; it may run on several goroutines at once.
-func (c *livePulls) Collect(metrics chan<- prometheus.Metric) {
+func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	type sums struct {
 		active, queued, bytes int64
 		oldest                float64
 	}
 	now := c.now()
 	records, failed := now.Records(), failingNow(now.Starting)
-	pulls := make([]momentPull, 0, len(records)+len(failed))
+	pulls := make([]registrylabel.Pull, 0, len(records)+len(failed))
 	for _, r := range records {
-		pulls = append(pulls, momentPull{r.Namespace, r.Registry})
+		pulls = append(pulls, registrylabel.Pull{Namespace: r.Namespace, Registry: r.Registry})
 	}
 	for _, p := range failed {
-		pulls = append(pulls, momentPull{p.namespace, p.Registry})
+		pulls = append(pulls, registrylabel.Pull{Namespace: p.namespace, Registry: p.Registry})
 	}
-	labelOf := momentLabels(pulls)
+	labelOf := registrylabel.OfMoment(pulls)
 	of, unpacking := map[string]*sums{}, 0
 	for _, record := range records {
 		label := labelOf(record.Registry)

@@ -9,47 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/podlapse/podlapse/internal/registrylabel"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
-
-// A node is long up, and many registries were pulled from once, before most pulls come from a new one.
-func TestTheMostUsedRegistriesHaveLabels(t *testing.T) {
-	l := newRegistryLabels()
-	for i := range 3 * maxCandidates {
-		l.label(fmt.Sprintf("once-%d.example", i), "shop", true)
-	}
-	own := 0
-	for range 100 {
-		for i := range maxConfirmed {
-			name := fmt.Sprintf("often-%d.example", i)
-			if label, _ := l.label(name, "shop", true); label == name {
-				own++
-			}
-		}
-	}
-	if own < 90*maxConfirmed {
-		t.Errorf("of %d pulls %d had their registry's label", 100*maxConfirmed, own)
-	}
-	for i := range 20 * maxCandidates { // somebody invents names
-		if label, lost := l.label(fmt.Sprintf("invented-%d.example", i), "shop", true); label != registryOther {
-			t.Fatalf("an invented name after %d others has a label of its own, taken from %s", i, lost)
-		}
-		if i%10 == 0 {
-			for n := range maxConfirmed {
-				l.label(fmt.Sprintf("often-%d.example", n), "shop", true)
-			}
-		}
-	}
-	if len(l.confirmed.counted) > maxCandidates || len(l.claimed.counted) > maxCandidates {
-		t.Errorf("%d and %d registries are counted", len(l.confirmed.counted), len(l.claimed.counted))
-	}
-	for _, registry := range []string{"", imagepull.UnknownRegistry} {
-		if label, _ := l.label(registry, "shop", true); label != imagepull.UnknownRegistry {
-			t.Errorf("%q is labeled %s", registry, label)
-		}
-	}
-}
 
 // Whatever is pulled, no series decreases, and there are never more than may be.
 func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
@@ -84,7 +47,7 @@ func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
 				vanished++
 			}
 		}
-		if len(registries) > 4*(maxRegistries+1) {
+		if len(registries) > 4*(registrylabel.Max+1) {
 			t.Fatalf("%d series", len(registries))
 		}
 		before = now
@@ -122,40 +85,6 @@ func registryOf(metric *dto.Metric) (string, bool) {
 	return "", false
 }
 
-func TestLabelsOfAMoment(t *testing.T) {
-	var pulls []momentPull
-	add := func(namespace string, registries ...string) {
-		for _, registry := range registries {
-			pulls = append(pulls, momentPull{namespace, registry})
-		}
-	}
-	for i := range 2 * maxRegistries {
-		add("shop", fmt.Sprintf("once-%02d", i))
-	}
-	add("shop", "twice", "twice", "", imagepull.UnknownRegistry)
-	label := momentLabels(pulls)
-	for registry, want := range map[string]string{"twice": "twice", "once-00": "once-00", "once-31": registryOther,
-		"":                        imagepull.UnknownRegistry,
-		imagepull.UnknownRegistry: imagepull.UnknownRegistry,
-		fmt.Sprintf("once-%02d", maxRegistries-2): fmt.Sprintf("once-%02d", maxRegistries-2),
-		fmt.Sprintf("once-%02d", maxRegistries-1): registryOther} {
-		if got := label(registry); got != want {
-			t.Errorf("%q is labeled %s, want %s", registry, got, want)
-		}
-	}
-	for i := range 1000 { // one namespace invents hosts
-		add("tenant", fmt.Sprintf("invented-%d", i%10))
-	}
-	add("other", "down")
-	add("third", "down-too")
-	label = momentLabels(pulls)
-	for _, registry := range []string{"twice", "down", "down-too", "invented-0"} {
-		if got := label(registry); got != registry {
-			t.Errorf("beside a namespace that invents hosts %s is labeled %s", registry, got)
-		}
-	}
-}
-
 // brought is a pull that the runtime confirms, failed one that nothing but a pod's image and an Event tell of.
 func brought(registry string) timeline.Pull {
 	return timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Timed: true,
@@ -185,7 +114,7 @@ func TestInventedHostsTakeNoLabelOfARealRegistry(t *testing.T) {
 		m.observePull(timeline.Timeline{Namespace: namespace}, p, nil)
 	}
 	var real []string
-	for i := range maxRegistries - 1 {
+	for i := range registrylabel.Max - 1 {
 		real = append(real, fmt.Sprintf("real-%d.example", i))
 		for range 3 {
 			pull("shop", brought(real[i]))
@@ -228,7 +157,7 @@ func TestARegistryThatIsDownFromTheStartIsNamed(t *testing.T) {
 		t.Errorf("it is not named: %v", labels)
 	}
 	pull("shop", brought("down.example"))
-	for i := range maxRegistries {
+	for i := range registrylabel.Max {
 		pull("shop", brought(fmt.Sprintf("real-%d.example", i)))
 	}
 	if labels := labeled(t, gatherer); !labels["down.example"] {

@@ -1,4 +1,4 @@
-package export
+package livepull
 
 import (
 	"maps"
@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
-
+	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
+
+// after is the instant so long after the creation of the pods of startuptest.
+func after(d time.Duration) time.Time { return startuptest.After(d) }
 
 func waiting(pod, image, registry string, since time.Duration) timeline.Timeline {
 	return timeline.Timeline{Namespace: "shop", Name: pod, UID: pod, State: timeline.StateStarting,
@@ -24,8 +25,8 @@ func waiting(pod, image, registry string, since time.Duration) timeline.Timeline
 }
 
 // busy is a node that pulls one image of two that pods wait for, and one that nobody knows of.
-func busy() LivePulls {
-	return LivePulls{
+func busy() Snapshot {
+	return Snapshot{
 		Now: after(10 * time.Second),
 		Starting: []timeline.Timeline{
 			waiting("late", "r.example:5000/shop/web:2", "r.example:5000", 6*time.Second),
@@ -98,7 +99,7 @@ func TestLivePulls(t *testing.T) {
 	// a manifest that is slow
 	imported.Downloads = []imagepull.Download{{Blobs: 1, Digest: "sha256:1", StartedAt: after(9 * time.Second)}}
 	check(t, imported.Records(), nil)
-	foreign := LivePulls{Now: untold.Now, Downloads: unknown.Downloads}
+	foreign := Snapshot{Now: untold.Now, Downloads: unknown.Downloads}
 	check(t, foreign.Records(), []api.LivePullRecord{
 		{Registry: imagepull.UnknownRegistry, Outcome: imagepull.OutcomeExternal, State: api.PullStatePulling,
 			Age: second(1), DoneBytes: 1},
@@ -169,7 +170,7 @@ func TestLivePullsOfOneRepository(t *testing.T) {
 				waiting("two", "r.example:6000/big:1", "r.example:6000", 30*time.Second)}, []imagepull.Download{comes},
 			map[string]state{"one": {"pulling", "", 0}, "two": {"pulling", "", 0}}},
 	} {
-		l := LivePulls{Now: after(60 * time.Second), Starting: test.starting, Downloads: test.downloads}
+		l := Snapshot{Now: after(60 * time.Second), Starting: test.starting, Downloads: test.downloads}
 		got := map[string]state{}
 		for _, r := range l.Records() {
 			got[r.Pod] = state{r.Outcome, r.State, r.DoneBytes}
@@ -178,37 +179,12 @@ func TestLivePullsOfOneRepository(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
-	since := (LivePulls{Starting: []timeline.Timeline{two, one}}).Since()
+	since := (Snapshot{Starting: []timeline.Timeline{two, one}}).Since()
 	if !since.Equal(after(time.Second - requestSlack)) {
 		t.Errorf("what was begun since %s is asked for", since)
 	}
-	if since := (LivePulls{}).Since(); !since.IsZero() {
+	if since := (Snapshot{}).Since(); !since.IsZero() {
 		t.Errorf("nobody waits, and what was begun since %s is asked for", since)
-	}
-}
-
-func TestUnpackingIsNotQueued(t *testing.T) {
-	now := LivePulls{Now: after(60 * time.Second),
-		Starting: []timeline.Timeline{waiting("one", "r.example/big:1", "r.example", time.Second),
-			waiting("two", "o.example/big:1", "o.example", 3*time.Second),
-			waiting("three", "o.example/big:2", "o.example", 3*time.Second)},
-		Downloads: []imagepull.Download{{Complete: true, Registry: "r.example", Repository: "big",
-			StartedAt: after(2 * time.Second)},
-			{Blobs: 1, Registry: "o.example", Repository: "big", StartedAt: after(2 * time.Second)}}}
-	want := `# HELP podlapse_image_pulls_queued Image pulls that the kubelet wants and that have received no content: they wait in the node's pull queue or for the registry's first response. If the runtime does not report progress, all pulls in progress. The registry is the host in the image reference; the content may have come from a mirror.
-# TYPE podlapse_image_pulls_queued gauge
-podlapse_image_pulls_queued{registry="o.example"} 0
-podlapse_image_pulls_queued{registry="r.example"} 0
-# HELP podlapse_image_pulls_unpacking Image pulls that have received all content and that the runtime is unpacking: they wait for the disk, not for the registry.
-# TYPE podlapse_image_pulls_unpacking gauge
-podlapse_image_pulls_unpacking 1
-`
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(NewLivePulls(func() LivePulls { return now }))
-	err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_image_pulls_queued",
-		"podlapse_image_pulls_unpacking")
-	if err != nil {
-		t.Error(err)
 	}
 }
 
@@ -224,72 +200,14 @@ func check(t *testing.T, got, want []api.LivePullRecord) {
 	}
 }
 
-func TestLivePullMetrics(t *testing.T) {
-	want := `# HELP podlapse_image_pulls_active Image pulls that are receiving content, including pulls that no pod requested. The registry is the host in the image reference; the content may have come from a mirror.
-# TYPE podlapse_image_pulls_active gauge
-podlapse_image_pulls_active{registry="docker.io"} 0
-podlapse_image_pulls_active{registry="ghcr.io"} 1
-podlapse_image_pulls_active{registry="r.example:5000"} 1
-# HELP podlapse_image_pulls_active_bytes Bytes received so far by the pulls in podlapse_image_pulls_active. The registry is the host in the image reference; the content may have come from a mirror.
-# TYPE podlapse_image_pulls_active_bytes gauge
-podlapse_image_pulls_active_bytes{registry="docker.io"} 0
-podlapse_image_pulls_active_bytes{registry="ghcr.io"} 7
-podlapse_image_pulls_active_bytes{registry="r.example:5000"} 30
-# HELP podlapse_image_pulls_oldest_age_seconds Time since the oldest pull in progress was requested. The registry is the host in the image reference; the content may have come from a mirror.
-# TYPE podlapse_image_pulls_oldest_age_seconds gauge
-podlapse_image_pulls_oldest_age_seconds{registry="docker.io"} 5
-podlapse_image_pulls_oldest_age_seconds{registry="ghcr.io"} 1
-podlapse_image_pulls_oldest_age_seconds{registry="r.example:5000"} 6
-`
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(NewLivePulls(busy))
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_image_pulls_active",
-		"podlapse_image_pulls_active_bytes", "podlapse_image_pulls_oldest_age_seconds"); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestPullsAreCounted(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
-	m := NewMetrics(registry, nil)
-	layers := []timeline.Layer{{Digest: "sha256:a", SizeBytes: 100}, {Digest: "sha256:b", SizeBytes: 20}}
-	pull := timeline.Pull{Registry: "r.example", Outcome: imagepull.OutcomeDownloaded, Layers: layers}
-	shares := pull
-	shares.Shared = []bool{true, false}
-	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{pull}, LostEvents: []string{"Pulled/app", "Pulling/app"}})
-	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{shares,
-		{Registry: "r.example", Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS}}})
-	if got := testutil.ToFloat64(m.pulls.bytes.WithLabelValues("r.example")); got != 140 {
-		t.Errorf("%v bytes", got)
-	}
-	if got := testutil.ToFloat64(m.pulls.failures.WithLabelValues("r.example", "dns")); got != 1 {
-		t.Errorf("%v failures", got)
-	}
-	if got := testutil.ToFloat64(m.pulls.lost.WithLabelValues("Pulled")); got != 1 {
-		t.Errorf("%v lost", got)
-	}
-}
-
-// Without a runtime nobody tells whether a pull with policy Always brought anything; how long it took, kubelet tells.
-func TestPullsOfUnknownOutcomeAreTimed(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
-	m := NewMetrics(registry, nil)
-	m.Observe(timeline.Timeline{
-		Pulls: []timeline.Pull{{Registry: "r.example", Outcome: imagepull.OutcomeUnknown, Timed: true,
-			Pull: time.Second}}})
-	if n := testutil.CollectAndCount(m.pulls.pull); n != 1 {
-		t.Errorf("%d series", n)
-	}
-}
-
 // The pod's pull failed at 2 s: kubelet waits until 12 s, and what is downloaded by then somebody else does.
 func TestDownloadsInBackOffAreExternal(t *testing.T) {
 	failed := timeline.Timeline{Namespace: "shop", Name: "web", State: timeline.StateStarting,
 		Pulls: []timeline.Pull{{Container: "app",
 			Kind: timeline.KindMain, Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomeFailed,
 			FinishedAt: after(2 * time.Second)}}}
-	download := func(from time.Duration) LivePulls {
-		return LivePulls{Starting: []timeline.Timeline{failed}, Downloads: []imagepull.Download{
+	download := func(from time.Duration) Snapshot {
+		return Snapshot{Starting: []timeline.Timeline{failed}, Downloads: []imagepull.Download{
 			{Blobs: 1, Registry: "ghcr.io", Repository: "a/b", StartedAt: after(from)}}}
 	}
 	for _, test := range []struct {
@@ -316,7 +234,7 @@ func TestDownloadsInBackOffAreExternal(t *testing.T) {
 func TestPullsAfterTheStartUp(t *testing.T) {
 	idle := timeline.IdleContainer{Namespace: "shop", Pod: "web", Container: "app", Image: "ghcr.io/a/b:1",
 		Kind: timeline.KindMain, RanUntil: after(4 * time.Second)}
-	l := LivePulls{Now: after(10 * time.Second), Idle: []timeline.IdleContainer{idle}}
+	l := Snapshot{Now: after(10 * time.Second), Idle: []timeline.IdleContainer{idle}}
 	if records := l.Records(); len(records) != 0 {
 		t.Errorf("nothing is downloaded, yet %+v", records)
 	}
@@ -331,7 +249,7 @@ func TestPullsAfterTheStartUp(t *testing.T) {
 	if records := l.Records(); len(records) != 1 || records[0].Outcome != imagepull.OutcomeExternal {
 		t.Errorf("a download that began while the container ran: %+v", records)
 	}
-	debugged := LivePulls{Now: after(10 * time.Second),
+	debugged := Snapshot{Now: after(10 * time.Second),
 		Starting: []timeline.Timeline{{Namespace: "shop", Name: "web", State: timeline.StateReady,
 			EphemeralPulls: []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral, Image: "ghcr.io/a/b:1",
 				Registry: "ghcr.io",
@@ -340,23 +258,4 @@ func TestPullsAfterTheStartUp(t *testing.T) {
 		[]api.LivePullRecord{{Namespace: "shop", Pod: "web", Container: "debugger", Kind: timeline.KindEphemeral,
 			Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomePulling,
 			Age: api.Seconds(6 * time.Second)}})
-}
-
-func TestPullsOfEphemeralContainersAreCountedOnce(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
-	m := NewMetrics(registry, nil)
-	told := timeline.Timeline{State: timeline.StateReady,
-		EphemeralPulls: []timeline.Pull{{Kind: timeline.KindEphemeral, Registry: "r.example",
-			Outcome: imagepull.OutcomeDownloaded, Timed: true, Pull: time.Second}}}
-	m.Observe(told) // the start-up has them in its record
-	if n := testutil.CollectAndCount(m.pulls.pull); n != 0 {
-		t.Errorf("counted with the start-up: %d series", n)
-	}
-	m.ObserveEphemeral(told)
-	if got := testutil.ToFloat64(m.pulls.ended.WithLabelValues("ephemeral", "downloaded")); got != 1 {
-		t.Errorf("counted %v times", got)
-	}
-	if n := testutil.CollectAndCount(m.pulls.pull); n != 1 {
-		t.Errorf("%d series", n)
-	}
 }

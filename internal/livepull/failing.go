@@ -1,8 +1,6 @@
-package export
+package livepull
 
 import (
-	"cmp"
-
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -35,18 +33,9 @@ func failingNow(timelines []timeline.Timeline) (all []waitingPull) {
 func countFailing(pulls []waitingPull, labelOf func(registry string) string) map[failingPull]int {
 	counts := map[failingPull]int{}
 	for _, p := range pulls {
-		counts[failingPull{labelOf(p.Registry), countedFailure(p.Failure, p.Unconfirmed)}]++
+		counts[failingPull{labelOf(p.Registry), p.Failure.Counted(p.Unconfirmed)}]++
 	}
 	return counts
-}
-
-// countedFailure returns the reason under which a failed pull counts for its registry. What only
-// Events report proves nothing about a registry that others use, because tenants may create Events.
-func countedFailure(why imagepull.Failure, unconfirmed bool) imagepull.Failure {
-	if unconfirmed {
-		return imagepull.FailureUnconfirmed
-	}
-	return cmp.Or(why, imagepull.FailureOther)
 }
 
 // failing lists the latest completed attempt of each container, if that attempt failed. An attempt
