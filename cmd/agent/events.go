@@ -19,7 +19,7 @@ func newEvents(d deps, observe func(context.Context, timeline.Observation),
 	return podwatch.NewEvents(podwatch.EventsConfig{
 		Client: d.api.events, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Cluster: c.events == eventsCluster, Delay: delay,
-		Report: d.board.Register(string(timeline.SourceEventWatch), "not started yet"),
+		Report: d.registerSource(string(timeline.SourceEventWatch), "not started yet"),
 	})
 }
 

@@ -22,9 +22,8 @@ func registerReadings(ctx context.Context, d deps, r *reconcile.Reconciler, from
 			return starting
 		}),
 		export.NewTraffic(func() []export.Traffic { return countTraffic(d.api.traffic) }),
-		export.NewRestarts(func() []export.Restarts { return countRestarts(from.pods.Restarts()) }),
-		export.NewReconstructed(func() export.Reconstructed { return export.Reconstructed(r.Reconstructed()) }),
 	)
+	registerRestarts(d.registry, from.pods.Restarts)
 	if d.config.podSeries {
 		d.registry.MustRegister(export.NewPodSeries(func() []timeline.Timeline {
 			present, _ := r.Present(ctx)

@@ -22,7 +22,6 @@ import (
 	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/internal/traceevent"
 	"github.com/podlapse/podlapse/pkg/api"
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -39,7 +38,8 @@ func (f *fake) api() API {
 		kept.Add(t)
 	}
 	return API{
-		Node: "node-1", Build: export.Build{Version: "v1", Revision: "abc"}, StartedAt: askedAt.Add(-time.Hour),
+		Node: "node-1", Agent: api.AgentRecord{Version: "v1", Revision: "abc",
+			StartedAt: api.InstantOf(askedAt.Add(-time.Hour))},
 		Now: now, Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, f.err },
 		History: kept,
 		Live: live.New(live.Config{

@@ -23,8 +23,7 @@ func (a readAPI) node(w http.ResponseWriter, r *http.Request) {
 	_, ready := readiness{statuses: a.statuses, required: a.required}.check(true)
 	record := api.NodeRecord{
 		Node: a.Node, At: api.InstantOf(a.Now()), Ready: ready,
-		Agent: api.AgentRecord{Version: a.Build.Version, Revision: a.Build.Revision,
-			StartedAt: api.InstantOf(a.StartedAt)},
+		Agent:    a.Agent,
 		Pods:     api.PodCounts{Present: len(timelines), States: map[timeline.State]int{}},
 		Starting: api.StartingRecords(timelines),
 		History:  a.history(),

@@ -14,20 +14,19 @@ import (
 	"github.com/podlapse/podlapse/internal/history"
 	"github.com/podlapse/podlapse/internal/live"
 	"github.com/podlapse/podlapse/internal/livepull"
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // API is what the read API needs beside the timelines and pulls. Every field but Objects is
 // required.
 type API struct {
-	Node      string
-	Build     export.Build
-	StartedAt time.Time
-	Now       func() time.Time
-	Skew      func(ctx context.Context) (timeline.Skew, error)
-	History   *history.History
-	Live      *live.Hub
+	Node    string
+	Agent   api.AgentRecord
+	Now     func() time.Time
+	Skew    func(ctx context.Context) (timeline.Skew, error)
+	History *history.History
+	Live    *live.Hub
 	// Objects writes the cached pod objects for which want is true as a PodList; labels are as in
 	// timeline.Pod. Nil if the agent keeps none.
 	Objects func(w io.Writer, want func(namespace, name, labels string) bool) error

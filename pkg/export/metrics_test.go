@@ -26,15 +26,6 @@ func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 	metrics := NewMetrics(registry, nil)
 	jsonlines.New(jsonlines.Config{Registerer: registry})
 	registry.MustRegister(
-		NewBuildInfo(Build{Version: "v1.2.3", Revision: "abc", GoVersion: "go1.26"}),
-		NewSources(func() []Source {
-			return []Source{{Name: "pod_watch", Up: true, Recoveries: 2,
-				ObservedAt: after(250 * time.Millisecond)}, {Name: "cri"}}
-		}),
-		NewRuntimeStores(func() map[string]bool { return map[string]bool{"images": true, "sandboxes": false} }),
-		NewRuntimeQuestions(func() RuntimeQuestions {
-			return RuntimeQuestions{Open: 2, Answered: 40, Dropped: 5, GivenUp: 1}
-		}),
 		NewClockSkew(func() timeline.Skew {
 			return timeline.Skew{Least: -20 * time.Millisecond, Most: 130 * time.Millisecond}
 		}),
@@ -43,10 +34,6 @@ func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 				Used:    11,
 				Refused: RefusedEvents{Oversized: 4, Pod: 5, Host: 6}}
 		}),
-		NewRestarts(func() []Restarts {
-			return []Restarts{{Kind: "main", Reason: "oom_killed", Count: 3}, {Kind: "sidecar", Reason: "error"}}
-		}),
-		NewReconstructed(func() Reconstructed { return Reconstructed{Over: 5, Restored: 1, Late: 2} }),
 		NewTraffic(func() []Traffic {
 			return []Traffic{{Resource: "pods", Verb: "watch", Requests: 4, Failed: 1, Bytes: 99}}
 		}),

@@ -24,7 +24,7 @@ import (
 	"github.com/podlapse/podlapse/internal/page"
 	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/internal/web"
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -124,8 +124,9 @@ func serving(listen string, pods *livetest.Pods, hostile bool) (web.Config, erro
 		ListenAddress: listen, Timelines: pods.All, Pulls: pods.Pulls, Page: shown, Gatherer: pods.Registry,
 		Logger: zap.NewNop(), Statuses: func() []health.Status { return statuses }, Required: []string{"pod_watch"},
 		API: web.API{
-			Node: "standin", Build: export.Build{Version: "standin"}, StartedAt: time.Now(), Now: time.Now,
-			Live: pods.Hub, Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, nil },
+			Node: "standin", Now: time.Now,
+			Agent: api.AgentRecord{Version: "standin", StartedAt: api.InstantOf(time.Now())},
+			Live:  pods.Hub, Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, nil },
 			History: history.New(history.Config{
 				Pods: 1000, Bytes: 4 << 20, Now: time.Now, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
 			}),
