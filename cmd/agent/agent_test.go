@@ -18,10 +18,11 @@ import (
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
-	"github.com/podlapse/podlapse/pkg/cri/critest"
-	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/critest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
+	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/internal/transition/transitiontest"
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 func TestAgentTellsOfAStartUp(t *testing.T) {
@@ -51,11 +52,11 @@ func TestAgentTellsOfAStartUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var record export.Record
+	var record api.Record
 	if err := json.Unmarshal([]byte(line), &record); err != nil {
 		t.Fatal(err)
 	}
-	var sum export.Seconds
+	var sum api.Seconds
 	for _, phase := range record.Phases {
 		sum += phase.Length
 	}
@@ -129,10 +130,10 @@ func TestAgentWritesBothKindsOfRecordWhileAPodStarts(t *testing.T) {
 		t.Errorf("more on standard output: %q, %v", rest, err)
 	}
 	for _, line := range timelines {
-		exporttest.TimelineSchema(t).Check(t, []byte(line))
+		startuptest.TimelineSchema(t).Check(t, []byte(line))
 	}
 	for _, line := range transitions {
-		exporttest.TransitionSchema(t).Check(t, []byte(line))
+		transitiontest.Schema(t).Check(t, []byte(line))
 	}
 }
 

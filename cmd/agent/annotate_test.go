@@ -9,7 +9,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/annotate"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
 // An agent that is killed while a pod starts, the next one that sees it end, and one that comes when it was over long

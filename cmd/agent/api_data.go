@@ -6,9 +6,10 @@ import (
 
 	"github.com/podlapse/podlapse/internal/history"
 	"github.com/podlapse/podlapse/internal/live"
+	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/internal/page"
 	"github.com/podlapse/podlapse/internal/web"
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -18,7 +19,7 @@ const historyPods = 1000
 
 // served is what the read API keeps itself.
 type served struct {
-	startedAt time.Time
+	startedAt api.Instant
 	history   *history.History
 	live      *live.Hub
 	objects   *podwatch.Objects // nil without --serve-objects
@@ -27,13 +28,13 @@ type served struct {
 
 // newServed makes what the read API keeps. The caller sets pulls before anything runs.
 func newServed(d deps, k *core) *served {
-	s := &served{startedAt: time.Now(), history: history.New(history.Config{
+	s := &served{startedAt: api.InstantOf(time.Now()), history: history.New(history.Config{
 		Pods: historyPods, Bytes: d.config.historyBytes, Now: time.Now,
 		Registerer: d.registry, Logger: d.logger.Named("history"),
 	})}
 	s.live = live.New(live.Config{
 		Some:  k.some,
-		Pulls: func(ctx context.Context) (export.LivePulls, error) { return s.pulls(ctx) },
+		Pulls: func(ctx context.Context) (livepull.Snapshot, error) { return s.pulls(ctx) },
 		Now:   time.Now, Registerer: d.registry, Logger: d.logger.Named("stream"),
 	})
 	if d.config.serveObjects {
@@ -49,14 +50,14 @@ func (s *served) forgotten(t timeline.Timeline) {
 }
 
 func (s *served) api(d deps, skew func(context.Context) (timeline.Skew, error)) web.API {
-	api := web.API{
-		Node: d.config.nodeName, Build: d.build, StartedAt: s.startedAt, Now: time.Now, Skew: skew,
-		History: s.history, Live: s.live,
+	readAPI := web.API{
+		Node: d.config.nodeName, Now: time.Now, Skew: skew, History: s.history, Live: s.live,
+		Agent: api.AgentRecord{Version: d.build.version, Revision: d.build.revision, StartedAt: s.startedAt},
 	}
 	if s.objects != nil {
-		api.Objects = s.objects.WriteList
+		readAPI.Objects = s.objects.WriteList
 	}
-	return api
+	return readAPI
 }
 
 // newServer returns a server that already listens.

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/client"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
 // TestAgentServesItsAPI follows a pod from its start until after it is gone, on the stream and by asking.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
-	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 // said is what a command prints, and its exit code.
@@ -85,7 +85,7 @@ func TestAskAClusterOfRealAgents(t *testing.T) {
 	kubectl(t, server, "pulls").must(t, cli.ExitOK, "no pulls in progress", "")
 
 	asJSON := kubectl(t, server, "explain", "shop/web-0", "-o", "json")
-	var record export.Record
+	var record api.Record
 	if err := json.Unmarshal([]byte(asJSON.stdout), &record); err != nil || record.Name != "web-0" ||
 		record.Node != "node-a" || record.GoneAt.IsZero() {
 		t.Errorf("%v: %s", err, asJSON.stdout)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
 // A node comes up full, its agent is killed in the midst of it, and all pods are ready when the next one comes: a

@@ -16,9 +16,9 @@ import (
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
+	"github.com/podlapse/podlapse/internal/critest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 	"github.com/podlapse/podlapse/internal/state"
-	"github.com/podlapse/podlapse/pkg/cri/critest"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
 // plain is the ClusterRole of an agent that is not limited to its node.

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podlapse/podlapse/internal/flags"
+	"github.com/podlapse/podlapse/internal/otlp"
 	"github.com/podlapse/podlapse/internal/web"
 	"github.com/podlapse/podlapse/pkg/cri"
-	"github.com/podlapse/podlapse/pkg/export/otlp"
 )
 
 // config is how the agent runs. All values are valid.
@@ -29,7 +29,7 @@ type config struct {
 	listenAddress string
 	logLevel      zapcore.Level
 	logFormat     string // formatJSON or formatConsole
-	records       string // recordsTimeline, recordsTransition, recordsBoth or recordsNone
+	records       string // one of recordChoices
 	partial       bool   // also start-ups in progress
 
 	webConfigFile string    // empty for plain HTTP without passwords
@@ -71,7 +71,6 @@ const (
 	formatJSON        = "json"
 	formatConsole     = "console"
 	recordsTimeline   = "timeline"
-	recordsTransition = "transition"
 	recordsBoth       = "both"
 	recordsNone       = "none"
 	verifyOff         = "off"
@@ -119,13 +118,7 @@ func (c *config) table() flags.Table {
 func (c *config) reportTable() flags.Table {
 	return flags.Table{
 		logLevelFlag(&c.logLevel), logFormatFlag(&c.logFormat),
-		{
-			Name: "records", Variable: "RECORDS", Value: "timeline|transition|both|none", Default: recordsTimeline,
-			Help: "JSON lines to write to standard output for each completed start-up: timeline, its timeline; " +
-				"transition, the records of kube-transition-metrics; both; none",
-			Set: flags.Choice(&c.records, recordsTimeline, recordsTransition, recordsBoth, recordsNone),
-		},
-		c.partialSwitch(),
+		c.recordsFlag(), c.partialSwitch(),
 		flags.Switch("metrics-pod-labels", "METRICS_POD_LABELS", &c.podSeries,
 			"export a metric series for each pod on the node, with its namespace, name and workload, at most 250"),
 		{
@@ -182,16 +175,29 @@ func (c *config) keepTable() flags.Table {
 	}
 }
 
+func (c *config) recordsFlag() flags.Flag {
+	help := "JSON lines to write to standard output for each completed start-up: "
+	for _, format := range recordFormats() {
+		help += format.name + ", " + format.content + "; "
+	}
+	choices := recordChoices()
+	return flags.Flag{
+		Name: "records", Variable: "RECORDS", Value: strings.Join(choices, "|"), Default: recordsTimeline,
+		Help: help + strings.Join(choices[len(recordFormats()):], "; "), Set: flags.Choice(&c.records, choices...),
+	}
+}
+
 // partialSwitch comes after the choice of records in the table.
 func (c *config) partialSwitch() flags.Flag {
+	choices := recordChoices()
+	needed := "requires --records=" + flags.OneOf(choices[:len(choices)-1])
 	s := flags.Switch("records-partial", "RECORDS_PARTIAL", &c.partial,
-		"also write records of start-ups in progress when they change, at most once per second and pod; requires "+
-			"--records=timeline, transition or both")
+		"also write records of start-ups in progress when they change, at most once per second and pod; "+needed)
 	set := s.Set
 	s.Set = func(value string) error {
 		err := set(value)
 		if err == nil && c.partial && c.records == recordsNone {
-			return errors.New("requires --records=timeline, transition or both")
+			return errors.New(needed)
 		}
 		return err
 	}

@@ -75,7 +75,7 @@ func TestConfigFrom(t *testing.T) {
 		},
 		"and may have one": {
 			args: "--records-partial off --node-name node-a --records=transition",
-			want: func(c *config) { c.records = recordsTransition },
+			want: func(c *config) { c.records = "transition" },
 		},
 		"true and false": {
 			args: "--node-name node-a --annotate=true --termination true --pressure=false",

@@ -8,7 +8,6 @@ import (
 	"github.com/podlapse/podlapse/internal/reconcile"
 	"github.com/podlapse/podlapse/internal/record"
 	"github.com/podlapse/podlapse/internal/state"
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -23,11 +22,8 @@ type core struct {
 // newCore also opens the recording. A recording that begins here is complete: it starts with what the previous agent
 // observed.
 func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core, error) {
-	k := &core{}
-	d.registry.MustRegister(export.NewSources(func() []export.Source {
-		return k.seen.of(sourcesOf(d.board.Statuses()))
-	}))
-	header := record.Header{Agent: d.build.Version, Scope: scope, Ends: d.config.termination}
+	k := &core{seen: newSourceTimes(d.registry)}
+	header := record.Header{Agent: d.build.version, Scope: scope, Ends: d.config.termination}
 	var err error
 	k.recorder, err = newRecorder(d, header, before)
 	return k, err
@@ -70,7 +66,7 @@ func newReconciler(d deps, scope timeline.Scope, kept *memory, out outputs, from
 	left := kept.left
 	kept.left = state.Contents{} // reconcile releases it as well
 	c := reconcile.Config{
-		Now: time.Now, Scope: scope, Sources: from, Logger: d.logger.Named("reconcile"),
+		Now: time.Now, Scope: scope, Sources: from, Logger: d.logger.Named("reconcile"), Registerer: d.registry,
 		Follow: reconcile.Follow{
 			Partial:      d.config.partial && out.lines != nil,
 			Terminations: d.config.termination,

@@ -4,17 +4,15 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/internal/health"
-	"github.com/podlapse/podlapse/pkg/export"
 )
 
 // deps is what the parts of the agent are built from.
 type deps struct {
 	config   config
-	build    export.Build
+	build    buildInfo
 	api      apiServer
 	registry *prometheus.Registry
 	board    *health.Board // lists its parts in the order in which they are built
@@ -27,10 +25,11 @@ func newDeps(c config, api apiServer, registry *prometheus.Registry, logger *zap
 		config: c, build: thisBuild(), api: api, registry: registry,
 		board: health.NewBoard(time.Now, logger.Named("health")), logger: logger,
 	}
-	registry.MustRegister(
-		export.NewGoRuntime(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		export.NewBuildInfo(d.build),
-	)
+	registerProcessMetrics(registry, d.build)
 	return d
+}
+
+// registerSource adds a source of observations to the health board, with its metrics.
+func (d deps) registerSource(name, detail string) health.Report {
+	return d.board.RegisterSource(d.registry, name, detail)
 }

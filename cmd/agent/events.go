@@ -18,6 +18,6 @@ func newEvents(d deps, observe func(context.Context, timeline.Observation),
 	return eventwatch.New(eventwatch.Config{
 		Client: d.api.events, NodeName: c.nodeName, Observe: observe, Now: time.Now,
 		Cluster: c.events == eventsCluster, Delay: delay, Registerer: d.registry,
-		Report: d.board.Register(string(timeline.SourceEventWatch), "not started yet"),
+		Report: d.registerSource(string(timeline.SourceEventWatch), "not started yet"),
 	})
 }

@@ -17,8 +17,8 @@ import (
 
 const module = "github.com/podlapse/podlapse/"
 
-// importRules hold the direction of imports. A rule forbids every import that begins with one of the
-// prefixes; ours are written without the module's path.
+// importRules say what packages must not import: everything below one of the prefixes. Prefixes of this module are
+// written without its path.
 var importRules = []struct {
 	pkg    string
 	forbid []string
@@ -28,114 +28,141 @@ var importRules = []struct {
 		[]string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "google.golang.org/", "go.uber.org/",
 			"internal/reconcile", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web", "internal/health",
 			"internal/record", "internal/state", "encoding/"},
-		"the core is a pure function of its evidence: what it prints from a recording is what it printed on the node"},
+		"the core is a pure function of its evidence, so that a recording gives the same timelines as the node did"},
 	{"pkg/imagepull",
 		[]string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "google.golang.org/", "go.uber.org/", "pkg/",
 			"internal/"},
-		"pull knowledge is pure and serves the core, never the other way round"},
+		"the core uses these rules about pulls, so they must be pure and must not use the core"},
 	{"pkg/podwatch", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri"},
-		"sources observe; they do not know who listens"},
+		"a source reports observations and must not depend on what uses them"},
 	{"internal/eventwatch",
 		[]string{"internal/reconcile", "internal/state", "pkg/export", "pkg/podwatch", "internal/web", "pkg/cri"},
-		"sources observe; they do not know who listens"},
+		"a source reports observations and must not depend on what uses them"},
 	{"internal/kubeclient",
 		[]string{"internal/reconcile", "internal/state", "pkg/export", "pkg/podwatch", "internal/web", "pkg/cri"},
-		"it carries requests and responses, whatever they are about"},
+		"it carries requests and responses and must not depend on what they are about"},
 	{"pkg/cri", []string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/podwatch"},
-		"sources observe; they do not know who listens"},
+		"a source reports observations and must not depend on what uses them"},
 	{"internal/node",
 		[]string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri", "internal/probe"},
-		"it turns objects into facts about the node; it does not know who listens"},
+		"it turns objects into facts about the node and must not depend on what uses them"},
 	{"internal/probe",
 		[]string{"internal/reconcile", "internal/state", "pkg/export", "internal/web", "pkg/cri", "pkg/podwatch",
 			"internal/node", "pkg/timeline", "k8s.io/client-go"},
-		"probes ask what the file lists and know nothing about pods; they get the agent's own questions as functions"},
+		"probes know only their file; they get functions for requests that need the agent's connections"},
 	{"internal/runtimeproxy",
 		[]string{"net/http", "os/exec", "pkg/timeline", "internal/reconcile", "internal/state", "pkg/export",
-			"internal/web", "pkg/podwatch",
-			"internal/record", "pkg/client", "k8s.io/"},
-		"who holds the runtime's socket knows the list of calls, and nothing of the agent besides"},
+			"internal/web", "pkg/podwatch", "internal/record", "pkg/client", "k8s.io/"},
+		"the process that holds the runtime's socket must contain only what the allowed calls need"},
 	{"internal/reconcile",
 		[]string{"pkg/podwatch", "pkg/cri", "internal/node", "internal/probe", "internal/state", "pkg/export",
 			"internal/web", "k8s.io/", "google.golang.org/"},
-		"the owner of state works the same whatever feeds it and whoever reads"},
+		"the owner of state must work the same with any source and any reader"},
 	{"internal/record",
 		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web",
 			"internal/health", "k8s.io/", "google.golang.org/"},
-		"a recording is what the core is told, in the core's words; it replays without the sources it came from"},
+		"a recording holds observations in the core's terms and must replay without the sources"},
 	{"internal/state",
 		[]string{"internal/reconcile", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web", "internal/health",
 			"k8s.io/", "google.golang.org/"},
-		"the state file holds observations in the format of a recording; another version may have written it"},
+		"the state file holds observations in the format of recordings, possibly written by another version"},
 	{"pkg/export",
 		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web", "k8s.io/"},
-		"exporters only read timelines"},
-	{"pkg/export", []string{"go.opentelemetry.io/", "pkg/export/otlp"},
-		"what Prometheus and standard output get needs no OpenTelemetry"},
-	{"pkg/export/otlp",
-		[]string{"internal/reconcile", "internal/record", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web",
-			"k8s.io/",
-			"go.opentelemetry.io/otel/sdk/trace/tracetest"}, "exporters only read timelines"},
-	{"internal/web", []string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "k8s.io/"},
-		"the API serves snapshots; it reaches no source"},
+		"an output only reads timelines"},
+	{"pkg/export", []string{"go.opentelemetry.io/", "internal/otlp"},
+		"metrics for Prometheus must not need OpenTelemetry"},
+	{"internal/otlp",
+		[]string{"internal/reconcile", "internal/record", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export",
+			"internal/web", "k8s.io/", "go.opentelemetry.io/otel/sdk/trace/tracetest"},
+		"an output only reads timelines"},
+	{"internal/web",
+		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export", "k8s.io/"},
+		"the API serves snapshots and must not reach a source"},
 	{"internal/history",
-		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web", "internal/live",
-			"k8s.io/"},
-		"what is kept of a pod is what is told of it; it reaches no source"},
+		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web",
+			"internal/live", "k8s.io/"},
+		"the history keeps what was reported about a pod and must not reach a source"},
 	{"internal/live",
-		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web",
+		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web",
 			"internal/history", "net", "k8s.io/"},
-		"changes are told the same over whatever they go out"},
+		"a change is the same over every transport"},
 	{"internal/filter",
 		[]string{"context", "sync", "os", "net/http", "internal/reconcile", "internal/state", "pkg/podwatch",
-			"pkg/cri", "pkg/export", "internal/web",
-			"k8s.io/api", "k8s.io/client-go"},
-		"a filter is pure; of Kubernetes it needs the language of label selectors alone"},
+			"pkg/cri", "pkg/export", "internal/web", "k8s.io/api", "k8s.io/client-go"},
+		"a filter is pure; of Kubernetes' packages it needs only label selectors"},
+	{"pkg/api",
+		[]string{"context", "sync", "net", "os", "log", "io", "internal/", "pkg/client", "pkg/cri", "pkg/export",
+			"pkg/podwatch", "k8s.io/", "google.golang.org/", "go.uber.org/", "github.com/"},
+		"a program that reads records or responses must not need any other part of the agent"},
 	{"pkg/client",
-		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web", "internal/live",
-			"internal/history", "internal/filter", "internal/record",
+		[]string{"internal/", "pkg/cri", "pkg/export", "pkg/podwatch",
 			"k8s.io/", "google.golang.org/", "go.uber.org/", "github.com/"},
-		"who asks an agent needs its answers' types and net/http, no part of the agent"},
+		"a client of the API needs the types of package api and net/http, but no part of the agent"},
 	{"internal/page",
 		[]string{"context", "sync", "net", "os", "pkg/", "internal/", "k8s.io/", "github.com/", "google.golang.org/",
 			"go.uber.org/"},
-		"the page is files; it asks the API like any other client"},
+		"the page is only files; it uses the API like any other client"},
 	{"internal/agents",
 		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web",
 			"internal/live", "internal/history", "internal/record",
 			"k8s.io/api/", "k8s.io/client-go/kubernetes/", "k8s.io/client-go/tools/"},
-		"who asks is no part of the agent, and what it links must not cost the agent memory"},
+		"what finds agents is not part of an agent, and its libraries must not cost the agent memory"},
 	{"internal/cli",
 		[]string{"internal/reconcile", "internal/state", "internal/web", "internal/live", "internal/history",
-			"internal/node", "internal/probe", "internal/runtimeproxy", "pkg/podwatch", "pkg/cri", "k8s.io/api/",
-			"k8s.io/client-go/kubernetes/", "k8s.io/client-go/informers/", "k8s.io/client-go/tools/cache/"},
+			"internal/node", "internal/probe", "internal/runtimeproxy", "pkg/podwatch", "pkg/cri", "pkg/export",
+			"k8s.io/api/", "k8s.io/client-go/kubernetes/", "k8s.io/client-go/informers/",
+			"k8s.io/client-go/tools/cache/"},
 		"a program that only queries agents must not need the code of the agent"},
+	{"internal/render",
+		[]string{"context", "sync", "os", "net", "pkg/cri", "pkg/export", "pkg/podwatch", "k8s.io/",
+			"google.golang.org/", "go.uber.org/", "github.com/"},
+		"what is printed depends only on the records, also in programs that only query agents"},
+	{"internal/jsonlines",
+		[]string{"internal/reconcile", "internal/state", "internal/web", "pkg/cri", "pkg/export", "pkg/podwatch",
+			"k8s.io/"},
+		"an output only reads timelines"},
+	{"internal/livepull",
+		[]string{"context", "sync", "net", "os", "internal/reconcile", "internal/state", "internal/web", "pkg/cri",
+			"pkg/export", "pkg/podwatch", "k8s.io/"},
+		"the pulls in progress depend only on timelines and downloads"},
+	{"internal/registrylabel",
+		[]string{"context", "sync", "net", "os", "internal/", "k8s.io/", "github.com/prometheus/"},
+		"a label depends only on the pulls"},
+	{"internal/transition",
+		[]string{"context", "sync", "net", "os", "internal/", "pkg/cri", "pkg/export", "pkg/podwatch", "k8s.io/",
+			"google.golang.org/", "go.uber.org/", "github.com/"},
+		"a compatible format must be easy to remove, so it needs only timelines and the types of package api"},
+	{"internal/traceevent",
+		[]string{"context", "sync", "net", "os", "internal/", "pkg/cri", "pkg/export", "pkg/podwatch", "k8s.io/",
+			"google.golang.org/", "go.uber.org/", "github.com/"},
+		"a trace depends only on a record"},
 	{"internal/flags", []string{"net", "os", "pkg/", "internal/", "k8s.io/", "github.com/"},
-		"a table of flags does not depend on what the flags mean"},
+		"a table of flags must not depend on the meaning of the flags"},
 	{"internal/top",
-		[]string{"context", "sync", "os", "net", "net/http", "internal/reconcile", "internal/state", "pkg/podwatch",
-			"pkg/cri", "internal/web", "internal/agents", "k8s.io/"},
-		"what is shown is a function of what was told and of the time"},
+		[]string{"context", "sync", "os", "net", "internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri",
+			"pkg/export", "internal/web", "internal/agents", "k8s.io/"},
+		"what is shown depends only on the agents' answers and on the time"},
 	{"internal/terminal", []string{"pkg/", "internal/", "k8s.io/", "net"},
-		"what a terminal can bear does not depend on what is shown"},
+		"what a terminal can display must not depend on what is displayed"},
 	{"internal/kubeauth",
 		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web",
 			"k8s.io/apiserver/", "k8s.io/client-go/kubernetes/"},
-		"it reviews for whoever serves; the ready-made libraries cost most of the memory that the agent has"},
+		"it reviews tokens for any server; the ready-made libraries would cost most of the agent's memory"},
 	{"internal/annotate",
-		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "internal/web",
+		[]string{"internal/reconcile", "internal/state", "pkg/podwatch", "pkg/cri", "pkg/export", "internal/web",
 			"k8s.io/client-go/kubernetes/"},
-		"who annotates is shown objects and asks for timelines, whoever has them"},
+		"the annotator gets objects and timelines through functions, from any provider"},
 	{"internal/redact", []string{"context", "sync", "net", "os", "log", "io", "k8s.io/", "pkg/", "internal/"},
-		"what is taken out of a text depends on the text alone"},
+		"what is removed from a text depends only on the text"},
 	{"internal/untrusted",
 		[]string{"context", "sync", "net", "os", "log", "io", "k8s.io/api/", "k8s.io/client-go", "pkg/", "internal/"},
-		"how a text is limited depends on the text alone"},
+		"how a text is limited depends only on the text"},
 	{"internal/sink", []string{"pkg/", "internal/", "k8s.io/", "google.golang.org/"},
-		"a queue knows nothing of what waits in it"},
+		"a queue must not depend on its items"},
 	{"internal/peer", []string{"pkg/", "internal/", "k8s.io/", "net/http"},
-		"limits of any server tell clients apart the same"},
-	{"internal/health", []string{"pkg/", "internal/", "k8s.io/"}, "anything may report its health"},
+		"every server must identify its clients in the same way"},
+	{"internal/health", []string{"pkg/", "internal/", "k8s.io/"},
+		"every part reports its health, so health must not import a part"},
 }
 
 func TestImportsPointInwards(t *testing.T) {
@@ -194,12 +221,31 @@ func TestAskingLinksNoAgent(t *testing.T) {
 	}
 	for dep := range strings.FieldsSeq(string(output)) {
 		for _, agents := range []string{
-			module + "pkg/cri", module + "pkg/podwatch", module + "internal/reconcile", "k8s.io/cri-api", "k8s.io/api/",
+			module + "pkg/cri", module + "pkg/export", module + "pkg/podwatch", module + "internal/reconcile",
+			"k8s.io/cri-api", "k8s.io/api/",
 			"k8s.io/client-go/informers", "k8s.io/client-go/kubernetes", "k8s.io/client-go/tools/cache",
 			"google.golang.org/grpc",
 		} {
 			if strings.HasPrefix(dep, agents) {
 				t.Errorf("internal/cli links %s, which only agents need", dep)
+			}
+		}
+	}
+}
+
+// TestPublicTypesLinkNoAgent lists everything that a program links which reads records or queries agents.
+func TestPublicTypesLinkNoAgent(t *testing.T) {
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../pkg/api", "../../pkg/client").Output()
+	if err != nil {
+		t.Fatalf("list the dependencies of pkg/api and pkg/client: %v", err)
+	}
+	for dep := range strings.FieldsSeq(string(output)) {
+		for _, agents := range []string{
+			module + "internal/", module + "pkg/cri", module + "pkg/export", module + "pkg/podwatch",
+			"github.com/prometheus/", "go.opentelemetry.io/", "golang.org/x/term", "google.golang.org/", "k8s.io/",
+		} {
+			if strings.HasPrefix(dep, agents) {
+				t.Errorf("pkg/api or pkg/client links %s, which only agents need", dep)
 			}
 		}
 	}
@@ -223,7 +269,7 @@ func TestCoreReadsNoClock(t *testing.T) {
 	}
 }
 
-// sourceFiles parses the package's files, tests and packages of fakes left out.
+// sourceFiles parses the files of a package, without its tests and without the packages below it.
 func sourceFiles(t *testing.T, dir string) map[string]*ast.File {
 	t.Helper()
 	files := map[string]*ast.File{}
@@ -246,8 +292,10 @@ func sourceFiles(t *testing.T, dir string) map[string]*ast.File {
 	return files
 }
 
-// TestArchitectureListsEveryPackage compares the repository layout in docs/architecture.md with the packages that there
-// are.
+// maxPublic is how many packages pkg/ may have: each is an interface that must stay stable.
+const maxPublic = 8
+
+// TestArchitectureListsEveryPackage compares the repository layout in docs/architecture.md with the packages.
 func TestArchitectureListsEveryPackage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/architecture.md")
 	if err != nil {
@@ -263,6 +311,10 @@ func TestArchitectureListsEveryPackage(t *testing.T) {
 	if !slices.Equal(listed, found) {
 		t.Errorf("docs/architecture.md lists\n%q, there are\n%q", listed, found)
 	}
+	public := slices.DeleteFunc(found, func(dir string) bool { return !strings.HasPrefix(dir, "pkg/") })
+	if len(public) > maxPublic {
+		t.Errorf("%d public packages, want at most %d: %q", len(public), maxPublic, public)
+	}
 }
 
 // packages lists the directories of the root module with source files, fakes left out.
@@ -270,11 +322,12 @@ func packages(t *testing.T) (found []string) {
 	t.Helper()
 	for _, top := range []string{"cmd", "pkg", "internal"} {
 		err := filepath.WalkDir(filepath.Join("../..", top), func(path string, entry fs.DirEntry, err error) error {
-			fake := strings.HasSuffix(entry.Name(), "test") || entry.Name() == "standin" || entry.Name() == "testdata"
+			forTests := entry.Name() == "testdata" || entry.Name() == "standin" ||
+				top != "pkg" && strings.HasSuffix(entry.Name(), "test") // a fake is not public
 			if err != nil || !entry.IsDir() {
 				return err
 			}
-			if fake {
+			if forTests {
 				return fs.SkipDir
 			}
 			if files := sourceFiles(t, path); len(files) > 0 {

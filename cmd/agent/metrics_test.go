@@ -16,11 +16,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
-	"github.com/podlapse/podlapse/pkg/export/otlp"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/otlp"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
 var update = flag.Bool("update", false, "write docs/metrics.md anew")
@@ -88,6 +89,19 @@ func TestMetricsDocument(t *testing.T) {
 			"docs/metrics.md is not what the agent registers (%v): go test ./cmd/agent -run MetricsDocument -update",
 			err,
 		)
+	}
+}
+
+// TestMetricsAreClean lints the metrics of an agent with everything switched on.
+func TestMetricsAreClean(t *testing.T) {
+	problems, err := testutil.GatherAndLint(everything(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range problems {
+		if strings.HasPrefix(problem.Metric, "podlapse_") {
+			t.Errorf("%s: %s", problem.Metric, problem.Text)
+		}
 	}
 }
 

@@ -70,7 +70,7 @@ func newNodeHealth(d deps) *nodeHealth {
 	h := &nodeHealth{
 		watch: node.NewWatch(node.WatchConfig{
 			Client: d.api.pods, NodeName: c.nodeName, Seen: latest.See,
-			Report: d.board.Register(partNode, "not connected to the API server yet"),
+			Report: d.registerSource(partNode, "not connected to the API server yet"),
 		}),
 		addons: node.NewAddons(c.node.addons, time.Now),
 	}
@@ -94,6 +94,6 @@ func newPressure(d deps, observe func(context.Context, timeline.Observation)) *n
 	}
 	return node.NewPressure(node.PressureConfig{
 		Dir: node.PressureFiles, Observe: observe, Now: time.Now,
-		Report: d.board.Register(partPressure, "not read yet"),
+		Report: d.registerSource(partPressure, "not read yet"),
 	})
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 
+	"github.com/podlapse/podlapse/internal/otlp"
 	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/export/otlp"
 )
 
 // The names of the OTLP sinks on the health board.
@@ -29,7 +29,7 @@ func newTraces(ctx context.Context, d deps, handed *reports) (*otlp.Traces, erro
 		return nil, nil
 	}
 	return otlp.NewTraces(ctx, otlp.TracesConfig{
-		Signal: c.otlp.Traces, Rollouts: c.rolloutTraces, Node: c.nodeName, Version: d.build.Version,
+		Signal: c.otlp.Traces, Rollouts: c.rolloutTraces, Node: c.nodeName, Version: d.build.version,
 		Registerer: d.registry, Report: d.board.Register(partTraces, "not started yet"),
 		Logger: d.logger.Named(partTraces), Done: handed.sink(),
 		Stopping: func() bool { return ctx.Err() != nil },
@@ -44,7 +44,7 @@ func newMetricsPush(ctx context.Context, d deps) (*otlp.Metrics, error) {
 	}
 	return otlp.NewMetrics(ctx, otlp.MetricsConfig{
 		Signal: c.otlp.Metrics, Interval: c.otlp.Interval, Exponential: c.otlp.Exponential,
-		Node: c.nodeName, Version: d.build.Version, Gatherer: d.registry, Registerer: d.registry,
+		Node: c.nodeName, Version: d.build.version, Gatherer: d.registry, Registerer: d.registry,
 		Report: d.board.Register(partMetrics, "not started yet"), Logger: d.logger.Named(partMetrics),
 	})
 }

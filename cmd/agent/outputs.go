@@ -4,9 +4,10 @@ import (
 	"context"
 	"io"
 
+	"github.com/podlapse/podlapse/internal/jsonlines"
+	"github.com/podlapse/podlapse/internal/otlp"
 	"github.com/podlapse/podlapse/internal/reconcile"
 	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/export/otlp"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -14,13 +15,13 @@ import (
 type outputs struct {
 	metrics *export.Metrics
 	records io.Writer
-	lines   *export.JSONLines // nil without records
+	lines   *jsonlines.Writer // nil without records
 	traces  *otlp.Traces      // nil without an endpoint for traces
 	push    *otlp.Metrics     // nil without an endpoint for metrics
 
 	settledSinks []func(timeline.Timeline)
-	// transitions says that the records are those of kube-transition-metrics alone.
-	transitions bool
+	// terminations says that the records have a form for terminations.
+	terminations bool
 }
 
 // newOutputs calls reported for each start-up that all sinks have reported.
@@ -28,7 +29,7 @@ func newOutputs(ctx context.Context, d deps, records io.Writer,
 	reported func(timeline.Timeline)) (out outputs, err error) {
 	handed := newReports(reported)
 	out = outputs{metrics: export.NewMetrics(d.registry, tracesOf(d.config)), records: records,
-		transitions: d.config.records == recordsTransition}
+		terminations: d.config.recordsHaveTerminations()}
 	out.settledSinks = []func(timeline.Timeline){out.metrics.Observe, handed.settled}
 	if out.lines = newRecords(d, records, handed); out.lines != nil {
 		if discards(records) {
@@ -61,7 +62,7 @@ func (out outputs) report(r reconcile.Report) {
 	case reconcile.PostStartup:
 		out.traces.Offer(r.Timeline)
 	case reconcile.Terminated:
-		if out.lines != nil && !out.transitions { // the schema of kube-transition-metrics has no terminations
+		if out.lines != nil && out.terminations {
 			out.lines.Offer(r.Timeline)
 		}
 		if out.traces != nil {

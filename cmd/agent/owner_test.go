@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
-	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 // ownedBy is a pod of a controller.
@@ -48,7 +48,7 @@ func TestAgentNamesOwnersWithoutAsking(t *testing.T) {
 	got := map[string]string{}
 	for range 5 {
 		line, err := agent.records.ReadString('\n')
-		var record export.Record
+		var record api.Record
 		if err != nil || json.Unmarshal([]byte(line), &record) != nil {
 			t.Fatalf("%v in %q", err, line)
 		}

@@ -2,22 +2,67 @@ package main
 
 import (
 	"io"
+	"slices"
 	"time"
 
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/internal/jsonlines"
+	"github.com/podlapse/podlapse/internal/transition"
 )
 
+// recordFormat is a kind of record on standard output.
+type recordFormat struct {
+	name         string // the value of --records that selects only this format
+	content      string // for the help of --records
+	lines        jsonlines.Lines
+	traits       bool // the lines need timeline.Timeline.Traits
+	terminations bool // pods whose termination is followed get a line about it
+}
+
+// recordFormats lists the formats of records.
+func recordFormats() []recordFormat {
+	return []recordFormat{
+		{name: recordsTimeline, content: "its timeline", lines: jsonlines.TimelineLines, terminations: true},
+		{name: "transition", content: "the records of kube-transition-metrics", lines: transition.Lines, traits: true},
+	}
+}
+
+// recordChoices lists the values of --records; the last one selects no format.
+func recordChoices() []string {
+	var all []string
+	for _, format := range recordFormats() {
+		all = append(all, format.name)
+	}
+	if len(all) > 1 {
+		all = append(all, recordsBoth)
+	}
+	return append(all, recordsNone)
+}
+
+// recordFormats returns the formats that --records selects.
+func (c config) recordFormats() []recordFormat {
+	return slices.DeleteFunc(recordFormats(), func(format recordFormat) bool {
+		return c.records != format.name && c.records != recordsBoth
+	})
+}
+
+func (c config) recordsNeedTraits() bool {
+	return slices.ContainsFunc(c.recordFormats(), func(format recordFormat) bool { return format.traits })
+}
+
+func (c config) recordsHaveTerminations() bool {
+	return slices.ContainsFunc(c.recordFormats(), func(format recordFormat) bool { return format.terminations })
+}
+
 // newRecords makes what writes records, or nil with --records=none.
-func newRecords(d deps, out io.Writer, handed *reports) *export.JSONLines {
-	kinds := map[string][]export.Lines{
-		recordsTimeline:   {export.TimelineLines},
-		recordsTransition: {export.TransitionLines},
-		recordsBoth:       {export.TimelineLines, export.TransitionLines},
-	}[d.config.records]
+func newRecords(d deps, out io.Writer, handed *reports) *jsonlines.Writer {
+	var kinds []jsonlines.Lines
+	for _, format := range d.config.recordFormats() {
+		kinds = append(kinds, format.lines)
+	}
 	if len(kinds) == 0 {
 		return nil
 	}
-	return export.NewJSONLines(export.JSONLinesConfig{
+	return jsonlines.New(jsonlines.Config{
 		Out: out, Kinds: kinds, Now: time.Now, Registerer: d.registry, Logger: d.logger.Named("records"),
 		Done: handed.sink(),
 	})

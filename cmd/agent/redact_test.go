@@ -15,7 +15,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/annotate"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
 // hidden is a part of every credential of this test.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/annotate"
 	"github.com/podlapse/podlapse/internal/cli"
-	"github.com/podlapse/podlapse/pkg/export/otlp"
+	"github.com/podlapse/podlapse/internal/otlp"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -74,7 +74,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		return err
 	}
 	logger.Info("starting podlapse agent",
-		zap.String("version", d.build.Version), zap.String("revision", d.build.Revision),
+		zap.String("version", d.build.version), zap.String("revision", d.build.revision),
 		zap.String("node", c.nodeName), zap.Stringer("address", server.Addr()),
 		zap.Stringer("cri_endpoint", c.criEndpoint), memoryLimitField())
 

@@ -89,7 +89,7 @@ func runRuntimeProxy(ctx context.Context, call cli.Call) int {
 		logger.Error("runtime proxy failed", zap.Error(err))
 		return cli.ExitFailed
 	}
-	logger.Info("starting runtime proxy", zap.String("version", thisBuild().Version), zap.String("runtime", c.runtime),
+	logger.Info("starting runtime proxy", zap.String("version", thisBuild().version), zap.String("runtime", c.runtime),
 		zap.String("socket", c.listen))
 	if err := proxy.Run(ctx); err != nil {
 		logger.Error("runtime proxy failed", zap.Error(err))

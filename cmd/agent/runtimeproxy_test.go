@@ -13,8 +13,8 @@ import (
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
-	"github.com/podlapse/podlapse/pkg/cri/critest"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/critest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
 // proxyProcess is a runtime proxy in a process of its own.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/internal/reconcile"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -23,16 +24,15 @@ func registerReadings(ctx context.Context, d deps, r *reconcile.Reconciler, from
 			return starting
 		}),
 		d.api.traffic,
-		export.NewRestarts(func() []export.Restarts { return countRestarts(from.pods.Restarts()) }),
-		export.NewReconstructed(func() export.Reconstructed { return export.Reconstructed(r.Reconstructed()) }),
 	)
+	registerRestarts(d.registry, from.pods.Restarts)
 	if d.config.podSeries {
 		d.registry.MustRegister(export.NewPodSeries(func() []timeline.Timeline {
 			present, _ := r.Present(ctx)
 			return present
 		}))
 	}
-	d.registry.MustRegister(export.NewLivePulls(func() export.LivePulls {
+	d.registry.MustRegister(livepull.NewCollector(func() livepull.Snapshot {
 		now, _ := pulls(ctx)
 		return now
 	}))

@@ -1,44 +1,31 @@
 package main
 
 import (
-	"slices"
-	"sync/atomic"
 	"time"
 
-	"github.com/podlapse/podlapse/internal/health"
-	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/podwatch"
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// sourcesOf leaves out the parts that observe nothing.
-func sourcesOf(statuses []health.Status) []health.Status {
-	others := []string{
-		partRecording, partState, partTraces, partMetrics, partWebAuth, partAnnotations, partPodCache, partProbes,
-	}
-	return slices.DeleteFunc(statuses, func(s health.Status) bool { return slices.Contains(others, s.Part) })
-}
+// sourceTimes exports when each source last observed something.
+type sourceTimes struct{ observed *prometheus.GaugeVec }
 
-// sourceTimes holds when each source last observed something, in Unix nanoseconds; zero is never.
-type sourceTimes struct{ podWatch, eventWatch, cri atomic.Int64 }
+func newSourceTimes(registerer prometheus.Registerer) sourceTimes {
+	observed := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "podlapse_source_last_observation_timestamp_seconds",
+		Help: "Time of the latest observation of a source, in seconds since the Unix epoch by this node's clock. " +
+			"Absent before the first. Without pod changes there are no observations.",
+	}, []string{"source"})
+	registerer.MustRegister(observed)
+	return sourceTimes{observed}
+}
 
 // note may be called from any goroutine. It ignores readings of the API server's clock, which say nothing about a pod.
-func (s *sourceTimes) note(o timeline.Observation, now time.Time) {
-	if at := s.at(sourceOf(o)); at != nil {
-		at.Store(now.UnixNano())
+func (s sourceTimes) note(o timeline.Observation, now time.Time) {
+	if source := sourceOf(o); source != "" {
+		s.observed.WithLabelValues(string(source)).Set(time.Duration(now.UnixNano()).Seconds())
 	}
-}
-
-func (s *sourceTimes) at(source timeline.Source) *atomic.Int64 {
-	switch source {
-	case timeline.SourcePodWatch:
-		return &s.podWatch
-	case timeline.SourceEventWatch:
-		return &s.eventWatch
-	case timeline.SourceCRI:
-		return &s.cri
-	}
-	return nil
 }
 
 // sourceOf returns the source of an observation; empty if it is not on the health board.
@@ -52,28 +39,4 @@ func sourceOf(o timeline.Observation) timeline.Source {
 		return timeline.SourceCRI
 	}
 	return ""
-}
-
-// of adds to each source's status when it last observed something.
-func (s *sourceTimes) of(statuses []health.Status) []export.Source {
-	sources := make([]export.Source, len(statuses))
-	for i, status := range statuses {
-		sources[i] = export.Source{Name: status.Part, Up: status.Up, Recoveries: status.Recoveries}
-		if at := s.at(timeline.Source(status.Part)); at != nil && at.Load() != 0 {
-			sources[i].ObservedAt = time.Unix(0, at.Load())
-		}
-	}
-	return sources
-}
-
-// countRestarts lists every kind and reason for export.
-func countRestarts(counts map[podwatch.RestartKey]uint64) []export.Restarts {
-	var all []export.Restarts
-	for _, kind := range podwatch.RestartedKinds() {
-		for _, reason := range podwatch.RestartReasons() {
-			count := counts[podwatch.RestartKey{Kind: kind, Reason: reason}]
-			all = append(all, export.Restarts{Kind: string(kind), Reason: string(reason), Count: count})
-		}
-	}
-	return all
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/podlapse/podlapse/internal/node"
 	"github.com/podlapse/podlapse/internal/watchdelay"
 	"github.com/podlapse/podlapse/pkg/cri"
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -34,9 +33,9 @@ func newSources(d deps, to sourcesConfig) sources {
 	var s sources
 	pods := podwatch.Config{
 		Client: d.api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: to.observe, Now: time.Now,
-		Report: d.board.Register(string(timeline.SourcePodWatch), "not connected to the API server yet"),
+		Report: d.registerSource(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  to.known,
-		Traits: c.records == recordsTransition || c.records == recordsBoth, Ends: c.termination, Objects: to.objects,
+		Traits: c.recordsNeedTraits(), Ends: c.termination, Objects: to.objects,
 		Follower: to.follower, Verify: newVerify(d),
 	}
 	var eventDelay func(time.Duration)
@@ -56,14 +55,11 @@ func newRuntime(d deps, observe func(context.Context, timeline.Observation)) *cr
 	if d.config.criEndpoint.Off() {
 		return nil
 	}
-	runtime := cri.New(cri.Config{
+	return cri.New(cri.Config{
 		Endpoint: d.config.criEndpoint, Observe: observe, Now: time.Now,
-		Report: d.board.Register(string(timeline.SourceCRI), "not connected to the container runtime yet"),
-		Logger: d.logger.Named("cri"),
+		Report: d.registerSource(string(timeline.SourceCRI), "not connected to the container runtime yet"),
+		Logger: d.logger.Named("cri"), Registerer: d.registry,
 	})
-	d.registry.MustRegister(export.NewRuntimeStores(runtime.Stores),
-		export.NewRuntimeQuestions(func() export.RuntimeQuestions { return export.RuntimeQuestions(runtime.Stats()) }))
-	return runtime
 }
 
 // AskRuntime implements reconcile.Sources.

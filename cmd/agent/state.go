@@ -40,7 +40,7 @@ func newMemory(d deps, scope *timeline.Scope) (memory, error) {
 	}
 	scope.Since = carriedOn(dir.Since, scope.Since)
 	keeper, err := dir.Keeper(state.Config{
-		Node: c.nodeName, Header: record.Header{Agent: d.build.Version, Scope: *scope}, Now: time.Now,
+		Node: c.nodeName, Header: record.Header{Agent: d.build.version, Scope: *scope}, Now: time.Now,
 		Report: d.board.Register(partState, "not saved yet"), Registerer: d.registry, Logger: logger,
 	})
 	if err != nil {

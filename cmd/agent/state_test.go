@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
-	"github.com/podlapse/podlapse/pkg/cri/critest"
-	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/critest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 func TestCarriedOn(t *testing.T) {
@@ -35,8 +35,8 @@ func TestCarriedOn(t *testing.T) {
 }
 
 // collect reads records to the end of standard output, so that it never fills; the returned function waits.
-func (p *process) collect() func() []export.Record {
-	var records []export.Record
+func (p *process) collect() func() []api.Record {
+	var records []api.Record
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -45,7 +45,7 @@ func (p *process) collect() func() []export.Record {
 			if err == io.EOF {
 				return
 			}
-			var r export.Record
+			var r api.Record
 			if err != nil || json.Unmarshal(line, &r) != nil {
 				p.t.Errorf("on standard output: %q, %v", line, err)
 				return
@@ -53,7 +53,7 @@ func (p *process) collect() func() []export.Record {
 			records = append(records, r)
 		}
 	}()
-	return func() []export.Record {
+	return func() []api.Record {
 		<-ended
 		return records
 	}
@@ -75,7 +75,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 	runtime.PutImage("registry.example/web:2", 20<<20)
 	flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
 		"--state-dir", filepath.Join(t.TempDir(), "state")}
-	var records []export.Record
+	var records []api.Record
 	const kills = 8
 	number := 0
 	var starting *corev1.Pod
@@ -126,7 +126,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 	agent.mustEndCleanly()
 	records = append(records, written()...)
 
-	byID := map[string]export.Record{}
+	byID := map[string]api.Record{}
 	for _, r := range records {
 		if _, again := byID[r.ID]; !again {
 			byID[r.ID] = r

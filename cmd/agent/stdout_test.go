@@ -19,8 +19,8 @@ import (
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
-	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 func TestWatchReader(t *testing.T) {
@@ -136,7 +136,7 @@ func TestAgentWritesWholeLinesToASlowReader(t *testing.T) {
 	}
 	names := map[string]bool{}
 	for line := range bytes.Lines(got) {
-		var record export.Record
+		var record api.Record
 		if err := json.Unmarshal(line, &record); err != nil {
 			t.Fatalf("half a line: %v in %.200s", err, line)
 		}

@@ -20,8 +20,8 @@ import (
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/cli"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 	"github.com/podlapse/podlapse/internal/terminal"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
 // console is a terminal with a process on it.

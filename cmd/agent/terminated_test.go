@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/jsonlines"
 	"github.com/podlapse/podlapse/internal/reconcile"
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -18,13 +18,13 @@ import (
 func TestTerminationsAreNoTransitionRecords(t *testing.T) {
 	end := timeline.Timeline{UID: "uid-1", Name: "web",
 		Termination: &timeline.Termination{RequestedAt: time.Now(), GoneAt: time.Now()}}
-	for records, want := range map[string]int{recordsTransition: 0, recordsTimeline: 1, recordsBoth: 1} {
+	for records, want := range map[string]int{"transition": 0, recordsTimeline: 1, recordsBoth: 1} {
 		var out bytes.Buffer
-		lines := export.NewJSONLines(export.JSONLinesConfig{
-			Out: &out, Kinds: []export.Lines{export.TimelineLines}, Now: time.Now,
+		lines := jsonlines.New(jsonlines.Config{
+			Out: &out, Kinds: []jsonlines.Lines{jsonlines.TimelineLines}, Now: time.Now,
 			Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
 		})
-		outputs{lines: lines, transitions: records == recordsTransition}.report(
+		outputs{lines: lines, terminations: config{records: records}.recordsHaveTerminations()}.report(
 			reconcile.Report{Kind: reconcile.Terminated, Timeline: end})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // what waits is written all the same

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
 func TestAgentTellsOfItsWatchIfAskedTo(t *testing.T) {

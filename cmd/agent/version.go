@@ -8,21 +8,27 @@ import (
 	"runtime/debug"
 
 	"github.com/podlapse/podlapse/internal/cli"
-	"github.com/podlapse/podlapse/pkg/export"
 )
 
 // The linker sets these: -X main.version=v1.2.3 -X main.revision=COMMIT.
 var version, revision string
 
+// buildInfo identifies the agent's version.
+type buildInfo struct {
+	version   string // as released, or the module version that Go reports
+	revision  string // commit; with "-dirty" if the tree had changes
+	goVersion string // of the compiler
+}
+
 // thisBuild returns the version and revision, as set by the linker or else as recorded by Go.
-func thisBuild() export.Build {
-	build := export.Build{Version: version, Revision: revision, GoVersion: runtime.Version()}
+func thisBuild() buildInfo {
+	build := buildInfo{version: version, revision: revision, goVersion: runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		build.Version = cmp.Or(build.Version, info.Main.Version)
-		build.Revision = cmp.Or(build.Revision, commitOf(info.Settings))
+		build.version = cmp.Or(build.version, info.Main.Version)
+		build.revision = cmp.Or(build.revision, commitOf(info.Settings))
 	}
-	build.Version = cmp.Or(build.Version, "unknown")
-	build.Revision = cmp.Or(build.Revision, "unknown")
+	build.version = cmp.Or(build.version, "unknown")
+	build.revision = cmp.Or(build.revision, "unknown")
 	return build
 }
 
@@ -53,7 +59,7 @@ func runVersion(_ context.Context, call cli.Call) int {
 		return call.FailUsage(fmt.Errorf("unexpected argument %q", call.Args[0]))
 	}
 	build := thisBuild()
-	fmt.Fprintf(call.Stdout, "%s %s (revision %s, %s)\n", call.Program.Name, build.Version, build.Revision,
-		build.GoVersion)
+	fmt.Fprintf(call.Stdout, "%s %s (revision %s, %s)\n", call.Program.Name, build.version, build.revision,
+		build.goVersion)
 	return cli.ExitOK
 }

@@ -22,7 +22,7 @@ func TestCommitOf(t *testing.T) {
 }
 
 func TestThisBuildSaysSomething(t *testing.T) {
-	if build := thisBuild(); build.Version == "" || build.Revision == "" || build.GoVersion == "" {
+	if build := thisBuild(); build.version == "" || build.revision == "" || build.goVersion == "" {
 		t.Errorf("got %+v", build)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -16,11 +16,11 @@ const maxVerdict = 512
 // startUp is the annotation's content. Its fields are a contract (docs/annotations.md).
 type startUp struct {
 	State timeline.State `json:"state"`
-	Total export.Seconds `json:"total_seconds"`
-	Error export.Seconds `json:"error_seconds"` // how far the total can be from the true value
+	Total api.Seconds    `json:"total_seconds"`
+	Error api.Seconds    `json:"error_seconds"` // how far the total can be from the true value
 	// Causes add up to the total exactly. Causes without any time are omitted.
-	Causes  map[timeline.Cause]export.Seconds `json:"seconds_by_cause"`
-	Verdict string                            `json:"verdict"`
+	Causes  map[timeline.Cause]api.Seconds `json:"seconds_by_cause"`
+	Verdict string                         `json:"verdict"`
 	// the agent started after the start-up was over
 	Reconstructed bool `json:"reconstructed,omitempty"`
 }
@@ -28,13 +28,13 @@ type startUp struct {
 // startUpText returns the annotation for a completed start-up.
 func startUpText(t timeline.Timeline) (string, error) {
 	content := startUp{
-		State: t.State, Total: export.Seconds(t.Total), Error: export.Seconds(t.TotalError),
-		Causes: map[timeline.Cause]export.Seconds{}, Verdict: cut(t.Verdict(), maxVerdict),
+		State: t.State, Total: api.Seconds(t.Total), Error: api.Seconds(t.TotalError),
+		Causes: map[timeline.Cause]api.Seconds{}, Verdict: cut(t.Verdict(), maxVerdict),
 		Reconstructed: t.Reconstructed,
 	}
 	for _, phase := range t.Phases {
 		if d := phase.Duration(); d != 0 {
-			content.Causes[phase.Cause] += export.Seconds(d)
+			content.Causes[phase.Cause] += api.Seconds(d)
 		}
 	}
 	text, err := json.Marshal(content)

@@ -8,9 +8,10 @@ import (
 	"strings"
 
 	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/render"
 	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
-	"github.com/podlapse/podlapse/pkg/export"
 )
 
 func runExplain(ctx context.Context, call Call) int {
@@ -40,7 +41,7 @@ func (a asking) explainPod(ctx context.Context, c askConfig, pod podName) int {
 	if err != nil {
 		return a.fail(err)
 	}
-	text, err := c.text(record, func() string { return export.Waterfall(record, c.page(a.Stdout, a.Getenv)) })
+	text, err := c.text(record, func() string { return render.Waterfall(record, c.page(a.Stdout, a.Getenv)) })
 	if err != nil {
 		return a.fail(err)
 	}
@@ -49,25 +50,25 @@ func (a asking) explainPod(ctx context.Context, c askConfig, pod podName) int {
 
 // record queries the agent of the pod's node. If the node is no longer known, it queries all agents and also returns
 // the errors of those that did not answer. It returns the latest of several start-ups.
-func (a asking) record(ctx context.Context, pod podName) (export.Record, []error, error) {
+func (a asking) record(ctx context.Context, pod podName) (api.Record, []error, error) {
 	node := a.target.node
 	if a.cluster != nil && node == "" {
 		var err error
 		if node, err = a.cluster.NodeOf(ctx, pod.namespace, pod.name); err != nil && !mayBeGone(err) {
-			return export.Record{}, nil, err
+			return api.Record{}, nil, err
 		}
 	}
 	found, err := a.agents(ctx, node)
 	if err != nil {
-		return export.Record{}, nil, err
+		return api.Record{}, nil, err
 	}
-	answers := agents.Each(ctx, found, agentLimit, func(ctx context.Context, c client.Client) (export.Record, error) {
+	answers := agents.Each(ctx, found, agentLimit, func(ctx context.Context, c client.Client) (api.Record, error) {
 		return c.Pod(ctx, pod.namespace, pod.name)
 	})
 	if len(answers) == 1 {
 		return answers[0].Value, nil, ofNode(answers[0].Agent, answers[0].Err)
 	}
-	var latest export.Record
+	var latest api.Record
 	var failed []error
 	known := false
 	for _, answer := range answers {
@@ -82,11 +83,11 @@ func (a asking) record(ctx context.Context, pod podName) (export.Record, []error
 	case known:
 		return latest, failed, nil
 	case len(failed) > 0:
-		return export.Record{}, nil, fmt.Errorf("%d agents asked: %d did not answer, and the others do not know pod "+
+		return api.Record{}, nil, fmt.Errorf("%d agents asked: %d did not answer, and the others do not know pod "+
 			"%s/%s: %w",
 			len(answers), len(failed), pod.namespace, pod.name, failed[0])
 	}
-	return export.Record{}, nil, fmt.Errorf("%w %s/%s (%d agents asked): check the name; agents remember only the "+
+	return api.Record{}, nil, fmt.Errorf("%w %s/%s (%d agents asked): check the name; agents remember only the "+
 		"latest deleted pods, and no pod deleted before their own start", errUnknownPod, pod.namespace, pod.name,
 		len(answers))
 }
@@ -119,13 +120,13 @@ func (a asking) explainAll(ctx context.Context, c askConfig) int {
 		case len(list.records) == 0:
 			return "no known pods yet\n"
 		}
-		return export.Summary(list.records, a.several(), c.page(a.Stdout, a.Getenv))
+		return render.Summary(list.records, a.several(), c.page(a.Stdout, a.Getenv))
 	})
 }
 
 // listed is the answers of several agents.
 type listed struct {
-	records []export.Record
+	records []api.Record
 	failed  []error
 }
 
@@ -135,7 +136,7 @@ func (a asking) list(ctx context.Context, o output, filter client.Filter, table 
 	if err != nil {
 		return a.fail(err)
 	}
-	text, err := o.text(export.PodList{Items: list.records}, func() string { return table(list) })
+	text, err := o.text(api.PodList{Items: list.records}, func() string { return table(list) })
 	if err != nil {
 		return a.fail(err)
 	}
@@ -143,8 +144,8 @@ func (a asking) list(ctx context.Context, o output, filter client.Filter, table 
 }
 
 func (a asking) ask(ctx context.Context, filter client.Filter) (listed, error) {
-	list := listed{records: []export.Record{}}
-	answers, failed, err := ofAgents(ctx, a, func(ctx context.Context, c client.Client) ([]export.Record, error) {
+	list := listed{records: []api.Record{}}
+	answers, failed, err := ofAgents(ctx, a, func(ctx context.Context, c client.Client) ([]api.Record, error) {
 		return all(ctx, c, filter)
 	})
 	if err != nil {
@@ -163,8 +164,8 @@ func (a asking) ask(ctx context.Context, filter client.Filter) (listed, error) {
 }
 
 // all reads all pages of the list of one agent.
-func all(ctx context.Context, c client.Client, filter client.Filter) ([]export.Record, error) {
-	var records []export.Record
+func all(ctx context.Context, c client.Client, filter client.Filter) ([]api.Record, error) {
+	var records []api.Record
 	for record, err := range c.Pods(ctx, filter) {
 		if err != nil {
 			return nil, err

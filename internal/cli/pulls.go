@@ -4,8 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/podlapse/podlapse/internal/render"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
-	"github.com/podlapse/podlapse/pkg/export"
 )
 
 func runPulls(ctx context.Context, call Call) int {
@@ -20,20 +21,20 @@ func runPulls(ctx context.Context, call Call) int {
 	ctx, stop := context.WithTimeout(ctx, c.limit)
 	defer stop()
 	answers, failed, err := ofAgents(ctx, asking,
-		func(ctx context.Context, agent client.Client) (export.PullList, error) { return agent.Pulls(ctx) })
+		func(ctx context.Context, agent client.Client) (api.PullList, error) { return agent.Pulls(ctx) })
 	if err != nil {
 		return asking.fail(err)
 	}
-	nodes := []export.NodePulls{}
+	nodes := []render.NodePulls{}
 	for _, answer := range answers {
-		node := export.NodePulls{PullList: ofNamespace(answer.Value, c.namespace)}
+		node := render.NodePulls{PullList: ofNamespace(answer.Value, c.namespace)}
 		if asking.several() {
 			node.Node = answer.Agent.Node
 		}
 		nodes = append(nodes, node)
 	}
 	text, err := c.text(pullsAnswer(nodes, asking.several()), func() string {
-		return export.PullTables(nodes, c.page(call.Stdout, call.Getenv))
+		return render.PullTables(nodes, c.page(call.Stdout, call.Getenv))
 	})
 	if err != nil {
 		return asking.fail(err)
@@ -42,31 +43,31 @@ func runPulls(ctx context.Context, call Call) int {
 }
 
 // pullsAnswer is the answer of a single agent, or those of all agents with their nodes.
-func pullsAnswer(nodes []export.NodePulls, several bool) any {
+func pullsAnswer(nodes []render.NodePulls, several bool) any {
 	if !several && len(nodes) == 1 {
 		return nodes[0].PullList
 	}
 	return struct {
-		Nodes []export.NodePulls `json:"nodes"`
+		Nodes []render.NodePulls `json:"nodes"`
 	}{nodes}
 }
 
 // ofNamespace removes pulls for pods of other namespaces, if a namespace is given.
-func ofNamespace(list export.PullList, namespace string) export.PullList {
+func ofNamespace(list api.PullList, namespace string) api.PullList {
 	if namespace == "" {
 		return list
 	}
 	list.Items = livePullsOf(list.Items, namespace)
-	list.Recent = slices.DeleteFunc(list.Recent, func(p export.RecentPullRecord) bool {
+	list.Recent = slices.DeleteFunc(list.Recent, func(p api.RecentPullRecord) bool {
 		return p.Namespace != namespace
 	})
 	return list
 }
 
 // livePullsOf removes pulls in progress for pods of other namespaces, if a namespace is given.
-func livePullsOf(pulls []export.LivePullRecord, namespace string) []export.LivePullRecord {
+func livePullsOf(pulls []api.LivePullRecord, namespace string) []api.LivePullRecord {
 	if namespace == "" {
 		return pulls
 	}
-	return slices.DeleteFunc(pulls, func(p export.LivePullRecord) bool { return p.Namespace != namespace })
+	return slices.DeleteFunc(pulls, func(p api.LivePullRecord) bool { return p.Namespace != namespace })
 }

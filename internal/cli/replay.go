@@ -12,8 +12,9 @@ import (
 
 	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/render"
 	"github.com/podlapse/podlapse/internal/terminal"
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -132,11 +133,11 @@ func (c *replayConfig) print(out io.Writer, timelines []timeline.Timeline) error
 		var err error
 		switch {
 		case c.output == outputJSON:
-			err = encoder.Encode(export.NewRecord(t))
+			err = encoder.Encode(api.NewRecord(t))
 		case i == 0:
-			_, err = io.WriteString(out, export.Waterfall(export.NewRecord(t), terminal.Page{Columns: c.width}))
+			_, err = io.WriteString(out, render.Waterfall(api.NewRecord(t), terminal.Page{Columns: c.width}))
 		default:
-			_, err = io.WriteString(out, "\n"+export.Waterfall(export.NewRecord(t), terminal.Page{Columns: c.width}))
+			_, err = io.WriteString(out, "\n"+render.Waterfall(api.NewRecord(t), terminal.Page{Columns: c.width}))
 		}
 		if err != nil {
 			return fmt.Errorf("write to standard output: %w", err)

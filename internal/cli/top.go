@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/internal/top"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
-	"github.com/podlapse/podlapse/pkg/export"
 )
 
 // topConfig is what to show, and which agents to query.
@@ -70,8 +70,8 @@ func runTop(ctx context.Context, call Call) int {
 
 // snapshot is the answers of one agent to a single look.
 type snapshot struct {
-	records []export.Record
-	pulls   []export.LivePullRecord
+	records []api.Record
+	pulls   []api.LivePullRecord
 }
 
 func (a asking) topOnce(ctx context.Context, c topConfig) int {

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
 func TestEventDelays(t *testing.T) {

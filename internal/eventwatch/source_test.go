@@ -13,7 +13,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

@@ -57,7 +57,15 @@ func Choice(target *string, words ...string) func(string) error {
 			*target = value
 			return nil
 		}
-		last := len(words) - 1
-		return fmt.Errorf("invalid value %q: must be %s or %s", value, strings.Join(words[:last], ", "), words[last])
+		return fmt.Errorf("invalid value %q: must be %s", value, OneOf(words))
 	}
+}
+
+// OneOf lists alternatives for a message: "a, b or c".
+func OneOf(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

@@ -51,11 +51,17 @@ func NewBoard(now func() time.Time, logger *zap.Logger) *Board {
 
 // Register adds a part, which is down until its first report, and returns its Report function.
 func (b *Board) Register(name, detail string) Report {
+	_, report := b.add(name, detail)
+	return report
+}
+
+// add also returns the index of the part.
+func (b *Board) add(name, detail string) (int, Report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i := len(b.parts)
 	b.parts = append(b.parts, part{Status: Status{Part: name, Detail: oneLine(detail), Since: b.now()}})
-	return func(up bool, detail string) { b.report(i, up, oneLine(detail)) }
+	return i, func(up bool, detail string) { b.report(i, up, oneLine(detail)) }
 }
 
 func (b *Board) report(i int, up bool, detail string) {
@@ -77,6 +83,13 @@ func (b *Board) report(i int, up bool, detail string) {
 	default:
 		b.logger.Warn("part is down", zap.String("part", p.Part), zap.String("detail", detail))
 	}
+}
+
+// status returns the latest report of a part, by its index.
+func (b *Board) status(i int) Status {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.parts[i].Status
 }
 
 // Statuses returns a copy of every part's latest report.

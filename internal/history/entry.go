@@ -7,7 +7,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -18,7 +18,7 @@ type Entry struct {
 	Namespace, Name, UID string
 	State                timeline.State
 	Total                time.Duration
-	Quality              export.Quality
+	Quality              api.Quality
 	Pulled               bool // the record has pulls of images that were not present
 
 	createdAt, settledAt, goneAt int64  // Unix nanoseconds
@@ -43,9 +43,9 @@ func (e *Entry) SettledAt() time.Time { return time.Unix(0, e.settledAt).UTC() }
 func (e *Entry) GoneAt() time.Time { return time.Unix(0, e.goneAt).UTC() }
 
 func newEntry(t timeline.Timeline, goneAt time.Time) (*Entry, error) {
-	record := export.NewRecord(t)
-	record.GoneAt = export.InstantOf(goneAt)
-	text, err := export.EncodeLine(record)
+	record := api.NewRecord(t)
+	record.GoneAt = api.InstantOf(goneAt)
+	text, err := api.EncodeLine(record)
 	if err != nil {
 		return nil, fmt.Errorf("encode record: %w", err)
 	}
@@ -55,7 +55,7 @@ func newEntry(t timeline.Timeline, goneAt time.Time) (*Entry, error) {
 	}
 	return &Entry{
 		Namespace: t.Namespace, Name: t.Name, UID: t.UID, State: t.State, Total: t.Total,
-		Quality: export.QualityOf(t), Pulled: pulled(t),
+		Quality: api.QualityOf(t), Pulled: pulled(t),
 		createdAt: t.CreatedAt.UnixNano(), settledAt: t.SettledAt.UnixNano(), goneAt: goneAt.UnixNano(), packed: packed,
 	}, nil
 }
@@ -81,7 +81,7 @@ func (e *Entry) JSON() (record []byte, labels string, err error) {
 }
 
 // Record is JSON, decoded.
-func (e *Entry) Record() (record export.Record, labels string, err error) {
+func (e *Entry) Record() (record api.Record, labels string, err error) {
 	text, labels, err := e.JSON()
 	if err != nil {
 		return record, "", err

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
-	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -28,7 +28,7 @@ func history(pods, bytes int) *History {
 // What is told of a pod that is gone is what was told of it before, and when it went.
 func TestAPodIsToldAsBefore(t *testing.T) {
 	h := history(10, 1<<20)
-	for _, tl := range []timeline.Timeline{exporttest.StartUp(1), {UID: "bare", State: timeline.StateDeleted}} {
+	for _, tl := range []timeline.Timeline{startuptest.New(1), {UID: "bare", State: timeline.StateDeleted}} {
 		h.Add(tl)
 		entries := h.Entries()
 		entry := entries[len(entries)-1]
@@ -36,27 +36,27 @@ func TestAPodIsToldAsBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := export.NewRecord(tl)
-		want.GoneAt = export.InstantOf(goneAt)
+		want := api.NewRecord(tl)
+		want.GoneAt = api.InstantOf(goneAt)
 		gotText, _ := json.Marshal(got)
 		wantText, _ := json.Marshal(want)
 		if string(gotText) != string(wantText) || labels != tl.Labels {
 			t.Errorf("labels %q\n%s\nwant %q\n%s", labels, gotText, tl.Labels, wantText)
 		}
-		exporttest.TimelineSchema(t).Check(t, wantText)
+		startuptest.TimelineSchema(t).Check(t, wantText)
 		if entry.UID != tl.UID || entry.Total != tl.Total || !entry.GoneAt().Equal(goneAt) {
 			t.Errorf("%+v", entry)
 		}
 	}
 	entry := h.Entries()[0]
-	if tl := exporttest.StartUp(1); !entry.CreatedAt().Equal(tl.CreatedAt) || !entry.SettledAt().Equal(tl.SettledAt) {
+	if tl := startuptest.New(1); !entry.CreatedAt().Equal(tl.CreatedAt) || !entry.SettledAt().Equal(tl.SettledAt) {
 		t.Errorf("%+v", entry)
 	}
 }
 
 func TestTheOldestLeave(t *testing.T) {
 	one := history(1, 1<<20)
-	one.Add(exporttest.StartUp(0))
+	one.Add(startuptest.New(0))
 	size := one.Stats().Bytes
 	for name, test := range map[string]struct{ pods, bytes, kept int }{
 		"by count":    {3, 1 << 20, 3},
@@ -68,12 +68,12 @@ func TestTheOldestLeave(t *testing.T) {
 		h := history(test.pods, test.bytes)
 		sum := 0
 		for n := range 50 {
-			h.Add(exporttest.StartUp(n))
+			h.Add(startuptest.New(n))
 		}
 		entries, stats := h.Entries(), h.Stats()
 		for i, e := range entries {
 			sum += e.size()
-			if want := exporttest.StartUp(50 - len(entries) + i).UID; e.UID != want {
+			if want := startuptest.New(50 - len(entries) + i).UID; e.UID != want {
 				t.Errorf("%s: entry %d is %s, want %s", name, i, e.UID, want)
 			}
 		}
@@ -89,10 +89,10 @@ func TestTheOldestLeave(t *testing.T) {
 func TestMemoryIsCounted(t *testing.T) {
 	const pods = 500
 	h := history(pods, 64<<20)
-	h.Add(exporttest.StartUp(0)) // what is pooled is there
+	h.Add(startuptest.New(0)) // what is pooled is there
 	before, already := heap(), h.Stats().Bytes
 	for n := range pods - 1 {
-		h.Add(exporttest.StartUp(n + 1))
+		h.Add(startuptest.New(n + 1))
 	}
 	grown, counted := heap()-before, h.Stats().Bytes-already
 	record, _, err := h.Entries()[1].JSON()
@@ -116,7 +116,7 @@ func heap() int {
 
 func BenchmarkAdd(b *testing.B) {
 	h := history(1000, 4<<20)
-	tl := exporttest.StartUp(1)
+	tl := startuptest.New(1)
 	b.ReportAllocs()
 	for b.Loop() {
 		h.Add(tl)
@@ -125,7 +125,7 @@ func BenchmarkAdd(b *testing.B) {
 
 func BenchmarkRecord(b *testing.B) {
 	h := history(1000, 4<<20)
-	h.Add(exporttest.StartUp(1))
+	h.Add(startuptest.New(1))
 	entry := h.Entries()[0]
 	b.ReportAllocs()
 	for b.Loop() {

@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/podlapse/podlapse/internal/filter"
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -22,7 +22,7 @@ type Event struct {
 	Kind   string
 	Key    filter.Key    // of KindPod and KindGone, as the next fields
 	Detail filter.Detail //
-	Pod    export.PodKey //
+	Pod    api.PodKey    //
 
 	subject string // the log keeps the last event of each subject
 	data    []byte // one line of JSON; released when the frame is created
@@ -48,7 +48,7 @@ func frame(id, kind string, data []byte) []byte {
 
 // Out returns the frame of KindOut to send in place of an event of a pod.
 func (e *Event) Out() ([]byte, error) {
-	data, err := export.EncodeLine(e.Pod)
+	data, err := api.EncodeLine(e.Pod)
 	return frame(e.id, KindOut, data), err
 }
 
@@ -61,7 +61,7 @@ func (e *Event) settle(epoch string, number uint64) {
 
 // goneStartUp is what is sent about a deleted pod.
 type goneStartUp struct {
-	pod    export.PodKey
+	pod    api.PodKey
 	key    filter.Key
 	detail filter.Detail
 }
@@ -72,6 +72,6 @@ func newGone(t timeline.Timeline) goneStartUp {
 	return g
 }
 
-func podKey(t timeline.Timeline) export.PodKey {
-	return export.PodKey{ID: t.ID(), Namespace: t.Namespace, Name: t.Name, UID: t.UID}
+func podKey(t timeline.Timeline) api.PodKey {
+	return api.PodKey{ID: t.ID(), Namespace: t.Namespace, Name: t.Name, UID: t.UID}
 }

@@ -22,7 +22,8 @@ import (
 
 	"github.com/podlapse/podlapse/internal/backoff"
 	"github.com/podlapse/podlapse/internal/filter"
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/internal/livepull"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -54,7 +55,7 @@ type Config struct {
 	// Some returns the timelines of those pods that are present. The goroutine in Run calls it.
 	Some func(ctx context.Context, uids []string) ([]timeline.Timeline, error)
 	// Pulls returns the current pulls; otherwise like Some.
-	Pulls      func(ctx context.Context) (export.LivePulls, error)
+	Pulls      func(ctx context.Context) (livepull.Snapshot, error)
 	Now        func() time.Time
 	Registerer prometheus.Registerer
 	Logger     *zap.Logger
@@ -205,7 +206,7 @@ func (h *Hub) flush(ctx context.Context) {
 			return
 		}
 		for _, t := range timelines {
-			if e := h.encode(KindPod, t.UID, export.NewRecord(t)); e != nil {
+			if e := h.encode(KindPod, t.UID, api.NewRecord(t)); e != nil {
 				e.Key, e.Detail, e.Pod = filter.KeyOf(t), filter.DetailOf(t), podKey(t)
 				events = append(events, e)
 			}
@@ -224,7 +225,7 @@ func (h *Hub) flush(ctx context.Context) {
 }
 
 func (h *Hub) encode(kind, subject string, value any) *Event {
-	data, err := export.EncodeLine(value)
+	data, err := api.EncodeLine(value)
 	if err != nil {
 		h.config.Logger.Error("cannot encode change for viewers", zap.String("kind", kind), zap.Error(err))
 		return nil

@@ -16,8 +16,9 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
-	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/internal/livepull"
+	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -29,7 +30,7 @@ type node struct {
 	mu        sync.Mutex
 	pods      map[string]timeline.Timeline
 	asked     int
-	pulls     export.LivePulls
+	pulls     livepull.Snapshot
 	pullsSeen int
 	slow      time.Duration // how long an answer takes; set before the hub runs
 }
@@ -48,7 +49,7 @@ func (n *node) some(_ context.Context, uids []string) ([]timeline.Timeline, erro
 	return some, nil
 }
 
-func (n *node) livePulls(context.Context) (export.LivePulls, error) {
+func (n *node) livePulls(context.Context) (livepull.Snapshot, error) {
 	time.Sleep(n.slow)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -63,7 +64,7 @@ func (n *node) counts() (asked, pulls int) {
 	return n.asked, n.pullsSeen
 }
 
-func (n *node) setPulls(pulls export.LivePulls) {
+func (n *node) setPulls(pulls livepull.Snapshot) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.pulls = pulls
@@ -182,7 +183,7 @@ func TestFrames(t *testing.T) {
 			t.Fatalf("%v, %v", batch, err)
 		}
 		e := batch[0]
-		line, err := export.EncodeLine(export.NewRecord(pod("a")))
+		line, err := api.EncodeLine(api.NewRecord(pod("a")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +267,7 @@ func TestTooFarBehind(t *testing.T) {
 		told(t, fast)
 		pods := 0
 		for floor(h) == 0 {
-			n.set(h, exporttest.StartUp(pods))
+			n.set(h, startuptest.New(pods))
 			pods++
 			time.Sleep(time.Second)
 			if events, _ := told(t, fast); len(events) != 1 {
@@ -433,7 +434,7 @@ func TestPulls(t *testing.T) {
 		}
 		waiting := pod("a")
 		waiting.Pulls = []timeline.Pull{{Container: "c", Image: "r.example/i:1", Outcome: imagepull.OutcomePulling}}
-		n.setPulls(export.LivePulls{Starting: []timeline.Timeline{waiting}, Now: time.Now()})
+		n.setPulls(livepull.Snapshot{Starting: []timeline.Timeline{waiting}, Now: time.Now()})
 		n.set(h, waiting)
 		for range 10 {
 			time.Sleep(3 * time.Second)
@@ -446,7 +447,7 @@ func TestPulls(t *testing.T) {
 		if seen = now - seen; seen < 14 || seen > 16 {
 			t.Errorf("looked %d times in 30 s", seen)
 		}
-		n.setPulls(export.LivePulls{Now: time.Now()})
+		n.setPulls(livepull.Snapshot{Now: time.Now()})
 		time.Sleep(5 * time.Second)
 		events, _ = told(t, v)
 		expect(t, events, "pulls")
@@ -460,7 +461,7 @@ func TestPulls(t *testing.T) {
 func TestDearLooksAreRare(t *testing.T) {
 	waiting := pod("a")
 	waiting.Pulls = []timeline.Pull{{Container: "c", Image: "r.example/i:1", Outcome: imagepull.OutcomePulling}}
-	n := &node{slow: 200 * time.Millisecond, pulls: export.LivePulls{Starting: []timeline.Timeline{waiting}}}
+	n := &node{slow: 200 * time.Millisecond, pulls: livepull.Snapshot{Starting: []timeline.Timeline{waiting}}}
 	run(t, n, func(t *testing.T, h *Hub) {
 		v := follow(t, h, "")
 		defer v.Close()

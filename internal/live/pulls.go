@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -43,7 +43,7 @@ func (l *pullLook) look(ctx context.Context) {
 	}
 	records := now.Records()
 	if len(records) > 0 || l.some {
-		if e := l.hub.encode(KindPulls, KindPulls, export.LivePullList{Items: records}); e != nil {
+		if e := l.hub.encode(KindPulls, KindPulls, api.LivePullList{Items: records}); e != nil {
 			l.hub.publish([]*Event{e})
 		}
 	}

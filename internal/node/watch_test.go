@@ -17,7 +17,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
 // nodeNotes notes of each object that is seen whether it is cordoned.

@@ -68,7 +68,7 @@ type StageOutcome struct {
 
 // Recorder records every completed attempt. Several goroutines call it at once, and it must not
 // block. Prometheus metrics leave the agent both ways: /metrics shows the registry, and the OTLP
-// push reads the same one (pkg/export/otlp, bridge.NewMetricProducer). Metrics is that recorder.
+// push reads the same one (internal/otlp, bridge.NewMetricProducer). Metrics is that recorder.
 type Recorder interface {
 	Record(Outcome)
 	// Forget is called when a probe was removed.

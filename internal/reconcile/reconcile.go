@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -41,6 +42,8 @@ type Config struct {
 	Restored Restored
 	Keeper   Keeper
 	Logger   *zap.Logger
+	// Registerer gets podlapse_evidence_reconstructed_total; nil for none.
+	Registerer prometheus.Registerer
 }
 
 // Sources answer requests with observations.
@@ -142,7 +145,8 @@ type Reconciler struct {
 // errStopped answers queries after Run returned.
 var errStopped = errors.New("the agent is stopping")
 
-// New creates a Reconciler. It does nothing before Run.
+// New creates a Reconciler. It does nothing before Run. It panics if its metric is already
+// registered.
 func New(config Config) *Reconciler {
 	return &Reconciler{
 		config:  config,
@@ -150,6 +154,8 @@ func New(config Config) *Reconciler {
 		queries: make(chan func()),
 		stopped: make(chan struct{}),
 		pods:    map[string]*pod{},
+
+		reconstructed: newReconstructed(config.Registerer),
 	}
 }
 

@@ -10,10 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/jsonlines"
 	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/render"
+	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/internal/terminal"
-	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/internal/transition"
+	"github.com/podlapse/podlapse/internal/transition/transitiontest"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -38,7 +42,7 @@ func TestRecordings(t *testing.T) {
 		}
 		var pictures []string
 		for _, tl := range timelines {
-			pictures = append(pictures, export.Waterfall(export.NewRecord(tl), terminal.Page{Columns: 110}))
+			pictures = append(pictures, render.Waterfall(api.NewRecord(tl), terminal.Page{Columns: 110}))
 		}
 		got := strings.Join(pictures, "\n")
 		golden := strings.TrimSuffix(path, "jsonl") + "txt"
@@ -73,14 +77,14 @@ func TestRecordingsAsRecords(t *testing.T) {
 		}
 		all = append(all, timelines...)
 	}
-	ours, theirs := exporttest.TimelineSchema(t), exporttest.TransitionSchema(t)
+	ours, theirs := startuptest.TimelineSchema(t), transitiontest.Schema(t)
 	for _, tl := range all {
-		lines := exporttest.Lines(t, export.TransitionLines, tl, created)
-		exporttest.Agree(t, tl, lines, created)
+		lines := startuptest.Lines(t, transition.Lines, tl, created)
+		transitiontest.Agree(t, tl, lines, created)
 		for _, line := range lines {
 			theirs.Check(t, line)
 		}
-		ours.Check(t, exporttest.Lines(t, export.TimelineLines, tl, created)[0])
+		ours.Check(t, startuptest.Lines(t, jsonlines.TimelineLines, tl, created)[0])
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/internal/critest"
 )
 
 // BenchmarkCall compares calls to a fake runtime with the same calls through a proxy, both over real sockets. p99 is of

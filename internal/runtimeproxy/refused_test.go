@@ -32,7 +32,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/internal/critest"
 )
 
 // methods are those that CRI and containerd's API define, by their full names.

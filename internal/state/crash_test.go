@@ -15,10 +15,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/jsonlines"
 	"github.com/podlapse/podlapse/internal/reconcile"
 	"github.com/podlapse/podlapse/internal/record"
 	"github.com/podlapse/podlapse/internal/state"
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -75,7 +76,7 @@ func closed(c chan struct{}) bool {
 
 // Write takes a record, as standard output.
 func (d *disk) Write(line []byte) (int, error) {
-	var r export.Record
+	var r api.Record
 	if err := json.Unmarshal(line, &r); err != nil {
 		return 0, err
 	}
@@ -108,7 +109,7 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := export.NewJSONLines(export.JSONLinesConfig{Out: d, Kinds: []export.Lines{export.TimelineLines},
+	lines := jsonlines.New(jsonlines.Config{Out: d, Kinds: []jsonlines.Lines{jsonlines.TimelineLines},
 		Now:        time.Now,
 		Registerer: registry, Logger: zap.NewNop(), Done: func(tl timeline.Timeline) { keeper.Reported(tl.UID) }})
 	var r *reconcile.Reconciler

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/render"
 	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -140,12 +141,12 @@ func (b *Board) Take(name string, event client.Event, now time.Time) {
 		a.pulls = map[puller]pull{}
 		for _, p := range event.Pulls[:min(len(event.Pulls), maxPulls)] {
 			a.pulls[puller{terminal.Clean(p.Namespace), terminal.Clean(p.Pod), terminal.Clean(p.Container)}] = pull{
-				progress: export.ProgressText(p), registry: terminal.Clean(p.Registry), pulling: p.Pulling()}
+				progress: render.ProgressText(p), registry: terminal.Clean(p.Registry), pulling: p.Pulling()}
 		}
 	}
 }
 
-func newRow(record export.Record, now time.Time) row {
+func newRow(record api.Record, now time.Time) row {
 	r := row{
 		node: terminal.Clean(record.Node), namespace: terminal.Clean(record.Namespace),
 		name:  terminal.Clean(record.Name),

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -41,21 +41,21 @@ var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 func starting(
 	node, name string, total time.Duration, phase timeline.Phase, container string, inPhase time.Duration,
 ) client.Event {
-	return client.Event{Kind: client.KindPod, Record: export.Record{
+	return client.Event{Kind: client.KindPod, Record: api.Record{
 		ID: node + name, Namespace: "shop", Name: name, Node: node, State: timeline.StateStarting,
-		Total: export.Seconds(total),
-		Phases: []export.PhaseRecord{
-			{Phase: timeline.PhaseScheduling, Length: export.Seconds(total - inPhase)},
-			{Phase: phase, Cause: timeline.CauseOf(phase), Container: container, Length: export.Seconds(inPhase),
+		Total: api.Seconds(total),
+		Phases: []api.PhaseRecord{
+			{Phase: timeline.PhaseScheduling, Length: api.Seconds(total - inPhase)},
+			{Phase: phase, Cause: timeline.CauseOf(phase), Container: container, Length: api.Seconds(inPhase),
 				Open: true},
 		},
 	}}
 }
 
 func over(node, name string, state timeline.State, total time.Duration, at time.Time, verdict string) client.Event {
-	return client.Event{Kind: client.KindPod, Record: export.Record{
-		ID: node + name, Namespace: "shop", Name: name, Node: node, State: state, Total: export.Seconds(total),
-		SettledAt: export.InstantOf(at), Verdict: verdict,
+	return client.Event{Kind: client.KindPod, Record: api.Record{
+		ID: node + name, Namespace: "shop", Name: name, Node: node, State: state, Total: api.Seconds(total),
+		SettledAt: api.InstantOf(at), Verdict: verdict,
 	}}
 }
 
@@ -74,7 +74,7 @@ func cluster() *Board {
 		starting("node-a", "web-1", 7*time.Second, timeline.PhasePullQueue, "app", 6*time.Second),
 		over("node-a", "cache-0", timeline.StateReady, 2500*time.Millisecond, noon.Add(-time.Minute),
 			"2.5 s to ready: 1.0 s volumes; ±0.1 s"),
-		client.Event{Kind: client.KindPulls, Pulls: []export.LivePullRecord{
+		client.Event{Kind: client.KindPulls, Pulls: []api.LivePullRecord{
 			{Namespace: "shop", Pod: "web-0", Container: "app", Registry: "registry.example",
 				Outcome: imagepull.OutcomePulling, State: "pulling", DoneBytes: 5 << 20, TotalBytes: 20 << 20},
 			{Namespace: "shop", Pod: "web-1", Container: "app", Registry: "registry.example",
@@ -113,7 +113,7 @@ func TestBoardFollows(t *testing.T) {
 			}
 		}
 	}
-	key := func(name string) export.PodKey { return export.PodKey{ID: "node-a" + name} }
+	key := func(name string) api.PodKey { return api.PodKey{ID: "node-a" + name} }
 	shows("3 starting", "shop/web-0", "queued for registry.example", "5.0 of 20.0 MiB (25 %) from registry.example",
 		"app #5, CrashLoopBackOff")
 	b.Take("agent-a", over("node-a", "web-0", timeline.StateReady, 9*time.Second, noon, "9.0 s to ready"), noon)
@@ -125,7 +125,7 @@ func TestBoardFollows(t *testing.T) {
 	b.Take("agent-a", client.Event{Kind: client.KindOut, Pod: key("web-0")}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindBroken, Err: errors.New("eof")}, noon)
 	shows("!web-0", "no data from node-a: eof", "web-1")
-	b.Take("agent-a", client.Event{Kind: client.KindPulls, Pulls: make([]export.LivePullRecord, 1)}, noon)
+	b.Take("agent-a", client.Event{Kind: client.KindPulls, Pulls: make([]api.LivePullRecord, 1)}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindOpen}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindReset}, noon)
 	shows("!node-a: eof", "!web-1", "!pulls in progress")
@@ -180,7 +180,7 @@ func TestBoardIsBounded(t *testing.T) {
 	for i := range maxStarting + 10 {
 		b.Take("a", starting("node-a", fmt.Sprint("new-", i), time.Second, timeline.PhasePull, "", 0), noon)
 	}
-	pulls := make([]export.LivePullRecord, 3*maxPulls)
+	pulls := make([]api.LivePullRecord, 3*maxPulls)
 	for i := range pulls {
 		pulls[i].Pod = fmt.Sprint(i)
 	}
@@ -205,7 +205,7 @@ func TestViewOfHostileRecords(t *testing.T) {
 	b.Take("x", event, noon)
 	b.Take("x", over(evil, "over", timeline.State(evil), -1, noon.Add(time.Hour), evil), noon)
 	b.Take("x", client.Event{Kind: client.KindPulls,
-		Pulls: []export.LivePullRecord{{Namespace: evil, Pod: evil, Container: evil, Registry: evil,
+		Pulls: []api.LivePullRecord{{Namespace: evil, Pod: evil, Container: evil, Registry: evil,
 			State: "pulling"}}}, noon)
 	b.Lose("x", errors.New(evil), noon)
 	for columns := range 200 {

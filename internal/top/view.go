@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/render"
 	"github.com/podlapse/podlapse/internal/terminal"
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -133,10 +133,10 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 	layout.Add("NODE", "STARTING", "AGE", "PHASE", "FOR", "WHERE")
 	layout.StyleRow(0, terminal.Dim)
 	for i, r := range rows {
-		layout.Add(r.node, r.namespace+"/"+r.name, export.LengthText(r.age(now)),
+		layout.Add(r.node, r.namespace+"/"+r.name, render.LengthText(r.age(now)),
 			cmp.Or(terminal.Clean(string(r.phase)), "-"),
-			export.LengthText(r.grown(r.inPhase, now)), b.where(r, now))
-		layout.Style(i+1, 3, export.CauseStyle(r.cause))
+			render.LengthText(r.grown(r.inPhase, now)), b.where(r, now))
+		layout.Style(i+1, 3, render.CauseStyle(r.cause))
 	}
 	return b.lines(layout, page)
 }
@@ -145,7 +145,7 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 func (b *Board) where(r row, now time.Time) string {
 	var parts []string
 	if !r.lostAt.IsZero() {
-		parts = append(parts, "as of "+export.LengthText(now.Sub(r.lostAt))+" ago")
+		parts = append(parts, "as of "+render.LengthText(now.Sub(r.lostAt))+" ago")
 	}
 	if r.container != "" {
 		container := r.container
@@ -193,8 +193,8 @@ func (b *Board) overTable(rows []row, now time.Time, page terminal.Page) []strin
 	layout.Add("NODE", "STARTED", "STATE", "TOOK", "AGO", "VERDICT")
 	layout.StyleRow(0, terminal.Dim)
 	for i, r := range rows {
-		layout.Add(r.node, r.namespace+"/"+r.name, terminal.Clean(string(r.state)), export.LengthText(r.total),
-			export.LengthText(now.Sub(r.settledAt)), r.verdict)
+		layout.Add(r.node, r.namespace+"/"+r.name, terminal.Clean(string(r.state)), render.LengthText(r.total),
+			render.LengthText(now.Sub(r.settledAt)), r.verdict)
 		style := terminal.Vermillion
 		if r.state == timeline.StateReady || r.state == timeline.StateSucceeded {
 			style = terminal.Green

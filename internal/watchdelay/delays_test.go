@@ -15,8 +15,8 @@ import (
 
 	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/podwatch"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
 )
 
 // stamp is an instant as the API server's decoder makes it, in the local zone.

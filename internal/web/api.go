@@ -7,14 +7,16 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 // askTimeout is how long a request waits for a snapshot from reconcile's goroutine.
 const askTimeout = 3 * time.Second
 
 // ask takes a snapshot. If that fails, it writes an error response and returns false.
-func ask[S any](a api, w http.ResponseWriter, r *http.Request, snapshot func(context.Context) (S, error)) (S, bool) {
+func ask[S any](
+	a readAPI, w http.ResponseWriter, r *http.Request, snapshot func(context.Context) (S, error),
+) (S, bool) {
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 	defer cancel()
 	taken, err := snapshot(ctx)
@@ -27,8 +29,8 @@ func ask[S any](a api, w http.ResponseWriter, r *http.Request, snapshot func(con
 }
 
 // answer writes a value as JSON.
-func (a api) answer(w http.ResponseWriter, r *http.Request, value any) {
-	text, err := export.EncodeLine(value)
+func (a readAPI) answer(w http.ResponseWriter, r *http.Request, value any) {
+	text, err := api.EncodeLine(value)
 	if err != nil {
 		a.fails(w, err)
 		return

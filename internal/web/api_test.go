@@ -18,8 +18,10 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/internal/history"
 	"github.com/podlapse/podlapse/internal/live"
-	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/internal/livepull"
+	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/internal/traceevent"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -36,12 +38,13 @@ func (f *fake) api() API {
 		kept.Add(t)
 	}
 	return API{
-		Node: "node-1", Build: export.Build{Version: "v1", Revision: "abc"}, StartedAt: askedAt.Add(-time.Hour),
+		Node: "node-1", Agent: api.AgentRecord{Version: "v1", Revision: "abc",
+			StartedAt: api.InstantOf(askedAt.Add(-time.Hour))},
 		Now: now, Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, f.err },
 		History: kept,
 		Live: live.New(live.Config{
 			Some:  func(context.Context, []string) ([]timeline.Timeline, error) { return nil, f.err },
-			Pulls: func(context.Context) (export.LivePulls, error) { return export.LivePulls{}, f.err },
+			Pulls: func(context.Context) (livepull.Snapshot, error) { return livepull.Snapshot{}, f.err },
 			Now:   now, Registerer: registry, Logger: zap.NewNop(),
 		}),
 		Objects: f.objects,
@@ -51,7 +54,7 @@ func (f *fake) api() API {
 func startUps(from, to int) []timeline.Timeline {
 	var all []timeline.Timeline
 	for n := from; n < to; n++ {
-		all = append(all, exporttest.StartUp(n))
+		all = append(all, startuptest.New(n))
 	}
 	return all
 }
@@ -59,12 +62,12 @@ func startUps(from, to int) []timeline.Timeline {
 // TestPages walks through pods that are there and pods that are gone, in pages of any size.
 func TestPages(t *testing.T) {
 	// one is on its way out
-	f := &fake{timelines: startUps(0, 30), gone: append(startUps(30, 57), exporttest.StartUp(7))}
+	f := &fake{timelines: startUps(0, 30), gone: append(startUps(30, 57), startuptest.New(7))}
 	for _, limit := range []int{1, 7, 56, 57, 58, 500} {
 		seen := map[string]bool{}
 		query, before := url.Values{"limit": {fmt.Sprint(limit)}}, ""
 		for {
-			page := decode[export.PodList](t, f.ask(t, http.MethodGet, "/api/v1/pods?"+query.Encode()))
+			page := decode[api.PodList](t, f.ask(t, http.MethodGet, "/api/v1/pods?"+query.Encode()))
 			for _, r := range page.Items {
 				if place := r.Namespace + "/" + r.Name; seen[r.UID] || place <= before {
 					t.Fatalf("limit %d: %s after %s", limit, place, before)
@@ -87,7 +90,7 @@ func TestPages(t *testing.T) {
 		}
 	}
 	many := (&fake{timelines: startUps(0, 130)}).ask(t, http.MethodGet, "/api/v1/pods")
-	if page := decode[export.PodList](t, many); len(page.Items) != 100 || page.Remaining != 30 {
+	if page := decode[api.PodList](t, many); len(page.Items) != 100 || page.Remaining != 30 {
 		t.Errorf("without a limit: %d items, %d remaining", len(page.Items), page.Remaining)
 	}
 }
@@ -95,8 +98,8 @@ func TestPages(t *testing.T) {
 // A page goes on where the last one ended even if the pod there has gone meanwhile.
 func TestContinueAfterAPodThatIsNoMore(t *testing.T) {
 	pods := []timeline.Timeline{{Namespace: "a", Name: "1"}, {Namespace: "a", Name: "2"}, {Namespace: "a", Name: "3"}}
-	page := decode[export.PodList](t, (&fake{timelines: pods}).ask(t, http.MethodGet, "/api/v1/pods?limit=2"))
-	rest := decode[export.PodList](t,
+	page := decode[api.PodList](t, (&fake{timelines: pods}).ask(t, http.MethodGet, "/api/v1/pods?limit=2"))
+	rest := decode[api.PodList](t,
 		(&fake{timelines: pods[2:]}).ask(t, http.MethodGet, "/api/v1/pods?limit=2&continue="+page.Continue))
 	if len(rest.Items) != 1 || rest.Items[0].Name != "3" {
 		t.Errorf("%+v", rest)
@@ -104,11 +107,11 @@ func TestContinueAfterAPodThatIsNoMore(t *testing.T) {
 }
 
 func TestFilters(t *testing.T) {
-	there, gone := exporttest.StartUp(1), exporttest.StartUp(2)
+	there, gone := startuptest.New(1), startuptest.New(2)
 	f := &fake{timelines: []timeline.Timeline{there}, gone: []timeline.Timeline{gone}}
 	names := func(query string) string {
 		var names []string
-		for _, r := range decode[export.PodList](t, f.ask(t, http.MethodGet, "/api/v1/pods?"+query)).Items {
+		for _, r := range decode[api.PodList](t, f.ask(t, http.MethodGet, "/api/v1/pods?"+query)).Items {
 			switch r.UID {
 			case there.UID:
 				names = append(names, "there")
@@ -144,12 +147,12 @@ func TestFilters(t *testing.T) {
 
 // A pod that is gone is explained as before.
 func TestAPodThatIsGone(t *testing.T) {
-	gone := exporttest.StartUp(3)
+	gone := startuptest.New(3)
 	f := &fake{gone: []timeline.Timeline{gone}}
 	path := "/api/v1/pods/" + gone.Namespace + "/" + gone.Name
-	want := export.NewRecord(gone)
-	want.GoneAt = export.InstantOf(askedAt)
-	line, err := export.EncodeLine(want)
+	want := api.NewRecord(gone)
+	want.GoneAt = api.InstantOf(askedAt)
+	line, err := api.EncodeLine(want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +163,7 @@ func TestAPodThatIsGone(t *testing.T) {
 		t.Errorf("another UID: %d", answer.Code)
 	}
 	trace := f.ask(t, http.MethodGet, path+"/trace")
-	line, err = export.EncodeLine(export.NewTrace(want))
+	line, err = api.EncodeLine(traceevent.New(want))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +180,7 @@ func TestUIDOfTheSameName(t *testing.T) {
 		gone:      []timeline.Timeline{{Namespace: "a", Name: "x", UID: "old", CreatedAt: firstStart}},
 	}
 	for query, want := range map[string]string{"": "new", "?uid=new": "new", "?uid=old": "old"} {
-		if got := decode[export.Record](t, f.ask(t, http.MethodGet, "/api/v1/pods/a/x"+query)).UID; got != want {
+		if got := decode[api.Record](t, f.ask(t, http.MethodGet, "/api/v1/pods/a/x"+query)).UID; got != want {
 			t.Errorf("%q: %s, want %s", query, got, want)
 		}
 	}
@@ -279,13 +282,13 @@ func TestHead(t *testing.T) {
 }
 
 func TestNode(t *testing.T) {
-	starting := exporttest.Changed(exporttest.StartUp(1), 1)
-	other := exporttest.Changed(exporttest.StartUp(2), 1)
+	starting := startuptest.Changed(startuptest.New(1), 1)
+	other := startuptest.Changed(startuptest.New(2), 1)
 	f := &fake{
-		timelines: []timeline.Timeline{starting, other, exporttest.StartUp(3)}, gone: startUps(4, 6),
+		timelines: []timeline.Timeline{starting, other, startuptest.New(3)}, gone: startUps(4, 6),
 		statuses: []health.Status{{Part: "pod_watch", Up: true}},
 	}
-	got := decode[export.NodeRecord](t, f.ask(t, http.MethodGet, "/api/v1/node"))
+	got := decode[api.NodeRecord](t, f.ask(t, http.MethodGet, "/api/v1/node"))
 	oldest := max(lastPhase(starting), lastPhase(other))
 	if got.Node != "node-1" || !got.Ready || got.Agent.Version != "v1" || got.Pods.Present != 3 ||
 		got.Pods.States["starting"] != 2 ||
@@ -297,7 +300,7 @@ func TestNode(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	f.statuses = nil
-	if decode[export.NodeRecord](t, f.ask(t, http.MethodGet, "/api/v1/node")).Ready {
+	if decode[api.NodeRecord](t, f.ask(t, http.MethodGet, "/api/v1/node")).Ready {
 		t.Error("ready without the pod watch")
 	}
 }
@@ -305,7 +308,7 @@ func TestNode(t *testing.T) {
 func lastPhase(t timeline.Timeline) time.Duration { return t.Phases[len(t.Phases)-1].Duration() }
 
 func TestRecentPullsAndRegistries(t *testing.T) {
-	there, gone := exporttest.StartUp(1), exporttest.StartUp(2)
+	there, gone := startuptest.New(1), startuptest.New(2)
 	failed := timeline.Timeline{Namespace: "a", Name: "f", UID: "f", Pulls: []timeline.Pull{
 		{Container: "c", Registry: "other.example", Outcome: imagepull.OutcomeFailed, Failure: "not_found",
 			FinishedAt: there.CreatedAt.Add(-time.Hour)},
@@ -313,31 +316,31 @@ func TestRecentPullsAndRegistries(t *testing.T) {
 	}}
 	// one is on its way out
 	f := &fake{timelines: []timeline.Timeline{there, failed}, gone: []timeline.Timeline{gone, there}}
-	got := decode[export.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls"))
+	got := decode[api.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls"))
 	if len(got.Recent) != 3 || got.Recent[2].UID != "f" ||
 		got.Recent[0].FinishedAt.Before(got.Recent[1].FinishedAt.Time) ||
 		got.Recent[0].Layers != nil || got.Recent[0].Download == nil {
 		t.Errorf("%+v", got)
 	}
 	answer := f.ask(t, http.MethodGet, "/api/v1/pulls?limit=1&registry=registry.example:5000")
-	if got := decode[export.PullList](t, answer); len(got.Recent) != 1 || got.Recent[0].UID == "f" {
+	if got := decode[api.PullList](t, answer); len(got.Recent) != 1 || got.Recent[0].UID == "f" {
 		t.Errorf("%+v", got)
 	}
-	if got := decode[export.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a")); len(got.Recent) != 1 ||
+	if got := decode[api.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a")); len(got.Recent) != 1 ||
 		got.Recent[0].UID != "f" {
 		t.Errorf("%+v", got)
 	}
 	answer = f.ask(t, http.MethodGet, "/api/v1/pulls?namespace=a,"+there.Namespace)
-	if got := decode[export.PullList](t, answer); len(got.Recent) != 2 {
+	if got := decode[api.PullList](t, answer); len(got.Recent) != 2 {
 		t.Errorf("%+v", got)
 	}
-	registries := decode[export.RegistryList](t, f.ask(t, http.MethodGet, "/api/v1/registries")).Items
+	registries := decode[api.RegistryList](t, f.ask(t, http.MethodGet, "/api/v1/registries")).Items
 	if len(registries) != 2 || registries[0].Registry != "other.example" || registries[0].Failures["not_found"] != 1 ||
 		registries[0].Outcomes["failed"] != 1 ||
 		registries[0].Outcomes["pulling"] != 0 || registries[1].Outcomes["downloaded"] != 2 ||
 		registries[1].Outcomes["present"] != 0 ||
-		registries[1].Bytes != export.NewRecord(there).Pulls[2].Download.Bytes+
-			export.NewRecord(gone).Pulls[2].Download.Bytes {
+		registries[1].Bytes != api.NewRecord(there).Pulls[2].Download.Bytes+
+			api.NewRecord(gone).Pulls[2].Download.Bytes {
 		t.Errorf("%+v", registries)
 	}
 }
@@ -351,8 +354,8 @@ func TestEvidence(t *testing.T) {
 	// one is on its way out
 	f := &fake{timelines: []timeline.Timeline{lacking}, gone: []timeline.Timeline{torn, lacking},
 		statuses: []health.Status{{Part: "cri", Detail: "refused", Since: firstStart}, {Part: "pod_watch", Up: true}}}
-	got := decode[export.EvidenceRecord](t, f.ask(t, http.MethodGet, "/api/v1/evidence"))
-	if got.StartUps != (export.EvidenceCounts{Known: 2, Reconstructed: 1, WithConflicts: 1, WithMissing: 1,
+	got := decode[api.EvidenceRecord](t, f.ask(t, http.MethodGet, "/api/v1/evidence"))
+	if got.StartUps != (api.EvidenceCounts{Known: 2, Reconstructed: 1, WithConflicts: 1, WithMissing: 1,
 		WithLostEvents: 1}) ||
 		got.Total.Duration() != 4*time.Second || got.Unattributed.Duration() != 2*time.Second ||
 		len(got.Parts) != 2 || got.Parts[0].Required || !got.Parts[1].Required || got.Parts[0].Detail != "refused" {

@@ -4,11 +4,11 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func (a api) node(w http.ResponseWriter, r *http.Request) {
+func (a readAPI) node(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.asks(w, r, nil); !ok {
 		return
 	}
@@ -21,12 +21,11 @@ func (a api) node(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, ready := readiness{statuses: a.statuses, required: a.required}.check(true)
-	record := export.NodeRecord{
-		Node: a.Node, At: export.InstantOf(a.Now()), Ready: ready,
-		Agent: export.AgentRecord{Version: a.Build.Version, Revision: a.Build.Revision,
-			StartedAt: export.InstantOf(a.StartedAt)},
-		Pods:     export.PodCounts{Present: len(timelines), States: map[timeline.State]int{}},
-		Starting: export.StartingRecords(timelines),
+	record := api.NodeRecord{
+		Node: a.Node, At: api.InstantOf(a.Now()), Ready: ready,
+		Agent:    a.Agent,
+		Pods:     api.PodCounts{Present: len(timelines), States: map[timeline.State]int{}},
+		Starting: api.StartingRecords(timelines),
 		History:  a.history(),
 	}
 	for _, t := range timelines {
@@ -41,18 +40,18 @@ func (a api) node(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r, record)
 }
 
-func (a api) history() export.HistoryRecord {
+func (a readAPI) history() api.HistoryRecord {
 	stats := a.History.Stats()
 	pods, bytes := a.History.Limits()
-	record := export.HistoryRecord{Pods: stats.Pods, Bytes: stats.Bytes, LimitPods: pods, LimitBytes: bytes,
+	record := api.HistoryRecord{Pods: stats.Pods, Bytes: stats.Bytes, LimitPods: pods, LimitBytes: bytes,
 		Dropped: stats.Dropped}
 	if stats.Pods > 0 {
-		record.OldestAt = export.InstantOf(stats.OldestAt)
+		record.OldestAt = api.InstantOf(stats.OldestAt)
 	}
 	return record
 }
 
-func (a api) evidence(w http.ResponseWriter, r *http.Request) {
+func (a readAPI) evidence(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.asks(w, r, nil); !ok {
 		return
 	}
@@ -64,18 +63,18 @@ func (a api) evidence(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	record := export.EvidenceRecord{At: export.InstantOf(a.Now()), Parts: []export.PartRecord{},
-		ClockSkew: export.Skew(skew)}
+	record := api.EvidenceRecord{At: api.InstantOf(a.Now()), Parts: []api.PartRecord{},
+		ClockSkew: api.Skew(skew)}
 	for _, s := range a.statuses() {
-		record.Parts = append(record.Parts, export.PartRecord{
-			Part: s.Part, Up: s.Up, Required: slices.Contains(a.required, s.Part), Since: export.InstantOf(s.Since),
+		record.Parts = append(record.Parts, api.PartRecord{
+			Part: s.Part, Up: s.Up, Required: slices.Contains(a.required, s.Part), Since: api.InstantOf(s.Since),
 			Detail: s.Detail,
 		})
 	}
 	there := make(map[string]bool, len(timelines))
 	for _, t := range timelines {
 		there[t.UID] = true
-		record.Add(export.QualityOf(t), t.Total)
+		record.Add(api.QualityOf(t), t.Total)
 	}
 	for _, e := range a.History.Entries() {
 		if !there[e.UID] {

@@ -10,7 +10,7 @@ import (
 
 // objects serves the cached pod objects. It compresses them as it reads them, so that the list is
 // never in memory as a whole. The response has no ETag, because it contains the age of the cache.
-func (a api) objects(w http.ResponseWriter, r *http.Request) {
+func (a readAPI) objects(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.asks(w, r, []string{"namespace", "name", "labelSelector"})
 	if !ok {
 		return

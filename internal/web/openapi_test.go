@@ -21,7 +21,7 @@ import (
 	"github.com/podlapse/podlapse/docs"
 	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/internal/health"
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -195,12 +195,12 @@ func check(t *testing.T, schema *jsonschema.Schema, what string, text []byte) {
 // TestAnswersKeepToTheDocument asks every address, full and empty, right and wrong, and holds the
 // answers against the document.
 func TestAnswersKeepToTheDocument(t *testing.T) {
-	pulling := exporttest.Changed(exporttest.StartUp(2), 1)
+	pulling := startuptest.Changed(startuptest.New(2), 1)
 	pulling.Pulls = append(pulling.Pulls, timeline.Pull{
 		Container: "late", Kind: timeline.KindMain, Image: "r.example/x:1", Registry: "r.example",
 		Outcome: imagepull.OutcomePulling, RequestedAt: firstStart,
 	})
-	debugged := exporttest.StartUp(1)
+	debugged := startuptest.New(1)
 	debugged.EphemeralPulls = []timeline.Pull{
 		{Container: "debugger", Kind: timeline.KindEphemeral, Image: "r.example/tools:1",
 			Outcome: imagepull.OutcomeDownloaded},

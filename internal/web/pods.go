@@ -10,13 +10,14 @@ import (
 	"strconv"
 
 	"github.com/podlapse/podlapse/internal/filter"
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/internal/traceevent"
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 // podFilters returns the parameters that select pods.
 func podFilters() []string { return filter.Names() }
 
-func (a api) list(w http.ResponseWriter, r *http.Request) {
+func (a readAPI) list(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.asks(w, r, podFilters(), "limit", "continue")
 	if !ok {
 		return
@@ -77,7 +78,7 @@ func paged(all []startUp, f filter.Filter, limit int) (p podPage, remaining int,
 	return p, remaining, nil
 }
 
-// text returns an export.PodList of items that are already encoded.
+// text returns an api.PodList of items that are already encoded.
 func (p podPage) text(remaining int) []byte {
 	var text bytes.Buffer
 	text.WriteString(`{"items":[`)
@@ -114,7 +115,7 @@ func afterOf(w http.ResponseWriter, r *http.Request) (*position, bool) {
 	return &p, true
 }
 
-func (a api) get(w http.ResponseWriter, r *http.Request) {
+func (a readAPI) get(w http.ResponseWriter, r *http.Request) {
 	s, ok := a.one(w, r)
 	if !ok {
 		return
@@ -127,7 +128,7 @@ func (a api) get(w http.ResponseWriter, r *http.Request) {
 	answerJSON(w, r, append(text, '\n'))
 }
 
-func (a api) trace(w http.ResponseWriter, r *http.Request) {
+func (a readAPI) trace(w http.ResponseWriter, r *http.Request) {
 	s, ok := a.one(w, r)
 	if !ok {
 		return
@@ -137,7 +138,7 @@ func (a api) trace(w http.ResponseWriter, r *http.Request) {
 		a.fails(w, err)
 		return
 	}
-	text, err := export.EncodeLine(export.NewTrace(record))
+	text, err := api.EncodeLine(traceevent.New(record))
 	if err != nil {
 		a.fails(w, err)
 		return
@@ -148,7 +149,7 @@ func (a api) trace(w http.ResponseWriter, r *http.Request) {
 
 // fileName returns a name of characters that every file system accepts, as the names of namespaces
 // and pods do.
-func fileName(record export.Record) string {
+func fileName(record api.Record) string {
 	name := []byte(record.Namespace + "_" + record.Name + ".trace.json")
 	for i, c := range name {
 		switch {
@@ -162,7 +163,7 @@ func fileName(record export.Record) string {
 
 // one returns the pod that a request names: the latest with that name, or the one with the UID. If
 // there is none, it writes an error response and returns false.
-func (a api) one(w http.ResponseWriter, r *http.Request) (startUp, bool) {
+func (a readAPI) one(w http.ResponseWriter, r *http.Request) (startUp, bool) {
 	if _, ok := a.asks(w, r, nil, "uid"); !ok {
 		return startUp{}, false
 	}

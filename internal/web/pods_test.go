@@ -3,7 +3,7 @@ package web
 import (
 	"testing"
 
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 func TestFileName(t *testing.T) {
@@ -11,7 +11,7 @@ func TestFileName(t *testing.T) {
 		"web-0": "shop_web-0.trace.json", `../"x"; a=b` + "\r\n": "shop_..--x---a-b--.trace.json",
 		"é": "shop_--.trace.json",
 	} {
-		if got := fileName(export.Record{Namespace: "shop", Name: name}); got != want {
+		if got := fileName(api.Record{Namespace: "shop", Name: name}); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}

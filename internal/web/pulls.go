@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"github.com/podlapse/podlapse/internal/filter"
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-func (a api) pulls(w http.ResponseWriter, r *http.Request) {
+func (a readAPI) pulls(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.asks(w, r, []string{"namespace"}, "registry", "limit")
 	if !ok {
 		return
@@ -32,8 +32,8 @@ func (a api) pulls(w http.ResponseWriter, r *http.Request) {
 		return f.Belongs(filter.Key{Namespace: namespace}, filter.Detail{}) && (registry == "" || host == registry)
 	}
 
-	list := export.PullList{Items: now.Records(), Recent: []export.RecentPullRecord{}}
-	list.Items = slices.DeleteFunc(list.Items, func(p export.LivePullRecord) bool {
+	list := api.PullList{Items: now.Records(), Recent: []api.RecentPullRecord{}}
+	list.Items = slices.DeleteFunc(list.Items, func(p api.LivePullRecord) bool {
 		return !meant(p.Namespace, p.Registry)
 	})
 	for _, record := range records {
@@ -41,13 +41,13 @@ func (a api) pulls(w http.ResponseWriter, r *http.Request) {
 			if p.Outcome != imagepull.OutcomePulling && p.Outcome != imagepull.OutcomePresent &&
 				meant(record.Namespace, p.Registry) {
 				p.Layers = nil
-				list.Recent = append(list.Recent, export.RecentPullRecord{
+				list.Recent = append(list.Recent, api.RecentPullRecord{
 					Namespace: record.Namespace, Pod: record.Name, UID: record.UID, PullRecord: p,
 				})
 			}
 		}
 	}
-	slices.SortStableFunc(list.Recent, func(p, q export.RecentPullRecord) int {
+	slices.SortStableFunc(list.Recent, func(p, q api.RecentPullRecord) int {
 		return lastOf(q).Compare(lastOf(p).Time)
 	})
 	list.Recent = list.Recent[:min(limit, len(list.Recent))]
@@ -55,11 +55,11 @@ func (a api) pulls(w http.ResponseWriter, r *http.Request) {
 }
 
 // lastOf returns the latest known time of a pull.
-func lastOf(p export.RecentPullRecord) export.Instant {
+func lastOf(p api.RecentPullRecord) api.Instant {
 	return cmp.Or(p.FinishedAt, p.StartedAt, p.RequestedAt)
 }
 
-func (a api) registries(w http.ResponseWriter, r *http.Request) {
+func (a readAPI) registries(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.asks(w, r, nil); !ok {
 		return
 	}
@@ -71,27 +71,27 @@ func (a api) registries(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	registries := export.NewRegistries()
+	sums := newRegistrySums()
 	for _, record := range records {
-		registries.Add(record.Pulls)
+		sums.add(record.Pulls)
 	}
-	registries.GoOn(now.Records())
-	a.answer(w, r, registries.List())
+	sums.addLive(now.Records())
+	a.answer(w, r, sums.list())
 }
 
 // pulled returns the records of start-ups that needed more than images already on the node. If that
 // fails, it writes an error response and returns false.
-func (a api) pulled(w http.ResponseWriter, r *http.Request) ([]export.Record, bool) {
+func (a readAPI) pulled(w http.ResponseWriter, r *http.Request) ([]api.Record, bool) {
 	timelines, ok := ask(a, w, r, a.timelines)
 	if !ok {
 		return nil, false
 	}
-	var records []export.Record
+	var records []api.Record
 	there := make(map[string]bool, len(timelines))
 	for _, t := range timelines {
 		there[t.UID] = true
 		records = append(records,
-			export.Record{Namespace: t.Namespace, Name: t.Name, UID: t.UID, Pulls: export.PullRecords(t)})
+			api.Record{Namespace: t.Namespace, Name: t.Name, UID: t.UID, Pulls: api.PullRecords(t)})
 	}
 	for _, e := range a.History.Entries() {
 		if !e.Pulled || there[e.UID] {

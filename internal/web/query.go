@@ -18,7 +18,9 @@ const (
 
 // asks parses the filters of a request. It rejects a request with an invalid parameter, or with one
 // that is neither in filters nor in others: a misspelled filter must not return everything.
-func (a api) asks(w http.ResponseWriter, r *http.Request, filters []string, others ...string) (filter.Filter, bool) {
+func (a readAPI) asks(
+	w http.ResponseWriter, r *http.Request, filters []string, others ...string,
+) (filter.Filter, bool) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		badRequest(w, fmt.Sprintf("invalid query, %.200s: must be NAME=VALUE, separated by & and percent-encoded", err))

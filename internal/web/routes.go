@@ -13,30 +13,30 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/internal/history"
 	"github.com/podlapse/podlapse/internal/live"
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/internal/livepull"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // API is what the read API needs beside the timelines and pulls. Every field but Objects is
 // required.
 type API struct {
-	Node      string
-	Build     export.Build
-	StartedAt time.Time
-	Now       func() time.Time
-	Skew      func(ctx context.Context) (timeline.Skew, error)
-	History   *history.History
-	Live      *live.Hub
+	Node    string
+	Agent   api.AgentRecord
+	Now     func() time.Time
+	Skew    func(ctx context.Context) (timeline.Skew, error)
+	History *history.History
+	Live    *live.Hub
 	// Objects writes the cached pod objects for which want is true as a PodList; labels are as in
 	// timeline.Pod. Nil if the agent keeps none.
 	Objects func(w io.Writer, want func(namespace, name, labels string) bool) error
 }
 
-// api is the read API over the timelines.
-type api struct {
+// readAPI is the read API over the timelines.
+type readAPI struct {
 	API
 	timelines func(context.Context) ([]timeline.Timeline, error)
-	livePulls func(context.Context) (export.LivePulls, error)
+	livePulls func(context.Context) (livepull.Snapshot, error)
 	statuses  func() []health.Status
 	required  []string
 	viewers   *shares
@@ -45,7 +45,7 @@ type api struct {
 
 // handleAPI registers every path of the API. docs/openapi.json describes each.
 func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
-	a := api{
+	a := readAPI{
 		API: config.API, timelines: config.Timelines, livePulls: config.Pulls, statuses: config.Statuses,
 		required: config.Required, viewers: newShares(viewersPerClient), logger: config.Logger,
 	}

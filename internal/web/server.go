@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/internal/page"
-	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -49,7 +49,7 @@ type Config struct {
 	// from many goroutines at once.
 	Timelines func(ctx context.Context) ([]timeline.Timeline, error)
 	// Pulls returns the image pulls in progress; otherwise like Timelines.
-	Pulls    func(ctx context.Context) (export.LivePulls, error)
+	Pulls    func(ctx context.Context) (livepull.Snapshot, error)
 	Statuses func() []health.Status // safe for concurrent use
 	Required []string               // parts that must be up for /readyz; the others only degrade
 	Gatherer prometheus.Gatherer

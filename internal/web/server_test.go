@@ -18,7 +18,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/internal/page"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/export"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -47,8 +49,8 @@ func (f *fake) config() Config {
 	return Config{
 		ListenAddress: "127.0.0.1:0",
 		Timelines:     func(context.Context) ([]timeline.Timeline, error) { return f.timelines, f.err },
-		Pulls: func(context.Context) (export.LivePulls, error) {
-			return export.LivePulls{Starting: f.timelines, Now: time.Unix(60, 0)}, f.err
+		Pulls: func(context.Context) (livepull.Snapshot, error) {
+			return livepull.Snapshot{Starting: f.timelines, Now: time.Unix(60, 0)}, f.err
 		},
 		Statuses: func() []health.Status { return f.statuses },
 		Required: []string{"pod_watch"},
@@ -91,11 +93,11 @@ func TestPods(t *testing.T) {
 		{Namespace: "a", Name: "two", UID: "2", CreatedAt: firstStart.Add(time.Hour)},
 		{Namespace: "a", Name: "two", UID: "3", CreatedAt: firstStart},
 	}}
-	list := decode[export.PodList](t, f.ask(t, http.MethodGet, "/api/v1/pods"))
+	list := decode[api.PodList](t, f.ask(t, http.MethodGet, "/api/v1/pods"))
 	if len(list.Items) != 3 || list.Items[0].Name != "one" {
 		t.Errorf("got %+v", list)
 	}
-	one := decode[export.Record](t, f.ask(t, http.MethodGet, "/api/v1/pods/a/two"))
+	one := decode[api.Record](t, f.ask(t, http.MethodGet, "/api/v1/pods/a/two"))
 	if one.UID != "2" {
 		t.Errorf("got pod %s, want the newest of that name", one.UID)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/internal/history"
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -27,7 +27,9 @@ type startUp struct {
 // known returns the start-ups for which may is true, in list order. If that fails, it writes an
 // error response and returns false. A pod that is deleted between the two queries appears once, as
 // it was before.
-func (a api) known(w http.ResponseWriter, r *http.Request, may func(k filter.Key, uid string) bool) ([]startUp, bool) {
+func (a readAPI) known(
+	w http.ResponseWriter, r *http.Request, may func(k filter.Key, uid string) bool,
+) ([]startUp, bool) {
 	timelines, ok := ask(a, w, r, a.timelines)
 	if !ok {
 		return nil, false
@@ -74,15 +76,15 @@ func (s startUp) match(f filter.Filter) (bool, error) {
 // json returns the encoded record.
 func (s startUp) json() ([]byte, error) {
 	if s.there != nil {
-		return export.EncodeLine(export.NewRecord(*s.there))
+		return api.EncodeLine(api.NewRecord(*s.there))
 	}
 	text, _, err := s.gone.JSON()
 	return text, err
 }
 
-func (s startUp) record() (export.Record, error) {
+func (s startUp) record() (api.Record, error) {
 	if s.there != nil {
-		return export.NewRecord(*s.there), nil
+		return api.NewRecord(*s.there), nil
 	}
 	record, _, err := s.gone.Record()
 	return record, err
@@ -108,7 +110,7 @@ func (p position) compare(q position) int {
 }
 
 // fails logs an internal error and writes an error response.
-func (a api) fails(w http.ResponseWriter, err error) {
+func (a readAPI) fails(w http.ResponseWriter, err error) {
 	a.logger.Error("cannot answer a request", zap.Error(err))
 	writeError(w, http.StatusInternalServerError, "internal", "cannot create the answer; see the agent's log")
 }

@@ -28,7 +28,7 @@ const (
 var errNotRead = errors.New("the viewer did not read in time")
 
 // stream sends changes for as long as the client reads them.
-func (a api) stream(w http.ResponseWriter, r *http.Request) {
+func (a readAPI) stream(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.asks(w, r, streamFilters(), "last_event_id")
 	if !ok {
 		return

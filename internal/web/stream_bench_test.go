@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/live/livetest"
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/internal/startuptest"
 )
 
 // BenchmarkStream is what a second with 20 changes among 500 pods costs with five viewers over TCP,
@@ -46,7 +46,7 @@ func BenchmarkStream(b *testing.B) {
 	n, before, began := 0, cpuTime(), time.Now()
 	for b.Loop() { // one second
 		for range 20 {
-			c.Set(exporttest.Changed(f.timelines[n%len(f.timelines)], n))
+			c.Set(startuptest.Changed(f.timelines[n%len(f.timelines)], n))
 			n++
 			time.Sleep(50 * time.Millisecond)
 		}

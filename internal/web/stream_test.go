@@ -18,8 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/podlapse/podlapse/internal/live/livetest"
-	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -132,9 +132,9 @@ func TestStreamOutlivesTheServersLimits(t *testing.T) {
 			t.Fatalf("%s comes first", kind)
 		}
 		for n := range 60 {
-			time.AfterFunc(time.Minute, func() { c.Set(exporttest.StartUp(n)) })
+			time.AfterFunc(time.Minute, func() { c.Set(startuptest.New(n)) })
 			kind, id, data := v.next(t) // reads heartbeats meanwhile
-			line, err := export.EncodeLine(export.NewRecord(exporttest.StartUp(n)))
+			line, err := api.EncodeLine(api.NewRecord(startuptest.New(n)))
 			if err != nil || kind != "pod" || data != string(line) || id == "" {
 				t.Fatalf("%s %s", kind, data)
 			}
@@ -174,8 +174,8 @@ func TestStreamOverHTTP2(t *testing.T) {
 				t.Fatalf("%s comes first", kind)
 			}
 			for n := range 10 {
-				time.AfterFunc(time.Minute, func() { c.Set(exporttest.StartUp(n)) })
-				if kind, _, data := v.next(t); kind != "pod" || !strings.Contains(data, exporttest.StartUp(n).UID) {
+				time.AfterFunc(time.Minute, func() { c.Set(startuptest.New(n)) })
+				if kind, _, data := v.next(t); kind != "pod" || !strings.Contains(data, startuptest.New(n).UID) {
 					t.Fatalf("%s %s", kind, data)
 				}
 			}
@@ -187,7 +187,7 @@ func TestStreamResumes(t *testing.T) {
 		v := watch(t, dial(), "")
 		_, id, _ := v.next(t)
 		v.conn.Close()
-		c.Set(exporttest.StartUp(1))
+		c.Set(startuptest.New(1))
 		time.Sleep(time.Second)
 		for _, w := range []*viewer{
 			watch(t, dial(), "", "Last-Event-ID: "+id+"\r\n"), watch(t, dial(), "?last_event_id="+id),
@@ -210,7 +210,7 @@ func TestStreamResumes(t *testing.T) {
 
 func TestStreamFilters(t *testing.T) {
 	streamed(t, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
-		one, other := exporttest.StartUp(1), exporttest.StartUp(2)
+		one, other := startuptest.New(1), startuptest.New(2)
 		v := watch(t, dial(), "?state=starting&namespace="+one.Namespace)
 		defer v.conn.Close()
 		v.next(t)
@@ -218,8 +218,8 @@ func TestStreamFilters(t *testing.T) {
 			change timeline.Timeline
 			want   string
 		}{
-			{exporttest.Changed(one, 1), "pod"}, {exporttest.Changed(other, 1), ""}, {one, "out"},
-			{exporttest.Changed(one, 2), "pod"},
+			{startuptest.Changed(one, 1), "pod"}, {startuptest.Changed(other, 1), ""}, {one, "out"},
+			{startuptest.Changed(one, 2), "pod"},
 		} {
 			c.Set(test.change)
 			time.Sleep(time.Second)
@@ -249,7 +249,7 @@ func TestViewerThatStopsReading(t *testing.T) {
 		fine.next(t)
 		began := time.Now()
 		for n := range 40 {
-			c.Set(exporttest.StartUp(n))
+			c.Set(startuptest.New(n))
 			if kind, _, _ := fine.next(t); kind != "pod" {
 				t.Fatalf("%s", kind)
 			}
@@ -271,7 +271,7 @@ func TestViewerThatStopsReading(t *testing.T) {
 		back := watch(t, dial(), "", "Last-Event-ID: "+id+"\r\n")
 		defer back.conn.Close()
 		for n := range 40 {
-			if kind, _, data := back.next(t); kind != "pod" || !strings.Contains(data, exporttest.StartUp(n).UID) {
+			if kind, _, data := back.next(t); kind != "pod" || !strings.Contains(data, startuptest.New(n).UID) {
 				t.Fatalf("event %d: %s %s", n, kind, data)
 			}
 		}

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 // problem is the body of every error response except those of the health checks.
-type problem = export.Problem
+type problem = api.Problem
 
 func writeError(w http.ResponseWriter, status int, word, reason string) {
 	writeJSON(w, status, problem{Error: word, Reason: reason})

@@ -1,6 +1,6 @@
 // Package client queries an agent's read API (docs/api.md): pages of start-ups, single responses,
 // and a stream that resumes when a connection breaks. It needs only package net/http and the
-// records of package export. cmd/agent and kubectl-podlapse call it; methods run on the caller's
+// types of package api. cmd/agent and kubectl-podlapse call it; methods run on the caller's
 // goroutine.
 package client
 
@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 const (
@@ -70,13 +70,13 @@ func (r *Refusal) Error() string {
 var ErrNotAnAgent = errors.New("is this a podlapse agent?")
 
 // Node returns the summary of the node.
-func (c Client) Node(ctx context.Context) (export.NodeRecord, error) {
-	return get[export.NodeRecord](ctx, c, nil, "node")
+func (c Client) Node(ctx context.Context) (api.NodeRecord, error) {
+	return get[api.NodeRecord](ctx, c, nil, "node")
 }
 
 // Pod returns one start-up: the latest of that name.
-func (c Client) Pod(ctx context.Context, namespace, name string) (export.Record, error) {
-	record, err := get[export.Record](ctx, c, nil, "pods", namespace, name)
+func (c Client) Pod(ctx context.Context, namespace, name string) (api.Record, error) {
+	record, err := get[api.Record](ctx, c, nil, "pods", namespace, name)
 	if err == nil && record.Name == "" {
 		err = c.isNone("it contains no pod")
 	}
@@ -85,11 +85,11 @@ func (c Client) Pod(ctx context.Context, namespace, name string) (export.Record,
 
 // Pods returns start-ups, page after page, ordered by namespace and name. It ends with the first
 // error.
-func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[export.Record, error] {
-	return func(yield func(export.Record, error) bool) {
+func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, error] {
+	return func(yield func(api.Record, error) bool) {
 		query, received := filter.query(), 0
 		for {
-			page, err := get[export.PodList](ctx, c, query, "pods")
+			page, err := get[api.PodList](ctx, c, query, "pods")
 			switch {
 			case err != nil:
 			case page.Items == nil:
@@ -98,12 +98,12 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[export.Record
 				err = c.isNone("the list does not end")
 			}
 			if err != nil {
-				yield(export.Record{}, err)
+				yield(api.Record{}, err)
 				return
 			}
 			for _, record := range page.Items {
 				if received++; received > maxRecords {
-					yield(export.Record{}, c.isNone(fmt.Sprintf("more than %d pods", maxRecords)))
+					yield(api.Record{}, c.isNone(fmt.Sprintf("more than %d pods", maxRecords)))
 					return
 				}
 				if !yield(record, nil) {
@@ -119,8 +119,8 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[export.Record
 }
 
 // Pulls returns the image pulls in progress and the latest completed ones.
-func (c Client) Pulls(ctx context.Context) (export.PullList, error) {
-	list, err := get[export.PullList](ctx, c, nil, "pulls")
+func (c Client) Pulls(ctx context.Context) (api.PullList, error) {
+	list, err := get[api.PullList](ctx, c, nil, "pulls")
 	if err == nil && list.Items == nil {
 		err = c.isNone("it contains no list")
 	}
@@ -128,13 +128,13 @@ func (c Client) Pulls(ctx context.Context) (export.PullList, error) {
 }
 
 // Registries returns the sums of the pulls by registry.
-func (c Client) Registries(ctx context.Context) (export.RegistryList, error) {
-	return get[export.RegistryList](ctx, c, nil, "registries")
+func (c Client) Registries(ctx context.Context) (api.RegistryList, error) {
+	return get[api.RegistryList](ctx, c, nil, "registries")
 }
 
 // Evidence returns the quality of the agent's evidence.
-func (c Client) Evidence(ctx context.Context) (export.EvidenceRecord, error) {
-	return get[export.EvidenceRecord](ctx, c, nil, "evidence")
+func (c Client) Evidence(ctx context.Context) (api.EvidenceRecord, error) {
+	return get[api.EvidenceRecord](ctx, c, nil, "evidence")
 }
 
 // Objects returns the cached pod objects as a Kubernetes PodList, with the state of the cache as an
@@ -244,7 +244,7 @@ func refusal(response *http.Response) error {
 // NewRefusal parses an error response of an agent or of the API server.
 func NewRefusal(status int, header http.Header, body []byte) *Refusal {
 	var problem struct {
-		export.Problem
+		api.Problem
 		Kind    string `json:"kind"` // of a Status of Kubernetes
 		Message string `json:"message"`
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 const (
@@ -40,9 +40,9 @@ const (
 // Event is one change. Only the field that its kind names is set.
 type Event struct {
 	Kind   string
-	Record export.Record
-	Pod    export.PodKey
-	Pulls  []export.LivePullRecord
+	Record api.Record
+	Pod    api.PodKey
+	Pulls  []api.LivePullRecord
 	Err    error
 }
 
@@ -156,7 +156,7 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	case KindOut, KindGone:
 		err = json.Unmarshal(got.data, &event.Pod)
 	case KindPulls:
-		var pulls export.LivePullList
+		var pulls api.LivePullList
 		err = json.Unmarshal(got.data, &pulls)
 		event.Pulls = pulls.Items
 	default:
@@ -175,7 +175,7 @@ func (f *follower) take(ctx context.Context, got frame) error {
 // list passes on everything that is present.
 func (f *follower) list(ctx context.Context) error {
 	f.lastID = ""
-	var records []export.Record
+	var records []api.Record
 	there := f.filter
 	there.Gone = new(false)
 	for record, err := range f.client.Pods(ctx, there) {

@@ -28,7 +28,7 @@ import (
 	"google.golang.org/grpc"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/internal/critest"
 )
 
 // defined lists every service that CRI and containerd's API define on the socket.

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/podlapse/podlapse/internal/critest"
 	"github.com/podlapse/podlapse/pkg/cri"
-	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

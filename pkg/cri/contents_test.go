@@ -12,7 +12,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/internal/critest"
 )
 
 // TestHostileManifests puts manifests that an image on the node could have: none may cost much, or

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/internal/critest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/podlapse/podlapse/pkg/cri/critest"
+	"github.com/podlapse/podlapse/internal/critest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

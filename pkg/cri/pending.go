@@ -31,10 +31,9 @@ type question struct {
 type pending struct {
 	wake chan struct{} // capacity 1, dropped when full: a question may be ready
 
-	mu      sync.Mutex
-	byUID   map[string]*question
-	queue   []*question // not running, in the order asked
-	dropped uint64
+	mu    sync.Mutex
+	byUID map[string]*question
+	queue []*question // not running, in the order asked
 }
 
 func newPending() *pending {
@@ -48,7 +47,6 @@ func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
 	q, ok := p.byUID[lookUp.UID]
 	switch {
 	case !ok && len(p.byUID) >= maxPending:
-		p.dropped++
 		return false
 	case !ok:
 		lookUp = merge(lookUp, timeline.LookUp{})
@@ -130,11 +128,11 @@ func (p *pending) failed(q *question, now time.Time) (givenUp bool) {
 	return false
 }
 
-// count returns how many questions are open, and how many were dropped so far.
-func (p *pending) count() (open int, dropped uint64) {
+// count returns how many questions are open.
+func (p *pending) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.byUID), p.dropped
+	return len(p.byUID)
 }
 
 func (p *pending) nudge() {

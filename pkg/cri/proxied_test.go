@@ -10,8 +10,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/critest"
 	"github.com/podlapse/podlapse/internal/runtimeproxy"
-	"github.com/podlapse/podlapse/pkg/cri/critest"
 )
 
 // throughProxy makes the test binary put a runtime proxy before each fake runtime.

@@ -130,13 +130,13 @@ func (s *session) answerOne(ctx context.Context) {
 	seen, err := s.lookUp.answer(ctx, lookUp)
 	if err == nil {
 		source.config.Report(true, s.runtime)
-		source.answered.Add(1)
+		source.metrics.answered.Inc()
 		source.config.Observe(ctx, seen)
 		source.pending.done(q)
 		return
 	}
 	if source.pending.failed(q, source.config.Now()) {
-		source.givenUp.Add(1)
+		source.metrics.givenUp.Inc()
 		source.config.Logger.Warn("gave up a query to the container runtime", zap.String("uid", lookUp.UID),
 			zap.Error(err))
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/critest"
 	"github.com/podlapse/podlapse/pkg/cri"
-	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -37,6 +38,8 @@ type Config struct {
 	Report  health.Report
 	Logger  *zap.Logger
 	Now     func() time.Time
+	// Registerer gets the metrics of queries and stores, podlapse_runtime_…; nil for none.
+	Registerer prometheus.Registerer
 
 	Sockets []string      // where Auto looks, in order; Sockets() if nil
 	Timeout time.Duration // of one call; 2 s if zero
@@ -56,25 +59,16 @@ type Source struct {
 	progress *sharedDownloads
 	logged   string      // the runtime whose missing features were logged last; used by the goroutine in Run
 	full     atomic.Bool // the latest question was dropped
-	answered atomic.Uint64
-	givenUp  atomic.Uint64
+	metrics  metrics
 }
 
-// Stats counts what a Source does.
-type Stats struct {
-	Open     int    // pods with an open question
-	Answered uint64 // questions answered so far
-	Dropped  uint64 // questions dropped so far because too many were open
-	GivenUp  uint64 // questions given up so far because the runtime kept failing
-}
-
-// New creates a source that is not connected yet.
+// New creates a source that is not connected yet. It panics if its metrics are already registered.
 func New(config Config) *Source {
 	if config.Sockets == nil {
 		config.Sockets = Sockets()
 	}
 	config.Timeout = cmp.Or(config.Timeout, defaultTimeout)
-	return &Source{
+	s := &Source{
 		config:   config,
 		pending:  newPending(),
 		stamps:   newCache[sandboxStamps](maxStamps),
@@ -84,6 +78,8 @@ func New(config Config) *Source {
 		watch:    make(chan bool, 1),
 		progress: newSharedDownloads(config.Timeout, config.Now),
 	}
+	s.metrics = newMetrics(config.Registerer, s)
+	return s
 }
 
 // Ask requests one RuntimeSeen about a pod. It does not block and may be called before Run and from
@@ -95,6 +91,9 @@ func (s *Source) Ask(lookUp timeline.LookUp) {
 		return
 	}
 	taken := s.pending.ask(lookUp, s.config.Now())
+	if !taken {
+		s.metrics.dropped.Inc()
+	}
 	if s.full.Swap(!taken) == taken && !taken {
 		s.config.Logger.Warn("dropped a query to the container runtime: too many are open")
 	}
@@ -109,12 +108,6 @@ func (s *Source) Watch(wanted bool) {
 	default:
 	}
 	s.watch <- wanted
-}
-
-// Stats may be called from any goroutine.
-func (s *Source) Stats() Stats {
-	open, dropped := s.pending.count()
-	return Stats{Open: open, Answered: s.answered.Load(), Dropped: dropped, GivenUp: s.givenUp.Load()}
 }
 
 // Run looks for the runtime and queries it until ctx ends. It never fails and returns nil. It may

@@ -2,6 +2,7 @@ package cri_test
 
 import (
 	"context"
+	"maps"
 	"net"
 	"path/filepath"
 	"strings"
@@ -10,12 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap/zaptest"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/podlapse/podlapse/internal/critest"
 	"github.com/podlapse/podlapse/pkg/cri"
-	"github.com/podlapse/podlapse/pkg/cri/critest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -23,6 +25,7 @@ const patience = 10 * time.Second
 
 // harness runs a source and collects what it says.
 type harness struct {
+	registry *prometheus.Registry
 	t        *testing.T
 	source   *cri.Source
 	seen     chan timeline.RuntimeSeen   // capacity 64, beyond what a test asks
@@ -43,7 +46,7 @@ func run(t *testing.T, config cri.Config) *harness {
 	t.Helper()
 	h := &harness{
 		t: t, seen: make(chan timeline.RuntimeSeen, 64), silences: make(chan timeline.RuntimeSilent, 64),
-		reports: make(chan report, 1024), finished: make(chan struct{}),
+		reports: make(chan report, 1024), finished: make(chan struct{}), registry: prometheus.NewPedanticRegistry(),
 	}
 	config.Observe = func(ctx context.Context, o timeline.Observation) {
 		if silent, ok := o.(timeline.RuntimeSilent); ok {
@@ -56,7 +59,7 @@ func run(t *testing.T, config cri.Config) *harness {
 		}
 	}
 	config.Report = func(up bool, detail string) { h.reports <- report{up, detail} }
-	config.Logger = zaptest.NewLogger(t)
+	config.Logger, config.Registerer = zaptest.NewLogger(t), h.registry
 	config.Now = func() time.Time { return time.Now().Add(time.Duration(h.ahead.Load())) }
 	h.source = cri.New(config)
 	ctx, stop := context.WithCancel(t.Context())
@@ -69,6 +72,31 @@ func run(t *testing.T, config cri.Config) *harness {
 	}()
 	t.Cleanup(h.end)
 	return h
+}
+
+// counted compares the metrics of queries.
+func (h *harness) counted(open float64, ended map[string]float64) {
+	h.t.Helper()
+	families, err := h.registry.Gather()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			switch family.GetName() {
+			case "podlapse_runtime_questions_open":
+				if is := metric.GetGauge().GetValue(); is != open {
+					h.t.Errorf("%v queries are open, want %v", is, open)
+				}
+			case "podlapse_runtime_questions_total":
+				got[metric.GetLabel()[0].GetValue()] = metric.GetCounter().GetValue()
+			}
+		}
+	}
+	if !maps.Equal(got, ended) {
+		h.t.Errorf("queries ended %v, want %v", got, ended)
+	}
 }
 
 // end stops the source and fails when that takes long.
@@ -210,14 +238,10 @@ func TestFailingRuntimeKeepsTheQuestion(t *testing.T) {
 	fake.Fault(func(context.Context, string) error { return status.Error(codes.Internal, "disk full") })
 	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
 	h.until(false, "disk full")
-	if stats := h.source.Stats(); stats.Open != 1 || stats.Answered != 0 {
-		t.Errorf("stats %+v", stats)
-	}
+	h.counted(1, map[string]float64{"answered": 0, "dropped": 0, "given_up": 0})
 	fake.Fault(nil)
 	h.next()
-	if stats := h.source.Stats(); stats.Answered != 1 || stats.GivenUp != 0 || stats.Dropped != 0 {
-		t.Errorf("stats %+v", stats)
-	}
+	h.counted(0, map[string]float64{"answered": 1, "dropped": 0, "given_up": 0})
 }
 
 func TestFewAtOnce(t *testing.T) {
@@ -269,7 +293,5 @@ func TestOff(t *testing.T) {
 	h := run(t, cri.Config{Endpoint: endpoint})
 	h.until(false, "disabled")
 	h.source.Ask(timeline.LookUp{UID: "pod"})
-	if stats := h.source.Stats(); stats != (cri.Stats{}) {
-		t.Errorf("stats %+v", stats)
-	}
+	h.counted(0, map[string]float64{"answered": 0, "dropped": 0, "given_up": 0})
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/podlapse/podlapse/internal/jsonlines"
+	"github.com/podlapse/podlapse/internal/registrylabel"
+	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -21,32 +24,19 @@ func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	metrics := NewMetrics(registry, nil)
-	NewJSONLines(JSONLinesConfig{Registerer: registry})
+	jsonlines.New(jsonlines.Config{Registerer: registry})
 	registry.MustRegister(
-		NewBuildInfo(Build{Version: "v1.2.3", Revision: "abc", GoVersion: "go1.26"}),
-		NewSources(func() []Source {
-			return []Source{{Name: "pod_watch", Up: true, Recoveries: 2,
-				ObservedAt: createdAt.Add(250 * time.Millisecond)}, {Name: "cri"}}
-		}),
-		NewRuntimeStores(func() map[string]bool { return map[string]bool{"images": true, "sandboxes": false} }),
-		NewRuntimeQuestions(func() RuntimeQuestions {
-			return RuntimeQuestions{Open: 2, Answered: 40, Dropped: 5, GivenUp: 1}
-		}),
 		NewClockSkew(func() timeline.Skew {
 			return timeline.Skew{Least: -20 * time.Millisecond, Most: 130 * time.Millisecond}
 		}),
-		NewRestarts(func() []Restarts {
-			return []Restarts{{Kind: "main", Reason: "oom_killed", Count: 3}, {Kind: "sidecar", Reason: "error"}}
-		}),
-		NewReconstructed(func() Reconstructed { return Reconstructed{Over: 5, Restored: 1, Late: 2} }),
-		NewStarting(func() []timeline.Timeline { return []timeline.Timeline{stillPulling()} }),
+		NewStarting(func() []timeline.Timeline { return []timeline.Timeline{startuptest.StillPulling()} }),
 	)
 	return registry, metrics
 }
 
 func TestMetricsAreClean(t *testing.T) {
 	registry, metrics := all(t)
-	metrics.Observe(coldStart())
+	metrics.Observe(startuptest.ColdStart())
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +50,7 @@ func TestMetricsAreClean(t *testing.T) {
 // pull unpacked for 1.5 s.
 func contested() timeline.Timeline {
 	return timeline.Timeline{
-		Namespace: "shop", Name: "odd", UID: "0b1f", State: timeline.StateFailed, CreatedAt: createdAt,
+		Namespace: "shop", Name: "odd", UID: "0b1f", State: timeline.StateFailed, CreatedAt: after(0),
 		SettledAt: after(time.Minute), Total: time.Minute,
 		Pulls: []timeline.Pull{{
 			Container: "app", Kind: timeline.KindMain, Registry: "registry.example", Outcome: imagepull.OutcomeUnknown,
@@ -80,7 +70,7 @@ func contested() timeline.Timeline {
 
 func TestMetricsExposition(t *testing.T) {
 	registry, metrics := all(t)
-	metrics.Observe(coldStart())
+	metrics.Observe(startuptest.ColdStart())
 	metrics.Observe(contested())
 	if *update {
 		families, err := registry.Gather()
@@ -148,7 +138,7 @@ func TestMetricsPhasesAreThereFromTheStart(t *testing.T) {
 // (prometheus/client_model, Histogram.schema)
 func TestHistogramsAreFine(t *testing.T) {
 	registry, metrics := all(t)
-	metrics.Observe(coldStart())
+	metrics.Observe(startuptest.ColdStart())
 	metrics.Observe(contested())
 	fine := 0
 	for _, family := range gather(t, registry) {
@@ -178,7 +168,7 @@ func TestMetricsCountOnlyStartsThatCameToSomething(t *testing.T) {
 		timeline.StateGivenUp: 0,
 	} {
 		registry, metrics := all(t)
-		in := coldStart()
+		in := startuptest.ColdStart()
 		in.State = state
 		metrics.Observe(in)
 		startups, _ := count(t, registry, "podlapse_pod_startup_duration_seconds")
@@ -193,7 +183,7 @@ func TestMetricsCountOnlyStartsThatCameToSomething(t *testing.T) {
 
 func TestMetricsAddUpTheStretchesOfAPhase(t *testing.T) {
 	registry, metrics := all(t)
-	in := coldStart()
+	in := startuptest.ColdStart()
 	in.Phases = append(in.Phases, timeline.Span{
 		Phase: timeline.PhasePull, Container: "other", StartAt: after(20 * time.Second), EndAt: after(23 * time.Second),
 	})
@@ -242,7 +232,7 @@ func TestMetricsBoundRegistries(t *testing.T) {
 	observe("\xff")
 	for label, want := range map[string]uint64{
 		"registry=r0.example": 2, "registry=r2.example": 1, "registry=r3.example": 0,
-		"registry=other": 100 - maxClaimed, "registry=unknown": 1,
+		"registry=other": 100 - registrylabel.Max/2, "registry=unknown": 1,
 	} {
 		if got, _ := count(t, registry, "podlapse_image_pull_duration_seconds", label, "outcome=failed"); got != want {
 			t.Errorf("%s: %d, want %d", label, got, want)
@@ -253,7 +243,7 @@ func TestMetricsBoundRegistries(t *testing.T) {
 func TestExemplarsNameTheTrace(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	metrics := NewMetrics(registry, func(timeline.Timeline) string { return "0af7651916cd43dd8448eb211c80319c" })
-	metrics.Observe(coldStart())
+	metrics.Observe(startuptest.ColdStart())
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -282,7 +272,7 @@ func TestExemplarsNameTheTrace(t *testing.T) {
 
 func TestNoExemplarOfATraceThatIsNotSent(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	NewMetrics(registry, func(timeline.Timeline) string { return "" }).Observe(coldStart())
+	NewMetrics(registry, func(timeline.Timeline) string { return "" }).Observe(startuptest.ColdStart())
 	for _, family := range gather(t, registry) {
 		for _, m := range family.GetMetric() {
 			for _, b := range m.GetHistogram().GetBucket() {

@@ -9,12 +9,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 func TestPodSeries(t *testing.T) {
-	pods := []timeline.Timeline{coldStart(), stillPulling()}
-	before := coldStart()
+	pods := []timeline.Timeline{startuptest.ColdStart(), startuptest.StillPulling()}
+	before := startuptest.ColdStart()
 	before.UID, before.Total = "before", time.Hour // the name was used before
 	pods = append(pods, before)
 	registry := prometheus.NewPedanticRegistry()
@@ -28,9 +29,9 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 		t.Error(err)
 	}
 	// Nobody checks what a pod's metadata says of its owner.
-	foreign := coldStart()
+	foreign := startuptest.ColdStart()
 	foreign.Owner = timeline.Owner{Kind: "K\xff" + strings.Repeat("k", 100), Name: "n\xff" + strings.Repeat("é", 1000)}
-	pods = []timeline.Timeline{foreign, stillPulling()}
+	pods = []timeline.Timeline{foreign, startuptest.StillPulling()}
 	cut := `# HELP podlapse_pod_startup_seconds Duration of the start-up of a pod on this node; so far, if it is in progress.
 # TYPE podlapse_pod_startup_seconds gauge
 podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/podlapse/podlapse/internal/registrylabel"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -20,11 +21,8 @@ type pullMetrics struct {
 	busyTime    busyTime
 	failures    *prometheus.CounterVec
 	lost        *prometheus.CounterVec
-	registries  *registryLabels
+	registries  *registrylabel.Labels
 }
-
-// ofRegistry is appended to the help of metrics with the label registry.
-const ofRegistry = " The registry is the host in the image reference; the content may have come from a mirror."
 
 // orUnconfirmed is appended to the help of metrics that count failures.
 const orUnconfirmed = " The reason is unconfirmed while only Events report the failure, not the pod's status."
@@ -40,11 +38,12 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		pull: prometheus.NewHistogramVec(histogram("podlapse_image_pull_duration_seconds",
 			"Time from the pull request to the runtime until it answered, without the wait in the node's pull "+
 				"queue. Excludes images found on the node, pulls of unknown duration, and pulls that resumed an "+
-				"interrupted attempt."+ofRegistry,
+				"interrupted attempt."+registrylabel.Help,
 			pullBuckets), []string{"registry", "outcome"}),
 		queue: prometheus.NewHistogramVec(histogram("podlapse_image_pull_queue_seconds",
 			"Time in the node's pull queue, from the kubelet's decision to pull an image until its request to the "+
-				"runtime. Only the pulls in podlapse_image_pull_duration_seconds whose wait is known."+ofRegistry,
+				"runtime. Only the pulls in podlapse_image_pull_duration_seconds whose wait is known."+
+				registrylabel.Help,
 			pullBuckets), []string{"registry"}),
 		unpack: prometheus.NewHistogram(histogram("podlapse_image_unpack_duration_seconds",
 			"Time that the runtime spent unpacking the layers of one pull, during and after the download. Only "+
@@ -53,7 +52,8 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
 			Help: "Bytes of the layers that pulls received, in the registry's (compressed) form. A layer that " +
-				"several pulls share counts once. Excludes pulls that resumed an interrupted attempt." + ofRegistry,
+				"several pulls share counts once. Excludes pulls that resumed an interrupted attempt." +
+				registrylabel.Help,
 		}, []string{"registry"}),
 		busy: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_busy_seconds_total",
@@ -64,14 +64,14 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_failures_total",
 			Help: "Failed attempts to pull an image, by the reason in the runtime's error." + orUnconfirmed +
-				ofRegistry,
+				registrylabel.Help,
 		}, []string{"registry", "reason"}),
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_events_lost_total",
 			Help: "Kubelet Events that must have been created during a start-up but were never received although a " +
 				"watch was open. The kubelet drops Events when it creates many for one pod.",
 		}, []string{"reason"}),
-		registries: newRegistryLabels(),
+		registries: registrylabel.New(),
 	}
 	for _, kind := range timeline.ContainerKinds() {
 		for _, outcome := range imagepull.Outcomes() {
@@ -104,7 +104,7 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 	}
 	registry := m.label(t.Namespace, p)
 	if p.Outcome == imagepull.OutcomeFailed {
-		m.failures.WithLabelValues(registry, string(countedFailure(p.Failure, p.Unconfirmed))).Inc()
+		m.failures.WithLabelValues(registry, string(p.Failure.Counted(p.Unconfirmed))).Inc()
 	}
 	if bytes := p.Bytes(); bytes > 0 && !p.Resumed {
 		m.bytes.WithLabelValues(registry).Add(float64(bytes))
@@ -127,7 +127,7 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 // label returns a registry's label. When a registry loses its label, its series are deleted; when
 // it gets the label again, they begin at zero.
 func (m *pullMetrics) label(namespace string, p timeline.Pull) string {
-	label, lost := m.registries.label(p.Registry, namespace, p.Confirmed)
+	label, lost := m.registries.Label(p.Registry, namespace, p.Confirmed)
 	if lost != "" {
 		series := prometheus.Labels{"registry": lost}
 		m.pull.DeletePartialMatch(series)

@@ -69,8 +69,8 @@ func TestSLI(t *testing.T) {
 		"before its creation": {spans{span(3, start)}, containers{running(timeline.KindMain, -1)}, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pod := timeline.Timeline{CreatedAt: createdAt, Reached: timeline.Reached{Containers: test.containers}}
-			at := createdAt
+			pod := timeline.Timeline{CreatedAt: after(0), Reached: timeline.Reached{Containers: test.containers}}
+			at := after(0)
 			for _, s := range test.phases {
 				s.StartAt, s.EndAt = at, at.Add(s.EndAt.Sub(time.Time{}))
 				at = s.EndAt

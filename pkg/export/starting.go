@@ -1,11 +1,9 @@
 package export
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -37,8 +35,8 @@ func (c *starting) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector; it may run on several goroutines at once.
 func (c *starting) Collect(metrics chan<- prometheus.Metric) {
-	in := map[timeline.Phase]StartingRecord{}
-	for _, r := range StartingRecords(c.now()) {
+	in := map[timeline.Phase]api.StartingRecord{}
+	for _, r := range api.StartingRecords(c.now()) {
 		in[r.Phase] = r
 	}
 	for _, phase := range timeline.Phases() {
@@ -47,28 +45,4 @@ func (c *starting) Collect(metrics chan<- prometheus.Metric) {
 		metrics <- prometheus.MustNewConstMetric(c.oldest, prometheus.GaugeValue, r.Oldest.Duration().Seconds(),
 			string(phase))
 	}
-}
-
-// StartingRecords returns the phases in which starting pods are, the one that has lasted longest
-// first.
-func StartingRecords(timelines []timeline.Timeline) []StartingRecord {
-	records := []StartingRecord{}
-	for k := range timelines {
-		t := &timelines[k] // they are large
-		if t.State != timeline.StateStarting || len(t.Phases) == 0 {
-			continue
-		}
-		last := t.Phases[len(t.Phases)-1]
-		i := slices.IndexFunc(records, func(r StartingRecord) bool { return r.Phase == last.Phase })
-		if i < 0 {
-			i = len(records)
-			records = append(records, StartingRecord{Phase: last.Phase, Cause: timeline.CauseOf(last.Phase)})
-		}
-		records[i].Pods++
-		records[i].Oldest = max(records[i].Oldest, Seconds(last.Duration()))
-	}
-	slices.SortStableFunc(records, func(a, b StartingRecord) int {
-		return cmp.Or(cmp.Compare(b.Oldest, a.Oldest), cmp.Compare(a.Phase, b.Phase))
-	})
-	return records
 }

@@ -1,6 +1,7 @@
 package imagepull
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -33,6 +34,15 @@ const (
 	// FailureUnconfirmed replaces every reason in counts of failures that only Events report.
 	FailureUnconfirmed Failure = "unconfirmed"
 )
+
+// Counted returns the reason under which a failed pull counts for its registry. What only Events
+// report proves nothing about a registry that others use, because tenants may create Events.
+func (f Failure) Counted(unconfirmed bool) Failure {
+	if unconfirmed {
+		return FailureUnconfirmed
+	}
+	return cmp.Or(f, FailureOther)
+}
 
 // failureTable lists the words that identify a failure, in lower case. The first matching row
 // counts, so specific reasons come before general ones. An ellipsis stands for any text between.

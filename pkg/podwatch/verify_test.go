@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 

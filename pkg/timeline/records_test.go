@@ -4,8 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/internal/jsonlines"
+	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/internal/transition"
+	"github.com/podlapse/podlapse/internal/transition/transitiontest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -39,23 +41,23 @@ func everyMoment(t *testing.T, check func(t *testing.T, tl timeline.Timeline, no
 
 func TestTransitionRecordsAgreeWithTimelines(t *testing.T) {
 	everyMoment(t, func(t *testing.T, tl timeline.Timeline, now time.Time) {
-		exporttest.Agree(t, tl, exporttest.Lines(t, export.TransitionLines, tl, now), now)
+		transitiontest.Agree(t, tl, startuptest.Lines(t, transition.Lines, tl, now), now)
 	})
 }
 
 func TestTransitionRecordsKeepToTheSchema(t *testing.T) {
-	schema := exporttest.TransitionSchema(t)
+	schema := transitiontest.Schema(t)
 	everyMoment(t, func(t *testing.T, tl timeline.Timeline, now time.Time) {
-		for _, line := range exporttest.Lines(t, export.TransitionLines, tl, now) {
+		for _, line := range startuptest.Lines(t, transition.Lines, tl, now) {
 			schema.Check(t, line)
 		}
 	})
 }
 
 func TestTimelineRecordsKeepToTheSchema(t *testing.T) {
-	schema := exporttest.TimelineSchema(t)
+	schema := startuptest.TimelineSchema(t)
 	everyMoment(t, func(t *testing.T, tl timeline.Timeline, now time.Time) {
-		for _, line := range exporttest.Lines(t, export.TimelineLines, tl, now) {
+		for _, line := range startuptest.Lines(t, jsonlines.TimelineLines, tl, now) {
 			schema.Check(t, line)
 		}
 	})

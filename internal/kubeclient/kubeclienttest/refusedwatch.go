@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/internal/kubeclient"
-	"github.com/podlapse/podlapse/pkg/podwatch/podwatchtest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
 // RefusedWatch runs a source that may list and not watch, because its role lacks a verb: it must not

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/internal/live"
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -23,13 +23,13 @@ type Pods struct {
 
 	mu    sync.Mutex
 	pods  map[string]timeline.Timeline
-	pulls func() export.LivePulls
+	pulls func() livepull.Snapshot
 }
 
 // New returns Pods without pods and without pulls.
 func New() *Pods {
 	p := &Pods{pods: map[string]timeline.Timeline{}, Registry: prometheus.NewRegistry(),
-		pulls: func() export.LivePulls { return export.LivePulls{} }}
+		pulls: func() livepull.Snapshot { return livepull.Snapshot{} }}
 	p.Hub = live.New(live.Config{
 		Some: p.some, Pulls: p.Pulls, Now: time.Now, Registerer: p.Registry, Logger: zap.NewNop(),
 	})
@@ -56,14 +56,14 @@ func (p *Pods) Remove(uid string) {
 }
 
 // SetPulls sets the pulls in progress: pulls returns them at each moment.
-func (p *Pods) SetPulls(pulls func() export.LivePulls) {
+func (p *Pods) SetPulls(pulls func() livepull.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pulls = pulls
 }
 
 // Pulls returns the pulls in progress.
-func (p *Pods) Pulls(context.Context) (export.LivePulls, error) {
+func (p *Pods) Pulls(context.Context) (livepull.Snapshot, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pulls(), nil

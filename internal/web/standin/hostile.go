@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -39,7 +39,7 @@ func megabyte(attack string) string {
 func hostileStartUps() []timeline.Timeline {
 	var all []timeline.Timeline
 	for n, attack := range attacks() {
-		t := exporttest.StartUp(10_000 + n)
+		t := startuptest.New(10_000 + n)
 		t.Namespace, t.Name, t.Node = fmt.Sprint("hostile-", n), attack, attack
 		t.Owner = timeline.Owner{Kind: attack, Name: attack}
 		t.Reason = attack

@@ -22,9 +22,9 @@ import (
 	"github.com/podlapse/podlapse/internal/history"
 	"github.com/podlapse/podlapse/internal/live/livetest"
 	"github.com/podlapse/podlapse/internal/page"
+	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/internal/web"
-	"github.com/podlapse/podlapse/pkg/export"
-	"github.com/podlapse/podlapse/pkg/export/exporttest"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -74,13 +74,13 @@ func run(ctx context.Context, listen string, count, changes int, hostile, pulls,
 	if changes > 0 {
 		parts.Go(func() error {
 			return every(ctx, time.Second/time.Duration(changes), func(n int) {
-				pods.Set(exporttest.Changed(exporttest.StartUp(n%count), n))
+				pods.Set(startuptest.Changed(startuptest.New(n%count), n))
 			})
 		})
 	}
 	if leaving {
 		parts.Go(func() error {
-			return every(ctx, time.Second, func(n int) { pods.Remove(exporttest.StartUp(n % count).UID) })
+			return every(ctx, time.Second, func(n int) { pods.Remove(startuptest.New(n % count).UID) })
 		})
 	}
 	return parts.Wait()
@@ -103,7 +103,7 @@ func every(ctx context.Context, interval time.Duration, does func(n int)) error 
 func startUps(count int, hostile bool) []timeline.Timeline {
 	var all []timeline.Timeline
 	for n := range count {
-		all = append(all, exporttest.StartUp(n))
+		all = append(all, startuptest.New(n))
 	}
 	if hostile {
 		all = append(all, hostileStartUps()...)
@@ -124,8 +124,9 @@ func serving(listen string, pods *livetest.Pods, hostile bool) (web.Config, erro
 		ListenAddress: listen, Timelines: pods.All, Pulls: pods.Pulls, Page: shown, Gatherer: pods.Registry,
 		Logger: zap.NewNop(), Statuses: func() []health.Status { return statuses }, Required: []string{"pod_watch"},
 		API: web.API{
-			Node: "standin", Build: export.Build{Version: "standin"}, StartedAt: time.Now(), Now: time.Now,
-			Live: pods.Hub, Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, nil },
+			Node: "standin", Now: time.Now,
+			Agent: api.AgentRecord{Version: "standin", StartedAt: api.InstantOf(time.Now())},
+			Live:  pods.Hub, Skew: func(context.Context) (timeline.Skew, error) { return timeline.Skew{}, nil },
 			History: history.New(history.Config{
 				Pods: 1000, Bytes: 4 << 20, Now: time.Now, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
 			}),

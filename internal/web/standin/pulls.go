@@ -3,14 +3,14 @@ package main
 import (
 	"time"
 
-	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // pullsSince returns one image that is being unpacked, one that is a quarter downloaded, one that
 // waits in the queue, and one that no pod on the node requested. They never finish.
-func pullsSince(began time.Time) func() export.LivePulls {
+func pullsSince(began time.Time) func() livepull.Snapshot {
 	const registry, mebibyte = "registry.example", 1 << 20
 	var starting []timeline.Timeline
 	for i, name := range []string{"unpacked", "half-way", "waiting"} {
@@ -32,20 +32,20 @@ func pullsSince(began time.Time) func() export.LivePulls {
 	unpacked := download("unpacked", 20)
 	unpacked.Complete, unpacked.Blobs = true, 0
 	downloads := []imagepull.Download{unpacked, download("half-way", 5), download("preloaded", 10)}
-	return func() export.LivePulls {
-		return export.LivePulls{Starting: starting, Downloads: downloads, Now: time.Now()}
+	return func() livepull.Snapshot {
+		return livepull.Snapshot{Starting: starting, Downloads: downloads, Now: time.Now()}
 	}
 }
 
 // hostilePulls has each attack in every field of a pull.
-func hostilePulls() func() export.LivePulls {
+func hostilePulls() func() livepull.Snapshot {
 	starting := hostileStartUps()
 	for i := range starting {
 		for j := range starting[i].Pulls {
 			starting[i].Pulls[j].Outcome = imagepull.OutcomePulling
 		}
 	}
-	return func() export.LivePulls {
-		return export.LivePulls{Starting: starting, Downloads: []imagepull.Download{}, Now: time.Now()}
+	return func() livepull.Snapshot {
+		return livepull.Snapshot{Starting: starting, Downloads: []imagepull.Download{}, Now: time.Now()}
 	}
 }

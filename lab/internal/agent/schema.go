@@ -25,7 +25,8 @@ func ReadSchemas(root string) (s Schemas, err error) {
 	if s.End, err = readSchema(ours, "#/$defs/termination_line"); err != nil {
 		return Schemas{}, err
 	}
-	if s.Transition, err = readSchema(filepath.Join(root, "pkg/export/testdata/transition.schema.json"), ""); err != nil {
+	theirs := filepath.Join(root, "internal/transition/testdata/transition.schema.json")
+	if s.Transition, err = readSchema(theirs, ""); err != nil {
 		return Schemas{}, err
 	}
 	return s, nil

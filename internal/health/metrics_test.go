@@ -1,0 +1,37 @@
+package health
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/zap"
+)
+
+func TestSourcesHaveMetrics(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	board := NewBoard(time.Now, zap.NewNop())
+	board.Register("state", "") // no source
+	podWatch := board.RegisterSource(registry, "pod_watch", "")
+	board.RegisterSource(registry, "cri", "")
+	for _, up := range []bool{true, false, true, false, true} {
+		podWatch(up, "")
+	}
+	want := `# HELP podlapse_source_reconnects_total Times that a source recovered from a failure. Its first connection does not count, nor does reopening a watch that ended normally.
+# TYPE podlapse_source_reconnects_total counter
+podlapse_source_reconnects_total{source="cri"} 0
+podlapse_source_reconnects_total{source="pod_watch"} 2
+# HELP podlapse_source_up Whether a source of observations works: 1 if it does, 0 if not. Without one, timelines lose precision.
+# TYPE podlapse_source_up gauge
+podlapse_source_up{source="cri"} 0
+podlapse_source_up{source="pod_watch"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+	if statuses := board.Statuses(); len(statuses) != 3 || !statuses[1].Up || statuses[2].Part != "cri" {
+		t.Errorf("%+v", statuses)
+	}
+}

@@ -1,0 +1,100 @@
+package livepull
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podlapse/podlapse/internal/registrylabel"
+	"github.com/podlapse/podlapse/pkg/api"
+)
+
+// collector reads the pulls at each scrape.
+type collector struct {
+	now                                               func() Snapshot
+	active, queued, unpacking, bytes, oldest, failing *prometheus.Desc
+}
+
+// orUnconfirmed is appended to the help of metrics that count failures.
+const orUnconfirmed = " The reason is unconfirmed while only Events report the failure, not the pod's status."
+
+// NewCollector returns the collector of the metrics of pulls in progress. It calls now at each scrape.
+func NewCollector(now func() Snapshot) prometheus.Collector {
+	registry := []string{"registry"}
+	return &collector{
+		now: now,
+		active: prometheus.NewDesc("podlapse_image_pulls_active",
+			"Image pulls that are receiving content, including pulls that no pod requested."+registrylabel.Help,
+			registry, nil),
+		queued: prometheus.NewDesc("podlapse_image_pulls_queued",
+			"Image pulls that the kubelet wants and that have received no content: they wait in the node's pull "+
+				"queue or for the registry's first response. If the runtime does not report progress, all pulls in "+
+				"progress."+registrylabel.Help, registry, nil),
+		unpacking: prometheus.NewDesc("podlapse_image_pulls_unpacking",
+			"Image pulls that have received all content and that the runtime is unpacking: they wait for the disk, "+
+				"not for the registry.", nil, nil),
+		bytes: prometheus.NewDesc("podlapse_image_pulls_active_bytes",
+			"Bytes received so far by the pulls in podlapse_image_pulls_active."+registrylabel.Help, registry, nil),
+		oldest: prometheus.NewDesc("podlapse_image_pulls_oldest_age_seconds",
+			"Time since the oldest pull in progress was requested."+registrylabel.Help, registry, nil),
+		failing: prometheus.NewDesc("podlapse_image_pulls_failing",
+			"Pulls that starting pods wait for and whose latest completed attempt failed, by the reason in the "+
+				"runtime's error, also while the next attempt is in progress."+orUnconfirmed+registrylabel.Help,
+			[]string{"registry", "reason"}, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(descs chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{c.active, c.queued, c.unpacking, c.bytes, c.oldest, c.failing} {
+		descs <- desc
+	}
+}
+
+// Collect implements prometheus.Collector; it may run on several goroutines at once.
+func (c *collector) Collect(metrics chan<- prometheus.Metric) {
+	type sums struct {
+		active, queued, bytes int64
+		oldest                float64
+	}
+	now := c.now()
+	records, failed := now.Records(), failingNow(now.Starting)
+	pulls := make([]registrylabel.Pull, 0, len(records)+len(failed))
+	for _, r := range records {
+		pulls = append(pulls, registrylabel.Pull{Namespace: r.Namespace, Registry: r.Registry})
+	}
+	for _, p := range failed {
+		pulls = append(pulls, registrylabel.Pull{Namespace: p.namespace, Registry: p.Registry})
+	}
+	labelOf := registrylabel.OfMoment(pulls)
+	of, unpacking := map[string]*sums{}, 0
+	for _, record := range records {
+		label := labelOf(record.Registry)
+		if of[label] == nil {
+			of[label] = &sums{}
+		}
+		s := of[label]
+		switch {
+		case record.State == api.PullStatePulling:
+			s.active++
+			s.bytes += record.DoneBytes
+		case record.State == api.PullStateUnpacking:
+			unpacking++
+		case record.State == api.PullStateQueued, now.Downloads == nil:
+			s.queued++
+		} // otherwise it is one of several, some of which are active
+		s.oldest = max(s.oldest, record.Age.Duration().Seconds())
+	}
+	metrics <- prometheus.MustNewConstMetric(c.unpacking, prometheus.GaugeValue, float64(unpacking))
+	for label, s := range of {
+		gauge := func(desc *prometheus.Desc, value float64) {
+			metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, label)
+		}
+		gauge(c.active, float64(s.active))
+		gauge(c.queued, float64(s.queued))
+		gauge(c.bytes, float64(s.bytes))
+		gauge(c.oldest, s.oldest)
+	}
+	for pull, n := range countFailing(failed, labelOf) {
+		metrics <- prometheus.MustNewConstMetric(c.failing, prometheus.GaugeValue, float64(n), pull.registry,
+			string(pull.why))
+	}
+}

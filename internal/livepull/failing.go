@@ -1,0 +1,57 @@
+package livepull
+
+import (
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// failingPull is the key by which failing pulls are counted.
+type failingPull struct {
+	registry string // as a label
+	why      imagepull.Failure
+}
+
+// waitingPull is a pull that a pod of a namespace waits for.
+type waitingPull struct {
+	namespace string
+	timeline.Pull
+}
+
+// failingNow lists the pulls that starting pods wait for and whose latest completed attempt failed.
+// Other metrics count them only when the start-up is over, which is too late during an outage.
+func failingNow(timelines []timeline.Timeline) (all []waitingPull) {
+	for _, t := range timelines {
+		if t.State == timeline.StateStarting {
+			for _, p := range failing(t.Pulls) {
+				all = append(all, waitingPull{t.Namespace, p})
+			}
+		}
+	}
+	return all
+}
+
+func countFailing(pulls []waitingPull, labelOf func(registry string) string) map[failingPull]int {
+	counts := map[failingPull]int{}
+	for _, p := range pulls {
+		counts[failingPull{labelOf(p.Registry), p.Failure.Counted(p.Unconfirmed)}]++
+	}
+	return counts
+}
+
+// failing lists the latest completed attempt of each container, if that attempt failed. An attempt
+// whose end is unknown has not failed. The attempts of a container are adjacent and in order.
+func failing(attempts []timeline.Pull) []timeline.Pull {
+	var failed []timeline.Pull
+	for _, p := range attempts {
+		if p.Outcome == imagepull.OutcomePulling {
+			continue
+		}
+		if n := len(failed); n > 0 && failed[n-1].Container == p.Container {
+			failed = failed[:n-1]
+		}
+		if p.Outcome == imagepull.OutcomeFailed {
+			failed = append(failed, p)
+		}
+	}
+	return failed
+}

@@ -1,0 +1,261 @@
+package livepull
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// after is the instant so long after the creation of the pods of startuptest.
+func after(d time.Duration) time.Time { return startuptest.After(d) }
+
+func waiting(pod, image, registry string, since time.Duration) timeline.Timeline {
+	return timeline.Timeline{Namespace: "shop", Name: pod, UID: pod, State: timeline.StateStarting,
+		Pulls: []timeline.Pull{
+			{Container: "setup", Image: "tools", Registry: "docker.io", Outcome: imagepull.OutcomePresent},
+			{Container: "app", Image: image, Registry: registry, Outcome: imagepull.OutcomePulling,
+				RequestedAt: after(since)},
+		}}
+}
+
+// busy is a node that pulls one image of two that pods wait for, and one that nobody knows of.
+func busy() Snapshot {
+	return Snapshot{
+		Now: after(10 * time.Second),
+		Starting: []timeline.Timeline{
+			waiting("late", "r.example:5000/shop/web:2", "r.example:5000", 6*time.Second),
+			waiting("early", "r.example:5000/shop/web:2", "r.example:5000", 4*time.Second),
+			waiting("other", "busybox", "docker.io", 5*time.Second),
+		},
+		Downloads: []imagepull.Download{
+			{Blobs: 1, Registry: "r.example", Repository: "shop/web", DoneBytes: 30, TotalBytes: 100,
+				StartedAt: after(5 * time.Second)},
+			{Blobs: 1, Registry: "ghcr.io", Repository: "a/b", DoneBytes: 7, StartedAt: after(9 * time.Second)},
+		},
+	}
+}
+
+func TestLivePulls(t *testing.T) {
+	second := func(n int) api.Seconds { return api.Seconds(time.Duration(n) * time.Second) }
+	want := []api.LivePullRecord{
+		{Namespace: "shop", Pod: "early", Container: "app", Image: "r.example:5000/shop/web:2",
+			Registry: "r.example:5000",
+			Outcome:  imagepull.OutcomePulling, State: api.PullStatePulling, Age: second(6), DoneBytes: 30,
+			TotalBytes: 100},
+		{Namespace: "shop", Pod: "other", Container: "app", Image: "busybox", Registry: "docker.io",
+			Outcome: imagepull.OutcomePulling, State: api.PullStateQueued, Age: second(5)},
+		{Namespace: "shop", Pod: "late", Container: "app", Image: "r.example:5000/shop/web:2",
+			Registry: "r.example:5000",
+			Outcome:  imagepull.OutcomePulling, State: api.PullStateQueued, Age: second(4)},
+		{Image: "ghcr.io/a/b", Registry: "ghcr.io", Outcome: imagepull.OutcomeExternal, State: api.PullStatePulling,
+			Age: second(1), DoneBytes: 7},
+	}
+	check(t, busy().Records(), want)
+
+	unknown := busy()
+	// whose, is not known yet
+	unknown.Downloads = []imagepull.Download{{Blobs: 1, DoneBytes: 1, StartedAt: after(9 * time.Second)}}
+	want = want[:3:3]
+	want[0].DoneBytes, want[0].TotalBytes = 0, 0
+	states := func(states ...string) []api.LivePullRecord {
+		for i, state := range states {
+			want[i].State = state
+		}
+		return want
+	}
+	check(t, unknown.Records(), states("", "", ""))
+	one := unknown
+	one.Starting = one.Starting[:2] // both pods want the same image
+	want[0].DoneBytes = 1
+	states(api.PullStatePulling, api.PullStateQueued, api.PullStateQueued)
+	check(t, one.Records(), []api.LivePullRecord{want[0], want[2]})
+
+	untold := busy() // the Event that says so has not come, or never will
+	untold.Starting[0].Pulls[1].Outcome, untold.Starting[1].Pulls[1].Outcome = imagepull.OutcomeUnknown,
+		imagepull.OutcomeUnknown
+	untold.Downloads = untold.Downloads[:1]
+	check(t, untold.Records(), []api.LivePullRecord{
+		want[1],
+		{Namespace: "shop", Pod: "late", Container: "app", Image: "r.example:5000/shop/web:2",
+			Registry: "r.example:5000",
+			Outcome:  imagepull.OutcomePulling, State: api.PullStatePulling, Age: second(5), DoneBytes: 30,
+			TotalBytes: 100},
+	})
+
+	untold.Downloads = unknown.Downloads // of whichever of them it is
+	untold.Starting = untold.Starting[:2]
+	check(t, untold.Records(), nil)
+	imported := untold // for so long it would have told its name
+	imported.Now = after(20 * time.Second)
+	if records := imported.Records(); len(records) != 1 || records[0].Outcome != imagepull.OutcomeExternal {
+		t.Errorf("an import beside pods that wait: %+v", records)
+	}
+	// a manifest that is slow
+	imported.Downloads = []imagepull.Download{{Blobs: 1, Digest: "sha256:1", StartedAt: after(9 * time.Second)}}
+	check(t, imported.Records(), nil)
+	foreign := Snapshot{Now: untold.Now, Downloads: unknown.Downloads}
+	check(t, foreign.Records(), []api.LivePullRecord{
+		{Registry: imagepull.UnknownRegistry, Outcome: imagepull.OutcomeExternal, State: api.PullStatePulling,
+			Age: second(1), DoneBytes: 1},
+	})
+
+	stale := busy() // the download was over by now, and its pull is
+	p := &stale.Starting[1].Pulls[1]
+	p.Outcome, p.FinishedAt = imagepull.OutcomeDownloaded, after(9*time.Second)
+	stale.Starting[0].Pulls[1] = *p
+	stale.Downloads = stale.Downloads[:1]
+	check(t, stale.Records(), want[1:2])
+
+	silent := busy()
+	silent.Downloads = nil // the runtime does not tell
+	want[0].DoneBytes = 0
+	for i := range want {
+		want[i].State = ""
+	}
+	check(t, silent.Records(), want)
+}
+
+// TestLivePullsOfOneRepository is of parallel pulls, of which containerd's labels tell the
+// repository and the host, not the tag nor the port.
+func TestLivePullsOfOneRepository(t *testing.T) {
+	digested := "r.example/big@sha256:" + strings.Repeat("2", 64)
+	one, two := waiting("one", "r.example/big:1", "r.example", time.Second),
+		waiting("two", "r.example/big:2", "r.example", 30*time.Second)
+	comes := imagepull.Download{Blobs: 1, Registry: "r.example", Repository: "big",
+		Digest: "sha256:" + strings.Repeat("2", 64), DoneBytes: 100,
+		TotalBytes: 900, StartedAt: after(30 * time.Second)}
+	other := comes
+	other.Digest, other.DoneBytes = "sha256:"+strings.Repeat("1", 64), 7
+	come := comes
+	come.Blobs, come.Complete, come.DoneBytes, come.StartedAt = 0, true, 900, after(2*time.Second)
+	partly := come
+	partly.Complete, partly.DoneBytes = false, 300
+	early := come
+	early.StartedAt = after(-5 * time.Second)
+	type state struct {
+		outcome imagepull.Outcome
+		state   string
+		done    int64
+	}
+	for name, test := range map[string]struct {
+		starting  []timeline.Timeline
+		downloads []imagepull.Download
+		want      map[string]state // by pod
+	}{
+		"all has come": {[]timeline.Timeline{one}, []imagepull.Download{come},
+			map[string]state{"one": {"pulling", "unpacking", 900}}},
+		"the next blob is not asked for": {[]timeline.Timeline{one}, []imagepull.Download{partly},
+			map[string]state{"one": {"pulling", "pulling", 300}}},
+		"it came before it was asked for": {[]timeline.Timeline{one}, []imagepull.Download{early},
+			map[string]state{"one": {"pulling", "queued", 0}}},
+		"nobody's, and all has come": {nil, []imagepull.Download{come}, map[string]state{}},
+		"another tag comes": {[]timeline.Timeline{one, two}, []imagepull.Download{comes},
+			map[string]state{"one": {"pulling", "", 0}, "two": {"pulling", "", 0}}},
+		"both tags come": {[]timeline.Timeline{one, two}, []imagepull.Download{comes, other},
+			map[string]state{"one": {"pulling", "", 0}, "two": {"pulling", "", 0}}},
+		"the same tag in two pods, unpacked": {[]timeline.Timeline{one,
+			waiting("two", "r.example/big:1", "r.example", 30*time.Second)}, []imagepull.Download{come},
+			map[string]state{"one": {"pulling", "unpacking", 900}, "two": {"pulling", "queued", 0}}},
+		"one is named by its digest": {[]timeline.Timeline{one, waiting("two", digested, "r.example", 30*time.Second)},
+			[]imagepull.Download{other, comes},
+			map[string]state{"one": {"pulling", "pulling", 7}, "two": {"pulling", "pulling", 100}}},
+		"registries on two ports": {
+			[]timeline.Timeline{waiting("one", "r.example:5000/big:1", "r.example:5000", time.Second),
+				waiting("two", "r.example:6000/big:1", "r.example:6000", 30*time.Second)}, []imagepull.Download{comes},
+			map[string]state{"one": {"pulling", "", 0}, "two": {"pulling", "", 0}}},
+	} {
+		l := Snapshot{Now: after(60 * time.Second), Starting: test.starting, Downloads: test.downloads}
+		got := map[string]state{}
+		for _, r := range l.Records() {
+			got[r.Pod] = state{r.Outcome, r.State, r.DoneBytes}
+		}
+		if !maps.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+	since := (Snapshot{Starting: []timeline.Timeline{two, one}}).Since()
+	if !since.Equal(after(time.Second - requestSlack)) {
+		t.Errorf("what was begun since %s is asked for", since)
+	}
+	if since := (Snapshot{}).Since(); !since.IsZero() {
+		t.Errorf("nobody waits, and what was begun since %s is asked for", since)
+	}
+}
+
+func check(t *testing.T, got, want []api.LivePullRecord) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d records, want %d: %+v", len(got), len(want), got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%d: %+v\nwant %+v", i, got[i], want[i])
+		}
+	}
+}
+
+// The pod's pull failed at 2 s: kubelet waits until 12 s, and what is downloaded by then somebody else does.
+func TestDownloadsInBackOffAreExternal(t *testing.T) {
+	failed := timeline.Timeline{Namespace: "shop", Name: "web", State: timeline.StateStarting,
+		Pulls: []timeline.Pull{{Container: "app",
+			Kind: timeline.KindMain, Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomeFailed,
+			FinishedAt: after(2 * time.Second)}}}
+	download := func(from time.Duration) Snapshot {
+		return Snapshot{Starting: []timeline.Timeline{failed}, Downloads: []imagepull.Download{
+			{Blobs: 1, Registry: "ghcr.io", Repository: "a/b", StartedAt: after(from)}}}
+	}
+	for _, test := range []struct {
+		name     string
+		from, at time.Duration
+		want     imagepull.Outcome
+	}{
+		{"begun in back-off", 5 * time.Second, 6 * time.Second, imagepull.OutcomeExternal},
+		{"begun in back-off, and kubelet may try again", 5 * time.Second, 20 * time.Second, imagepull.OutcomeExternal},
+		{"gone on with in back-off", time.Second, 6 * time.Second, imagepull.OutcomeExternal},
+		{"gone on with later", time.Second, 20 * time.Second, imagepull.OutcomePulling},
+		{"begun later", 15 * time.Second, 20 * time.Second, imagepull.OutcomePulling},
+	} {
+		l := download(test.from)
+		l.Now = after(test.at)
+		records := l.Records()
+		if len(records) != 1 || records[0].Outcome != test.want ||
+			(records[0].Pod == "") != (test.want == imagepull.OutcomeExternal) {
+			t.Errorf("%s: %+v, want %s", test.name, records, test.want)
+		}
+	}
+}
+
+func TestPullsAfterTheStartUp(t *testing.T) {
+	idle := timeline.IdleContainer{Namespace: "shop", Pod: "web", Container: "app", Image: "ghcr.io/a/b:1",
+		Kind: timeline.KindMain, RanUntil: after(4 * time.Second)}
+	l := Snapshot{Now: after(10 * time.Second), Idle: []timeline.IdleContainer{idle}}
+	if records := l.Records(); len(records) != 0 {
+		t.Errorf("nothing is downloaded, yet %+v", records)
+	}
+	l.Downloads = []imagepull.Download{{Blobs: 1, Registry: "ghcr.io", Repository: "a/b", DoneBytes: 3,
+		StartedAt: after(5 * time.Second)}}
+	check(t, l.Records(), []api.LivePullRecord{{
+		Namespace: "shop", Pod: "web", Container: "app", Kind: timeline.KindMain,
+		Restart: true,
+		Image:   "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomePulling, State: api.PullStatePulling,
+		Age: api.Seconds(5 * time.Second), DoneBytes: 3}})
+	l.Downloads[0].StartedAt = after(3 * time.Second) // the container still ran
+	if records := l.Records(); len(records) != 1 || records[0].Outcome != imagepull.OutcomeExternal {
+		t.Errorf("a download that began while the container ran: %+v", records)
+	}
+	debugged := Snapshot{Now: after(10 * time.Second),
+		Starting: []timeline.Timeline{{Namespace: "shop", Name: "web", State: timeline.StateReady,
+			EphemeralPulls: []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral, Image: "ghcr.io/a/b:1",
+				Registry: "ghcr.io",
+				Outcome:  imagepull.OutcomePulling, RequestedAt: after(4 * time.Second)}}}}}
+	check(t, debugged.Records(),
+		[]api.LivePullRecord{{Namespace: "shop", Pod: "web", Container: "debugger", Kind: timeline.KindEphemeral,
+			Image: "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomePulling,
+			Age: api.Seconds(6 * time.Second)}})
+}

@@ -1,0 +1,143 @@
+package otlp
+
+import (
+	"context"
+	"fmt"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// serviceName is the agent's service name unless OTEL_SERVICE_NAME sets another.
+	serviceName = "podlapse-agent"
+	scopeName   = "github.com/podlapse/podlapse/internal/otlp"
+)
+
+// newResource describes the sender: the agent, its version and its node, and what
+// OTEL_RESOURCE_ATTRIBUTES adds.
+func newResource(ctx context.Context, node, version string) (*resource.Resource, error) {
+	made, err := resource.New(ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithAttributes(
+			semconv.ServiceName(serviceName), semconv.ServiceVersion(version),
+			semconv.ServiceInstanceID(node), // one agent per node
+			semconv.K8SNodeName(node),
+		),
+		resource.WithFromEnv(), // the last one wins
+	)
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return made, nil
+}
+
+// tracer creates spans of timelines with the SDK. Sampler and limits are those of the OTEL_*
+// variables. It is not safe for concurrent use.
+type tracer struct {
+	trace.Tracer
+	ended    *ended
+	rollouts *rollouts // nil: each start-up has a trace of its own
+}
+
+// newTracer creates a tracer. ofRollouts puts the pods of a rollout into one trace.
+func newTracer(of *resource.Resource, version string, ofRollouts bool) *tracer {
+	var spans ended
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithResource(of), sdktrace.WithIDGenerator(generator{}), sdktrace.WithSpanProcessor(&spans))
+	made := &tracer{
+		Tracer: provider.Tracer(scopeName, trace.WithInstrumentationVersion(version),
+			trace.WithSchemaURL(semconv.SchemaURL)), ended: &spans,
+	}
+	if ofRollouts {
+		made.rollouts = &rollouts{}
+	}
+	return made
+}
+
+// above returns the parent of the root of a pod's trace: the trace in its annotation, otherwise, if
+// enabled, its rollout, whose span it also returns; otherwise nothing.
+func (t *tracer) above(of timeline.Timeline) (context.Context, trace.Span) {
+	ctx := withParent(context.Background(), of)
+	rollout := rolloutOf(of)
+	if t.rollouts == nil || !rollout.IsValid() || trace.SpanContextFromContext(ctx).IsValid() {
+		return ctx, nil
+	}
+	s := rolloutSpanOf(of)
+	return t.Start(withNaming(ctx, naming{rollout.TraceID(), "", rootKey}), s.name,
+		trace.WithTimestamp(s.start), trace.WithAttributes(s.attributes...))
+}
+
+// NewTraceOf returns a function that returns the hexadecimal ID of a start-up's trace, or an empty
+// text if the sampler of the OTEL_* variables drops it. The function is not safe for concurrent
+// use.
+func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
+	t := newTracer(resource.Empty(), "", ofRollouts)
+	return func(of timeline.Timeline) string {
+		above, _ := t.above(of)
+		_, root := t.Start(withNaming(above, naming{ownTrace(of), of.ID(), rootKey}), rootKey)
+		if made := root.SpanContext(); made.IsSampled() { // never ended: never sent
+			return made.TraceID().String()
+		}
+		return ""
+	}
+}
+
+func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
+
+// spans creates the trace of a start-up, its root first, or what a later event adds to it. bytes is
+// the approximate size in a request. The result is empty if the sampler drops the trace.
+func (t *tracer) spans(of timeline.Timeline) (spans []sdktrace.ReadOnlySpan, bytes int) {
+	own := ownTrace(of)
+	under := map[string]context.Context{}
+	convert := spansOf
+	above, rollout := t.above(of)
+	switch {
+	case !of.StartUp(): // its root was sent when the start-up was over, or is not to be sent
+		if convert = terminationOf; of.PostStartup != nil {
+			convert = postStartupOf
+		}
+		under[rootKey], _ = t.Start(withNaming(above, naming{own, of.ID(), rootKey}), rootKey)
+	case rollout != nil && rollout.IsRecording() && t.rollouts.first(rollout.SpanContext().TraceID()):
+		rollout.End(trace.WithTimestamp(of.SettledAt))
+		bytes += rolloutSpanOf(of).bytes()
+	}
+	for _, s := range convert(of) {
+		bytes += s.bytes()
+		options := []trace.SpanStartOption{trace.WithTimestamp(s.start), trace.WithAttributes(s.attributes...)}
+		parent := under[s.parent]
+		if s.key == rootKey {
+			parent = above
+			if link := rolloutOf(of); link.IsValid() && rollout == nil {
+				options = append(options, trace.WithLinks(trace.Link{SpanContext: link}))
+			}
+		}
+		ctx, made := t.Start(withNaming(parent, naming{own, of.ID(), s.key}), s.name, options...)
+		under[s.key] = ctx
+		for _, e := range s.events {
+			made.AddEvent(e.name, trace.WithTimestamp(e.at), trace.WithAttributes(e.attributes...))
+		}
+		if s.failure != "" {
+			made.SetStatus(codes.Error, s.failure)
+		}
+		made.End(trace.WithTimestamp(s.end)) // its children may come afterwards
+	}
+	spans, t.ended.spans = t.ended.spans, nil
+	if len(spans) == 0 {
+		bytes = 0
+	}
+	return spans, bytes
+}
+
+// ended collects the spans that ended; it implements sdktrace.SpanProcessor.
+type ended struct{ spans []sdktrace.ReadOnlySpan }
+
+func (e *ended) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (e *ended) OnEnd(s sdktrace.ReadOnlySpan)                   { e.spans = append(e.spans, s) }
+func (e *ended) Shutdown(context.Context) error                  { return nil }
+func (e *ended) ForceFlush(context.Context) error                { return nil }

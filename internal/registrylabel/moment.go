@@ -1,0 +1,58 @@
+package registrylabel
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// Pull is a pull in progress: for a pod of a namespace, from a registry.
+type Pull struct{ Namespace, Registry string }
+
+// OfMoment assigns labels for the pulls at one moment. First comes each namespace's most
+// frequent registry, then each one's second, so that a namespace that invents hosts leaves room for
+// others; then the most frequent in total.
+func OfMoment(pulls []Pull) func(registry string) string {
+	occur, within := map[string]int{}, map[string]map[string]int{}
+	for _, p := range pulls {
+		registry := strings.ToValidUTF8(p.Registry, "")
+		if registry == "" || registry == imagepull.UnknownRegistry {
+			continue
+		}
+		occur[registry]++
+		if within[p.Namespace] == nil {
+			within[p.Namespace] = map[string]int{}
+		}
+		within[p.Namespace][registry]++
+	}
+	rank := map[string]int{}
+	for _, counts := range within {
+		for i, registry := range mostFirst(counts) {
+			if best, ranked := rank[registry]; !ranked || i < best {
+				rank[registry] = i
+			}
+		}
+	}
+	names := mostFirst(occur)
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(rank[a], rank[b]) })
+	names = names[:min(len(names), Max)]
+	return func(registry string) string {
+		registry = strings.ToValidUTF8(registry, "")
+		switch {
+		case registry == "" || registry == imagepull.UnknownRegistry:
+			return imagepull.UnknownRegistry
+		case slices.Contains(names, registry):
+			return registry
+		}
+		return Other
+	}
+}
+
+func mostFirst(counts map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+}

@@ -1,0 +1,59 @@
+package render
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/terminal"
+)
+
+const (
+	barFull  = "█"
+	barOpen  = "▒" // of a phase in progress
+	barThin  = "▏" // of a phase shorter than half a cell
+	barBlank = " "
+)
+
+// axis maps instants to terminal cells. start is the left edge of the first cell, start plus total
+// the right edge of the last.
+type axis struct {
+	start time.Time
+	total time.Duration
+	cells int
+}
+
+// heading labels both ends of the axis.
+func (a axis) heading() string {
+	left, right := "0 s", secondsText(a.total)
+	gap := a.cells - terminal.Cells(left) - terminal.Cells(right)
+	if gap < 1 {
+		return left
+	}
+	return left + strings.Repeat(" ", gap) + right
+}
+
+// bar draws the span between two instants. Spans that touch give bars that touch: both round the
+// common instant to the same edge.
+func (a axis) bar(from, to time.Time, open bool) string {
+	fill := barFull
+	if open {
+		fill = barOpen
+	}
+	left, right := a.edge(from), a.edge(to)
+	if right <= left {
+		left = min(left, a.cells-1)
+		return strings.Repeat(barBlank, left) + barThin + strings.Repeat(barBlank, a.cells-left-1)
+	}
+	return strings.Repeat(barBlank, left) + strings.Repeat(fill, right-left) +
+		strings.Repeat(barBlank, a.cells-right)
+}
+
+// edge returns the cell whose left edge is nearest to t, within the axis.
+func (a axis) edge(t time.Time) int {
+	if a.total <= 0 {
+		return 0
+	}
+	share := float64(t.Sub(a.start)) / float64(a.total)
+	return int(math.Round(min(max(share, 0), 1) * float64(a.cells)))
+}

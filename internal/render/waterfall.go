@@ -1,0 +1,208 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// minBar is the narrowest useful time axis, in terminal cells; on a narrower terminal, lines wrap.
+const minBar = 12
+
+// Waterfall draws a record: a line with the result, then each phase as a bar on a common time axis,
+// the pulls, and what the evidence lacks. The record may be untrusted: nothing in it can control
+// the terminal.
+func Waterfall(record api.Record, page terminal.Page) string {
+	var out strings.Builder
+	name := terminal.Clean(record.Namespace + "/" + record.Name)
+	verdict := terminal.Wrap(name+": "+terminal.Clean(record.Verdict), page.Columns)
+	for i, line := range strings.Split(verdict, "\n") {
+		if i > 0 {
+			out.WriteString("\n")
+		}
+		out.WriteString(page.Paint(terminal.Bold, line))
+	}
+	out.WriteString("\n" + page.Wrap(origin(record)) + "\n\n")
+	writePhases(&out, record.Phases, record.CreatedAt.Time, record.Total.Duration(), page)
+	if len(record.Pulls) > 0 {
+		out.WriteString("\n")
+		writePulls(&out, record.Pulls, page)
+	}
+	writeDoubts(&out, record.Conflicts, record.Missing, page)
+	if len(record.LostEvents) > 0 {
+		out.WriteString("\nLOST KUBELET EVENTS\n  " + page.Wrap(listed(record.LostEvents)) + "\n")
+	}
+	if record.Termination != nil {
+		writeTermination(&out, *record.Termination, page)
+	}
+	return out.String()
+}
+
+// writeDoubts lists contradictions and missing evidence.
+func writeDoubts(out *strings.Builder, conflicts []api.ConflictRecord, missing []string, page terminal.Page) {
+	if len(conflicts) > 0 {
+		out.WriteString("\nCONFLICTS\n")
+	}
+	for _, conflict := range conflicts {
+		at := terminal.Clean(conflict.Milestone)
+		if conflict.Container != "" {
+			at += " of " + terminal.Clean(conflict.Container)
+		}
+		out.WriteString("  " + page.Wrap(at+": "+terminal.Clean(conflict.Detail)) + "\n")
+	}
+	if len(missing) > 0 {
+		out.WriteString("\nNO EVIDENCE FOR\n  " + page.Wrap(listed(missing)) + "\n")
+	}
+}
+
+// origin says where the pod ran, who owns it, and when it was created and deleted.
+func origin(record api.Record) string {
+	text := "on node " + terminal.Clean(record.Node)
+	if record.Owner.Kind != "" {
+		text += ", owned by " + terminal.Clean(record.Owner.Kind) + "/" + terminal.Clean(record.Owner.Name)
+	}
+	const stamp = "2006-01-02 15:04:05.000 MST"
+	text += ", created " + record.CreatedAt.UTC().Format(stamp)
+	if !record.GoneAt.IsZero() {
+		text += ", object deleted " + record.GoneAt.UTC().Format(stamp)
+	}
+	if record.Reconstructed {
+		text += "\nreconstructed: the agent started after this start-up"
+	}
+	return text
+}
+
+// writePhases draws phases, from the beginning of the first one for the total duration.
+func writePhases(
+	out *strings.Builder, phases []api.PhaseRecord, from time.Time, total time.Duration, page terminal.Page,
+) {
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip},
+		{Right: true}, {Right: true}, {}, {}}}
+	layout.Add("PHASE", "CONTAINER", "TIME", "ERROR", "", "CAUSE")
+	for _, phase := range phases {
+		names := string(phase.Phase)
+		for _, merged := range phase.MergedWith {
+			names += "+" + string(merged)
+		}
+		cause := terminal.Clean(string(phase.Cause))
+		if phase.Open {
+			cause += ", in progress"
+		}
+		if phase.ImageLoading {
+			cause += ", image may still be loading"
+		}
+		if resource, share := (*timeline.Pressure)(phase.Pressure).High(); resource != "" {
+			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // a server may send any value
+		}
+		layout.Add(
+			terminal.Clean(names),
+			attemptText(phase.Container, phase.Attempt),
+			secondsText(phase.Length.Duration()), errorText(phase.Error.Duration()), "", cause,
+		)
+	}
+
+	axis := axis{
+		start: from,
+		total: total,
+		cells: max(page.Columns-layout.Width(), minBar),
+	}
+	const barColumn, causeColumn = 4, 5
+	layout.Set(0, barColumn, axis.heading())
+	layout.StyleRow(0, terminal.Dim)
+	for i, phase := range phases {
+		layout.Set(i+1, barColumn, axis.bar(phase.StartAt.Time, phase.EndAt.Time, phase.Open))
+		layout.Style(i+1, barColumn, CauseStyle(phase.Cause))
+		layout.Style(i+1, causeColumn, CauseStyle(phase.Cause))
+	}
+	layout.Write(out, page)
+}
+
+func writePulls(out *strings.Builder, pulls []api.PullRecord, page terminal.Page) {
+	layout := terminal.Table{Columns: []terminal.Column{
+		{Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {Right: true}, {Right: true},
+		{Shorten: terminal.ClipStart},
+	}}
+	layout.Add("IMAGE OF", "OUTCOME", "QUEUE", "PULL", "ERROR", "SIZE", "IMAGE")
+	layout.StyleRow(0, terminal.Dim)
+	for _, pull := range pulls {
+		outcome, queue, length, bound := pullTexts(pull)
+		layout.Add(attemptText(pull.Container, pull.Attempt), outcome,
+			queue, length, bound, sizeText(pull.SizeBytes), terminal.Clean(pull.Image))
+	}
+	layout.Write(out, page)
+}
+
+// pullTexts returns the cells that a pull has in every table.
+func pullTexts(pull api.PullRecord) (outcome, queue, length, bound string) {
+	queue, length, bound = "-", "-", "-"
+	if pull.Queue != nil {
+		queue = secondsText(pull.Queue.Duration())
+	}
+	if pull.Pull != nil && pull.Error != nil {
+		length, bound = secondsText(pull.Pull.Duration()), errorText(pull.Error.Duration())
+	}
+	outcome = string(pull.Outcome)
+	if pull.Failure != "" {
+		outcome += ": " + string(pull.Failure)
+	}
+	if pull.Lazy {
+		outcome += ", lazy"
+	}
+	return terminal.Clean(outcome), queue, length, bound
+}
+
+// attemptText names a container and, from its second attempt on, the attempt.
+func attemptText(container string, attempt int) string {
+	if attempt > 0 {
+		return terminal.Clean(container) + " #" + strconv.Itoa(attempt+1)
+	}
+	return terminal.Clean(container)
+}
+
+func secondsText(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+
+func errorText(d time.Duration) string { return "±" + secondsText(d) }
+
+const mebibyte = 1 << 20
+
+func sizeText(bytes int64) string {
+	if bytes <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
+}
+
+// listed returns the texts, cleaned for a terminal, with commas between them.
+func listed(texts []string) string {
+	cleaned := make([]string, 0, len(texts))
+	for _, text := range texts {
+		cleaned = append(cleaned, terminal.Clean(text))
+	}
+	return strings.Join(cleaned, ", ")
+}
+
+// CauseStyle returns the same color wherever a cause is shown.
+func CauseStyle(cause timeline.Cause) terminal.Style {
+	switch cause {
+	case timeline.CauseApp:
+		return terminal.Green
+	case timeline.CauseRegistry:
+		return terminal.Orange
+	case timeline.CausePullQueue:
+		return terminal.Yellow
+	case timeline.CauseDisk, timeline.CauseVolumes:
+		return terminal.Purple
+	case timeline.CauseNetwork:
+		return terminal.Sky
+	case timeline.CauseScheduler, timeline.CauseKubelet, timeline.CauseRuntime:
+		return terminal.Blue
+	case timeline.CauseBackoff, timeline.CauseConfig:
+		return terminal.Vermillion
+	}
+	return terminal.Grey
+}

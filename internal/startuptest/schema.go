@@ -1,0 +1,87 @@
+package startuptest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// timelineSchema is the schema of podlapse's own records, relative to the repository's root.
+const timelineSchema = "docs/records.schema.json"
+
+// Schema checks lines.
+type Schema struct{ schema *jsonschema.Schema }
+
+// TimelineSchema returns the schema of podlapse's own records.
+func TimelineSchema(t testing.TB) Schema {
+	t.Helper()
+	return ReadSchema(t, timelineSchema, "")
+}
+
+// TerminationSchema returns the schema of the lines about terminations, a part of the same file.
+func TerminationSchema(t testing.TB) Schema {
+	t.Helper()
+	return ReadSchema(t, timelineSchema, "#/$defs/termination_line")
+}
+
+// root returns the directory of the module, above the test's own.
+func root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir != filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, timelineSchema)); err == nil {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+	t.Fatalf("no %s above", timelineSchema)
+	return ""
+}
+
+// ReadSchema returns the schema in a file, whose path is relative to the repository's root, or a part of it, such as
+// "#/$defs/termination_line".
+func ReadSchema(t testing.TB, path, part string) Schema {
+	t.Helper()
+	path = filepath.Join(root(t), path)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat() // also checks date-time
+	if err := compiler.AddResource(path, document); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	schema, err := compiler.Compile(path + part)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return Schema{schema}
+}
+
+// Check fails the test if the line does not match the schema.
+func (s Schema) Check(t testing.TB, line []byte) {
+	t.Helper()
+	if err := s.Validate(line); err != nil {
+		t.Errorf("%s%v", line, err)
+	}
+}
+
+// Validate returns why a line does not match the schema.
+func (s Schema) Validate(line []byte) error {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
+	if err != nil {
+		return err
+	}
+	return s.schema.Validate(value)
+}

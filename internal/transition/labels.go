@@ -1,0 +1,50 @@
+package transition
+
+import (
+	"strings"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func labelsOf(t timeline.Timeline) Labels {
+	l := Labels{
+		Namespace:     t.Namespace,
+		PodName:       t.Name,
+		Node:          t.Node,
+		PriorityClass: t.Traits.PriorityClass,
+		RuntimeClass:  t.Traits.RuntimeClass,
+		OwnerKind:     strings.ToLower(t.Traits.Controller.Kind),
+		OwnerName:     t.Traits.Controller.Name,
+		AppComponent:  t.Traits.App.Component,
+		AppInstance:   t.Traits.App.Instance,
+		AppManagedBy:  t.Traits.App.ManagedBy,
+		AppName:       t.Traits.App.Name,
+		AppPartOf:     t.Traits.App.PartOf,
+		AppVersion:    t.Traits.App.Version,
+	}
+	switch t.Traits.QOSClass {
+	case "Guaranteed", "Burstable", "BestEffort": // all values in the schema
+		l.QOS = t.Traits.QOSClass
+	}
+	l.own(t.Traits.Controller)
+	l.own(t.Owner) // the controller's own controller, or the same again
+	return l
+}
+
+// own sets the label of one controller in the chain of owners.
+func (l *Labels) own(owner timeline.Owner) {
+	switch owner.Kind {
+	case "CronJob":
+		l.CronJob = owner.Name
+	case "DaemonSet":
+		l.DaemonSet = owner.Name
+	case "Deployment":
+		l.Deployment = owner.Name
+	case "Job":
+		l.Job = owner.Name
+	case "ReplicaSet":
+		l.ReplicaSet = owner.Name
+	case "StatefulSet":
+		l.StatefulSet = owner.Name
+	}
+}

@@ -1,0 +1,131 @@
+package transition
+
+import (
+	"path"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Lines returns the transition records of a start-up: of the pod, then of each container
+// in the kubelet's order, then of each image whose pull has timestamps.
+func Lines(t timeline.Timeline, now time.Time) []any {
+	about := Metrics{Partial: t.Partial, Labels: labelsOf(t)}
+	pod := about
+	pod.Type, pod.Pod = typePod, podOf(t)
+	lines := []any{Record{pod, api.InstantOf(now)}}
+	var previous *timeline.ContainerReached
+	for i := range t.Containers {
+		c := &t.Containers[i]
+		if c.Kind == timeline.KindImageVolume { // it does not run
+			continue
+		}
+		line := about.of(c)
+		line.Type, line.Container = typeContainer, containerOf(t, c, previous)
+		lines = append(lines, Record{line, api.InstantOf(now)})
+		previous = c
+	}
+	for i := range t.Containers {
+		if pull := imagePullOf(t, t.Containers[i].Name); pull != nil {
+			line := about.of(&t.Containers[i])
+			line.Type, line.ImagePull = typeImagePull, pull
+			lines = append(lines, Record{line, api.InstantOf(now)})
+		}
+	}
+	return lines
+}
+
+// of sets the container and image that a record is about.
+func (m Metrics) of(c *timeline.ContainerReached) Metrics {
+	if c.Kind != timeline.KindImageVolume {
+		m.ContainerName = c.Name
+	}
+	m.ImageName, m.ImageTag = imagepull.SplitReference(c.Image)
+	if m.ImageName != "" {
+		m.ShortImage = path.Base(m.ImageName)
+	}
+	return m
+}
+
+func podOf(t timeline.Timeline) *Pod {
+	return &Pod{
+		CreatedAt:              api.InstantOf(t.CreatedAt),
+		ScheduledAt:            api.InstantOf(t.ScheduledAt),
+		CreationToScheduled:    between(t.CreatedAt, t.ScheduledAt),
+		InitializedAt:          api.InstantOf(t.InitializedAt),
+		CreationToInitialized:  between(t.CreatedAt, t.InitializedAt),
+		ScheduledToInitialized: between(t.ScheduledAt, t.InitializedAt),
+		ReadyAt:                api.InstantOf(t.ReadyAt),
+		CreationToReady:        between(t.CreatedAt, t.ReadyAt),
+		InitializedToReady:     between(t.InitializedAt, t.ReadyAt),
+	}
+}
+
+// containerOf needs the previous container in the kubelet's order; nil for the first.
+func containerOf(t timeline.Timeline, c, previous *timeline.ContainerReached) *Container {
+	r := &Container{InitContainer: c.BeforeMain(), RunningAt: api.InstantOf(c.RunningAt)}
+	ready := c.ReadyAt
+	if c.Kind == timeline.KindInit {
+		ready = c.SucceededAt
+	}
+	r.ReadyAt, r.RunningToReady = api.InstantOf(ready), between(c.RunningAt, ready)
+	if !r.InitContainer {
+		r.InitializedToRunning = between(t.InitializedAt, c.RunningAt)
+		r.StartedAt = api.InstantOf(c.StartedAt)
+		r.RunningToStarted = between(c.RunningAt, c.StartedAt)
+		r.StartedToReady = between(c.StartedAt, ready)
+	} else if previous != nil {
+		r.PreviousToRunning = between(previous.PassedAt(), c.RunningAt)
+	}
+	return r
+}
+
+// imagePullOf combines all attempts to pull a container's image; nil if it is unknown when
+// the first one began.
+func imagePullOf(t timeline.Timeline, container string) *ImagePull {
+	var first, last *timeline.Pull
+	for i := range t.Pulls {
+		if p := &t.Pulls[i]; p.Container == container {
+			if p.Attempt == 0 {
+				first = p
+			}
+			last = p
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	r := &ImagePull{StartedAt: api.InstantOf(first.RequestedAt)}
+	if r.StartedAt.IsZero() {
+		r.StartedAt = api.InstantOf(first.StartedAt) // it is unknown how long it waited before
+	}
+	switch last.Outcome {
+	case imagepull.OutcomePresent:
+		r.AlreadyPresent = new(true)
+		if r.StartedAt.IsZero() {
+			r.StartedAt = api.InstantOf(last.FinishedAt) // when the kubelet checked and found it
+		}
+	case imagepull.OutcomeVerified:
+		r.AlreadyPresent = new(true)
+	case imagepull.OutcomeDownloaded, imagepull.OutcomeJoined:
+		r.AlreadyPresent = new(false)
+	}
+	if r.StartedAt.IsZero() {
+		return nil
+	}
+	if last.Outcome != imagepull.OutcomeFailed {
+		r.FinishedAt, r.Duration = api.InstantOf(last.FinishedAt), between(r.StartedAt.Time, last.FinishedAt)
+	}
+	return r
+}
+
+// between returns the duration from one instant to another; nil if either is unknown, or if
+// contradicting evidence leaves them out of order.
+func between(from, to time.Time) *api.Seconds {
+	if from.IsZero() || to.IsZero() || to.Before(from) {
+		return nil
+	}
+	return new(api.Seconds(to.Sub(from)))
+}

@@ -1,0 +1,163 @@
+package transitiontest
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/transition"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// agreement is one start-up's transition records, decoded, and its timeline.
+type agreement struct {
+	testing.TB
+	want       timeline.Timeline
+	pod        transition.Pod
+	containers []transition.Metrics
+	pulls      []transition.Metrics
+}
+
+// Agree checks the values of transition records against the timeline: instants lie within the
+// milestones' evidence, durations are the differences of instants, and phases and pulls have the same
+// durations.
+func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
+	t.Helper()
+	a := &agreement{TB: t, want: tl}
+	for i, line := range lines {
+		var r transition.Record
+		decoder := json.NewDecoder(bytes.NewReader(line))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&r); err != nil {
+			t.Fatalf("%s%v", line, err)
+		}
+		m := r.Metrics
+		if !r.Time.Equal(now) || m.Partial != tl.Partial || m.Namespace != tl.Namespace || m.PodName != tl.Name ||
+			m.Node != tl.Node {
+			t.Errorf("%s is not of %s/%s at %s", line, tl.Namespace, tl.Name, now)
+		}
+		switch {
+		case m.Pod != nil && i == 0:
+			a.pod = *m.Pod
+		case m.Container != nil && m.Type == "container":
+			a.containers = append(a.containers, m)
+		case m.ImagePull != nil && m.Type == "image_pull":
+			a.pulls = append(a.pulls, m)
+		default:
+			t.Errorf("line %d: %s", i, line)
+		}
+	}
+	a.checkPod()
+	a.checkContainers()
+	for _, m := range a.pulls {
+		a.checkPull(m)
+	}
+	if t.Failed() {
+		t.Fatalf("%s", bytes.Join(lines, nil))
+	}
+}
+
+func (a *agreement) checkPod() {
+	p := a.pod
+	if !p.CreatedAt.Equal(a.want.CreatedAt) {
+		a.Errorf("created at %s, the timeline says %s", p.CreatedAt, a.want.CreatedAt)
+	}
+	a.within("scheduled", p.ScheduledAt, "", timeline.MilestoneScheduled)
+	a.within("ready", p.ReadyAt, "", timeline.MilestoneReady)
+	a.length("creation to scheduled", p.CreationToScheduled, p.CreatedAt, p.ScheduledAt)
+	a.length("creation to initialized", p.CreationToInitialized, p.CreatedAt, p.InitializedAt)
+	a.length("scheduled to initialized", p.ScheduledToInitialized, p.ScheduledAt, p.InitializedAt)
+	a.length("creation to ready", p.CreationToReady, p.CreatedAt, p.ReadyAt)
+	a.length("initialized to ready", p.InitializedToReady, p.InitializedAt, p.ReadyAt)
+	if a.want.State == timeline.StateReady &&
+		(p.CreationToReady == nil || p.CreationToReady.Duration() != a.want.Total) &&
+		len(a.want.Conflicts) == 0 {
+		a.Errorf("ready after %v, in all %s", p.CreationToReady, a.want.Total)
+	}
+	a.phase(timeline.PhaseScheduling, "", p.CreationToScheduled)
+}
+
+// checkContainers also checks the order: first the containers that run before the main ones, in
+// spec order, then the main ones.
+func (a *agreement) checkContainers() {
+	var known []timeline.ContainerReached
+	for _, c := range a.want.Containers {
+		if c.Kind != timeline.KindImageVolume {
+			known = append(known, c)
+		}
+	}
+	if len(known) != len(a.containers) {
+		a.Fatalf("%d records of %d containers", len(a.containers), len(known))
+	}
+	before := a.pod.CreatedAt // when the previous container was done, if there is one
+	initialized := a.pod.InitializedAt
+	for i, m := range a.containers {
+		c, kind := m.Container, known[i].Kind
+		isInit := kind == timeline.KindInit || kind == timeline.KindSidecar
+		if m.ContainerName != known[i].Name || c.InitContainer != isInit {
+			a.Errorf("container %d is %s", i, m.ContainerName)
+		}
+		a.within("running", c.RunningAt, m.ContainerName, timeline.MilestoneRunning)
+		a.within("started", c.StartedAt, m.ContainerName, timeline.MilestoneRunning, timeline.MilestonePostStarted,
+			timeline.MilestoneStarted)
+		ready := timeline.MilestoneContainerReady
+		if kind == timeline.KindInit {
+			ready = timeline.MilestoneFinished
+		}
+		a.within("ready", c.ReadyAt, m.ContainerName, ready)
+		a.length("running to started", c.RunningToStarted, c.RunningAt, c.StartedAt)
+		a.length("running to ready", c.RunningToReady, c.RunningAt, c.ReadyAt)
+		a.length("started to ready", c.StartedToReady, c.StartedAt, c.ReadyAt)
+		switch {
+		case !isInit:
+			a.length("initialized to running", c.InitializedToRunning, initialized, c.RunningAt)
+			if c.PreviousToRunning != nil {
+				a.Errorf("%s has a container before it", m.ContainerName)
+			}
+			continue
+		case i == 0 && c.PreviousToRunning != nil, c.InitializedToRunning != nil, !c.StartedAt.IsZero(),
+			c.RunningToStarted != nil, c.StartedToReady != nil:
+			a.Errorf("%s is an init container", m.ContainerName)
+		case i > 0:
+			a.length("previous to running", c.PreviousToRunning, before, c.RunningAt)
+		}
+		before = c.ReadyAt
+		if kind == timeline.KindSidecar {
+			before = api.Instant{Time: known[i].StartedAt} // the kubelet does not wait until it is ready
+		} else {
+			a.phase(timeline.PhaseInitRun, m.ContainerName, c.RunningToReady)
+		}
+		if before.IsZero() && !initialized.IsZero() || initialized.Before(before.Time) && !initialized.IsZero() {
+			a.Errorf("initialized at %s, %s was done at %s", initialized, m.ContainerName, before)
+		}
+	}
+}
+
+func (a *agreement) checkPull(m transition.Metrics) {
+	p := m.ImagePull
+	a.length("pull", p.Duration, p.StartedAt, p.FinishedAt)
+	var attempts []timeline.Pull
+	for _, pull := range a.want.Pulls {
+		if pull.Container == m.ContainerName || m.ContainerName == "" && pull.Container[0] == 'i' {
+			attempts = append(attempts, pull)
+		}
+	}
+	if len(attempts) == 0 {
+		a.Fatalf("no pull of %s", m.ContainerName)
+	}
+	last := attempts[len(attempts)-1]
+	there := last.Outcome == imagepull.OutcomePresent || last.Outcome == imagepull.OutcomeVerified
+	if p.AlreadyPresent != nil && *p.AlreadyPresent != there {
+		a.Errorf("the pull of %s was %s", m.ContainerName, last.Outcome)
+	}
+	if !p.FinishedAt.IsZero() && !p.FinishedAt.Equal(last.FinishedAt) {
+		a.Errorf("pulled at %s, the timeline says %s", p.FinishedAt, last.FinishedAt)
+	}
+	if last.QueueTimed && len(attempts) == 1 && (p.Duration == nil || p.Duration.Duration() != last.Queue+last.Pull) &&
+		!p.FinishedAt.IsZero() {
+		a.Errorf("pulled for %v, the timeline says %s and %s", p.Duration, last.Queue, last.Pull)
+	}
+}

@@ -1,0 +1,46 @@
+package transitiontest
+
+import (
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// within checks an instant against the evidence of the milestone, or of one of several.
+func (a *agreement) within(what string, at api.Instant, container string, milestones ...timeline.Milestone) {
+	if at.IsZero() {
+		return
+	}
+	for _, e := range a.want.Milestones {
+		for _, milestone := range milestones {
+			if e.Milestone == milestone && e.Container == container && !at.Before(e.Earliest) &&
+				(e.Latest.IsZero() || !at.After(e.Latest)) {
+				return
+			}
+		}
+	}
+	a.Errorf("%s %s at %s, which no milestone allows", container, what, at)
+}
+
+// length checks a duration against its ends: it is present if they are, and in order.
+func (a *agreement) length(what string, length *api.Seconds, from, to api.Instant) {
+	known := !from.IsZero() && !to.IsZero() && !to.Before(from.Time)
+	if known != (length != nil) || known && length.Duration() != to.Sub(from.Time) {
+		a.Errorf("%s is %v from %s to %s", what, length, from, to)
+	}
+}
+
+// phase checks a duration against the phase with the same span, if the timeline has that phase.
+func (a *agreement) phase(phase timeline.Phase, container string, length *api.Seconds) {
+	var found []timeline.Span
+	for _, span := range a.want.Phases {
+		if span.Phase == phase && span.Container == container {
+			found = append(found, span)
+		}
+	}
+	if len(found) != 1 || found[0].Open || len(found[0].MergedWith) > 0 || len(a.want.Conflicts) > 0 || length == nil {
+		return
+	}
+	if length.Duration() != found[0].Duration() {
+		a.Errorf("%s %s takes %s, the phase %s", container, phase, length, found[0].Duration())
+	}
+}

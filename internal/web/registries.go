@@ -1,0 +1,65 @@
+package web
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// registrySums adds up pulls by registry.
+type registrySums struct {
+	byName map[string]*api.RegistryRecord
+}
+
+func newRegistrySums() *registrySums { return &registrySums{byName: map[string]*api.RegistryRecord{}} }
+
+// add counts the completed pulls of a start-up. An image that was already present does not count.
+func (r *registrySums) add(pulls []api.PullRecord) {
+	for _, p := range pulls {
+		if p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomePresent {
+			continue
+		}
+		registry := r.of(p.Registry)
+		registry.Outcomes[p.Outcome]++
+		if p.Failure != "" {
+			registry.Failures[p.Failure.Counted(p.Unconfirmed)]++
+		}
+		if d := p.Download; d != nil && !p.Resumed { // otherwise it is unknown how much of it arrived in that time
+			registry.Bytes += d.Bytes
+			registry.DownloadTime += d.Length
+		}
+		if p.FinishedAt.After(registry.LastAt.Time) {
+			registry.LastAt = p.FinishedAt
+		}
+	}
+}
+
+// addLive counts the pulls in progress.
+func (r *registrySums) addLive(pulls []api.LivePullRecord) {
+	for _, p := range pulls {
+		r.of(p.Registry).GoingOn++
+	}
+}
+
+func (r *registrySums) of(name string) *api.RegistryRecord {
+	name = cmp.Or(name, imagepull.UnknownRegistry)
+	registry := r.byName[name]
+	if registry == nil {
+		registry = &api.RegistryRecord{Registry: name, Outcomes: map[imagepull.Outcome]int{},
+			Failures: map[imagepull.Failure]int{}}
+		r.byName[name] = registry
+	}
+	return registry
+}
+
+// list returns the registries sorted by name.
+func (r *registrySums) list() api.RegistryList {
+	list := api.RegistryList{Items: []api.RegistryRecord{}}
+	for _, name := range slices.Sorted(maps.Keys(r.byName)) {
+		list.Items = append(list.Items, *r.byName[name])
+	}
+	return list
+}

@@ -1,0 +1,137 @@
+package api
+
+import (
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// The responses of the API, beside Record and LivePullRecord. docs/openapi.json describes each
+// field.
+
+// Problem is the body of every error response except those of the health checks.
+type Problem struct {
+	Error  string `json:"error"`  // one word for programs
+	Reason string `json:"reason"` // one sentence for people
+}
+
+// PodList is a page of start-ups.
+type PodList struct {
+	Items     []Record `json:"items"`
+	Continue  string   `json:"continue,omitempty"`
+	Remaining int      `json:"remaining,omitempty"`
+}
+
+// PullList is the image pulls in progress and the completed ones, the latest first.
+type PullList struct {
+	Items  []LivePullRecord   `json:"items"`
+	Recent []RecentPullRecord `json:"recent"`
+}
+
+// RecentPullRecord is a completed pull, without its layers, and the start-up it belongs to.
+type RecentPullRecord struct {
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	UID       string `json:"uid"`
+	PullRecord
+}
+
+// PodKey identifies a start-up where there is no record.
+type PodKey struct {
+	ID        string `json:"id"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+}
+
+// NodeRecord is the summary of the node.
+type NodeRecord struct {
+	Node     string           `json:"node"`
+	At       Instant          `json:"at"`
+	Ready    bool             `json:"ready"`
+	Agent    AgentRecord      `json:"agent"`
+	Pods     PodCounts        `json:"pods"`
+	Starting []StartingRecord `json:"starting"`
+	Pulls    PullCounts       `json:"pulls"`
+	History  HistoryRecord    `json:"history"`
+}
+
+// AgentRecord identifies the agent that responds.
+type AgentRecord struct {
+	Version   string  `json:"version"`
+	Revision  string  `json:"revision"`
+	StartedAt Instant `json:"started_at"`
+}
+
+// PodCounts counts the pods whose object exists.
+type PodCounts struct {
+	Present int                    `json:"present"`
+	States  map[timeline.State]int `json:"states"`
+}
+
+// StartingRecord is a phase in which pods are now.
+type StartingRecord struct {
+	Phase  timeline.Phase `json:"phase"`
+	Cause  timeline.Cause `json:"cause"`
+	Pods   int            `json:"pods"`
+	Oldest Seconds        `json:"oldest_seconds"`
+}
+
+// PullCounts counts the pulls in progress.
+type PullCounts struct {
+	GoingOn int `json:"going_on"`
+	Pulling int `json:"pulling"`
+}
+
+// HistoryRecord is how much of deleted pods the agent keeps.
+type HistoryRecord struct {
+	Pods       int     `json:"pods"`
+	Bytes      int     `json:"bytes"`
+	LimitPods  int     `json:"limit_pods"`
+	LimitBytes int     `json:"limit_bytes"`
+	Dropped    uint64  `json:"dropped"`
+	OldestAt   Instant `json:"oldest_at,omitzero"`
+}
+
+// RegistryList is the registries, sorted by name.
+type RegistryList struct {
+	Items []RegistryRecord `json:"items"`
+}
+
+// RegistryRecord sums up the pulls of the known pods from one registry.
+type RegistryRecord struct {
+	Registry     string                    `json:"registry"`
+	Outcomes     map[imagepull.Outcome]int `json:"outcomes"`
+	Failures     map[imagepull.Failure]int `json:"failures"`
+	GoingOn      int                       `json:"going_on"`
+	Bytes        int64                     `json:"bytes"`
+	DownloadTime Seconds                   `json:"download_seconds"`
+	LastAt       Instant                   `json:"last_at,omitzero"`
+}
+
+// EvidenceRecord is the quality of the agent's evidence.
+type EvidenceRecord struct {
+	At           Instant        `json:"at"`
+	Parts        []PartRecord   `json:"parts"`
+	ClockSkew    *SkewRecord    `json:"clock_skew,omitempty"`
+	StartUps     EvidenceCounts `json:"start_ups"`
+	Total        Seconds        `json:"total_seconds"`
+	Unattributed Seconds        `json:"unattributed_seconds"`
+}
+
+// PartRecord is what a part of the agent last reported about itself.
+type PartRecord struct {
+	Part     string  `json:"part"`
+	Up       bool    `json:"up"`
+	Required bool    `json:"required"`
+	Since    Instant `json:"since"`
+	Detail   string  `json:"detail,omitempty"`
+}
+
+// EvidenceCounts counts start-ups by problems with their evidence.
+type EvidenceCounts struct {
+	Known          int `json:"known"`
+	Reconstructed  int `json:"reconstructed"`
+	WithConflicts  int `json:"with_conflicts"`
+	WithMissing    int `json:"with_missing"`
+	WithLostEvents int `json:"with_lost_events"`
+}

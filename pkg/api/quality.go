@@ -1,0 +1,43 @@
+package api
+
+import (
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Quality is what is wrong with the evidence of a start-up.
+type Quality struct {
+	Reconstructed, Conflicts, Missing, LostEvents bool
+	Unattributed                                  time.Duration
+}
+
+// QualityOf returns the quality of a timeline's evidence.
+func QualityOf(t timeline.Timeline) Quality {
+	q := Quality{
+		Reconstructed: t.Reconstructed, Conflicts: len(t.Conflicts) > 0, Missing: len(t.Missing) > 0,
+		LostEvents: len(t.LostEvents) > 0,
+	}
+	for _, s := range t.Phases {
+		if s.Phase == timeline.PhaseUnattributed {
+			q.Unattributed += s.Duration()
+		}
+	}
+	return q
+}
+
+// Add counts a start-up of the given duration.
+func (r *EvidenceRecord) Add(q Quality, total time.Duration) {
+	count := func(n *int, is bool) {
+		if is {
+			*n++
+		}
+	}
+	count(&r.StartUps.Known, true)
+	count(&r.StartUps.Reconstructed, q.Reconstructed)
+	count(&r.StartUps.WithConflicts, q.Conflicts)
+	count(&r.StartUps.WithMissing, q.Missing)
+	count(&r.StartUps.WithLostEvents, q.LostEvents)
+	r.Total += Seconds(total)
+	r.Unattributed += Seconds(q.Unattributed)
+}

@@ -1,0 +1,64 @@
+package export
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func TestPullsAreCounted(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m := NewMetrics(registry, nil)
+	layers := []timeline.Layer{{Digest: "sha256:a", SizeBytes: 100}, {Digest: "sha256:b", SizeBytes: 20}}
+	pull := timeline.Pull{Registry: "r.example", Outcome: imagepull.OutcomeDownloaded, Layers: layers}
+	shares := pull
+	shares.Shared = []bool{true, false}
+	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{pull}, LostEvents: []string{"Pulled/app", "Pulling/app"}})
+	m.Observe(timeline.Timeline{Pulls: []timeline.Pull{shares,
+		{Registry: "r.example", Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS}}})
+	if got := testutil.ToFloat64(m.pulls.bytes.WithLabelValues("r.example")); got != 140 {
+		t.Errorf("%v bytes", got)
+	}
+	if got := testutil.ToFloat64(m.pulls.failures.WithLabelValues("r.example", "dns")); got != 1 {
+		t.Errorf("%v failures", got)
+	}
+	if got := testutil.ToFloat64(m.pulls.lost.WithLabelValues("Pulled")); got != 1 {
+		t.Errorf("%v lost", got)
+	}
+}
+
+// Without a runtime nobody tells whether a pull with policy Always brought anything; how long it took, kubelet tells.
+func TestPullsOfUnknownOutcomeAreTimed(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m := NewMetrics(registry, nil)
+	m.Observe(timeline.Timeline{
+		Pulls: []timeline.Pull{{Registry: "r.example", Outcome: imagepull.OutcomeUnknown, Timed: true,
+			Pull: time.Second}}})
+	if n := testutil.CollectAndCount(m.pulls.pull); n != 1 {
+		t.Errorf("%d series", n)
+	}
+}
+
+func TestPullsOfEphemeralContainersAreCountedOnce(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m := NewMetrics(registry, nil)
+	told := timeline.Timeline{State: timeline.StateReady,
+		EphemeralPulls: []timeline.Pull{{Kind: timeline.KindEphemeral, Registry: "r.example",
+			Outcome: imagepull.OutcomeDownloaded, Timed: true, Pull: time.Second}}}
+	m.Observe(told) // the start-up has them in its record
+	if n := testutil.CollectAndCount(m.pulls.pull); n != 0 {
+		t.Errorf("counted with the start-up: %d series", n)
+	}
+	m.ObserveEphemeral(told)
+	if got := testutil.ToFloat64(m.pulls.ended.WithLabelValues("ephemeral", "downloaded")); got != 1 {
+		t.Errorf("counted %v times", got)
+	}
+	if n := testutil.CollectAndCount(m.pulls.pull); n != 1 {
+		t.Errorf("%d series", n)
+	}
+}
