@@ -77,7 +77,8 @@ func (l *lookUp) stampSandbox(
 	if !l.stores.sandboxes.on() {
 		return nil
 	}
-	stamps, known := l.stamps.get(sandbox.ID)
+	cached, known := l.stamps.Get(sandbox.ID)
+	stamps, _ := cached.(sandboxStamps)
 	if !known {
 		stored, err := l.client.storedSandbox(ctx, sandbox.ID)
 		if err != nil {
@@ -92,7 +93,7 @@ func (l *lookUp) stampSandbox(
 		}
 		if sandbox.Ready {
 			stamps.runningAt = fromTimestamp(stored.GetUpdatedAt())
-			l.stamps.add(sandbox.ID, stamps)
+			l.stamps.Add(sandbox.ID, stamps)
 		}
 	}
 	if !firstContainerAt.IsZero() && stamps.runningAt.After(firstContainerAt) {

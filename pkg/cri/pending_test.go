@@ -120,22 +120,3 @@ func TestPendingIsBounded(t *testing.T) {
 		t.Errorf("%d images, %d layers in one question", len(got.Images), len(got.Layers))
 	}
 }
-
-func TestCacheIsBounded(t *testing.T) {
-	c := newCache[int](2)
-	for i, key := range []string{"a", "b", "a", "c"} {
-		c.add(key, i)
-	}
-	if _, ok := c.get("a"); ok {
-		t.Error("the oldest key is still there")
-	}
-	for key, want := range map[string]int{"b": 1, "c": 3} {
-		if got, ok := c.get(key); !ok || got != want {
-			t.Errorf("%s = %d, %t", key, got, ok)
-		}
-	}
-	c.add("b", 9)
-	if got, _ := c.get("b"); got != 1 {
-		t.Errorf("the first value of b became %d", got)
-	}
-}

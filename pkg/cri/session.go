@@ -39,7 +39,7 @@ type session struct {
 func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) *session {
 	lookUp := &lookUp{
 		client: client, stores: storesOf(version, s.config.Logger),
-		stamps: s.stamps, running: s.running, finished: s.finished, now: s.config.Now,
+		stamps: s.stamps, statuses: s.statuses, now: s.config.Now,
 	}
 	lookUp.catalog = catalog{read: lookUp.readBlob, machine: platforms.Default(), known: s.contents}
 	return &session{
