@@ -19,7 +19,7 @@ func ask[S any](a api, w http.ResponseWriter, r *http.Request, snapshot func(con
 	defer cancel()
 	taken, err := snapshot(ctx)
 	if err != nil {
-		a.logger.Debug("cannot take a snapshot for a request", zap.Error(err))
+		a.Logger.Debug("cannot take a snapshot for a request", zap.Error(err))
 		writeError(w, http.StatusServiceUnavailable, "unavailable", "the agent is busy or stopping; try again")
 		return taken, false
 	}
@@ -29,9 +29,14 @@ func ask[S any](a api, w http.ResponseWriter, r *http.Request, snapshot func(con
 // answer writes a value as JSON.
 func (a api) answer(w http.ResponseWriter, r *http.Request, value any) {
 	text, err := export.EncodeLine(value)
+	a.send(w, r, text, err)
+}
+
+// send writes a line of JSON, or an error response if err is not nil.
+func (a api) send(w http.ResponseWriter, r *http.Request, line []byte, err error) {
 	if err != nil {
 		a.fails(w, err)
 		return
 	}
-	answerJSON(w, r, append(text, '\n'))
+	answerJSON(w, r, append(line, '\n'))
 }

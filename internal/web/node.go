@@ -12,19 +12,19 @@ func (a api) node(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.asks(w, r, nil); !ok {
 		return
 	}
-	timelines, ok := ask(a, w, r, a.timelines)
+	timelines, ok := ask(a, w, r, a.Timelines)
 	if !ok {
 		return
 	}
-	pulls, ok := ask(a, w, r, a.livePulls)
+	pulls, ok := ask(a, w, r, a.Pulls)
 	if !ok {
 		return
 	}
-	_, ready := readiness{statuses: a.statuses, required: a.required}.check(true)
+	_, ready := readiness{statuses: a.Statuses, required: a.Required}.check(true)
 	record := export.NodeRecord{
-		Node: a.Node, At: export.InstantOf(a.Now()), Ready: ready,
-		Agent: export.AgentRecord{Version: a.Build.Version, Revision: a.Build.Revision,
-			StartedAt: export.InstantOf(a.StartedAt)},
+		Node: a.API.Node, At: export.InstantOf(a.API.Now()), Ready: ready,
+		Agent: export.AgentRecord{Version: a.API.Build.Version, Revision: a.API.Build.Revision,
+			StartedAt: export.InstantOf(a.API.StartedAt)},
 		Pods:     export.PodCounts{Present: len(timelines), States: map[timeline.State]int{}},
 		Starting: export.StartingRecords(timelines),
 		History:  a.history(),
@@ -42,8 +42,8 @@ func (a api) node(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a api) history() export.HistoryRecord {
-	stats := a.History.Stats()
-	pods, bytes := a.History.Limits()
+	stats := a.API.History.Stats()
+	pods, bytes := a.API.History.Limits()
 	record := export.HistoryRecord{Pods: stats.Pods, Bytes: stats.Bytes, LimitPods: pods, LimitBytes: bytes,
 		Dropped: stats.Dropped}
 	if stats.Pods > 0 {
@@ -56,31 +56,27 @@ func (a api) evidence(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.asks(w, r, nil); !ok {
 		return
 	}
-	timelines, ok := ask(a, w, r, a.timelines)
+	timelines, ok := ask(a, w, r, a.Timelines)
 	if !ok {
 		return
 	}
-	skew, ok := ask(a, w, r, a.Skew)
+	skew, ok := ask(a, w, r, a.API.Skew)
 	if !ok {
 		return
 	}
-	record := export.EvidenceRecord{At: export.InstantOf(a.Now()), Parts: []export.PartRecord{},
+	record := export.EvidenceRecord{At: export.InstantOf(a.API.Now()), Parts: []export.PartRecord{},
 		ClockSkew: export.Skew(skew)}
-	for _, s := range a.statuses() {
+	for _, s := range a.Statuses() {
 		record.Parts = append(record.Parts, export.PartRecord{
-			Part: s.Part, Up: s.Up, Required: slices.Contains(a.required, s.Part), Since: export.InstantOf(s.Since),
+			Part: s.Part, Up: s.Up, Required: slices.Contains(a.Required, s.Part), Since: export.InstantOf(s.Since),
 			Detail: s.Detail,
 		})
 	}
-	there := make(map[string]bool, len(timelines))
 	for _, t := range timelines {
-		there[t.UID] = true
 		record.Add(export.QualityOf(t), t.Total)
 	}
-	for _, e := range a.History.Entries() {
-		if !there[e.UID] {
-			record.Add(e.Quality, e.Total)
-		}
+	for _, e := range a.gone(timelines) {
+		record.Add(e.Quality, e.Total)
 	}
 	a.answer(w, r, record)
 }

@@ -120,11 +120,7 @@ func (a api) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text, err := s.json()
-	if err != nil {
-		a.fails(w, err)
-		return
-	}
-	answerJSON(w, r, append(text, '\n'))
+	a.send(w, r, text, err)
 }
 
 func (a api) trace(w http.ResponseWriter, r *http.Request) {
@@ -137,13 +133,8 @@ func (a api) trace(w http.ResponseWriter, r *http.Request) {
 		a.fails(w, err)
 		return
 	}
-	text, err := export.EncodeLine(export.NewTrace(record))
-	if err != nil {
-		a.fails(w, err)
-		return
-	}
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", fileName(record)))
-	answerJSON(w, r, append(text, '\n'))
+	a.answer(w, r, export.NewTrace(record))
 }
 
 // fileName returns a name of characters that every file system accepts, as the names of namespaces

@@ -43,7 +43,7 @@ func (a api) asks(w http.ResponseWriter, r *http.Request, filters []string, othe
 			return filter.Filter{}, false
 		}
 	}
-	f, err := filter.Parse(values, a.Now(), filters...)
+	f, err := filter.Parse(values, a.API.Now(), filters...)
 	if err != nil {
 		badRequest(w, err.Error())
 		return filter.Filter{}, false

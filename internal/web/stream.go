@@ -40,12 +40,12 @@ func (a api) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	leave, ok := a.viewers.enter(r.RemoteAddr)
 	if !ok {
-		a.Live.Refused()
+		a.API.Live.Refused()
 		refuseViewer(w, errTooManyOfOne)
 		return
 	}
 	defer leave()
-	viewer, err := a.Live.Follow(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id")))
+	viewer, err := a.API.Live.Follow(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id")))
 	if err != nil {
 		refuseViewer(w, err)
 		return
@@ -59,7 +59,7 @@ func (a api) stream(w http.ResponseWriter, r *http.Request) {
 	if errors.Is(err, errNotRead) {
 		viewer.Disconnected()
 	}
-	a.logger.Debug("viewer disconnected", zap.Error(err))
+	a.Logger.Debug("viewer disconnected", zap.Error(err))
 }
 
 // errTooManyOfOne is like live.ErrTooManyViewers, for one client.
