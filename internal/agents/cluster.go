@@ -73,9 +73,6 @@ func (c *Cluster) route(pod, scheme string, port int, prefix string) *route {
 	return c.routes[prefix]
 }
 
-// Namespace returns the agents' namespace.
-func (c *Cluster) Namespace() string { return c.namespace }
-
 // NodeOf returns the node of a pod. It fails with ErrNotBound if the pod has none, and with a
 // *client.Refusal of status 404 if there is no such pod.
 func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, error) {

@@ -128,19 +128,13 @@ func expired(err error) bool {
 // better reports whether this pod is more likely the node's agent than another: during a rollout
 // there can be two.
 func (p pod) better(than pod) bool {
-	return cmp.Or(-compareBool(p.Metadata.DeletionTimestamp == "", than.Metadata.DeletionTimestamp == ""),
-		-compareBool(p.ready(), than.ready()),
-		-cmp.Compare(p.Metadata.CreationTimestamp, than.Metadata.CreationTimestamp)) < 0
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
+	if a, b := p.Metadata.DeletionTimestamp == "", than.Metadata.DeletionTimestamp == ""; a != b {
+		return a
 	}
-	return -1
+	if a, b := p.ready(), than.ready(); a != b {
+		return a
+	}
+	return p.Metadata.CreationTimestamp > than.Metadata.CreationTimestamp
 }
 
 func (p pod) ready() bool {

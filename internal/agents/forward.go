@@ -1,13 +1,9 @@
 package agents
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // required by the WebSocket handshake (RFC 6455, 4.2.2); it protects nothing
 	"crypto/tls"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,6 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/coder/websocket"
 
 	"github.com/podlapse/podlapse/pkg/client"
 )
@@ -96,64 +94,19 @@ func saysNotLocal(response *http.Response) bool {
 func (c *Cluster) dial(ctx context.Context, pod string, port int) (net.Conn, error) {
 	address := c.address("namespaces", c.namespace, "pods", pod, "portforward")
 	address.RawQuery = url.Values{"ports": {strconv.Itoa(port)}}.Encode()
-	// The connection outlives the request that opened it, and ends when it is closed.
-	request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, address.String(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("make request: %w", err)
-	}
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // never fails
-	key := base64.StdEncoding.EncodeToString(random[:])
-	for name, value := range map[string]string{
-		"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": key,
-		"Sec-WebSocket-Protocol": "v4.channel.k8s.io",
-	} {
-		request.Header.Set(name, value)
-	}
-	response, err := within(ctx, func() (*http.Response, error) { return c.http.Do(request) })
-	if err != nil {
+	conn, response, err := websocket.Dial(ctx, address.String(), &websocket.DialOptions{
+		HTTPClient: c.http, Subprotocols: []string{"v4.channel.k8s.io"},
+	})
+	switch {
+	case err == nil:
+		return newTunnel(conn), nil
+	case response == nil:
 		return nil, fmt.Errorf("port-forward to pod %s/%s: %w", c.namespace, pod, err)
-	}
-	if response.StatusCode != http.StatusSwitchingProtocols {
-		defer response.Body.Close()
-		body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
-		refused := client.NewRefusal(response.StatusCode, response.Header, body)
-		refused.Kubernetes = true
-		return nil, fmt.Errorf("port-forward to pod %s/%s: %w", c.namespace, pod, refused)
-	}
-	both, ok := response.Body.(io.ReadWriteCloser)
-	if !ok || response.Header.Get("Sec-WebSocket-Accept") != accepted(key) {
-		_ = response.Body.Close()
+	case response.StatusCode == http.StatusSwitchingProtocols:
 		return nil, fmt.Errorf("port-forward to pod %s/%s: the API server does not support WebSocket", c.namespace, pod)
 	}
-	return &tunnel{conn: both, in: bufio.NewReader(both), skip: [2]int{2, 2}}, nil
-}
-
-// within abandons a request when ctx ends, and closes a later response.
-func within(ctx context.Context, do func() (*http.Response, error)) (*http.Response, error) {
-	type outcome struct {
-		response *http.Response
-		err      error
-	}
-	done := make(chan outcome, 1) // capacity 1, one send: never blocks
-	go func() {
-		response, err := do()
-		done <- outcome{response, err}
-	}()
-	select {
-	case o := <-done:
-		return o.response, o.err
-	case <-ctx.Done():
-		go func() {
-			if o := <-done; o.err == nil {
-				_ = o.response.Body.Close()
-			}
-		}()
-		return nil, ctx.Err()
-	}
-}
-
-func accepted(key string) string {
-	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // see the import
-	return base64.StdEncoding.EncodeToString(sum[:])
+	body, _ := io.ReadAll(response.Body)
+	refused := client.NewRefusal(response.StatusCode, response.Header, body)
+	refused.Kubernetes = true
+	return nil, fmt.Errorf("port-forward to pod %s/%s: %w", c.namespace, pod, refused)
 }

@@ -174,9 +174,6 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 		return
 	}
 	values := maps.Clone(p.owned)
-	if values == nil {
-		values = map[string]string{}
-	}
 	had := len(values)
 	if p.time {
 		values[Time] = a.config.Now().UTC().Format(time.RFC3339)

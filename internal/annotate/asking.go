@@ -35,6 +35,7 @@ func read(pod *corev1.Pod) (asking, bool) {
 	a := asking{
 		startUp: pod.Annotations[AskStartUp] == "true" && !has(StartUp),
 		time:    has(AskTime) && !has(Time),
+		owned:   map[string]string{},
 	}
 	if !a.startUp && !a.time || pod.DeletionTimestamp != nil {
 		return asking{}, false
@@ -44,9 +45,6 @@ func read(pod *corev1.Pod) (asking, bool) {
 	a.version = strings.Clone(pod.ResourceVersion)
 	for _, name := range []string{StartUp, Time} {
 		if value, ok := pod.Annotations[name]; ok && owns(pod.ManagedFields, name) {
-			if a.owned == nil {
-				a.owned = map[string]string{}
-			}
 			a.owned[name] = strings.Clone(value)
 		}
 	}

@@ -180,7 +180,7 @@ func TestTheWatchMayBeFasterThanTheAnswer(t *testing.T) {
 	newer := asking{uid: "1", version: "2", time: true}
 	a.pods["1"] = &asked{asking: newer}
 	a.got("1", asking{uid: "1", version: "1", time: true}, map[string]string{Time: "now"})
-	if p, _, ok := a.pod("1"); !ok || !p.time || p.owned != nil {
+	if p, _, ok := a.pod("1"); !ok || !p.time || len(p.owned) != 0 {
 		t.Errorf("asks for %+v, %t", p, ok)
 	}
 	a.got("1", newer, map[string]string{Time: "now"})

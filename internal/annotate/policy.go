@@ -37,9 +37,6 @@ func (a *Annotator) limited(ctx context.Context, p asking) error {
 		return nil
 	}
 	values := maps.Clone(p.owned)
-	if values == nil {
-		values = map[string]string{}
-	}
 	values[Forbidden] = "true"
 	switch err := a.apply(ctx, p, values, "All"); {
 	case err == nil:

@@ -3,7 +3,7 @@ package annotate
 import (
 	"encoding/json"
 	"fmt"
-	"unicode/utf8"
+	"strings"
 
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -50,9 +50,5 @@ func cut(text string, most int) string {
 		return text
 	}
 	const mark = "…"
-	end := most - len(mark)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + mark
+	return strings.ToValidUTF8(text[:most-len(mark)], "") + mark
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -72,12 +73,11 @@ func (e *Entry) JSON() (record []byte, labels string, err error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("unpack %s/%s: %w", e.Namespace, e.Name, err)
 	}
-	for i, c := range text {
-		if c == '\n' {
-			return text[i+1:], string(text[:i]), nil
-		}
+	first, record, ok := bytes.Cut(text, []byte("\n"))
+	if !ok {
+		return nil, "", fmt.Errorf("unpack %s/%s: no record", e.Namespace, e.Name)
 	}
-	return nil, "", fmt.Errorf("unpack %s/%s: no record", e.Namespace, e.Name)
+	return record, string(first), nil
 }
 
 // Record is JSON, decoded.

@@ -4,6 +4,7 @@
 package history
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -59,21 +60,19 @@ func (h *History) Add(t timeline.Timeline) {
 	defer h.mu.Unlock()
 	h.entries = append(h.entries, entry)
 	h.bytes += entry.size()
-	leave := 0
-	for len(h.entries)-leave > h.config.Pods || h.bytes > h.config.Bytes {
-		h.bytes -= h.entries[leave].size()
-		h.entries[leave] = nil
-		leave++
+	for len(h.entries) > h.config.Pods || h.bytes > h.config.Bytes {
+		h.bytes -= h.entries[0].size()
+		h.entries[0] = nil
+		h.entries = h.entries[1:]
+		h.dropped++
 	}
-	h.entries = h.entries[leave:]
-	h.dropped += uint64(leave)
 }
 
 // Entries returns the kept entries, the oldest first.
 func (h *History) Entries() []*Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return append([]*Entry(nil), h.entries...)
+	return slices.Clone(h.entries)
 }
 
 // Stats returns how much is kept.

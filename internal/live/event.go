@@ -27,12 +27,9 @@ type Event struct {
 	subject string // the log keeps the last event of each subject
 	data    []byte // one line of JSON; released when the frame is created
 	number  uint64 // its number in the log
-	id      string
+	id      string // with which a client resumes
 	frame   []byte
 }
-
-// ID returns the ID with which a client resumes.
-func (e *Event) ID() string { return e.id }
 
 // Frame returns the event in text/event-stream format. It must not be changed.
 func (e *Event) Frame() []byte { return e.frame }
@@ -59,19 +56,12 @@ func (e *Event) settle(epoch string, number uint64) {
 	e.data = nil
 }
 
-// goneStartUp is what is sent about a deleted pod.
-type goneStartUp struct {
-	pod    api.PodKey
-	key    filter.Key
-	detail filter.Detail
-}
-
-func newGone(t timeline.Timeline) goneStartUp {
-	g := goneStartUp{pod: podKey(t), key: filter.KeyOf(t), detail: filter.DetailOf(t)}
-	g.key.Gone = true
-	return g
-}
-
-func podKey(t timeline.Timeline) api.PodKey {
-	return api.PodKey{ID: t.ID(), Namespace: t.Namespace, Name: t.Name, UID: t.UID}
+// newEvent creates an event of KindPod or KindGone.
+func newEvent(kind string, t timeline.Timeline) *Event {
+	e := &Event{
+		Kind: kind, subject: t.UID, Key: filter.KeyOf(t), Detail: filter.DetailOf(t),
+		Pod: api.PodKey{ID: t.ID(), Namespace: t.Namespace, Name: t.Name, UID: t.UID},
+	}
+	e.Key.Gone = kind == KindGone
+	return e
 }

@@ -21,7 +21,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/internal/backoff"
-	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -75,10 +74,10 @@ type Hub struct {
 	log     log
 	news    chan struct{} // closed when the log has more
 	viewers int
-	leftAt  time.Time              // when the last viewer left
-	changed map[string]struct{}    // UIDs
-	gone    map[string]goneStartUp // by UID
-	pulling bool                   // pulls may be in progress
+	leftAt  time.Time           // when the last viewer left
+	changed map[string]struct{} // UIDs
+	gone    map[string]*Event   // by UID
+	pulling bool                // pulls may be in progress
 }
 
 // New creates a hub. It panics if its metrics are already registered.
@@ -110,7 +109,7 @@ func (h *Hub) Gone(t timeline.Timeline) {
 		return
 	}
 	delete(h.changed, t.UID)
-	h.gone[t.UID] = newGone(t)
+	h.gone[t.UID] = newEvent(KindGone, t)
 }
 
 // Follow adds a viewer that has seen everything up to lastID, which may be empty or invalid. The
@@ -125,7 +124,7 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	if h.epoch == "" {
 		h.epoch = strconv.FormatInt(h.config.Now().UnixNano(), 16)
 		h.log = newLog()
-		h.changed, h.gone = map[string]struct{}{}, map[string]goneStartUp{}
+		h.changed, h.gone = map[string]struct{}{}, map[string]*Event{}
 		h.pulling = true // as far as known
 	}
 	h.viewers++
@@ -206,31 +205,26 @@ func (h *Hub) flush(ctx context.Context) {
 			return
 		}
 		for _, t := range timelines {
-			if e := h.encode(KindPod, t.UID, api.NewRecord(t)); e != nil {
-				e.Key, e.Detail, e.Pod = filter.KeyOf(t), filter.DetailOf(t), podKey(t)
-				events = append(events, e)
-			}
+			events = h.encode(events, newEvent(KindPod, t), api.NewRecord(t))
 			if pulls(t) {
 				h.pullsGoOn()
 			}
 		}
 	}
-	for _, g := range gone {
-		if e := h.encode(KindGone, g.pod.UID, g.pod); e != nil {
-			e.Key, e.Detail, e.Pod = g.key, g.detail, g.pod
-			events = append(events, e)
-		}
+	for _, e := range gone {
+		events = h.encode(events, e, e.Pod)
 	}
 	h.publish(events)
 }
 
-func (h *Hub) encode(kind, subject string, value any) *Event {
-	data, err := api.EncodeLine(value)
-	if err != nil {
-		h.config.Logger.Error("cannot encode change for viewers", zap.String("kind", kind), zap.Error(err))
-		return nil
+// encode adds an event with its data.
+func (h *Hub) encode(events []*Event, e *Event, data any) []*Event {
+	var err error
+	if e.data, err = api.EncodeLine(data); err != nil {
+		h.config.Logger.Error("cannot encode change for viewers", zap.String("kind", e.Kind), zap.Error(err))
+		return events
 	}
-	return &Event{Kind: kind, subject: subject, data: data}
+	return append(events, e)
 }
 
 // publish appends events to the log and wakes the viewers.

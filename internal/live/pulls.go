@@ -43,9 +43,8 @@ func (l *pullLook) look(ctx context.Context) {
 	}
 	records := now.Records()
 	if len(records) > 0 || l.some {
-		if e := l.hub.encode(KindPulls, KindPulls, api.LivePullList{Items: records}); e != nil {
-			l.hub.publish([]*Event{e})
-		}
+		e := &Event{Kind: KindPulls, subject: KindPulls}
+		l.hub.publish(l.hub.encode(nil, e, api.LivePullList{Items: records}))
 	}
 	l.some, l.at = len(records) > 0, began
 	l.next = began.Add(max(pullsEvery, restFactor*l.hub.config.Now().Sub(began)))

@@ -72,18 +72,18 @@ type addonPod struct {
 // Kubernetes' own namespaces, then one with a controller, then the older one. The creator of a pod
 // chooses its labels, but not its creation time.
 func (p addonPod) compareClaim(o addonPod) int {
-	first := func(a, b bool) int {
-		switch {
-		case a == b:
-			return 0
-		case a:
-			return -1
-		}
-		return 1
+	return cmp.Or(cmp.Compare(p.rank(), o.rank()), p.createdAt.Compare(o.createdAt),
+		cmp.Compare(p.namespace, o.namespace))
+}
+
+func (p addonPod) rank() (rank int) {
+	if p.namespace != DefaultSelector {
+		rank += 2
 	}
-	return cmp.Or(first(p.namespace == DefaultSelector, o.namespace == DefaultSelector),
-		first(p.addon.Controller != "", o.addon.Controller != ""),
-		p.createdAt.Compare(o.createdAt), cmp.Compare(p.namespace, o.namespace))
+	if p.addon.Controller == "" {
+		rank++
+	}
+	return rank
 }
 
 // NewAddons returns an Addons without pods.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -162,24 +162,20 @@ func (h Health) Available(now time.Time, warmUp time.Duration) bool {
 
 // Latest holds the latest Health. It is safe for concurrent use. The zero value holds an unknown
 // Health.
-type Latest struct {
-	mu     sync.Mutex
-	health Health
-}
+type Latest struct{ health atomic.Pointer[Health] }
 
 // See processes the Node object.
 func (l *Latest) See(n *corev1.Node) {
 	h := HealthOf(n)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.health = h
+	l.health.Store(&h)
 }
 
 // Health returns the latest Health.
 func (l *Latest) Health() Health {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.health
+	if h := l.health.Load(); h != nil {
+		return *h
+	}
+	return Health{}
 }
 
 // maxText limits texts of an object that become label values, in bytes. The API server limits most

@@ -60,7 +60,8 @@ func (p *Pressure) Want(wanted bool) {
 func (p *Pressure) Run(ctx context.Context) error {
 	if _, err := ReadPressure(p.config.Dir); unmeasured(err) {
 		p.config.Report(false, err.Error())
-		return p.idle(ctx)
+		<-ctx.Done()
+		return nil
 	}
 	p.config.Report(true, "reads while pods start")
 	ticker := time.NewTicker(pressureEvery)
@@ -78,16 +79,6 @@ func (p *Pressure) Run(ctx context.Context) error {
 			}
 		case <-ticker.C:
 			p.sample(ctx)
-		}
-	}
-}
-
-func (p *Pressure) idle(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-p.wanted:
 		}
 	}
 }

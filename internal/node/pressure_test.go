@@ -102,6 +102,7 @@ func TestKernelWithoutPressureIsReportedOnce(t *testing.T) {
 			p.Want(true)
 			time.Sleep(time.Minute)
 		}
+		synctest.Wait()
 		if len(reports) != 1 || !strings.Contains(reports[0], "psi=1") {
 			t.Errorf("reports %q", reports)
 		}

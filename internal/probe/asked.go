@@ -10,34 +10,27 @@ import (
 type asked struct {
 	runner     *Runner
 	config     Config
-	probes     map[string]*task // by name
-	registries *task            // nil for none
+	probes     map[string]func() // what stops them, by name
+	registries func()            // what stops their probes; nil for none
 }
 
-// task is a goroutine that runs a probe.
-type task struct {
-	cancel context.CancelFunc
-	ended  chan struct{}
-}
-
-func begin(ctx context.Context, ask func(context.Context)) *task {
+// begin runs ask on a goroutine. The function that it returns ends and waits for it, and abandons
+// the current attempt.
+func begin(ctx context.Context, ask func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	t := &task{cancel, make(chan struct{})}
+	ended := make(chan struct{})
 	go func() {
-		defer close(t.ended)
+		defer close(ended)
 		ask(ctx)
 	}()
-	return t
-}
-
-// stop ends the task and waits for it. It abandons the current attempt.
-func (t *task) stop() {
-	t.cancel()
-	<-t.ended
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 func (r *Runner) ask(ctx context.Context, config Config) *asked {
-	a := &asked{runner: r, probes: map[string]*task{}}
+	a := &asked{runner: r, probes: map[string]func(){}}
 	a.become(ctx, config)
 	return a
 }
@@ -47,13 +40,13 @@ func (r *Runner) ask(ctx context.Context, config Config) *asked {
 func (a *asked) become(ctx context.Context, config Config) {
 	for _, was := range a.config.Probes {
 		if !slices.ContainsFunc(config.Probes, func(p Probe) bool { return reflect.DeepEqual(p, was) }) {
-			a.probes[was.Name].stop()
+			a.probes[was.Name]()
 			delete(a.probes, was.Name)
 			a.runner.config.Recorder.Forget(was.Name)
 		}
 	}
 	if a.registries != nil && !reflect.DeepEqual(a.config.Registries, config.Registries) {
-		a.registries.stop()
+		a.registries()
 		a.registries = nil
 	}
 	for _, p := range config.Probes {
@@ -74,15 +67,12 @@ func (a *asked) become(ctx context.Context, config Config) {
 	a.config = config
 }
 
-// stop ends all probes and waits for them.
+// stop waits for all probes. Their context has ended.
 func (a *asked) stop() {
-	for _, t := range a.probes {
-		t.cancel()
-	}
-	for _, t := range a.probes {
-		t.stop()
+	for _, stop := range a.probes {
+		stop()
 	}
 	if a.registries != nil {
-		a.registries.stop()
+		a.registries()
 	}
 }

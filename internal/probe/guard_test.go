@@ -64,7 +64,7 @@ func TestRegistriesThatPodsNameAreGuarded(t *testing.T) {
 		result Result
 		asked  int64
 	}{{nil, ResultConnectError, 0}, {[]string{name}, ResultOK, 1}} {
-		p := r.follow(Registries{Pace: Pace{Timeout: Duration{Duration: time.Second}}, PlainHTTP: c.plain}, name).probe
+		p := registryProbe(Registries{Pace: Pace{Timeout: Duration{Duration: time.Second}}, PlainHTTP: c.plain}, name)
 		o := attempt(t.Context(), p, r.askerOf(p))
 		if o.Result != c.result || asked.Load() != c.asked || c.plain == nil &&
 			!strings.Contains(o.Detail, "is a loopback address") {

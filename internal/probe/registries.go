@@ -18,13 +18,6 @@ const registryPrefix = "registry:"
 // core/remotes/docker, DefaultHost).
 const hub, hubHost = "docker.io", "registry-1.docker.io"
 
-// followed is a registry that is probed.
-type followed struct {
-	probe   Probe
-	ask     asker
-	results resultLogger
-}
-
 // followRegistries probes the most used registries, all at once, at each interval. When ctx ends,
 // it returns the names of the probes that existed.
 func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
@@ -48,18 +41,12 @@ func (r *Runner) followRegistries(ctx context.Context, config Registries) (names
 		}
 		for _, host := range top {
 			if asked[host] == nil {
-				asked[host] = r.follow(config, host)
+				asked[host] = r.follow(registryProbe(config, host))
 			}
 		}
 		var asking sync.WaitGroup
 		for _, f := range asked {
-			asking.Go(func() {
-				o := attempt(ctx, f.probe, f.ask)
-				if ctx.Err() == nil {
-					r.config.Recorder.Record(o)
-					f.results.log(o)
-				}
-			})
+			asking.Go(func() { f.once(ctx) })
 		}
 		asking.Wait()
 	}
@@ -69,7 +56,7 @@ func (r *Runner) followRegistries(ctx context.Context, config Registries) (names
 	return names
 }
 
-func (r *Runner) follow(config Registries, host string) *followed {
+func registryProbe(config Registries, host string) Probe {
 	p := Probe{
 		Name: registryPrefix + host, Kind: KindRegistry, Target: host, Pace: config.Pace,
 		PlainHTTP: slices.Contains(config.PlainHTTP, host), followed: true,
@@ -77,5 +64,5 @@ func (r *Runner) follow(config Registries, host string) *followed {
 	if host == hub {
 		p.Target = hubHost
 	}
-	return &followed{p, r.askerOf(p), resultLogger{logger: r.config.Logger}}
+	return p
 }

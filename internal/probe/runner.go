@@ -66,14 +66,30 @@ func random(d time.Duration) time.Duration {
 // repeat begins at a random time within the first interval, so that the agents of many nodes, and
 // the probes of one agent, do not run at the same time.
 func (r *Runner) repeat(ctx context.Context, p Probe) {
-	ask, results := r.askerOf(p), resultLogger{logger: r.config.Logger}
+	f := r.follow(p)
 	for wait := random(p.Interval.Duration); backoff.Sleep(ctx, wait); wait = p.pause(random) {
-		o := attempt(ctx, p, ask)
-		if ctx.Err() != nil {
-			return // it was interrupted
-		}
-		r.config.Recorder.Record(o)
-		results.log(o)
+		f.once(ctx)
+	}
+}
+
+// followed is a probe that runs again and again.
+type followed struct {
+	probe    Probe
+	ask      asker
+	recorder Recorder
+	results  resultLogger
+}
+
+func (r *Runner) follow(p Probe) *followed {
+	return &followed{p, r.askerOf(p), r.config.Recorder, resultLogger{logger: r.config.Logger}}
+}
+
+// once runs the probe, and records the result unless ctx ended meanwhile.
+func (f *followed) once(ctx context.Context) {
+	o := attempt(ctx, f.probe, f.ask)
+	if ctx.Err() == nil {
+		f.recorder.Record(o)
+		f.results.log(o)
 	}
 }
 

@@ -166,8 +166,7 @@ func TestRegistriesAreThoseThatAreUsedTheMost(t *testing.T) {
 }
 
 func TestDockerHubIsAskedWhereItIs(t *testing.T) {
-	r := NewRunner(RunnerConfig{Logger: zap.NewNop()})
-	p := r.follow(Registries{}, "docker.io").probe
+	p := registryProbe(Registries{}, "docker.io")
 	if p.Target != "registry-1.docker.io" || p.Name != "registry:docker.io" {
 		t.Errorf("asks %+v", p)
 	}

@@ -206,13 +206,17 @@ func (r *Reconciler) advance(p *pod) {
 	if requests.Runtime && p.mayAsk(requests, now) || refutable {
 		p.askedAt = now
 		p.asked++
-		r.config.Sources.AskRuntime(timeline.LookUp{
-			UID: object.UID, RuntimeUID: object.RuntimeUID, Images: requests.Images, Layers: requests.Layers,
-			Network: requests.Network,
-		})
+		r.askRuntime(object, requests)
 	}
 	p.requestsEvents = requests.Events
 	r.watchEvents(p, object)
+}
+
+func (r *Reconciler) askRuntime(object timeline.Pod, requests timeline.Requests) {
+	r.config.Sources.AskRuntime(timeline.LookUp{
+		UID: object.UID, RuntimeUID: object.RuntimeUID, Images: requests.Images, Layers: requests.Layers,
+		Network: requests.Network,
+	})
 }
 
 // mayAsk reports whether it is time for a question to the runtime. A change of the pod object is a

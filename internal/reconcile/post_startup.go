@@ -13,12 +13,12 @@ const eventsWindow = 5 * time.Minute
 // restoreEvents sets the time from which Events are news.
 func (r *Reconciler) restoreEvents() {
 	now := r.config.Now()
-	r.eventsUntil = now
-	if until := r.config.Restored.EventsUntil; !until.IsZero() && until.Before(now) {
-		r.eventsUntil = until
-		if oldest := now.Add(-eventsWindow); until.Before(oldest) {
-			r.eventsUntil = oldest
-		}
+	r.eventsUntil = r.config.Restored.EventsUntil
+	if r.eventsUntil.IsZero() || r.eventsUntil.After(now) {
+		r.eventsUntil = now
+	}
+	if oldest := now.Add(-eventsWindow); r.eventsUntil.Before(oldest) {
+		r.eventsUntil = oldest
 	}
 }
 

@@ -71,8 +71,7 @@ func (r *Reconciler) advanceTermination(p *pod) {
 		return
 	}
 	p.terminating.askedAt = now
-	object := p.terminating.evidence.Pod()
-	r.config.Sources.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID})
+	r.askRuntime(p.terminating.evidence.Pod(), timeline.Requests{})
 }
 
 // termination returns how the pod ends, as of now; nil if its deletion was not requested, or if

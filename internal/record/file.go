@@ -24,7 +24,6 @@ type File struct {
 	size    int64 // including the buffer
 	buffer  []byte
 	waiting int // lines in the buffer
-	took    int // lines written since taken was last called
 }
 
 // OpenFile creates the file, readable only by its owner, or opens an existing recording to append
@@ -87,13 +86,13 @@ func (f *File) begin(header []byte) error {
 	return err
 }
 
-// write appends a line that fits.
-func (f *File) write(line []byte) error {
+// write appends a line that fits. It returns how many lines the file took meanwhile.
+func (f *File) write(line []byte) (taken int, err error) {
 	f.size += int64(len(line))
 	f.buffer = append(f.buffer, line...)
 	f.waiting++
 	if len(f.buffer) < fileBuffer {
-		return nil
+		return 0, nil
 	}
 	return f.flush()
 }
@@ -104,21 +103,15 @@ func (f *File) full() error {
 	return fmt.Errorf("the file has reached its limit of %d MiB", f.limit>>20)
 }
 
-func (f *File) flush() error {
+// flush writes the lines in the buffer, and returns how many there were.
+func (f *File) flush() (taken int, err error) {
 	if f.waiting == 0 {
-		return nil
+		return 0, nil
 	}
 	if _, err := f.out.Write(f.buffer); err != nil {
-		return err
+		return 0, err
 	}
-	f.took += f.waiting
+	taken = f.waiting
 	f.buffer, f.waiting = f.buffer[:0], 0
-	return nil
-}
-
-// taken returns how many lines were written since its last call.
-func (f *File) taken() int {
-	n := f.took
-	f.took = 0
-	return n
+	return taken, nil
 }

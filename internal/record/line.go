@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 
 	"github.com/podlapse/podlapse/internal/redact"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -19,20 +21,31 @@ const (
 	MaxLine = 1 << 20
 )
 
-// The kinds of line. The fields of a line are those of the observation, as their tags name them.
-// What is false, zero, empty or absent is omitted.
-const (
-	kindHeader      = "header"
-	kindPodSeen     = "pod_seen"
-	kindPodGone     = "pod_gone"
-	kindEventSeen   = "event_seen"
-	kindWatched     = "events_watched"
-	kindLost        = "events_lost"
-	kindRuntimeSeen = "runtime_seen"
-	kindClockSeen   = "clock_seen"
-	kindPressure    = "pressure_seen"
-	kindSilent      = "runtime_silent"
-)
+const kindHeader = "header"
+
+// kinds are the kinds of line beside the header. The fields of a line are those of the observation, as
+// their tags name them. What is false, zero, empty or absent is omitted.
+var kinds = []kind{
+	kindOf[timeline.PodSeen]("pod_seen"),
+	kindOf[timeline.PodGone]("pod_gone"),
+	kindOf[timeline.EventSeen]("event_seen"),
+	kindOf[timeline.EventsWatched]("events_watched"),
+	kindOf[timeline.EventsLost]("events_lost"),
+	kindOf[timeline.RuntimeSeen]("runtime_seen"),
+	kindOf[timeline.ClockSeen]("clock_seen"),
+	kindOf[timeline.PressureSeen]("pressure_seen"),
+	kindOf[timeline.RuntimeSilent]("runtime_silent"),
+}
+
+type kind struct {
+	name        string
+	observation reflect.Type
+	parse       func(line []byte) (timeline.Observation, error)
+}
+
+func kindOf[O timeline.Observation](name string) kind {
+	return kind{name, reflect.TypeFor[O](), parse[O]}
+}
 
 // tag is the part that every line has.
 type tag struct {
@@ -43,14 +56,14 @@ type tag struct {
 // list becomes an absent one; everything else survives decoding. An instant in a year that the core
 // cannot represent, or a line longer than MaxLine, is an error.
 func Encode(o timeline.Observation) ([]byte, error) {
-	kind := kindOf(o)
-	if kind == "" {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.observation == reflect.TypeOf(o) })
+	if i < 0 {
 		return nil, fmt.Errorf("encode observation: no kind for %T", o)
 	}
 	if err := checkInstants(o); err != nil {
 		return nil, fmt.Errorf("encode observation: %w", err)
 	}
-	return encodeLine(kind, o)
+	return encodeLine(kinds[i].name, o)
 }
 
 // encodeLine encodes a value as a line of a kind.
@@ -68,54 +81,15 @@ func encodeLine(kind string, value any) ([]byte, error) {
 	return encoded, nil
 }
 
-func kindOf(o timeline.Observation) string {
-	switch o.(type) {
-	case timeline.PodSeen:
-		return kindPodSeen
-	case timeline.PodGone:
-		return kindPodGone
-	case timeline.EventSeen:
-		return kindEventSeen
-	case timeline.EventsWatched:
-		return kindWatched
-	case timeline.EventsLost:
-		return kindLost
-	case timeline.RuntimeSeen:
-		return kindRuntimeSeen
-	case timeline.ClockSeen:
-		return kindClockSeen
-	case timeline.PressureSeen:
-		return kindPressure
-	case timeline.RuntimeSilent:
-		return kindSilent
-	}
-	return ""
-}
-
 // decode parses one observation.
-func decode(kind string, line []byte) (timeline.Observation, error) {
-	switch kind {
-	case kindPodSeen:
-		return parse[timeline.PodSeen](line)
-	case kindPodGone:
-		return parse[timeline.PodGone](line)
-	case kindEventSeen:
-		return parse[timeline.EventSeen](line)
-	case kindWatched:
-		return parse[timeline.EventsWatched](line)
-	case kindLost:
-		return parse[timeline.EventsLost](line)
-	case kindRuntimeSeen:
-		return parse[timeline.RuntimeSeen](line)
-	case kindClockSeen:
-		return parse[timeline.ClockSeen](line)
-	case kindPressure:
-		return parse[timeline.PressureSeen](line)
-	case kindSilent:
-		return parse[timeline.RuntimeSilent](line)
+func decode(name string, line []byte) (timeline.Observation, error) {
+	for _, kind := range kinds {
+		if kind.name == name {
+			return kind.parse(line)
+		}
 	}
 	return nil,
-		fmt.Errorf("observation of unknown kind %.40q: use the podlapse-agent that recorded it, or a newer one", kind)
+		fmt.Errorf("observation of unknown kind %.40q: use the podlapse-agent that recorded it, or a newer one", name)
 }
 
 func parse[O timeline.Observation](line []byte) (timeline.Observation, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -101,19 +102,20 @@ func (r *Recorder) record(o timeline.Observation) {
 		r.queue.Drop(1)
 	case !r.file.fits(line):
 		r.queue.Drop(1)
-		r.stop(errors.Join(r.file.full(), r.file.flush()))
+		taken, err := r.file.flush()
+		r.queue.Sent(taken)
+		r.stop(errors.Join(r.file.full(), err))
 	default:
 		r.after(r.file.write(line))
 	}
 }
 
 // after counts what the disk has, and stops writing if it did not accept everything.
-func (r *Recorder) after(err error) {
+func (r *Recorder) after(taken int, err error) {
+	r.queue.Sent(taken)
 	if err != nil {
 		r.stop(err)
-		return
 	}
-	r.queue.Sent(r.file.taken())
 }
 
 func (r *Recorder) begin() {
@@ -148,7 +150,6 @@ func (r *Recorder) end() {
 
 // stop closes the file, and counts the lines that it did not accept as dropped.
 func (r *Recorder) stop(err error) {
-	r.queue.Sent(r.file.taken())
 	r.queue.Drop(r.file.waiting)
 	err = errors.Join(err, r.file.out.Close())
 	r.file = nil
@@ -158,15 +159,8 @@ func (r *Recorder) stop(err error) {
 // WriteTo writes the latest observations as a recording, from any goroutine. Without Config.Latest,
 // there are none.
 func (r *Recorder) WriteTo(out io.Writer) (int64, error) {
-	n, err := out.Write(r.header)
-	written := int64(n)
-	for _, line := range r.ring.latest() {
-		if err != nil {
-			break
-		}
-		n, err = out.Write(line)
-		written += int64(n)
-	}
+	lines := net.Buffers(append([][]byte{r.header}, r.ring.latest()...))
+	written, err := lines.WriteTo(out)
 	if err != nil {
 		err = fmt.Errorf("write observations: %w", err)
 	}

@@ -1,6 +1,9 @@
 package record
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Limits on the lines that a ring keeps: minutes of a busy node.
 const (
@@ -11,9 +14,7 @@ const (
 // ring keeps the latest lines and drops the oldest first. It is safe for concurrent use.
 type ring struct {
 	mu    sync.Mutex
-	lines [ringLines][]byte
-	first int // index of the oldest
-	count int
+	lines [][]byte // the oldest first
 	bytes int
 }
 
@@ -21,24 +22,18 @@ type ring struct {
 func (r *ring) add(line []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.count > 0 && (r.count == ringLines || r.bytes+len(line) > ringBytes) {
-		r.bytes -= len(r.lines[r.first])
-		r.lines[r.first] = nil
-		r.first = (r.first + 1) % ringLines
-		r.count--
-	}
-	r.lines[(r.first+r.count)%ringLines] = line
-	r.count++
+	r.lines = append(r.lines, line)
 	r.bytes += len(line)
+	for len(r.lines) > ringLines || r.bytes > ringBytes {
+		r.bytes -= len(r.lines[0])
+		r.lines[0] = nil
+		r.lines = r.lines[1:]
+	}
 }
 
 // latest returns the lines, the oldest first.
 func (r *ring) latest() [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	lines := make([][]byte, 0, r.count)
-	for i := range r.count {
-		lines = append(lines, r.lines[(r.first+i)%ringLines])
-	}
-	return lines
+	return slices.Clone(r.lines)
 }

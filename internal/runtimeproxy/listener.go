@@ -46,19 +46,10 @@ func listen(path string) (net.Listener, error) {
 	return listener, nil
 }
 
-// bounded closes connections beyond maxConnections at once, and knows when the last connection is
-// closed.
+// bounded closes connections beyond maxConnections at once.
 type bounded struct {
 	net.Listener
-
-	mu     sync.Mutex
-	open   int
-	leave  bool          // a caller waits for empty
-	closed chan struct{} // closed when no connection is open and a caller waits for that
-}
-
-func newBounded(listener net.Listener) *bounded {
-	return &bounded{Listener: listener, closed: make(chan struct{})}
+	open chan struct{} // capacity maxConnections: an element for each open connection
 }
 
 // Accept implements net.Listener.
@@ -68,56 +59,23 @@ func (l *bounded) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l.enter() {
-			return &counted{Conn: conn, left: l.left}, nil
+		select {
+		case l.open <- struct{}{}:
+			return &counted{conn, sync.OnceFunc(func() { <-l.open })}, nil
+		default:
+			_ = conn.Close()
 		}
-		_ = conn.Close()
 	}
-}
-
-func (l *bounded) enter() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open == maxConnections {
-		return false
-	}
-	l.open++
-	return true
-}
-
-func (l *bounded) left() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open--
-	l.report()
-}
-
-// empty returns a channel that is closed once no connection is open. It may be called once.
-func (l *bounded) empty() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.leave = true
-	l.report()
-	return l.closed
-}
-
-func (l *bounded) report() {
-	if !l.leave || l.open > 0 {
-		return
-	}
-	l.leave = false // later connections are not waited for
-	close(l.closed)
 }
 
 // counted is a connection that reports when it is closed.
 type counted struct {
 	net.Conn
-	once sync.Once
 	left func()
 }
 
 // Close implements net.Conn.
 func (c *counted) Close() error {
-	c.once.Do(c.left)
+	c.left()
 	return c.Conn.Close()
 }

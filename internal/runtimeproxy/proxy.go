@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"go.uber.org/zap"
@@ -33,6 +32,8 @@ const (
 	// are stopped at once, and the agent, which takes at most 5 s, must not lose the runtime
 	// before.
 	lingerLimit = 6 * time.Second
+	// lingerCheck is how often a stopping proxy checks whether its clients have disconnected.
+	lingerCheck = 20 * time.Millisecond
 	// maxReconnectDelay limits how long the connection stays down after the runtime is back. It
 	// adds to that of the agent.
 	maxReconnectDelay = 500 * time.Millisecond
@@ -85,7 +86,7 @@ func Listen(config Config) (*Proxy, error) {
 		_ = p.runtime.Close()
 		return nil, err
 	}
-	p.listener = newBounded(socket)
+	p.listener = &bounded{socket, make(chan struct{}, maxConnections)}
 	p.server = grpc.NewServer(
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.UnknownServiceHandler(p.forward), // the only handler: every call goes through it
@@ -102,30 +103,23 @@ func Listen(config Config) (*Proxy, error) {
 // socket.
 func (p *Proxy) Run(ctx context.Context) error {
 	defer p.runtime.Close()
-	served := make(chan error, 1)
-	go func() { served <- p.server.Serve(p.listener) }()
-	var err error
-	select {
-	case err = <-served:
-		err = fmt.Errorf("serve on %s: %w", p.config.Listen, err)
-	case <-ctx.Done():
+	defer p.refused.sum()
+	defer p.server.Stop()
+	defer context.AfterFunc(ctx, func() {
 		p.linger()
+		p.server.Stop()
+	})()
+	err := p.server.Serve(p.listener) // nil, or ErrServerStopped if ctx ended before it began
+	if err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("serve on %s: %w", p.config.Listen, err)
 	}
-	p.server.Stop()
-	if err == nil {
-		if err = <-served; errors.Is(err, grpc.ErrServerStopped) || errors.Is(err, net.ErrClosed) {
-			err = nil
-		}
-	}
-	p.refused.sum()
-	return err
+	return nil
 }
 
+// linger waits until no connection is open, for at most lingerLimit.
 func (p *Proxy) linger() {
-	limit := time.NewTimer(lingerLimit)
-	defer limit.Stop()
-	select {
-	case <-p.listener.empty():
-	case <-limit.C:
+	end := time.Now().Add(lingerLimit)
+	for len(p.listener.open) > 0 && time.Now().Before(end) {
+		time.Sleep(lingerCheck)
 	}
 }

@@ -17,9 +17,6 @@ var (
 	ErrSlow  = errors.New("what was queued could not be delivered in time")
 )
 
-// keptRoom is how many slots an empty queue keeps allocated; the memory of a burst is freed.
-const keptRoom = 64
-
 // Config is what a Queue needs. Every field is required.
 type Config struct {
 	Name     string // value of the label sink, the same for the life of the agent
@@ -35,18 +32,16 @@ type Queue[T any] struct {
 	config  Config
 	sent    prometheus.Counter
 	dropped prometheus.Counter
-	wake    chan struct{} // capacity 1: a second wake-up adds nothing, so it is dropped
+	items   chan *T // pointers, so that an empty queue is small; only holders of mu send
 
 	mu    sync.Mutex
-	items []T // items before first were delivered
-	first int
 	ended bool
 }
 
 // NewQueue returns an empty queue. It panics if the metrics of a sink with this name are already
 // registered.
 func NewQueue[T any](config Config) *Queue[T] {
-	q := &Queue[T]{config: config, wake: make(chan struct{}, 1)}
+	q := &Queue[T]{config: config, items: make(chan *T, config.Capacity)}
 	q.sent, q.dropped = register(config, q.Len)
 	return q
 }
@@ -57,24 +52,22 @@ func (q *Queue[T]) Offer(item T) error { return q.OfferLeaving(item, 0) }
 
 // OfferLeaving is Offer for less important items: it leaves a number of slots free for others.
 func (q *Queue[T]) OfferLeaving(item T, places int) error {
-	err := q.push(item, places)
-	if err != nil {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.ended:
 		q.dropped.Inc()
-		return err
+		return ErrEnded
+	case len(q.items)+places >= cap(q.items):
+		q.dropped.Inc()
+		return ErrFull
 	}
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
+	q.items <- &item
 	return nil
 }
 
 // Len returns how many items wait.
-func (q *Queue[T]) Len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.items) - q.first
-}
+func (q *Queue[T]) Len() int { return len(q.items) }
 
 // Sent counts items as delivered.
 func (q *Queue[T]) Sent(items int) { q.sent.Add(float64(items)) }
@@ -95,23 +88,25 @@ func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) err
 	defer q.end()
 	for {
 		stopping := ctx.Err() != nil // read first: items offered before this point are still delivered
-		item, ok := q.pop()
-		if !ok {
+		var item *T
+		select {
+		case item = <-q.items:
+		default:
 			idle()
 			if stopping {
 				return nil
 			}
 			select {
-			case <-q.wake:
+			case item = <-q.items:
 			case <-ctx.Done():
+				continue
 			}
-			continue
 		}
 		err := limit.Err()
 		if err != nil {
 			err = ErrSlow
 		} else {
-			err = deliver(limit, item)
+			err = deliver(limit, *item)
 		}
 		if err != nil {
 			q.Drop(1)
@@ -124,44 +119,10 @@ func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) err
 func (q *Queue[T]) end() (lost int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	lost = len(q.items) - q.first
-	q.items, q.first, q.ended = nil, 0, true
+	q.ended = true
+	for ; len(q.items) > 0; lost++ {
+		<-q.items
+	}
 	q.Drop(lost)
 	return lost
-}
-
-func (q *Queue[T]) push(item T, leave int) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	switch {
-	case q.ended:
-		return ErrEnded
-	case len(q.items)-q.first+leave >= q.config.Capacity:
-		return ErrFull
-	}
-	if q.first > 0 && len(q.items) == cap(q.items) { // no more capacity than for the queued items
-		n := copy(q.items, q.items[q.first:])
-		clear(q.items[n:])
-		q.items, q.first = q.items[:n], 0
-	}
-	q.items = append(q.items, item)
-	return nil
-}
-
-func (q *Queue[T]) pop() (item T, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.first == len(q.items) {
-		return item, false
-	}
-	var none T
-	item, q.items[q.first] = q.items[q.first], none
-	q.first++
-	if q.first == len(q.items) {
-		q.items, q.first = q.items[:0], 0
-		if cap(q.items) > keptRoom {
-			q.items = nil
-		}
-	}
-	return item, true
 }

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 )
@@ -22,13 +23,7 @@ func Probe(path string) error {
 	}
 	defer func() { _ = os.Remove(file.Name()) }()
 	_, err = file.WriteString("podlapse-agent check\n")
-	if syncErr := file.Sync(); err == nil {
-		err = syncErr
-	}
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	if err := cmp.Or(err, file.Sync(), file.Close()); err != nil {
 		return fmt.Errorf("write a file: %w", err)
 	}
 	locked, err := d.lock()

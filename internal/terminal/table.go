@@ -18,18 +18,28 @@ type Column struct {
 // Table is clean text in aligned columns. The first row may be a heading.
 type Table struct {
 	Columns []Column
-	rows    [][]string
-	styles  map[[2]int]Style // by row and column
+	rows    [][]cell
+}
+
+type cell struct {
+	text  string
+	style Style
 }
 
 // Add adds a row. It must have a cell for every column.
-func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *Table) Add(texts ...string) {
+	row := make([]cell, len(texts))
+	for i, text := range texts {
+		row[i].text = text
+	}
+	t.rows = append(t.rows, row)
+}
 
 // Rows returns the number of rows.
 func (t *Table) Rows() int { return len(t.rows) }
 
 // Set replaces a cell.
-func (t *Table) Set(row, column int, text string) { t.rows[row][column] = text }
+func (t *Table) Set(row, column int, text string) { t.rows[row][column].text = text }
 
 // DropFirst removes the first column.
 func (t *Table) DropFirst() {
@@ -37,20 +47,10 @@ func (t *Table) DropFirst() {
 	for i := range t.rows {
 		t.rows[i] = t.rows[i][1:]
 	}
-	styles := map[[2]int]Style{}
-	for at, style := range t.styles {
-		styles[[2]int{at[0], at[1] - 1}] = style
-	}
-	t.styles = styles
 }
 
 // Style gives a cell a style, if the page has colors.
-func (t *Table) Style(row, column int, style Style) {
-	if t.styles == nil {
-		t.styles = map[[2]int]Style{}
-	}
-	t.styles[[2]int{row, column}] = style
-}
+func (t *Table) Style(row, column int, style Style) { t.rows[row][column].style = style }
 
 // StyleRow gives all cells of a row a style.
 func (t *Table) StyleRow(row int, style Style) {
@@ -72,7 +72,7 @@ func (t *Table) widths() []int {
 	widths := make([]int, len(t.Columns))
 	for _, row := range t.rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], Cells(cell))
+			widths[i] = max(widths[i], Cells(cell.text))
 		}
 	}
 	return widths
@@ -105,9 +105,10 @@ func (t *Table) Write(out *strings.Builder, page Page) {
 	if page.Fit {
 		t.fit(widths, page.Columns)
 	}
-	for row, cells := range t.rows {
+	for _, row := range t.rows {
 		line, blank, used := "", "", 0 // blanks are written when something follows them
-		for i, text := range cells {
+		for i, cell := range row {
+			text := cell.text
 			if shorten := t.Columns[i].Shorten; shorten != nil {
 				text = shorten(text, widths[i])
 			}
@@ -117,13 +118,12 @@ func (t *Table) Write(out *strings.Builder, page Page) {
 			}
 			shown := strings.TrimRight(text, " ")
 			if room := page.Columns - used - len(blank); page.Cut && Cells(shown) > room {
-				line += blank[:min(len(blank), max(0, page.Columns-used))] + page.Paint(t.styles[[2]int{row, i}],
-					Clip(shown, room))
+				line += blank[:min(len(blank), max(0, page.Columns-used))] + page.Paint(cell.style, Clip(shown, room))
 				break
 			}
 			if shown != "" {
 				used += len(blank) + Cells(shown)
-				line += blank + page.Paint(t.styles[[2]int{row, i}], shown)
+				line += blank + page.Paint(cell.style, shown)
 				blank = ""
 			}
 			blank += text[len(shown):] + padding + columnGap

@@ -21,7 +21,7 @@ func ask[S any](
 	defer cancel()
 	taken, err := snapshot(ctx)
 	if err != nil {
-		a.logger.Debug("cannot take a snapshot for a request", zap.Error(err))
+		a.Logger.Debug("cannot take a snapshot for a request", zap.Error(err))
 		writeError(w, http.StatusServiceUnavailable, "unavailable", "the agent is busy or stopping; try again")
 		return taken, false
 	}
@@ -31,9 +31,14 @@ func ask[S any](
 // answer writes a value as JSON.
 func (a readAPI) answer(w http.ResponseWriter, r *http.Request, value any) {
 	text, err := api.EncodeLine(value)
+	a.send(w, r, text, err)
+}
+
+// send writes a line of JSON, or an error response if err is not nil.
+func (a readAPI) send(w http.ResponseWriter, r *http.Request, line []byte, err error) {
 	if err != nil {
 		a.fails(w, err)
 		return
 	}
-	answerJSON(w, r, append(text, '\n'))
+	answerJSON(w, r, append(line, '\n'))
 }

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -37,7 +36,7 @@ const (
 // limited limits the connections of a listener, in total and per client.
 func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *fair {
 	return &fair{Listener: l, dropped: dropped, reads: reads, near: newNearby(), now: time.Now,
-		open:  map[netip.Prefix][]*counted{},
+		open: map[*counted]bool{}, have: map[netip.Prefix]int{},
 		takes: peer.NewLatest(maxClients, func() *rate.Limiter { return rate.NewLimiter(takeRate, takeBurst) })}
 }
 
@@ -54,8 +53,8 @@ type fair struct {
 	takes   *peer.Latest[*rate.Limiter]
 
 	mu   sync.Mutex
-	open map[netip.Prefix][]*counted // only clients that have connections
-	all  int
+	open map[*counted]bool
+	have map[netip.Prefix]int // connections; only clients that have any
 }
 
 // Accept implements net.Listener.
@@ -85,14 +84,14 @@ func (l *fair) enter(conn net.Conn) (taken, yielded *counted) {
 	c := &counted{
 		Conn: conn, client: client, near: l.near.has(conn), reads: l.reads(client), listener: l, since: l.now(),
 	}
-	have := len(l.open[c.client])
+	have := l.have[c.client]
 	switch {
 	case have >= maxPerClient && !c.near:
 		l.dropped.count(droppedConnection)
 		return nil, nil
 	case have >= maxPerClient: // every client behind the node's address looks like the kubelet
 		yielded = l.least(func(other *counted) bool { return other.client == c.client })
-	case l.all >= maxConnections:
+	case len(l.open) >= maxConnections:
 		if yielded = l.least(l.yieldsTo(c, have)); yielded == nil {
 			l.dropped.count(droppedFull)
 			return nil, nil
@@ -102,8 +101,8 @@ func (l *fair) enter(conn net.Conn) (taken, yielded *counted) {
 		l.dropped.count(droppedYielded)
 		l.remove(yielded)
 	}
-	l.open[c.client] = append(l.open[c.client], c)
-	l.all++
+	l.open[c] = true
+	l.have[c.client]++
 	return c, yielded
 }
 
@@ -115,7 +114,7 @@ func (l *fair) yieldsTo(c *counted, have int) func(*counted) bool {
 	if c.near {
 		sure = guaranteedNearby
 	}
-	for _, other := range l.every() {
+	for other := range l.open {
 		if other.near {
 			near++
 		}
@@ -125,7 +124,7 @@ func (l *fair) yieldsTo(c *counted, have int) func(*counted) bool {
 		if other.near && !c.near && near <= reservedForNearby {
 			return false
 		}
-		return takes || len(l.open[other.client]) >= have+2
+		return takes || l.have[other.client] >= have+2
 	}
 }
 
@@ -133,7 +132,7 @@ func (l *fair) yieldsTo(c *counted, have int) func(*counted) bool {
 func (l *fair) least(may func(*counted) bool) *counted {
 	now := l.now()
 	var least *counted
-	for _, c := range l.every() {
+	for c := range l.open {
 		if may(c) && (least == nil || l.lessUse(c, least, now)) {
 			least = c
 		}
@@ -147,18 +146,10 @@ func (l *fair) lessUse(a, b *counted, now time.Time) bool {
 	if p, q := a.use(now), b.use(now); p != q {
 		return p < q
 	}
-	if p, q := len(l.open[a.client]), len(l.open[b.client]); p != q {
+	if p, q := l.have[a.client], l.have[b.client]; p != q {
 		return p > q
 	}
 	return a.since.Before(b.since)
-}
-
-func (l *fair) every() []*counted {
-	every := make([]*counted, 0, l.all)
-	for _, of := range l.open {
-		every = append(every, of...)
-	}
-	return every
 }
 
 func (l *fair) leave(c *counted) {
@@ -169,13 +160,12 @@ func (l *fair) leave(c *counted) {
 
 // remove does nothing if the connection is no longer counted.
 func (l *fair) remove(c *counted) {
-	i := slices.Index(l.open[c.client], c)
-	if i < 0 {
+	if !l.open[c] {
 		return
 	}
-	l.all--
-	if l.open[c.client] = slices.Delete(l.open[c.client], i, i+1); len(l.open[c.client]) == 0 {
-		delete(l.open, c.client)
+	delete(l.open, c)
+	if l.have[c.client]--; l.have[c.client] == 0 {
+		delete(l.have, c.client)
 	}
 }
 

@@ -47,8 +47,8 @@ func TestClientsThatLeftAreForgotten(t *testing.T) {
 		_ = taken.Close()
 		_ = taken.Close() // as net/http may
 	}
-	if len(l.open) != 0 || l.all != 0 {
-		t.Errorf("%d connections of %d clients are counted", l.all, len(l.open))
+	if len(l.open) != 0 || len(l.have) != 0 {
+		t.Errorf("%d connections of %d clients are counted", len(l.open), len(l.have))
 	}
 }
 
@@ -111,7 +111,7 @@ func TestPlacesAreKeptForTheNode(t *testing.T) {
 	}
 	for i := range maxConnections { // that look like kubelet
 		taken, _ := l.enter(stub{from: fmt.Sprintf("10.0.9.1:%d", i+1)})
-		if taken == nil && len(l.open[peer.Of("10.0.9.1:1")]) >= maxPerClient {
+		if taken == nil && l.have[peer.Of("10.0.9.1:1")] >= maxPerClient {
 			t.Error("a probe is refused behind others of its address")
 		}
 	}

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bufio"
 	"encoding/binary"
 	"encoding/hex"
 	"net"
@@ -19,14 +18,10 @@ type nearby []netip.Addr
 
 // newNearby reads the gateways. It returns none if the kernel has no routing table.
 func newNearby() nearby {
-	file, err := os.Open("/proc/net/route")
-	if err != nil {
-		return nil
-	}
-	defer file.Close()
+	routes, _ := os.ReadFile("/proc/net/route")
 	var gateways nearby
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		if gateway, ok := gatewayOf(lines.Text()); ok && !slices.Contains(gateways, gateway) {
+	for line := range strings.Lines(string(routes)) {
+		if gateway, ok := gatewayOf(line); ok && !slices.Contains(gateways, gateway) {
 			gateways = append(gateways, gateway)
 		}
 	}

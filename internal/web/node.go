@@ -12,18 +12,18 @@ func (a readAPI) node(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.asks(w, r, nil); !ok {
 		return
 	}
-	timelines, ok := ask(a, w, r, a.timelines)
+	timelines, ok := ask(a, w, r, a.Timelines)
 	if !ok {
 		return
 	}
-	pulls, ok := ask(a, w, r, a.livePulls)
+	pulls, ok := ask(a, w, r, a.Pulls)
 	if !ok {
 		return
 	}
-	_, ready := readiness{statuses: a.statuses, required: a.required}.check(true)
+	_, ready := readiness{statuses: a.Statuses, required: a.Required}.check(true)
 	record := api.NodeRecord{
-		Node: a.Node, At: api.InstantOf(a.Now()), Ready: ready,
-		Agent:    a.Agent,
+		Node: a.API.Node, At: api.InstantOf(a.API.Now()), Ready: ready,
+		Agent:    a.API.Agent,
 		Pods:     api.PodCounts{Present: len(timelines), States: map[timeline.State]int{}},
 		Starting: api.StartingRecords(timelines),
 		History:  a.history(),
@@ -41,8 +41,8 @@ func (a readAPI) node(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a readAPI) history() api.HistoryRecord {
-	stats := a.History.Stats()
-	pods, bytes := a.History.Limits()
+	stats := a.API.History.Stats()
+	pods, bytes := a.API.History.Limits()
 	record := api.HistoryRecord{Pods: stats.Pods, Bytes: stats.Bytes, LimitPods: pods, LimitBytes: bytes,
 		Dropped: stats.Dropped}
 	if stats.Pods > 0 {
@@ -55,31 +55,27 @@ func (a readAPI) evidence(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.asks(w, r, nil); !ok {
 		return
 	}
-	timelines, ok := ask(a, w, r, a.timelines)
+	timelines, ok := ask(a, w, r, a.Timelines)
 	if !ok {
 		return
 	}
-	skew, ok := ask(a, w, r, a.Skew)
+	skew, ok := ask(a, w, r, a.API.Skew)
 	if !ok {
 		return
 	}
-	record := api.EvidenceRecord{At: api.InstantOf(a.Now()), Parts: []api.PartRecord{},
+	record := api.EvidenceRecord{At: api.InstantOf(a.API.Now()), Parts: []api.PartRecord{},
 		ClockSkew: api.Skew(skew)}
-	for _, s := range a.statuses() {
+	for _, s := range a.Statuses() {
 		record.Parts = append(record.Parts, api.PartRecord{
-			Part: s.Part, Up: s.Up, Required: slices.Contains(a.required, s.Part), Since: api.InstantOf(s.Since),
+			Part: s.Part, Up: s.Up, Required: slices.Contains(a.Required, s.Part), Since: api.InstantOf(s.Since),
 			Detail: s.Detail,
 		})
 	}
-	there := make(map[string]bool, len(timelines))
 	for _, t := range timelines {
-		there[t.UID] = true
 		record.Add(api.QualityOf(t), t.Total)
 	}
-	for _, e := range a.History.Entries() {
-		if !there[e.UID] {
-			record.Add(e.Quality, e.Total)
-		}
+	for _, e := range a.gone(timelines) {
+		record.Add(e.Quality, e.Total)
 	}
 	a.answer(w, r, record)
 }

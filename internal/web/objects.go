@@ -15,17 +15,17 @@ func (a readAPI) objects(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if a.Objects == nil {
+	if a.API.Objects == nil {
 		writeError(w, http.StatusNotFound, "not_found",
 			"pod objects are not served: start the agent with --serve-objects=on")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	err := a.Objects(w, func(namespace, name, labels string) bool {
+	err := a.API.Objects(w, func(namespace, name, labels string) bool {
 		return f.Belongs(filter.Key{Namespace: namespace, Name: name}, filter.Detail{Labels: labels})
 	})
 	if err != nil { // the client notices, because the JSON is cut off
-		a.logger.Debug("sending pod objects failed", zap.Error(err))
+		a.Logger.Debug("sending pod objects failed", zap.Error(err))
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -121,11 +121,7 @@ func (a readAPI) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text, err := s.json()
-	if err != nil {
-		a.fails(w, err)
-		return
-	}
-	answerJSON(w, r, append(text, '\n'))
+	a.send(w, r, text, err)
 }
 
 func (a readAPI) trace(w http.ResponseWriter, r *http.Request) {
@@ -138,13 +134,8 @@ func (a readAPI) trace(w http.ResponseWriter, r *http.Request) {
 		a.fails(w, err)
 		return
 	}
-	text, err := api.EncodeLine(traceevent.New(record))
-	if err != nil {
-		a.fails(w, err)
-		return
-	}
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", fileName(record)))
-	answerJSON(w, r, append(text, '\n'))
+	a.answer(w, r, traceevent.New(record))
 }
 
 // fileName returns a name of characters that every file system accepts, as the names of namespaces

@@ -19,7 +19,7 @@ func (a readAPI) pulls(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	now, ok := ask(a, w, r, a.livePulls)
+	now, ok := ask(a, w, r, a.Pulls)
 	if !ok {
 		return
 	}
@@ -63,7 +63,7 @@ func (a readAPI) registries(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.asks(w, r, nil); !ok {
 		return
 	}
-	now, ok := ask(a, w, r, a.livePulls)
+	now, ok := ask(a, w, r, a.Pulls)
 	if !ok {
 		return
 	}
@@ -82,19 +82,17 @@ func (a readAPI) registries(w http.ResponseWriter, r *http.Request) {
 // pulled returns the records of start-ups that needed more than images already on the node. If that
 // fails, it writes an error response and returns false.
 func (a readAPI) pulled(w http.ResponseWriter, r *http.Request) ([]api.Record, bool) {
-	timelines, ok := ask(a, w, r, a.timelines)
+	timelines, ok := ask(a, w, r, a.Timelines)
 	if !ok {
 		return nil, false
 	}
 	var records []api.Record
-	there := make(map[string]bool, len(timelines))
 	for _, t := range timelines {
-		there[t.UID] = true
 		records = append(records,
 			api.Record{Namespace: t.Namespace, Name: t.Name, UID: t.UID, Pulls: api.PullRecords(t)})
 	}
-	for _, e := range a.History.Entries() {
-		if !e.Pulled || there[e.UID] {
+	for _, e := range a.gone(timelines) {
+		if !e.Pulled {
 			continue
 		}
 		record, _, err := e.Record()

@@ -45,7 +45,7 @@ func (a readAPI) asks(
 			return filter.Filter{}, false
 		}
 	}
-	f, err := filter.Parse(values, a.Now(), filters...)
+	f, err := filter.Parse(values, a.API.Now(), filters...)
 	if err != nil {
 		badRequest(w, err.Error())
 		return filter.Filter{}, false

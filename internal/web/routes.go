@@ -7,13 +7,10 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
-	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/docs"
-	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/internal/history"
 	"github.com/podlapse/podlapse/internal/live"
-	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -34,21 +31,13 @@ type API struct {
 
 // readAPI is the read API over the timelines.
 type readAPI struct {
-	API
-	timelines func(context.Context) ([]timeline.Timeline, error)
-	livePulls func(context.Context) (livepull.Snapshot, error)
-	statuses  func() []health.Status
-	required  []string
-	viewers   *shares
-	logger    *zap.Logger
+	Config
+	viewers *shares
 }
 
 // handleAPI registers every path of the API. docs/openapi.json describes each.
 func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
-	a := readAPI{
-		API: config.API, timelines: config.Timelines, livePulls: config.Pulls, statuses: config.Statuses,
-		required: config.Required, viewers: newShares(viewersPerClient), logger: config.Logger,
-	}
+	a := readAPI{Config: config, viewers: newShares(viewersPerClient)}
 	snapshots := newSlots(snapshotsAtOnce)
 	expensive := func(handler http.HandlerFunc) http.Handler {
 		return limits.atMost(snapshots, snapshotPatience, compressed(handler))

@@ -25,33 +25,38 @@ type startUp struct {
 }
 
 // known returns the start-ups for which may is true, in list order. If that fails, it writes an
-// error response and returns false. A pod that is deleted between the two queries appears once, as
-// it was before.
-func (a readAPI) known(
-	w http.ResponseWriter, r *http.Request, may func(k filter.Key, uid string) bool,
-) ([]startUp, bool) {
-	timelines, ok := ask(a, w, r, a.timelines)
+// error response and returns false.
+func (a readAPI) known(w http.ResponseWriter, r *http.Request, may func(k filter.Key, uid string) bool) ([]startUp, bool) {
+	timelines, ok := ask(a, w, r, a.Timelines)
 	if !ok {
 		return nil, false
 	}
 	all := make([]startUp, 0, len(timelines))
-	there := make(map[string]bool, len(timelines))
 	for i := range timelines {
 		t := &timelines[i]
-		there[t.UID] = true
 		if key := filter.KeyOf(*t); may(key, t.UID) {
 			all = append(all, startUp{key: key, uid: t.UID, createdAt: t.CreatedAt, there: t})
 		}
 	}
-	for _, e := range a.History.Entries() {
+	for _, e := range a.gone(timelines) {
 		key := filter.Key{Namespace: e.Namespace, Name: e.Name, State: e.State, Total: e.Total,
 			SettledAt: e.SettledAt(), Gone: true}
-		if !there[e.UID] && may(key, e.UID) {
+		if may(key, e.UID) {
 			all = append(all, startUp{key: key, uid: e.UID, createdAt: e.CreatedAt(), gone: e})
 		}
 	}
 	slices.SortFunc(all, func(a, b startUp) int { return a.position().compare(b.position()) })
 	return all, true
+}
+
+// gone returns the pods of the history. A pod that was deleted after the query for timelines appears
+// once, as it was before.
+func (a readAPI) gone(timelines []timeline.Timeline) []*history.Entry {
+	there := make(map[string]bool, len(timelines))
+	for _, t := range timelines {
+		there[t.UID] = true
+	}
+	return slices.DeleteFunc(a.API.History.Entries(), func(e *history.Entry) bool { return there[e.UID] })
 }
 
 // match reports whether a start-up, already selected by its key, matches the filter.
@@ -111,6 +116,6 @@ func (p position) compare(q position) int {
 
 // fails logs an internal error and writes an error response.
 func (a readAPI) fails(w http.ResponseWriter, err error) {
-	a.logger.Error("cannot answer a request", zap.Error(err))
+	a.Logger.Error("cannot answer a request", zap.Error(err))
 	writeError(w, http.StatusInternalServerError, "internal", "cannot create the answer; see the agent's log")
 }

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 
 	"github.com/podlapse/podlapse/pkg/api"
@@ -24,17 +22,14 @@ func writeRetry(w http.ResponseWriter, status int, word, reason string) {
 // writeJSON encodes value before it writes, so that the client gets either the whole response or an
 // error. It ignores errors of the connection: the client notices them.
 func writeJSON(w http.ResponseWriter, status int, value any) {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		body.Reset()
+	body, err := api.EncodeLine(value)
+	if err != nil {
 		status = http.StatusInternalServerError
-		body.WriteString(`{"error":"internal","reason":"cannot encode the answer"}` + "\n")
+		body = []byte(`{"error":"internal","reason":"cannot encode the answer"}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes())
+	_, _ = w.Write(append(body, '\n'))
 }
 
 func writeText(w http.ResponseWriter, status int, text string) {

@@ -25,13 +25,9 @@ var (
 // blobInfo queries containerd's content store. It fails with codes.NotFound if the blob is absent
 // or incomplete.
 func (c *client) blobInfo(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
-	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
-	defer cancel()
-	answer, err := c.content.Info(ctx, &contentapi.InfoRequest{Digest: blob.String()})
-	if err != nil {
-		return nil, fmt.Errorf("get blob from containerd: %w", err)
-	}
-	return answer.GetInfo(), nil
+	answer, err := call(inNamespace(ctx), c, "get blob from containerd", c.content.Info,
+		&contentapi.InfoRequest{Digest: blob.String()})
+	return answer.GetInfo(), err
 }
 
 // readBlob reads a whole blob and checks it. The digest must be valid. It fails with errTooLarge
@@ -89,23 +85,15 @@ func (c *client) listBlobs(ctx context.Context, filters []string, visit func(*co
 
 // ingests lists the blobs that are being written.
 func (c *client) ingests(ctx context.Context) ([]*contentapi.Status, error) {
-	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
-	defer cancel()
-	answer, err := c.content.ListStatuses(ctx, &contentapi.ListStatusesRequest{})
-	if err != nil {
-		return nil, fmt.Errorf("list running downloads of containerd: %w", err)
-	}
-	return answer.GetStatuses(), nil
+	answer, err := call(inNamespace(ctx), c, "list running downloads of containerd", c.content.ListStatuses,
+		&contentapi.ListStatusesRequest{})
+	return answer.GetStatuses(), err
 }
 
 // snapshot queries a snapshotter of containerd. It fails with codes.NotFound if there is no
 // snapshot with that name.
 func (c *client) snapshot(ctx context.Context, snapshotter, name string) (*snapshotsapi.Info, error) {
-	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
-	defer cancel()
-	answer, err := c.snapshots.Stat(ctx, &snapshotsapi.StatSnapshotRequest{Snapshotter: snapshotter, Key: name})
-	if err != nil {
-		return nil, fmt.Errorf("get snapshot from containerd: %w", err)
-	}
-	return answer.GetInfo(), nil
+	answer, err := call(inNamespace(ctx), c, "get snapshot from containerd", c.snapshots.Stat,
+		&snapshotsapi.StatSnapshotRequest{Snapshotter: snapshotter, Key: name})
+	return answer.GetInfo(), err
 }

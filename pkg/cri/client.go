@@ -75,112 +75,85 @@ func dial(path string, timeout time.Duration) (*client, error) {
 
 func (c *client) close() { _ = c.conn.Close() }
 
-func (c *client) version(ctx context.Context) (*runtimeapi.VersionResponse, error) {
+// call makes one call within the client's timeout. what describes it in errors.
+func call[Q, A any](
+	ctx context.Context, c *client, what string,
+	method func(context.Context, Q, ...grpc.CallOption) (A, error), request Q,
+) (A, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	version, err := c.runtime.Version(ctx, &runtimeapi.VersionRequest{})
+	answer, err := method(ctx, request)
 	if err != nil {
-		return nil, fmt.Errorf("get runtime version: %w", err)
+		err = fmt.Errorf("%s: %w", what, err)
 	}
-	return version, nil
+	return answer, err
+}
+
+func (c *client) version(ctx context.Context) (*runtimeapi.VersionResponse, error) {
+	return call(ctx, c, "get runtime version", c.runtime.Version, &runtimeapi.VersionRequest{})
 }
 
 // networkReady reports whether the runtime's network is ready; known is false if the runtime does
 // not say.
 func (c *client) networkReady(ctx context.Context) (ready, known bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	answer, err := c.runtime.Status(ctx, &runtimeapi.StatusRequest{})
-	if err != nil {
-		return false, false, fmt.Errorf("get runtime status: %w", err)
-	}
+	answer, err := call(ctx, c, "get runtime status", c.runtime.Status, &runtimeapi.StatusRequest{})
 	for _, condition := range answer.GetStatus().GetConditions() {
 		if condition.GetType() == runtimeapi.NetworkReady {
 			return condition.GetStatus(), true, nil
 		}
 	}
-	return false, false, nil
+	return false, false, err
 }
 
 func (c *client) listSandboxes(ctx context.Context, uid string) ([]*runtimeapi.PodSandbox, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	answer, err := c.runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{
+	answer, err := call(ctx, c, "list sandboxes", c.runtime.ListPodSandbox, &runtimeapi.ListPodSandboxRequest{
 		Filter: &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{uidLabel: uid}},
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list sandboxes: %w", err)
-	}
-	return answer.GetItems(), nil
+	return answer.GetItems(), err
 }
 
 func (c *client) listContainers(ctx context.Context, uid string) ([]*runtimeapi.Container, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	answer, err := c.runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{
+	answer, err := call(ctx, c, "list containers", c.runtime.ListContainers, &runtimeapi.ListContainersRequest{
 		Filter: &runtimeapi.ContainerFilter{LabelSelector: map[string]string{uidLabel: uid}},
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list containers: %w", err)
-	}
-	return answer.GetContainers(), nil
+	return answer.GetContainers(), err
 }
 
 // containerStatus fails with codes.NotFound once the container is removed.
 func (c *client) containerStatus(ctx context.Context, id string) (*runtimeapi.ContainerStatus, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	answer, err := c.runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id})
-	if err != nil {
-		return nil, fmt.Errorf("get container status: %w", err)
-	}
-	return answer.GetStatus(), nil
+	answer, err := call(ctx, c, "get container status", c.runtime.ContainerStatus,
+		&runtimeapi.ContainerStatusRequest{ContainerId: id})
+	return answer.GetStatus(), err
 }
 
 // imageStatus returns nil without an error if the image is not on the node.
 func (c *client) imageStatus(ctx context.Context, ref string) (*runtimeapi.Image, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	answer, err := c.image.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: ref}})
-	if err != nil {
-		return nil, fmt.Errorf("get image status: %w", err)
-	}
-	return answer.GetImage(), nil
+	answer, err := call(ctx, c, "get image status", c.image.ImageStatus,
+		&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: ref}})
+	return answer.GetImage(), err
 }
 
 // storedSandbox queries containerd's sandbox store. It fails with codes.NotFound if the sandbox is
 // not there.
 func (c *client) storedSandbox(ctx context.Context, id string) (*types.Sandbox, error) {
-	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
-	defer cancel()
-	answer, err := c.sandboxes.Get(ctx, &sandboxapi.StoreGetRequest{SandboxID: id})
-	if err != nil {
-		return nil, fmt.Errorf("get sandbox from containerd: %w", err)
-	}
-	return answer.GetSandbox(), nil
+	answer, err := call(inNamespace(ctx), c, "get sandbox from containerd", c.sandboxes.Get,
+		&sandboxapi.StoreGetRequest{SandboxID: id})
+	return answer.GetSandbox(), err
 }
 
 // storedImage queries containerd's image store. It fails with codes.NotFound if the name is not
 // there.
 func (c *client) storedImage(ctx context.Context, name string) (*imagesapi.Image, error) {
-	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
-	defer cancel()
-	answer, err := c.images.Get(ctx, &imagesapi.GetImageRequest{Name: name})
-	if err != nil {
-		return nil, fmt.Errorf("get image from containerd: %w", err)
-	}
-	return answer.GetImage(), nil
+	answer, err := call(inNamespace(ctx), c, "get image from containerd", c.images.Get,
+		&imagesapi.GetImageRequest{Name: name})
+	return answer.GetImage(), err
 }
 
 // pinnedImages lists the pinned images of containerd's image store.
 func (c *client) pinnedImages(ctx context.Context) ([]*imagesapi.Image, error) {
-	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
-	defer cancel()
-	answer, err := c.images.List(ctx, &imagesapi.ListImagesRequest{Filters: []string{pinnedFilter}})
-	if err != nil {
-		return nil, fmt.Errorf("list pinned images of containerd: %w", err)
-	}
-	return answer.GetImages(), nil
+	answer, err := call(inNamespace(ctx), c, "list pinned images of containerd", c.images.List,
+		&imagesapi.ListImagesRequest{Filters: []string{pinnedFilter}})
+	return answer.GetImages(), err
 }
 
 func inNamespace(ctx context.Context) context.Context {

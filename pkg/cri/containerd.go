@@ -1,12 +1,11 @@
 package cri
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"go.uber.org/zap"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -27,20 +26,14 @@ type stores struct {
 // there CRI's created_at is taken before the network plugins run.
 func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *stores {
 	s := &stores{}
-	s.sandboxes.name, s.sandboxes.costs = "sandboxes", "volumes, network and sandbox cannot be separated"
-	s.images.name, s.images.costs = "images", "pulls are dated only by Events; without Events, the outcome of a "+
-		"pull is unknown if the image was absent"
-	s.content.name, s.content.costs = "content", "no layers, bytes or progress of downloads"
-	s.snapshots.name, s.snapshots.costs = "snapshots", "unpacking counts as pulling"
-	for _, store := range s.all() {
-		store.logger = logger
-	}
 	containerd := version.GetRuntimeName() == "containerd"
 	major, known := majorVersion(version.GetRuntimeVersion())
-	s.images.enabled.Store(containerd)
-	s.content.enabled.Store(containerd)
-	s.snapshots.enabled.Store(containerd)
-	s.sandboxes.enabled.Store(containerd && known && major >= 2)
+	s.sandboxes.set(containerd && known && major >= 2, logger, "sandboxes",
+		"volumes, network and sandbox cannot be separated")
+	s.images.set(containerd, logger, "images", "pulls are dated only by Events; without Events, the outcome of a "+
+		"pull is unknown if the image was absent")
+	s.content.set(containerd, logger, "content", "no layers, bytes or progress of downloads")
+	s.snapshots.set(containerd, logger, "snapshots", "unpacking counts as pulling")
 	return s
 }
 
@@ -84,18 +77,12 @@ func (l *lookUp) stampSandbox(
 	if !l.stores.sandboxes.on() {
 		return nil
 	}
-	stamps, known := l.stamps.get(sandbox.ID)
+	cached, known := l.stamps.Get(sandbox.ID)
+	stamps, _ := cached.(sandboxStamps)
 	if !known {
 		stored, err := l.client.storedSandbox(ctx, sandbox.ID)
-		switch status.Code(err) {
-		case codes.OK:
-		case codes.NotFound:
-			return nil
-		case codes.Unimplemented:
-			l.stores.sandboxes.disable()
-			return nil
-		default:
-			return ifBroken(err)
+		if err != nil {
+			return l.stores.sandboxes.forgive(err)
 		}
 		if stored.GetSandboxer() != podSandboxer {
 			return nil
@@ -106,7 +93,7 @@ func (l *lookUp) stampSandbox(
 		}
 		if sandbox.Ready {
 			stamps.runningAt = fromTimestamp(stored.GetUpdatedAt())
-			l.stamps.add(sandbox.ID, stamps)
+			l.stamps.Add(sandbox.ID, stamps)
 		}
 	}
 	if !firstContainerAt.IsZero() && stamps.runningAt.After(firstContainerAt) {
@@ -127,19 +114,11 @@ func (l *lookUp) stampImage(ctx context.Context, image *timeline.Image) error {
 		return nil // e.g. a bare image ID: there is no such name
 	}
 	stored, err := l.client.storedImage(ctx, name)
-	switch status.Code(err) {
-	case codes.OK:
-		image.FirstPulledAt = fromTimestamp(stored.GetCreatedAt())
-		image.PulledAt = fromTimestamp(stored.GetUpdatedAt())
-		if digest := stored.GetTarget().GetDigest(); digest != "" {
-			image.Digest = digest
-		}
-		return nil
-	case codes.NotFound:
-		return nil
-	case codes.Unimplemented:
-		l.stores.images.disable()
-		return nil
+	if err != nil {
+		return l.stores.images.forgive(err)
 	}
-	return ifBroken(err)
+	image.FirstPulledAt = fromTimestamp(stored.GetCreatedAt())
+	image.PulledAt = fromTimestamp(stored.GetUpdatedAt())
+	image.Digest = cmp.Or(stored.GetTarget().GetDigest(), image.Digest)
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/containerd/platforms"
 	"github.com/opencontainers/go-digest"
+	"k8s.io/utils/lru"
 )
 
 const (
@@ -41,7 +42,7 @@ type catalog struct {
 	// client.readBlob, and any other error if the runtime did not respond.
 	read    func(context.Context, digest.Digest) ([]byte, error)
 	machine platforms.MatchComparer
-	known   *cache[contents] // complete and invalid ones, by the digest of index or manifest
+	known   *lru.Cache // of complete and invalid contents, by the digest.Digest of index or manifest
 }
 
 var errAbsent = errors.New("not found")
@@ -49,15 +50,15 @@ var errAbsent = errors.New("not found")
 // contents returns errAbsent if no manifest for this machine is present and the image is not known
 // to be invalid.
 func (c catalog) contents(ctx context.Context, target digest.Digest) (contents, error) {
-	if known, ok := c.known.get(target.String()); ok {
-		return known, nil
+	if known, ok := c.known.Get(target); ok {
+		return known.(contents), nil
 	}
 	found, err := c.resolve(ctx, target, maxIndexes)
 	if err != nil {
 		return contents{}, err
 	}
 	if found.complete || found.manifest == "" {
-		c.known.add(target.String(), found)
+		c.known.Add(target, found)
 	}
 	return found, nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/opencontainers/go-digest"
+	"k8s.io/utils/lru"
 
 	"github.com/podlapse/podlapse/internal/critest"
 )
@@ -68,7 +69,7 @@ func TestHostileManifests(t *testing.T) {
 func TestIndexesInCircles(t *testing.T) {
 	target := digest.FromString("index")
 	reads := 0
-	c := catalog{known: newCache[contents](1), machine: thisMachine,
+	c := catalog{known: lru.New(1), machine: thisMachine,
 		read: func(context.Context, digest.Digest) ([]byte, error) {
 			reads++
 			return fmt.Appendf(nil, `{"manifests":[{"digest":%q},{"digest":%q}]}`, target, target), nil
@@ -85,7 +86,7 @@ func TestIndexesInCircles(t *testing.T) {
 
 func TestWhatIsNotThereIsNotRemembered(t *testing.T) {
 	there := map[digest.Digest]string{}
-	c := catalog{known: newCache[contents](8), machine: thisMachine,
+	c := catalog{known: lru.New(8), machine: thisMachine,
 		read: func(_ context.Context, d digest.Digest) ([]byte, error) {
 			data, ok := there[d]
 			if !ok {

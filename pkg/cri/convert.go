@@ -133,9 +133,8 @@ func sortAnswer(seen *timeline.RuntimeSeen) {
 func earliestCreated(containers []*runtimeapi.Container, sandboxID string) time.Time {
 	var earliest time.Time
 	for _, c := range containers {
-		created := fromNanos(c.GetCreatedAt())
-		if c.GetPodSandboxId() == sandboxID && !created.IsZero() && (earliest.IsZero() || created.Before(earliest)) {
-			earliest = created
+		if c.GetPodSandboxId() == sandboxID {
+			earliest = earlier(earliest, fromNanos(c.GetCreatedAt()))
 		}
 	}
 	return earliest

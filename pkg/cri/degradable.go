@@ -17,6 +17,12 @@ type degradable struct {
 	costs   string // what is unknown without it
 }
 
+// set sets all fields; a feature that is not enabled stays so.
+func (d *degradable) set(enabled bool, logger *zap.Logger, name, costs string) {
+	d.logger, d.name, d.costs = logger, name, costs
+	d.enabled.Store(enabled)
+}
+
 func (d *degradable) on() bool { return d.enabled.Load() }
 
 // disable disables the feature and logs that the first time.

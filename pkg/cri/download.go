@@ -20,7 +20,11 @@ func (s *Source) Downloads(ctx context.Context, since time.Time) ([]imagepull.Do
 		return nil, nil
 	}
 	found, err := s.progress.get(ctx, func(ctx context.Context) ([]imagepull.Download, error) {
-		return session.downloads(ctx, since)
+		found, err := session.look(ctx, since)
+		if err != nil {
+			session.lost(err)
+		}
+		return found, err
 	})
 	if err == nil && found == nil {
 		found = []imagepull.Download{}

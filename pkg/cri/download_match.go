@@ -12,17 +12,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// downloads answers Source.Downloads. It must not run twice at the same time.
-func (s *session) downloads(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
-	found, err := s.look(ctx, since)
-	if err != nil {
-		s.lost(err)
-	}
-	return found, err
-}
-
 // look matches the blobs that are being written to the manifests that name them, and adds the
-// images whose pull began since then and of which no blob is being written.
+// images whose pull began since then and of which no blob is being written. It must not run twice at
+// the same time.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.lookUp.stores.content
 	statuses, err := s.client.ingests(ctx)

@@ -1,5 +1,7 @@
 package cri
 
+import "slices"
+
 // remoteLabels are set by lazy snapshotters on a snapshot that they mounted from the registry
 // instead of having the layer downloaded and unpacked: stargz and SOCI (snapshot/snapshot.go,
 // remoteLabel), nydus for eStargz images (pkg/label, StargzLayer).
@@ -17,15 +19,6 @@ var dataLabels = []string{
 // mounted reports, by the labels of a committed snapshot, whether a lazy snapshotter mounted the
 // layer. absent says that the layer's blob is not in the content store.
 func mounted(labels map[string]string, absent bool) bool {
-	for _, label := range remoteLabels {
-		if _, ok := labels[label]; ok {
-			return true
-		}
-	}
-	for _, label := range dataLabels {
-		if _, ok := labels[label]; ok && absent {
-			return true
-		}
-	}
-	return false
+	has := func(label string) bool { _, ok := labels[label]; return ok }
+	return slices.ContainsFunc(remoteLabels, has) || absent && slices.ContainsFunc(dataLabels, has)
 }

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/lru"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -15,9 +16,8 @@ import (
 type lookUp struct {
 	client   *client
 	stores   *stores
-	stamps   *cache[sandboxStamps]               // of ready sandboxes, by sandbox ID
-	running  *cache[*runtimeapi.ContainerStatus] // of running containers, by container ID
-	finished *cache[*runtimeapi.ContainerStatus] // of exited containers, by container ID
+	stamps   *lru.Cache // sandboxStamps of ready sandboxes, by sandbox ID
+	statuses *lru.Cache // *runtimeapi.ContainerStatus of running and exited containers, by container ID
 	catalog  catalog
 
 	sandboxImage sandboxImage
@@ -84,11 +84,10 @@ func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline
 func (l *lookUp) containerStatus(
 	ctx context.Context, listed *runtimeapi.Container,
 ) (*runtimeapi.ContainerStatus, error) {
-	if known, ok := l.finished.get(listed.GetId()); ok {
-		return known, nil
-	}
-	known, ok := l.running.get(listed.GetId())
-	if ok && listed.GetState() == runtimeapi.ContainerState_CONTAINER_RUNNING {
+	cached, _ := l.statuses.Get(listed.GetId())
+	known, ok := cached.(*runtimeapi.ContainerStatus)
+	if ok && (known.GetState() == runtimeapi.ContainerState_CONTAINER_EXITED ||
+		listed.GetState() == runtimeapi.ContainerState_CONTAINER_RUNNING) {
 		return known, nil
 	}
 	state, err := l.client.containerStatus(ctx, listed.GetId())
@@ -98,15 +97,12 @@ func (l *lookUp) containerStatus(
 	if err != nil {
 		return nil, err
 	}
-	kept := &runtimeapi.ContainerStatus{ // the other fields are large
-		State: state.GetState(), StartedAt: state.GetStartedAt(), FinishedAt: state.GetFinishedAt(),
-		ExitCode: state.GetExitCode(),
-	}
 	switch state.GetState() {
-	case runtimeapi.ContainerState_CONTAINER_RUNNING:
-		l.running.add(listed.GetId(), kept)
-	case runtimeapi.ContainerState_CONTAINER_EXITED:
-		l.finished.add(listed.GetId(), kept)
+	case runtimeapi.ContainerState_CONTAINER_RUNNING, runtimeapi.ContainerState_CONTAINER_EXITED:
+		l.statuses.Add(listed.GetId(), &runtimeapi.ContainerStatus{ // the other fields are large
+			State: state.GetState(), StartedAt: state.GetStartedAt(), FinishedAt: state.GetFinishedAt(),
+			ExitCode: state.GetExitCode(),
+		})
 	}
 	return state, nil
 }

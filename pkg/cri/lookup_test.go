@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/lru"
 
 	"github.com/podlapse/podlapse/internal/critest"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -38,11 +38,10 @@ func newLookUp(t *testing.T, fake *critest.Runtime) (*lookUp, *observer.Observed
 	core, logs := observer.New(zap.InfoLevel)
 	l := &lookUp{
 		client: c, stores: storesOf(version, zap.New(core)),
-		stamps:  newCache[sandboxStamps](8),
-		running: newCache[*runtimeapi.ContainerStatus](8), finished: newCache[*runtimeapi.ContainerStatus](8),
+		stamps: lru.New(8), statuses: lru.New(8),
 		now: func() time.Time { return second(99) },
 	}
-	l.catalog = catalog{read: l.readBlob, machine: platforms.Default(), known: newCache[contents](8)}
+	l.catalog = catalog{read: l.readBlob, machine: platforms.Default(), known: lru.New(8)}
 	return l, logs
 }
 

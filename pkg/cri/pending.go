@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -16,14 +17,12 @@ const (
 	giveUpAfter = 30 * time.Second
 )
 
-// question is one open look-up. The lock of pending guards it.
+// question is what is asked about one pod. The lock of pending guards it.
 type question struct {
-	lookUp    timeline.LookUp
+	lookUp    timeline.LookUp // without a UID while a look-up runs and nothing was asked since
 	askedAt   time.Time
 	notBefore time.Time // after a failure
 	failures  int
-	running   bool
-	next      *timeline.LookUp // asked while this one runs
 }
 
 // pending holds one question per pod. Further questions about the pod are merged, so it stays small
@@ -44,84 +43,83 @@ func newPending() *pending {
 func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	q, ok := p.byUID[lookUp.UID]
-	switch {
-	case !ok && len(p.byUID) >= maxPending:
-		return false
-	case !ok:
-		lookUp = merge(lookUp, timeline.LookUp{})
-		q = &question{lookUp: lookUp, askedAt: now}
+	q := p.byUID[lookUp.UID]
+	if q == nil {
+		if len(p.byUID) >= maxPending {
+			return false
+		}
+		q = &question{}
 		p.byUID[lookUp.UID] = q
 		p.queue = append(p.queue, q)
-	case q.running && q.next == nil:
-		lookUp = merge(lookUp, timeline.LookUp{})
-		q.next, q.askedAt = &lookUp, now
-	case q.running:
-		lookUp = merge(lookUp, *q.next)
-		q.next, q.askedAt = &lookUp, now
-	default:
-		q.lookUp, q.askedAt = merge(lookUp, q.lookUp), now
 	}
+	q.lookUp, q.askedAt = merge(lookUp, q.lookUp), now
 	p.nudge()
 	return true
 }
 
-// wait returns how long until the next question is ready, and false if the queue is empty.
-func (p *pending) wait(now time.Time) (time.Duration, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.queue) == 0 {
-		return 0, false
-	}
-	least := p.queue[0].notBefore.Sub(now)
-	for _, q := range p.queue[1:] {
-		least = min(least, q.notBefore.Sub(now))
-	}
-	return max(0, least), true
-}
-
-// take removes the first ready question from the queue; nil if there is none.
-func (p *pending) take(now time.Time) (*question, timeline.LookUp) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i, q := range p.queue {
-		if !q.notBefore.After(now) {
-			q.running = true
-			p.queue = slices.Delete(p.queue, i, i+1)
-			return q, q.lookUp
+// next waits for a question that is ready, and removes it from the queue. Its look-up runs until
+// done or failed. It returns nil when ctx ends.
+func (p *pending) next(ctx context.Context, now func() time.Time) (*question, timeline.LookUp) {
+	for ctx.Err() == nil {
+		q, lookUp, wait := p.take(now())
+		if q != nil {
+			return q, lookUp
+		}
+		select {
+		case <-p.wake:
+		case <-time.After(wait):
+		case <-ctx.Done():
 		}
 	}
 	return nil, timeline.LookUp{}
 }
 
-// done ends a running question that was answered.
-func (p *pending) done(q *question) {
+// take removes the first question that is ready. If there is none, it returns how long to wait for
+// one that is in the queue.
+func (p *pending) take(now time.Time) (q *question, lookUp timeline.LookUp, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	q.running, q.failures, q.notBefore = false, 0, time.Time{}
-	if q.next == nil {
-		delete(p.byUID, q.lookUp.UID)
+	wait = time.Hour
+	for i, q := range p.queue {
+		if left := q.notBefore.Sub(now); left > 0 {
+			wait = min(wait, left)
+			continue
+		}
+		p.queue = slices.Delete(p.queue, i, i+1)
+		p.nudge() // for another worker
+		lookUp, q.lookUp = q.lookUp, timeline.LookUp{}
+		return q, lookUp, 0
+	}
+	return nil, timeline.LookUp{}, wait
+}
+
+// done ends a look-up that was answered.
+func (p *pending) done(q *question, lookUp timeline.LookUp) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if q.lookUp.UID == "" {
+		delete(p.byUID, lookUp.UID)
 		return
 	}
-	q.lookUp, q.next = *q.next, nil
+	q.failures, q.notBefore = 0, time.Time{}
 	p.queue = append(p.queue, q)
 	p.nudge()
 }
 
-// failed ends a running question without an answer: it is retried after a while, or given up, which
-// givenUp reports.
-func (p *pending) failed(q *question, now time.Time) (givenUp bool) {
+// failed ends a look-up without an answer: it is retried after a while, or given up, which givenUp
+// reports.
+func (p *pending) failed(q *question, lookUp timeline.LookUp, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	q.running = false
-	q.failures++
-	if q.next != nil {
-		q.lookUp, q.next = merge(*q.next, q.lookUp), nil
-	}
 	if now.Sub(q.askedAt) > giveUpAfter {
-		delete(p.byUID, q.lookUp.UID)
+		delete(p.byUID, lookUp.UID)
 		return true
 	}
+	if q.lookUp.UID != "" {
+		lookUp = merge(q.lookUp, lookUp)
+	}
+	q.lookUp = lookUp
+	q.failures++
 	q.notBefore = now.Add(retries.Delay(q.failures))
 	p.queue = append(p.queue, q)
 	p.nudge()

@@ -15,31 +15,31 @@ func TestPendingMerges(t *testing.T) {
 	p.ask(timeline.LookUp{UID: "b", RuntimeUID: "b"}, now)
 	p.ask(timeline.LookUp{UID: "a", RuntimeUID: "new", Images: []string{"y", "z"}}, now)
 
-	q, lookUp := p.take(now)
+	q, lookUp, _ := p.take(now)
 	if lookUp.UID != "a" || lookUp.RuntimeUID != "new" || !slices.Equal(lookUp.Images, []string{"x", "y", "z"}) {
 		t.Fatalf("took %+v", lookUp)
 	}
 	// Asked while it runs: the running answer may be too old, so it is asked once more, and not beside.
 	p.ask(timeline.LookUp{UID: "a", RuntimeUID: "new", Images: []string{"1"}}, now)
 	p.ask(timeline.LookUp{UID: "a", RuntimeUID: "new", Images: []string{"2"}}, now)
-	if other, lookUp := p.take(now); lookUp.UID != "b" {
+	if other, lookUp, _ := p.take(now); lookUp.UID != "b" {
 		t.Fatalf("took %+v while a runs", lookUp)
 	} else {
-		p.done(other)
+		p.done(other, lookUp)
 	}
-	if other, _ := p.take(now); other != nil {
+	if other, _, _ := p.take(now); other != nil {
 		t.Fatalf("took a while it runs")
 	}
-	p.done(q)
-	q, lookUp = p.take(now)
+	p.done(q, lookUp)
+	q, lookUp, _ = p.take(now)
 	if q == nil || !slices.Equal(lookUp.Images, []string{"1", "2"}) {
 		t.Fatalf("took %+v after the first answer", lookUp)
 	}
-	p.done(q)
+	p.done(q, lookUp)
 	if open := p.count(); open != 0 {
 		t.Errorf("%d open at the end", open)
 	}
-	if _, some := p.wait(now); some {
+	if _, _, wait := p.take(now); wait != time.Hour {
 		t.Error("something waits at the end")
 	}
 }
@@ -55,39 +55,39 @@ func TestPendingMergesLayers(t *testing.T) {
 	}
 	p.ask(timeline.LookUp{UID: "a", Images: []string{"x", "y"}, Layers: []string{"y"}}, now)
 	p.ask(timeline.LookUp{UID: "a", Images: []string{"z"}, Layers: []string{"y", "w"}}, now)
-	q, lookUp := p.take(now)
+	q, lookUp, _ := p.take(now)
 	check(lookUp, []string{"x", "y", "z", "w"}, []string{"y", "w"})
 
 	p.ask(timeline.LookUp{UID: "a", Layers: []string{"1"}}, now)
 	p.ask(timeline.LookUp{UID: "a", Layers: []string{"2"}}, now)
-	p.failed(q, now) // what it wanted is still wanted
-	q, lookUp = p.take(now.Add(retries.Max))
+	p.failed(q, lookUp, now) // what it wanted is still wanted
+	q, lookUp, _ = p.take(now.Add(retries.Max))
 	check(lookUp, []string{"x", "y", "z", "w", "1", "2"}, []string{"y", "w", "1", "2"})
-	p.done(q)
+	p.done(q, lookUp)
 }
 
 func TestPendingRetriesAndGivesUp(t *testing.T) {
 	p, now := newPending(), time.Unix(1000, 0)
 	p.ask(timeline.LookUp{UID: "a"}, now)
-	q, _ := p.take(now)
+	q, lookUp, _ := p.take(now)
 	p.ask(timeline.LookUp{UID: "a", Images: []string{"x"}}, now)
-	if p.failed(q, now) {
+	if p.failed(q, lookUp, now) {
 		t.Fatal("given up at the first failure")
 	}
-	wait, some := p.wait(now)
-	if !some || wait <= 0 || wait > retries.Max {
-		t.Fatalf("waits %v, %t", wait, some)
-	}
-	if q, _ := p.take(now); q != nil {
+	again, _, wait := p.take(now)
+	if again != nil {
 		t.Fatal("asked again at once")
 	}
+	if wait <= 0 || wait > retries.Max {
+		t.Fatalf("waits %v", wait)
+	}
 	now = now.Add(wait)
-	q, lookUp := p.take(now)
+	q, lookUp, _ = p.take(now)
 	if q == nil || !slices.Equal(lookUp.Images, []string{"x"}) {
 		t.Fatalf("took %+v after the wait", lookUp)
 	}
 	now = now.Add(giveUpAfter + time.Second)
-	if !p.failed(q, now) {
+	if !p.failed(q, lookUp, now) {
 		t.Fatal("not given up")
 	}
 	if open := p.count(); open != 0 {
@@ -118,24 +118,5 @@ func TestPendingIsBounded(t *testing.T) {
 	got := merge(timeline.LookUp{Images: refs, Layers: refs}, timeline.LookUp{})
 	if len(got.Images) != maxImages || len(got.Layers) != maxImages {
 		t.Errorf("%d images, %d layers in one question", len(got.Images), len(got.Layers))
-	}
-}
-
-func TestCacheIsBounded(t *testing.T) {
-	c := newCache[int](2)
-	for i, key := range []string{"a", "b", "a", "c"} {
-		c.add(key, i)
-	}
-	if _, ok := c.get("a"); ok {
-		t.Error("the oldest key is still there")
-	}
-	for key, want := range map[string]int{"b": 1, "c": 3} {
-		if got, ok := c.get(key); !ok || got != want {
-			t.Errorf("%s = %d, %t", key, got, ok)
-		}
-	}
-	c.add("b", 9)
-	if got, _ := c.get("b"); got != 1 {
-		t.Errorf("the first value of b became %d", got)
 	}
 }

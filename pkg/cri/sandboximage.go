@@ -9,8 +9,6 @@ import (
 
 	imagesapi "github.com/containerd/containerd/api/services/images/v1"
 	"github.com/opencontainers/go-digest"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // pinnedFilter selects the images that containerd's CRI plugin protects from removal: the sandbox
@@ -54,9 +52,6 @@ func (l *lookUp) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, c
 		return nil
 	}
 	pinned, err := l.client.pinnedImages(ctx)
-	if status.Code(err) == codes.Unimplemented {
-		return nil
-	}
 	if err != nil {
 		return ifBroken(err)
 	}

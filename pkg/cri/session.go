@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 const (
@@ -27,9 +29,8 @@ type session struct {
 	source  *Source
 	client  *client
 	lookUp  *lookUp
-	runtime string        // name and version, for people
-	work    chan struct{} // unbuffered: a question stays in the queue until a worker is free
-	broken  chan error    // capacity 1, dropped when full: the first reason is enough
+	runtime string     // name and version, for people
+	broken  chan error // capacity 1, dropped when full: the first reason is enough
 	// arrived are the blobs that were complete at the last look at downloads. Only the goroutine
 	// that queries downloads uses it.
 	arrived map[digest.Digest]bool
@@ -38,7 +39,7 @@ type session struct {
 func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) *session {
 	lookUp := &lookUp{
 		client: client, stores: storesOf(version, s.config.Logger),
-		stamps: s.stamps, running: s.running, finished: s.finished, now: s.config.Now,
+		stamps: s.stamps, statuses: s.statuses, now: s.config.Now,
 	}
 	lookUp.catalog = catalog{read: lookUp.readBlob, machine: platforms.Default(), known: s.contents}
 	return &session{
@@ -46,14 +47,13 @@ func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) 
 		client:  client,
 		lookUp:  lookUp,
 		runtime: describe(version),
-		work:    make(chan struct{}),
 		broken:  make(chan error, 1),
 	}
 }
 
 func (s *session) close() { s.client.close() }
 
-// serve passes questions to the workers until ctx ends or the connection breaks, and returns why.
+// serve answers questions until ctx ends or the connection breaks, and returns why.
 func (s *session) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -67,17 +67,7 @@ func (s *session) serve(ctx context.Context) error {
 	beat := time.NewTicker(s.source.silence.every())
 	defer beat.Stop()
 	for {
-		var work chan<- struct{}
-		var ready <-chan time.Time
-		if wait, some := s.source.pending.wait(s.source.config.Now()); some && wait == 0 {
-			work = s.work
-		} else if some {
-			ready = time.After(wait)
-		}
 		select {
-		case work <- struct{}{}: // a worker that is woken in vain finds nothing to take
-		case <-ready:
-		case <-s.source.pending.wake:
 		case s.source.silence.watched = <-s.source.watch:
 			beat.Reset(s.source.silence.every())
 			if !s.source.silence.watched {
@@ -112,37 +102,30 @@ func (s *session) beat(ctx context.Context) error {
 // answerAll is one worker.
 func (s *session) answerAll(ctx context.Context) {
 	for {
-		select {
-		case <-s.work:
-			s.answerOne(ctx)
-		case <-ctx.Done():
+		q, lookUp := s.source.pending.next(ctx, s.source.config.Now)
+		if q == nil {
 			return
 		}
+		s.answer(ctx, q, lookUp)
 	}
 }
 
-func (s *session) answerOne(ctx context.Context) {
+func (s *session) answer(ctx context.Context, q *question, lookUp timeline.LookUp) {
 	source := s.source
-	q, lookUp := source.pending.take(source.config.Now())
-	if q == nil {
-		return
-	}
 	seen, err := s.lookUp.answer(ctx, lookUp)
 	if err == nil {
 		source.config.Report(true, s.runtime)
 		source.metrics.answered.Inc()
 		source.config.Observe(ctx, seen)
-		source.pending.done(q)
+		source.pending.done(q, lookUp)
 		return
 	}
-	if source.pending.failed(q, source.config.Now()) {
+	if source.pending.failed(q, lookUp, source.config.Now()) {
 		source.metrics.givenUp.Inc()
 		source.config.Logger.Warn("gave up a query to the container runtime", zap.String("uid", lookUp.UID),
 			zap.Error(err))
 	}
-	switch {
-	case ctx.Err() != nil: // the end of the session, not a failure of the runtime
-	case !s.lost(err):
+	if ctx.Err() == nil && !s.lost(err) { // the end of the session is not a failure of the runtime
 		source.config.Report(false, err.Error())
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/lru"
 
 	"github.com/podlapse/podlapse/internal/backoff"
 	"github.com/podlapse/podlapse/internal/health"
@@ -23,7 +23,7 @@ import (
 const (
 	defaultTimeout = 2 * time.Second
 	maxStamps      = 1024 // cached sandboxes; a node runs a few hundred
-	maxStatuses    = 4096 // cached running containers, and as many exited ones
+	maxStatuses    = 8192 // cached running and exited containers
 )
 
 // retries limits how often an absent runtime is tried, and how late one that came back is found.
@@ -49,10 +49,9 @@ type Config struct {
 type Source struct {
 	config   Config
 	pending  *pending
-	stamps   *cache[sandboxStamps]
-	running  *cache[*runtimeapi.ContainerStatus]
-	finished *cache[*runtimeapi.ContainerStatus]
-	contents *cache[contents]
+	stamps   *lru.Cache              // see lookUp
+	statuses *lru.Cache              // see lookUp
+	contents *lru.Cache              // see catalog
 	current  atomic.Pointer[session] // the current session; nil if there is none
 	watch    chan bool               // capacity 1: the latest value of Watch
 	silence  silence                 // used by the goroutine in Run
@@ -71,10 +70,9 @@ func New(config Config) *Source {
 	s := &Source{
 		config:   config,
 		pending:  newPending(),
-		stamps:   newCache[sandboxStamps](maxStamps),
-		running:  newCache[*runtimeapi.ContainerStatus](maxStatuses),
-		finished: newCache[*runtimeapi.ContainerStatus](maxStatuses),
-		contents: newCache[contents](maxContents),
+		stamps:   lru.New(maxStamps),
+		statuses: lru.New(maxStatuses),
+		contents: lru.New(maxContents),
 		watch:    make(chan bool, 1),
 		progress: newSharedDownloads(config.Timeout, config.Now),
 	}

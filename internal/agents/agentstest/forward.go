@@ -1,18 +1,20 @@
 package agentstest
 
 import (
-	"bufio"
-	"crypto/sha1"
-	"encoding/base64"
+	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"sync"
+
+	"github.com/coder/websocket"
 )
+
+// protocol is that of forwarded ports over WebSocket.
+const protocol = "v4.channel.k8s.io"
 
 // forward serves pods/portforward over WebSocket, like the kubelet: a binary message begins with
 // its channel, and the first one of each channel is the port, in two bytes.
@@ -24,7 +26,7 @@ func forward(w http.ResponseWriter, r *http.Request, pods []Pod, namespace, name
 		port := r.URL.Query().Get("ports")
 		server, err := url.Parse(p.Agent)
 		if err != nil || p.Agent == "" || port != strconv.Itoa(p.Port) ||
-			r.Header.Get("Sec-WebSocket-Protocol") != "v4.channel.k8s.io" {
+			r.Header.Get("Sec-WebSocket-Protocol") != protocol {
 			status(w, http.StatusBadRequest, fmt.Sprintf("cannot forward port %q", port))
 			return
 		}
@@ -34,36 +36,29 @@ func forward(w http.ResponseWriter, r *http.Request, pods []Pod, namespace, name
 			return
 		}
 		defer agent.Close()
-		conn, buffered, err := http.NewResponseController(w).Hijack()
+		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol}})
 		if err != nil {
 			return
 		}
-		defer conn.Close()
-		sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
-		fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-			"Sec-WebSocket-Protocol: v4.channel.k8s.io\r\nSec-WebSocket-Accept: %s\r\n\r\n",
-			base64.StdEncoding.EncodeToString(sum[:]))
-		exchange(conn, buffered.Reader, agent, p.Port)
+		exchange(r.Context(), conn, agent, p.Port)
 		return
 	}
 	status(w, http.StatusNotFound, fmt.Sprintf("pods %q not found", name))
 }
 
 // exchange ends when one of both sides does.
-func exchange(conn net.Conn, in *bufio.Reader, agent net.Conn, port int) {
-	var head [2]byte
-	binary.LittleEndian.PutUint16(head[:], uint16(port))
+func exchange(ctx context.Context, conn *websocket.Conn, agent net.Conn, port int) {
 	for channel := range byte(2) {
-		_ = send(conn, 0x2, append([]byte{channel}, head[:]...))
+		_ = conn.Write(ctx, websocket.MessageBinary, binary.LittleEndian.AppendUint16([]byte{channel}, uint16(port)))
 	}
-	_ = send(conn, 0x9, []byte("alive?")) // a proxy may send a ping at any time
 	var ended sync.WaitGroup
+	ended.Go(func() { _ = conn.Ping(ctx) }) // a proxy may send a ping at any time
 	ended.Go(func() {
-		defer conn.Close()
+		defer conn.CloseNow()
 		part := make([]byte, 70_000)
 		for {
 			n, err := agent.Read(part)
-			if n > 0 && send(conn, 0x2, append([]byte{0}, part[:n]...)) != nil || err != nil {
+			if n > 0 && conn.Write(ctx, websocket.MessageBinary, append([]byte{0}, part[:n]...)) != nil || err != nil {
 				return
 			}
 		}
@@ -71,11 +66,11 @@ func exchange(conn net.Conn, in *bufio.Reader, agent net.Conn, port int) {
 	ended.Go(func() {
 		defer agent.Close()
 		for {
-			opcode, content, err := receive(in)
+			_, content, err := conn.Read(ctx)
 			if err != nil {
 				return
 			}
-			if opcode != 0x2 || len(content) == 0 {
+			if len(content) == 0 {
 				continue
 			}
 			if _, err := agent.Write(content[1:]); err != nil {
@@ -84,42 +79,4 @@ func exchange(conn net.Conn, in *bufio.Reader, agent net.Conn, port int) {
 		}
 	})
 	ended.Wait()
-}
-
-func send(w io.Writer, opcode byte, content []byte) error {
-	frame := []byte{0x80 | opcode}
-	switch n := len(content); {
-	case n < 126:
-		frame = append(frame, byte(n))
-	case n < 1<<16:
-		frame = binary.BigEndian.AppendUint16(append(frame, 126), uint16(n))
-	default:
-		frame = binary.BigEndian.AppendUint64(append(frame, 127), uint64(n))
-	}
-	_, err := w.Write(append(frame, content...))
-	return err
-}
-
-func receive(r io.Reader) (opcode byte, content []byte, err error) {
-	var head [2]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return 0, nil, err
-	}
-	length := uint64(head[1] & 0x7f)
-	if size := map[uint64]int{126: 2, 127: 8}[length]; size > 0 {
-		var long [8]byte
-		if _, err := io.ReadFull(r, long[8-size:]); err != nil {
-			return 0, nil, err
-		}
-		length = binary.BigEndian.Uint64(long[:])
-	}
-	masked := make([]byte, 4+length)
-	if _, err := io.ReadFull(r, masked); err != nil || head[1]&0x80 == 0 {
-		return 0, nil, fmt.Errorf("no masked frame: %w", err)
-	}
-	content = masked[4:]
-	for i := range content {
-		content[i] ^= masked[i%4]
-	}
-	return head[0] & 0x0f, content, nil
 }
