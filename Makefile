@@ -29,7 +29,7 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 GOVULNCHECK   := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build image lab up down status list scenario blame-soak accuracy-page test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test compare bench clean
+.PHONY: FORCE help build image lab up down status list scenario blame-soak accuracy-page test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test compare bench sample-sentences clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -170,6 +170,9 @@ endif
 
 bench: ## Run the benchmarks; benchstat compares two runs.
 	go test -run '^$$' -bench . -benchmem ./...
+
+sample-sentences: ## Print N=30 random sentences of each kind, to review the language: make sample-sentences SEED=7.
+	@cd lab && go run ./cmd/sentences -seed $(or $(SEED),1) -n $(or $(N),30)
 
 clean: ## Remove bin/; caches outside the repository stay.
 	rm -rf bin
