@@ -117,7 +117,8 @@ func isMessage(expression ast.Expr, function string) bool {
 		return true
 	}
 	method, ok := expression.(*ast.SelectorExpr)
-	return ok && slices.Contains([]string{"Debug", "Info", "Warn", "Error", "DPanic", "Panic", "Fatal"}, method.Sel.Name)
+	return ok && slices.Contains([]string{"Debug", "Info", "Warn", "Error", "DPanic", "Panic", "Fatal"},
+		method.Sel.Name)
 }
 
 // qualified is the name of a function with its package, such as fmt.Errorf. It is empty for other expressions.
