@@ -19,7 +19,7 @@ type outputs struct {
 	push    *otlp.Metrics     // nil without an endpoint for metrics
 
 	settledSinks []func(timeline.Timeline)
-	// transitions says that the records are those of kube-transition-metrics alone.
+	// transitions is set if the agent writes only records of kube-transition-metrics.
 	transitions bool
 }
 

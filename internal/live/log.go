@@ -7,7 +7,7 @@ import (
 
 // log holds the last event of each subject, in order of arrival, within maxBytes.
 type log struct {
-	events  []*Event // by number; nil if there is a later one of the same subject
+	events  []*Event // by number; nil if its subject has a later event
 	numbers []uint64 // of the events, including those that are nil
 	latest  map[string]*Event
 	bytes   int

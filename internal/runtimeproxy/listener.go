@@ -53,7 +53,7 @@ type bounded struct {
 
 	mu     sync.Mutex
 	open   int
-	leave  bool          // a caller waits for empty
+	leave  bool          // a caller waits until no connection is open
 	closed chan struct{} // closed when no connection is open and a caller waits for that
 }
 

@@ -37,9 +37,8 @@ func (f *fold) obstacleSteps(begun step) []step {
 // network.
 const firstCheck = instant(2 * time.Second)
 
-// phasesBeforeFirst is what a pod may have waited for between the kubelet's pickup and the first obstacle. An
-// obstacle that was there at the kubelet's first check was there before. If it was reported later, its begin is
-// unknown.
+// phasesBeforeFirst is what a pod may have waited for between the kubelet's pickup and the first obstacle. If the
+// kubelet's first check reported an obstacle, it existed before. If it was reported later, its start is unknown.
 func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	first, acknowledged := f.obstacles[0], f.bounds.find(podMilestone(MilestoneAcknowledged))
 	phases := first.from.row().before
