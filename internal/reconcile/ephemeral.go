@@ -50,7 +50,8 @@ func (r *Reconciler) advanceEphemeral(p *pod) {
 	requests, object := p.ephemeral.Requests(now), p.ephemeral.Pod()
 	if requests.Runtime && now.Sub(p.ephemeralAskedAt) >= askAgainFirst {
 		p.ephemeralAskedAt = now
-		r.config.Sources.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID, Images: requests.Images,
+		r.config.Sources.AskRuntime(timeline.LookUp{UID: object.UID, RuntimeUID: object.RuntimeUID,
+			Images: requests.Images,
 			Layers: requests.Layers})
 	}
 	p.ephemeralRequestsEvents = requests.Events

@@ -19,7 +19,9 @@ func (r *Reconciler) Pulling(ctx context.Context) (Pulling, error) {
 	return ask(ctx, r, "pods that images are pulled for", func() Pulling {
 		report := Pulling{Timelines: r.startingTimelines()}
 		if r.followed > 0 {
-			debugged := r.timelinesOf(func(p *pod) bool { return p.ephemeral != nil && !p.startedLately(r.cachedStarting.at) })
+			debugged := r.timelinesOf(func(p *pod) bool {
+				return p.ephemeral != nil && !p.startedLately(r.cachedStarting.at)
+			})
 			report.Timelines = timeline.Sorted(slices.Concat(report.Timelines, debugged))
 		}
 		for _, p := range r.pods {

@@ -316,7 +316,8 @@ func TestGoneButNotReported(t *testing.T) {
 		_, observe, stop := startRestored(t, d, k, Restored{InFlight: left})
 		defer stop()
 		synctest.Wait()
-		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()}) // the pod watch does not know that this was reported
+		// The pod watch does not know that this was reported.
+		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()})
 		if calls := d.take(); !slices.Contains(calls, "settled pod deleted") || len(d.settled) != 1 {
 			t.Errorf("calls %q", calls)
 		}
