@@ -81,7 +81,7 @@ compare: build lab ## Compare memory, requests and series with another commit's 
 	(cd "$$dir" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o "$$dir/podlapse-agent" ./cmd/agent); \
 	$(LAB) scenario compare --agent $(AGENT) --before "$$dir/podlapse-agent"
 
-# Not check: lines longer than 120 columns are not all wrapped yet.
+# Not check, which downloads and builds its tools when it runs for the first time.
 test: vet unit fuzz image-test page-test node-test ## Run all tests, as continuous integration does.
 
 test-long: build lab ## Run the slow scenarios: the blame exam, 50 random faults, a hostile tenant.
