@@ -29,7 +29,7 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 GOVULNCHECK   := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build image lab up down status list scenario blame-soak accuracy-page test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test compare bench clean
+.PHONY: FORCE help build image lab up down status list scenario blame-soak accuracy-page test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test compare bench sample-sentences clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,7 +81,7 @@ compare: build lab ## Compare memory, requests and series with another commit's 
 	(cd "$$dir" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o "$$dir/podlapse-agent" ./cmd/agent); \
 	$(LAB) scenario compare --agent $(AGENT) --before "$$dir/podlapse-agent"
 
-# Not check: lines longer than 120 columns are not all wrapped yet.
+# Not check, which downloads and builds its tools when it runs for the first time.
 test: vet unit fuzz image-test page-test node-test ## Run all tests, as continuous integration does.
 
 test-long: build lab ## Run the slow scenarios: the blame exam, 50 random faults, a hostile tenant.
@@ -170,6 +170,9 @@ endif
 
 bench: ## Run the benchmarks; benchstat compares two runs.
 	go test -run '^$$' -bench . -benchmem ./...
+
+sample-sentences: ## Print N=30 random sentences of each kind, to review the language: make sample-sentences SEED=7.
+	@cd lab && go run ./cmd/sentences -seed $(or $(SEED),1) -n $(or $(N),30)
 
 clean: ## Remove bin/; caches outside the repository stay.
 	rm -rf bin

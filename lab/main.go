@@ -1,5 +1,4 @@
-// Command lab brings up a real single-node Kubernetes on loopback, with fault injection, and tests the
-// podlapse agent on it.
+// Command lab runs a real single-node Kubernetes on loopback, with fault injection, and tests the podlapse agent on it.
 package main
 
 import (

@@ -206,7 +206,8 @@ func TestAgentWithoutEvents(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
-	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+		"off")
 	agent.poll("/readyz", "ok")
 	if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "event_watch") {
 		t.Errorf("a source that is off shows in\n%s", body)
@@ -350,23 +351,28 @@ func TestAgentThatCannotStart(t *testing.T) {
 		},
 		"outside a cluster": {nil, []string{"--kubeconfig", "in-cluster"}, cli.ExitUsage},
 		"no place for a recording": {
-			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--record-observations", "/does/not/exist"},
+			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)),
+				"--record-observations", "/does/not/exist"},
 			[]string{"--record-observations", "/does/not/exist"}, 0,
 		},
 		"something else to record to": {
-			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--record-observations", agentstest.Kubeconfig(t, "")},
+			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)),
+				"--record-observations", agentstest.Kubeconfig(t, "")},
 			[]string{"--record-observations", "cannot be continued as a recording, choose another"}, 0,
 		},
 		"no place for the state": {
-			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--state-dir", "/proc/none"},
+			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--state-dir",
+				"/proc/none"},
 			[]string{"--state-dir /proc/none", "create it yourself"}, 0,
 		},
 		"a place that takes no state": {
-			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--state-dir", "/proc"},
+			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--state-dir",
+				"/proc"},
 			[]string{"--state-dir /proc", "writable for the agent's user"}, 0,
 		},
 		"a busy port": {
-			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--listen-address", busy},
+			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)),
+				"--listen-address", busy},
 			[]string{"--listen-address " + busy, "in use"}, 0,
 		},
 	} {

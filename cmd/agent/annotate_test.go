@@ -20,8 +20,8 @@ func TestAgentAnnotatesOnceWhoeverIsThere(t *testing.T) {
 	pod.Annotations = map[string]string{annotate.AskStartUp: "true", annotate.AskTime: ""}
 	cluster.Put(pod)
 	run := func() *process {
-		return start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
-			"--annotate")
+		return start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+			"off", "--annotate")
 	}
 	held := func(annotation string) string { return cluster.Pod("shop", "web-0").Annotations[annotation] }
 	await := func(annotation string) {

@@ -22,8 +22,8 @@ func TestAgentServesItsAPI(t *testing.T) {
 	pod := web0(time.Now().Add(-3 * time.Second))
 	pod.Labels = map[string]string{"app": "web"}
 	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: "hunter2"}}
-	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
-		"--serve-objects", "on")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+		"off", "--serve-objects", "on")
 	agent.poll("/readyz?verbose", "[+]pod_watch ok")
 
 	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)

@@ -49,7 +49,8 @@ func (s said) must(t *testing.T, code int, stdout, stderr string) {
 func goneFromNodeA(t *testing.T) *process {
 	t.Helper()
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+		"off")
 	agent.poll("/readyz?verbose", "[+]pod_watch ok")
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)

@@ -26,8 +26,8 @@ func TestABurstAfterARestartIsSentWhole(t *testing.T) {
 		cluster.Put(numbered(i, time.Now().Add(-3*time.Second)))
 	}
 	dir := t.TempDir()
-	flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
-		"--state-dir", dir, "--records", recordsTimeline}
+	flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+		"off", "--state-dir", dir, "--records", recordsTimeline}
 	agent := start(t, flags...)
 	agent.collect()
 	deadline := time.Now().Add(30 * time.Second)

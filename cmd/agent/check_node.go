@@ -28,7 +28,7 @@ func checkRuntime(ctx context.Context, c config) finding {
 }
 
 // runtimeRemedy depends on the text, because gRPC keeps nothing else of an error. If a runtime accepts a connection and
-// does not answer, gRPC has several texts for it, so that is what no other text is about.
+// does not answer, gRPC has several texts for it, so all other texts count as this case.
 func runtimeRemedy(reason string) string {
 	switch {
 	case strings.Contains(reason, "dial unix "+proxySocket+":"):

@@ -333,7 +333,8 @@ func TestCheckTellsWhoMayRead(t *testing.T) {
 
 func TestCheckWithoutAnAPIServer(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	for _, flags := range [][]string{{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t))}, {"--kubeconfig="}} {
+	for _, flags := range [][]string{{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t))},
+		{"--kubeconfig="}} {
 		exit, text := checked(t, append(flags, "--cri-endpoint=off")...)
 		if exit != cli.ExitFailed || !strings.HasPrefix(text, "failed   api server ") ||
 			!strings.Contains(text, "--kubeconfig") {

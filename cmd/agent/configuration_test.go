@@ -9,8 +9,9 @@ import (
 
 // pageOf is the page of the documentation that says more about a flag.
 var pageOf = map[string]string{
-	"impersonate-node": "security.md", "events": "pulls.md#when-a-source-is-missing", "web-auth": "security.md#who-may-read",
-	"records": "records.md", "history-limit": "api.md#deleted-pods", "serve-objects": "api.md#pod-objects",
+	"impersonate-node": "security.md", "events": "pulls.md#when-a-source-is-missing",
+	"web-auth": "security.md#who-may-read",
+	"records":  "records.md", "history-limit": "api.md#deleted-pods", "serve-objects": "api.md#pod-objects",
 	"annotate": "annotations.md", "termination": "termination.md", "rollout-traces": "otlp.md#ids",
 	"life-traces": "otlp.md#after-the-start-up", "verify-interval": "watch.md", "watch-delays": "watch.md",
 	"state-dir": "restarts.md", "record-observations": "recording.md", "debug-observations": "recording.md",
@@ -27,11 +28,13 @@ func TestConfigurationDocument(t *testing.T) {
 These are the flags of ` + "`podlapse-agent run`" + `. This page is generated from the agent's table of flags
 (` + "`go test ./cmd/agent -run ConfigurationDocument -update`" + `).
 
-Each flag has an environment variable; the flag takes precedence. A flag whose value is ` + "`on` or `off`" + ` is on without a
+Each flag has an environment variable; the flag takes precedence. A flag whose value is ` +
+		"`on` or `off`" + ` is on without a
 value: ` + "`--annotate`" + `. It also accepts ` + "`true` and `false`" + `, as does its variable. ` +
 		"`podlapse-agent check`" + ` accepts the same flags and tests what they need.
 
-With ` + "`OTEL_EXPORTER_OTLP_ENDPOINT`" + ` set, the agent also sends [traces and metrics over OTLP](otlp.md). The other standard
+With ` + "`OTEL_EXPORTER_OTLP_ENDPOINT`" + ` set, the agent also sends [traces and metrics over OTLP](otlp.md). ` +
+		`The other standard
 ` + "`OTEL_*`" + ` variables work too.
 
 | flag | variable | value | default | |

@@ -64,16 +64,22 @@ func TestMetricsDocument(t *testing.T) {
 
 	var doc strings.Builder
 	doc.WriteString(
-		"# Metrics\n\nWhat `/metrics` shows, of this node alone. The list is made from the agent's own registry, with every option on " +
-			"(`go test ./cmd/agent -run MetricsDocument -update`). Beside these there are those of the Go runtime, without the insides of its " +
-			"allocator (`go_memstats_…`), and of the process.\n\n" +
-			"Histograms have classic buckets and native ones; with traces on, their exemplars name the trace of a start-up (`trace_id`). " +
-			"Labels have closed sets of values; values that are known beforehand are there at zero. `registry` has up to " +
-			"[six registries](pulls.md#which-registries-have-a-label), and then `other`; of counters and histograms the series of one that is no longer among them vanish, " +
-			"what it has from then on counts under `other`, and none ever decreases. A node with 110 pods has at most 1500 series with default " +
-			"flags, every classic bucket counted, beside one for each registry and reason for which pulls fail at the moment; " +
-			"`--metrics-pod-labels` adds one for each pod, at most 250; what `--node-health` and `--probes-file` add is in [node.md](node.md#series) and [probes.md](probes.md#series). With 500 pods and all else on a " +
-			"scrape is at most 100 KiB, compressed (`make bench` measures it).\n\n| metric | type | labels | |\n|---|---|---|---|\n",
+		"# Metrics\n\n" +
+			"`/metrics` has the metrics of this node only. This page is generated from the agent's own registry, with " +
+			"every option on (`go test ./cmd/agent -run MetricsDocument -update`). `/metrics` also has the metrics of " +
+			"the process and of the Go runtime, except the details of its allocator (`go_memstats_…`).\n\n" +
+			"Histograms have classic and native buckets. With traces on, their exemplars name the trace of a start-up " +
+			"(`trace_id`).\n\n" +
+			"The set of values of each label is limited. Series with values that are known beforehand exist from the " +
+			"start, with value zero. `registry` has up to [six registries](pulls.md#which-registries-have-a-label), and " +
+			"`other` for the rest. When a registry loses its label, its counters and histograms disappear, and its " +
+			"further pulls count under `other`. No counter ever decreases.\n\n" +
+			"With default flags, a node with 110 pods has at most 1500 series, including every classic bucket, and one " +
+			"more for each registry and reason for which pulls currently fail. `--metrics-pod-labels` adds one series " +
+			"for each pod, at most 250. For `--node-health` and `--probes-file`, see [node.md](node.md#series) and " +
+			"[probes.md](probes.md#series). With 500 pods and every option on, a scrape is at most 100 KiB, compressed " +
+			"(`make bench` measures it).\n\n" +
+			"| metric | type | labels | |\n|---|---|---|---|\n",
 	)
 	for _, d := range all {
 		fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", d.name, typeOf(d.name), d.labels, d.help)

@@ -94,7 +94,8 @@ func TestAgentSendsTracesAndMetrics(t *testing.T) {
 	var first *tracepb.Span
 	for range 2 {
 		cluster.Put(pod)
-		agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+		agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+			"off")
 		agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
 		cluster.Put(ready(pod, time.Now()))
 		root := sent.root(t)
@@ -127,7 +128,8 @@ func TestAgentWithACollectorThatIsGone(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
-	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+		"off")
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
 	cluster.Put(ready(pod, time.Now()))
 	if line, err := agent.records.ReadString('\n'); err != nil || !strings.Contains(line, `"state":"ready"`) {
@@ -193,7 +195,8 @@ func TestAgentWithoutACollector(t *testing.T) {
 		t.Errorf("made %v and %v, %v, %v", traces, push, err, err2)
 	}
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+		"off")
 	agent.poll("/readyz", "ok")
 	if _, health := agent.get("/readyz?verbose"); strings.Contains(health, "otlp") {
 		t.Errorf("a sink that is off shows in\n%s", health)

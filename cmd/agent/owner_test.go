@@ -29,7 +29,8 @@ func ownedBy(kind, controller, name string) *corev1.Pod {
 // Records name the workload that people know, and the API server is asked for nothing but pods to find it.
 func TestAgentNamesOwnersWithoutAsking(t *testing.T) {
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+		"off")
 	agent.poll("/readyz", "ok")
 	due := time.Now().Truncate(time.Minute).Unix() / 60
 	web := ownedBy("ReplicaSet", "web-7d4b9c6f5", "web-7d4b9c6f5-x2x4k")

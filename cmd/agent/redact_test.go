@@ -50,8 +50,8 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	cluster.Put(pod)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "recording.jsonl")
-	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint=off", "--log-level=debug",
-		"--records=both", "--serve-objects", "--annotate",
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint=off",
+		"--log-level=debug", "--records=both", "--serve-objects", "--annotate",
 		"--life-traces", "--debug-observations=on", "--record-observations", file,
 		"--state-dir", filepath.Join(dir, "state"))
 	answers := func(outputs map[string]string, when string) {

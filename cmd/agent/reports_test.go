@@ -137,8 +137,8 @@ func TestTracesThatWereRefusedAreReported(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
-	flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
-		"--state-dir", filepath.Join(t.TempDir(), "state"), "--records", recordsNone}
+	flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+		"off", "--state-dir", filepath.Join(t.TempDir(), "state"), "--records", recordsNone}
 	agent := start(t, flags...)
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
 	cluster.Put(ready(pod, time.Now()))

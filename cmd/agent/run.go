@@ -92,7 +92,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	return runAll(ctx, logger, agentStages(), components)
 }
 
-// changedOf returns what is called with the UID of each pod that changed.
+// changedOf returns the function to call with the UID of each pod that changed.
 func changedOf(s *served, annotator *annotate.Annotator) func(uid string) {
 	if annotator == nil {
 		return s.live.Changed

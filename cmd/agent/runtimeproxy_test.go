@@ -63,7 +63,8 @@ func TestAgentBehindAProxy(t *testing.T) {
 
 	loses := func() { // at its next question; a scrape makes it ask, unless it has just asked
 		t.Helper()
-		for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(
+			100 * time.Millisecond) {
 			agent.get("/metrics")
 			if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "[-]cri down since") {
 				return

@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// registerReadings registers the metrics that are read at each scrape. Those that ask the reconciler are empty while
-// the agent stops.
+// registerReadings registers the metrics that are read at each scrape. Metrics that query the reconciler are empty
+// while the agent stops.
 func registerReadings(ctx context.Context, d deps, r *reconcile.Reconciler, from sources, pulls livePullsFunc) {
 	d.registry.MustRegister(
 		export.NewClockSkew(func() timeline.Skew {

@@ -44,7 +44,8 @@ func TestAgentCountsRestartsOnce(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := ready(web0(time.Now().Add(-time.Minute)), time.Now().Add(-50*time.Second))
 	cluster.Put(pod)
-	flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off"}
+	flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+		"off"}
 	agent := start(t, flags...)
 	agent.poll("/metrics", `podlapse_container_restarts_total{kind="main",reason="oom_killed"} 0`)
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
@@ -67,8 +68,8 @@ func TestAgentForgetsTheSeriesOfAPodThatIsGone(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
-	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
-		"--metrics-pod-labels")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+		"off", "--metrics-pod-labels")
 	series := regexp.MustCompile(`(?m)^podlapse_pod_startup_seconds{.*pod="web-0"`)
 	agent.pollMatch("/metrics", series.String())
 	cluster.Delete(pod)

@@ -164,8 +164,8 @@ func TestAgentGoesOnAfterADamagedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--state-dir", dir,
-		"--records", "none")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--state-dir",
+		dir, "--records", "none")
 	agent.poll("/readyz", "ok")
 	agent.mustEndCleanly()
 	saved, err := os.Open(file)

@@ -84,8 +84,8 @@ func TestAnAgentSaysThatNobodyGetsItsRecords(t *testing.T) {
 		var stderr bytes.Buffer
 		agent := exec.CommandContext(t.Context(), "sh", "-c", `"$0" "$@" `+stdout, os.Args[0], "run", "--node-name",
 			"node-a",
-			"--listen-address", taken.Addr().String(), "--kubeconfig", agentstest.Kubeconfig(t, agentstest.ClosedAddress(t)),
-			"--cri-endpoint", "off")
+			"--listen-address", taken.Addr().String(), "--kubeconfig",
+			agentstest.Kubeconfig(t, agentstest.ClosedAddress(t)), "--cri-endpoint", "off")
 		agent.Env, agent.Stderr = append(agentEnvironment(), "PATH="+os.Getenv("PATH")), &stderr
 		_ = agent.Run()
 		if got := strings.Contains(stderr.String(), "records are discarded"); got != warned ||
@@ -98,7 +98,8 @@ func TestAnAgentSaysThatNobodyGetsItsRecords(t *testing.T) {
 // No pod starts, so there is nothing to write.
 func TestAnIdleAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+		"off")
 	agent.poll("/readyz", "ok")
 	agent.stdout.Close()
 	began := time.Now()
@@ -116,7 +117,8 @@ func TestAnIdleAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
 func TestAgentWritesWholeLinesToASlowReader(t *testing.T) {
 	const pods = 400 // more records than a pipe holds
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+		"off")
 	agent.poll("/readyz", "ok")
 	for i := range pods {
 		pod := web0(time.Now().Add(-3 * time.Second))
@@ -151,8 +153,8 @@ func TestAgentWritesWholeLinesToASlowReader(t *testing.T) {
 // An agent that writes no records needs no reader.
 func TestAnAgentWithoutRecordsNeedsNoReader(t *testing.T) {
 	cluster := podwatchtest.Start(t)
-	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off",
-		"--records", "none")
+	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+		"off", "--records", "none")
 	agent.stdout.Close()
 	time.Sleep(readerLooks + 100*time.Millisecond)
 	agent.poll("/readyz", "ok")

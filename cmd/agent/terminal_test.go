@@ -154,7 +154,8 @@ func (c *console) settings() unix.Termios {
 func topOfAnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *process, c *console, before unix.Termios) {
 	t.Helper()
 	cluster = podwatchtest.Start(t)
-	agent = start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events", "off")
+	agent = start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
+		"off")
 	agent.poll("/readyz?verbose", "[+]pod_watch ok")
 	c = onConsole(t, "top", "--server", agent.base)
 	before = c.settings()

@@ -116,7 +116,7 @@ const (
 	namesOnly    = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// get requests what is at a path below /api/v1.
+// get requests a path below /api/v1.
 func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values, path ...string) (A, error) {
 	var answer A
 	address := c.address(path...)

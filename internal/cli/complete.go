@@ -64,7 +64,7 @@ func (c Call) with(args []string) Call {
 	return c
 }
 
-// suggestions removes names that are not valid ones: they can come from anywhere, and shells evaluate some characters.
+// suggestions removes invalid names, because names are untrusted and shells evaluate some characters.
 func suggestions(all []string, beginning string) ([]string, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	var fit []string

@@ -149,7 +149,7 @@ func (c Call) note(err error) {
 	fmt.Fprintf(c.Stderr, "%s %s: %s\n", c.Program.Name, c.Command, printable(err))
 }
 
-// printable is the text of an error, which can come from anywhere, as a terminal may show it.
+// printable returns the text of an error in a form that is safe for a terminal. The text is untrusted.
 func printable(err error) string {
 	const maxLines = 100
 	return terminal.CleanLines(err.Error(), maxLines)

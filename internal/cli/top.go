@@ -104,7 +104,7 @@ func (a asking) topOnce(ctx context.Context, c topConfig) int {
 }
 
 const (
-	// maxFollowed is how many agents top follows: each takes a connection, or a stream of one.
+	// maxFollowed is how many agents top follows. Each needs a connection, or a stream on one.
 	maxFollowed = 200
 	// redraw is how often top draws the screen: ages grow, and terminals change their size.
 	redraw = 250 * time.Millisecond

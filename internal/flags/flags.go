@@ -145,7 +145,7 @@ func (t Table) known() map[string]Flag {
 	return known
 }
 
-// standsAlone reports whether the flag has no value in front of these arguments.
+// standsAlone reports whether the flag has no value, given the arguments that follow it.
 func (f Flag) standsAlone(next []string, arguments bool) bool {
 	if !f.Switch {
 		return false

@@ -19,8 +19,8 @@ const (
 	deniedFor   = 30 * time.Second
 )
 
-// How many answers of each kind are cached. Beyond that, the least recently used one is forgotten.
-// Rejections have a cache of their own, so that invented tokens push out no good ones.
+// How many answers of each kind are cached. Beyond that, the least recently used one is forgotten. Rejections have
+// their own cache, so that invented tokens cannot evict valid ones.
 const (
 	maxTokens = 256
 	maxAccess = 1024

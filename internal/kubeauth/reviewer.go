@@ -39,8 +39,8 @@ type Reviewer struct {
 	// cluster has one, do not keep out a scraper.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
-	// clients have a small rate limit each before they share that of unknown clients, so that a
-	// scraper with a new token gets its reviews whatever tokens others send.
+	// Each client has its own small rate limit before it uses the shared limit of unknown clients. So a scraper with a
+	// new token gets its reviews, whatever tokens other clients send.
 	clients *peer.Latest[*rate.Limiter]
 }
 

@@ -38,7 +38,8 @@ podlapse_addon_pods_available{addon="dns",controller="Deployment",version="1"} 0
 podlapse_addon_pods_ready{addon="dns",controller="Deployment",version="1"} 1
 podlapse_addon_pods_running{addon="dns",controller="Deployment",version="1"} 2
 podlapse_addon_restarts_dropped_total 9
-podlapse_addon_restarts_total{addon="dns",container="app",controller="Deployment",exit_code="7",reason="error",version="1"} 4
+podlapse_addon_restarts_total{addon="dns",container="app",controller="Deployment",exit_code="7",reason="error",` +
+		`version="1"} 4
 podlapse_addons_available 0
 podlapse_addons_dropped_total 1
 podlapse_node_availability{aspect="ready"} 1

@@ -61,12 +61,13 @@ func TestNothingIsMissingOrLeftOver(t *testing.T) {
 func TestThePolicyHolds(t *testing.T) {
 	p := made(t)
 	for what, pattern := range map[string]string{
-		"a script in markup":           `<script(?:>|[^>]*[^/]>[^<])`,
-		"a style in markup":            `<style|\sstyle=`,
-		"a handler in markup":          `\son[a-z]+=`,
-		"an address that is absolute":  `(?:href|src)="/|["'` + "`" + `(]/(?:api|page)\b`,
-		"an address of somebody else":  `https?://|["'(]//`,
-		"markup made of text":          `innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|srcdoc`,
+		"a script in markup":          `<script(?:>|[^>]*[^/]>[^<])`,
+		"a style in markup":           `<style|\sstyle=`,
+		"a handler in markup":         `\son[a-z]+=`,
+		"an address that is absolute": `(?:href|src)="/|["'` + "`" + `(]/(?:api|page)\b`,
+		"an address of somebody else": `https?://|["'(]//`,
+		"markup made of text": `innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|` +
+			`createContextualFragment|srcdoc`,
 		"code made of text":            `\beval\(|new Function|setTimeout\(['"` + "`" + `]|javascript:`,
 		"a style that asks for a file": `url\(|@import`,
 	} {

@@ -21,7 +21,8 @@ probes:
   timeout: 2s
   jitter: 0s
 - {name: db, kind: tcp, target: "db.shop.svc:5432"}
-- {name: shop, kind: http, target: "https://shop.example:8443/healthz?deep=1", redirects: 2, status: [200, 204], interval: 3s}
+- {name: shop, kind: http, target: "https://shop.example:8443/healthz?deep=1", redirects: 2, status: [200, 204], ` +
+	`interval: 3s}
 - {name: ghcr, kind: registry, target: ghcr.io}
 - {name: local, kind: registry, target: "127.0.0.1:5000", plain_http: true}
 - {name: cri, kind: cri}
@@ -52,84 +53,85 @@ func TestParse(t *testing.T) {
 // TestEveryProblemNamesItsField has of each rule one that breaks it.
 func TestEveryProblemNamesItsField(t *testing.T) {
 	one := func(fields string) string { return "probes: [{" + fields + "}]" }
-	for given, want := range map[string]string{
-		"":                   "probes: must not be empty",
-		"probes: []":         "probes: must not be empty",
-		"probe: []":          "field probe not found",
-		"probes: [{name: a}": "yaml:",
-		one("name: a, kind: tcp, target: 'a:1', port: 1"):              "field port not found",
-		one("name: a, name: b"):                                        "already set",
-		one("kind: tcp, target: 'a:1'"):                                `probes[0]: name: invalid name ""`,
-		one("name: A_b, kind: tcp, target: 'a:1'"):                     "probes[0] (A_b): name:",
-		"probes: [{name: a, kind: cri}, {name: a, kind: apiserver}]":   "probes[1] (a): name: must be unique",
-		one("name: a, kind: icmp"):                                     `(a): kind: invalid kind "icmp"`,
-		one("name: a, kind: cri, target: x"):                           "target: must not be set for kind cri",
-		one("name: a, kind: dns"):                                      "target:",
-		one("name: a, kind: dns, target: a_b"):                         "target:",
-		one("name: a, kind: dns, target: a, server: dns"):              "server:",
-		one("name: a, kind: tcp, target: a, server: '1.2.3.4:53'"):     "server: may only be set for kind dns",
-		one("name: a, kind: tcp, target: a"):                           "target:",
-		one("name: a, kind: tcp, target: 'a:0'"):                       "target:",
-		one("name: a, kind: tcp, target: 'a:70000'"):                   "target:",
-		one("name: a, kind: tcp, target: 'a/b:1'"):                     "target:",
-		one("name: a, kind: http, target: 'ftp://a'"):                  "target: invalid URL",
-		one("name: a, kind: http, target: 'http://a:x/'"):              "target: invalid URL",
-		one("name: a, kind: http, target: 'http://u:secret@a/'"):       "target: the URL must not contain a user",
-		one("name: a, kind: http, target: 'http://a/#x'"):              "target: the URL must not contain a fragment",
-		one("name: a, kind: http, target: 'http://a/', redirects: 9"):  "redirects:",
-		one("name: a, kind: http, target: 'http://a/', status: [100]"): "status:",
-		one("name: a, kind: http, target: 'http://a/', ca_file: x"):    "ca_file: requires https",
-		one("name: a, kind: tcp, target: 'a:1', ca_file: x"):           "ca_file: may only be set for kind http and registry",
-		one("name: a, kind: tcp, target: 'a:1', redirects: 1"):         "redirects: may only be set for kind http",
-		one("name: a, kind: tcp, target: 'a:1', status: [200]"):        "status: may only be set for kind http",
-		one("name: a, kind: http, target: 'http://a/', plain_http: true"): "plain_http: may only be set for kind " +
-			"registry",
-		one("name: a, kind: registry, target: 'https://a'"):                     "target:",
-		one("name: a, kind: registry, target: 'a/b'"):                           "target:",
-		one("name: a, kind: cri, interval: 0s"):                                 "interval:",
-		one("name: a, kind: cri, interval: 25h"):                                "interval:",
-		one("name: a, kind: cri, interval: 5"):                                  `invalid duration "5"`,
-		one("name: a, kind: cri, interval: 2s, timeout: 3s"):                    "timeout:",
-		one("name: a, kind: cri, interval: 1h, timeout: 2m"):                    "timeout:",
-		one("name: a, kind: cri, timeout: -1s"):                                 "timeout:",
-		one("name: a, kind: cri, jitter: 1h"):                                   "jitter:",
-		one("name: a, kind: tcp, target: 'a:1', headers: {A: b}"):               "headers: may only be set for kind http",
-		one("name: a, kind: http, target: 'http://a/', headers: [secret]"):      "headers: must be NAME: VALUE",
-		one("name: a, kind: http, target: 'http://a/', headers: 'X: secret'"):   "headers: must be NAME: VALUE",
-		one("name: a, kind: http, target: 'http://a/', headers: {A: [secret]}"): "headers: must be NAME: VALUE",
-		one("name: a, kind: http, target: 'http://a/', headers: {A b: secret}"): `headers: invalid header name "A b"`,
-		one(
-			`name: a, kind: http, target: 'http://a/', headers: {A: "secret\n"}`): "headers: A: invalid value: " +
-			"must be one line",
-		one("name: a, kind: http, target: 'http://a/', headers: {A: '" + strings.Repeat("s", maxHeaderValue+1) +
-			"'}"): "headers: A: invalid value",
-		one("name: a, kind: http, target: 'http://a/', headers: {a-b: x, A-B: secret}"):          "headers: A-B: is set twice",
-		one("name: a, kind: http, target: 'http://a/', headers: {authorization: Bearer secret}"): "headers: Authorization: must not be set: probes send no credentials",
-		one("name: a, kind: http, target: 'http://a/', headers: {host: secret}"): "headers: Host: must not be set: " +
-			"the target sets the host",
-		one("name: a, kind: http, target: 'http://a/', headers: {transfer-encoding: chunked}"): "headers: Transfer-Encoding:",
-		one("name: a, kind: http, target: 'http://a/', headers: {" + manyHeaders() +
-			"}"): "headers: 17 exceed the limit of 16",
-		one("name: a, kind: tcp, target: '$(NODE_ADDRESS):1'"): "(a): target: $(NODE_ADDRESS) requires the node's " +
-			"address: set --node-address",
-		one("name: a, kind: dns, target: a, server: '$(HOST):53'"): `(a): server: unknown variable "$(HOST)"`,
-		"registries: {top: 9}":                           "registries: top:",
-		"registries: {top: 1, plain_http: ['http://a']}": "registries: plain_http:",
-		"registries: {top: 1, timeout: 1h}":              "registries: timeout:",
-		"probes: [" + strings.Repeat("{name: a, kind: cri},", maxProbes+1) +
-			"]": "probes: 33 exceed the limit of 32",
+	for _, test := range []struct{ given, want string }{
+		{"", "probes: must not be empty"},
+		{"probes: []", "probes: must not be empty"},
+		{"probe: []", "field probe not found"},
+		{"probes: [{name: a}", "yaml:"},
+		{one("name: a, kind: tcp, target: 'a:1', port: 1"), "field port not found"},
+		{one("name: a, name: b"), "already set"},
+		{one("kind: tcp, target: 'a:1'"), `probes[0]: name: invalid name ""`},
+		{one("name: A_b, kind: tcp, target: 'a:1'"), "probes[0] (A_b): name:"},
+		{"probes: [{name: a, kind: cri}, {name: a, kind: apiserver}]", "probes[1] (a): name: must be unique"},
+		{one("name: a, kind: icmp"), `(a): kind: invalid kind "icmp"`},
+		{one("name: a, kind: cri, target: x"), "target: must not be set for kind cri"},
+		{one("name: a, kind: dns"), "target:"},
+		{one("name: a, kind: dns, target: a_b"), "target:"},
+		{one("name: a, kind: dns, target: a, server: dns"), "server:"},
+		{one("name: a, kind: tcp, target: a, server: '1.2.3.4:53'"), "server: may only be set for kind dns"},
+		{one("name: a, kind: tcp, target: a"), "target:"},
+		{one("name: a, kind: tcp, target: 'a:0'"), "target:"},
+		{one("name: a, kind: tcp, target: 'a:70000'"), "target:"},
+		{one("name: a, kind: tcp, target: 'a/b:1'"), "target:"},
+		{one("name: a, kind: http, target: 'ftp://a'"), "target: invalid URL"},
+		{one("name: a, kind: http, target: 'http://a:x/'"), "target: invalid URL"},
+		{one("name: a, kind: http, target: 'http://u:secret@a/'"), "target: the URL must not contain a user"},
+		{one("name: a, kind: http, target: 'http://a/#x'"), "target: the URL must not contain a fragment"},
+		{one("name: a, kind: http, target: 'http://a/', redirects: 9"), "redirects:"},
+		{one("name: a, kind: http, target: 'http://a/', status: [100]"), "status:"},
+		{one("name: a, kind: http, target: 'http://a/', ca_file: x"), "ca_file: requires https"},
+		{one("name: a, kind: tcp, target: 'a:1', ca_file: x"), "ca_file: may only be set for kind http and registry"},
+		{one("name: a, kind: tcp, target: 'a:1', redirects: 1"), "redirects: may only be set for kind http"},
+		{one("name: a, kind: tcp, target: 'a:1', status: [200]"), "status: may only be set for kind http"},
+		{one("name: a, kind: http, target: 'http://a/', plain_http: true"),
+			"plain_http: may only be set for kind registry"},
+		{one("name: a, kind: registry, target: 'https://a'"), "target:"},
+		{one("name: a, kind: registry, target: 'a/b'"), "target:"},
+		{one("name: a, kind: cri, interval: 0s"), "interval:"},
+		{one("name: a, kind: cri, interval: 25h"), "interval:"},
+		{one("name: a, kind: cri, interval: 5"), `invalid duration "5"`},
+		{one("name: a, kind: cri, interval: 2s, timeout: 3s"), "timeout:"},
+		{one("name: a, kind: cri, interval: 1h, timeout: 2m"), "timeout:"},
+		{one("name: a, kind: cri, timeout: -1s"), "timeout:"},
+		{one("name: a, kind: cri, jitter: 1h"), "jitter:"},
+		{one("name: a, kind: tcp, target: 'a:1', headers: {A: b}"), "headers: may only be set for kind http"},
+		{one("name: a, kind: http, target: 'http://a/', headers: [secret]"), "headers: must be NAME: VALUE"},
+		{one("name: a, kind: http, target: 'http://a/', headers: 'X: secret'"), "headers: must be NAME: VALUE"},
+		{one("name: a, kind: http, target: 'http://a/', headers: {A: [secret]}"), "headers: must be NAME: VALUE"},
+		{one("name: a, kind: http, target: 'http://a/', headers: {A b: secret}"), `headers: invalid header name "A b"`},
+		{one(`name: a, kind: http, target: 'http://a/', headers: {A: "secret\n"}`),
+			"headers: A: invalid value: must be one line"},
+		{one("name: a, kind: http, target: 'http://a/', headers: {A: '" + strings.Repeat("s", maxHeaderValue+1) +
+			"'}"), "headers: A: invalid value"},
+		{one("name: a, kind: http, target: 'http://a/', headers: {a-b: x, A-B: secret}"), "headers: A-B: is set twice"},
+		{one("name: a, kind: http, target: 'http://a/', headers: {authorization: Bearer secret}"),
+			"headers: Authorization: must not be set: probes send no credentials"},
+		{one("name: a, kind: http, target: 'http://a/', headers: {host: secret}"),
+			"headers: Host: must not be set: the target sets the host"},
+		{one("name: a, kind: http, target: 'http://a/', headers: {transfer-encoding: chunked}"),
+			"headers: Transfer-Encoding:"},
+		{one("name: a, kind: http, target: 'http://a/', headers: {" + manyHeaders() +
+			"}"), "headers: 17 exceed the limit of 16"},
+		{one("name: a, kind: tcp, target: '$(NODE_ADDRESS):1'"),
+			"(a): target: $(NODE_ADDRESS) requires the node's address: set --node-address"},
+		{one("name: a, kind: dns, target: a, server: '$(HOST):53'"), `(a): server: unknown variable "$(HOST)"`},
+		{"registries: {top: 9}", "registries: top:"},
+		{"registries: {top: 1, plain_http: ['http://a']}", "registries: plain_http:"},
+		{"registries: {top: 1, timeout: 1h}", "registries: timeout:"},
+		{"probes: [" + strings.Repeat("{name: a, kind: cri},", maxProbes+1) +
+			"]", "probes: 33 exceed the limit of 32"},
 		// what follows the first document is not read
-		one("name: a, kind: tcp, target: 'a:1'") +
-			"\n---\nprobes: []\nx: y\n": "",
+		{one("name: a, kind: tcp, target: 'a:1'") +
+			"\n---\nprobes: []\nx: y\n", ""},
 	} {
-		_, err := Parse([]byte(given), Node{})
+		_, err := Parse([]byte(test.given), Node{})
 		switch {
-		case want == "" && err != nil:
-			t.Errorf("%s: %v", given, err)
-		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
-			t.Errorf("%s: %v, want %q", given, err, want)
+		case test.want == "" && err != nil:
+			t.Errorf("%s: %v", test.given, err)
+		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+			t.Errorf("%s: %v, want %q", test.given, err, test.want)
 		case err != nil && strings.Contains(err.Error(), "secret"):
-			t.Errorf("%s: repeats the password: %v", given, err)
+			t.Errorf("%s: repeats the password: %v", test.given, err)
 		}
 	}
 }

@@ -51,8 +51,7 @@ func (s *stages) traced(ctx context.Context) context.Context {
 		ConnectDone:       func(_, _ string, err error) { s.end(StageConnect, err) },
 		TLSHandshakeStart: func() { s.begin(StageTLS) },
 		TLSHandshakeDone:  func(_ tls.ConnectionState, err error) { s.end(StageTLS, err) },
-		// Not when the request was written: over HTTP/2, that may be reported after the response
-		// has begun.
+		// first_byte starts here and not at WroteRequest, which HTTP/2 may call after the response has started.
 		GotConn:              func(httptrace.GotConnInfo) { s.begin(StageFirstByte) },
 		GotFirstResponseByte: func() { s.end(StageFirstByte, nil) },
 	})

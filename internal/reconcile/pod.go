@@ -162,8 +162,8 @@ func (r *Reconciler) countStarting(by int) {
 	}
 }
 
-// mirrored reports whether the start-up of a static pod is that of another object, because its
-// mirror was recreated.
+// mirrored reports whether the same start-up of a static pod already has another object, because its mirror was
+// recreated.
 func (r *Reconciler) mirrored(made timeline.Pod) bool {
 	if made.ReadAt.IsZero() {
 		return false

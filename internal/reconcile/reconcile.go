@@ -169,9 +169,9 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 	}
 }
 
-// Run continues with what was restored and owns the evidence until ctx ends. Then it applies what
-// waits in the inbox, settles every pod whose start-up is over without waiting for late evidence,
-// except what is left to the next agent, and returns nil.
+// Run continues with the restored evidence and owns all evidence until ctx ends. Then it applies the observations in
+// the inbox, settles completed start-ups without waiting for late evidence, unless they are left to the next agent, and
+// returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	r.restore()

@@ -57,11 +57,12 @@ func TestReaderTolerates(t *testing.T) {
 
 func TestReaderRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                         "line 1: not a recording: it is empty",
-		"\n\n":                     "not a recording: it is empty",
-		"hello\n":                  "line 1: not a recording: not a header: invalid character 'h'",
-		`{"kind":"header","vers`:   "line 1: not a recording: not a header: unexpected end",
-		gone:                       `line 1: not a recording: not a header: must be {"kind":"header","version":2}, got kind "pod_gone"`,
+		"":                       "line 1: not a recording: it is empty",
+		"\n\n":                   "not a recording: it is empty",
+		"hello\n":                "line 1: not a recording: not a header: invalid character 'h'",
+		`{"kind":"header","vers`: "line 1: not a recording: not a header: unexpected end",
+		gone: `line 1: not a recording: not a header: must be {"kind":"header","version":2}, ` +
+			`got kind "pod_gone"`,
 		`{"kind":"header"}` + "\n": "line 1: not a recording: header without a version",
 		header1 + `{"kind":"header","version":7}`: "line 2: unknown format version 7, must be 1 to 2: use the " +
 			"podlapse-agent that recorded it, or a newer one",

@@ -17,7 +17,7 @@ type replayed struct {
 	termination *timeline.TerminationEvidence // nil until the pod's deletion is requested
 }
 
-// node is what is remembered beside the evidence of pods.
+// node is the state of the node, apart from the evidence of its pods.
 type node struct {
 	clocks   timeline.Clocks
 	pulls    timeline.PullLog

@@ -22,8 +22,7 @@ const (
 	leastSecret = 8
 )
 
-// combined is what client-go puts before the text of an Event that stands for several similar ones
-// (tools/record).
+// combined is the prefix that client-go adds to an Event that combines several similar ones (tools/record).
 const combined = "(combined from similar events): "
 
 // quoting are the reasons of Events in which the kubelet repeats a container's output, or the

@@ -8,43 +8,45 @@ import (
 )
 
 func TestText(t *testing.T) {
-	for given, want := range map[string]string{
-		"": "", `Pulling image "registry.example:5000/team/app:1"`: `Pulling image "registry.example:5000/team/app:1"`,
+	for _, test := range []struct{ given, want string }{
+		{"", ""}, {`Pulling image "registry.example:5000/team/app:1"`,
+			`Pulling image "registry.example:5000/team/app:1"`},
 		// Addresses.
-		"get https://user:password@host/path: EOF":                                              "get https://REDACTED@host/path: EOF",
-		"get https://token@host:5000/v2/: EOF":                                                  "get https://REDACTED@host:5000/v2/: EOF",
-		`parse "https://user:pa/ss@host/x": invalid port`:                                       `parse "https://REDACTED@host/x": invalid port`,
-		`parse "https://user:pa?ss@host/x?y": invalid`:                                          `parse "https://REDACTED@host/x?REDACTED": invalid`,
-		"(https://b.s3.example/l?X-Amz-Credential=AKIA%2F1&X-Amz-Signature=abc): 403 Forbidden": "(https://b.s3.example/l?REDACTED): 403 Forbidden",
-		`Head "https://r.example/v2/?scope=a": dial tcp`:                                        `Head "https://r.example/v2/?REDACTED": dial tcp`,
-		"https://r.example/a@sha256:00: not found":                                              "https://r.example/a@sha256:00: not found",
-		"https://[fd00::1]:5000/a@sha256:00: not found":                                         "https://[fd00::1]:5000/a@sha256:00: not found",
-		"mount //nas/share failed":                                                              "mount //nas/share failed",
+		{"get https://user:password@host/path: EOF", "get https://REDACTED@host/path: EOF"},
+		{"get https://token@host:5000/v2/: EOF", "get https://REDACTED@host:5000/v2/: EOF"},
+		{`parse "https://user:pa/ss@host/x": invalid port`, `parse "https://REDACTED@host/x": invalid port`},
+		{`parse "https://user:pa?ss@host/x?y": invalid`, `parse "https://REDACTED@host/x?REDACTED": invalid`},
+		{"(https://b.s3.example/l?X-Amz-Credential=AKIA%2F1&X-Amz-Signature=abc): 403 Forbidden",
+			"(https://b.s3.example/l?REDACTED): 403 Forbidden"},
+		{`Head "https://r.example/v2/?scope=a": dial tcp`, `Head "https://r.example/v2/?REDACTED": dial tcp`},
+		{"https://r.example/a@sha256:00: not found", "https://r.example/a@sha256:00: not found"},
+		{"https://[fd00::1]:5000/a@sha256:00: not found", "https://[fd00::1]:5000/a@sha256:00: not found"},
+		{"mount //nas/share failed", "mount //nas/share failed"},
 		// Keys.
-		"l?X-Amz-Credential=AKIA%2F1&X-Amz-Signature=abc: EOF": "l?X-Amz-Credential=REDACTED&X-Amz-Signature=REDACTED: EOF",
-		"blob?sv=1&sig=a%2Fb&token=c&se=2":                     "blob?sv=1&sig=REDACTED&token=REDACTED&se=2",
-		"mount -o username=joe,password=hunter2,ro //nas/x":    "mount -o username=joe,password=REDACTED,ro //nas/x",
-		`env DB_PASSWORD="a b" MODE=fast`:                      `env DB_PASSWORD=REDACTED MODE=fast`,
-		"app --token=abc --password hunter2 --level 3":         "app --token=REDACTED --password REDACTED --level 3",
-		`{"auths":{"r":{"auth":"dTpw"}}}`:                      `{"auths":{"r":{"auth":"REDACTED"}}}`,
-		`"{\"password\":\"p\",\"user\":\"u\"}"`:                `"{\"password\":\"REDACTED\",\"user\":\"u\"}"`,
-		"design=1 author=joe signal=9 tokens=5":                "design=1 author=joe signal=9 tokens=5",
+		{"l?X-Amz-Credential=AKIA%2F1&X-Amz-Signature=abc: EOF",
+			"l?X-Amz-Credential=REDACTED&X-Amz-Signature=REDACTED: EOF"},
+		{"blob?sv=1&sig=a%2Fb&token=c&se=2", "blob?sv=1&sig=REDACTED&token=REDACTED&se=2"},
+		{"mount -o username=joe,password=hunter2,ro //nas/x", "mount -o username=joe,password=REDACTED,ro //nas/x"},
+		{`env DB_PASSWORD="a b" MODE=fast`, `env DB_PASSWORD=REDACTED MODE=fast`},
+		{"app --token=abc --password hunter2 --level 3", "app --token=REDACTED --password REDACTED --level 3"},
+		{`{"auths":{"r":{"auth":"dTpw"}}}`, `{"auths":{"r":{"auth":"REDACTED"}}}`},
+		{`"{\"password\":\"p\",\"user\":\"u\"}"`, `"{\"password\":\"REDACTED\",\"user\":\"u\"}"`},
+		{"design=1 author=joe signal=9 tokens=5", "design=1 author=joe signal=9 tokens=5"},
 		// Headers and tokens.
-		"Authorization: Basic dXNlcjpwYXNz failed":     "Authorization: Basic REDACTED failed",
-		"authorization: Bearer abc":                    "authorization: Bearer REDACTED",
-		"map[Authorization:[Bearer abc]]":              "map[Authorization:[Bearer REDACTED]]",
-		"with Basic dXNlcjpwYXNz: denied":              "with Basic REDACTED: denied",
-		"with bearer 0123456789abcdef, expired":        "with bearer REDACTED, expired",
-		"eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.c2ln was": "REDACTED was",
-		"ghp_0123456789abcdefghij":                     "REDACTED",
-		"no basic auth credentials":                    "no basic auth credentials",
-		`Bearer realm="https://auth.example/token"`:    `Bearer realm="https://auth.example/token"`,
-		"bearer token expired, basic authentication": "bearer token expired, basic " +
-			"authentication",
-		"-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY----- x": "REDACTED x",
+		{"Authorization: Basic dXNlcjpwYXNz failed", "Authorization: Basic REDACTED failed"},
+		{"authorization: Bearer abc", "authorization: Bearer REDACTED"},
+		{"map[Authorization:[Bearer abc]]", "map[Authorization:[Bearer REDACTED]]"},
+		{"with Basic dXNlcjpwYXNz: denied", "with Basic REDACTED: denied"},
+		{"with bearer 0123456789abcdef, expired", "with bearer REDACTED, expired"},
+		{"eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.c2ln was", "REDACTED was"},
+		{"ghp_0123456789abcdefghij", "REDACTED"},
+		{"no basic auth credentials", "no basic auth credentials"},
+		{`Bearer realm="https://auth.example/token"`, `Bearer realm="https://auth.example/token"`},
+		{"bearer token expired, basic authentication", "bearer token expired, basic authentication"},
+		{"-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY----- x", "REDACTED x"},
 	} {
-		if got := Text(given); got != want {
-			t.Errorf("%q\n became %q\nwant    %q", given, got, want)
+		if got := Text(test.given); got != test.want {
+			t.Errorf("%q\n became %q\nwant    %q", test.given, got, test.want)
 		}
 	}
 }
@@ -101,17 +103,21 @@ func FuzzText(f *testing.F) {
 
 // The words by which failures are known stay.
 func TestFailuresAreKnownAllTheSame(t *testing.T) {
-	for text, want := range map[string]imagepull.Failure{
-		`failed to pull and unpack image "r.example/a:1": failed to resolve reference "r.example/a:1": failed to authorize: failed to fetch oauth token: ` +
-			`unexpected status from GET request to https://auth.example/token?scope=repository%3Aa%3Apull&service=r.example: 401 Unauthorized`: imagepull.FailureUnauthorized,
-		`failed to do request: Head "https://user:pw@r.example/v2/a/manifests/1?x=y": dial tcp: lookup r.example: no such host`: imagepull.FailureDNS,
-		`Head "https://u:p@r.example/v2/": no basic auth credentials`:                                                           imagepull.FailureUnauthorized,
-		`httpReadSeeker: failed open: failed to do request: Get "https://s3.example/l?X-Amz-Signature=ab": 403 Forbidden`:       imagepull.FailureForbidden,
-		`failed to fetch https://u:p@r.example/v2/a?token=b: not found`:                                                         imagepull.FailureNotFound,
+	for _, test := range []struct {
+		text string
+		want imagepull.Failure
+	}{
+		{`failed to pull and unpack image "r.example/a:1": failed to resolve reference "r.example/a:1": failed to authorize: failed to fetch oauth token: ` +
+			`unexpected status from GET request to https://auth.example/token?scope=repository%3Aa%3Apull&service=r.example: 401 Unauthorized`, imagepull.FailureUnauthorized},
+		{`failed to do request: Head "https://user:pw@r.example/v2/a/manifests/1?x=y": dial tcp: lookup r.example: no such host`, imagepull.FailureDNS},
+		{`Head "https://u:p@r.example/v2/": no basic auth credentials`, imagepull.FailureUnauthorized},
+		{`httpReadSeeker: failed open: failed to do request: Get "https://s3.example/l?X-Amz-Signature=ab": 403 Forbidden`, imagepull.FailureForbidden},
+		{`failed to fetch https://u:p@r.example/v2/a?token=b: not found`, imagepull.FailureNotFound},
 	} {
-		if got := imagepull.ClassifyFailure(Text(text)); got != want || got != imagepull.ClassifyFailure(text) {
-			t.Errorf("%q is %s, %s with its credentials, want %s", Text(text), got,
-				imagepull.ClassifyFailure(text), want)
+		if got := imagepull.ClassifyFailure(Text(test.text)); got != test.want ||
+			got != imagepull.ClassifyFailure(test.text) {
+			t.Errorf("%q is %s, %s with its credentials, want %s", Text(test.text), got,
+				imagepull.ClassifyFailure(test.text), test.want)
 		}
 	}
 }

@@ -75,12 +75,11 @@ func (q *Queue[T]) Sent(items int) { q.sent.Add(float64(items)) }
 // Drop counts items as dropped that deliver accepted and that did not arrive.
 func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 
-// Run delivers queued items, one at a time, until ctx is done, and then the remaining ones for at
-// most Drain. It returns nil if that was enough. It calls idle whenever the queue is empty. deliver
-// reports the result of its item by Sent or Drop, at once or later. An error of deliver ends Run,
-// which drops that item and all queued ones; so does the end of Drain, with ErrSlow. The context of
-// deliver ends with Drain, not with ctx; Run waits for a deliver that ignores it. Run may be called
-// once.
+// Run delivers queued items, one at a time, until ctx is done, and then the remaining ones for at most Drain. It
+// returns nil if that was enough. It calls idle whenever the queue is empty. deliver reports the result of its item by
+// Sent or Drop, at once or later. An error of deliver ends Run, which drops that item and all queued ones; so does the
+// end of Drain, with ErrSlow. deliver's context ends when Drain is over, not when ctx ends. If deliver ignores its
+// context, Run waits for it. Run may be called once.
 func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) error, idle func()) error {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

@@ -194,7 +194,8 @@ func TestQueuesAreApart(t *testing.T) {
 			synctest.Wait()
 		}
 		const want = `
-# HELP podlapse_sink_dropped_total Items that a sink did not deliver, because too many arrived at once, or because it had failed, was full or had ended.
+# HELP podlapse_sink_dropped_total Items that a sink did not deliver, because too many arrived at once, ` +
+			`or because it had failed, was full or had ended.
 # TYPE podlapse_sink_dropped_total counter
 podlapse_sink_dropped_total{sink="stuck"} 983
 podlapse_sink_dropped_total{sink="well"} 0

@@ -5,8 +5,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits on what is kept. A start-up needs some ten observations of 1 KiB. One that needs more than
-// the limit is a crash loop, of which the beginning is kept. A node has some hundred pods.
+// Limits of the file. A start-up needs about ten observations of 1 KiB. If it needs more than the limit, it is a crash
+// loop, and only its beginning is kept. A node has about a hundred pods.
 const (
 	maxObservations = 256 // of a pod that were news
 	maxPodBytes     = 256 << 10

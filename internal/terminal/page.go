@@ -32,9 +32,8 @@ const (
 	Dim  Style = "2"
 )
 
-// The colors, of the 256 of terminals: the nearest to those of Okabe and Ito, which color-blind
-// people can distinguish, and bright enough to read on black and on white. Color alone never
-// carries information.
+// Colors from the 256-color palette of terminals. They are close to those of Okabe and Ito, which color-blind people
+// can distinguish, and are readable on black and on white. Color alone never carries information.
 const (
 	Blue       Style = "38;5;32"
 	Orange     Style = "38;5;172"

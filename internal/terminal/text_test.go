@@ -88,7 +88,8 @@ func TestTable(t *testing.T) {
 	table.DropFirst()
 	var out strings.Builder
 	table.Write(&out, Page{Color: true})
-	if want := "  \x1b[1mSIZE\x1b[0m  \x1b[1mIMAGE\x1b[0m\n     1  registry.example/shop/web:1\n10 MiB\n"; out.String() != want {
+	const want = "  \x1b[1mSIZE\x1b[0m  \x1b[1mIMAGE\x1b[0m\n     1  registry.example/shop/web:1\n10 MiB\n"
+	if out.String() != want {
 		t.Errorf("got\n%q\nwant\n%q", out.String(), want)
 	}
 }

@@ -74,8 +74,8 @@ func (s *session) match(
 	return found, nil
 }
 
-// others returns the ingests that belong to no image known to be downloading: each manifest, whose
-// contents are not yet known, and the rest as one.
+// others returns the ingests that do not belong to a known download. Each manifest is a download of its own, because
+// its contents are not known yet. The rest is one download.
 func others(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
 	var found []imagepull.Download
 	var rest imagepull.Download

@@ -338,7 +338,8 @@ func TestSlowStoresTellFirstWhatMatters(t *testing.T) {
 					unpacked++
 				}
 			}
-			if len(got.Layers) != 4 || downs != test.downs || unpacked != test.unpacked || got.Incomplete != test.untold {
+			if len(got.Layers) != 4 || downs != test.downs || unpacked != test.unpacked ||
+				got.Incomplete != test.untold {
 				t.Errorf("%d layers, %d with their download, %d unpacked, untold %t", len(got.Layers), downs, unpacked,
 					got.Incomplete)
 			}

@@ -48,8 +48,7 @@ type Message struct {
 	SizeBytes int64
 }
 
-// CombinedPrefix is what client-go puts before the text of an Event that stands for several similar
-// ones (tools/record).
+// CombinedPrefix is the prefix that client-go adds to an Event that combines several similar ones (tools/record).
 const CombinedPrefix = "(combined from similar events): "
 
 // sentences are the kubelet's messages, from pkg/kubelet/images/image_manager.go of 1.20 to 1.36:

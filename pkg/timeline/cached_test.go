@@ -28,7 +28,8 @@ func TestCachedTimelineEqualsNewFold(t *testing.T) {
 	for seed := range uint64(60) {
 		for _, s := range sourceSets {
 			random := rand.New(rand.NewPCG(seed, 12))
-			w := &simulatedSources{simulatedPod: simulate(rand.New(rand.NewPCG(seed, 11))), random: random, loss: s.loss(random)}
+			w := &simulatedSources{simulatedPod: simulate(rand.New(rand.NewPCG(seed, 11))), random: random,
+				loss: s.loss(random)}
 			observations := w.observe(s.scope)
 			check(s.name, seed, s.scope, observations)
 			slices.SortStableFunc(observations, func(a, b Observation) int { return a.Arrived().Compare(b.Arrived()) })

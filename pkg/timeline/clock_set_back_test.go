@@ -8,7 +8,8 @@ import (
 // If a clock is set back, by any amount, right after a start-up was over, the report is delayed by at most twice the
 // time for which late evidence is awaited. The runtime has nothing to report about the pod.
 func TestClockSetBackDelaysNoReport(t *testing.T) {
-	for _, back := range []time.Duration{0, time.Second, 2 * runtimeGrace, 2 * eventGrace, time.Hour, 1000 * time.Hour} {
+	for _, back := range []time.Duration{0, time.Second, 2 * runtimeGrace, 2 * eventGrace, time.Hour,
+		1000 * time.Hour} {
 		e := NewEvidence(Scope{Runtime: true, Events: true, Since: base.Add(-time.Hour)})
 		pod := Pod{UID: "u", CreatedAt: base, Containers: []Container{{Name: "app", Image: "x"}}}
 		e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: pod})

@@ -13,7 +13,8 @@ import (
 // eventAt is an Event n seconds after the pod was created.
 func eventAt(n int, message string) EventSeen {
 	named := base.Add(time.Duration(n)*time.Second + 5)
-	return EventSeen{UID: "u", ArrivedAt: named.Add(time.Second), Reason: "FailedMount", Message: message, NamedAt: named,
+	return EventSeen{UID: "u", ArrivedAt: named.Add(time.Second), Reason: "FailedMount", Message: message,
+		NamedAt: named,
 		FirstAt: named.Truncate(time.Second), LastAt: named.Truncate(time.Second), Count: 1}
 }
 

@@ -166,7 +166,8 @@ func (e *Evidence) constrain(c constraint) {
 	i, found := slices.BinarySearchFunc(e.constraints, c, compareConstraints)
 	switch {
 	case !found:
-		if len(e.constraints) == cap(e.constraints) { // a few at a time: doubling would leave half of the capacity unused
+		// A few at a time: doubling would leave half of the capacity unused.
+		if len(e.constraints) == cap(e.constraints) {
 			e.constraints = append(make([]constraint, 0, len(e.constraints)+constraintGrowth), e.constraints...)
 		}
 		e.constraints = slices.Insert(e.constraints, i, c)

@@ -55,7 +55,8 @@ func TestAnOldStartUpIsNotGivenUpAfterARestartBeforeItIsSeenAgain(t *testing.T) 
 func TestLateEvidenceIsWaitedForAfterARestart(t *testing.T) {
 	over := PodSeen{ArrivedAt: base.Add(2 * time.Second), Live: true,
 		Pod: Pod{UID: "u", CreatedAt: base, Conditions: []Condition{
-			{"Ready", true, base.Add(2 * time.Second)}}, Containers: []Container{{Name: "app", Kind: KindMain, Image: "image"}}}}
+			{"Ready", true, base.Add(2 * time.Second)}},
+			Containers: []Container{{Name: "app", Kind: KindMain, Image: "image"}}}}
 	resumed := base.Add(time.Minute)
 	for scope, want := range map[Scope]bool{
 		{Runtime: true}:                     true,

@@ -56,7 +56,8 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if c.PostStartHook && c.State == StateRunning {
 		// The kubelet runs the hook when it starts the container, before it writes the status (startContainer).
 		e.constrain(
-			arrival(milestoneKey{index, clampAttempt(c.Attempt), MilestonePostStarted}, originArrival, o.ArrivedAt, o.Live),
+			arrival(milestoneKey{index, clampAttempt(c.Attempt), MilestonePostStarted}, originArrival, o.ArrivedAt,
+				o.Live),
 		)
 	}
 	if c.Started {
@@ -66,7 +67,8 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	}
 	if c.Ready {
 		e.constrain(
-			arrival(milestoneKey{index, clampAttempt(c.Attempt), MilestoneContainerReady}, originArrival, o.ArrivedAt, o.Live),
+			arrival(milestoneKey{index, clampAttempt(c.Attempt), MilestoneContainerReady}, originArrival, o.ArrivedAt,
+				o.Live),
 		)
 	}
 }

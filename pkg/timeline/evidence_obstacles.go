@@ -65,7 +65,8 @@ func (e *Evidence) applyObstacle(o EventSeen) {
 func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 	latest := -1
 	for i, h := range e.obstacleEvents {
-		if h.obstacle == obstacleNetworkNotReady && (latest < 0 || h.last.latest > e.obstacleEvents[latest].last.latest) {
+		if h.obstacle == obstacleNetworkNotReady &&
+			(latest < 0 || h.last.latest > e.obstacleEvents[latest].last.latest) {
 			latest = i
 		}
 	}
@@ -231,7 +232,8 @@ func (f *fold) firstSignOfSandbox() instant {
 	first := f.asOf
 	for _, c := range f.e.constraints {
 		switch {
-		case c.key.container != podWide, c.key.milestone == MilestoneSandboxBegun, c.key.milestone == MilestoneNetworkReady,
+		case c.key.container != podWide, c.key.milestone == MilestoneSandboxBegun,
+			c.key.milestone == MilestoneNetworkReady,
 			c.key.milestone == MilestoneSandboxRunning:
 			first = min(first, c.latest)
 		}

@@ -70,7 +70,8 @@ func (e *Evidence) applyRun(r ContainerRun) {
 	addPoint(MilestoneContainerCreated, r.CreatedAt)
 	addPoint(MilestoneRunning, r.StartedAt)
 	if r.endUnknown() {
-		e.constrain(constraint{key: milestoneKey{index, clampAttempt(r.Attempt), MilestoneFinished}, origin: originRuntime,
+		e.constrain(constraint{key: milestoneKey{index, clampAttempt(r.Attempt), MilestoneFinished},
+			origin:   originRuntime,
 			earliest: at(r.StartedAt), latest: at(r.FinishedAt)})
 	} else {
 		addPoint(MilestoneFinished, r.FinishedAt)

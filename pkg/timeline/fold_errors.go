@@ -43,7 +43,8 @@ func (f *fold) credentials(from, to *bound) time.Duration {
 // reportedLength returns the duration between two milestones if the kubelet reported it. It is more accurate than the
 // difference of timestamps.
 func (f *fold) reportedLength(from, to milestoneKey) (pullLengths, bool) {
-	if from.container == podWide || from.container != to.container || f.pulls[from.container].finalAttempt != to.attempt {
+	if from.container == podWide || from.container != to.container ||
+		f.pulls[from.container].finalAttempt != to.attempt {
 		return pullLengths{}, false
 	}
 	reported := f.pulls[from.container].pulled.lengths
@@ -118,7 +119,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	case end.milestone == MilestoneSandboxImagePulled && s.Phase == PhaseSandboxImage:
 		return runtimeSlack // the image is also unpacked
 	case end.milestone == MilestoneSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
-		return max(0, s.Duration()-podRetryLeast) // the failed attempt began after the kubelet's wait, with other steps first
+		// The failed attempt began after the kubelet's wait, with other steps first.
+		return max(0, s.Duration()-podRetryLeast)
 	case end.milestone == MilestoneSandboxFailed:
 		return f.kubeletAway(begin) + f.beforeFailedSandbox(end)
 	case end.milestone == MilestoneScheduled && (s.Phase == PhaseScheduling || s.Phase == PhaseUnschedulable):
@@ -231,7 +233,7 @@ func (f *fold) beyondRefusals(begin, end milestoneKey) time.Duration {
 	if refused := f.e.containers[begin.container].refused; refused.count > 1 && refused.last.latest > last &&
 		refused.last.latest <= created.latest {
 		last, beyond = refused.last.latest, refused.last.latest.sub(from.earliest)
-		if refused.first.latest >= from.earliest-instant(firstCheck) { // otherwise some were before
+		if refused.first.latest >= from.earliest-instant(firstCheck) { // otherwise there were earlier refusals
 			beyond = max(0, beyond-time.Duration(refused.count-1)*podRetryLeast)
 		}
 	}

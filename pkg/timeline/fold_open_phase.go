@@ -74,7 +74,8 @@ func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 // nothingStarted reports whether there is no sign of work on any container.
 func (f *fold) nothingStarted() bool {
 	return !slices.ContainsFunc(f.bounds, func(b bound) bool { return b.key.container != podWide }) &&
-		f.bounds.find(milestoneKey{podWide, f.lastAttempt(podWide, MilestoneSandboxRunning), MilestoneSandboxRunning}) == nil
+		f.bounds.find(milestoneKey{podWide, f.lastAttempt(podWide, MilestoneSandboxRunning),
+			MilestoneSandboxRunning}) == nil
 }
 
 // nextStep is the first step after the last known one; nil if the last step is known.

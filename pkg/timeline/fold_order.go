@@ -72,7 +72,8 @@ func (f *fold) workOrder() []sequence {
 		}
 		for _, before := range f.containers {
 			ran := f.bounds.find(milestoneKey{f.index(before.Name), 0, MilestoneRunning})
-			if before.Kind == KindMain && ran != nil && ran.origins.has(originRuntime) && ran.latest < created.earliest {
+			if before.Kind == KindMain && ran != nil && ran.origins.has(originRuntime) &&
+				ran.latest < created.earliest {
 				all = append(all, sequence{ran, started})
 			}
 		}
@@ -168,7 +169,8 @@ func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 				}
 				broken = append(broken, milestoneConflict{b.key, fmt.Sprintf(
 					"%s at %s is after %s at %s: the clocks of control plane and node may differ",
-					b.key.milestone, interval(b.earliest, b.latest), after.key.milestone, interval(after.earliest, after.latest))})
+					b.key.milestone, interval(b.earliest, b.latest), after.key.milestone,
+					interval(after.earliest, after.latest))})
 				b.earliest, b.latest = after.latest-(b.latest-after.latest), after.latest
 			}
 		}
@@ -184,7 +186,8 @@ func (s sequence) order() (changed bool, broken []milestoneConflict) {
 		if before != nil {
 			if before.earliest > b.latest {
 				broken = append(broken, milestoneConflict{b.key, fmt.Sprintf("%s at %s is before %s at %s",
-					b.key.milestone, interval(b.earliest, b.latest), before.key.milestone, interval(before.earliest, before.latest))})
+					b.key.milestone, interval(b.earliest, b.latest), before.key.milestone,
+					interval(before.earliest, before.latest))})
 				continue
 			}
 			if before.latest > b.latest {

@@ -76,9 +76,10 @@ func (b *boundary) share(phases []Phase) {
 
 // ofMain reports whether a boundary is the kubelet's work on a main container.
 func (f *fold) ofMain(b *boundary) bool {
-	return !b.concurrent && b.bound.key.container != podWide && slices.ContainsFunc(f.containers, func(c *Container) bool {
-		return c.Kind == KindMain && c.Name == b.container
-	})
+	return !b.concurrent && b.bound.key.container != podWide &&
+		slices.ContainsFunc(f.containers, func(c *Container) bool {
+			return c.Kind == KindMain && c.Name == b.container
+		})
 }
 
 // awaitsStart reports whether a boundary ends a run of a sidecar whose startup probe has not succeeded yet. Until
@@ -89,7 +90,7 @@ func (f *fold) awaitsStart(b *boundary) bool {
 	})
 }
 
-// mayBeDuringWork reports whether the boundary ends something that does not need the kubelet.
+// mayBeDuringWork reports whether the boundary ends a step that runs without the kubelet.
 func (b boundary) mayBeDuringWork() bool { return b.phases[0] == PhaseFailedRun || b.concurrent }
 
 // duringWork reports whether b ends a run while the kubelet works on another container.

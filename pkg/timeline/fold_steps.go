@@ -78,7 +78,8 @@ func (f *fold) containerSteps(c *Container) chain {
 		steps = append(steps, create,
 			step{key: milestoneKey{index, attempt, MilestoneRunning}, phase: PhaseContainerStart})
 		if attempt == last && c.PostStartHook && f.isLast(c) {
-			steps = append(steps, step{key: milestoneKey{index, attempt, MilestonePostStarted}, phase: PhasePostStartHook})
+			steps = append(steps, step{key: milestoneKey{index, attempt, MilestonePostStarted},
+				phase: PhasePostStartHook})
 		}
 		switch finished := (step{key: milestoneKey{index, attempt, MilestoneFinished}, phase: ended}); {
 		case attempt == last && c.Kind != KindInit && f.killed(index, attempt):

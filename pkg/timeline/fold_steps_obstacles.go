@@ -37,9 +37,8 @@ func (f *fold) obstacleSteps(begun step) []step {
 // network.
 const firstCheck = instant(2 * time.Second)
 
-// phasesBeforeFirst is what a pod may have waited for between the kubelet's pickup and the first obstacle. An
-// obstacle that was there at the kubelet's first check was there before. If it was reported later, its begin is
-// unknown.
+// phasesBeforeFirst is what a pod may have waited for between the kubelet's pickup and the first obstacle. If the
+// kubelet's first check reported an obstacle, it existed before. If it was reported later, its start is unknown.
 func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	first, acknowledged := f.obstacles[0], f.bounds.find(podMilestone(MilestoneAcknowledged))
 	phases := first.from.row().before
@@ -54,7 +53,8 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
-		phases = append(phases, PhaseVolumes) // the network may have become ready at once, and the kubelet may have seen that
+		// The network may have become ready at once, and the kubelet may have seen that.
+		phases = append(phases, PhaseVolumes)
 	}
 	add := func(h *obstacleEvent) {
 		for _, p := range h.row().phases {
@@ -66,7 +66,8 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	if next != nil {
 		add(next)
 		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
-			for _, p := range next.row().before { // the failed attempt took long, including the steps before the one that failed
+			// The failed attempt took long, including the steps before the one that failed.
+			for _, p := range next.row().before {
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)
 				}

@@ -22,7 +22,8 @@ func (f *fold) readySteps() chain {
 	// way to the other containers.
 	if last.StartupProbe && last.Kind != KindSidecar {
 		started := step{key: milestoneKey{index, attempt, MilestoneStarted}, phase: PhaseStartupProbe}
-		started.undated = name == "" || last.ReadinessProbe && f.sameNews(started.key, podMilestone(MilestoneContainersReady))
+		started.undated = name == "" || last.ReadinessProbe &&
+			f.sameNews(started.key, podMilestone(MilestoneContainersReady))
 		steps = append(steps, started)
 	}
 	// All containers are ready when the last one is, and that moment has a timestamp of its own.
@@ -83,8 +84,8 @@ func (f *fold) ranLongBefore(c *Container, ready *bound) bool {
 	return ran != nil && ready.latest-ran.latest > instant(statusPatience)
 }
 
-// readyLast is the container that became ready last, and of several at once one with a readiness probe. It is nil if
-// none was seen ready.
+// readyLast is the container that became ready last; nil if none was seen ready. If several became ready at once, it is
+// one with a readiness probe.
 func (f *fold) readyLast() *Container {
 	var last *Container
 	var lastAt instant

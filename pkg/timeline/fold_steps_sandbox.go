@@ -57,7 +57,8 @@ func (f *fold) laterSandboxes() []chain {
 	last := f.lastAttempt(podWide, MilestoneSandboxBegun, MilestoneNetworkReady, MilestoneSandboxRunning)
 	for attempt := f.firstSandbox() + 1; attempt <= last; attempt++ {
 		begun := []step{
-			{key: milestoneKey{podWide, attempt, MilestoneSandboxBegun}, phase: PhaseSandboxLost, also: f.laterObstacles},
+			{key: milestoneKey{podWide, attempt, MilestoneSandboxBegun}, phase: PhaseSandboxLost,
+				also: f.laterObstacles},
 		}
 		chains = append(chains, chain{steps: f.appendSandboxStart(begun, attempt)})
 	}
@@ -73,7 +74,8 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 	}
 	return slices.ContainsFunc(f.sandboxes, func(c chain) bool {
 		begun := f.bounds.find(c.steps[0].key)
-		return begun != nil && finished.estimate() <= begun.estimate() && (next == nil || begun.estimate() <= next.estimate())
+		return begun != nil && finished.estimate() <= begun.estimate() &&
+			(next == nil || begun.estimate() <= next.estimate())
 	})
 }
 

@@ -33,7 +33,8 @@ func (e *Evidence) keepGeneration(generation int64) {
 //     generation.
 func (f *fold) appendScheduling(steps []step) []step {
 	bound := step{key: podMilestone(MilestoneScheduled), phase: PhaseScheduling}
-	created, refused := f.bounds.find(podMilestone(MilestoneCreated)), f.bounds.find(podMilestone(MilestoneUnschedulable))
+	created, refused := f.bounds.find(podMilestone(MilestoneCreated)),
+		f.bounds.find(podMilestone(MilestoneUnschedulable))
 	mayBeGated, tookLong := f.mayBeGated(), f.boundAfter(created, schedulingSlack)
 	begun := created
 	switch {

@@ -14,9 +14,11 @@ spec main app cold
 0.320 pod acknowledged@0 | app waiting
 0.330 runtime image cold absent
 0.510 event app Pulling 'Pulling image "cold"' named@0.500
-5.600 event app Pulled 'Successfully pulled image "cold" in 5s (5.001s including waiting). Image size: 5 bytes.' named@5.580
+5.600 event app Pulled 'Successfully pulled image "cold" in 5s (5.001s including waiting). Image size: 5 bytes.' ` +
+	`named@5.580
 7.000 pod app running@5 started ready | containers_ready@6 ready@6
-7.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | app created@5.600 started@5.700 | image cold present first@5.570 pulled@5.570
+7.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | app created@5.600 started@5.700 | ` +
+	`image cold present first@5.570 pulled@5.570
 `
 
 // forgeries are Events that anyone who may create Events in the pod's namespace can forge.

@@ -27,7 +27,8 @@ func fullEvidence(containers int) *Evidence {
 			o.Reason, o.Message = "Pulling", fmt.Sprintf("Pulling image %q", fmt.Sprint("image", i))
 			o.Count = n + 1
 			e.Apply(o)
-			o.Reason, o.Message, o.Count = "Failed", fmt.Sprintf("Failed to pull image %q: no", fmt.Sprint("image", i)), 1
+			o.Reason, o.Message, o.Count = "Failed", fmt.Sprintf("Failed to pull image %q: no", fmt.Sprint("image", i)),
+				1
 			e.Apply(o)
 		}
 	}
@@ -73,15 +74,17 @@ func (w *simulatedSources) forge(n int) []Observation {
 		at := begin.Add(time.Duration(w.random.Int64N(int64(end.Sub(begin)))))
 		length := time.Duration(w.random.Int64N(int64(40 * time.Second)))
 		messages := [...][2]string{
-			{"Pulled", fmt.Sprintf("Successfully pulled image %q in %s (%s including waiting). Image size: 5 bytes.", c.Image,
-				length, length+time.Second)},
+			{"Pulled", fmt.Sprintf("Successfully pulled image %q in %s (%s including waiting). Image size: 5 bytes.",
+				c.Image, length, length+time.Second)},
 			{"Pulled", fmt.Sprintf("Container image %q already present on machine", c.Image)},
-			{"Pulled", fmt.Sprintf("Successfully pulled image %q in 1s (1s including waiting). Image size: 5 bytes.", "other")},
+			{"Pulled", fmt.Sprintf("Successfully pulled image %q in 1s (1s including waiting). Image size: 5 bytes.",
+				"other")},
 		}
 		message := messages[w.random.IntN(len(messages))]
 		arrived := at.Add(time.Duration(w.random.Int64N(int64(5 * time.Second))))
 		forged = append(forged, EventSeen{UID: w.pod.UID, Container: c.Name, Reason: message[0], Message: message[1],
-			NamedAt: at, FirstAt: at.Truncate(time.Second), LastAt: at.Truncate(time.Second), Count: 1, ArrivedAt: arrived})
+			NamedAt: at, FirstAt: at.Truncate(time.Second), LastAt: at.Truncate(time.Second), Count: 1,
+			ArrivedAt: arrived})
 	}
 	return forged
 }
@@ -103,7 +106,8 @@ func TestForgedEventsInSimulatedLives(t *testing.T) {
 			event := o.(EventSeen)
 			for _, c := range l.containers {
 				came := l.images[c.Image]
-				if c.Name == event.Container && !came.present && len(came.pulled) > 0 && event.NamedAt.Before(came.pulled[0]) {
+				if c.Name == event.Container && !came.present && len(came.pulled) > 0 &&
+					event.NamedAt.Before(came.pulled[0]) {
 					forged = append(forged, o)
 				}
 			}
@@ -116,8 +120,8 @@ func TestForgedEventsInSimulatedLives(t *testing.T) {
 		want := phasesOf(t, scope, honest, now)
 		got := phasesOf(t, scope, append(slices.Clone(honest), forged...), now)
 		if got != want {
-			t.Fatalf("seed %d: with %d forged Events, of which one is %+v\ngot\n%s\nwant\n%s", seed, len(forged), forged[0],
-				got, want)
+			t.Fatalf("seed %d: with %d forged Events, of which one is %+v\ngot\n%s\nwant\n%s", seed, len(forged),
+				forged[0], got, want)
 		}
 	}
 	if compared < 100 {

@@ -16,13 +16,14 @@ const (
 	MilestoneSandboxBegun                          // the runtime was asked for the sandbox that ran
 	MilestoneSandboxImageResolved                  // the manifest of the sandbox image arrived
 	MilestoneSandboxImagePulled                    // the sandbox image arrived, while the sandbox was created
-	MilestoneNetworkReady                          // the sandbox container was created, after the network plugin returned
-	MilestoneSandboxRunning                        // the sandbox ran
-	MilestoneContainersReady                       // every container ready
-	MilestoneReady                                 // the pod ready, gates included
-	MilestoneSucceeded                             // every container ran to completion
-	MilestoneFailed                                // the pod failed, was rejected or evicted
-	MilestoneDeleted                               // deletion requested, or the object gone
+	// MilestoneNetworkReady is when the sandbox container was created, after the network plugin returned.
+	MilestoneNetworkReady
+	MilestoneSandboxRunning  // the sandbox ran
+	MilestoneContainersReady // every container ready
+	MilestoneReady           // the pod ready, gates included
+	MilestoneSucceeded       // every container ran to completion
+	MilestoneFailed          // the pod failed, was rejected or evicted
+	MilestoneDeleted         // deletion requested, or the object gone
 
 	MilestoneInspectFailed    // the runtime did not say whether it has the image; the first time, before any pull
 	MilestonePullRequested    // the kubelet requested the image; the pull queue begins
@@ -45,7 +46,8 @@ var milestoneNames = [...]string{
 	"created", "scheduled", "acknowledged", "unschedulable", "held_up", "sandbox_failed", "retry_due", "sandbox_begun",
 	"sandbox_image_resolved", "sandbox_image_pulled", "network_ready", "sandbox_running",
 	"containers_ready", "ready", "succeeded", "failed", "deleted",
-	"inspect_failed", "pull_requested", "pull_started", "pull_resolved", "pull_downloaded", "pull_finished", "pull_failed",
+	"inspect_failed", "pull_requested", "pull_started", "pull_resolved", "pull_downloaded", "pull_finished",
+	"pull_failed",
 	"config_refused", "create_failed", "container_created", "running", "finished", "post_started", "started",
 	"container_ready",
 }

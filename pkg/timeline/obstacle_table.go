@@ -46,7 +46,8 @@ type obstacleRow struct {
 // obstacleTable has one row per obstacle, in the order of the constants.
 var obstacleTable = [...]obstacleRow{
 	obstacleNetworkNotReady: {
-		phases: []Phase{PhaseNetwork}, before: []Phase{PhaseNetwork}, retry: func(int) time.Duration { return networkRetry },
+		phases: []Phase{PhaseNetwork}, before: []Phase{PhaseNetwork},
+		retry:      func(int) time.Duration { return networkRetry },
 		retryLeast: func(int) time.Duration { return networkRetryLeast }},
 	obstacleMountConfig: {
 		phases: []Phase{PhasePodConfig}, before: []Phase{PhasePodConfig}, retry: mountRetry, retryLeast: mountRetry},
@@ -72,10 +73,12 @@ var obstacleTable = [...]obstacleRow{
 	obstacleSandboxNetwork: {
 		phases: []Phase{PhaseNetwork}, before: []Phase{PhaseVolumes, PhaseNetwork}, sandbox: true, retry: afterSandbox},
 	obstacleSandboxImage: {
-		phases: []Phase{PhaseSandboxImage}, before: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage}, sandbox: true,
-		retry: afterSandbox},
+		phases: []Phase{PhaseSandboxImage}, before: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage},
+		sandbox: true,
+		retry:   afterSandbox},
 	obstacleSandboxConfig: {
-		phases: []Phase{PhasePodConfig}, before: []Phase{PhaseVolumes, PhasePodConfig}, sandbox: true, retry: afterSandbox},
+		phases: []Phase{PhasePodConfig}, before: []Phase{PhaseVolumes, PhasePodConfig}, sandbox: true,
+		retry: afterSandbox},
 	obstacleSandboxTimeout: {
 		phases:  []Phase{PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
 		before:  []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},

@@ -154,10 +154,11 @@ type Container struct {
 	WaitingReason string `json:"waiting_reason,omitzero"`
 	// PullFailure is why the latest pull failed, if the container waits because of that.
 	PullFailure imagepull.Failure `json:"pull_failure,omitzero"`
-	Attempt     int               `json:"attempt,omitzero"`     // status.restartCount: number of the current run, from 0
-	StartedAt   time.Time         `json:"started_at,omitzero"`  // of the current run when running or terminated
-	FinishedAt  time.Time         `json:"finished_at,omitzero"` // of the current run when terminated
-	ExitCode    int               `json:"exit_code,omitzero"`   // of the current run when terminated
+	// Attempt is status.restartCount: the number of the current run, from 0.
+	Attempt    int       `json:"attempt,omitzero"`
+	StartedAt  time.Time `json:"started_at,omitzero"`  // of the current run when running or terminated
+	FinishedAt time.Time `json:"finished_at,omitzero"` // of the current run when terminated
+	ExitCode   int       `json:"exit_code,omitzero"`   // of the current run when terminated
 	// of the current run when terminated: Completed, Error, OOMKilled, …
 	EndReason string `json:"end_reason,omitzero"`
 	// startup probe passed, or no such probe; not used for init containers

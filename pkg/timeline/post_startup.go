@@ -60,7 +60,8 @@ func (s *PostStartupRuns) Observe(p Pod) (ended []CompletedRun) {
 func (c Container) ended() (runs []CompletedRun) {
 	add := func(attempt int, run Run) {
 		if attempt >= 0 && !run.FinishedAt.IsZero() && !run.FinishedAt.Before(run.StartedAt) {
-			runs = append(runs, CompletedRun{Container: c.Name, Attempt: attempt, Run: run, Signal: signalOf(run.ExitCode)})
+			runs = append(runs, CompletedRun{Container: c.Name, Attempt: attempt, Run: run,
+				Signal: signalOf(run.ExitCode)})
 		}
 	}
 	if c.LastRun != nil {

@@ -24,7 +24,8 @@ func TestPostStartupReturnsEachRunOnce(t *testing.T) {
 		want []int // attempts
 	}{
 		{first, nil},
-		{Container{State: StateTerminated, StartedAt: second(1), FinishedAt: second(5), ExitCode: 1, EndReason: "Error"},
+		{Container{State: StateTerminated, StartedAt: second(1), FinishedAt: second(5), ExitCode: 1,
+			EndReason: "Error"},
 			[]int{0}},
 		{Container{State: StateWaiting, LastRun: run(1, 5, 1, "Error")}, nil},
 		{Container{State: StateRunning, Attempt: 1, StartedAt: second(15), LastRun: run(1, 5, 1, "Error")}, nil},
@@ -32,7 +33,8 @@ func TestPostStartupReturnsEachRunOnce(t *testing.T) {
 		{Container{State: StateWaiting, Attempt: 2, LastRun: run(36, 36, 137, "OOMKilled")}, []int{2}},
 		{Container{State: StateTerminated, Attempt: 3, StartedAt: second(80), FinishedAt: second(81),
 			LastRun: run(36, 36, 137, "OOMKilled")}, []int{3}},
-		{Container{State: StateRunning, Attempt: 5, StartedAt: second(99), LastRun: run(85, 90, 0, "Completed")}, []int{4}},
+		{Container{State: StateRunning, Attempt: 5, StartedAt: second(99), LastRun: run(85, 90, 0, "Completed")},
+			[]int{4}},
 		// It ended before it began.
 		{Container{State: StateRunning, Attempt: 6, StartedAt: second(99), LastRun: run(90, 85, 0, "")}, nil},
 		{Container{State: StateWaiting, Attempt: -7, LastRun: run(1, 2, 0, "")}, nil},
@@ -40,7 +42,8 @@ func TestPostStartupReturnsEachRunOnce(t *testing.T) {
 		var got []int
 		for _, ended := range s.Observe(pod(step.Container)) {
 			got = append(got, ended.Attempt)
-			if ended.Attempt == 2 && (ended.Signal != 9 || ended.Reason != "OOMKilled" || !ended.FinishedAt.Equal(second(36))) {
+			if ended.Attempt == 2 && (ended.Signal != 9 || ended.Reason != "OOMKilled" ||
+				!ended.FinishedAt.Equal(second(36))) {
 				t.Errorf("%+v", ended)
 			}
 		}

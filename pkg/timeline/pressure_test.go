@@ -90,7 +90,8 @@ func TestPressureLogIsBounded(t *testing.T) {
 
 func TestHighPressure(t *testing.T) {
 	for want, p := range map[string]*Pressure{
-		"": nil, "io": {CPU: 0.9, IO: 0.9}, "cpu": {CPU: 0.91, IO: 0.9, Memory: 0.5}, "memory": {Memory: 0.5, CPU: 0.49},
+		"": nil, "io": {CPU: 0.9, IO: 0.9}, "cpu": {CPU: 0.91, IO: 0.9, Memory: 0.5},
+		"memory": {Memory: 0.5, CPU: 0.49},
 	} {
 		if got, _ := p.High(); got != want {
 			t.Errorf("%+v: %q", p, got)

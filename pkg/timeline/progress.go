@@ -40,8 +40,9 @@ func (c ContainerReached) BeforeMain() bool { return c.Kind == KindInit || c.Kin
 
 func (f *fold) reached() Reached {
 	r := Reached{
-		ScheduledAt: f.when(podMilestone(MilestoneScheduled)), InitializedAt: f.when(podMilestone(MilestoneAcknowledged)),
-		ReadyAt: f.when(podMilestone(MilestoneReady)), Containers: make([]ContainerReached, 0, len(f.containers)),
+		ScheduledAt:   f.when(podMilestone(MilestoneScheduled)),
+		InitializedAt: f.when(podMilestone(MilestoneAcknowledged)),
+		ReadyAt:       f.when(podMilestone(MilestoneReady)), Containers: make([]ContainerReached, 0, len(f.containers)),
 	}
 	known := true
 	for _, c := range f.containers {

@@ -83,7 +83,8 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	if finished != nil {
 		p.FinishedAt = finished.estimate().time()
 	}
-	if a.outcome == imagepull.OutcomeFailed && requested != nil && finished != nil && !p.FinishedAt.Before(p.RequestedAt) {
+	if a.outcome == imagepull.OutcomeFailed && requested != nil && finished != nil &&
+		!p.FinishedAt.Before(p.RequestedAt) {
 		p.Error = f.spanError(requested, finished) // of queue and pull together
 	}
 	if started == nil || finished == nil || a.outcome == imagepull.OutcomePresent || p.FinishedAt.Before(p.StartedAt) {

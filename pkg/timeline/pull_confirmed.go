@@ -37,7 +37,8 @@ func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 		return !f.e.containers[index].imageChanged && slices.Contains(f.e.containers[index].statusReasons, why)
 	}
 	registry := imagepull.Registry(f.e.specOf(index).Image)
-	if slices.ContainsFunc(f.e.pod.Containers, func(c Container) bool { return imagepull.Registry(c.Image) != registry }) {
+	if slices.ContainsFunc(f.e.pod.Containers,
+		func(c Container) bool { return imagepull.Registry(c.Image) != registry }) {
 		return false
 	}
 	return slices.ContainsFunc(f.e.containers,

@@ -119,7 +119,8 @@ spec main app cold
 // TestNoStatusConfirmsAFailureOfAnotherImage is of tenants who have one image really fail, and say so of another one:
 // in its place, or of a volume beside it.
 func TestNoStatusConfirmsAFailureOfAnotherImage(t *testing.T) {
-	const evil, honest, why = "evil.example/x:1", "docker.io/library/nginx:1", "dial tcp 10.0.0.1:443: connect: connection refused"
+	const evil, honest, why = "evil.example/x:1", "docker.io/library/nginx:1",
+		"dial tcp 10.0.0.1:443: connect: connection refused"
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	app := Container{Name: "app", Kind: KindMain, Image: evil, State: StateWaiting}
 	refused := app
@@ -137,8 +138,9 @@ func TestNoStatusConfirmsAFailureOfAnotherImage(t *testing.T) {
 		e := NewEvidence(Scope{Runtime: true, Events: true})
 		event := func(s float64, container, reason, message string) {
 			e.Apply(
-				EventSeen{UID: "u", Container: container, Reason: reason, Message: message, NamedAt: second(s), FirstAt: second(s),
-					LastAt: second(s), ArrivedAt: second(s + 0.05), Live: true, Count: 1},
+				EventSeen{UID: "u", Container: container, Reason: reason, Message: message, NamedAt: second(s),
+					FirstAt: second(s),
+					LastAt:  second(s), ArrivedAt: second(s + 0.05), Live: true, Count: 1},
 			)
 		}
 		for i, containers := range test.statuses {

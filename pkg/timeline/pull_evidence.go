@@ -13,11 +13,12 @@ type pullEvidence struct {
 	firstRequest  constraint // the first request for the image, by an Event; zero without one
 	laterRequests []constraint
 
-	failures      []failedPull
-	pulled        pulledEvent
-	refuted       bool    // some Events are refuted
-	maybeRestart  bool    // an Event may be about a restart
-	finalAttempt  uint16  // the attempt that succeeded or is running: the number of failed ones, or the last one requested
+	failures     []failedPull
+	pulled       pulledEvent
+	refuted      bool // some Events are refuted
+	maybeRestart bool // an Event may be about a restart
+	// finalAttempt is the attempt that succeeded or is running: the number of failed ones, or the last one requested.
+	finalAttempt  uint16
 	layers        []Layer // those that the pull brought; nil if the runtime does not say
 	resumed       bool    // an earlier attempt had begun to bring them
 	layersUndated bool    // the pull may have brought others, but the runtime does not date them

@@ -38,7 +38,8 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 		// The manifest arrived after the kubelet started working on this container. Layers that were present before,
 		// under another name, prove nothing. How long the registry took to send the manifest is unknown.
 		constraints = append(constraints,
-			constraint{milestoneKey{index, final, MilestonePullStarted}, originStore, leanLatest, minInstant, at(resolved)},
+			constraint{milestoneKey{index, final, MilestonePullStarted}, originStore, leanLatest, minInstant,
+				at(resolved)},
 			point(milestoneKey{index, final, MilestonePullResolved}, originStore, resolved))
 		began = at(resolved)
 	}
@@ -132,7 +133,8 @@ func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 		return a.outcome == imagepull.OutcomePulling
 	}
 	image := f.e.pulledImage(c.Name)
-	return image == nil || image.layered == nil || !image.layered.layersKnown() || f.pulls[f.index(c.Name)].layersUndated
+	return image == nil || image.layered == nil || !image.layered.layersKnown() ||
+		f.pulls[f.index(c.Name)].layersUndated
 }
 
 // addLayers adds the layers that came with a pull, and when they had arrived.

@@ -33,8 +33,8 @@ func (p Phase) loads() bool {
 	return false
 }
 
-// markLoading milestones the spans in which the container's image may still be loading. For a span without a
-// container it is enough that the image of any container may be.
+// markLoading marks the spans in which the container's image may still be loading. A span without a container is marked
+// if the image of any container may still be loading.
 func (f *fold) markLoading(spans []Span) {
 	for i := range spans {
 		s := &spans[i]

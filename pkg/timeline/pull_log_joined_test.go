@@ -31,7 +31,8 @@ func TestJoinedUnderAnotherSpelling(t *testing.T) {
 func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	for policy, want := range map[PullPolicy]imagepull.Outcome{
-		PullIfNotPresent: imagepull.OutcomeJoined,  // the kubelet had found it absent, while this one waited in the queue
+		// The kubelet had found it absent, while this one waited in the queue.
+		PullIfNotPresent: imagepull.OutcomeJoined,
 		PullAlways:       imagepull.OutcomeUnknown, // that other pull may have found it there
 	} {
 		var log PullLog
@@ -39,8 +40,9 @@ func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 			Count:   1,
 			Message: `Successfully pulled image "x" in 9s (9s including waiting). Image size: 5 bytes.`},
 			Pod{UID: "other", Containers: []Container{{Name: "app", Image: "x", PullPolicy: policy}}})
-		tl := Timeline{UID: "me", Pulls: []Pull{{Image: "x", Outcome: imagepull.OutcomeUnknown, Timed: true, QueueTimed: true,
-			RequestedAt: second(2), StartedAt: second(10), FinishedAt: second(10.1)}}}
+		tl := Timeline{UID: "me",
+			Pulls: []Pull{{Image: "x", Outcome: imagepull.OutcomeUnknown, Timed: true, QueueTimed: true,
+				RequestedAt: second(2), StartedAt: second(10), FinishedAt: second(10.1)}}}
 		if log.Complete(&tl); tl.Pulls[0].Outcome != want {
 			t.Errorf("beside a pull with policy %s: %s, want %s", policy, tl.Pulls[0].Outcome, want)
 		}
@@ -50,7 +52,8 @@ func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 			Pulls: []Pull{{Image: "x", Outcome: imagepull.OutcomeDownloaded, Timed: true, QueueTimed: true,
 				RequestedAt: second(11), StartedAt: second(11), FinishedAt: second(11.1), absentAt: at(second(9))}}}
 		if log.Complete(&tl); tl.Pulls[0].Outcome != imagepull.OutcomeJoined {
-			t.Errorf("after a pull with policy %s that ended since the image was absent: %s", policy, tl.Pulls[0].Outcome)
+			t.Errorf("after a pull with policy %s that ended since the image was absent: %s", policy,
+				tl.Pulls[0].Outcome)
 		}
 	}
 }
@@ -70,13 +73,15 @@ func TestJoinedIsWhatBroughtNothing(t *testing.T) {
 		want    imagepull.Outcome
 		bytes   int64
 	}{
-		{name: "nothing came", pull: Pull{RequestedAt: second(2), StartedAt: second(10)}, want: imagepull.OutcomeJoined},
+		{name: "nothing came", pull: Pull{RequestedAt: second(2), StartedAt: second(10)},
+			want: imagepull.OutcomeJoined},
 		{name: "beside it", pull: Pull{RequestedAt: second(2), StartedAt: second(2),
 			Layers: []Layer{layer("a", 5), layer("b", 9.5)}}, want: imagepull.OutcomeJoined},
 		{name: "one layer more", pull: Pull{RequestedAt: second(2), StartedAt: second(2),
 			Layers: []Layer{layer("a", 5), layer("b", 11)}}, want: imagepull.OutcomeDownloaded, bytes: 900},
 		{name: "removed in between",
-			pull: Pull{RequestedAt: second(20), StartedAt: second(20), absentAt: at(second(2)), Layers: []Layer{layer("a", 24)}},
+			pull: Pull{RequestedAt: second(20), StartedAt: second(20), absentAt: at(second(2)),
+				Layers: []Layer{layer("a", 24)}},
 			want: imagepull.OutcomeDownloaded, bytes: 900},
 		{name: "over before the image was absent", pull: Pull{RequestedAt: second(20), StartedAt: second(20),
 			absentAt: at(second(15))}, want: imagepull.OutcomeDownloaded},
@@ -90,15 +95,17 @@ func TestJoinedIsWhatBroughtNothing(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			other := Pod{UID: "other", Containers: []Container{{Name: "app", Image: "x", PullPolicy: PullIfNotPresent}}}
-			event := EventSeen{UID: "other", Container: "app", Reason: "Pulled", NamedAt: second(10), LastAt: second(10),
+			event := EventSeen{UID: "other", Container: "app", Reason: "Pulled", NamedAt: second(10),
+				LastAt:  second(10),
 				Count:   1,
 				Message: `Successfully pulled image "x" in 9s (9s including waiting). Image size: 5 bytes.`}
 			if test.reason != "" {
 				event.Reason, event.Message = test.reason, test.message
 			}
 			var log PullLog
-			log.Observe(EventSeen{UID: "other", Container: "app", Reason: "Pulling", NamedAt: second(1), LastAt: second(1),
-				Count: 1, Message: `Pulling image "x"`}, other)
+			log.Observe(EventSeen{UID: "other", Container: "app", Reason: "Pulling", NamedAt: second(1),
+				LastAt: second(1),
+				Count:  1, Message: `Pulling image "x"`}, other)
 			log.Observe(event, other)
 			p := test.pull
 			p.Image, p.Outcome, p.Timed, p.FinishedAt = "x", imagepull.OutcomeDownloaded, true, second(30)

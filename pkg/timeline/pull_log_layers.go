@@ -58,7 +58,7 @@ func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	return shared
 }
 
-// share milestones the layers that arrived while another pull of the same image was running. They count at that pull.
+// share marks the layers that arrived while another pull of the same image was running. They count at that pull.
 func (p *Pull) share(o *loggedPull) {
 	for i, layer := range p.Layers {
 		if layer.DownloadedAt.After(o.until) {
@@ -98,8 +98,8 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	})
 }
 
-// joins reports whether another pull of the same image was running when this one began. Then the manifest that this
-// one found belongs to that one, and no attempt was broken off.
+// joins reports whether another pull of the same image was running when this one began. If so, the manifest that this
+// pull found belongs to the other pull, so it does not prove an interrupted attempt.
 func (l *PullLog) joins(p *Pull, uid string) bool {
 	image := normalized(p.Image)
 	return slices.ContainsFunc(l.pulls, func(o loggedPull) bool {

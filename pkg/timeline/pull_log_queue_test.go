@@ -71,7 +71,8 @@ func TestQueueByEvidence(t *testing.T) {
 			blocker: "b", ahead: 2,
 		},
 		"all at once": {
-			pulls: map[string]nodePull{"a": {0, 0.01, 10}, "b": {1, 1.01, 12}, "c": {1, 1.01, 3}}, me: nodePull{2, 2.01, 13},
+			pulls:  map[string]nodePull{"a": {0, 0.01, 10}, "b": {1, 1.01, 12}, "c": {1, 1.01, 3}},
+			me:     nodePull{2, 2.01, 13},
 			beside: 3,
 		},
 		"all at once, on a node that is short of CPU": { // it waited, but not for the end of a pull
@@ -104,7 +105,8 @@ func TestQueueByEvidence(t *testing.T) {
 			blocker: "a", ahead: 1,
 		},
 		"all at once, since kubelet was configured anew": {
-			pulls:  map[string]nodePull{"x": {-60, -59.9, -50}, "y": {-59, -50, -40}, "a": {0, 0.1, 10}, "b": {0, 0.1, 12}},
+			pulls: map[string]nodePull{"x": {-60, -59.9, -50}, "y": {-59, -50, -40}, "a": {0, 0.1, 10},
+				"b": {0, 0.1, 12}},
 			me:     nodePull{2, 2.1, 13},
 			beside: 2,
 		},

@@ -11,11 +11,12 @@ import (
 func TestForgedPullsOfOthers(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	pulled := func(image string, until, length float64) EventSeen {
-		return EventSeen{UID: "thief", Container: "app", Reason: "Pulled", NamedAt: second(until), FirstAt: second(until),
+		return EventSeen{UID: "thief", Container: "app", Reason: "Pulled", NamedAt: second(until),
+			FirstAt:   second(until),
 			LastAt:    second(until),
 			ArrivedAt: second(until + 0.01), Count: 1,
-			Message: fmt.Sprintf("Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.", image,
-				length, length)}
+			Message: fmt.Sprintf("Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.",
+				image, length, length)}
 	}
 	future := pulled("x", 9, 6) // it would have begun after the pod was there
 	future.ArrivedAt = second(3)

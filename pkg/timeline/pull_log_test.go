@@ -16,7 +16,8 @@ func TestPullLog(t *testing.T) {
 	pulled := func(uid, image string, until, length float64) (EventSeen, Pod) {
 		at := base.Add(time.Duration(until * float64(time.Second)))
 		return EventSeen{UID: uid, Container: "app", Reason: "Pulled", NamedAt: at, LastAt: at, Message: fmt.Sprintf(
-				"Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.", image, length, length)},
+				"Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.", image, length,
+				length)},
 			shopPod(uid, image)
 	}
 	var log PullLog
@@ -115,7 +116,8 @@ func TestPullLogHasNoInspection(t *testing.T) {
 	var log PullLog
 	for i, e := range []EventSeen{
 		{Reason: "Pulling", Message: `Pulling image "x"`},
-		{Reason: "Failed", Message: `Failed to pull image "x": rpc error: code = Unavailable desc = error reading from server: EOF`},
+		{Reason: "Failed",
+			Message: `Failed to pull image "x": rpc error: code = Unavailable desc = error reading from server: EOF`},
 		{Reason: "InspectFailed",
 			Message: `Failed to inspect image "": rpc error: code = Unavailable desc = connection error`},
 		{Reason: "InspectFailed",
@@ -137,7 +139,8 @@ func serialLog() (log PullLog) {
 		at := base.Add(-time.Minute + time.Duration(2*i)*time.Second)
 		uid := fmt.Sprint("before-", i)
 		log.Observe(EventSeen{UID: uid, Container: "app", Reason: "Pulled", NamedAt: at, LastAt: at, Count: 1,
-			Message: fmt.Sprintf("Successfully pulled image %q in %s. Image size: 5 bytes.", uid, lengths)}, shopPod(uid, uid))
+			Message: fmt.Sprintf("Successfully pulled image %q in %s. Image size: 5 bytes.", uid, lengths)},
+			shopPod(uid, uid))
 	}
 	return log
 }
@@ -149,7 +152,8 @@ func TestBlockedFromFiftyMilliseconds(t *testing.T) {
 		log := serialLog()
 		until := base.Add(10 * time.Second)
 		log.Observe(EventSeen{UID: "other", Container: "app", Reason: "Pulled", NamedAt: until, LastAt: until, Count: 1,
-			Message: `Successfully pulled image "x" in 9s (9s including waiting). Image size: 5 bytes.`}, shopPod("other", "x"))
+			Message: `Successfully pulled image "x" in 9s (9s including waiting). Image size: 5 bytes.`},
+			shopPod("other", "x"))
 		tl := Timeline{UID: "me", Pulls: []Pull{{Image: "mine", Outcome: imagepull.OutcomeDownloaded, QueueTimed: true,
 			RequestedAt: until.Add(-length), StartedAt: until, FinishedAt: until.Add(time.Second)}}}
 		if log.Complete(&tl); (tl.Pulls[0].BlockedBy != nil) != named {
@@ -162,8 +166,9 @@ func TestBlockedFromFiftyMilliseconds(t *testing.T) {
 func TestFailedPullBeganAfterTheOneBefore(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	event := func(uid, reason, message string, s float64) (EventSeen, Pod) {
-		return EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: second(s), LastAt: second(s),
-			Count: 1}, shopPod(uid, uid)
+		return EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: second(s),
+			LastAt: second(s),
+			Count:  1}, shopPod(uid, uid)
 	}
 	var log PullLog
 	log.Observe(event("bad", "Pulling", `Pulling image "bad"`, 1))

@@ -64,7 +64,8 @@ func checkAnyEnd(t *testing.T, random *rand.Rand) {
 		for _, now := range []time.Time{base, base.Add(time.Duration(random.Int64N(int64(20 * time.Second)))),
 			base.Add(100 * time.Second)} {
 			end := e.Termination(now,
-				Skew{-time.Duration(random.Int64N(int64(time.Second))), time.Duration(random.Int64N(int64(time.Second)))})
+				Skew{-time.Duration(random.Int64N(int64(time.Second))),
+					time.Duration(random.Int64N(int64(time.Second)))})
 			checkEnd(t, end)
 			end.Verdict()
 			if every := e.AskEvery(now); every < 0 || every > 0 && every < askStopping {

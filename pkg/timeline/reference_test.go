@@ -31,7 +31,8 @@ func TestTighteningMatchesReference(t *testing.T) {
 		check("nonsense", seed, Scope{Runtime: true, Events: true}, RandomObservations(seed))
 		for _, s := range sourceSets {
 			random := rand.New(rand.NewPCG(seed, 12))
-			w := &simulatedSources{simulatedPod: simulate(rand.New(rand.NewPCG(seed, 11))), random: random, loss: s.loss(random)}
+			w := &simulatedSources{simulatedPod: simulate(rand.New(rand.NewPCG(seed, 11))), random: random,
+				loss: s.loss(random)}
 			check(s.name, seed, s.scope, w.observe(s.scope))
 		}
 	}

@@ -24,7 +24,8 @@ spec main app cold
 0.320 pod acknowledged@0 | app waiting
 0.330 runtime image cold absent
 0.510 event app Pulling 'Pulling image "cold"' named@0.500
-5.600 event app Pulled 'Successfully pulled image "cold" in 5s (5.001s including waiting). Image size: 5 bytes.' named@5.580
+5.600 event app Pulled 'Successfully pulled image "cold" in 5s (5.001s including waiting). Image size: 5 bytes.' ` +
+			`named@5.580
 7.000 pod app running@5 started ready | containers_ready@6 ready@6
 7.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | app created@5.600 started@5.700
 `,
@@ -70,10 +71,12 @@ spec main second cold
 0.600 event first Pulled 'Container image "base" already present on machine' named@0.460
 0.710 event second Pulling 'Pulling image "cold"' named@0.600
 3.010 pod first running@0 started
-5.610 event second Pulled 'Successfully pulled image "cold" in 5s (5s including waiting). Image size: 5 bytes.' named@5.600
+5.610 event second Pulled 'Successfully pulled image "cold" in 5s (5s including waiting). Image size: 5 bytes.' ` +
+			`named@5.600
 6.000 pod second running@5 started ready
 9.010 pod first ready | containers_ready@9 ready@9
-9.020 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | first created@0.500 started@0.550 | second created@5.700 started@5.800
+9.020 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | first created@0.500 started@0.550 | ` +
+			`second created@5.700 started@5.800
 `,
 		not: "startup_probe 0.600-3.010",
 	},
@@ -86,10 +89,12 @@ spec main app base Always readiness
 0.320 pod acknowledged@0 | app waiting
 0.330 runtime image base present
 0.510 event app Pulling 'Pulling image "base"' named@0.500
-0.610 event app Pulled 'Successfully pulled image "base" in 100ms (100ms including waiting). Image size: 5 bytes.' named@0.600
+0.610 event app Pulled 'Successfully pulled image "base" in 100ms (100ms including waiting). Image size: 5 bytes.' ` +
+			`named@0.600
 0.900 event app Pulling 'Pulling image "base"' named@0.500 count=2 last@0
 4.010 pod app running@1 attempt=1 started ready | containers_ready@4 ready@4
-4.020 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | app created@0.700 started@0.750 finished@0.800 exit=1 | app attempt=1 created@1.000 started@1.100
+4.020 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | ` +
+			`app created@0.700 started@0.750 finished@0.800 exit=1 | app attempt=1 created@1.000 started@1.100
 `,
 		not: "image_backoff", must: "unattributed 0.500-0.600 0.100 ±0.011 app/0 with [pull unpack]",
 	},
@@ -103,7 +108,8 @@ spec main second cold Always
 0.320 pod acknowledged@0 | first waiting | second waiting
 0.330 runtime image cold absent
 10.500 pod first running@2 started ready | second running@9 started ready | containers_ready@10 ready@10
-10.510 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | first created@2.000 started@2.100 | second created@9.000 started@9.100 | image cold present first@1.900 pulled@8.900
+10.510 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | first created@2.000 started@2.100 | ` +
+			`second created@9.000 started@9.100 | image cold present first@1.900 pulled@8.900
 `,
 		not: "conflict",
 	},
@@ -130,7 +136,9 @@ spec main second cold
 0.320 pod acknowledged@0 | first waiting | second waiting
 0.330 runtime image base present | image cold absent
 12.000 pod first running@10 attempt=1 started ready | second running@10 started ready | containers_ready@11 ready@11
-12.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | first created@0.500 started@0.550 finished@5.000 exit=1 | first attempt=1 created@10.200 started@10.300 | second created@10.000 started@10.100 | image cold present
+12.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | ` +
+			`first created@0.500 started@0.550 finished@5.000 exit=1 | ` +
+			`first attempt=1 created@10.200 started@10.300 | second created@10.000 started@10.100 | image cold present
 `,
 		not: "failed_run 0.550-5.000",
 	},
@@ -144,15 +152,19 @@ spec main second cold
 0.320 pod acknowledged@0 | first waiting | second waiting
 0.330 runtime image base present | image cold absent
 0.510 event first Pulling 'Pulling image "base"' named@0.500
-0.610 event first Pulled 'Successfully pulled image "base" in 50ms (50ms including waiting). Image size: 5 bytes.' named@0.560
+0.610 event first Pulled 'Successfully pulled image "base" in 50ms (50ms including waiting). Image size: 5 bytes.' ` +
+			`named@0.560
 0.720 event second Pulling 'Pulling image "cold"' named@0.710
 0.910 event second Failed 'Failed to pull image "cold": no' named@0.900
 12.800 event second Pulling 'Pulling image "cold"' named@0.710 count=2 last@12
 12.810 event second Failed 'Failed to pull image "cold": no' named@0.900 count=2 last@12
 34.100 event second Pulling 'Pulling image "cold"' named@0.710 count=3 last@34
-35.110 event second Pulled 'Successfully pulled image "cold" in 1s (1s including waiting). Image size: 5 bytes.' named@35.100
+35.110 event second Pulled 'Successfully pulled image "cold" in 1s (1s including waiting). Image size: 5 bytes.' ` +
+			`named@35.100
 37.000 pod first running@12 attempt=1 started ready | second running@35 started ready | containers_ready@36 ready@36
-37.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | first created@0.600 started@0.650 finished@1.000 exit=1 | first attempt=1 created@12.600 started@12.650 | second created@35.200 started@35.300
+37.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | ` +
+			`first created@0.600 started@0.650 finished@1.000 exit=1 | ` +
+			`first attempt=1 created@12.600 started@12.650 | second created@35.200 started@35.300
 `,
 		// first's restart pulled from 1.1 to 12.5, second asked again at 12.7.
 		not: "image_backoff 1.000-12.500",
@@ -166,7 +178,8 @@ spec main app cold
 0.320 pod acknowledged@0 | app waiting
 0.330 runtime image cold absent
 0.510 event app Pulling 'Pulling image "cold"' named@0.500
-13.010 event app Pulled 'Successfully pulled image "cold" in 1s (1s including waiting). Image size: 5 bytes.' named@13.000
+13.010 event app Pulled 'Successfully pulled image "cold" in 1s (1s including waiting). Image size: 5 bytes.' ` +
+			`named@13.000
 14.500 pod app running@13 started ready | containers_ready@14 ready@14
 14.510 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | app created@13.100 started@13.200
 `,
@@ -197,7 +210,8 @@ spec main second base
 0.320 pod acknowledged@0 | first waiting | second waiting
 0.330 runtime image base present
 12.000 pod first running@0 started ready | second running@10 started ready | containers_ready@11 ready@11
-12.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | first created@0.500 started@0.550 | second created@10.500 started@10.600
+12.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | first created@0.500 started@0.550 | ` +
+			`second created@10.500 started@10.600
 `,
 		// second has no probe: if it was the last one, the kubelet took until 11 to see it run.
 		not: "readiness_probe 10.600",
@@ -214,7 +228,8 @@ spec main app base
 2.010 pod proxy running@0 started
 3.500 pod app running@2 started ready
 9.010 pod proxy ready | containers_ready@9 ready@9
-9.020 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | proxy created@0.500 started@0.550 | app created@2.500 started@2.600
+9.020 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | proxy created@0.500 started@0.550 | ` +
+			`app created@2.500 started@2.600
 `,
 		not: "startup_probe 2.010-2.010",
 	},

@@ -136,7 +136,8 @@ func (e *Evidence) runtimeComplete() bool {
 // runtimeBehind reports whether the pod object has runs that the runtime has not shown.
 func (e *Evidence) runtimeBehind() bool {
 	for _, c := range e.pod.Containers {
-		if c.Kind == KindEphemeral || c.Attempt >= maxAttempts || c.State != StateRunning && c.State != StateTerminated {
+		if c.Kind == KindEphemeral || c.Attempt >= maxAttempts ||
+			c.State != StateRunning && c.State != StateTerminated {
 			continue
 		}
 		index, evidence := e.container(c.Name)
@@ -206,7 +207,8 @@ func (e *Evidence) requestsSandboxEvents(now time.Time) bool {
 func (e *Evidence) waitsForNetwork() bool {
 	_, over := e.endLearned()
 	return !over && !e.sandboxRan() &&
-		slices.ContainsFunc(e.obstacleEvents, func(h obstacleEvent) bool { return h.obstacle == obstacleNetworkNotReady })
+		slices.ContainsFunc(e.obstacleEvents,
+			func(h obstacleEvent) bool { return h.obstacle == obstacleNetworkNotReady })
 }
 
 // mayBePulled reports whether this container's image may have been pulled.

@@ -32,16 +32,20 @@ func TestEventsAreWantedWithoutTheRuntime(t *testing.T) {
 		at           float64
 		want         bool
 	}{
-		"it may answer still":                   {0, []Observation{seen(0, false), sandbox}, 4.9, false},
-		"it does not":                           {0, []Observation{seen(0, false), sandbox}, 5.1, true},
-		"it answers late that there is none":    {0, []Observation{seen(0, false), sandbox, answer(7, false)}, 7.1, true},
-		"it answers late that there is one":     {0, []Observation{seen(0, false), sandbox, answer(7, true)}, 7.1, false},
-		"it answers at once":                    {0, []Observation{seen(0, false), sandbox, answer(0.3, true)}, 60, false},
+		"it may answer still": {0, []Observation{seen(0, false), sandbox}, 4.9, false},
+		"it does not":         {0, []Observation{seen(0, false), sandbox}, 5.1, true},
+		"it answers late that there is none": {0, []Observation{seen(0, false), sandbox, answer(7, false)}, 7.1,
+			true},
+		"it answers late that there is one": {0, []Observation{seen(0, false), sandbox, answer(7, true)}, 7.1,
+			false},
+		"it answers at once": {0, []Observation{seen(0, false), sandbox, answer(0.3, true)}, 60,
+			false},
 		"another agent asked before":            {30, []Observation{seen(0, false), sandbox}, 34.9, false},
 		"this one has asked in vain":            {30, []Observation{seen(0, false), sandbox}, 35.1, true},
 		"over, and it may answer still":         {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 3.9, false},
 		"over, and it is not waited for longer": {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 4.1, true},
-		"over, and nor are late Events":         {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 16.1, false},
+		"over, and nor are late Events": {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 16.1,
+			false},
 	} {
 		scope := Scope{Runtime: true, Events: true}
 		if test.resumedAt > 0 {

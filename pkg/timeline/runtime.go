@@ -49,8 +49,9 @@ type Image struct {
 	// image store's created_at and updated_at); zero if the runtime does not say.
 	FirstPulledAt time.Time `json:"first_pulled_at,omitzero"`
 	PulledAt      time.Time `json:"pulled_at,omitzero"`
-	SizeBytes     int64     `json:"size_bytes,omitzero"` // compressed in containerd, uncompressed in CRI-O; 0 if unknown
-	Digest        string    `json:"digest,omitzero"`     // repository digest, e.g. sha256:…; empty if unknown
+	// SizeBytes is the compressed size in containerd, the uncompressed size in CRI-O; 0 if unknown.
+	SizeBytes int64  `json:"size_bytes,omitzero"`
+	Digest    string `json:"digest,omitzero"` // repository digest, e.g. sha256:…; empty if unknown
 	// ResolvedAt is when the image's manifest, or its index, first arrived on the node (containerd: created_at of
 	// the image's target in the content store): soon after the first pull began. Zero unless LookUp.Layers asked for
 	// it.

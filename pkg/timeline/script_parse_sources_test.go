@@ -79,13 +79,15 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 				Ref: words[1], Present: slices.Contains(words, "present"), FirstPulledAt: stamps["first"],
 				PulledAt: stamps["pulled"],
 				Digest:   numbers["digest"], SizeBytes: size, ResolvedAt: stamps["resolved"],
-				Layered: slices.Contains(words, "layers"), Layers: layersOf(words), Incomplete: slices.Contains(words, "untold"),
+				Layered: slices.Contains(words, "layers"), Layers: layersOf(words),
+				Incomplete: slices.Contains(words, "untold"),
 			})
 		default:
 			o.Containers = append(o.Containers, ContainerRun{
 				Name: words[0], ID: words[0] + numbers["attempt"], Attempt: attempt,
-				CreatedAt: stamps["created"], StartedAt: stamps["started"], FinishedAt: stamps["finished"], ExitCode: code,
-				Reason: numbers["died"],
+				CreatedAt: stamps["created"], StartedAt: stamps["started"], FinishedAt: stamps["finished"],
+				ExitCode: code,
+				Reason:   numbers["died"],
 			})
 		}
 	}

@@ -101,7 +101,8 @@ func (s *script) podLine(at time.Time, rest string) error {
 			case "deleted":
 				s.pod.DeletedAt = stamp
 			default:
-				types := map[string]string{"scheduled": "PodScheduled", "containers_ready": "ContainersReady", "ready": "Ready"}
+				types := map[string]string{"scheduled": "PodScheduled", "containers_ready": "ContainersReady",
+					"ready": "Ready"}
 				if types[name] == "" {
 					return fmt.Errorf("unknown %q", w)
 				}
@@ -121,10 +122,12 @@ func containerChange(c *Container, words []string) error {
 		var err error
 		switch {
 		case w == "waiting":
-			c.State, c.StartedAt, c.FinishedAt, c.Started, c.Ready = StateWaiting, time.Time{}, time.Time{}, false, false
+			c.State, c.StartedAt, c.FinishedAt, c.Started, c.Ready = StateWaiting, time.Time{}, time.Time{}, false,
+				false
 			c.WaitingReason, c.PullFailure = "", ""
 		case w == "lost": // as the kubelet writes it of a container that it does not find
-			c.State, c.StartedAt, c.FinishedAt, c.ExitCode, c.EndReason = StateTerminated, time.Time{}, time.Time{}, 137,
+			c.State, c.StartedAt, c.FinishedAt, c.ExitCode, c.EndReason = StateTerminated, time.Time{}, time.Time{},
+				137,
 				"ContainerStatusUnknown"
 		case w == "started":
 			c.Started = true
@@ -276,7 +279,8 @@ func (s *script) observation(at time.Time, line string) error {
 func parseScript(t testing.TB, input []byte) *script {
 	t.Helper()
 	s := &script{pod: Pod{
-		UID: "uid-1", RuntimeUID: "uid-1", Namespace: "ns", Name: "pod", Node: "node-1", CreatedAt: base, Phase: "Pending",
+		UID: "uid-1", RuntimeUID: "uid-1", Namespace: "ns", Name: "pod", Node: "node-1", CreatedAt: base,
+		Phase:      "Pending",
 		Generation: 1, KubeletGeneration: 1, FieldsManaged: true,
 	}}
 	lines := bufio.NewScanner(bytes.NewReader(input))

@@ -31,8 +31,8 @@ func (s *script) print(t testing.TB) string {
 	}
 	out.WriteByte('\n')
 	for _, p := range tl.Phases {
-		fmt.Fprintf(&out, "%s %s-%s %s ±%s", p.Phase, instantText(p.StartAt), instantText(p.EndAt), lengthText(p.Duration()),
-			lengthText(p.Error))
+		fmt.Fprintf(&out, "%s %s-%s %s ±%s", p.Phase, instantText(p.StartAt), instantText(p.EndAt),
+			lengthText(p.Duration()), lengthText(p.Error))
 		if p.Container != "" {
 			fmt.Fprintf(&out, " %s/%d", p.Container, p.Attempt)
 		}
@@ -55,7 +55,8 @@ func (s *script) print(t testing.TB) string {
 		fmt.Fprintf(&out, " requested %s started %s", instantText(p.RequestedAt), instantText(p.StartedAt))
 		if !p.DownloadedAt.IsZero() {
 			_, _, busy := p.Unpacking()
-			fmt.Fprintf(&out, " downloaded %s %d bytes, unpacking %s", instantText(p.DownloadedAt), p.Bytes(), lengthText(busy))
+			fmt.Fprintf(&out, " downloaded %s %d bytes, unpacking %s", instantText(p.DownloadedAt), p.Bytes(),
+				lengthText(busy))
 		}
 		if p.Lazy {
 			out.WriteString(" lazy")
@@ -112,7 +113,8 @@ func checkPartition(t testing.TB, tl Timeline) {
 	t.Helper()
 	checkSpans(t, tl.Phases, tl.CreatedAt, tl.SettledAt, tl.Total)
 	for _, p := range tl.Pulls {
-		if quiet := p.Outcome == imagepull.OutcomeVerified || p.Outcome == imagepull.OutcomeJoined; quiet && p.Bytes() > 0 {
+		if quiet := p.Outcome == imagepull.OutcomeVerified ||
+			p.Outcome == imagepull.OutcomeJoined; quiet && p.Bytes() > 0 {
 			t.Errorf("pull %s/%d: %s brought %d bytes", p.Container, p.Attempt, p.Outcome, p.Bytes())
 		}
 		if p.Queue < 0 || p.Pull < 0 || p.Error < 0 {

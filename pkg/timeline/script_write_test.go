@@ -88,7 +88,8 @@ func tellPod(o PodSeen) []string {
 		case StateRunning:
 			words = append(words, "running@"+since(c.StartedAt))
 		case StateTerminated:
-			words = append(words, "terminated@"+since(c.StartedAt)+"-"+since(c.FinishedAt), fmt.Sprintf("exit=%d", c.ExitCode))
+			words = append(words, "terminated@"+since(c.StartedAt)+"-"+since(c.FinishedAt),
+				fmt.Sprintf("exit=%d", c.ExitCode))
 		}
 		if c.WaitingReason != "" {
 			words = append(words, "reason="+c.WaitingReason)
@@ -129,8 +130,8 @@ func tellAnswer(o RuntimeSeen) []string {
 	for _, i := range o.Images {
 		words := []string{"image", i.Ref, "absent"}
 		if i.Present {
-			words = stamps([]string{"image", i.Ref, "present", "digest=" + i.Digest}, "first", i.FirstPulledAt, "pulled",
-				i.PulledAt)
+			words = stamps([]string{"image", i.Ref, "present", "digest=" + i.Digest}, "first", i.FirstPulledAt,
+				"pulled", i.PulledAt)
 		}
 		parts = append(parts, strings.Join(words, " "))
 	}

@@ -70,7 +70,8 @@ func (p *propertyCheck) check() map[property]string {
 	if p.got.State == StateStarting {
 		end = p.now
 	}
-	if off := p.got.Total - end.Sub(p.milestones[trueMilestone{milestone: MilestoneCreated}]); off.Abs() > p.got.TotalError {
+	if off := p.got.Total - end.Sub(
+		p.milestones[trueMilestone{milestone: MilestoneCreated}]); off.Abs() > p.got.TotalError {
 		p.breaks(totalHeld, "off by %s, stated ±%s", off, p.got.TotalError)
 	}
 	if p.got.State == StateStarting {
@@ -125,7 +126,8 @@ func (p *propertyCheck) losses() {
 // pull it was.
 func (p *propertyCheck) milestone(m MilestoneEvidence) {
 	anyAttempt := !p.complete && (m.Milestone == MilestonePullRequested || m.Milestone == MilestonePullStarted ||
-		m.Milestone == MilestonePullResolved || m.Milestone == MilestonePullFinished || m.Milestone == MilestonePullFailed || m.Milestone == MilestoneSandboxFailed)
+		m.Milestone == MilestonePullResolved || m.Milestone == MilestonePullFinished ||
+		m.Milestone == MilestonePullFailed || m.Milestone == MilestoneSandboxFailed)
 	var truth []string
 	for _, k := range p.inOrder() {
 		if k.milestone != m.Milestone || k.container != m.Container || k.attempt != m.Attempt && !anyAttempt {
@@ -203,8 +205,8 @@ func (p *propertyCheck) exact() {
 		length := s.end.Sub(s.start)
 		if len(phases) > 0 && phases[0].Phase == s.phase && phases[0].Container == s.container {
 			if off := phases[0].Duration() - length; off.Abs() > phases[0].Error {
-				p.breaks(lengthsTrue, "%s %s of %s reported as %s ±%s", s.phase, s.container, length, phases[0].Duration(),
-					phases[0].Error)
+				p.breaks(lengthsTrue, "%s %s of %s reported as %s ±%s", s.phase, s.container, length,
+					phases[0].Duration(), phases[0].Error)
 			}
 			phases = phases[1:]
 			continue

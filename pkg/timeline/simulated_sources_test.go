@@ -93,7 +93,8 @@ func (w *simulatedSources) pods() []PodSeen {
 				pods = append(pods, PodSeen{ArrivedAt: blindTo, Pod: w.podAt(at)})
 			}
 		}
-		if arrived.After(blindFrom) && arrived.Before(blindTo) || i < len(changes)-1 && w.random.Float64() < w.loss.statuses {
+		if arrived.After(blindFrom) && arrived.Before(blindTo) ||
+			i < len(changes)-1 && w.random.Float64() < w.loss.statuses {
 			continue
 		}
 		pods = append(pods, PodSeen{ArrivedAt: arrived, Live: true, Pod: w.podAt(t)})
@@ -309,9 +310,11 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 			complete = complete && o.reason != "FailedCreatePodSandBox"
 			continue
 		}
-		seen := EventSeen{UID: w.pod.UID, ArrivedAt: o.at.Add(w.between(time.Millisecond, 20*time.Millisecond)), Live: true,
+		seen := EventSeen{UID: w.pod.UID, ArrivedAt: o.at.Add(w.between(time.Millisecond, 20*time.Millisecond)),
+			Live:      true,
 			Container: o.container, Reason: o.reason, Message: o.message, NamedAt: objects[key].first,
-			FirstAt: objects[key].first.Truncate(time.Second), LastAt: o.at.Truncate(time.Second), Count: objects[key].count}
+			FirstAt: objects[key].first.Truncate(time.Second), LastAt: o.at.Truncate(time.Second),
+			Count: objects[key].count}
 		if seen.ArrivedAt.Before(openedAt) {
 			seen.ArrivedAt, seen.Live = openedAt.Add(time.Millisecond), false
 			before[key] = seen
@@ -323,7 +326,8 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 		all = append(all, seen)
 	}
 	if complete {
-		all = append(all, EventsWatched{UID: w.pod.UID, ArrivedAt: openedAt.Add(2 * time.Millisecond), OpenedAt: openedAt})
+		all = append(all, EventsWatched{UID: w.pod.UID, ArrivedAt: openedAt.Add(2 * time.Millisecond),
+			OpenedAt: openedAt})
 	}
 	slices.SortStableFunc(all, func(a, b Observation) int { // the order of a map is random
 		return cmp.Or(a.Arrived().Compare(b.Arrived()), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))

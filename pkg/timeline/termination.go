@@ -4,7 +4,8 @@ import "time"
 
 // The phases of a termination, in addition to PhaseKubeletPickup and PhaseUnattributed, which a start-up also has.
 const (
-	PhasePreStopHook    Phase = "pre_stop_hook"   // deletion picked up → hook over, which only the container's end shows
+	// PhasePreStopHook: deletion picked up → hook over, which only the container's end shows.
+	PhasePreStopHook    Phase = "pre_stop_hook"
 	PhaseGrace          Phase = "grace"           // asked to stop → stopped, or out of time
 	PhaseKill           Phase = "kill"            // out of time → killed
 	PhaseSandboxStop    Phase = "sandbox_stop"    // last container stopped → no sandbox ready

@@ -36,7 +36,8 @@ func (e terminationTruth) observed(random *rand.Rand, grace time.Duration) (all 
 	pod := Pod{
 		UID: "uid-1", Name: "pod", Namespace: "ns", CreatedAt: base, DeletedAt: e.requested.Truncate(time.Second),
 		DeletionGrace: grace,
-		Containers:    []Container{{Name: "app", Kind: KindMain, State: StateRunning, StartedAt: base.Add(time.Second)}},
+		Containers: []Container{{Name: "app", Kind: KindMain, State: StateRunning,
+			StartedAt: base.Add(time.Second)}},
 	}
 	all = append(all, PodSeen{ArrivedAt: late(e.requested), Live: random.IntN(5) > 0, Pod: pod})
 	if random.IntN(2) == 0 {
@@ -45,7 +46,8 @@ func (e terminationTruth) observed(random *rand.Rand, grace time.Duration) (all 
 	}
 	if random.IntN(3) == 0 {
 		named := e.begun.Add(time.Duration(random.Int64N(int64(eventSlack))))
-		all = append(all, EventSeen{UID: "uid-1", ArrivedAt: late(named), Live: true, Container: "app", Reason: "Killing",
+		all = append(all, EventSeen{UID: "uid-1", ArrivedAt: late(named), Live: true, Container: "app",
+			Reason:  "Killing",
 			NamedAt: named, Count: 1})
 	}
 	code := 0

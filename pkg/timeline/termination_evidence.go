@@ -222,7 +222,8 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 // before the hook runs and the runtime is asked (kubelet: kuberuntime/kuberuntime_container.go, killContainer). One
 // from before the deletion belongs to another end.
 func (e *TerminationEvidence) applyEvent(o EventSeen) bool {
-	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.requestSecond.time()) || !e.pod.has(o.Container) {
+	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.requestSecond.time()) ||
+		!e.pod.has(o.Container) {
 		return false
 	}
 	s := e.stop(o.Container)

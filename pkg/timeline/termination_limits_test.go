@@ -21,8 +21,10 @@ func TestEndOfMoreContainersThanAreFollowed(t *testing.T) {
 		if n >= maxStops {
 			stopped = 39
 		}
-		pod.Containers = append(pod.Containers, Container{Name: name, Kind: KindMain, State: StateRunning, StartedAt: at(1)})
-		answer.Containers = append(answer.Containers, ContainerRun{Name: name, StartedAt: at(1), FinishedAt: at(stopped)})
+		pod.Containers = append(pod.Containers,
+			Container{Name: name, Kind: KindMain, State: StateRunning, StartedAt: at(1)})
+		answer.Containers = append(answer.Containers,
+			ContainerRun{Name: name, StartedAt: at(1), FinishedAt: at(stopped)})
 	}
 	e := NewTerminationEvidence(PodSeen{ArrivedAt: at(10), Live: true, Pod: pod})
 	e.Apply(answer)

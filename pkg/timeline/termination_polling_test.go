@@ -15,7 +15,8 @@ func TestAskEvery(t *testing.T) {
 		{0, time.Second}, {9 * time.Second, time.Second}, {11 * time.Second, 5 * time.Second},
 		{grace - 2*time.Second, 5 * time.Second},
 		{grace, time.Second}, {grace + 29*time.Second, time.Second}, {grace + 31*time.Second, 5 * time.Second},
-		{grace + 9*time.Minute, 5 * time.Second}, {grace + 11*time.Minute, time.Minute}, {30 * 24 * time.Hour, time.Minute},
+		{grace + 9*time.Minute, 5 * time.Second}, {grace + 11*time.Minute, time.Minute},
+		{30 * 24 * time.Hour, time.Minute},
 	} {
 		if got := e.AskEvery(heard.Add(test.after)); got != test.every {
 			t.Errorf("after %s every %s, want %s", test.after, got, test.every)

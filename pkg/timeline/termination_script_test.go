@@ -36,8 +36,8 @@ func (s *script) printEnding(t testing.TB) string {
 	var out strings.Builder
 	out.WriteString(end.Verdict() + "\n")
 	for _, p := range end.Phases {
-		fmt.Fprintf(&out, "%s %s-%s %s ±%s", p.Phase, instantText(p.StartAt), instantText(p.EndAt), lengthText(p.Duration()),
-			lengthText(p.Error))
+		fmt.Fprintf(&out, "%s %s-%s %s ±%s", p.Phase, instantText(p.StartAt), instantText(p.EndAt),
+			lengthText(p.Duration()), lengthText(p.Error))
 		if p.Container != "" {
 			out.WriteString(" " + p.Container)
 		}

@@ -54,7 +54,8 @@ func (f *terminationFold) steps() []terminationStep {
 	gone := f.gone
 	gone.earliest = min(max(gone.earliest, down.earliest, f.sandboxReady), gone.latest)
 	if f.hadFinalizers && f.releasedAt <= f.gone.latest {
-		let := bound{earliest: gone.earliest, latest: f.releasedAt, lean: leanLatest, origins: origins(0).with(originArrival)}
+		let := bound{earliest: gone.earliest, latest: f.releasedAt, lean: leanLatest,
+			origins: origins(0).with(originArrival)}
 		let.earliest = min(let.earliest, let.latest)
 		steps = append(steps, terminationStep{phase: PhaseObjectDeletion, end: let, known: true, milestone: "released"})
 		return append(steps, terminationStep{phase: PhaseFinalizers, end: gone, known: f.Over(), milestone: "gone"})
@@ -84,7 +85,8 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 		due.earliest = min(due.earliest, due.latest)
 		step.end, step.milestone = due, "grace_over"
 		steps = append(steps, step)
-		step = terminationStep{phase: PhaseKill, container: stop.Container, end: s.bound, known: true, milestone: "stopped"}
+		step = terminationStep{phase: PhaseKill, container: stop.Container, end: s.bound, known: true,
+			milestone: "stopped"}
 	}
 	return append(steps, step)
 }

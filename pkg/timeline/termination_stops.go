@@ -56,7 +56,8 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 	if s.finished != 0 && s.statusSecond != 0 &&
 		(s.finished < s.statusSecond || s.finished >= s.statusSecond+instant(time.Second)) {
 		f.conflict("stopped", c.Name,
-			fmt.Sprintf("%s says %s, %s %s", originRuntime, clockText(s.finished), originStatus, clockText(s.statusSecond)))
+			fmt.Sprintf("%s says %s, %s %s", originRuntime, clockText(s.finished), originStatus,
+				clockText(s.statusSecond)))
 	}
 	switch {
 	case known && end.latest < f.requested.earliest || !known && s.waitsForNext && s.seenRunning == 0:

@@ -85,7 +85,8 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 			w.text = last.Container + " ran" + used + " after its pre-stop hook began, then was killed"
 		}
 	case HowKilledEarly:
-		w.text = last.Container + " was killed before its grace period of " + seconds(max(t.Grace, leastGrace)) + " was over"
+		w.text = last.Container + " was killed before its grace period of " + seconds(max(t.Grace, leastGrace)) +
+			" was over"
 	case HowOutOfMemory:
 		w.text = last.Container + " ran out of memory while it was to stop"
 	default:

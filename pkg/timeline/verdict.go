@@ -168,7 +168,8 @@ func (p *Pressure) add(s Span) {
 		return
 	}
 	if length := float64(s.Duration()); s.Pressure != nil {
-		p.CPU, p.IO, p.Memory = p.CPU+length*s.Pressure.CPU, p.IO+length*s.Pressure.IO, p.Memory+length*s.Pressure.Memory
+		p.CPU, p.IO, p.Memory = p.CPU+length*s.Pressure.CPU, p.IO+length*s.Pressure.IO,
+			p.Memory+length*s.Pressure.Memory
 	}
 }
 

@@ -41,18 +41,21 @@ func TestVerdict(t *testing.T) {
 		},
 		"deleted after 9.0 s, never ready: 8.0 s in runs of app that failed; ±0.0 s": {
 			State: StateDeleted, Total: 9 * time.Second,
-			Phases: []Span{span(PhaseFailedRun, "app", 3*s), span(PhaseSandbox, "", s/100), span(PhaseFailedRun, "app", 5*s)},
+			Phases: []Span{span(PhaseFailedRun, "app", 3*s), span(PhaseSandbox, "", s/100),
+				span(PhaseFailedRun, "app", 5*s)},
 		},
 		"5.0 s to ready: 5.0 s until the last container was ready; ±0.0 s": { // which one is unknown
 			State: StateReady, Total: 5 * time.Second, Phases: []Span{span(PhaseReadinessProbe, "", 5*time.Second)},
 		},
 		"6.0 s to ready: 4.0 s unpacking while io pressure was 80 %, 2.0 s waiting for the scheduler; ±0.0 s": {
 			State: StateReady, Total: 6 * time.Second, Phases: []Span{
-				pressed(span(PhaseScheduling, "", 2*time.Second), 0.9), pressed(span(PhaseUnpack, "app", 3*time.Second), 0.9),
+				pressed(span(PhaseScheduling, "", 2*time.Second), 0.9),
+				pressed(span(PhaseUnpack, "app", 3*time.Second), 0.9),
 				pressed(span(PhaseUnpack, "sidecar", time.Second), 0.5)},
 		},
 		"3.0 s to ready: 3.0 s network; ±0.0 s": {
-			State: StateReady, Total: 3 * time.Second, Phases: []Span{pressed(span(PhaseNetwork, "", 3*time.Second), 0.4)},
+			State: StateReady, Total: 3 * time.Second,
+			Phases: []Span{pressed(span(PhaseNetwork, "", 3*time.Second), 0.4)},
 		},
 		// The time of one registry is one part, for all its containers. A container that did not wait does not count
 		// for what was waited for.
@@ -66,7 +69,8 @@ func TestVerdict(t *testing.T) {
 		// How much a failed attempt downloaded is unknown, so there is no rate for the time of both attempts.
 		"14.0 s to ready: 14.0 s pulling from ghcr.io or its mirror; ±0.0 s": {
 			State: StateReady, Total: 14 * time.Second,
-			Pulls: []Pull{{Container: "a", Image: "ghcr.io/x", Registry: "ghcr.io", Outcome: imagepull.OutcomeFailed}, retried},
+			Pulls: []Pull{{Container: "a", Image: "ghcr.io/x", Registry: "ghcr.io", Outcome: imagepull.OutcomeFailed},
+				retried},
 			Phases: []Span{span(PhasePull, "a", 10*time.Second), func() Span {
 				second := span(PhasePull, "a", 4*time.Second)
 				second.Attempt = 1

@@ -27,7 +27,8 @@ func (e *Evidence) workStart(c *Container) instant {
 		}
 		switch {
 		case known.key.container == podWide:
-			if known.key.milestone == MilestoneSandboxRunning && known.origin <= originStore && known.earliest <= created {
+			if known.key.milestone == MilestoneSandboxRunning && known.origin <= originStore &&
+				known.earliest <= created {
 				start = known.earliest // not every runtime dates its latest instant
 			}
 		case volume, known.latest > created:

@@ -19,8 +19,8 @@ func main() {
 	}
 	switch arguments := os.Args[1:]; {
 	case len(arguments) == 0:
-		// Process 1 of a pid namespace gets no default signal action: without a handler a
-		// container would live until the kill at the end of its grace period.
+		// Process 1 of a PID namespace has no default signal actions. Without a handler, a container would run until it
+		// is killed at the end of its grace period.
 		terminate := make(chan os.Signal, 1)
 		signal.Notify(terminate, syscall.SIGTERM, syscall.SIGINT)
 		os.Exit(workload.Run(plan, startedAt, terminate, os.Stdout))
@@ -29,11 +29,11 @@ func main() {
 			fail(1, err)
 		}
 	default:
-		fail(2, fmt.Errorf("arguments %q: give none or one", arguments))
+		fail(2, fmt.Errorf("arguments %q: at most one is allowed", arguments))
 	}
 }
 
-// beside plays what kubelet runs beside the main process.
+// beside runs what the kubelet runs beside the main process: a probe or a hook.
 func beside(role string, plan workload.Plan) error {
 	log, err := os.OpenFile(workload.MainOutput, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -49,7 +49,7 @@ func beside(role string, plan workload.Plan) error {
 		workload.RunHook(plan, log)
 		return nil
 	}
-	return fmt.Errorf("argument %q: give %q, %q or %q", role, workload.StartupProbe, workload.Probe, workload.Hook)
+	return fmt.Errorf("argument %q: must be %q, %q or %q", role, workload.StartupProbe, workload.Probe, workload.Hook)
 }
 
 func fail(status int, err error) {

@@ -23,13 +23,14 @@ func TestNanoseconds(t *testing.T) {
 	}
 }
 
-// whole is a timeline that keeps the contract.
+// whole is a timeline that meets the contract.
 const whole = `{"namespace":"n","name":"p","state":"ready",
  "created_at":"2026-01-01T00:00:00Z","settled_at":"2026-01-01T00:00:03.000000001Z","total_seconds":3.000000001,
  "phases":[
   {"phase":"scheduling","start_at":"2026-01-01T00:00:00Z","end_at":"2026-01-01T00:00:01Z","seconds":1},
   {"phase":"pull","container":"main","start_at":"2026-01-01T00:00:01Z","end_at":"2026-01-01T00:00:02.5Z","seconds":1.5},
-  {"phase":"pull","container":"other","start_at":"2026-01-01T00:00:02.5Z","end_at":"2026-01-01T00:00:03.000000001Z","seconds":0.500000001}],
+  {"phase":"pull","container":"other","start_at":"2026-01-01T00:00:02.5Z",` +
+	`"end_at":"2026-01-01T00:00:03.000000001Z","seconds":0.500000001}],
  "pulls":[{"container":"main","outcome":"downloaded","queue_seconds":0.25,"pull_seconds":1.25}]}`
 
 func read(t *testing.T, text string) Timeline {
@@ -47,13 +48,18 @@ func TestContractIsChecked(t *testing.T) {
 	}
 	for name, edit := range map[string][2]string{
 		"the sum is off by a nanosecond": {`"total_seconds":3.000000001`, `"total_seconds":3`},
-		"a gap":                          {`"end_at":"2026-01-01T00:00:01Z","seconds":1`, `"end_at":"2026-01-01T00:00:00.9Z","seconds":0.9`},
-		"an overlap":                     {`"start_at":"2026-01-01T00:00:01Z","end_at":"2026-01-01T00:00:02.5Z","seconds":1.5`, `"start_at":"2026-01-01T00:00:00.5Z","end_at":"2026-01-01T00:00:02.5Z","seconds":2`},
+		"a gap": {`"end_at":"2026-01-01T00:00:01Z","seconds":1`,
+			`"end_at":"2026-01-01T00:00:00.9Z","seconds":0.9`},
+		"an overlap": {
+			`"start_at":"2026-01-01T00:00:01Z","end_at":"2026-01-01T00:00:02.5Z","seconds":1.5`,
+			`"start_at":"2026-01-01T00:00:00.5Z","end_at":"2026-01-01T00:00:02.5Z","seconds":2`},
 		"a length that is not its ends'": {`"seconds":1.5`, `"seconds":1.4`},
 		"a rounded length":               {`"seconds":0.500000001`, `"seconds":0.5000000012`},
-		"a late first phase":             {`"created_at":"2026-01-01T00:00:00Z"`, `"created_at":"2025-12-31T23:59:59Z"`},
-		"an early last phase":            {`"settled_at":"2026-01-01T00:00:03.000000001Z"`, `"settled_at":"2026-01-01T00:00:04Z"`},
-		"no phases":                      {`"phases":[`, `"was":[`},
+		"a late first phase": {`"created_at":"2026-01-01T00:00:00Z"`,
+			`"created_at":"2025-12-31T23:59:59Z"`},
+		"an early last phase": {`"settled_at":"2026-01-01T00:00:03.000000001Z"`,
+			`"settled_at":"2026-01-01T00:00:04Z"`},
+		"no phases": {`"phases":[`, `"was":[`},
 	} {
 		broken := strings.Replace(whole, edit[0], edit[1], 1)
 		if broken == whole {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// comparison holds a start-up's transition records against its timeline.
+// comparison compares a start-up's transition records with its timeline.
 type comparison struct {
 	timeline   Timeline
 	pod        PodTransition
@@ -15,9 +15,9 @@ type comparison struct {
 	problems   []string
 }
 
-// Disagreements says where the transition records that were printed with a timeline tell something else than that: another
-// pod, owner, container, order or image; an instant outside of its milestone's interval, or none where there is that milestone; a
-// length that is not that of its phase, or not that between its ends.
+// Disagreements lists where the transition records that were printed with a timeline contradict it: another pod, owner,
+// container, order or image; an instant outside the interval of its milestone, or missing although the timeline has
+// that milestone; or a duration that differs from its phase or from the time between its ends.
 func (t Timeline) Disagreements() []string {
 	if len(t.Transitions) == 0 || t.Transitions[0].Metrics.Pod == nil {
 		return []string{"no transition record of the pod comes first"}
@@ -63,12 +63,13 @@ func (c *comparison) comparePod() {
 	c.length("creation to ready", p.CreationToReady, p.CreatedAt, p.ReadyAt)
 	c.length("initialized to ready", p.InitializedToReady, p.InitializedAt, p.ReadyAt)
 	if t.State == Ready && len(t.Conflicts) == 0 && !c.same(p.CreationToReady, t.TotalSeconds) {
-		c.problem("ready after %s, in all %s", p.CreationToReady, t.TotalSeconds)
+		c.problem("ready after %s, but total_seconds is %s", p.CreationToReady, t.TotalSeconds)
 	}
 	c.phase("scheduling", "", p.CreationToScheduled)
 }
 
-// length wants a length to be there if its ends are, in their order, and to be as long as they are apart.
+// length requires a duration exactly if both its ends are known and in order, and requires it to be the time between
+// them.
 func (c *comparison) length(what string, length json.Number, from, to time.Time) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from)
 	if known != (length != "") {
@@ -83,16 +84,16 @@ func (c *comparison) length(what string, length json.Number, from, to time.Time)
 	}
 }
 
-// absent wants lengths that a record of its kind does not have to be left out.
+// absent requires that durations that this type of record does not have are omitted.
 func (c *comparison) absent(what string, lengths ...json.Number) {
 	for _, length := range lengths {
 		if length != "" {
-			c.problem("%s is told, %s", what, length)
+			c.problem("%s must be omitted, got %s", what, length)
 		}
 	}
 }
 
-// phase wants a length to be that of the phase that is the same stretch, where the timeline has that as one of its own.
+// phase requires a duration to be that of the corresponding phase, unless the timeline merges that phase with others.
 func (c *comparison) phase(phase, container string, length json.Number) {
 	var found []Phase
 	for _, p := range c.timeline.Phases {
@@ -100,11 +101,12 @@ func (c *comparison) phase(phase, container string, length json.Number) {
 			found = append(found, p)
 		}
 	}
-	if len(found) != 1 || found[0].Open || len(found[0].MergedWith) > 0 || len(c.timeline.Conflicts) > 0 || length == "" {
+	if len(found) != 1 || found[0].Open || len(found[0].MergedWith) > 0 || len(c.timeline.Conflicts) > 0 ||
+		length == "" {
 		return
 	}
 	if !c.same(length, found[0].Seconds) {
-		c.problem("%s %s takes %s, the phase %s", container, phase, length, found[0].Seconds)
+		c.problem("%s %s takes %s, but the phase takes %s", container, phase, length, found[0].Seconds)
 	}
 }
 

@@ -8,8 +8,25 @@ import (
 	"testing"
 )
 
-// printed is what an agent prints of a pod with one init container, whose main container pulls for two seconds.
-const printed = `{"id":"u/0","namespace":"n","name":"p","uid":"u","node":"a","state":"ready","created_at":"2026-01-01T00:00:00.000000000Z","settled_at":"2026-01-01T00:00:08.000000001Z","total_seconds":8.000000001,"phases":[{"phase":"scheduling","start_at":"2026-01-01T00:00:00.000000000Z","end_at":"2026-01-01T00:00:00.500000000Z","seconds":0.5},{"phase":"init_run","container":"init","start_at":"2026-01-01T00:00:02.000000000Z","end_at":"2026-01-01T00:00:03.000000000Z","seconds":1}],"pulls":[{"container":"init","kind":"init","image":"init","outcome":"present","attempt":0},{"container":"main","kind":"main","image":"r:5000/main:1@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","outcome":"downloaded","attempt":0,"requested_at":"2026-01-01T00:00:03.000000000Z","started_at":"2026-01-01T00:00:03.500000000Z","finished_at":"2026-01-01T00:00:05.000000000Z"}],"milestones":[{"milestone":"scheduled","earliest":"2026-01-01T00:00:00.000000000Z","latest":"2026-01-01T00:00:01.000000000Z"},{"milestone":"acknowledged","earliest":"2026-01-01T00:00:00.500000000Z","latest":"2026-01-01T00:00:01.000000000Z"},{"milestone":"running","container":"init","earliest":"2026-01-01T00:00:02.000000000Z","latest":"2026-01-01T00:00:02.000000000Z"},{"milestone":"finished","container":"init","earliest":"2026-01-01T00:00:03.000000000Z","latest":"2026-01-01T00:00:03.000000000Z"},{"milestone":"running","container":"main","earliest":"2026-01-01T00:00:06.000000000Z","latest":"2026-01-01T00:00:06.000000000Z"},{"milestone":"ready","earliest":"2026-01-01T00:00:08.000000000Z","latest":"2026-01-01T00:00:09.000000000Z"}],"conflicts":[]}
+// printed is an agent's output about a pod with one init container, whose main container pulls for two seconds.
+const printed = `{"id":"u/0","namespace":"n","name":"p","uid":"u","node":"a","state":"ready",` +
+	`"created_at":"2026-01-01T00:00:00.000000000Z","settled_at":"2026-01-01T00:00:08.000000001Z",` +
+	`"total_seconds":8.000000001,"phases":[{"phase":"scheduling","start_at":"2026-01-01T00:00:00.000000000Z",` +
+	`"end_at":"2026-01-01T00:00:00.500000000Z","seconds":0.5},{"phase":"init_run","container":"init",` +
+	`"start_at":"2026-01-01T00:00:02.000000000Z","end_at":"2026-01-01T00:00:03.000000000Z","seconds":1}],` +
+	`"pulls":[{"container":"init","kind":"init","image":"init","outcome":"present",` +
+	`"attempt":0},{"container":"main","kind":"main",` +
+	`"image":"r:5000/main:1@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",` +
+	`"outcome":"downloaded","attempt":0,"requested_at":"2026-01-01T00:00:03.000000000Z",` +
+	`"started_at":"2026-01-01T00:00:03.500000000Z","finished_at":"2026-01-01T00:00:05.000000000Z"}],` +
+	`"milestones":[{"milestone":"scheduled","earliest":"2026-01-01T00:00:00.000000000Z",` +
+	`"latest":"2026-01-01T00:00:01.000000000Z"},{"milestone":"acknowledged",` +
+	`"earliest":"2026-01-01T00:00:00.500000000Z","latest":"2026-01-01T00:00:01.000000000Z"},{"milestone":"running",` +
+	`"container":"init","earliest":"2026-01-01T00:00:02.000000000Z","latest":"2026-01-01T00:00:02.000000000Z"},` +
+	`{"milestone":"finished","container":"init","earliest":"2026-01-01T00:00:03.000000000Z",` +
+	`"latest":"2026-01-01T00:00:03.000000000Z"},{"milestone":"running","container":"main",` +
+	`"earliest":"2026-01-01T00:00:06.000000000Z","latest":"2026-01-01T00:00:06.000000000Z"},{"milestone":"ready",` +
+	`"earliest":"2026-01-01T00:00:08.000000000Z","latest":"2026-01-01T00:00:09.000000000Z"}],"conflicts":[]}
 {"kube_transition_metrics":{"type":"pod","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","pod":{"creation_timestamp":"2026-01-01T00:00:00.000000000Z","scheduled_timestamp":"2026-01-01T00:00:00.500000000Z","creation_to_scheduled_seconds":0.5,"initialized_timestamp":"2026-01-01T00:00:03.000000000Z","creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001}},"time":"2026-01-01T00:00:09.000000000Z"}
 {"kube_transition_metrics":{"type":"container","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","container_name":"init","short_image":"init","image_name":"docker.io/library/init","image_tag":"latest","container":{"init_container":true,"running_timestamp":"2026-01-01T00:00:02.000000000Z","ready_timestamp":"2026-01-01T00:00:03.000000000Z","running_to_ready_seconds":1}},"time":"2026-01-01T00:00:09.000000000Z"}
 {"kube_transition_metrics":{"type":"container","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","container_name":"main","short_image":"main","image_name":"r:5000/main","image_tag":"1","container":{"init_container":false,"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.000000000Z"}},"time":"2026-01-01T00:00:09.000000000Z"}
@@ -30,7 +47,8 @@ func readPrinted(t *testing.T, text string) Records {
 }
 
 func TestTransitionsBelongToTheirTimeline(t *testing.T) {
-	other := strings.ReplaceAll(strings.ReplaceAll(printed, `"namespace":"n"`, `"namespace":"o"`), `"kube_namespace":"n"`, `"kube_namespace":"o"`)
+	other := strings.ReplaceAll(strings.ReplaceAll(printed, `"namespace":"n"`, `"namespace":"o"`),
+		`"kube_namespace":"n"`, `"kube_namespace":"o"`)
 	records := readPrinted(t, other+printed+other)
 	if len(records.Timelines) != 1 || len(records.Timelines[0].Transitions) != 4 || records.Strays+records.Torn != 0 {
 		t.Errorf("%d timelines, %d strays, %d torn", len(records.Timelines), records.Strays, records.Torn)
@@ -52,45 +70,69 @@ func TestDisagreementsAreSeen(t *testing.T) {
 		t.Errorf("records that agree have problems: %q", problems)
 	}
 	for name, edits := range map[string][]string{
-		"another creation":                    {`"creation_timestamp":"2026-01-01T00:00:00.0`, `"creation_timestamp":"2026-01-01T00:00:00.1`},
-		"another total":                       {`"creation_to_ready_seconds":8.000000001`, `"creation_to_ready_seconds":8.000000002`},
-		"a length that is not its ends'":      {`"scheduled_to_initialized_seconds":2.5`, `"scheduled_to_initialized_seconds":2.6`},
-		"a length that is left out":           {`"scheduled_to_initialized_seconds":2.5,`, ``},
-		"a length without an end":             {`"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.000000000Z"`, `"initialized_to_running_seconds":3`},
-		"an instant outside of its milestone": {`"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.0`, `"initialized_to_running_seconds":3.1,"running_timestamp":"2026-01-01T00:00:06.1`},
-		"a length that is not its phase's":    {`"end_at":"2026-01-01T00:00:03.000000000Z","seconds":1}`, `"end_at":"2026-01-01T00:00:03.000000000Z","seconds":1.1}`},
-		"another node":                        {`"kube_node":"a","container_name":"main","short_image"`, `"kube_node":"b","container_name":"main","short_image"`},
+		"another creation": {`"creation_timestamp":"2026-01-01T00:00:00.0`,
+			`"creation_timestamp":"2026-01-01T00:00:00.1`},
+		"another total": {`"creation_to_ready_seconds":8.000000001`,
+			`"creation_to_ready_seconds":8.000000002`},
+		"a length that is not its ends'": {`"scheduled_to_initialized_seconds":2.5`,
+			`"scheduled_to_initialized_seconds":2.6`},
+		"a length that is left out": {`"scheduled_to_initialized_seconds":2.5,`, ``},
+		"a length without an end": {
+			`"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.000000000Z"`,
+			`"initialized_to_running_seconds":3`},
+		"an instant outside of its milestone": {
+			`"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.0`,
+			`"initialized_to_running_seconds":3.1,"running_timestamp":"2026-01-01T00:00:06.1`},
+		"a length that is not its phase's": {`"end_at":"2026-01-01T00:00:03.000000000Z","seconds":1}`,
+			`"end_at":"2026-01-01T00:00:03.000000000Z","seconds":1.1}`},
+		"another node": {`"kube_node":"a","container_name":"main","short_image"`,
+			`"kube_node":"b","container_name":"main","short_image"`},
 		"initialized a second late": {`"initialized_timestamp":"2026-01-01T00:00:03.000000000Z","creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001`,
 			`"initialized_timestamp":"2026-01-01T00:00:04.000000000Z","creation_to_initialized_seconds":4,"scheduled_to_initialized_seconds":3.5,"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":4.000000001`,
 			`"initialized_to_running_seconds":3`, `"initialized_to_running_seconds":2`},
-		"something before the first": {`"init_container":true,`, `"init_container":true,"previous_to_running_seconds":77,`},
-		"an owner out of nowhere":    {`"kube_node":"a",`, `"kube_node":"a","kube_deployment":"none",`},
-		"an owner of one record":     {`"kube_node":"a","pod"`, `"kube_node":"a","kube_qos":"Burstable","pod"`},
-		"an owner that is left out":  {`"node":"a","state"`, `"node":"a","owner":{"kind":"Deployment","name":"d"},"state"`},
-		"a service":                  {`"kube_node":"a",`, `"kube_node":"a","kube_service":"s",`},
-		"another image":              {`"image_name":"r:5000/main","image_tag":"1","container"`, `"image_name":"r:5000/other","image_tag":"1","container"`},
-		"another tag":                {`"image_tag":"1","image_pull"`, `"image_tag":"2","image_pull"`},
-		"another short image":        {`"short_image":"init"`, `"short_image":"library"`},
-		"main as init container":     {`"init_container":false`, `"init_container":true`},
-		"main as the first of two":   {`"init_container":false,"initialized_to_running_seconds":3`, `"init_container":true,"previous_to_running_seconds":3`},
-		"init as main container":     {`"init_container":true`, `"init_container":false`},
-		"nothing of when scheduled":  {`"scheduled_timestamp":"2026-01-01T00:00:00.500000000Z","creation_to_scheduled_seconds":0.5,`, ``, `"scheduled_to_initialized_seconds":2.5,`, ``},
-		"nothing of when ready":      {`"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001`, `"creation_to_ready_seconds":8.000000001`},
+		"something before the first": {`"init_container":true,`,
+			`"init_container":true,"previous_to_running_seconds":77,`},
+		"an owner out of nowhere": {`"kube_node":"a",`, `"kube_node":"a","kube_deployment":"none",`},
+		"an owner of one record":  {`"kube_node":"a","pod"`, `"kube_node":"a","kube_qos":"Burstable","pod"`},
+		"an owner that is left out": {`"node":"a","state"`,
+			`"node":"a","owner":{"kind":"Deployment","name":"d"},"state"`},
+		"a service": {`"kube_node":"a",`, `"kube_node":"a","kube_service":"s",`},
+		"another image": {`"image_name":"r:5000/main","image_tag":"1","container"`,
+			`"image_name":"r:5000/other","image_tag":"1","container"`},
+		"another tag":            {`"image_tag":"1","image_pull"`, `"image_tag":"2","image_pull"`},
+		"another short image":    {`"short_image":"init"`, `"short_image":"library"`},
+		"main as init container": {`"init_container":false`, `"init_container":true`},
+		"main as the first of two": {`"init_container":false,"initialized_to_running_seconds":3`,
+			`"init_container":true,"previous_to_running_seconds":3`},
+		"init as main container": {`"init_container":true`, `"init_container":false`},
+		"nothing of when scheduled": {
+			`"scheduled_timestamp":"2026-01-01T00:00:00.500000000Z","creation_to_scheduled_seconds":0.5,`, ``,
+			`"scheduled_to_initialized_seconds":2.5,`, ``},
+		"nothing of when ready": {`"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001`, `"creation_to_ready_seconds":8.000000001`},
 		"nothing of when initialized": {`"initialized_timestamp":"2026-01-01T00:00:03.000000000Z","creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,`, ``,
 			`,"initialized_to_ready_seconds":5.000000001`, ``, `"initialized_to_running_seconds":3,`, ``},
-		"nothing of when it ran":           {`,"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.000000000Z"`, ``},
-		"nothing of when it was done":      {`,"ready_timestamp":"2026-01-01T00:00:03.000000000Z","running_to_ready_seconds":1`, ``},
-		"nothing of the pull's end":        {`,"finished_timestamp":"2026-01-01T00:00:05.000000000Z","duration_seconds":2`, ``},
-		"init is started":                  {`"init_container":true,`, `"init_container":true,"started_timestamp":"2026-01-01T00:00:02.000000000Z",`},
-		"made at another time":             {`"time":"2026-01-01T00:00:09.0`, `"time":"2026-01-01T00:00:09.1`},
-		"a partial record":                 {`"partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","pod"`, `"partial":true,"kube_namespace":"n","pod_name":"p","kube_node":"a","pod"`},
+		"nothing of when it ran": {
+			`,"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.000000000Z"`, ``},
+		"nothing of when it was done": {
+			`,"ready_timestamp":"2026-01-01T00:00:03.000000000Z","running_to_ready_seconds":1`, ``},
+		"nothing of the pull's end": {
+			`,"finished_timestamp":"2026-01-01T00:00:05.000000000Z","duration_seconds":2`, ``},
+		"init is started": {`"init_container":true,`,
+			`"init_container":true,"started_timestamp":"2026-01-01T00:00:02.000000000Z",`},
+		"made at another time": {`"time":"2026-01-01T00:00:09.0`, `"time":"2026-01-01T00:00:09.1`},
+		"a partial record": {
+			`"partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","pod"`,
+			`"partial":true,"kube_namespace":"n","pod_name":"p","kube_node":"a","pod"`},
 		"a container of another name":      {`"container_name":"init"`, `"container_name":"other"`},
 		"a download told as present":       {`"already_present":false`, `"already_present":true`},
 		"a download of which nobody tells": {`"already_present":false,`, ``},
-		"another beginning of the pull":    {`"started_timestamp":"2026-01-01T00:00:03.0`, `"started_timestamp":"2026-01-01T00:00:03.1`},
-		"another end of the pull":          {`"finished_timestamp":"2026-01-01T00:00:05.000000000Z","duration_seconds":2`, `"finished_timestamp":"2026-01-01T00:00:05.500000000Z","duration_seconds":2.5`},
-		"a pull for nobody":                {`"container_name":"main","short_image":"main","image_name":"r:5000/main","image_tag":"1","image_pull"`, `"container_name":"none","short_image":"main","image_name":"r:5000/main","image_tag":"1","image_pull"`},
-		"a pull that is missing":           {`"type":"image_pull"`, `"type":"image"`},
+		"another beginning of the pull": {`"started_timestamp":"2026-01-01T00:00:03.0`,
+			`"started_timestamp":"2026-01-01T00:00:03.1`},
+		"another end of the pull": {
+			`"finished_timestamp":"2026-01-01T00:00:05.000000000Z","duration_seconds":2`,
+			`"finished_timestamp":"2026-01-01T00:00:05.500000000Z","duration_seconds":2.5`},
+		"a pull for nobody":      {`"container_name":"main","short_image":"main","image_name":"r:5000/main","image_tag":"1","image_pull"`, `"container_name":"none","short_image":"main","image_name":"r:5000/main","image_tag":"1","image_pull"`},
+		"a pull that is missing": {`"type":"image_pull"`, `"type":"image"`},
 	} {
 		broken := printed
 		for edit := range slices.Chunk(edits, 2) {
@@ -104,8 +146,8 @@ func TestDisagreementsAreSeen(t *testing.T) {
 		}
 	}
 	lines := slices.Collect(strings.Lines(printed)) // of the timeline, the pod, init, main and main's pull
-	for name, order := range map[string][]int{"main before init": {0, 1, 3, 2, 4}, "main twice": {0, 1, 2, 3, 3, 4}, "no main": {0, 1, 2, 4},
-		"the pull twice": {0, 1, 2, 3, 4, 4}, "the pull before main": {0, 1, 2, 4, 3}} {
+	for name, order := range map[string][]int{"main before init": {0, 1, 3, 2, 4}, "main twice": {0, 1, 2, 3, 3, 4},
+		"no main": {0, 1, 2, 4}, "the pull twice": {0, 1, 2, 3, 4, 4}, "the pull before main": {0, 1, 2, 4, 3}} {
 		var broken strings.Builder
 		for _, i := range order {
 			broken.WriteString(lines[i])
@@ -120,7 +162,7 @@ func TestDisagreementsAreSeen(t *testing.T) {
 	}
 }
 
-// The files are what the agent prints of two of its scripts: an init container, a sidecar, the image of a volume.
+// The files are the agent's output for two of its scripts: an init container, a sidecar, the image of a volume.
 func TestWhatTheAgentPrintsAgrees(t *testing.T) {
 	for _, file := range []string{"first-light", "image-volume"} {
 		text, err := os.ReadFile(filepath.Join("testdata", file+".jsonl"))

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// container is one whose image a timeline tells of.
+// container is a container whose image the timeline names.
 type container struct{ Name, Kind, Image string }
 
-// containers are in kubelet's order, image volumes too, without ephemeral ones.
+// containers returns the containers in the kubelet's order, including image volumes and without ephemeral containers.
 func (t Timeline) containers() (all []container) {
 	for _, p := range t.Pulls {
 		of := container{p.Container, p.Kind, p.Image}
@@ -20,11 +20,11 @@ func (t Timeline) containers() (all []container) {
 	return all
 }
 
-// compareContainers wants a record of each container, in kubelet's order.
+// compareContainers requires a record of each container, in the kubelet's order.
 func (c *comparison) compareContainers() {
 	known := slices.DeleteFunc(c.timeline.containers(), func(k container) bool { return k.Kind == ImageVolume })
 	if len(known) != len(c.containers) {
-		c.problem("%d records of %d containers", len(c.containers), len(known))
+		c.problem("%d records for %d containers", len(c.containers), len(known))
 		return
 	}
 	for i, m := range c.containers {
@@ -34,7 +34,8 @@ func (c *comparison) compareContainers() {
 		}
 		c.image(m, known[i].Image)
 		c.instant(m.Container+" running", m.ContainerReached.RunningAt, c.running(m.Container))
-		c.length(m.Container+" running to ready", m.ContainerReached.RunningToReady, m.ContainerReached.RunningAt, m.ContainerReached.ReadyAt)
+		c.length(m.Container+" running to ready", m.ContainerReached.RunningToReady, m.ContainerReached.RunningAt,
+			m.ContainerReached.ReadyAt)
 		switch known[i].Kind {
 		case Init, Sidecar:
 			c.compareInit(known[:i+1], m.ContainerReached)
@@ -58,7 +59,7 @@ func (c *comparison) compareMain(name string, r *ContainerTransition) {
 	c.absent(name+" previous to running", r.PreviousToRunning)
 }
 
-// compareInit compares the last one of the containers.
+// compareInit compares the record of the last init container or sidecar.
 func (c *comparison) compareInit(containers []container, r *ContainerTransition) {
 	last := len(containers) - 1
 	name := containers[last].Name
@@ -82,8 +83,8 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 	c.since(name+" previous to running", r.PreviousToRunning, c.passed(containers[last-1]), r.RunningAt)
 }
 
-// succeeded is where the end of an init container's run lies: of the one that it tells of, or else the last. Which run
-// succeeded the timeline does not tell; one did where a container after it ran.
+// succeeded returns the interval in which the init container's run ended: the run in the record, else the last one. The
+// timeline does not say which run succeeded; one did if a later container ran.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {
@@ -101,7 +102,7 @@ func (c *comparison) succeeded(name string, reported time.Time) span {
 	return last
 }
 
-// passedBy says that a container after this one ran.
+// passedBy reports whether a later container ran.
 func (c *comparison) passedBy(name string) bool {
 	after := false
 	for _, known := range c.timeline.containers() {
@@ -113,16 +114,17 @@ func (c *comparison) passedBy(name string) bool {
 	return c.timeline.State == Ready
 }
 
-// since wants a length from an instant that is not told to one that is.
+// since requires a duration from an instant that is not in the records to one that is.
 func (c *comparison) since(what string, length json.Number, from span, to time.Time) {
 	if length == "" {
 		if from.known && !to.IsZero() && !from.to.IsZero() && !to.Before(from.to) {
-			c.problem("%s is not told", what)
+			c.problem("%s is missing", what)
 		}
 		return
 	}
 	reported, err := Nanoseconds(length)
 	if err != nil || reported < 0 || to.IsZero() || !from.holds(to.Add(-reported)) {
-		c.problem("%s is %s until %s, the timeline has it begin from %s to %s", what, length, to, from.from, from.to)
+		c.problem("%s is %s until %s, but in the timeline it starts between %s and %s", what, length, to, from.from,
+			from.to)
 	}
 }

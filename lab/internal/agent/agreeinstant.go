@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// span is what the timeline allows an instant to be: a stretch whose ends are zero where nothing bounds it, or nothing.
+// span is the interval that the timeline allows for an instant. An end is zero if nothing bounds it. A span may also
+// allow no instant.
 type span struct {
-	known    bool // the instant has to be told
-	doubtful bool // it may be told, or not
+	known    bool // the instant must be reported
+	doubtful bool // it may be reported or omitted
 	from, to time.Time
 }
 
@@ -16,7 +17,7 @@ func (s span) holds(at time.Time) bool {
 	return (s.known || s.doubtful) && !at.Before(s.from) && (s.to.IsZero() || !at.After(s.to))
 }
 
-// later is what the later one of two instants can be.
+// later is the interval of the later of two instants.
 func (s span) later(other span) span {
 	both := span{from: s.from, to: s.to, doubtful: s.doubtful || other.doubtful}
 	both.known = s.known && other.known && !both.doubtful
@@ -31,17 +32,18 @@ func (s span) later(other span) span {
 	return both
 }
 
-// instant wants an instant to be told where the timeline knows of it, and to be where that says.
+// instant requires an instant to be reported if the timeline knows it, and to lie in its interval there.
 func (c *comparison) instant(what string, at time.Time, allowed span) {
 	switch {
 	case at.IsZero() && allowed.known:
-		c.problem("%s is not told, the timeline says from %s to %s", what, allowed.from, allowed.to)
+		c.problem("%s is missing, but the timeline has it between %s and %s", what, allowed.from, allowed.to)
 	case !at.IsZero() && !allowed.holds(at):
-		c.problem("%s at %s, the timeline knows of it: %t, from %s to %s", what, at, allowed.known || allowed.doubtful, allowed.from, allowed.to)
+		c.problem("%s is %s, but the timeline knows it: %t, between %s and %s", what, at,
+			allowed.known || allowed.doubtful, allowed.from, allowed.to)
 	}
 }
 
-// marked is where the first milestone of a name lies.
+// marked is the interval of the first milestone with this name.
 func (c *comparison) marked(name, container string) span {
 	var first *Milestone
 	for i, m := range c.timeline.Milestones {
@@ -57,7 +59,7 @@ func (c *comparison) marked(name, container string) span {
 
 func (m Milestone) span() span { return span{known: true, from: m.Earliest, to: m.Latest} }
 
-// running is where the beginning of a container's first run lies.
+// running is the interval in which a container's first run started.
 func (c *comparison) running(container string) span {
 	for _, m := range c.timeline.Milestones {
 		if m.Milestone == "running" && m.Container == container && m.Attempt == 0 {
@@ -67,8 +69,8 @@ func (c *comparison) running(container string) span {
 	return span{}
 }
 
-// started is when a container's startup probe passed, or else its hook was over, or else it ran. The timeline does not
-// tell which of these a container has; it tells which milestones there are, and which are missing.
+// started is when a container's startup probe passed, else when its hook returned, else when it ran. The timeline does
+// not say which of these a container has. It says which milestones exist and which are missing.
 func (c *comparison) started(container string) span {
 	for _, name := range []string{"started", "post_started"} {
 		if s := c.marked(name, container); s.known {
@@ -80,12 +82,13 @@ func (c *comparison) started(container string) span {
 	}
 	s := c.running(container)
 	if s.known && !c.marked("container_ready", container).known {
-		s.known, s.doubtful = false, true // a probe or a hook may go on
+		s.known, s.doubtful = false, true // a probe or a hook may still be in progress
 	}
 	return s
 }
 
-// initialized is when the last one of those before the main containers had passed, and not before kubelet took the pod up.
+// initialized is when the last of the containers before the main ones had passed, and not before the kubelet
+// acknowledged the pod.
 func (c *comparison) initialized() span {
 	initialized := c.marked("acknowledged", "")
 	for _, known := range c.timeline.containers() {
@@ -105,8 +108,8 @@ func (c *comparison) initialized() span {
 	return initialized
 }
 
-// passed is when kubelet could turn to the container after an init container or a sidecar. The end of an init container is
-// told by its own record.
+// passed is when the kubelet could continue with the container after an init container or a sidecar. The end of an init
+// container is in its own record.
 func (c *comparison) passed(known container) span {
 	if known.Kind == Sidecar {
 		return c.started(known.Name)

@@ -7,33 +7,38 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// compareLabels wants all records to be of the timeline's pod and owner.
+// compareLabels requires all records to have the timeline's pod and owner.
 func (c *comparison) compareLabels() {
 	t, first := c.timeline, c.timeline.Transitions[0].Metrics.TransitionLabels
 	for i, record := range t.Transitions {
 		m := record.Metrics
 		if m.Namespace != t.Namespace || m.PodName != t.Name || m.Node != t.Node || m.Partial != t.Partial {
-			c.problem("transition record %d is of %s/%s on %s, partial %t", i, m.Namespace, m.PodName, m.Node, m.Partial)
+			c.problem("transition record %d is of %s/%s on %s, partial %t", i, m.Namespace, m.PodName, m.Node,
+				m.Partial)
 		}
 		if m.TransitionLabels != first {
-			c.problem("transition record %d has other labels than the pod's: %+v", i, m.TransitionLabels)
+			c.problem("the labels of transition record %d differ from the pod's: %+v", i, m.TransitionLabels)
 		}
 		if m.Type == "pod" && m.Container+m.ShortImage+m.ImageName+m.ImageTag != "" {
 			c.problem("the pod's transition record has a container or an image")
 		}
 	}
-	reported := TransitionLabels{OwnerKind: first.OwnerKind, OwnerName: first.OwnerName, CronJob: first.CronJob, DaemonSet: first.DaemonSet,
-		Deployment: first.Deployment, Job: first.Job, ReplicaSet: first.ReplicaSet, StatefulSet: first.StatefulSet, Service: first.Service}
+	reported := TransitionLabels{OwnerKind: first.OwnerKind, OwnerName: first.OwnerName, CronJob: first.CronJob,
+		DaemonSet:  first.DaemonSet,
+		Deployment: first.Deployment, Job: first.Job, ReplicaSet: first.ReplicaSet, StatefulSet: first.StatefulSet,
+		Service: first.Service}
 	if want := t.Owner.labels(first.OwnerName); reported != want {
-		c.problem("the owner's labels are %+v, of %s %s they are %+v", reported, t.Owner.Kind, t.Owner.Name, want)
+		c.problem("the owner's labels are %+v, but must be those of %s %s: %+v", reported, t.Owner.Kind, t.Owner.Name,
+			want)
 	}
-	if made := t.Owner.Kind == "Deployment" || t.Owner.Kind == "CronJob"; made && !strings.HasPrefix(first.OwnerName, t.Owner.Name+"-") {
-		c.problem("the controller is %s, which no %s %s made", first.OwnerName, t.Owner.Kind, t.Owner.Name)
+	if made := t.Owner.Kind == "Deployment" ||
+		t.Owner.Kind == "CronJob"; made && !strings.HasPrefix(first.OwnerName, t.Owner.Name+"-") {
+		c.problem("the controller is %s, which cannot belong to %s %s", first.OwnerName, t.Owner.Kind, t.Owner.Name)
 	}
 }
 
-// labels are those of a pod of this owner. A Deployment's and a CronJob's pods have a controller in between, whose name the
-// timeline does not tell.
+// labels returns the labels of a pod of this owner. A Deployment's and a CronJob's pods have a controller in between,
+// whose name is not in the timeline.
 func (o Owner) labels(between string) TransitionLabels {
 	l := TransitionLabels{OwnerKind: strings.ToLower(o.Kind), OwnerName: o.Name}
 	switch o.Kind {
@@ -53,7 +58,7 @@ func (o Owner) labels(between string) TransitionLabels {
 	return l
 }
 
-// image wants a record's image to be the one of the spec.
+// image requires a record's image to be the one in the spec.
 func (c *comparison) image(m TransitionMetrics, ref string) {
 	repository, tag := splitReference(ref)
 	short := ""
@@ -61,11 +66,13 @@ func (c *comparison) image(m TransitionMetrics, ref string) {
 		short = path.Base(repository)
 	}
 	if m.ImageName != repository || m.ImageTag != tag || m.ShortImage != short {
-		c.problem("%s %s is of image %s %s, %s; %s is %s %s", m.Type, m.Container, m.ImageName, m.ImageTag, m.ShortImage, ref, repository, tag)
+		c.problem("%s %s has image %s %s, %s; but %s is %s %s", m.Type, m.Container, m.ImageName, m.ImageTag,
+			m.ShortImage, ref, repository, tag)
 	}
 }
 
-// splitReference is the repository with its registry, and the tag or else the digest; empty of what is no reference.
+// splitReference returns the repository with its registry, and the tag or else the digest. Both are empty if ref is not
+// a reference.
 func splitReference(ref string) (repository, tag string) {
 	parsed, err := name.ParseReference(ref)
 	if err != nil {

@@ -2,7 +2,7 @@ package agent
 
 import "time"
 
-// comparePulls wants a record of each image whose pull has a beginning, in kubelet's order.
+// comparePulls requires a record of each image whose pull has a start, in the kubelet's order.
 func (c *comparison) comparePulls() {
 	reported := c.pulls
 	for _, of := range c.timeline.containers() {
@@ -15,7 +15,7 @@ func (c *comparison) comparePulls() {
 			name = ""
 		}
 		if len(reported) == 0 || reported[0].Container != name {
-			c.problem("no record of the pull for %s at its place", of.Name)
+			c.problem("record of the pull for %s is missing or out of order", of.Name)
 			return
 		}
 		c.image(reported[0], of.Image)
@@ -23,16 +23,17 @@ func (c *comparison) comparePulls() {
 		reported = reported[1:]
 	}
 	for _, m := range reported {
-		c.problem("an image was pulled for %q, the timeline knows of no such beginning", m.Container)
+		c.problem("a record has a pull for %q, but the timeline has no start of such a pull", m.Container)
 	}
 }
 
 func (c *comparison) comparePull(what string, reported, want PullTransition) {
-	if (reported.AlreadyPresent == nil) != (want.AlreadyPresent == nil) || want.AlreadyPresent != nil && *reported.AlreadyPresent != *want.AlreadyPresent {
-		c.problem("%s: already_present does not agree with the outcome", what)
+	if (reported.AlreadyPresent == nil) != (want.AlreadyPresent == nil) ||
+		want.AlreadyPresent != nil && *reported.AlreadyPresent != *want.AlreadyPresent {
+		c.problem("%s: already_present contradicts the outcome", what)
 	}
 	if !reported.StartedAt.Equal(want.StartedAt) {
-		c.problem("%s: began at %s, the timeline says %s", what, reported.StartedAt, want.StartedAt)
+		c.problem("%s: started at %s, the timeline says %s", what, reported.StartedAt, want.StartedAt)
 	}
 	if !reported.FinishedAt.Equal(want.FinishedAt) {
 		c.problem("%s: ended at %s, the timeline says %s", what, reported.FinishedAt, want.FinishedAt)
@@ -40,8 +41,8 @@ func (c *comparison) comparePull(what string, reported, want PullTransition) {
 	c.length(what, reported.Duration, reported.StartedAt, reported.FinishedAt)
 }
 
-// transitionOf is what is to be told of a container's pulls, as documented, but for the length; not dated where nobody
-// knows when they began.
+// transitionOf returns what the documentation promises about a container's pulls, except the duration. dated is false
+// if the start of the pulls is unknown.
 func (t Timeline) transitionOf(container string) (want PullTransition, dated bool) {
 	attempts := t.PullsOf(container)
 	last := attempts[len(attempts)-1]
@@ -67,7 +68,7 @@ func (t Timeline) transitionOf(container string) (want PullTransition, dated boo
 	return want, dated && !want.StartedAt.IsZero()
 }
 
-// earlier is the first of two instants that is known.
+// earlier returns the first of two instants, ignoring an unknown one.
 func earlier(first, second time.Time) time.Time {
 	if first.IsZero() {
 		return second

@@ -12,9 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Client asks one agent.
+// Client queries one agent.
 type Client struct {
-	Server string // such as http://127.0.0.1:9717
+	Server string // for example http://127.0.0.1:9717
 }
 
 // Timeline returns the timeline of one pod.
@@ -31,7 +31,7 @@ func (c Client) Timeline(ctx context.Context, namespace, name string) (Timeline,
 	return timeline, nil
 }
 
-// Ending returns how a pod ends, as the answer about the pod has it.
+// Ending returns how a pod ends, from the response about the pod.
 func (c Client) Ending(ctx context.Context, namespace, name string) (end Termination, err error) {
 	data, err := c.get(ctx, "/api/v1/pods/"+namespace+"/"+name)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c Client) Ending(ctx context.Context, namespace, name string) (end Termina
 	return answer.Termination, err
 }
 
-// Timelines returns the timelines of all pods the agent knows.
+// Timelines returns the timelines of all pods that the agent knows.
 func (c Client) Timelines(ctx context.Context) ([]Timeline, error) {
 	var all []Timeline
 	for page := ""; ; {
@@ -66,7 +66,7 @@ func (c Client) Timelines(ctx context.Context) ([]Timeline, error) {
 	}
 }
 
-// Pulls returns the pulls that go on just now.
+// Pulls returns the pulls in progress.
 func (c Client) Pulls(ctx context.Context) ([]Live, error) {
 	var list struct {
 		Items []Live `json:"items"`
@@ -87,15 +87,15 @@ func (c Client) Metrics(ctx context.Context) (string, error) {
 	return string(data), err
 }
 
-// Objects are the pod objects that the agent serves.
+// Objects is the pod objects that the agent serves.
 type Objects struct {
 	Cache struct {
-		VerifiedAt time.Time `json:"verified_at"` // zero for never
+		VerifiedAt time.Time `json:"verified_at"` // zero if never verified
 	} `json:"cache"`
 	Items []corev1.Pod `json:"items"`
 }
 
-// Objects returns those of a namespace.
+// Objects returns the pod objects of a namespace.
 func (c Client) Objects(ctx context.Context, namespace string) (objects Objects, err error) {
 	data, err := c.get(ctx, "/api/v1/objects/pods?namespace="+namespace)
 	if err != nil {
@@ -104,7 +104,7 @@ func (c Client) Objects(ctx context.Context, namespace string) (objects Objects,
 	return objects, decode(data, &objects)
 }
 
-// Health returns what the agent says of its parts. Not to be ready is an error.
+// Health returns the agent's report on its parts. It returns an error if the agent is not ready.
 func (c Client) Health(ctx context.Context) (string, error) {
 	data, err := c.get(ctx, "/readyz?verbose")
 	return string(data), err
@@ -114,7 +114,7 @@ func decode(data []byte, value any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	if err := decoder.Decode(value); err != nil {
-		return fmt.Errorf("parse the agent's answer: %w", err)
+		return fmt.Errorf("parse the agent's response: %w", err)
 	}
 	return nil
 }
@@ -124,19 +124,19 @@ func (c Client) get(ctx context.Context, path string) ([]byte, error) {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Server+path, nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask the agent: %w", err)
+		return nil, fmt.Errorf("query the agent: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("ask the agent: %w", err)
+		return nil, fmt.Errorf("query the agent: %w", err)
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(response.Body, 64<<20))
 	if err != nil {
-		return nil, fmt.Errorf("ask the agent: %w", err)
+		return nil, fmt.Errorf("query the agent: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ask the agent for %s: %s: %s", path, response.Status, bytes.TrimSpace(data))
+		return nil, fmt.Errorf("query the agent for %s: %s: %s", path, response.Status, bytes.TrimSpace(data))
 	}
 	return data, nil
 }

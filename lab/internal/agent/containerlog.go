@@ -11,9 +11,10 @@ const (
 	Stderr = "stderr"
 )
 
-// Printed takes what a container printed to one of its streams from the log that kubelet has the runtime write, in CRI's
-// format: a line "TIME STREAM TAGS TEXT" for each line that the container printed, and several where that was long, all but the
-// last with the tag P (containerd cuts at 16 KiB). A line that is not there in full yet is left out, its writer is at it.
+// Printed returns what a container printed to one of its streams. It reads the log that the kubelet has the runtime
+// write, in CRI's format: "TIME STREAM TAGS TEXT" for each line that the container printed. A long line takes several
+// entries, all but the last with the tag P (containerd cuts at 16 KiB). An incomplete line is omitted, because it is
+// still being written.
 func Printed(log []byte, stream string) []byte {
 	var out, parts []byte
 	for line := range bytes.Lines(log) {
@@ -31,7 +32,7 @@ func Printed(log []byte, stream string) []byte {
 	return out
 }
 
-// begunAt is when the first line of such a log was printed; zero if there is none.
+// begunAt is when the first line of such a log was printed; zero if the log is empty.
 func begunAt(log []byte) time.Time {
 	stamp, _, _ := bytes.Cut(log, []byte(" "))
 	at, err := time.Parse(time.RFC3339Nano, string(stamp))

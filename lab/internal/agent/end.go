@@ -41,7 +41,7 @@ type Stop struct {
 	Error     json.Number `json:"error_seconds"`
 }
 
-// Of is how a container ended; of one that is not told of, nothing.
+// Of returns how a container ended; zero if the record does not name it.
 func (t Termination) Of(container string) Stop {
 	if i := slices.IndexFunc(t.Containers, func(s Stop) bool { return s.Container == container }); i >= 0 {
 		return t.Containers[i]

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Nanoseconds turns decimal seconds into a duration without rounding; a number that does not fall on
-// a nanosecond, or is not there, is an error.
+// Nanoseconds converts decimal seconds to a duration without rounding. A missing number, or one that is not a whole
+// number of nanoseconds, is an error.
 func Nanoseconds(seconds json.Number) (time.Duration, error) {
-	// big.Rat takes fractions and huge exponents too; a JSON number is neither.
+	// big.Rat also accepts fractions and huge exponents. A JSON number has neither.
 	const longest = 40
 	value, ok := new(big.Rat).SetString(seconds.String())
 	if !ok || len(seconds) > longest {
@@ -24,13 +24,13 @@ func Nanoseconds(seconds json.Number) (time.Duration, error) {
 	return time.Duration(value.Num().Int64()), nil
 }
 
-// Problems checks what the contract promises of every settled timeline: the phases touch end to end,
-// each is as long as its ends are apart, and their sum is the total to the nanosecond.
+// Problems checks what the contract promises of every settled timeline: the phases follow each other without gaps, each
+// is as long as the time between its ends, and they add up to the total, to the nanosecond.
 func (t Timeline) Problems() []string {
 	return inexact(t.Phases, t.TotalSeconds, t.CreatedAt, "settled_at", t.SettledAt)
 }
 
-// Problems is the same of an end.
+// Problems checks the same of a termination.
 func (t Termination) Problems() []string {
 	return inexact(t.Phases, t.TotalSeconds, t.RequestedAt, "gone_at", t.GoneAt)
 }
@@ -54,18 +54,18 @@ func inexact(phases []Phase, seconds json.Number, at time.Time, last string, end
 		}
 		sum += length
 		if !p.StartAt.Equal(at) {
-			problem("phases[%d] %s starts %s after the instant before it ended", i, p.Phase, p.StartAt.Sub(at))
+			problem("phases[%d] %s starts %s after the previous one ended", i, p.Phase, p.StartAt.Sub(at))
 		}
 		if between := p.EndAt.Sub(p.StartAt); between != length || length < 0 {
-			problem("phases[%d] %s says %s seconds, its ends are %s apart", i, p.Phase, p.Seconds, between)
+			problem("phases[%d] %s is %s seconds, but its ends are %s apart", i, p.Phase, p.Seconds, between)
 		}
 		at = p.EndAt
 	}
 	if !end.Equal(at) {
-		problem("%s is %s after the last phase ended", last, end.Sub(at))
+		problem("%s is %s after the end of the last phase", last, end.Sub(at))
 	}
 	if sum != total {
-		problem("the phases sum to %s, total_seconds is %s", sum, total)
+		problem("the phases add up to %s, but total_seconds is %s", sum, total)
 	}
 	return problems
 }

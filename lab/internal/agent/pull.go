@@ -14,7 +14,7 @@ const (
 	Failed     = "failed"
 	Pulling    = "pulling"
 	Unknown    = "unknown"
-	External   = "external" // only of what is pulled just now
+	External   = "external" // only of pulls in progress
 )
 
 // Kinds of containers.
@@ -40,7 +40,7 @@ type Pull struct {
 	StartedAt    time.Time   `json:"started_at"`
 	DownloadedAt time.Time   `json:"downloaded_at"`
 	FinishedAt   time.Time   `json:"finished_at"`
-	QueueSeconds json.Number `json:"queue_seconds"` // empty when it was not timed, as the two below
+	QueueSeconds json.Number `json:"queue_seconds"` // empty if the pull was not timed, like the next two
 	PullSeconds  json.Number `json:"pull_seconds"`
 	Error        json.Number `json:"error_seconds"`
 	SizeBytes    int64       `json:"size_bytes"`
@@ -51,7 +51,7 @@ type Pull struct {
 	Sources      []string    `json:"sources"`
 }
 
-// Download is what came over the network for one pull.
+// Download is what one pull received over the network.
 type Download struct {
 	StartAt time.Time   `json:"start_at"`
 	EndAt   time.Time   `json:"end_at"`
@@ -59,11 +59,11 @@ type Download struct {
 	Bytes   int64       `json:"bytes"`
 }
 
-// Unpack is the unpacking; it overlaps with the download.
+// Unpack is the unpacking of one pull. It overlaps with the download.
 type Unpack struct {
 	StartAt time.Time   `json:"start_at"`
 	EndAt   time.Time   `json:"end_at"`
-	Seconds json.Number `json:"seconds"` // during which anything was unpacked
+	Seconds json.Number `json:"seconds"` // while anything was being unpacked
 }
 
 // Layer is one layer of a pulled image.
@@ -74,7 +74,7 @@ type Layer struct {
 	UnpackedAt   time.Time `json:"unpacked_at"`
 }
 
-// Blocker is the pull that another one waited for longest.
+// Blocker is the pull for which another one waited longest.
 type Blocker struct {
 	Namespace string      `json:"namespace"`
 	Pod       string      `json:"pod"`
@@ -106,7 +106,7 @@ func (t Timeline) PullOf(container string) (Pull, bool) {
 	return pulls[len(pulls)-1], true
 }
 
-// PullsOf returns the pulls for a container, or for image:REFERENCE of a volume, in the order of the attempts.
+// PullsOf returns the pulls for a container, or for a volume as image:REFERENCE, in the order of the attempts.
 func (t Timeline) PullsOf(container string) (pulls []Pull) {
 	for _, p := range t.Pulls {
 		if p.Container == container {

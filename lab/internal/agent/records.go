@@ -9,21 +9,22 @@ import (
 	"slices"
 )
 
-// Records are what the agent printed about the pods of one namespace.
+// Records is what the agent printed about the pods of one namespace.
 type Records struct {
-	Timelines []Timeline // in the order in which they were printed, repetitions included
-	Strays    int        // transition records without the timeline of their pod before them
-	Torn      int        // lines that an agent did not live to finish
-	Ends      []End      // of pods that were deleted, in the order in which they were printed
+	Timelines []Timeline // in the order of printing, including repetitions
+	Strays    int        // transition records that do not follow a timeline of their pod
+	Torn      int        // lines that an agent could not finish before it was killed
+	Ends      []End      // of deleted pods, in the order of printing
 }
 
-// Output is where agents of the node print.
+// Output is where the node's agents print.
 type Output struct {
 	File string   // the standard output of agents that run as processes, one after the other
-	Logs []string // of agents that run in containers; where the runtime began another file, both
+	Logs []string // of agents that run in containers; several if the runtime started a new file
 }
 
-// ReadRecords reads what agents printed. A line without an end is left for the next reading: its writer may be at it.
+// ReadRecords reads what agents printed. It leaves an incomplete last line for the next call, because it is still being
+// written.
 func ReadRecords(output Output, namespace string) (Records, error) {
 	data, err := os.ReadFile(output.File)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -36,7 +37,8 @@ func ReadRecords(output Output, namespace string) (Records, error) {
 	return readRecords(append(data, Printed(log, Stdout)...), namespace), nil
 }
 
-// readLogs reads containers' logs one after the other, the oldest first. A long line may begin in one and end in the next.
+// readLogs reads the logs of containers one after the other, the oldest first. A long line may start in one and end in
+// the next.
 func readLogs(paths []string) ([]byte, error) {
 	var logs [][]byte
 	for _, path := range paths {
@@ -53,7 +55,7 @@ func readLogs(paths []string) ([]byte, error) {
 // readRecords reads what agents printed, one after the other.
 func readRecords(data []byte, namespace string) Records {
 	var records Records
-	var latest Timeline // of any namespace: what follows belongs to it
+	var latest Timeline // of any namespace; later records belong to it
 	for line := range bytes.Lines(data) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break
@@ -88,15 +90,15 @@ func readRecords(data []byte, namespace string) Records {
 	return records
 }
 
-// record is one of the three.
+// record is a record of one of the three types.
 type record struct {
 	end        End
 	timeline   Timeline
 	transition Transition
 }
 
-// readRecord reads one line. One that an agent was killed in has no end of its own, so that the next
-// agent's first record follows on the same line.
+// readRecord reads one line. If an agent was killed while it wrote a line, the next agent's first record follows on the
+// same line.
 func readRecord(line []byte) (r record, whole bool) {
 	for at := 0; at < len(line); at++ {
 		if line[at] != '{' {
@@ -111,7 +113,8 @@ func readRecord(line []byte) (r record, whole bool) {
 			r = record{}
 			continue
 		}
-		if decode(rest, &r.end) == nil && r.end.Namespace != "" && r.end.Termination.Verdict != "" && !bytes.Contains(rest, []byte(`,"state":"`)) {
+		if decode(rest, &r.end) == nil && r.end.Namespace != "" && r.end.Termination.Verdict != "" &&
+			!bytes.Contains(rest, []byte(`,"state":"`)) {
 			r.end.Raw = rest
 			return r, at == 0
 		}
@@ -125,8 +128,7 @@ func readRecord(line []byte) (r record, whole bool) {
 	return record{}, false
 }
 
-// Once drops repetitions: of records with the same id it keeps the first. Records without an id are all
-// kept.
+// Once drops repetitions: it keeps the first of several records with the same ID. It keeps all records without an ID.
 func Once(timelines []Timeline) []Timeline {
 	var once []Timeline
 	seen := make(map[string]bool)

@@ -28,7 +28,8 @@ func TestRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := names(records.Timelines); len(got) != 3 || got[0] != "a" || got[1] != "c" || got[2] != "a" || records.Torn != 2 {
+	if got := names(records.Timelines); len(got) != 3 || got[0] != "a" || got[1] != "c" || got[2] != "a" ||
+		records.Torn != 2 {
 		t.Errorf("got %v, %d torn", got, records.Torn)
 	}
 	if got := names(Once(records.Timelines)); len(got) != 2 || got[0] != "a" || got[1] != "c" {
@@ -42,7 +43,7 @@ func TestRecords(t *testing.T) {
 func TestRecordsInContainerLogs(t *testing.T) {
 	dir := t.TempDir()
 	var output Output
-	for name, text := range map[string]string{ // named so that their order is not the right one
+	for name, text := range map[string]string{ // their alphabetical order is the wrong one
 		"first":  "2026-01-02T03:04:05Z stdout P {\"id\":\"1/0\",\"namespace\":\"n\",\n",
 		"second": "2026-01-02T03:04:06Z stdout F \"name\":\"a\"}\n2026-01-02T03:04:06Z stdout F {\"id\":\"2/0\",\"namespace\":\"n\",\"name\":\"b\"}\n",
 		"third":  "2026-01-02T03:04:07Z stderr F {\"id\":\"3/0\",\"namespace\":\"n\",\"name\":\"c\"}\n",
@@ -54,7 +55,8 @@ func TestRecordsInContainerLogs(t *testing.T) {
 		output.Logs = append(output.Logs, path)
 	}
 	records, err := ReadRecords(output, "n")
-	if got := names(records.Timelines); err != nil || len(got) != 2 || got[0] != "a" || got[1] != "b" || records.Torn != 0 {
+	if got := names(records.Timelines); err != nil || len(got) != 2 || got[0] != "a" || got[1] != "b" ||
+		records.Torn != 0 {
 		t.Errorf("got %v, %d torn, %v", got, records.Torn, err)
 	}
 	if _, err := ReadRecords(Output{Logs: []string{dir + "/none"}}, "n"); err == nil {

@@ -1,6 +1,5 @@
-// Package agent reads what the agent says, through its public API alone. Its types are written from
-// the published contract and not shared with the agent's code: a change there that breaks the
-// contract has to show here.
+// Package agent reads what the agent reports, only through its public API. Its types follow the published contract and
+// are not shared with the agent's code, so a change there that breaks the contract fails here.
 package agent
 
 import (
@@ -11,7 +10,7 @@ import (
 
 // Timeline is one pod's start-up.
 type Timeline struct {
-	ID           string      `json:"id"` // the same whenever the same start-up is reported again
+	ID           string      `json:"id"` // the same each time that this start-up is reported
 	Namespace    string      `json:"namespace"`
 	Name         string      `json:"name"`
 	UID          string      `json:"uid"`
@@ -25,20 +24,20 @@ type Timeline struct {
 	Pulls        []Pull      `json:"pulls"`
 	Milestones   []Milestone `json:"milestones"`
 	Missing      []string    `json:"missing"`
-	LostEvents   []string    `json:"lost_events"` // such as Pulled/main: kubelet made it, nobody has it
-	ClockSkew    *Skew       `json:"clock_skew"`  // absent while it is not proven
+	LostEvents   []string    `json:"lost_events"` // such as Pulled/main: the kubelet created it, and it never arrived
+	ClockSkew    *Skew       `json:"clock_skew"`  // absent unless proven
 	Partial      bool        `json:"partial"`     // another record will follow
-	Owner        Owner       `json:"owner"`       // of a bare pod there is none
+	Owner        Owner       `json:"owner"`       // empty for a bare pod
 	Reason       string      `json:"reason"`
 	Verdict      string      `json:"verdict"`
 	Conflicts    []Conflict  `json:"conflicts"`
 
-	Raw         []byte       `json:"-"` // the answer, or line, as it came
+	Raw         []byte       `json:"-"` // the response or line as received
 	Transitions []Transition `json:"-"` // printed with it
-	Cut         bool         `json:"-"` // the agent was killed before it had printed all of them
+	Cut         bool         `json:"-"` // the agent was killed before it had printed all transitions
 }
 
-// Owner is the controller of the pod, or that one's own.
+// Owner is the controller of the pod, or the owner of that controller.
 type Owner struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -50,13 +49,13 @@ type Conflict struct {
 	Detail    string `json:"detail"`
 }
 
-// Skew is how far the control plane's clock is ahead of the node's, at least and at most.
+// Skew is the least and the most by which the control plane's clock can be ahead of the node's.
 type Skew struct {
 	Least json.Number `json:"least_seconds"`
 	Most  json.Number `json:"most_seconds"`
 }
 
-// Phase is one stretch of it.
+// Phase is one phase of the start-up.
 type Phase struct {
 	Phase      string      `json:"phase"`
 	Cause      string      `json:"cause"`
@@ -68,8 +67,8 @@ type Phase struct {
 	Error      json.Number `json:"error_seconds"`
 	Sources    []string    `json:"sources"`
 	MergedWith []string    `json:"merged_with"`
-	Open       bool        `json:"open"`     // it went on when the record was made
-	Pressure   *Pressure   `json:"pressure"` // absent where nobody measured it
+	Open       bool        `json:"open"`     // in progress when the record was made
+	Pressure   *Pressure   `json:"pressure"` // absent if it was not measured
 }
 
 // Pressure is the share of a phase in which tasks of the node waited for a resource.
@@ -79,7 +78,7 @@ type Pressure struct {
 	Memory float64 `json:"memory"`
 }
 
-// Milestone is an instant and the interval that is said to hold it; a zero end is not known.
+// Milestone is an instant and the interval that contains it. An end of the interval is zero if it is unknown.
 type Milestone struct {
 	Milestone string    `json:"milestone"`
 	Container string    `json:"container"`
@@ -92,7 +91,7 @@ type Milestone struct {
 // Starting is the state of a pod that has not settled.
 const Starting = "starting"
 
-// Ready is the state of a pod whose start-up ended well.
+// Ready is the state of a pod that became ready.
 const Ready = "ready"
 
 // GivenUp is the state of a pod that was not ready an hour after the agent first saw it.
@@ -101,16 +100,16 @@ const GivenUp = "given_up"
 // Succeeded is the state of a pod whose containers ran to completion.
 const Succeeded = "succeeded"
 
-// Unattributed is the phase of a stretch that no evidence tells apart.
+// Unattributed is the phase for time that no evidence can divide.
 const Unattributed = "unattributed"
 
-// In sums the lengths of the phases of a name and a container; an empty container means any. ok is
-// false when there is none: no such phase is not the same as one of no length.
+// In adds up the phases with a name and a container. An empty container matches any. ok is false if there is no such
+// phase, which is not the same as a phase of zero length.
 func (t Timeline) In(phase, container string) (sum time.Duration, ok bool, err error) {
 	return t.sum(phase, container, func(p Phase) json.Number { return p.Seconds })
 }
 
-// Stated sums how far from the truth the same phases can be by the agent's own word.
+// Stated adds up the stated errors of the same phases.
 func (t Timeline) Stated(phase, container string) (time.Duration, error) {
 	sum, _, err := t.sum(phase, container, func(p Phase) json.Number { return p.Error })
 	return sum, err
@@ -130,7 +129,7 @@ func (t Timeline) sum(phase, container string, field func(Phase) json.Number) (s
 	return sum, ok, nil
 }
 
-// MergedIn returns the phase that nobody is blamed for and that says it holds another one.
+// MergedIn returns the unattributed phase that another phase is merged into.
 func (t Timeline) MergedIn(phase string) (Phase, bool) {
 	for _, p := range t.Phases {
 		if p.Phase == Unattributed && slices.Contains(p.MergedWith, phase) {
@@ -140,7 +139,7 @@ func (t Timeline) MergedIn(phase string) (Phase, bool) {
 	return Phase{}, false
 }
 
-// Milestone returns the last milestone of a name and a container.
+// Milestone returns the last milestone with a name and a container.
 func (t Timeline) Milestone(name, container string) (Milestone, bool) {
 	for _, m := range slices.Backward(t.Milestones) {
 		if m.Milestone == name && m.Container == container {

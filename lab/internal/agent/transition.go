@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// Transition is a record in the format of kube-transition-metrics: of a pod, of one of its containers, or of the
-// pull of one image. What is not known is zero, or empty.
+// Transition is a record in the format of kube-transition-metrics, about a pod, one of its containers, or one image
+// pull. Unknown values are zero or empty.
 type Transition struct {
 	Metrics TransitionMetrics `json:"kube_transition_metrics"`
 	Time    time.Time         `json:"time"`
 
-	Raw []byte `json:"-"` // the line as it came
+	Raw []byte `json:"-"` // the line as received
 }
 
-// TransitionMetrics has one of the three parts at its end.
+// TransitionMetrics has exactly one of the three parts at its end.
 type TransitionMetrics struct {
 	Type    string `json:"type"`
 	Partial bool   `json:"partial"`
 	TransitionLabels
-	Container  string `json:"container_name"` // absent of the image of a volume
+	Container  string `json:"container_name"` // absent for the image of a volume
 	ShortImage string `json:"short_image"`
 	ImageName  string `json:"image_name"`
 	ImageTag   string `json:"image_tag"` // or digest
@@ -29,7 +29,7 @@ type TransitionMetrics struct {
 	ImagePull        *PullTransition      `json:"image_pull"`
 }
 
-// TransitionLabels say whose a record is; they are the same in all of a pod.
+// TransitionLabels identifies the pod of a record. It is the same in all records of the pod.
 type TransitionLabels struct {
 	Namespace     string `json:"kube_namespace"`
 	PodName       string `json:"pod_name"`
@@ -54,7 +54,7 @@ type TransitionLabels struct {
 	AppVersion    string `json:"kube_app_version"`
 }
 
-// PodTransition is when a pod came how far.
+// PodTransition is when a pod reached each state.
 type PodTransition struct {
 	CreatedAt              time.Time   `json:"creation_timestamp"`
 	ScheduledAt            time.Time   `json:"scheduled_timestamp"`
@@ -67,7 +67,7 @@ type PodTransition struct {
 	InitializedToReady     json.Number `json:"initialized_to_ready_seconds"`
 }
 
-// ContainerTransition is when a container came how far.
+// ContainerTransition is when a container reached each state.
 type ContainerTransition struct {
 	InitContainer        bool        `json:"init_container"`
 	RunningAt            time.Time   `json:"running_timestamp"`
@@ -80,9 +80,9 @@ type ContainerTransition struct {
 	StartedToReady       json.Number `json:"started_to_ready_seconds"`
 }
 
-// PullTransition is from the first request for an image until it was there.
+// PullTransition is one pull, from the first request for the image until it was present.
 type PullTransition struct {
-	AlreadyPresent *bool       `json:"already_present"` // nil where nothing proves either
+	AlreadyPresent *bool       `json:"already_present"` // nil if the evidence proves neither
 	StartedAt      time.Time   `json:"started_timestamp"`
 	FinishedAt     time.Time   `json:"finished_timestamp"`
 	Duration       json.Number `json:"duration_seconds"`

@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// What `make image-test` made.
+// The files that `make image-test` built.
 var (
 	archive = flag.String("archive", "", "an archive of the image")
 	again   = flag.String("again", "", "another, of the same sources in another directory")
@@ -119,7 +119,7 @@ func configuration(t *testing.T, image v1.Image, architecture string) {
 	}
 }
 
-// contents are the regular files of an image; there may be directories besides, and nothing else.
+// contents returns the regular files of an image. The image may contain directories, but nothing else.
 func contents(t *testing.T, image v1.Image) map[string][]byte {
 	t.Helper()
 	flat := mutate.Extract(image)
@@ -151,7 +151,7 @@ func contents(t *testing.T, image v1.Image) map[string][]byte {
 	}
 }
 
-// static wants a program that no file of a distribution is needed for.
+// static requires a program that needs no file of a distribution.
 func static(t *testing.T, data []byte, machine elf.Machine) {
 	t.Helper()
 	file, err := elf.NewFile(bytes.NewReader(data))
@@ -168,7 +168,7 @@ func static(t *testing.T, data []byte, machine elf.Machine) {
 	}
 }
 
-// same wants the program that make build made, which tells its version.
+// same requires the program that make build built, which contains its version.
 func same(t *testing.T, data []byte) {
 	t.Helper()
 	built, err := os.ReadFile(*agent)

@@ -1,2 +1,2 @@
-// Package agentimage looks at the archives that image.sh makes of the agent.
+// Package agentimage inspects the archives of the agent's image that image.sh builds.
 package agentimage

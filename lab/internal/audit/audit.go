@@ -1,4 +1,4 @@
-// Package audit tells from the API server's audit log what somebody asked for, and which rights that took.
+// Package audit reads the API server's audit log: which requests an account made, and which permissions they needed.
 package audit
 
 import (
@@ -15,29 +15,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podName is what the API server notes of a token that kubelet gave a pod.
+// podName is the key under which the API server notes the pod of a token that the kubelet issued.
 const podName = "authentication.kubernetes.io/pod-name"
 
-// event is what is used of a line of the log (audit.k8s.io/v1).
+// event is the part of an audit event (audit.k8s.io/v1) that this package uses.
 type event struct {
 	AuditID          string
 	Verb             string
 	RequestURI       string
 	User             authenticationv1.UserInfo
 	ImpersonatedUser *authenticationv1.UserInfo
-	// AuthenticationMetadata says by which verb the impersonation was allowed (constrained impersonation, KEP-5284).
+	// AuthenticationMetadata names the verb that allowed the impersonation (constrained impersonation, KEP-5284).
 	AuthenticationMetadata struct{ ImpersonationConstraint string }
 	ObjectRef              *struct{ Resource, Subresource, APIGroup string }
 	ResponseStatus         *metav1.Status
 }
 
-// Use is what the requests of one pod needed.
+// Use is the permissions that the requests of one pod needed.
 type Use struct {
-	Rights  []string // "verb resource" or "verb resource group", in order, each once
-	Refused []string // requests that the API server forbade, each once
+	Rights  []string // "verb resource" or "verb resource group", sorted, without repetition
+	Refused []string // requests that the API server forbade, without repetition
 }
 
-// Of reads what a pod used. Requests for what is no resource, such as /version, are left out: every account may make them.
+// Of returns the permissions that a pod used. It omits paths that are not resources, such as /version, because every
+// account may read them.
 func Of(path, pod string) (Use, error) {
 	rights, refused := map[string]bool{}, map[string]bool{}
 	err := each(path, func(e event) {
@@ -59,11 +60,12 @@ func Of(path, pod string) (Use, error) {
 	return Use{slices.Sorted(maps.Keys(rights)), slices.Sorted(maps.Keys(refused))}, nil
 }
 
-// Requests counts what somebody asked for, whatever the answer: by verb and resource, or by verb and path of what is no resource.
+// Requests counts an account's requests, whatever the response, by verb and resource, or by verb and path for paths
+// that are not resources.
 func Requests(path, user string) (map[string]int, error) {
 	seen, counts := map[string]bool{}, map[string]int{}
 	err := each(path, func(e event) {
-		if e.User.Username != user || seen[e.AuditID] { // a watch is noted when it begins and when it ends
+		if e.User.Username != user || seen[e.AuditID] { // the log has a watch twice: when it starts and when it ends
 			return
 		}
 		seen[e.AuditID] = true
@@ -85,7 +87,7 @@ func each(path string, do func(event)) error {
 	}
 	for line := range bytes.Lines(data) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
-			break // its writer is at it
+			break // the line is still being written
 		}
 		var e event
 		if err := json.Unmarshal(line, &e); err != nil {
@@ -96,7 +98,7 @@ func each(path string, do func(event)) error {
 	return nil
 }
 
-// needs are the rights that the request needed.
+// needs returns the permissions that the request needed.
 func (e event) needs() []string {
 	resource := e.ObjectRef.Resource
 	if e.ObjectRef.Subresource != "" {
@@ -118,7 +120,7 @@ func right(verb, resource, group string) string {
 	return strings.TrimSpace(verb + " " + resource + " " + group)
 }
 
-// Granted are the rights of a role's rules, as Of calls them.
+// Granted returns the permissions in a role's rules, in the form that Of uses.
 func Granted(rules []rbacv1.PolicyRule) []string {
 	rights := map[string]bool{}
 	for _, rule := range rules {

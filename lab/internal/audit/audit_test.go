@@ -14,7 +14,8 @@ const mine = `"user":{"username":"system:serviceaccount:podlapse:podlapse-agent"
 
 func TestUseOfRights(t *testing.T) {
 	const asNode = `"impersonatedUser":{"username":"system:node:node-1"},"authenticationMetadata":{"impersonationConstraint":"impersonate:associated-node"}`
-	log := `{"stage":"ResponseStarted","verb":"watch",` + mine + `,"objectRef":{"resource":"events","namespace":"n","apiVersion":"v1"},"responseStatus":{"code":200}}
+	log := `{"stage":"ResponseStarted","verb":"watch",` + mine +
+		`,"objectRef":{"resource":"events","namespace":"n","apiVersion":"v1"},"responseStatus":{"code":200}}
 {"stage":"ResponseComplete","verb":"list",` + mine + `,` + asNode + `,"objectRef":{"resource":"pods","apiVersion":"v1"},"responseStatus":{"code":200}}
 {"stage":"ResponseComplete","verb":"list",` + mine + `,"impersonatedUser":{"username":"somebody"},"objectRef":{"resource":"pods","apiVersion":"v1"},"responseStatus":{"code":200}}
 {"stage":"ResponseComplete","verb":"create",` + mine + `,"objectRef":{"resource":"tokenreviews","apiGroup":"authentication.k8s.io"},"responseStatus":{"code":201}}
@@ -31,7 +32,8 @@ func TestUseOfRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"create tokenreviews authentication.k8s.io", "impersonate somebody", "impersonate-on:associated-node:list pods",
+	want := []string{"create tokenreviews authentication.k8s.io", "impersonate somebody",
+		"impersonate-on:associated-node:list pods",
 		"impersonate:associated-node nodes authentication.k8s.io", "watch events"}
 	if !slices.Equal(use.Rights, want) {
 		t.Errorf("rights %q, want %q", use.Rights, want)
@@ -45,7 +47,8 @@ func TestUseOfRights(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
-	log := `{"auditID":"1","stage":"ResponseStarted","verb":"watch",` + mine + `,"requestURI":"/api/v1/pods?watch=true","objectRef":{"resource":"pods"},"responseStatus":{"code":200}}
+	log := `{"auditID":"1","stage":"ResponseStarted","verb":"watch",` + mine +
+		`,"requestURI":"/api/v1/pods?watch=true","objectRef":{"resource":"pods"},"responseStatus":{"code":200}}
 {"auditID":"1","stage":"ResponseComplete","verb":"watch",` + mine + `,"requestURI":"/api/v1/pods?watch=true","objectRef":{"resource":"pods"},"responseStatus":{"code":200}}
 {"auditID":"2","stage":"ResponseComplete","verb":"watch",` + mine + `,"requestURI":"/api/v1/pods?watch=true","objectRef":{"resource":"pods"},"responseStatus":{"code":403}}
 {"auditID":"3","stage":"ResponseComplete","verb":"get",` + mine + `,"requestURI":"/version?x=1","responseStatus":{"code":200}}
@@ -67,10 +70,12 @@ func TestRequests(t *testing.T) {
 func TestGranted(t *testing.T) {
 	got := Granted([]rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"pods", "events"}, Verbs: []string{"watch"}},
-		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"nodes"}, Verbs: []string{"impersonate:associated-node"}},
+		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"nodes"},
+			Verbs: []string{"impersonate:associated-node"}},
 		{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}},
 	})
-	want := []string{"get /metrics", "impersonate:associated-node nodes authentication.k8s.io", "watch events", "watch pods"}
+	want := []string{"get /metrics", "impersonate:associated-node nodes authentication.k8s.io", "watch events",
+		"watch pods"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// CreateAccount creates a ServiceAccount that may do what the rules say, in the whole cluster.
+// CreateAccount creates a ServiceAccount with these rules in the whole cluster.
 func (b *Bench) CreateAccount(ctx context.Context, name string, rules ...rbacv1.PolicyRule) error {
 	account := corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := b.Kube.Create(ctx, "/api/v1/namespaces/"+b.Namespace+"/serviceaccounts", account); err != nil {
@@ -25,7 +25,8 @@ func (b *Bench) CreateAccount(ctx context.Context, name string, rules ...rbacv1.
 	if err != nil {
 		return err
 	}
-	if err := b.Kube.Create(ctx, rbacPath+"clusterroles", rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}); err != nil {
+	if err := b.Kube.Create(ctx, rbacPath+"clusterroles",
+		rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}); err != nil {
 		return fmt.Errorf("create the role of service account %s: %w", name, err)
 	}
 	return b.BindAccount(ctx, name, meta.Name)
@@ -33,9 +34,10 @@ func (b *Bench) CreateAccount(ctx context.Context, name string, rules ...rbacv1.
 
 const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
 
-// BindAccount gives a service account of the bench a ClusterRole.
+// BindAccount binds a service account of the bench to a ClusterRole.
 func (b *Bench) BindAccount(ctx context.Context, account, role string) error {
-	return b.bind(ctx, account, role, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: b.Namespace, Name: account})
+	return b.bind(ctx, account, role, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: b.Namespace,
+		Name: account})
 }
 
 func (b *Bench) bind(ctx context.Context, account, role string, subject rbacv1.Subject) error {
@@ -54,7 +56,8 @@ func (b *Bench) bind(ctx context.Context, account, role string, subject rbacv1.S
 	return nil
 }
 
-// ApplyOwned applies an object that is in no namespace, or in another one, and goes with that of the bench all the same.
+// ApplyOwned applies an object that is cluster-scoped or in another namespace. It is deleted with the bench's
+// namespace.
 func (b *Bench) ApplyOwned(ctx context.Context, document []byte) error {
 	meta, err := b.clusterMeta(ctx, "")
 	if err != nil {
@@ -66,7 +69,7 @@ func (b *Bench) ApplyOwned(ctx context.Context, document []byte) error {
 	}
 	metadata, _ := object["metadata"].(map[string]any)
 	if metadata == nil {
-		return errors.New("apply an object: it has no metadata")
+		return errors.New("apply an object: metadata is missing")
 	}
 	metadata["ownerReferences"] = meta.OwnerReferences
 	owned, err := yaml.Marshal(object)
@@ -76,7 +79,7 @@ func (b *Bench) ApplyOwned(ctx context.Context, document []byte) error {
 	return b.Kube.Apply(ctx, "podlapse-lab", owned, false)
 }
 
-// clusterMeta is for an object that is in no namespace and goes with that of the bench all the same.
+// clusterMeta returns the metadata for a cluster-scoped object that is deleted with the bench's namespace.
 func (b *Bench) clusterMeta(ctx context.Context, name string) (metav1.ObjectMeta, error) {
 	var namespace corev1.Namespace
 	if err := b.Kube.Get(ctx, "/api/v1/namespaces/"+b.Namespace, &namespace); err != nil {
@@ -87,8 +90,8 @@ func (b *Bench) clusterMeta(ctx context.Context, name string) (metav1.ObjectMeta
 	}}, nil
 }
 
-// Token is one of a service account, as kubelet mounts it into a pod: it names that pod and the pod's node, and ends
-// with the pod. Without a pod it names neither.
+// Token requests a token of a service account like the kubelet's tokens for pods: it names the pod and the pod's node,
+// and expires with the pod. If pod is empty, it names neither.
 func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) {
 	if pod == "" {
 		return b.AccountToken(ctx, b.Namespace, account)
@@ -100,19 +103,21 @@ func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) 
 	return b.TokenOf(ctx, object)
 }
 
-// TokenOf is one as kubelet mounts it into a pod, of any namespace.
+// TokenOf requests a token as the kubelet mounts it into a pod, which may be in any namespace.
 func (b *Bench) TokenOf(ctx context.Context, pod corev1.Pod) (string, error) {
 	request := authenticationv1.TokenRequest{}
-	request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
+	request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name,
+		UID: pod.UID}
 	return b.requestToken(ctx, pod.Namespace, pod.Spec.ServiceAccountName, request)
 }
 
-// AccountToken is one of a service account of any namespace, which names no pod.
+// AccountToken requests a token of a service account in any namespace. It names no pod.
 func (b *Bench) AccountToken(ctx context.Context, namespace, account string) (string, error) {
 	return b.requestToken(ctx, namespace, account, authenticationv1.TokenRequest{})
 }
 
-func (b *Bench) requestToken(ctx context.Context, namespace, account string, request authenticationv1.TokenRequest) (string, error) {
+func (b *Bench) requestToken(ctx context.Context, namespace, account string,
+	request authenticationv1.TokenRequest) (string, error) {
 	path := "/api/v1/namespaces/" + namespace + "/serviceaccounts/" + account + "/token"
 	var created authenticationv1.TokenRequest
 	if err := b.Kube.CreateInto(ctx, path, request, &created); err != nil {

@@ -8,25 +8,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Arrival is when the bench's own watch first brought news of a pod; zero for what it did not bring.
-// Each is a few milliseconds after the API server stored what it tells of, and never before.
+// Arrival is when the bench's own watch first delivered each change of a pod; zero for changes that it did not deliver.
+// Each instant is a few milliseconds after the API server stored the change, and never before.
 type Arrival struct {
 	UID               string
-	AcknowledgedAt    time.Time // kubelet's first status, with a start time
+	AcknowledgedAt    time.Time // the kubelet's first status, with a start time
 	ContainersReadyAt time.Time
 	ReadyAt           time.Time
 	SucceededAt       time.Time
 	GoneAt            time.Time
 }
 
-// Arrivals are those of all pods of a bench. Safe for concurrent use.
+// Arrivals is the arrivals of all pods of a bench. It is safe for concurrent use.
 type Arrivals struct {
 	mu   sync.Mutex
 	pods map[string]Arrival
 }
 
-// Watch starts to watch the bench's pods until stop is called, which returns why the watch ended
-// before, if it did.
+// Watch watches the bench's pods until stop is called. If the watch ended earlier, stop returns why.
 func (b *Bench) Watch(ctx context.Context) (arrivals *Arrivals, stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	arrivals = &Arrivals{pods: make(map[string]Arrival)}
@@ -35,7 +34,7 @@ func (b *Bench) Watch(ctx context.Context) (arrivals *Arrivals, stop func() erro
 	return arrivals, func() error { cancel(); return <-ended }
 }
 
-// Of returns what was seen of a pod so far.
+// Of returns what the watch has delivered about a pod so far.
 func (s *Arrivals) Of(pod string) Arrival {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package bench is what scenarios and the sample stand on: a namespace of their own on the running
-// node, images of their own, faults that end with them, and the agent to ask.
+// Package bench gives scenarios and the sample what they need on the running node: a namespace and images of their own,
+// faults that end with them, and the agent to query.
 package bench
 
 import (
@@ -29,22 +29,22 @@ type Bench struct {
 	Registry  registry.Client
 	Namespace string
 	BaseImage string // reference of the image without a cold layer
-	Seed      uint64 // of what a scenario leaves to chance
-	Before    string // another agent's program, to compare with
+	Seed      uint64 // for everything that a scenario draws at random
+	Before    string // path of another agent's program to compare with
 	Observer         // the node's own agent
 
 	base   v1.Image
 	faults faults
 }
 
-// FreshName is a prefix with random characters: a namespace that was never there before.
+// FreshName is a prefix with random characters, so the namespace has never existed before.
 func FreshName(prefix string) string {
 	var random [3]byte
 	_, _ = rand.Read(random[:]) // crypto/rand does not fail on Linux
 	return prefix + "-" + hex.EncodeToString(random[:])
 }
 
-// Open makes a bench of a namespace without touching anything. The node is up.
+// Open returns a bench for a namespace and changes nothing. The node must be up.
 func Open(n node.Node, namespace string) (*Bench, error) {
 	client, err := n.Kube()
 	if err != nil {
@@ -54,9 +54,8 @@ func Open(n node.Node, namespace string) (*Bench, error) {
 		Observer: resident(n, namespace)}, nil
 }
 
-// Set makes a bench without faults, with a namespace in which pods can be created. Clear ends it,
-// also where Set failed half-way and returned a bench together with an error. The purpose is what
-// ClearAll knows the namespace by.
+// Set creates a bench without faults, with a namespace in which pods can be created. Clear removes it, even if Set
+// failed halfway and returned a bench together with an error. ClearAll finds the namespace by its purpose.
 func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, error) {
 	b, err := Open(n, namespace)
 	if err != nil {
@@ -74,7 +73,7 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	return b, b.Kube.CreateNamespace(ctx, n.Report, namespace, purpose)
 }
 
-// ClearAll clears what earlier uses for the same purpose left because they were killed.
+// ClearAll removes what killed runs with the same purpose left behind.
 func ClearAll(ctx context.Context, n node.Node, purpose string) error {
 	client, err := n.Kube()
 	if err != nil {
@@ -104,8 +103,8 @@ func (b *Bench) ResetFaults(ctx context.Context) error {
 	return b.faults.set(ctx, b.Registry, nil)
 }
 
-// Clear ends the faults, removes the namespace, its images from the node and from the registry, and starts
-// kubelet and agent as usual again.
+// Clear ends the faults, removes the namespace, removes its images from the node and the registry, and restarts the
+// kubelet and the agent with their usual settings.
 func (b *Bench) Clear(ctx context.Context) error {
 	failures := []error{
 		b.Node.Thaw(), b.ResetFaults(ctx), b.Node.Restore(ctx),
@@ -114,8 +113,8 @@ func (b *Bench) Clear(ctx context.Context) error {
 	if runtime, err := b.Node.Runtime(); err != nil {
 		failures = append(failures, err)
 	} else {
-		failures = append(failures, runtime.RemoveImages(ctx, b.imagePrefix()), runtime.RemoveImages(ctx, b.Elsewhere(b.imagePrefix())),
-			b.forgetHosts(ctx, runtime))
+		failures = append(failures, runtime.RemoveImages(ctx, b.imagePrefix()),
+			runtime.RemoveImages(ctx, b.Elsewhere(b.imagePrefix())), b.forgetHosts(ctx, runtime))
 		runtime.Close()
 	}
 	failures = append(failures, b.Registry.Forget(ctx, b.Namespace+"/*"))
@@ -132,7 +131,7 @@ func (b *Bench) BreakNetwork(reason string) error {
 	return cni.WriteFaults(b.Node.CNIFaults(), cni.Faults{Namespace: b.Namespace, Fail: reason})
 }
 
-// DelayNetwork makes the network plugin slow for the bench's pods of these names, or for all of them.
+// DelayNetwork delays the network plugin for the bench's pods with these names, or for all of them.
 func (b *Bench) DelayNetwork(delay time.Duration, pods ...string) error {
 	return cni.WriteFaults(b.Node.CNIFaults(),
 		cni.Faults{Namespace: b.Namespace, Pods: pods, Delay: cni.Duration{Duration: delay}})

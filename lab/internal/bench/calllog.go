@@ -10,39 +10,39 @@ import (
 	"time"
 )
 
-// Kinds of calls of the runtime.
+// Kinds of runtime calls.
 const (
 	CallSandbox = "sandbox"
 	CallCreate  = "create"
 	CallStart   = "start"
 )
 
-// RuntimeCall is one call of the runtime for a pod, as containerd's own log dates it.
+// RuntimeCall is one call to the runtime for a pod, with the times in containerd's log.
 type RuntimeCall struct {
-	Span      // EndAt is zero while it goes on, and where containerd did not live to end it
+	Span      // EndAt is zero while the call is in progress, or if containerd ended first
 	Kind      string
 	Container string
 	Attempt   int
 	Failed    bool
 
-	ExitedAt time.Time // of a start: when the container's process ended; zero while it runs
-	HeardAt  time.Time // of a start: when containerd was told that
+	ExitedAt time.Time // for a start: when the container's process ended; zero while it runs
+	HeardAt  time.Time // for a start: when containerd learned of that end
 
 	sandbox, container string // their IDs
 }
 
-// CallLog reads the calls for pods in containerd's log, from where it ended when the log was opened. It reads each line
-// once. Safe for concurrent use.
+// CallLog reads the calls for pods from containerd's log, from its end at the time of opening. It reads each line once.
+// It is safe for concurrent use.
 type CallLog struct {
 	mu    sync.Mutex
 	file  tail
-	calls map[string][]*RuntimeCall // by the pod's UID, in the order in which they began
-	pod   map[string]string         // the pod's UID by the sandbox' ID
+	calls map[string][]*RuntimeCall // by the pod's UID, in the order of their starts
+	pod   map[string]string         // the pod's UID by the sandbox's ID
 	named map[string]*RuntimeCall   // the call that created a container, by the container's ID
-	last  time.Time                 // stamp of the last line
+	last  time.Time                 // timestamp of the last line
 }
 
-// OpenCallLog starts to read the calls that come from now on.
+// OpenCallLog starts to read calls that containerd logs from now on.
 func (b *Bench) OpenCallLog() (*CallLog, error) {
 	file, err := tailOf(b.Node.ContainerdLog())
 	if err != nil {
@@ -103,7 +103,7 @@ func (l *CallLog) take(line []byte) {
 			l.pod[m[3]] = uid
 		}
 	} else if m := createCall.FindStringSubmatch(message); m != nil {
-		try, _ := strconv.Atoi(inMetadata(metadataTry, m[3])) // absent for the first
+		try, _ := strconv.Atoi(inMetadata(metadataTry, m[3])) // absent for the first attempt
 		call := RuntimeCall{Span: Span{StartAt: at}, Kind: CallCreate, Container: inMetadata(metadataName, m[3]),
 			Attempt: try, sandbox: m[1]}
 		recorded := l.record(l.pod[m[1]], call, at, m[2] == "", m[4] == " failed")
@@ -117,7 +117,7 @@ func (l *CallLog) take(line []byte) {
 			sandbox: created.sandbox, container: m[1]}
 		l.record(l.pod[created.sandbox], call, at, m[2] != "", m[2] == " failed")
 	} else if m := containerGone.FindStringSubmatch(message); m != nil && l.named[m[1]] != nil {
-		seconds, _ := strconv.ParseInt(m[2], 10, 64) // the pattern has digits alone
+		seconds, _ := strconv.ParseInt(m[2], 10, 64) // the pattern matches only digits
 		nanoseconds, _ := strconv.ParseInt(m[3], 10, 64)
 		for _, call := range l.calls[l.pod[l.named[m[1]].sandbox]] {
 			if call.Kind == CallStart && call.container == m[1] {
@@ -128,7 +128,8 @@ func (l *CallLog) take(line []byte) {
 	}
 }
 
-// runtimeStarts is what containerd says first. Calls that it did not answer before failed with it.
+// runtimeStarts is the first line of a new containerd process. Calls that the previous process did not answer have
+// failed.
 const runtimeStarts = "starting containerd"
 
 func (l *CallLog) endAll() {
@@ -141,7 +142,7 @@ func (l *CallLog) endAll() {
 	}
 }
 
-// record notes that a call begins, or that the last one like it ended.
+// record adds a call that starts, or ends the last such call.
 func (l *CallLog) record(uid string, call RuntimeCall, at time.Time, ends, failed bool) *RuntimeCall {
 	if !ends {
 		l.calls[uid] = append(l.calls[uid], &call)
@@ -154,7 +155,7 @@ func (l *CallLog) record(uid string, call RuntimeCall, at time.Time, ends, faile
 			return known
 		}
 	}
-	return &call // it began before the log was opened
+	return &call // it started before the log was opened
 }
 
 func inMetadata(what *regexp.Regexp, metadata string) string {

@@ -9,11 +9,14 @@ import (
 
 func TestCallLog(t *testing.T) {
 	text := `time="2026-01-01T00:00:01Z" level=info msg="RunPodSandbox for name:\"pod\"  uid:\"u1\"  namespace:\"n\""
-time="2026-01-01T00:00:02Z" level=error msg="RunPodSandbox for name:\"pod\"  uid:\"u1\"  namespace:\"n\" failed, error" error="no network"
+time="2026-01-01T00:00:02Z" level=error msg="RunPodSandbox for name:\"pod\"  uid:\"u1\"  namespace:\"n\" failed, ` +
+		`error" error="no network"
 time="2026-01-01T00:00:03Z" level=info msg="RunPodSandbox for name:\"pod\" uid:\"u1\" namespace:\"n\" attempt:1"
-time="2026-01-01T00:00:04Z" level=info msg="RunPodSandbox for name:\"pod\" uid:\"u1\" namespace:\"n\" attempt:1 returns sandbox id \"s1\""
+time="2026-01-01T00:00:04Z" level=info msg="RunPodSandbox for name:\"pod\" uid:\"u1\" namespace:\"n\" attempt:1 ` +
+		`returns sandbox id \"s1\""
 time="2026-01-01T00:00:05Z" level=info msg="CreateContainer within sandbox \"s1\" for container name:\"main\""
-time="2026-01-01T00:00:06Z" level=info msg="CreateContainer within sandbox \"s1\" for name:\"main\" returns container id \"c1\""
+time="2026-01-01T00:00:06Z" level=info msg="CreateContainer within sandbox \"s1\" for name:\"main\" returns ` +
+		`container id \"c1\""
 time="2026-01-01T00:00:07Z" level=info msg="StartContainer for \"c1\""
 time="2026-01-01T00:00:08Z" level=info msg="StartContainer for \"c1\" returns successfully"
 time="2026-01-01T00:00:12Z" level=info msg="received container exit event container_id:\"c1\" id:\"c1\" pid:7 exited_at:{seconds:1767225610 nanos:500000000}"
@@ -55,7 +58,8 @@ time="2026-01-01T00:00:19Z" level=info msg="starting containerd" version=v2
 	for i, got := range calls {
 		got.sandbox, got.container = "", ""
 		w := want[i]
-		if !got.StartAt.Equal(w.StartAt) || !got.EndAt.Equal(w.EndAt) || got.Kind != w.Kind || got.Container != w.Container ||
+		if !got.StartAt.Equal(w.StartAt) || !got.EndAt.Equal(w.EndAt) || got.Kind != w.Kind ||
+			got.Container != w.Container ||
 			got.Attempt != w.Attempt || got.Failed != w.Failed || !got.ExitedAt.Equal(w.ExitedAt) ||
 			!got.HeardAt.Equal(w.HeardAt) {
 			t.Errorf("call %d is %+v, want %+v", i, got, w)

@@ -11,7 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// ApplyOf applies the objects in a file of a component of the manifests that are in no namespace. They go with the bench.
+// ApplyOf applies the cluster-scoped objects in a file of a component of the manifests. They are deleted with the
+// bench.
 func (b *Bench) ApplyOf(ctx context.Context, component, file string) error {
 	source, err := build.FindSource()
 	if err != nil {

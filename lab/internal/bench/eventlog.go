@@ -11,46 +11,46 @@ import (
 	"time"
 )
 
-// KubeletEvent is one Event as kubelet's own log dates it when kubelet makes it: also those that its spam
-// filter then drops, and each of those that the API server counts as one.
+// KubeletEvent is one Event, with the time at which the kubelet logged that it created it. This includes Events that
+// the kubelet's spam filter then drops, and each occurrence of Events that the API server counts as one.
 type KubeletEvent struct {
 	At        time.Time
 	Pod       string
-	Container string // empty for what concerns the pod, or a volume
+	Container string // empty for an Event about the pod or a volume
 	Reason    string
 	Message   string
 }
 
-// EventLog reads kubelet's log from where it ended when the log was opened. Safe for concurrent use.
+// EventLog reads the kubelet's log from its end at the time of opening. It is safe for concurrent use.
 type EventLog struct {
 	namespace string
 
 	mu     sync.Mutex
 	file   tail
 	events []KubeletEvent
-	begun  *KubeletEvent // whose message is on the next line
+	begun  *KubeletEvent // its message is on the next line
 }
 
-// OpenEventLog starts to read the Events about the bench's pods that kubelet makes from now on.
+// OpenEventLog starts to read the Events about the bench's pods that the kubelet creates from now on.
 func (b *Bench) OpenEventLog() (*EventLog, error) {
 	file, err := tailOf(b.Node.KubeletLog())
 	if err != nil {
-		return nil, fmt.Errorf("read kubelet's log: %w", err)
+		return nil, fmt.Errorf("read the kubelet's log: %w", err)
 	}
 	return &EventLog{namespace: b.Namespace, file: file}, nil
 }
 
-// All returns the Events so far, in the order in which kubelet made them.
+// All returns the Events so far, in the order in which the kubelet created them.
 func (l *EventLog) All() ([]KubeletEvent, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.file.read(l.take); err != nil {
-		return nil, fmt.Errorf("read kubelet's log: %w", err)
+		return nil, fmt.Errorf("read the kubelet's log: %w", err)
 	}
 	return slices.Clone(l.events), nil
 }
 
-// klog writes a text of several lines between these, each with a tab before it; the first line is enough.
+// klog writes a text of several lines between these characters, with a tab before each line. The first line is enough.
 const manyLines = "<"
 
 const quoted = `("(?:[^"\\]|\\.)*")`
@@ -94,7 +94,7 @@ func (l *EventLog) take(line []byte) {
 	l.events = append(l.events, event)
 }
 
-// containerOf reads spec.containers{NAME} and its like.
+// containerOf returns NAME from spec.containers{NAME} and similar paths.
 func containerOf(fieldPath string) string {
 	_, rest, _ := strings.Cut(fieldPath, "{")
 	return strings.TrimSuffix(rest, "}")

@@ -20,14 +20,16 @@ func TestEventLog(t *testing.T) {
 		t.Fatalf("got %+v", log.events)
 	}
 	first, second := log.events[0], log.events[1]
-	if first.Pod != "pod-1" || first.Container != "init" || first.Reason != "Pulling" || first.Message != `Pulling image "r/a:1"` ||
+	if first.Pod != "pod-1" || first.Container != "init" || first.Reason != "Pulling" ||
+		first.Message != `Pulling image "r/a:1"` ||
 		first.At.Local().Format("0102 15:04:05.000000") != "0102 03:04:05.678901" {
 		t.Errorf("got %+v", first)
 	}
 	if second.Pod != "pod-2" || second.Container != "" || second.Message != `Failed to pull image "r/b:1": rpc error` {
 		t.Errorf("got %+v", second)
 	}
-	if third := log.events[2]; third.Message != `Failed to pull image "r/b:1": 403 Forbidden` || third.Reason != "Failed" {
+	if third := log.events[2]; third.Message != `Failed to pull image "r/b:1": 403 Forbidden` ||
+		third.Reason != "Failed" {
 		t.Errorf("got %+v", third)
 	}
 }

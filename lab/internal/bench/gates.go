@@ -14,7 +14,7 @@ const (
 	ReadinessGate  = "podlapse-lab/approved"
 )
 
-// LiftSchedulingGate lets the scheduler have a pod that was created with SchedulingGate.
+// LiftSchedulingGate removes SchedulingGate from a pod, so that the scheduler can bind it.
 func (b *Bench) LiftSchedulingGate(ctx context.Context, pod string) error {
 	change := map[string]any{"spec": map[string]any{"schedulingGates": nil}}
 	if err := b.Kube.Merge(ctx, b.PodPath(pod), change); err != nil {
@@ -23,7 +23,7 @@ func (b *Bench) LiftSchedulingGate(ctx context.Context, pod string) error {
 	return nil
 }
 
-// PassReadinessGate says of a pod with ReadinessGate that it may be ready.
+// PassReadinessGate sets the condition ReadinessGate of a pod to true.
 func (b *Bench) PassReadinessGate(ctx context.Context, pod string) error {
 	change := map[string]any{"status": map[string]any{"conditions": []corev1.PodCondition{{
 		Type: ReadinessGate, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}}

@@ -13,10 +13,10 @@ import (
 // Host is the name of a registry that only this bench uses.
 func (b *Bench) Host(name string) string { return name + "." + b.Namespace + ".invalid" }
 
-// hosts is where the runtime reads how to reach registries.
+// hosts is the directory in which the runtime looks up how to reach registries.
 func (b *Bench) hosts(name string) string { return b.Node.In("registry-hosts", b.Host(name)) }
 
-// ReachHost tells the runtime how to reach a registry of the bench's: first through the mirrors, in this order, then
+// ReachHost configures how the runtime reaches a registry of the bench: first through the mirrors, in this order, then
 // the server itself.
 func (b *Bench) ReachHost(name, server string, mirrors ...string) error {
 	text := fmt.Sprintf("server = %q\n", server)
@@ -24,15 +24,15 @@ func (b *Bench) ReachHost(name, server string, mirrors ...string) error {
 		text += fmt.Sprintf("[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", mirror)
 	}
 	if err := os.MkdirAll(b.hosts(name), 0o700); err != nil {
-		return fmt.Errorf("make registry %s known: %w", name, err)
+		return fmt.Errorf("configure registry %s: %w", name, err)
 	}
 	if err := os.WriteFile(filepath.Join(b.hosts(name), "hosts.toml"), []byte(text), 0o600); err != nil {
-		return fmt.Errorf("make registry %s known: %w", name, err)
+		return fmt.Errorf("configure registry %s: %w", name, err)
 	}
 	return nil
 }
 
-// forgetHosts takes ReachHost back, and removes what came from these registries.
+// forgetHosts undoes ReachHost and removes the images from these registries.
 func (b *Bench) forgetHosts(ctx context.Context, runtime *cri.Client) error {
 	found, err := filepath.Glob(b.hosts("*"))
 	if err != nil {
@@ -43,13 +43,13 @@ func (b *Bench) forgetHosts(ctx context.Context, runtime *cri.Client) error {
 			return err
 		}
 		if err := os.RemoveAll(path); err != nil {
-			return fmt.Errorf("forget registries: %w", err)
+			return fmt.Errorf("remove the configuration of registries: %w", err)
 		}
 	}
 	return nil
 }
 
-// PushTo pushes an image that no node has seen to registries at these addresses, under one name.
+// PushTo pushes an image that is not on the node to the registries at these addresses, under one name.
 func (b *Bench) PushTo(ctx context.Context, name string, size int, addresses ...string) error {
 	layers, err := image.RandomLayers(size)
 	if err != nil {

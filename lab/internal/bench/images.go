@@ -11,13 +11,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Image pushes an image with one layer of random bytes, which no node has seen, and returns its
-// reference. Its repository is the namespace, a slash and the name.
+// Image pushes an image with one layer of random bytes, which is not on the node, and returns its reference. Its
+// repository is NAMESPACE/NAME.
 func (b *Bench) Image(ctx context.Context, name string, size int) (string, error) {
 	return b.ImageOfSizes(ctx, name, size)
 }
 
-// ImageOfSizes is Image with several such layers.
+// ImageOfSizes is Image with a layer of each size.
 func (b *Bench) ImageOfSizes(ctx context.Context, name string, sizes ...int) (string, error) {
 	layers, err := image.RandomLayers(sizes...)
 	if err != nil {
@@ -26,7 +26,7 @@ func (b *Bench) ImageOfSizes(ctx context.Context, name string, sizes ...int) (st
 	return b.ImageOf(ctx, name, layers...)
 }
 
-// ImageOf pushes an image of the given layers, above the one that every node has, and returns its reference.
+// ImageOf pushes an image with the given layers on top of the base image, and returns its reference.
 func (b *Bench) ImageOf(ctx context.Context, name string, layers ...v1.Layer) (string, error) {
 	built, err := image.WithLayers(b.base, layers...)
 	if err != nil {
@@ -35,7 +35,7 @@ func (b *Bench) ImageOf(ctx context.Context, name string, layers ...v1.Layer) (s
 	return b.Reference(name), image.Push(ctx, b.Reference(name), built)
 }
 
-// ImageByDigest is Image with a reference that names the digest instead of a tag.
+// ImageByDigest is Image with a reference by digest instead of tag.
 func (b *Bench) ImageByDigest(ctx context.Context, name string, size int) (string, error) {
 	layer, err := image.RandomLayer(size)
 	if err != nil {
@@ -52,7 +52,7 @@ func (b *Bench) ImageByDigest(ctx context.Context, name string, size int) (strin
 	return b.imagePrefix() + name + "@" + digest.String(), image.Push(ctx, b.Reference(name), built)
 }
 
-// ImageElsewhere pushes an image that runs on another platform alone.
+// ImageElsewhere pushes an image that runs only on another platform.
 func (b *Bench) ImageElsewhere(ctx context.Context, name, architecture string) (string, error) {
 	index, err := image.For(b.base, architecture)
 	if err != nil {
@@ -61,15 +61,16 @@ func (b *Bench) ImageElsewhere(ctx context.Context, name, architecture string) (
 	return b.Reference(name), image.PushIndex(ctx, b.Reference(name), index)
 }
 
-// Reference is that of the bench's image of this name.
+// Reference is the reference of the bench's image with this name.
 func (b *Bench) Reference(name string) string { return b.imagePrefix() + name + ":1" }
 
-// Elsewhere is a reference of the bench's image under the registry's other name, from where it comes just the same.
+// Elsewhere returns a reference to the same image under the registry's other name.
 func (b *Bench) Elsewhere(reference string) string {
 	return node.OtherRegistry + strings.TrimPrefix(reference, layout.Address(layout.RegistryPort))
 }
 
-// Warm has the runtime pull an image apart from kubelet, as crictl and preloaders do, and returns when.
+// Warm makes the runtime pull an image without the kubelet, like crictl and preloaders do, and returns when that
+// happened.
 func (b *Bench) Warm(ctx context.Context, reference string) (Span, error) {
 	runtime, err := b.Node.Runtime()
 	if err != nil {

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// TakenUpAt is when kubelet took a pod up, by its own log: right after, it writes the pod's start time
-// into its first status.
+// TakenUpAt is when the kubelet picked up a pod, according to its own log. Immediately afterwards it writes the pod's
+// start time into its first status.
 func (b *Bench) TakenUpAt(pod string) (time.Time, error) {
 	return b.kubeletStated(syncLoopAdd, pod, time.Time{})
 }
 
-// HeardReadyAt is when kubelet heard of a readiness probe that passed after an instant, by its own log: then it stamps the
-// condition.
+// HeardReadyAt is when the kubelet learned that a readiness probe passed after an instant, according to its own log. At
+// that time it sets the condition.
 func (b *Bench) HeardReadyAt(pod string, after time.Time) (time.Time, error) {
 	return b.kubeletStated(syncLoopReady, pod, after)
 }
 
-// StopRequestedAt is when kubelet heard that somebody asked for a pod's end, by its own log.
+// StopRequestedAt is when the kubelet received the request to delete a pod, according to its own log.
 func (b *Bench) StopRequestedAt(pod string) (time.Time, error) {
 	return b.kubeletStated(syncLoopDelete, pod, time.Time{})
 }
@@ -37,17 +37,17 @@ var (
 func (b *Bench) kubeletStated(line *regexp.Regexp, pod string, after time.Time) (time.Time, error) {
 	file, err := os.Open(b.Node.KubeletLog())
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read kubelet's log: %w", err)
+		return time.Time{}, fmt.Errorf("read the kubelet's log: %w", err)
 	}
 	defer file.Close()
 	at, err := statedOf(file, line, b.Namespace+"/"+pod, after, time.Now())
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read kubelet's log about pod %s: %w", pod, err)
+		return time.Time{}, fmt.Errorf("read the kubelet's log about pod %s: %w", pod, err)
 	}
 	return at, nil
 }
 
-// statedOf is when the log first said something about a pod after an instant.
+// statedOf returns the time of the first line about a pod after an instant.
 func statedOf(log io.Reader, line *regexp.Regexp, pod string, after, now time.Time) (time.Time, error) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)
@@ -63,10 +63,10 @@ func statedOf(log io.Reader, line *regexp.Regexp, pod string, after, now time.Ti
 	if err := lines.Err(); err != nil {
 		return time.Time{}, err
 	}
-	return time.Time{}, fmt.Errorf("nothing in it is like %s", line)
+	return time.Time{}, fmt.Errorf("no line matches %s", line)
 }
 
-// klogTime reads klog's stamp, which leaves the year out.
+// klogTime parses klog's timestamp, which has no year.
 func klogTime(stamp string, now time.Time) (time.Time, error) {
 	at, err := time.ParseInLocation("0102 15:04:05.000000", stamp, time.Local)
 	if err != nil {

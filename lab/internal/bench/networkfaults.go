@@ -8,19 +8,19 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/cni"
 )
 
-// NetworkFaults are faults of the network plugin, one for each pod that has one. Safe for concurrent use.
+// NetworkFaults is the faults of the network plugin, at most one for each pod. It is safe for concurrent use.
 type NetworkFaults struct {
 	bench *Bench
 	mu    sync.Mutex
 	pods  map[string]cni.Faults
 }
 
-// NetworkFaults starts without a fault.
+// NetworkFaults returns a set without faults.
 func (b *Bench) NetworkFaults() *NetworkFaults {
 	return &NetworkFaults{bench: b, pods: make(map[string]cni.Faults)}
 }
 
-// Set gives a pod of the bench a fault; one without delay and failure ends the pod's fault.
+// Set gives a pod of the bench a fault. A fault without delay and failure ends the pod's fault.
 func (f *NetworkFaults) Set(pod string, fault cni.Faults) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

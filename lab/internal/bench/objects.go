@@ -23,19 +23,19 @@ func (b *Bench) CreateConfigMap(ctx context.Context, name string) error {
 	return nil
 }
 
-// ConfigMapVolume is a volume that cannot be mounted before the ConfigMap exists.
+// ConfigMapVolume is a volume that cannot be mounted until the ConfigMap exists.
 func ConfigMapVolume(name string) corev1.Volume {
 	return corev1.Volume{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: name}}}}
 }
 
-// ClaimVolume is a volume of a claim.
+// ClaimVolume is a volume with this claim.
 func ClaimVolume(claim string) corev1.Volume {
 	return corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}
 }
 
-// CreateClaim creates a claim together with a volume for it, which is a directory of the node.
+// CreateClaim creates a claim together with its volume, a directory on the node.
 func (b *Bench) CreateClaim(ctx context.Context, name string) error {
 	const class = "podlapse-lab"
 	if err := b.createVolume(ctx, name, class); err != nil {
@@ -44,7 +44,7 @@ func (b *Bench) CreateClaim(ctx context.Context, name string) error {
 	return b.createClaim(ctx, name, class, b.volume(name))
 }
 
-// CreateLateClaim creates a claim of a class that binds it only when a pod that mounts it has a node.
+// CreateLateClaim creates a claim with a class that binds it only when a pod that mounts it is assigned to a node.
 func (b *Bench) CreateLateClaim(ctx context.Context, name string) error {
 	class := b.volume(name)
 	document := fmt.Sprintf("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, "+
@@ -55,7 +55,7 @@ func (b *Bench) CreateLateClaim(ctx context.Context, name string) error {
 	return b.createClaim(ctx, name, class, "")
 }
 
-// Provision creates the volume of a late claim, as its provisioner would.
+// Provision creates the volume of a late claim, as a provisioner would.
 func (b *Bench) Provision(ctx context.Context, name string) error {
 	return b.createVolume(ctx, name, b.volume(name))
 }
@@ -92,18 +92,18 @@ func (b *Bench) createClaim(ctx context.Context, name, class, volume string) err
 	return nil
 }
 
-// FileVolume is a file of the node, which cannot be mounted before MakeFile has made it.
+// FileVolume is a file on the node, which cannot be mounted until MakeFile creates it.
 func (b *Bench) FileVolume(name string) corev1.Volume {
 	kind := corev1.HostPathFile
 	return corev1.Volume{Name: "file", VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: b.file(name), Type: &kind}}}
 }
 
-// MakeFile makes the file of a FileVolume.
+// MakeFile creates the file of a FileVolume.
 func (b *Bench) MakeFile(name string) error {
 	path := b.file(name)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
-		return fmt.Errorf("make the file of a volume: %w", err)
+		return fmt.Errorf("create the file of a volume: %w", err)
 	}
 	return nil
 }
@@ -115,8 +115,7 @@ const runtimeClasses = "/apis/node.k8s.io/v1/runtimeclasses"
 // RuntimeClass is the name of a RuntimeClass that only the bench uses.
 func (b *Bench) RuntimeClass(name string) string { return b.Namespace + "-" + name }
 
-// CreateRuntimeClass creates one for a handler of the runtime, or for one that it does not have. It goes with the
-// bench.
+// CreateRuntimeClass creates a RuntimeClass for a handler, which the runtime may lack. It is deleted with the bench.
 func (b *Bench) CreateRuntimeClass(ctx context.Context, name, handler string) error {
 	return b.ApplyOwned(
 		ctx,
@@ -125,12 +124,12 @@ func (b *Bench) CreateRuntimeClass(ctx context.Context, name, handler string) er
 	)
 }
 
-// DeleteRuntimeClass deletes it.
+// DeleteRuntimeClass deletes the RuntimeClass.
 func (b *Bench) DeleteRuntimeClass(ctx context.Context, name string) error {
 	return b.Kube.Delete(ctx, runtimeClasses+"/"+b.RuntimeClass(name))
 }
 
-// LabelNode gives the lab's node a label of the bench's; an empty value removes it.
+// LabelNode sets a label of this bench on the lab's node. An empty value removes it.
 func (b *Bench) LabelNode(ctx context.Context, name, value string) error {
 	var label any
 	if value != "" {

@@ -14,7 +14,8 @@ import (
 )
 
 // CreateDeployment creates a Deployment and returns the names of its pods.
-func (b *Bench) CreateDeployment(ctx context.Context, name string, replicas int32, spec corev1.PodSpec) ([]string, error) {
+func (b *Bench) CreateDeployment(ctx context.Context, name string, replicas int32,
+	spec corev1.PodSpec) ([]string, error) {
 	labels := map[string]string{"app": name}
 	deployment := appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -27,19 +28,20 @@ func (b *Bench) CreateDeployment(ctx context.Context, name string, replicas int3
 		return nil, fmt.Errorf("create deployment: %w", err)
 	}
 	var names []string
-	err := b.Node.Report.Wait(ctx, "the pods of deployment "+name, 30*time.Second, 50*time.Millisecond, func(ctx context.Context) error {
-		pods, err := b.Kube.Pods(ctx, b.Namespace)
-		if err != nil {
-			return err
-		}
-		if names = nil; len(pods) < int(replicas) {
-			return fmt.Errorf("%d of %d exist", len(pods), replicas)
-		}
-		for _, pod := range pods {
-			names = append(names, pod.Name)
-		}
-		return nil
-	})
+	err := b.Node.Report.Wait(ctx, "the pods of deployment "+name, 30*time.Second, 50*time.Millisecond,
+		func(ctx context.Context) error {
+			pods, err := b.Kube.Pods(ctx, b.Namespace)
+			if err != nil {
+				return err
+			}
+			if names = nil; len(pods) < int(replicas) {
+				return fmt.Errorf("%d of %d exist", len(pods), replicas)
+			}
+			for _, pod := range pods {
+				names = append(names, pod.Name)
+			}
+			return nil
+		})
 	return names, err
 }
 
@@ -49,12 +51,14 @@ func (b *Bench) CreatePod(ctx context.Context, name string, spec corev1.PodSpec)
 }
 
 // CreateAnnotatedPod is CreatePod with annotations.
-func (b *Bench) CreateAnnotatedPod(ctx context.Context, name string, annotations map[string]string, spec corev1.PodSpec) error {
+func (b *Bench) CreateAnnotatedPod(ctx context.Context, name string, annotations map[string]string,
+	spec corev1.PodSpec) error {
 	return b.createPod(ctx, metav1.ObjectMeta{Name: name, Annotations: annotations}, spec)
 }
 
 // CreateLabelledPod is CreatePod with labels.
-func (b *Bench) CreateLabelledPod(ctx context.Context, name string, labels map[string]string, spec corev1.PodSpec) error {
+func (b *Bench) CreateLabelledPod(ctx context.Context, name string, labels map[string]string,
+	spec corev1.PodSpec) error {
 	return b.createPod(ctx, metav1.ObjectMeta{Name: name, Labels: labels}, spec)
 }
 
@@ -66,7 +70,7 @@ func (b *Bench) createPod(ctx context.Context, meta metav1.ObjectMeta, spec core
 	return nil
 }
 
-// DeletePod asks for the end of a pod and does not wait for it.
+// DeletePod requests the deletion of a pod and does not wait for it.
 func (b *Bench) DeletePod(ctx context.Context, pod string) error {
 	if err := b.Kube.Delete(ctx, b.PodPath(pod)); err != nil {
 		return fmt.Errorf("delete pod: %w", err)
@@ -74,62 +78,66 @@ func (b *Bench) DeletePod(ctx context.Context, pod string) error {
 	return nil
 }
 
-// AwaitGone waits until the API server has no pod of that name any more.
+// AwaitGone waits until the API server no longer has a pod of this name.
 func (b *Bench) AwaitGone(ctx context.Context, name string) error {
-	return b.Node.Report.Wait(ctx, "pod "+name+" to be gone", time.Minute, 200*time.Millisecond, func(ctx context.Context) error {
-		var pod corev1.Pod
-		err := b.Kube.Get(ctx, b.PodPath(name), &pod)
-		if err == nil {
-			return errors.New(describe(pod))
-		}
-		if kube.IsNotFound(err) {
-			return nil
-		}
-		return err
-	})
+	return b.Node.Report.Wait(ctx, "pod "+name+" to be gone", time.Minute, 200*time.Millisecond,
+		func(ctx context.Context) error {
+			var pod corev1.Pod
+			err := b.Kube.Get(ctx, b.PodPath(name), &pod)
+			if err == nil {
+				return errors.New(describe(pod))
+			}
+			if kube.IsNotFound(err) {
+				return nil
+			}
+			return err
+		})
 }
 
-// PodPath is where the API server has a pod.
+// PodPath is the API server's path of a pod.
 func (b *Bench) PodPath(pod string) string {
 	return "/api/v1/namespaces/" + b.Namespace + "/pods/" + pod
 }
 
-// AwaitReady waits until the API server calls a pod ready.
+// AwaitReady waits until the pod's status is ready.
 func (b *Bench) AwaitReady(ctx context.Context, name string, limit time.Duration) error {
-	return b.Node.Report.Wait(ctx, "pod "+name+" to be ready", limit, 200*time.Millisecond, func(ctx context.Context) error {
-		var pod corev1.Pod
-		if err := b.Kube.Get(ctx, b.PodPath(name), &pod); err != nil {
-			return err
-		}
-		for _, condition := range pod.Status.Conditions {
-			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
-				return nil
+	return b.Node.Report.Wait(ctx, "pod "+name+" to be ready", limit, 200*time.Millisecond,
+		func(ctx context.Context) error {
+			var pod corev1.Pod
+			if err := b.Kube.Get(ctx, b.PodPath(name), &pod); err != nil {
+				return err
 			}
-		}
-		return errors.New(describe(pod))
-	})
+			for _, condition := range pod.Status.Conditions {
+				if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+					return nil
+				}
+			}
+			return errors.New(describe(pod))
+		})
 }
 
-// AwaitRunning waits until the API server says that a container runs.
+// AwaitRunning waits until a container is running according to the pod's status.
 func (b *Bench) AwaitRunning(ctx context.Context, name, container string, limit time.Duration) error {
-	return b.Node.Report.Wait(ctx, "container "+container+" of pod "+name+" to run", limit, 200*time.Millisecond, func(ctx context.Context) error {
-		var pod corev1.Pod
-		if err := b.Kube.Get(ctx, b.PodPath(name), &pod); err != nil {
-			return err
-		}
-		for _, status := range pod.Status.ContainerStatuses {
-			if status.Name == container && status.State.Running != nil {
-				return nil
+	return b.Node.Report.Wait(ctx, "container "+container+" of pod "+name+" to run", limit, 200*time.Millisecond,
+		func(ctx context.Context) error {
+			var pod corev1.Pod
+			if err := b.Kube.Get(ctx, b.PodPath(name), &pod); err != nil {
+				return err
 			}
-		}
-		return errors.New(describe(pod))
-	})
+			for _, status := range pod.Status.ContainerStatuses {
+				if status.Name == container && status.State.Running != nil {
+					return nil
+				}
+			}
+			return errors.New(describe(pod))
+		})
 }
 
-// describe says in one line what a pod is waiting for.
+// describe returns in one line what a pod is waiting for.
 func describe(pod corev1.Pod) string {
 	text := "it is " + string(pod.Status.Phase)
-	statuses := append(append([]corev1.ContainerStatus(nil), pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
+	statuses := append(append([]corev1.ContainerStatus(nil), pod.Status.InitContainerStatuses...),
+		pod.Status.ContainerStatuses...)
 	for _, status := range statuses {
 		if waiting := status.State.Waiting; waiting != nil {
 			return fmt.Sprintf("%s, container %s waits: %s %s", text, status.Name, waiting.Reason, waiting.Message)

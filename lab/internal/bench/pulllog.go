@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// PullCall is one call of PullImage as containerd's own log dates it, to the millisecond.
+// PullCall is one call of PullImage with the times in containerd's log, to the millisecond.
 type PullCall struct {
-	Span          // EndAt is zero while it goes on
-	Failed string // what containerd calls the failure
+	Span          // EndAt is zero while the call is in progress
+	Failed string // containerd's error message
 }
 
-// PullLog reads the calls of PullImage in containerd's log, from where it ended when the log was opened. It
-// reads each line once. Safe for concurrent use.
+// PullLog reads the calls of PullImage from containerd's log, from its end at the time of opening. It reads each line
+// once. It is safe for concurrent use.
 type PullLog struct {
 	mu    sync.Mutex
 	file  tail
-	calls map[string][]PullCall // by the reference asked for, in the order they began
-	last  time.Time             // stamp of the last line
+	calls map[string][]PullCall // by the requested reference, in the order of their starts
+	last  time.Time             // timestamp of the last line
 }
 
-// OpenPullLog starts to read the calls that come from now on.
+// OpenPullLog starts to read calls that containerd logs from now on.
 func (b *Bench) OpenPullLog() (*PullLog, error) {
 	file, err := tailOf(b.Node.ContainerdLog())
 	if err != nil {
@@ -32,8 +32,8 @@ func (b *Bench) OpenPullLog() (*PullLog, error) {
 	return &PullLog{file: file, calls: make(map[string][]PullCall)}, nil
 }
 
-// Of returns the calls for a reference so far. Of calls for the same reference that overlap, the first to begin
-// is taken for the first to end.
+// Of returns the calls for a reference so far. If calls for the same reference overlap, it assumes that they end in the
+// order in which they started.
 func (l *PullLog) Of(reference string) ([]PullCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *PullLog) take(line []byte) {
 	}
 }
 
-// endAll ends the calls that a containerd that was started anew cannot answer any more.
+// endAll ends the calls that a restarted containerd can no longer answer.
 func (l *PullLog) endAll() {
 	for _, calls := range l.calls {
 		for i := range calls {
@@ -92,7 +92,7 @@ func (l *PullLog) endAll() {
 	}
 }
 
-// Ended are the calls that are over.
+// Ended returns the calls that are over.
 func Ended(calls []PullCall) (ended []PullCall) {
 	for _, call := range calls {
 		if !call.EndAt.IsZero() {

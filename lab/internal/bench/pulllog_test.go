@@ -36,7 +36,8 @@ time="2026-01-01T00:00:01.5Z" level=info msg="PullImage \"r/b:1\""
 time="2026-01-01T00:00:02Z" level=error msg="PullImage \"r/a:1\" failed" error="rpc error: \"r/a:1\" not found"
 time="2026-01-01T00:00:03Z" level=info msg="PullImage \"r/a:1\""
 time="2026-01-01T00:00:04Z" level=info msg="PullImage \"r/a:1\" returns image refe`)
-	if calls := of("r/a:1"); len(calls) != 2 || Failures(calls) != 1 || calls[0].Length() != time.Second || len(Ended(calls)) != 1 {
+	if calls := of("r/a:1"); len(calls) != 2 || Failures(calls) != 1 || calls[0].Length() != time.Second ||
+		len(Ended(calls)) != 1 {
 		t.Errorf("got %+v", calls)
 	}
 	if calls := of("r/a:1"); calls[0].Failed != `"rpc error: \"r/a:1\" not found"` {

@@ -14,29 +14,30 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// Attempt is one try of kubelet's to pull an image for a container, or for a volume, as kubelet, containerd
-// and the registry themselves date it.
+// Attempt is one attempt of the kubelet to pull an image for a container or a volume, with the times in the logs of the
+// kubelet, containerd and the registry.
 type Attempt struct {
-	Pod, Container string // no container: for a volume
-	Number         int    // of the pod's attempts for that, from 0
+	Pod, Container string // Container is empty for a volume
+	Number         int    // counts the pod's attempts for this container or volume from 0
 	RequestedAt    time.Time
-	Call           PullCall  // of the runtime
-	ReportedAt     time.Time // kubelet told of the end
-	ResolvedAt     time.Time // the registry had sent the first manifest; zero where it did not
-	Asked          Span      // the registry: from the first request to the last byte, zero where it was not asked
-	BlobBytes      int64     // that it sent of configuration and layers
-	Bytes          int64     // that it sent at all
-	Hit            bool      // a fault of the registry cut an answer short or refused it
+	Call           PullCall  // to the runtime
+	ReportedAt     time.Time // when the kubelet reported the end
+	ResolvedAt     time.Time // when the registry had sent the first manifest; zero if it did not
+	// The registry's view: from the first request to the last byte; zero if it received no request.
+	Asked     Span
+	BlobBytes int64 // sent by the registry for configuration and layers
+	Bytes     int64 // sent by the registry in total
+	Hit       bool  // a registry fault cut off or refused a response
 }
 
-// PullWitness collects the attempts to pull, from when it was opened.
+// PullWitness collects the pull attempts since it was opened.
 type PullWitness struct {
 	bench   *Bench
 	kubelet *EventLog
 	Runtime *PullLog
 }
 
-// WitnessPulls starts to collect attempts to pull.
+// WitnessPulls starts to collect pull attempts.
 func (b *Bench) WitnessPulls() (*PullWitness, error) {
 	kubelet, err := b.OpenEventLog()
 	if err != nil {
@@ -49,12 +50,12 @@ func (b *Bench) WitnessPulls() (*PullWitness, error) {
 	return &PullWitness{bench: b, kubelet: kubelet, Runtime: runtime}, nil
 }
 
-// Events are those that kubelet made of the bench's pods.
+// Events returns the Events that the kubelet created about the bench's pods.
 func (w *PullWitness) Events() ([]KubeletEvent, error) { return w.kubelet.All() }
 
-// Attempts returns all attempts, of all pods, to pull the image of a reference that are over, in the order in
-// which they ended. The runtime does not say for whom it pulls, but kubelet tells of each end at once. Calls
-// that others made of the runtime are in others' calls.
+// Attempts returns all completed attempts of all pods to pull an image, in the order of their ends. The runtime does
+// not say for which pod it pulls, but the kubelet reports each end immediately. others is the calls that other clients
+// made to the runtime.
 func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt, error) {
 	events, err := w.kubelet.All()
 	if err != nil {
@@ -67,7 +68,8 @@ func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt
 	attempts := attemptsIn(events, reference)
 	calls = Ended(calls)
 	if len(calls) != len(attempts) {
-		return nil, fmt.Errorf("match the pulls of %s: kubelet tells of %d, containerd of %d", reference, len(attempts), len(calls))
+		return nil, fmt.Errorf("match the pulls of %s: the kubelet reports %d, containerd %d", reference, len(attempts),
+			len(calls))
 	}
 	accesses, err := w.accesses(ctx, reference)
 	if err != nil {
@@ -80,8 +82,8 @@ func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt
 	return attempts, nil
 }
 
-// match gives each attempt, in the order in which kubelet told of their ends, its call. Of calls at the same time,
-// containerd's log does not say which beginning belongs to which end: then kubelet's order of the requests does.
+// match assigns a call to each attempt, in the order in which the kubelet reported their ends. containerd's log does
+// not say which start of concurrent calls belongs to which end, so the kubelet's order of the requests decides.
 func match(attempts []Attempt, calls []PullCall) {
 	slices.SortStableFunc(calls, func(a, b PullCall) int { return a.EndAt.Compare(b.EndAt) })
 	overlap := false
@@ -103,7 +105,7 @@ func match(attempts []Attempt, calls []PullCall) {
 	}
 }
 
-// attemptsIn pairs what kubelet tells of the beginnings of pulls with what it tells of their ends.
+// attemptsIn pairs the kubelet's Events about the starts of pulls with those about their ends.
 func attemptsIn(events []KubeletEvent, reference string) []Attempt {
 	type whose struct{ pod, container string }
 	requested := make(map[whose]time.Time)
@@ -115,14 +117,17 @@ func attemptsIn(events []KubeletEvent, reference string) []Attempt {
 			requested[key] = event.At
 		case strings.HasPrefix(event.Message, fmt.Sprintf("Successfully pulled image %q", reference)),
 			strings.HasPrefix(event.Message, fmt.Sprintf("Failed to pull image %q", reference)):
-			attempts = append(attempts, Attempt{Pod: event.Pod, Container: event.Container, RequestedAt: requested[key], ReportedAt: event.At})
+			attempts = append(attempts, Attempt{Pod: event.Pod, Container: event.Container, RequestedAt: requested[key],
+				ReportedAt: event.At})
 		}
 	}
-	slices.SortStableFunc(attempts, func(a, b Attempt) int { return cmp.Compare(a.ReportedAt.UnixNano(), b.ReportedAt.UnixNano()) })
+	slices.SortStableFunc(attempts, func(a, b Attempt) int {
+		return cmp.Compare(a.ReportedAt.UnixNano(), b.ReportedAt.UnixNano())
+	})
 	return attempts
 }
 
-// accesses are the node's requests for an image.
+// accesses returns the node's requests for an image.
 func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registry.Access, error) {
 	rest, ours := strings.CutPrefix(reference, layout.Address(layout.RegistryPort)+"/")
 	if !ours {
@@ -133,11 +138,11 @@ func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registr
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(log, func(a registry.Access) bool { return strings.HasPrefix(a.Client, image.Pusher) }), nil
+	return slices.DeleteFunc(log, func(a registry.Access) bool { return strings.HasPrefix(a.Client, image.Pusher) }),
+		nil
 }
 
-// read takes what the registry was asked for during the attempt. Attempts of several pods at once for the same
-// image share it.
+// read adds what the registry sent during the attempt. Concurrent attempts of several pods for the same image share it.
 func (a *Attempt) read(accesses []registry.Access) {
 	const skew = 2 * time.Millisecond // containerd's log is rounded
 	for _, access := range accesses {
@@ -163,7 +168,7 @@ func (a *Attempt) read(accesses []registry.Access) {
 	}
 }
 
-// Pull is the pull as the registry saw it, where that saw all of it but for so much, else as the runtime did.
+// Pull is the pull as the registry saw it, if that covers all but this much of it; otherwise as the runtime saw it.
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false
@@ -171,7 +176,7 @@ func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	return a.Asked, true
 }
 
-// Unpacked is how long the runtime took from the last byte to the image's completion.
+// Unpacked is how long the runtime took from the last byte until the image was complete.
 func (a Attempt) Unpacked() time.Duration {
 	if a.Asked.EndAt.IsZero() {
 		return 0
@@ -179,10 +184,10 @@ func (a Attempt) Unpacked() time.Duration {
 	return a.Call.EndAt.Sub(a.Asked.EndAt)
 }
 
-// Failed says that it failed.
+// Failed reports whether the attempt failed.
 func (a Attempt) Failed() bool { return a.Call.Failed != "" }
 
-// Of picks the attempts for one container, or with an empty name for a pod's volume.
+// Of returns the attempts for one container, or for a pod's volume if the name is empty.
 func Of(attempts []Attempt, pod, container string) (mine []Attempt) {
 	for _, a := range attempts {
 		if a.Pod == pod && a.Container == container {

@@ -14,17 +14,20 @@ func TestAttemptsArePairedByContainer(t *testing.T) {
 		{at(1), "b", "main", "Pulling", `Pulling image "r/x:1"`},
 		{at(1), "b", "side", "Pulling", `Pulling image "r/xx:1"`},
 		{at(2), "b", "main", "Failed", `Failed to pull image "r/x:1": rpc error`},
-		{at(3), "a", "main", "Pulled", `Successfully pulled image "r/x:1" in 1s (1s including waiting). Image size: 1 bytes.`},
+		{at(3), "a", "main", "Pulled",
+			`Successfully pulled image "r/x:1" in 1s (1s including waiting). Image size: 1 bytes.`},
 		{at(3), "c", "main", "Pulled", `Container image "r/x:1" already present on machine`},
 		{at(4), "b", "main", "BackOff", `Back-off pulling image "r/x:1"`},
 		{at(5), "b", "main", "Pulling", `Pulling image "r/x:1"`},
-		{at(6), "b", "main", "Pulled", `Successfully pulled image "r/x:1" in 1s (1s including waiting). Image size: 1 bytes.`},
+		{at(6), "b", "main", "Pulled",
+			`Successfully pulled image "r/x:1" in 1s (1s including waiting). Image size: 1 bytes.`},
 	}, "r/x:1")
 	if len(attempts) != 3 {
 		t.Fatalf("got %+v", attempts)
 	}
 	b := Of(attempts, "b", "main")
-	if len(b) != 2 || !b[0].RequestedAt.Equal(at(1)) || !b[0].ReportedAt.Equal(at(2)) || !b[1].RequestedAt.Equal(at(5)) || attempts[1].Pod != "a" {
+	if len(b) != 2 || !b[0].RequestedAt.Equal(at(1)) || !b[0].ReportedAt.Equal(at(2)) ||
+		!b[1].RequestedAt.Equal(at(5)) || attempts[1].Pod != "a" {
 		t.Errorf("got %+v", attempts)
 	}
 }
@@ -38,14 +41,15 @@ func TestAttemptReadsItsOwnRequests(t *testing.T) {
 		{StartAt: at(11), LastByteAt: at(11), Bytes: 10, Kind: registry.KindManifest},
 		{StartAt: at(21), LastByteAt: at(22), Bytes: 1000, Status: 500},
 	})
-	if a.Asked != (Span{at(11), at(18)}) || a.Bytes != 110 || a.BlobBytes != 100 || a.Hit || a.Unpacked() != 2*time.Second {
+	if a.Asked != (Span{at(11), at(18)}) || a.Bytes != 110 || a.BlobBytes != 100 || a.Hit ||
+		a.Unpacked() != 2*time.Second {
 		t.Errorf("got %+v", a)
 	}
 }
 
 func TestMatch(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2026, 1, 1, 0, 0, s, 0, time.UTC) }
-	// Kubelet's queue has its own order, and one call is over before the next begins.
+	// The kubelet's queue has its own order, and one call is over before the next starts.
 	serial := []Attempt{{Pod: "b", RequestedAt: at(1)}, {Pod: "a", RequestedAt: at(0)}}
 	match(serial, []PullCall{{Span: Span{at(2), at(5)}}, {Span: Span{at(5), at(6)}}})
 	if serial[0].Call.StartAt != at(2) || serial[0].Call.EndAt != at(5) || serial[1].Call.StartAt != at(5) {
@@ -53,7 +57,8 @@ func TestMatch(t *testing.T) {
 	}
 	parallel := []Attempt{{Pod: "b", RequestedAt: at(1)}, {Pod: "a", RequestedAt: at(0)}}
 	match(parallel, []PullCall{{Span: Span{at(0), at(5)}}, {Span: Span{at(2), at(6)}, Failed: "x"}})
-	if parallel[0].Call.StartAt != at(2) || parallel[0].Call.EndAt != at(5) || parallel[1].Call.StartAt != at(0) || !parallel[1].Failed() {
+	if parallel[0].Call.StartAt != at(2) || parallel[0].Call.EndAt != at(5) || parallel[1].Call.StartAt != at(0) ||
+		!parallel[1].Failed() {
 		t.Errorf("parallel: %+v", parallel)
 	}
 }

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// RuntimeLog is what containerd's own log dates of one pod, to the millisecond. The agent does not read
-// it. What containerd does besides what was injected belongs to the phases, too, and takes as long as the
-// machine is busy: making a namespace, starting a plugin or a process, unpacking.
+// RuntimeLog is the instants of one pod in containerd's log, to the millisecond. The agent does not read this log. The
+// phases also include work of containerd beyond the injected delays: creating a namespace, starting a plugin or a
+// process, unpacking. Its duration depends on the load of the machine.
 type RuntimeLog struct {
-	SandboxAskedAt   time.Time            // kubelet asked for the first sandbox
-	SandboxReadyAt   time.Time            // a sandbox ran
-	StartAskedAt     map[string]time.Time // kubelet first asked for each container's start
-	RunningAt        map[string]time.Time // each container's first start was done
-	ExitedAt         map[string]time.Time // the end of each container's first run was heard of
-	SandboxStoppedAt time.Time            // the first sandbox was over
-	Pull             Span                 // of the one image that the bench made for the pod
+	SandboxAskedAt   time.Time            // the kubelet requested the first sandbox
+	SandboxReadyAt   time.Time            // a sandbox was running
+	StartAskedAt     map[string]time.Time // the kubelet first requested the start of each container
+	RunningAt        map[string]time.Time // the first start of each container was complete
+	ExitedAt         map[string]time.Time // containerd learned of the end of each container's first run
+	SandboxStoppedAt time.Time            // the first sandbox was stopped
+	Pull             Span                 // of the image that the bench made for the pod
 }
 
-// RuntimeLog reads containerd's log about a pod that runs an image of its own name.
+// RuntimeLog reads containerd's log about a pod whose image has the pod's name.
 func (b *Bench) RuntimeLog(pod, uid string) (RuntimeLog, error) {
 	file, err := os.Open(b.Node.ContainerdLog())
 	if err != nil {
@@ -50,7 +50,8 @@ var (
 )
 
 func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
-	log := RuntimeLog{StartAskedAt: make(map[string]time.Time), RunningAt: make(map[string]time.Time), ExitedAt: make(map[string]time.Time)}
+	log := RuntimeLog{StartAskedAt: make(map[string]time.Time), RunningAt: make(map[string]time.Time),
+		ExitedAt: make(map[string]time.Time)}
 	sandboxes, containers := make(map[string]bool), make(map[string]string)
 	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, 1<<20)
@@ -87,7 +88,7 @@ func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
 		return RuntimeLog{}, err
 	}
 	if log.SandboxAskedAt.IsZero() {
-		return RuntimeLog{}, errors.New("it was not asked for a sandbox")
+		return RuntimeLog{}, errors.New("containerd received no request for a sandbox")
 	}
 	return log, nil
 }

@@ -17,7 +17,7 @@ func (b *Bench) CreateSecret(ctx context.Context, name string) error {
 	return nil
 }
 
-// SecretVolume is a volume that cannot be mounted before the secret exists.
+// SecretVolume is a volume that cannot be mounted until the Secret exists.
 func SecretVolume(secret string) corev1.Volume {
 	return corev1.Volume{Name: "secret", VolumeSource: corev1.VolumeSource{
 		Secret: &corev1.SecretVolumeSource{SecretName: secret}}}

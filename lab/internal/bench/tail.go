@@ -7,13 +7,13 @@ import (
 	"os"
 )
 
-// tail reads what a log grows by, each line once.
+// tail reads the lines that are added to a log, each once.
 type tail struct {
 	path string
 	at   int64
 }
 
-// tailOf starts at the end that the log has now.
+// tailOf starts at the current end of the log.
 func tailOf(path string) (tail, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -22,8 +22,8 @@ func tailOf(path string) (tail, error) {
 	return tail{path: path, at: info.Size()}, nil
 }
 
-// read hands over the lines that came since the last reading. A line without an end is left for the next
-// one: its writer may be at it.
+// read passes on the lines that were added since the last call. It leaves an incomplete line for the next call, because
+// it is still being written.
 func (t *tail) read(take func(line []byte)) error {
 	file, err := os.Open(t.path)
 	if err != nil {

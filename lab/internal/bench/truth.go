@@ -13,21 +13,21 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// Span is a stretch of the wall clock.
+// Span is a stretch of time by the wall clock.
 type Span struct{ StartAt, EndAt time.Time }
 
 // Length is the time between the ends.
 func (s Span) Length() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
-// Dated carries a call out and returns when: what it asked for happened in between.
+// Dated runs a call and returns its start and end. What it requested happened in between.
 func Dated(call func() error) (Span, error) {
 	sentAt := time.Now()
 	err := call()
 	return Span{sentAt, time.Now()}, err
 }
 
-// PullTruth is when the registry was asked for the named image of this bench: from the first request
-// to the last byte it sent.
+// PullTruth is when the registry served the named image of this bench: from the first request to the last byte that it
+// sent.
 func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 	log, err := b.Registry.Log(ctx, b.Namespace+"/"+name)
 	if err != nil {
@@ -35,7 +35,7 @@ func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 	}
 	var span Span
 	for _, access := range log {
-		// Pushing asks, too, for what is there already.
+		// A push also asks whether content is already there.
 		if strings.HasPrefix(access.Client, image.Pusher) {
 			continue
 		}
@@ -47,12 +47,12 @@ func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 		}
 	}
 	if span.StartAt.IsZero() {
-		return Span{}, fmt.Errorf("find the pull of %s: the registry was never asked for it", name)
+		return Span{}, fmt.Errorf("find the pull of %s: the registry received no request for it", name)
 	}
 	return span, nil
 }
 
-// NetworkTruth is from when the network plugin was first called for a pod until it had set its network up.
+// NetworkTruth is the time from the first call of the network plugin for a pod until the pod's network was set up.
 func (b *Bench) NetworkTruth(pod string) (Span, error) {
 	entries, err := cni.ReadLog(b.Node.CNILog(), b.Namespace)
 	if err != nil {
@@ -70,21 +70,23 @@ func (b *Bench) NetworkTruth(pod string) (Span, error) {
 			return Span{first, entry.EndAt}, nil
 		}
 	}
-	return Span{}, fmt.Errorf("find the network of pod %s: the plugin never set it up", pod)
+	return Span{}, fmt.Errorf("find the network of pod %s: the plugin has not set it up", pod)
 }
 
-// PullRequestedAt is when kubelet put a pod's pull into its queue: the nanoseconds in the name of the
-// Pulling Event, on kubelet's clock.
+// PullRequestedAt is when the kubelet queued a pod's pull, by the kubelet's clock: the nanoseconds in the name of the
+// Pulling Event.
 func (b *Bench) PullRequestedAt(ctx context.Context, pod string) (time.Time, error) {
 	return b.eventNamedAt(ctx, pod, "Pulling")
 }
 
-// StopBegunAt is when kubelet began to stop the first of a pod's containers: the nanoseconds in the name of the Killing Event.
+// StopBegunAt is when the kubelet started to stop the first of a pod's containers: the nanoseconds in the name of the
+// Killing Event.
 func (b *Bench) StopBegunAt(ctx context.Context, pod string) (time.Time, error) {
 	return b.eventNamedAt(ctx, pod, "Killing")
 }
 
-// eventNamedAt is the first instant in the names of kubelet's Events about a pod with a reason, on kubelet's clock.
+// eventNamedAt is the first instant in the names of the kubelet's Events about a pod with this reason, by the kubelet's
+// clock.
 func (b *Bench) eventNamedAt(ctx context.Context, pod, reason string) (first time.Time, err error) {
 	events, err := b.Kube.Events(ctx, b.Namespace)
 	if err != nil {
@@ -104,12 +106,12 @@ func (b *Bench) eventNamedAt(ctx context.Context, pod, reason string) (first tim
 		}
 	}
 	if first.IsZero() {
-		err = fmt.Errorf("find what kubelet says of pod %s: it has no %s Event", pod, reason)
+		err = fmt.Errorf("find the kubelet's Events about pod %s: it has no %s Event", pod, reason)
 	}
 	return first, err
 }
 
-// BoundAt is when the scheduler told that it had bound a pod to the node: a moment after it had.
+// BoundAt is when the scheduler reported that it had bound the pod to the node, shortly after it had.
 func (b *Bench) BoundAt(ctx context.Context, pod string) (time.Time, error) {
 	events, err := b.Kube.Events(ctx, b.Namespace)
 	if err != nil {
@@ -123,7 +125,7 @@ func (b *Bench) BoundAt(ctx context.Context, pod string) (time.Time, error) {
 	return time.Time{}, errors.New("find when pod " + pod + " was scheduled: it has no Scheduled Event")
 }
 
-// KubeletPullSeconds is the sum that kubelet's own metric gives for image pulls since it started.
+// KubeletPullSeconds is the sum of the kubelet's own metric for image pulls, since the kubelet started.
 func (b *Bench) KubeletPullSeconds(ctx context.Context) (float64, error) {
 	client, err := b.Node.Kubelet()
 	if err != nil {
@@ -132,7 +134,7 @@ func (b *Bench) KubeletPullSeconds(ctx context.Context) (float64, error) {
 	defer client.Close()
 	text, err := client.Text(ctx, "/metrics")
 	if err != nil {
-		return 0, fmt.Errorf("read kubelet's metrics: %w", err)
+		return 0, fmt.Errorf("read the kubelet's metrics: %w", err)
 	}
 	return metrics.Sum(text, "kubelet_image_pull_duration_seconds_sum")
 }

@@ -11,12 +11,14 @@ import (
 func TestRuntimeLog(t *testing.T) {
 	text := `time="2026-01-01T00:00:00Z" level=info msg="RunPodSandbox for name:\"other\" uid:\"u2\" namespace:\"n\""
 time="2026-01-01T00:00:01Z" level=info msg="RunPodSandbox for name:\"pod\" uid:\"u1\" namespace:\"n\""
-time="2026-01-01T00:00:02Z" level=info msg="RunPodSandbox for name:\"pod\" uid:\"u1\" namespace:\"n\" returns sandbox id \"s1\""
+time="2026-01-01T00:00:02Z" level=info msg="RunPodSandbox for name:\"pod\" uid:\"u1\" namespace:\"n\" returns ` +
+		`sandbox id \"s1\""
 time="2026-01-01T00:00:03Z" level=info msg="PullImage \"registry/n/pod:1\""
 time="2026-01-01T00:00:04Z" level=info msg="ImageCreate event name:\"registry/n/pod:1\""
 time="2026-01-01T00:00:05Z" level=info msg="PullImage \"registry/n/pod:1\" returns image reference \"sha256:0\""
 time="2026-01-01T00:00:06Z" level=info msg="CreateContainer within sandbox \"s1\" for container name:\"main\""
-time="2026-01-01T00:00:07Z" level=info msg="CreateContainer within sandbox \"s1\" for name:\"main\" returns container id \"c1\""
+time="2026-01-01T00:00:07Z" level=info msg="CreateContainer within sandbox \"s1\" for name:\"main\" returns ` +
+		`container id \"c1\""
 time="2026-01-01T00:00:08Z" level=info msg="StartContainer for \"c1\""
 time="2026-01-01T00:00:09Z" level=info msg="StartContainer for \"c1\" returns successfully"
 time="2026-01-01T00:00:10Z" level=info msg="received container exit event container_id:\"c1\" id:\"c1\" pid:7"
@@ -31,8 +33,10 @@ not a line of it
 	}
 	second := func(n int) time.Time { return time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC) }
 	if !log.SandboxAskedAt.Equal(second(1)) || log.Pull != (Span{second(3), second(5)}) ||
-		!log.StartAskedAt["main"].Equal(second(8)) || len(log.RunningAt) != 1 || !log.RunningAt["main"].Equal(second(9)) ||
-		!log.SandboxReadyAt.Equal(second(2)) || !log.ExitedAt["main"].Equal(second(10)) || !log.SandboxStoppedAt.Equal(second(12)) {
+		!log.StartAskedAt["main"].Equal(second(8)) || len(log.RunningAt) != 1 ||
+		!log.RunningAt["main"].Equal(second(9)) ||
+		!log.SandboxReadyAt.Equal(second(2)) || !log.ExitedAt["main"].Equal(second(10)) ||
+		!log.SandboxStoppedAt.Equal(second(12)) {
 		t.Errorf("got %+v", log)
 	}
 	if _, err := readRuntimeLog(strings.NewReader(text), "u3", ""); err == nil {

@@ -15,27 +15,27 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// tunnel is the proxy through which an API server outside of the cluster's network reaches pods. On this node nothing listens but on
-// loopback, to which the API server proxies nothing: what it sends to the port of an agent at the node's own address goes to
-// loopback from here.
+// tunnel is the proxy through which an API server outside the cluster's network reaches pods. On this node, servers
+// listen only on loopback, to which the API server does not proxy. So the tunnel redirects requests to the port of an
+// agent at the node's address to loopback.
 type tunnel struct {
 	listener net.Listener
 	work     sync.WaitGroup
 	end      context.Context
 }
 
-// OpenTunnel has the API server reach the agent's pod, for which it starts anew. Closing the tunnel ends that; clearing the bench has
-// the API server run as usual.
+// OpenTunnel restarts the API server so that it reaches the agent's pod through a tunnel. Closing the tunnel ends that.
+// Clearing the bench restarts the API server with its usual settings.
 func (b *Bench) OpenTunnel(ctx context.Context) (closeTunnel func() error, err error) {
 	dir, err := os.MkdirTemp("", "tunnel")
 	if err != nil {
-		return nil, fmt.Errorf("make a directory for the tunnel: %w", err)
+		return nil, fmt.Errorf("create a directory for the tunnel: %w", err)
 	}
 	socket := filepath.Join(dir, "tunnel.sock")
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "unix", socket)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("listen as the tunnel: %w", err), os.RemoveAll(dir))
+		return nil, errors.Join(fmt.Errorf("open the tunnel's socket: %w", err), os.RemoveAll(dir))
 	}
 	ended, end := context.WithCancel(context.WithoutCancel(ctx))
 	t := &tunnel{listener: listener, end: ended}
@@ -56,13 +56,13 @@ func (t *tunnel) serve() {
 	for {
 		connection, err := t.listener.Accept()
 		if err != nil {
-			return // it is closed
+			return // the tunnel is closed
 		}
 		t.work.Go(func() { t.carry(connection) })
 	}
 }
 
-// carry does what one CONNECT asks for, until either side ends.
+// carry serves one CONNECT request until either side ends.
 func (t *tunnel) carry(from net.Conn) {
 	defer from.Close()
 	reader := bufio.NewReader(from)
@@ -71,8 +71,10 @@ func (t *tunnel) carry(from net.Conn) {
 		return
 	}
 	_, port, err := net.SplitHostPort(request.Host)
-	to := map[string]int{fmt.Sprint(layout.AgentPort): layout.AgentPort, fmt.Sprint(layout.KubeletPort): layout.KubeletPort}[port]
-	if err != nil || request.Method != http.MethodConnect || to == 0 { // the kubelet forwards ports of the agent
+	to := map[string]int{fmt.Sprint(layout.AgentPort): layout.AgentPort,
+		fmt.Sprint(layout.KubeletPort): layout.KubeletPort}[port]
+	// The kubelet's port forwarding serves the agent's ports.
+	if err != nil || request.Method != http.MethodConnect || to == 0 {
 		fmt.Fprint(from, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
 		return
 	}

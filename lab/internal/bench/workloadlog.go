@@ -12,22 +12,22 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// WorkloadLog is when the program in a container says that each thing first happened, by workload's
-// words. Kubelet removes it with the pod.
+// WorkloadLog returns when the program in a container first logged each step, by the names in package workload. The
+// kubelet removes the log with the pod.
 func (b *Bench) WorkloadLog(pod, uid, container string) (map[string]time.Time, error) {
 	path := b.Node.PodLogs(b.Namespace, pod, uid, container)
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read what container %s of pod %s says: %w", container, pod, err)
+		return nil, fmt.Errorf("read the log of container %s of pod %s: %w", container, pod, err)
 	}
 	happened := statedFirst(string(data))
 	if happened[workload.WordStarted].IsZero() {
-		return nil, errors.New("read what container " + container + " of pod " + pod + " says: it has not started")
+		return nil, errors.New("read the log of container " + container + " of pod " + pod + " of pod ")
 	}
 	return happened, nil
 }
 
-// saidFirst reads the runtime's log format: a stamp, the stream, a tag, and the line.
+// statedFirst parses the runtime's log format: a timestamp, the stream, a tag, and the line.
 func statedFirst(log string) map[string]time.Time {
 	happened := make(map[string]time.Time)
 	for line := range strings.Lines(log) {
@@ -40,7 +40,8 @@ func statedFirst(log string) map[string]time.Time {
 	return happened
 }
 
-// StatedBy is what WorkloadLog reads, of any run of a container, counted from 0. What was not said yet is missing.
+// StatedBy is WorkloadLog for any run of a container, counted from 0. Steps that the program has not logged yet are
+// missing.
 func (b *Bench) StatedBy(pod, uid, container string, run int) (map[string]time.Time, error) {
 	path := filepath.Join(b.Node.ContainerLogs(b.Namespace, pod, uid, container), fmt.Sprintf("%d.log", run))
 	data, err := os.ReadFile(path)
@@ -48,7 +49,7 @@ func (b *Bench) StatedBy(pod, uid, container string, run int) (map[string]time.T
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what container %s of pod %s says: %w", container, pod, err)
+		return nil, fmt.Errorf("read the log of container %s of pod %s: %w", container, pod, err)
 	}
 	return statedFirst(string(data)), nil
 }

@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// Account is what witnesses other than the agent tell of one pod's start-up.
+// Account is the evidence of witnesses other than the agent about one pod's start-up.
 type Account struct {
-	CreatedAt time.Time // the API server was asked to create it
-	BoundAt   time.Time // the scheduler said that it bound the pod; zero where it did not
-	TakenUpAt time.Time // kubelet's log has it; zero where it does not
-	Until     time.Time // what came later is not judged
+	CreatedAt time.Time // when the API server received the request to create it
+	BoundAt   time.Time // when the scheduler reported the binding; zero if it did not
+	TakenUpAt time.Time // by the kubelet's log; zero if it has no such line
+	Until     time.Time // later time is not judged
 
-	Calls     []Call    // of the runtime, in the order in which they began
-	Requested []Request // kubelet's log of its Pulling Events
-	BackedOff []Request // kubelet's log of its BackOff Events
+	Calls     []Call    // to the runtime, in the order of their starts
+	Requested []Request // Pulling Events in the kubelet's log
+	BackedOff []Request // BackOff Events in the kubelet's log
 	Runs      []Run
 
-	// SandboxFault is who is to blame where a sandbox failed; empty: the network if its plugin failed, else the
+	// SandboxFault is who is to blame if a sandbox failed. If empty, it is the network if its plugin failed, else the
 	// runtime.
 	SandboxFault []Cause
-	Stopped      []Stop  // when containerd did nothing
-	Faults       []Fault // what the scenario itself did
+	Stopped      []Stop  // while containerd was stopped
+	Faults       []Fault // injected by the scenario
 }
 
-// Stop is when containerd was stopped.
+// Stop is a stretch in which containerd was stopped.
 type Stop struct {
 	Span
-	Ended bool // it ended, and with it the calls that it had not answered; else it went on with them
+	Ended bool // the process ended, and unanswered calls with it; otherwise it continued with them
 }
 
 // Kinds of calls.
@@ -38,7 +38,7 @@ const (
 	Start   = "start"
 )
 
-// Call is one call of the runtime by kubelet, as the runtime's log dates it.
+// Call is one call of the kubelet to the runtime, with the times in the runtime's log.
 type Call struct {
 	Span
 	Kind      string
@@ -46,14 +46,13 @@ type Call struct {
 	Attempt   int
 	Failed    bool
 
-	Network       []Span    // of a sandbox: when the network plugin ran
-	NetworkFailed bool      // it refused
-	PauseImage    Span      // of a sandbox: when the registry was asked for the pause image
-	LastByteAt    time.Time // of a pull: from the registry; zero where it was not asked
+	Network       []Span    // for a sandbox: when the network plugin ran
+	NetworkFailed bool      // the plugin refused
+	PauseImage    Span      // for a sandbox: when the registry served the pause image
+	LastByteAt    time.Time // for a pull: from the registry; zero if it received no request
 }
 
-// Request is when kubelet said something of a container: that it wants its image pulled, or that it waits before it
-// tries again.
+// Request is when the kubelet reported about a container that it requests a pull or that it waits before it retries.
 type Request struct {
 	Container string
 	At        time.Time
@@ -63,39 +62,38 @@ type Request struct {
 type Run struct {
 	Container string
 	Attempt   int
-	Init      bool // kubelet waits for its end before it goes on
-	Hooked    bool // kubelet waits for its hook before it goes on
+	Init      bool // the kubelet waits for its end before it continues
+	Hooked    bool // the kubelet waits for its hook before it continues
 
-	BegunAt  time.Time // the process says that it runs; zero where it does not
-	ExitedAt time.Time // the process ended; zero while it runs
-	HeardAt  time.Time // the runtime heard of its end
-	HookedAt time.Time // the post-start hook says that it ends
-	ReadyAt  time.Time // the last of its startup and readiness probes says that it passes
+	BegunAt  time.Time // when the process logged that it runs; zero if it did not
+	ExitedAt time.Time // when the process ended; zero while it runs
+	HeardAt  time.Time // when the runtime learned of its end
+	HookedAt time.Time // when the post-start hook logged its end
+	ReadyAt  time.Time // when the last of its startup and readiness probes logged that it passes
 }
 
-// Fault is something that the scenario did. It is charged to the causes from the beginning, or from the beginning of
-// what witnesses date otherwise, until it was put right; what is left of that then is charged to Then.
+// Fault is a fault that the scenario injected. It is charged to Causes from From, or from the start of the stretch that
+// the witnesses see, until it was fixed. The rest of that stretch is charged to Then.
 type Fault struct {
 	Causes  []Cause
-	From    time.Time // zero: where the stretch begins that holds FixedAt
+	From    time.Time // zero: the start of the stretch that contains FixedAt
 	FixedAt time.Time
-	Then    []Cause // empty: as witnesses say
+	Then    []Cause // empty: as the witnesses say
 	Witness string
 }
 
-// Slack is how exact the stamps of logs are on a machine that is busy.
+// Slack is the accuracy of timestamps in logs on a busy machine.
 const Slack = 50 * time.Millisecond
 
-// pluginEnds is how long it may take from the network plugin's last word until its process has ended and the runtime
-// has read its answer.
+// pluginEnds is the longest time from the network plugin's last log line until its process has ended and the runtime
+// has read its result.
 const pluginEnds = 200 * time.Millisecond
 
-// arrives is how long it may take from when the registry has sent its last byte until the runtime has read and checked
-// it.
+// arrives is the longest time from when the registry sent the last byte until the runtime has read and verified it.
 const arrives = 200 * time.Millisecond
 
-// Stretches are those of the start-up of which the account tells who was to blame. Whatever kubelet does not wait for
-// is kubelet's own time.
+// Stretches returns the stretches of the start-up for which the account shows who was to blame. Time that is not spent
+// waiting for another party is charged to the kubelet.
 func (a Account) Stretches() []Stretch {
 	var s stretches
 	s.add(a.CreatedAt, a.BoundAt, "scheduler's Event", Scheduler)
@@ -122,7 +120,7 @@ func (a Account) Stretches() []Stretch {
 	return laid
 }
 
-// closed are the calls, each ended by the next one at the latest.
+// closed returns the calls. Each ends at the latest when the next one starts.
 func (a Account) closed() []Call {
 	calls := slices.Clone(a.Calls)
 	slices.SortStableFunc(calls, func(x, y Call) int { return x.From.Compare(y.From) })
@@ -150,7 +148,7 @@ func (s *stretches) add(from, to time.Time, witness string, causes ...Cause) {
 	s.all = append(s.all, Stretch{Span: Span{from, to}, Causes: causes, Slack: Slack, Witness: witness})
 }
 
-// during is the time of a call.
+// during adds the time of a call.
 func (a Account) during(s *stretches, c Call) {
 	const log = "containerd's log"
 	switch c.Kind {
@@ -165,7 +163,7 @@ func (a Account) during(s *stretches, c Call) {
 		s.add(c.From, last, "registry's log", Registry)
 		s.add(last, c.To, "registry's and containerd's logs", Disk)
 		s.add(last, earlier(last.Add(arrives), c.To), "registry's and containerd's logs", Disk, Registry)
-		for _, away := range a.Stopped { // it reads what came meanwhile
+		for _, away := range a.Stopped { // the runtime reads what arrived in the meantime
 			if !last.Before(away.From) && last.Before(away.To) {
 				read := earlier(away.To.Add(arrives), c.To)
 				s.add(away.To, read, "registry's and containerd's logs", Disk, Registry, Runtime)
@@ -173,13 +171,14 @@ func (a Account) during(s *stretches, c Call) {
 		}
 	default:
 		s.add(c.From, c.To, log, Runtime)
-		if i := a.runOf(c); i >= 0 && !a.Runs[i].BegunAt.IsZero() { // it runs already, and the runtime has not said so
+		// The process runs, but the runtime has not reported it yet.
+		if i := a.runOf(c); i >= 0 && !a.Runs[i].BegunAt.IsZero() {
 			s.add(later(a.Runs[i].BegunAt, c.From), c.To, "the process itself", Runtime, App)
 		}
 	}
 }
 
-// runOf is the index of the run that a call started, or negative.
+// runOf is the index of the run that a call started; negative if none.
 func (a Account) runOf(c Call) int {
 	return slices.IndexFunc(a.Runs, func(r Run) bool {
 		return c.Kind == Start && r.Container == c.Container && r.Attempt == c.Attempt
@@ -194,7 +193,8 @@ func (a Account) duringSandbox(s *stretches, c Call) {
 	}
 	for _, run := range c.Network {
 		if !c.Failed {
-			s.add(c.From, run.From, "containerd's log", Network, Runtime) // a namespace is made, the plugin is started
+			// The runtime creates a namespace and starts the plugin.
+			s.add(c.From, run.From, "containerd's log", Network, Runtime)
 		}
 		s.add(run.From, run.To, "network plugin's log", Network)
 		if !c.Failed {
@@ -204,7 +204,7 @@ func (a Account) duringSandbox(s *stretches, c Call) {
 	s.add(c.PauseImage.From, c.PauseImage.To, "registry's log", Registry)
 }
 
-// failure is who is to blame for a sandbox that failed.
+// failure returns who is to blame for a failed sandbox.
 func (a Account) failure(c Call) []Cause {
 	switch {
 	case len(a.SandboxFault) > 0:
@@ -217,7 +217,7 @@ func (a Account) failure(c Call) []Cause {
 	return []Cause{Runtime}
 }
 
-// between is the time from the end of a call to the beginning of the next one, or to the end of the account.
+// between adds the time from the end of a call to the start of the next one, or to the end of the account.
 func (a Account) between(s *stretches, before Call, next *Call) {
 	from, to := before.To, a.Until
 	if next != nil {
@@ -244,7 +244,8 @@ func (a Account) between(s *stretches, before Call, next *Call) {
 	}
 }
 
-// afterStart is the time from when a container runs until kubelet turns to another one, or to the same one again.
+// afterStart adds the time from when a container runs until the kubelet continues with another container, or with the
+// same one again.
 func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) {
 	const stated = "the process itself"
 	i := a.runOf(start)
@@ -280,7 +281,7 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 	}
 }
 
-// stated is when kubelet first said something of a container within a span; zero where it did not.
+// stated is when the kubelet first reported about a container within a span; zero if it did not.
 func (a Account) stated(what []Request, container string, from, to time.Time) time.Time {
 	for _, r := range what {
 		if r.Container == container && !r.At.Before(from) && r.At.Before(to) {

@@ -1,4 +1,4 @@
-// Package blame compares whom the agent blames for each second of a start-up with whom witnesses blame. It is pure: a
-// scenario asks the witnesses, this package makes stretches with a culprit of what they say, and judges the agent by
-// them.
+// Package blame compares whom the agent blames for each second of a start-up with whom the witnesses blame. It is pure:
+// a scenario collects the evidence of the witnesses, and this package turns it into stretches with a culprit and judges
+// the agent by them.
 package blame

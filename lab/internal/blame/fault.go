@@ -2,8 +2,8 @@ package blame
 
 import "slices"
 
-// stopped charges the runtime with the time in which it was stopped, of what it was needed for. The registry may have
-// been slow at the same time: while it still sent, either is to blame.
+// stopped charges the runtime with the time in which it was stopped and needed. The registry may have been slow at the
+// same time: while it was still sending, either is to blame.
 func (a Account) stopped(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {
@@ -28,8 +28,8 @@ func (a Account) stopped(laid []Stretch) []Stretch {
 	return Lay(all...)
 }
 
-// ranMeanwhile are the parts of a stretch of a stopped runtime in which a process that it had begun to start ran on: what the
-// process does would have taken its time anyway.
+// ranMeanwhile returns the parts of a stretch of a stopped runtime in which a process that it was starting already ran.
+// The process would have needed that time anyway.
 func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	for _, c := range a.Calls {
 		i := a.runOf(c)
@@ -42,13 +42,14 @@ func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 			ran.To = earlier(ran.To, r.ExitedAt)
 		}
 		if !r.BegunAt.IsZero() && ran.Length() > 0 {
-			parts = append(parts, Stretch{Span: ran, Causes: []Cause{Runtime, App}, Slack: over.Slack, Witness: over.Witness})
+			parts = append(parts, Stretch{Span: ran, Causes: []Cause{Runtime, App}, Slack: over.Slack,
+				Witness: over.Witness})
 		}
 	}
 	return parts
 }
 
-// over lays what the scenario knows over what witnesses say.
+// over puts the scenario's faults above the stretches of the witnesses.
 func (f Fault) over(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	from := f.From

@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Score is how a start-up, or many, were judged. Judged time is Right, Unattributed and Wrong together.
+// Score is how one start-up, or many, were judged. The judged time is the sum of Right, Unattributed and Wrong.
 type Score struct {
 	Right        time.Duration
-	Unattributed time.Duration // no cause is blamed, or a wrong one that only the stated error excuses
+	Unattributed time.Duration // no cause is blamed, or a wrong one within the stated error
 	Wrong        time.Duration
-	Unjudged     time.Duration // no witness knows who was to blame, or not to the instant
+	Unjudged     time.Duration // the witnesses do not show who was to blame, or not exactly when
 
 	Cells    Matrix
 	Findings []Finding
 }
 
-// Finding is time that was blamed wrong.
+// Finding is time that was charged to the wrong cause.
 type Finding struct {
 	Stretch  Stretch
 	Reported Reported
 	Length   time.Duration
 }
 
-// same says that more of the same time was blamed wrong in the same way.
+// same reports whether this is a further part of the same mistake.
 func (f Finding) same(stretch Stretch, t Reported) bool {
 	return f.Reported.Span == t.Span && slices.Equal(f.Stretch.Causes, stretch.Causes)
 }
 
-// Judged is the time of which witnesses know who was to blame.
+// Judged is the time for which the witnesses show who was to blame.
 func (s *Score) Judged() time.Duration { return s.Right + s.Unattributed + s.Wrong }
 
 // Add adds another score.
@@ -41,14 +41,14 @@ func (s *Score) Add(other Score) {
 	s.Cells = s.Cells.plus(other.Cells)
 }
 
-// Judge compares the phases that the agent tells with the truth, whose stretches do not overlap and are in the order of
-// time. Where the slack of a stretch leaves open who was to blame, each of those that can be is right; a phase is
-// shrunk by its stated error before it is called wrong:
+// Judge compares the phases in the agent's timeline with the truth, whose stretches are in order and do not overlap.
+// Where the slack of a stretch leaves open who was to blame, each possible cause is right. A phase is shrunk by its
+// stated error before it is called wrong:
 //
-//   - a phase of a cause of the stretch is right;
-//   - an unattributed phase is unattributed, and wrong if it names candidates of which none is to blame;
-//   - any other phase is wrong, but for what its stated error excuses; that counts as unattributed, so that a large
-//     error gains nothing.
+//   - a phase with a cause of the stretch is right;
+//   - an unattributed phase is unattributed, and wrong if it names candidates and none of them is to blame;
+//   - any other phase is wrong, except for the time within its stated error. That time counts as unattributed, so a
+//     large error gains nothing.
 func Judge(reported []Reported, truth []Stretch) Score {
 	var s Score
 	for _, t := range reported {
@@ -67,8 +67,8 @@ func Judge(reported []Reported, truth []Stretch) Score {
 	return s
 }
 
-// count adds the time that a stretch and a phase have in common; of that, proven is what the stated error does not
-// excuse.
+// count adds the time that a stretch and a phase have in common. proven is the part of it that the stated error does
+// not excuse.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamed(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)
@@ -91,7 +91,8 @@ func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration)
 	}
 }
 
-// blamed is whom the phase blames; where several are equally to blame and it names one of these, the culprit.
+// blamed is whom the phase blames. If several causes are equally to blame and it names one of them, blamed is the
+// culprit.
 func (t Reported) blamed(stretch Stretch) Cause {
 	if slices.Contains(stretch.Causes, t.Cause) {
 		return stretch.Causes[0]

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Length is the true length of one phase of the agent's.
+// Length is the true duration of one phase of the agent.
 type Length struct {
 	Phase, Container string
 	Length           time.Duration
 	Slack            time.Duration
 }
 
-// Violation is a phase of which the truth lies outside of the stated error.
+// Violation is a phase whose true duration lies outside the stated error.
 type Violation struct {
 	Length
 	Reported, Error time.Duration
 }
 
 func (v Violation) String() string {
-	return fmt.Sprintf("%s %s: the agent says %s, error %s; it was %s, to within %s", v.Phase, v.Container,
+	return fmt.Sprintf("%s %s: the agent reports %s, error %s; it took %s, to within %s", v.Phase, v.Container,
 		v.Reported.Round(time.Millisecond), v.Error.Round(time.Millisecond), v.Length.Length.Round(time.Millisecond),
 		v.Slack)
 }
 
-// Lengths are those that the account dates to the instant at both ends: of phases that happened once.
+// Lengths returns the durations whose two ends the account dates exactly, for phases that happened once.
 func (a Account) Lengths() []Length {
 	var lengths []Length
 	add := func(phase, container string, s Span, late time.Duration) {
@@ -36,7 +36,7 @@ func (a Account) Lengths() []Length {
 	}
 	if len(a.Stopped) > 0 &&
 		slices.ContainsFunc(a.Stopped, func(s Stop) bool { return s.overlap(Span{a.CreatedAt, a.Until}) > 0 }) {
-		return nil // nothing else was as usual
+		return nil // nothing else was normal
 	}
 	calls := a.closed()
 	times := make(map[string]int)
@@ -61,8 +61,8 @@ func (a Account) Lengths() []Length {
 	return lengths
 }
 
-// Compare holds what the agent tells of phases against their true lengths. A phase that it tells in parts, or only as
-// part of another, is not compared. It returns how many were.
+// Compare compares the agent's phases with their true durations, and also returns how many it compared. It skips a
+// phase that the agent reports in parts or merged with others.
 func Compare(reported []Reported, lengths []Length) (violations []Violation, compared int) {
 	for _, l := range lengths {
 		v, times := Violation{Length: l}, 0

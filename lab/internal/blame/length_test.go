@@ -22,7 +22,8 @@ func TestLengthsLieInsideTheStatedError(t *testing.T) {
 		"within the slack":    {[]Reported{phase(0, 4.1, 0, "pull", "main")}, 0, 1},
 		"another container's": {[]Reported{phase(0, 9, 0, "pull", "other")}, 0, 0},
 		"in parts":            {[]Reported{phase(0, 1, 0, "pull", "main"), phase(2, 3, 0, "pull", "main")}, 0, 0},
-		"part of another":     {[]Reported{phase(0, 1, 0, "pull", "main"), phase(1, 9, 0, "unattributed", "main", "pull", "unpack")}, 0, 0},
+		"part of another": {[]Reported{phase(0, 1, 0, "pull", "main"),
+			phase(1, 9, 0, "unattributed", "main", "pull", "unpack")}, 0, 0},
 		"part of another of another container": {[]Reported{phase(0, 5, 0, "pull", "main"),
 			phase(5, 9, 0, "unattributed", "other", "pull", "unpack")}, 1, 1},
 	} {

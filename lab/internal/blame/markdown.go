@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Markdown writes the matrix as a table of a page, in seconds.
+// Markdown writes the matrix as a Markdown table, in seconds.
 func (m Matrix) Markdown(out io.Writer) {
 	blamed := m.Blamed()
 	fmt.Fprintf(out, "| culprit | %s |\n|---|%s\n", strings.Join(blamed, " | "), strings.Repeat("--:|", len(blamed)))

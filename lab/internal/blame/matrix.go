@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Matrix is how much time of each culprit the agent blamed on whom.
+// Matrix is how much of each culprit's time the agent charged to each cause.
 type Matrix struct{ cells map[cell]time.Duration }
 
 type cell struct{ culprit, blamed Cause }
@@ -29,10 +29,10 @@ func (m Matrix) plus(other Matrix) Matrix {
 	return sum
 }
 
-// Of is one cell.
+// Of returns one cell.
 func (m Matrix) Of(culprit, blamed Cause) time.Duration { return m.cells[cell{culprit, blamed}] }
 
-// order is that in which causes stand in the matrix: about as they come in a start-up.
+// order is the order of the causes in the matrix, roughly that of a start-up.
 var order = []Cause{
 	Scheduler,
 	Placement,
@@ -52,10 +52,10 @@ var order = []Cause{
 	Unknown,
 }
 
-// Culprits and Blamed are the causes that the matrix has a row, or a column, for.
+// Culprits returns the causes that have a row in the matrix.
 func (m Matrix) Culprits() []Cause { return m.used(func(c cell) Cause { return c.culprit }) }
 
-// Blamed is described at Culprits.
+// Blamed returns the causes that have a column in the matrix.
 func (m Matrix) Blamed() []Cause { return m.used(func(c cell) Cause { return c.blamed }) }
 
 func (m Matrix) used(of func(cell) Cause) (causes []Cause) {
@@ -67,7 +67,7 @@ func (m Matrix) used(of func(cell) Cause) (causes []Cause) {
 			}
 		}
 	}
-	for c := range m.cells { // what the table of causes does not know
+	for c := range m.cells { // causes that the list lacks
 		if cause := of(c); !slices.Contains(causes, cause) {
 			causes = append(causes, cause)
 		}
@@ -75,7 +75,7 @@ func (m Matrix) used(of func(cell) Cause) (causes []Cause) {
 	return causes
 }
 
-// Print writes the matrix as a table of text, in seconds.
+// Print writes the matrix as a text table, in seconds.
 func (m Matrix) Print(out io.Writer) {
 	blamed := m.Blamed()
 	fmt.Fprintf(out, "%-12s", "culprit")

@@ -7,18 +7,18 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/agent"
 )
 
-// Reported is a phase of the agent's timeline.
+// Reported is a phase in the agent's timeline.
 type Reported struct {
 	Span
 	Phase, Container string
 	Cause            Cause
-	Candidates       []Cause // of an unattributed stretch: those that the agent names
+	Candidates       []Cause // for an unattributed phase: those that the agent names
 	Merged           []string
 	Error            time.Duration
 }
 
-// newsDelay is how long kubelet takes to hear that a container ended: it lists what runs once a second. What has happened in
-// a phase that goes on since then, the agent cannot know yet.
+// newsDelay is how long the kubelet takes to learn that a container ended: it lists containers once a second. The agent
+// cannot know yet what happened within that time in a phase in progress.
 const newsDelay = time.Second
 
 // Read reads the phases of a timeline.
@@ -49,7 +49,7 @@ func Read(timeline agent.Timeline) ([]Reported, error) {
 				t.Candidates = append(t.Candidates, causeOf[name])
 			}
 		} else if known := causeOf[p.Phase]; known != p.Cause {
-			return nil, fmt.Errorf("phase %s is charged to %q, the table says %q", p.Phase, p.Cause, known)
+			return nil, fmt.Errorf("phase %s is charged to %q, but the table says %q", p.Phase, p.Cause, known)
 		}
 		reported = append(reported, t)
 	}

@@ -10,9 +10,11 @@ import (
 func TestAPhaseThatGoesOnIsReadUntilNewsCanHaveCome(t *testing.T) {
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	phase := func(length time.Duration, open bool) agent.Phase {
-		return agent.Phase{Phase: "readiness_probe", Cause: "app", StartAt: from, EndAt: from.Add(length), Error: "0", Open: open}
+		return agent.Phase{Phase: "readiness_probe", Cause: "app", StartAt: from, EndAt: from.Add(length), Error: "0",
+			Open: open}
 	}
-	reported, err := Read(agent.Timeline{Phases: []agent.Phase{phase(3*time.Second, true), phase(3*time.Second, false), phase(time.Second/2, true)}})
+	reported, err := Read(agent.Timeline{
+		Phases: []agent.Phase{phase(3*time.Second, true), phase(3*time.Second, false), phase(time.Second/2, true)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// sharpen makes stretches whose ends are exact of stretches whose ends have a slack. Around the instant at which one
-// gives way to another, either one's culprits are right; around an end that nothing follows, no witness knows, and the
-// time is left out. A gap that is no longer than the slacks beside it counts as such an instant.
+// sharpen converts stretches whose ends have slack to stretches with exact ends. Around the instant at which one
+// stretch follows another, the culprits of either are right. Around an end that is followed by nothing, the culprit is
+// unknown, and the time is left out. A gap that is no longer than the slack on both sides counts as such an instant.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
 	var instants []time.Time
@@ -29,7 +29,7 @@ func sharpen(truth []Stretch) []Stretch {
 	return sharp
 }
 
-// withGaps fills the gaps between stretches that are longer than the slacks beside them with stretches without a
+// withGaps fills the gaps between stretches that are longer than the slack on both sides with stretches without a
 // culprit.
 func withGaps(truth []Stretch) []Stretch {
 	if len(truth) == 0 {
@@ -47,7 +47,7 @@ func withGaps(truth []Stretch) []Stretch {
 		}
 		next := &truth[i+1]
 		gap := Span{s.To, next.From}
-		if gap.Length() <= s.Slack+next.Slack { // they meet in its middle
+		if gap.Length() <= s.Slack+next.Slack { // they meet in the middle of the gap
 			s.To = s.To.Add(gap.Length() / 2)
 			next.From = s.To
 			all = append(all, *s)
@@ -58,8 +58,8 @@ func withGaps(truth []Stretch) []Stretch {
 	return append(all, Stretch{Span: Span{last.To, last.To.Add(ever)}, Slack: last.Slack})
 }
 
-// within is what is known of a piece of time in which nothing begins or ends: who can be to blame for it, the one first
-// in whose stretch it lies. It is not known where one of those that can be has no culprit.
+// within returns the possible culprits of a piece of time in which no stretch starts or ends. The culprit of the first
+// stretch that contains it comes first. known is false if one of the possible stretches has no culprit.
 func within(piece Span, possible []Stretch) (s Stretch, known bool) {
 	for _, candidate := range possible {
 		wide := Span{candidate.From.Add(-candidate.Slack), candidate.To.Add(candidate.Slack)}

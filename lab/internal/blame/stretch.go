@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Span is a stretch of the wall clock.
+// Span is a stretch of time by the wall clock.
 type Span struct{ From, To time.Time }
 
-// Length is the time between the ends, or zero where they are the wrong way round.
+// Length is the time between the ends; zero if the end is before the start.
 func (s Span) Length() time.Duration { return max(0, s.To.Sub(s.From)) }
 
-// shrunk is the part of the span that is in it even if each end is off by so much.
+// shrunk is the part of the span that is certain if each end can be wrong by this much.
 func (s Span) shrunk(by time.Duration) Span { return Span{s.From.Add(by), s.To.Add(-by)} }
 
-// overlap is how much of the span lies in another one.
+// overlap is how much of the span lies in another span.
 func (s Span) overlap(other Span) time.Duration {
 	if other.From.After(s.From) {
 		s.From = other.From
@@ -25,16 +25,16 @@ func (s Span) overlap(other Span) time.Duration {
 	return s.Length()
 }
 
-// Stretch is a part of a pod's start-up of which witnesses know who was to blame.
+// Stretch is a part of a pod's start-up for which witnesses show who was to blame.
 type Stretch struct {
 	Span
-	Causes  []Cause       // each of them is right; the first one names the culprit
-	Slack   time.Duration // how far each end can be from the truth
-	Witness string        // who says so
+	Causes  []Cause       // each is right; the first is the culprit
+	Slack   time.Duration // how far each end may be from the truth
+	Witness string        // which log says so
 }
 
-// Lay puts stretches over others: where a later one lies, the earlier ones have nothing to say. The result is in the
-// order of time, and no two of its stretches overlap.
+// Lay merges stretches. Later arguments replace earlier ones where they overlap. The result is ordered by time, and its
+// stretches do not overlap.
 func Lay(stretches ...Stretch) []Stretch {
 	var laid []Stretch
 	for _, over := range stretches {
@@ -52,7 +52,7 @@ func Lay(stretches ...Stretch) []Stretch {
 	return laid
 }
 
-// without is what is left of a stretch beside a span.
+// without returns the parts of a stretch outside a span.
 func (s Stretch) without(over Span) (left []Stretch) {
 	if s.overlap(over) == 0 {
 		return []Stretch{s}

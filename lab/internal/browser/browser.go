@@ -1,4 +1,4 @@
-// Package browser runs a real Chromium without a screen, and notes all that it complains of.
+// Package browser runs a real Chromium without a screen, and collects all its complaints.
 package browser
 
 import (
@@ -11,17 +11,17 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Program is what Debian calls it.
+// Program is Chromium's name in Debian.
 const Program = "chromium"
 
-// Browser is one Chromium with a profile of its own. Close ends it.
+// Browser is one Chromium with its own profile. Close ends it.
 type Browser struct {
 	context context.Context
 	stop    func()
 	profile string
 }
 
-// Start starts it. It ends with ctx, too.
+// Start starts a browser. It also ends with ctx.
 func Start(ctx context.Context) (*Browser, error) {
 	program, err := exec.LookPath(Program)
 	if err != nil {
@@ -33,11 +33,11 @@ func Start(ctx context.Context) (*Browser, error) {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.UserDataDir(profile),
-		chromedp.Flag("no-sandbox", true), // the lab is root
+		chromedp.Flag("no-sandbox", true), // the lab runs as root
 		chromedp.Flag("disable-gpu", true),
-		chromedp.Flag("disable-dev-shm-usage", true), // /dev/shm of a container is small
-		chromedp.Flag("no-proxy-server", true),       // all is on loopback
-		chromedp.Flag("force-color-profile", "srgb"), // screenshots are the same everywhere
+		chromedp.Flag("disable-dev-shm-usage", true), // /dev/shm is small in containers
+		chromedp.Flag("no-proxy-server", true),       // everything is on loopback
+		chromedp.Flag("force-color-profile", "srgb"), // screenshots look the same everywhere
 	)
 	allocator, stopAllocator := chromedp.NewExecAllocator(ctx, options...)
 	within, stopBrowser := chromedp.NewContext(allocator)

@@ -8,10 +8,12 @@ import (
 	"github.com/chromedp/cdproto/performance"
 )
 
-// Busy measures for how much of a time the tab's main thread was at work: the time of its tasks by the clock of the thread, so that other
-// programs on the machine, and Chromium's own painting in software, which is on other threads, do not count.
+// Busy measures the share of a period for which the tab's main thread was busy. It measures the tasks by the thread's
+// own clock, so other programs on the machine do not count, and neither does Chromium's software rendering on other
+// threads.
 func (t *Tab) Busy(during time.Duration) (share float64, err error) {
-	if _, err := call(t, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
+	if _, err := call(t, performance.Enable,
+		performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
 		return 0, fmt.Errorf("measure the main thread: %w", err)
 	}
 	before, err := t.tasks()
@@ -27,7 +29,7 @@ func (t *Tab) Busy(during time.Duration) (share float64, err error) {
 	return (after - before) / time.Since(began).Seconds(), nil
 }
 
-// tasks is the time of all tasks so far, in seconds.
+// tasks is the total time of all tasks so far, in seconds.
 func (t *Tab) tasks() (float64, error) {
 	answer, err := call(t, performance.GetMetrics, cdp.Empty{})
 	if err != nil {

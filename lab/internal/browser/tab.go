@@ -21,11 +21,11 @@ import (
 type Look struct {
 	Width, Height int64
 	Dark          bool
-	Phone         bool // touch, and two device pixels to one of the page
-	Contrast      bool // few colors, which the reader chose
+	Phone         bool // touch, and two device pixels per CSS pixel
+	Contrast      bool // forced colors
 }
 
-// patience is how long one step in a tab may take.
+// patience is the longest time for one step in a tab.
 const patience = 20 * time.Second
 
 // Tab is one page of a browser. It is used from one goroutine.
@@ -37,11 +37,12 @@ type Tab struct {
 	complaints []string
 }
 
-// Open opens a tab that shows nothing yet.
+// Open opens an empty tab.
 func (b *Browser) Open(look Look) (*Tab, error) {
 	within, closeTab := chromedp.NewContext(b.context)
 	t := &Tab{context: within, close: closeTab}
-	err := errors.Join(chromedp.Do(within), chromedp.Listen(within, t.listen)) // the first is not to have a limit
+	// The first call must not have a deadline.
+	err := errors.Join(chromedp.Do(within), chromedp.Listen(within, t.listen))
 	for _, enable := range []cdp.Command[cdp.Empty, cdp.Empty]{log.Enable, runtime.Enable} {
 		if err == nil {
 			_, err = call(t, enable, cdp.Empty{})
@@ -77,11 +78,13 @@ func (t *Tab) Show(look Look) error {
 	_, err := call(t, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: look.Width, Height: look.Height, DeviceScaleFactor: scale, Mobile: look.Phone})
 	if err == nil {
-		_, err = call(t, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: look.Phone})
+		_, err = call(t, emulation.SetTouchEmulationEnabled,
+			emulation.SetTouchEmulationEnabledParams{Enabled: look.Phone})
 	}
 	if err == nil {
 		_, err = call(t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "forced-colors", Value: forced}}})
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme},
+				{Name: "forced-colors", Value: forced}}})
 	}
 	if err != nil {
 		return fmt.Errorf("change how a tab shows pages: %w", err)
@@ -89,11 +92,12 @@ func (t *Tab) Show(look Look) error {
 	return nil
 }
 
-// listen notes what is wrong with the page. It must not block.
+// listen records what is wrong with the page. It must not block.
 func (t *Tab) listen(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
-		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning || e.Type == runtime.ConsoleAPICalledTypeAssert {
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning ||
+			e.Type == runtime.ConsoleAPICalledTypeAssert {
 			var words []string
 			for _, argument := range e.Args {
 				words = append(words, string(argument.Value)+argument.Description)
@@ -108,7 +112,8 @@ func (t *Tab) listen(event any) {
 		}
 	case *page.EventJavascriptDialogOpening:
 		t.complain("dialog: %s", e.Message)
-		go func() { _, _ = call(t, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) }() // with a dialog it answers nothing
+		// The tab answers no calls while a dialog is open.
+		go func() { _, _ = call(t, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) }()
 	}
 }
 
@@ -125,8 +130,8 @@ func (t *Tab) complain(format string, values ...any) {
 	t.complaints = append(t.complaints, fmt.Sprintf(format, values...))
 }
 
-// Complaints are what the browser said since it was asked the last time: errors and warnings on the console, requests that failed,
-// what a policy refused, dialogs.
+// Complaints returns what the browser reported since the last call: errors and warnings on the console, failed
+// requests, policy violations, dialogs.
 func (t *Tab) Complaints() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,7 +140,7 @@ func (t *Tab) Complaints() []string {
 	return complaints
 }
 
-// do has the browser take one step within patience.
+// do runs one step in the browser, within patience.
 func do[T any](t *Tab, step chromedp.Action[T]) (T, error) {
 	ctx, cancel := context.WithTimeout(t.context, patience)
 	defer cancel()
@@ -149,7 +154,7 @@ func call[P, R any](t *Tab, command cdp.Command[P, R], parameters P) (R, error) 
 	return chromedp.Call(ctx, command, parameters)
 }
 
-// Go goes to an address as a person does who types it.
+// Go opens an address, as if typed by a user.
 func (t *Tab) Go(address string) error {
 	if _, err := do(t, chromedp.Navigate(address)); err != nil {
 		return fmt.Errorf("go to %s: %w", address, err)
@@ -166,7 +171,7 @@ func Ask[T any](t *Tab, expression string) (T, error) {
 	return value, nil
 }
 
-// Press presses a key, as kb names it.
+// Press presses a key by its name in package kb.
 func (t *Tab) Press(key string) error {
 	if _, err := do(t, chromedp.KeyEvent(key)); err != nil {
 		return fmt.Errorf("press %q: %w", key, err)
@@ -186,13 +191,14 @@ func (t *Tab) Await(what, expression string, limit time.Duration) error {
 			return nil
 		}
 		if time.Since(began) > limit {
-			shown, _ := Ask[string](t, "location.href + ' ' + document.body.innerText.slice(0, 600)") // what there is to say beside
-			return fmt.Errorf("wait for %s: not so after %s; the page shows: %s", what, limit, shown)
+			// The best description of what went wrong.
+			shown, _ := Ask[string](t, "location.href + ' ' + document.body.innerText.slice(0, 600)")
+			return fmt.Errorf("wait for %s: not true after %s; the page shows: %s", what, limit, shown)
 		}
 	}
 }
 
-// Picture writes what the tab shows as PNG, or, with whole, all of the page.
+// Picture saves what the tab shows, or the entire page if whole is set, as PNG.
 func (t *Tab) Picture(path string, whole bool) error {
 	shot := chromedp.CaptureScreenshot()
 	if whole {
@@ -203,7 +209,7 @@ func (t *Tab) Picture(path string, whole bool) error {
 		return fmt.Errorf("take a picture: %w", err)
 	}
 	if err := os.WriteFile(path, png, 0o600); err != nil {
-		return fmt.Errorf("keep a picture: %w", err)
+		return fmt.Errorf("save a picture: %w", err)
 	}
 	return nil
 }

@@ -18,20 +18,20 @@ type Programs struct {
 	Payload string
 }
 
-// Tool returns the path of one of other people's programs.
+// Tool returns the path of a third-party program.
 func (p Programs) Tool(name string) string { return filepath.Join(p.Tools, name) }
 
-// Workload returns the path of the program that goes into the images.
+// Workload returns the path of the program in the images.
 func (p Programs) Workload() string { return filepath.Join(p.Payload, WorkloadName) }
 
-// Builder builds what the cache lacks.
+// Builder builds programs that the cache lacks.
 type Builder struct {
 	Source string // the lab's source directory
 	Cache  string
 	Report *progress.Reporter
 }
 
-// Plan says which directories the programs belong in and whether the tools have to be built first.
+// Plan returns the directories of the programs, and whether the tools must be built first.
 func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err error) {
 	version, err := b.goVersion(ctx)
 	if err != nil {
@@ -49,8 +49,8 @@ func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err e
 	return programs, !exists(programs.Tools), nil
 }
 
-// Build makes sure that the programs of a plan are there. Each directory appears whole or not at all:
-// it is filled under another name and then renamed.
+// Build ensures that the programs of a plan exist. Each directory appears complete or not at all: it is filled under
+// another name and then renamed.
 func (b Builder) Build(ctx context.Context, programs Programs) error {
 	if exists(programs.Tools) && exists(programs.Payload) {
 		return nil
@@ -67,7 +67,7 @@ func (b Builder) Build(ctx context.Context, programs Programs) error {
 	return b.fill(ctx, programs.Tools, groups())
 }
 
-// claim makes the caller the one who fills the cache, until it calls unlock.
+// claim locks the cache for the caller until it calls unlock.
 func (b Builder) claim(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
 		return nil, fmt.Errorf("create build cache: %w", err)
@@ -104,8 +104,7 @@ func (b Builder) fill(ctx context.Context, dir string, groups []group) error {
 
 const halfPrefix = "half-"
 
-// removeHalfBuilt removes what an interrupted build left. The caller holds the lock, so nobody is
-// filling them.
+// removeHalfBuilt removes what an interrupted build left. The caller holds the lock, so no other build is in progress.
 func (b Builder) removeHalfBuilt() {
 	left, _ := filepath.Glob(filepath.Join(b.Cache, halfPrefix+"*"))
 	for _, dir := range left {
@@ -114,16 +113,16 @@ func (b Builder) removeHalfBuilt() {
 }
 
 func (b Builder) goVersion(ctx context.Context) (string, error) {
-	// The tools' modules may ask for a newer Go than the lab's; each then builds with its own, which
-	// go.mod, part of the key, decides.
+	// The tools' modules may require a newer Go than the lab's. Each then builds with its own version, as its go.mod
+	// says, which is part of the key.
 	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOARCH")
 	cmd.Dir = b.Source
 	out, err := cmd.Output()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", errors.New("go is not on PATH: install Go 1.26 or newer, https://go.dev/dl")
+		return "", errors.New("go is not in PATH: install Go 1.26 or newer, https://go.dev/dl")
 	}
 	if err != nil {
-		return "", fmt.Errorf("ask for the go version: %w", err)
+		return "", fmt.Errorf("read the Go version: %w", err)
 	}
 	return strings.Join(strings.Fields(string(out)), " "), nil
 }

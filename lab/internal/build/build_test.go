@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// copySource makes a source tree with everything that the keys are made of.
+// copySource creates a source tree with everything that affects the keys.
 func copySource(t *testing.T) string {
 	t.Helper()
 	source, err := FindSource()
@@ -16,7 +16,8 @@ func copySource(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	files := []string{"go.mod", "tools/otlp/go.mod", "tools/otlp/go.sum", "tools/otlp/main.go", "tools/kubernetes/go.mod", "tools/kubernetes/go.sum", "tools/containerd/go.mod", "tools/containerd/go.sum"}
+	files := []string{"go.mod", "tools/otlp/go.mod", "tools/otlp/go.sum", "tools/otlp/main.go",
+		"tools/kubernetes/go.mod", "tools/kubernetes/go.sum", "tools/containerd/go.mod", "tools/containerd/go.sum"}
 	for _, payload := range payloadSources() {
 		found, _ := filepath.Glob(filepath.Join(source, payload, "*.go"))
 		for _, path := range found {
@@ -125,7 +126,8 @@ func TestPayloadImportsOnlyItsSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./cmd/cni", "./cmd/workload")
+	cmd := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./cmd/cni",
+		"./cmd/workload")
 	cmd.Dir = source
 	out, err := cmd.Output()
 	if err != nil {
@@ -156,7 +158,8 @@ func TestVersionStamp(t *testing.T) {
 }
 
 func TestOutputName(t *testing.T) {
-	for pkg, want := range map[string]string{"go.etcd.io/etcd/server/v3": "server", "github.com/opencontainers/runc": "runc"} {
+	for pkg, want := range map[string]string{"go.etcd.io/etcd/server/v3": "server",
+		"github.com/opencontainers/runc": "runc"} {
 		if got := (program{pkg: pkg}).output(); got != want {
 			t.Errorf("%s: got %s, want %s", pkg, got, want)
 		}

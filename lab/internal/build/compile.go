@@ -15,21 +15,22 @@ import (
 	"time"
 )
 
-// compile runs go build for one group and tells how far it is.
+// compile runs go build for one group and reports progress.
 func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	flags, err := g.linkerFlags(b.Source)
 	if err != nil {
 		return err
 	}
-	arguments := []string{"build", "-v", "-trimpath", "-buildvcs=false", "-tags", g.tags, "-ldflags", flags, "-o", dir + "/"}
+	arguments := []string{"build", "-v", "-trimpath", "-buildvcs=false", "-tags", g.tags, "-ldflags", flags, "-o",
+		dir + "/"}
 	for _, p := range g.programs {
 		arguments = append(arguments, p.pkg)
 	}
 	cmd := exec.CommandContext(ctx, "go", arguments...)
 	cmd.Dir = filepath.Join(b.Source, g.module)
-	// A workspace or build flags of the user's would build something else than the key says.
+	// A workspace or build flags of the user would build something other than what the key describes.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+g.cgo, "GOWORK=off", "GOFLAGS=")
-	// The build ends with the lab, however that ends. The kernel ties this to the starting thread.
+	// The build ends when the lab ends, for whatever reason. The kernel ties this to the thread that started it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -56,15 +57,16 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	for _, p := range g.programs {
 		if p.output() != p.name {
 			if err := os.Rename(filepath.Join(dir, p.output()), filepath.Join(dir, p.name)); err != nil {
-				return fmt.Errorf("name built program: %w", err)
+				return fmt.Errorf("find the built program: %w", err)
 			}
 		}
 	}
-	b.Report.Say("built %s in %s", strings.Join(names(g.programs), ", "), time.Since(watch.startedAt).Round(100*time.Millisecond))
+	b.Report.Say("built %s in %s", strings.Join(names(g.programs), ", "),
+		time.Since(watch.startedAt).Round(100*time.Millisecond))
 	return nil
 }
 
-// watcher counts what go build says and which programs it has finished.
+// watcher counts the lines of go build's output and the programs that are complete.
 type watcher struct {
 	builder   Builder
 	group     group
@@ -77,7 +79,7 @@ type watcher struct {
 	tail       []string
 }
 
-// read consumes the output until go build closes it. With -v every compiled package is one line.
+// read reads the output until go build closes it. With -v, each compiled package is one line.
 func (w *watcher) read(output io.Reader) {
 	lines := bufio.NewScanner(output)
 	lines.Buffer(nil, 1<<20)
@@ -96,7 +98,7 @@ func (w *watcher) read(output io.Reader) {
 		}
 		w.mu.Unlock()
 	}
-	_, _ = io.Copy(io.Discard, output) // an over-long line must not block the build
+	_, _ = io.Copy(io.Discard, output) // a line that is too long must not block the build
 }
 
 func (w *watcher) describe() string {

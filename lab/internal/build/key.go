@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// keyOf hashes files, by their path below root and content, together with words that also decide
-// what comes out of the build.
+// keyOf hashes files, by content and by path below root, together with words that also affect the result of the build.
 func keyOf(root string, files []string, words ...string) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%q\n", words)
@@ -44,7 +43,7 @@ func toolKey(source, goVersion string) (string, error) {
 	return keyOf(source, files, append(words, goVersion)...)
 }
 
-// payloadKey identifies the cached programs of the lab itself, by their sources.
+// payloadKey identifies the cached programs of the lab by their sources.
 func payloadKey(source, goVersion string) (string, error) {
 	files := []string{"go.mod"}
 	for _, dir := range payloadSources() {

@@ -2,10 +2,10 @@ package build
 
 import "github.com/podlapse/podlapse/lab/internal/cni"
 
-// WorkloadName is the file name of the program that goes into the images.
+// WorkloadName is the file name of the program in the images.
 const WorkloadName = "workload"
 
-// payload is the lab's own small programs: they run where nothing is installed, so they are static.
+// payload returns the lab's own small programs. They are static, because they run where nothing is installed.
 func payload() []program {
 	return []program{
 		{cni.PluginName, modulePath + "/cmd/cni"},
@@ -13,8 +13,8 @@ func payload() []program {
 	}
 }
 
-// payloadSources are the directories that the payload is compiled from; it imports nothing else but
-// the standard library (a test checks it).
+// payloadSources returns the directories from which the payload is compiled. They import only the standard library and
+// each other, as a test checks.
 func payloadSources() []string {
 	return []string{"cmd/cni", "cmd/workload", "internal/cni", "internal/workload"}
 }

@@ -1,4 +1,4 @@
-// Package build makes the programs that the lab runs, and keeps them in a cache outside the tree.
+// Package build builds the programs that the lab runs, and keeps them in a cache outside the tree.
 package build
 
 import (
@@ -9,13 +9,13 @@ import (
 	"runtime"
 )
 
-// SourceVariable names the directory of the lab's source where it cannot be found by itself.
+// SourceVariable names the directory of the lab's source for when FindSource cannot find it.
 const SourceVariable = "PODLAPSE_LAB_SOURCE"
 
 const modulePath = "github.com/podlapse/podlapse/lab"
 
-// FindSource returns the lab's source directory: the variable, else the nearest one at or above the
-// working directory, else where this program was compiled from.
+// FindSource returns the lab's source directory: that of the variable, else the nearest one at or above the working
+// directory, else the one that this program was compiled from.
 func FindSource() (string, error) {
 	if dir := os.Getenv(SourceVariable); dir != "" {
 		if isLab(dir) {
@@ -40,7 +40,9 @@ func FindSource() (string, error) {
 			return dir, nil
 		}
 	}
-	return "", errors.New("the lab's source directory is not here: run it inside the repository, or set " + SourceVariable)
+	return "",
+		errors.New("cannot find the lab's source directory: run the lab inside the repository, or set " +
+			SourceVariable)
 }
 
 func isLab(dir string) bool {

@@ -8,24 +8,23 @@ import (
 	"strings"
 )
 
-// group is one call of go build. The order of groups is the order of building.
+// group is one call of go build. Groups are built in their order.
 type group struct {
 	module   string // directory below lab/ whose go.mod pins the versions
 	cgo      string // CGO_ENABLED
 	tags     string
 	programs []program
 	pinned   string   // package path of the requirement whose version is stamped into the programs
-	stamps   []string // what the linker sets, with {version}, {major} and {minor}
+	stamps   []string // values that the linker sets, with {version}, {major} and {minor}
 }
 
 type program struct {
-	name string // what the file is called in the cache
+	name string // file name in the cache
 	pkg  string
 }
 
-// groups is the table of everything that is built from other people's modules. Without cgo the
-// programs are static and link faster; only runc cannot do without (seccomp, and it enters namespaces
-// before the Go runtime starts).
+// groups is the table of everything that is built from third-party modules. Without cgo, programs are static and link
+// faster. Only runc needs cgo, for seccomp and to enter namespaces before the Go runtime starts.
 func groups() []group {
 	const (
 		containerd = "github.com/containerd/containerd/v2/cmd/"
@@ -36,7 +35,8 @@ func groups() []group {
 			{"containerd", containerd + "containerd"},
 			{"containerd-shim-runc-v2", containerd + "containerd-shim-runc-v2"},
 			{"ctr", containerd + "ctr"},
-		}, "github.com/containerd/containerd/v2", []string{"github.com/containerd/containerd/v2/version.Version={version}"}},
+		}, "github.com/containerd/containerd/v2",
+			[]string{"github.com/containerd/containerd/v2/version.Version={version}"}},
 		{"tools/containerd", "1", "seccomp", []program{{"runc", "github.com/opencontainers/runc"}}, "", nil},
 		{"tools/kubernetes", "0", "", []program{
 			{"etcd", "go.etcd.io/etcd/server/v3"},
@@ -52,13 +52,13 @@ func groups() []group {
 func kubernetesStamps() []string {
 	var stamps []string
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		stamps = append(stamps, pkg+".gitVersion={version}", pkg+".gitMajor={major}", pkg+".gitMinor={minor}", pkg+".gitTreeState=clean")
+		stamps = append(stamps, pkg+".gitVersion={version}", pkg+".gitMajor={major}", pkg+".gitMinor={minor}",
+			pkg+".gitTreeState=clean")
 	}
 	return stamps
 }
 
-// output is the name go build gives a program of this package: the last path element that is not a
-// major version.
+// output is the name that go build gives a program of this package: the last path element that is not a major version.
 func (p program) output() string {
 	elements := strings.Split(p.pkg, "/")
 	last := elements[len(elements)-1]
@@ -68,8 +68,8 @@ func (p program) output() string {
 	return last
 }
 
-// linkerFlags strips the programs and stamps their version, which their release builds would do:
-// without it the API server calls itself v0.0.0 and clients refuse features.
+// linkerFlags strips the programs and sets their version, as release builds do. Otherwise the API server reports
+// v0.0.0, and clients reject features.
 func (g group) linkerFlags(source string) (string, error) {
 	flags := "-s -w"
 	if g.pinned == "" {
@@ -82,7 +82,7 @@ func (g group) linkerFlags(source string) (string, error) {
 	pattern := regexp.MustCompile(`(?m)^\s*` + regexp.QuoteMeta(g.pinned) + ` (v(\d+)\.(\d+)\.\S+)`)
 	match := pattern.FindStringSubmatch(string(data))
 	if match == nil {
-		return "", fmt.Errorf("read tool versions: %s/go.mod requires no %s", g.module, g.pinned)
+		return "", fmt.Errorf("read tool versions: %s/go.mod does not require %s", g.module, g.pinned)
 	}
 	fill := strings.NewReplacer("{version}", match[1], "{major}", match[2], "{minor}", match[3])
 	for _, stamp := range g.stamps {

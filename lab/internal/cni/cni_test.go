@@ -14,11 +14,12 @@ type bench struct {
 	dir string
 }
 
-// call runs one command and returns its exit status and its answer.
+// call runs one command and returns its exit status and its result.
 func (b bench) call(command, id string, extra map[string]any) (int, map[string]any) {
 	b.t.Helper()
 	configuration := map[string]any{"cniVersion": "1.1.0", "name": NetworkName, "type": PluginName,
-		"faultsFile": filepath.Join(b.dir, "faults"), "logFile": filepath.Join(b.dir, "log"), "leaseDir": filepath.Join(b.dir, "leases")}
+		"faultsFile": filepath.Join(b.dir, "faults"), "logFile": filepath.Join(b.dir, "log"),
+		"leaseDir": filepath.Join(b.dir, "leases")}
 	for key, value := range extra {
 		configuration[key] = value
 	}
@@ -64,7 +65,7 @@ func TestLifeOfAnAttachment(t *testing.T) {
 	if status, _ := b.call("CHECK", "a", nil); status != 0 {
 		t.Error("CHECK of an attached container fails")
 	}
-	for range 2 { // DEL may come twice
+	for range 2 { // DEL may be called twice
 		if status, answer := b.call("DEL", "a", nil); status != 0 || answer != nil {
 			t.Fatalf("DEL a: %d %v", status, answer)
 		}

@@ -11,7 +11,7 @@ type command struct {
 	configuration Configuration
 }
 
-// run returns the answer to print, if the command has one.
+// run returns the result to print, if the command has one.
 func (c command) run() (any, *failure) {
 	name := c.getenv("CNI_COMMAND")
 	if name == "VERSION" {
@@ -32,7 +32,7 @@ func (c command) run() (any, *failure) {
 		if id == "" {
 			return nil, fail(codeEnvironment, "CNI_CONTAINERID is not set")
 		}
-		// The specification wants DEL to do what it can and to succeed.
+		// The specification requires DEL to do what it can and to succeed.
 		leases.release(id)
 		return nil, nil
 	case "CHECK":

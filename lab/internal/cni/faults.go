@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// Faults is the content of the faults file. The plugin reads it anew at every ADD; no file, no fault.
+// Faults is the content of the faults file. The plugin reads it at every ADD. Without the file there is no fault.
 type Faults struct {
-	Namespace string   `json:"namespace,omitempty"` // only pods of this namespace; empty: all
-	Pods      []string `json:"pods,omitempty"`      // only pods of these names; empty: all
+	Namespace string   `json:"namespace,omitempty"` // only pods of this namespace; if empty, all
+	Pods      []string `json:"pods,omitempty"`      // only pods with these names; if empty, all
 	Delay     Duration `json:"delay,omitzero"`      // before anything else
-	Fail      string   `json:"fail,omitempty"`      // the error to answer with, after the delay
-	More      []Faults `json:"more,omitempty"`      // faults of other pods; the first that matches counts
+	Fail      string   `json:"fail,omitempty"`      // the error to return after the delay
+	More      []Faults `json:"more,omitempty"`      // faults of other pods; the first match applies
 }
 
-// of is the fault that is in force for a pod.
+// of returns the fault for a pod.
 func (f Faults) of(namespace, pod string) Faults {
 	if f.matches(namespace, pod) && (f.Delay.Duration > 0 || f.Fail != "") {
 		return f
@@ -36,7 +36,7 @@ func (f Faults) matches(namespace, pod string) bool {
 	return (f.Namespace == "" || f.Namespace == namespace) && (len(f.Pods) == 0 || slices.Contains(f.Pods, pod))
 }
 
-// Duration is written as Go writes it, "2s".
+// Duration is written in Go's format, such as "2s".
 type Duration struct{ time.Duration }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -64,7 +64,7 @@ func ReadFaults(path string) (Faults, error) {
 	return faults, nil
 }
 
-// WriteFaults replaces a faults file in one step: the plugin may read it at any moment.
+// WriteFaults replaces a faults file in one step, because the plugin may read it at any time.
 func WriteFaults(path string, faults Faults) error {
 	data, err := json.Marshal(faults)
 	if err != nil {

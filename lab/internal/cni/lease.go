@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// leases keeps one file per address in use; it is named after the address and holds the container's
-// id. Creating a file exclusively is the only lock that is needed.
+// leases keeps one file for each address in use. The file is named after the address and contains the container's ID.
+// Creating it exclusively is the only lock needed.
 type leases struct{ dir string }
 
-// take returns the container's address, the one it has or the first free one.
+// take returns the container's address: its current one, else the first free one.
 func (l leases) take(id string) (string, error) {
 	if ip := l.find(id); ip != "" {
 		return ip, nil
@@ -39,10 +39,10 @@ func (l leases) take(id string) (string, error) {
 		}
 		return ip, nil
 	}
-	return "", errors.New("take address: 127.2.0.0/16 is used up")
+	return "", errors.New("take address: 127.2.0.0/16 has no free address")
 }
 
-// each calls visit for every lease, with its path and the id of its container.
+// each calls visit for every lease, with its path and the ID of its container.
 func (l leases) each(visit func(path, id string)) {
 	paths, _ := filepath.Glob(filepath.Join(l.dir, "127.2.*"))
 	for _, path := range paths {

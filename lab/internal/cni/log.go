@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Entry is one line of the plugin's log: an ADD, with the wall clock at its two ends.
+// Entry is one line of the plugin's log: an ADD, with its start and end by the wall clock.
 type Entry struct {
 	Command     string    `json:"command"`
 	ContainerID string    `json:"container_id"`
@@ -21,7 +21,7 @@ type Entry struct {
 	Error       string    `json:"error,omitempty"`
 }
 
-// appendEntry writes one line with one write call, so that plugins that run at once do not mix.
+// appendEntry writes one line with one system call, so that the lines of concurrent plugins do not mix.
 func appendEntry(path string, entry Entry) error {
 	if path == "" {
 		return nil
@@ -41,7 +41,7 @@ func appendEntry(path string, entry Entry) error {
 	return nil
 }
 
-// ReadLog returns the entries of a namespace's pods, oldest first. No file, no entries.
+// ReadLog returns the entries for a namespace's pods, oldest first; none if the file does not exist.
 func ReadLog(path, namespace string) ([]Entry, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

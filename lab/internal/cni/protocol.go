@@ -1,9 +1,9 @@
-// Package cni is the lab's network plugin. It makes no interface: it hands out an address of
-// 127.2.0.0/16, and is slow or fails when a scenario asks for it. What it did it dates in a log, which
-// is the truth that scenarios compare a pod's network phase with.
+// Package cni is the lab's network plugin. It creates no interface: it assigns an address from 127.2.0.0/16, and is
+// slow or fails if a scenario requests it. It logs each action with its time. Scenarios compare a pod's network phase
+// with this log.
 //
-// It speaks the Container Network Interface protocol, versions 0.4.0 to 1.1.0. The package uses only
-// the standard library: it is the body of a small static program that containerd runs.
+// It implements the Container Network Interface protocol, versions 0.4.0 to 1.1.0. The package uses only the standard
+// library, because it is compiled into a small static program that containerd runs.
 package cni
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// NetworkName is the lab's network; libcni names its cache files after it.
+// NetworkName is the name of the lab's network. libcni names its cache files after it.
 const NetworkName = "podlapse-lab"
 
 // PluginName is the file name of the program.
@@ -24,14 +24,14 @@ const (
 	codeIncompatible = 1
 	codeEnvironment  = 4
 	codeInput        = 6
-	codeInjected     = 100 // from 100 on the codes are the plugin's own
+	codeInjected     = 100 // codes from 100 are the plugin's own
 	codeAddress      = 101
 )
 
-// supported are the protocol versions, oldest first.
+// supported returns the protocol versions, oldest first.
 func supported() []string { return []string{"0.4.0", "1.0.0", "1.1.0"} }
 
-// Configuration is what the runtime passes on standard input.
+// Configuration is the configuration that the runtime passes on standard input.
 type Configuration struct {
 	CNIVersion string          `json:"cniVersion"`
 	Name       string          `json:"name,omitempty"`
@@ -60,7 +60,7 @@ type networkInterface struct {
 }
 
 type address struct {
-	Version   string `json:"version,omitempty"` // "4" up to 0.4.0, gone since
+	Version   string `json:"version,omitempty"` // "4" up to version 0.4.0, absent since
 	Address   string `json:"address"`
 	Interface int    `json:"interface"`
 }
@@ -77,8 +77,7 @@ func fail(code int, format string, arguments ...any) *failure {
 	return &failure{Code: code, Message: fmt.Sprintf(format, arguments...)}
 }
 
-// Main runs one command and returns the exit status. Results and errors go to stdout, as the
-// protocol wants it.
+// Main runs one command and returns the exit status. Results and errors go to stdout, as the protocol requires.
 func Main(getenv func(string) string, stdin io.Reader, stdout io.Writer) int {
 	const most = 1 << 20
 	input, err := io.ReadAll(io.LimitReader(stdin, most))

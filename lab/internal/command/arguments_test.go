@@ -10,23 +10,24 @@ func none(string) string { return "" }
 
 func TestWrongCallsNameTheRemedy(t *testing.T) {
 	for call, want := range map[string]string{
-		"":                        "a command is missing",
-		"rise":                    `no command "rise"`,
-		"up now":                  `"now" is too much`,
+		"":                        "missing command",
+		"rise":                    `unknown command "rise"`,
+		"up now":                  `unexpected argument "now"`,
 		"up --fast":               "-fast",
 		"down --agent x":          "-agent",
-		"scenario":                "name one of first, second",
-		"scenario third":          "name one of first, second",
-		"scenario first second":   `"second" is too much`,
+		"scenario":                "must be one of first, second",
+		"scenario third":          "must be one of first, second",
+		"scenario first second":   `unexpected argument "second"`,
 		"scenario --agent":        "-agent",
-		"serve-registry":          "for the lab itself",
+		"serve-registry":          "only for the lab itself",
 		"status --sample":         "-sample",
-		"list everything":         `"everything" is too much`,
+		"list everything":         `unexpected argument "everything"`,
 		"scenario first --sample": "-sample",
 	} {
 		_, err := parse(strings.Fields(call), none, []string{"first", "second"})
 		var usageError UsageError
-		if !errors.As(err, &usageError) || !strings.Contains(usageError.Problem, want) || !strings.Contains(err.Error(), "lab help") {
+		if !errors.As(err, &usageError) || !strings.Contains(usageError.Problem, want) ||
+			!strings.Contains(err.Error(), "lab help") {
 			t.Errorf("%q: error %v, want %q", call, err, want)
 		}
 	}

@@ -1,5 +1,4 @@
-// Package command is the lab's command line: what can be asked of it, and in which order things are
-// then done.
+// Package command is the lab's command line: its arguments, and the order of the steps of each command.
 package command
 
 import (
@@ -22,7 +21,7 @@ import (
 
 const registryCommand = node.RegistryCommand
 
-// Run does what the words ask for. Progress goes to stderr, results to stdout.
+// Run runs the command in words. Progress goes to stderr, results to stdout.
 func Run(ctx context.Context, words []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	a, err := parse(words, getenv, scenario.Names())
 	if err != nil {
@@ -70,7 +69,7 @@ func down(ctx context.Context, n node.Node) error {
 		return err
 	}
 	if was {
-		n.Report.Say("the lab is down and has left nothing but its build cache")
+		n.Report.Say("the lab is down; only its build cache is left")
 	} else {
 		n.Report.Say("the lab was not up")
 	}
@@ -78,12 +77,12 @@ func down(ctx context.Context, n node.Node) error {
 }
 
 func status(ctx context.Context, n node.Node, stdout io.Writer) error {
-	// Only to say where kubectl is; status must work without the source, too.
+	// This is only used to print the path of kubectl. status must also work without the source.
 	if programs, _, _, err := plan(ctx, n); err == nil {
 		n.Programs = programs
 	}
 	if !n.Status(ctx, stdout) {
-		return Quiet{errors.New("the lab is not well")}
+		return Quiet{errors.New("the lab is not healthy")}
 	}
 	return nil
 }
@@ -98,7 +97,7 @@ func plan(ctx context.Context, n node.Node) (build.Programs, build.Builder, bool
 	return programs, builder, missing, err
 }
 
-// raise brings the node up with everything that has to be there before.
+// raise starts the node, after everything that it needs.
 func raise(ctx context.Context, n node.Node, agent node.Agent) (node.Node, error) {
 	if agent.Program != "" {
 		path, err := node.CheckAgent(agent.Program)
@@ -127,7 +126,7 @@ func raise(ctx context.Context, n node.Node, agent node.Agent) (node.Node, error
 
 func up(ctx context.Context, n node.Node, a arguments, stdout, stderr io.Writer) error {
 	if a.sample && a.agent == "" && n.Agent() == "" {
-		return UsageError{"up: --sample lets the agent explain the sample: give --agent PATH, or set PODLAPSE_AGENT"}
+		return UsageError{"up: --sample requires an agent to explain the sample: set --agent PATH or PODLAPSE_AGENT"}
 	}
 	agent := node.Agent{Program: a.agent, Archive: a.image, Form: node.AsProcess}
 	if a.image != "" || a.agent == "" && n.AgentImage() != "" {
@@ -148,22 +147,24 @@ func up(ctx context.Context, n node.Node, a arguments, stdout, stderr io.Writer)
 
 func play(ctx context.Context, n node.Node, a arguments, stdout io.Writer) error {
 	i := slices.IndexFunc(scenario.Table(), func(s scenario.Scenario) bool { return s.Name == a.scenario })
-	s := scenario.Table()[i] // or the arguments would not have been taken
+	s := scenario.Table()[i] // parse rejects unknown names
 	if a.agent == "" && n.Agent() == "" {
-		return UsageError{"scenario: there is no agent to compare: give --agent PATH, or set PODLAPSE_AGENT"}
+		return UsageError{"scenario: no agent to test: set --agent PATH or PODLAPSE_AGENT"}
 	}
 	switch {
 	case s.Name == scenario.Compare && a.before == "":
-		return UsageError{"scenario: " + s.Name + " wants another agent: give --before PATH, or run \"make compare BEFORE=COMMIT\""}
+		return UsageError{"scenario: " + s.Name +
+			" requires another agent: set --before PATH or run \"make compare BEFORE=COMMIT\""}
 	case s.Name != scenario.Compare && a.before != "":
-		return UsageError{"scenario: " + s.Name + " wants no other agent: leave --before out"}
+		return UsageError{"scenario: " + s.Name + " does not compare agents: remove --before"}
 	}
 	form := node.AsProcess
 	if s.Deployed {
 		form = node.Deployed
 	}
 	if s.Deployed && a.image == "" && n.AgentImage() == "" {
-		return UsageError{"scenario: " + s.Name + " deploys the agent from its image: run \"make image\" and give --image ARCHIVE, or set PODLAPSE_IMAGE"}
+		return UsageError{"scenario: " + s.Name +
+			" deploys the agent from its image: run \"make image\" and set --image ARCHIVE or PODLAPSE_IMAGE"}
 	}
 	n, err := raise(ctx, n, node.Agent{Program: a.agent, Archive: a.image, Form: form})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package cri is the lab's own hand on the container runtime: it warms images, removes the ones that
-// scenarios made, and takes pods down when the node goes.
+// Package cri is the lab's own client of the container runtime. It pulls images in advance, removes those that
+// scenarios created, and removes the pods when the node goes down.
 package cri
 
 import (
@@ -16,14 +16,14 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Client is a connection to the runtime. Safe for concurrent use; Close ends it.
+// Client is a connection to the runtime. It is safe for concurrent use. Close ends it.
 type Client struct {
 	connection *grpc.ClientConn
 	runtime    runtimeapi.RuntimeServiceClient
 	images     runtimeapi.ImageServiceClient
 }
 
-// Dial makes a client of the socket at an absolute path. It connects at the first call.
+// Dial returns a client for the socket at an absolute path. It connects at the first call.
 func Dial(socket string) (*Client, error) {
 	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *Client) Ready(ctx context.Context) error {
 		return err
 	}
 	for _, condition := range answer.GetStatus().GetConditions() {
-		// The others are warnings, of deprecations for example.
+		// The other conditions are warnings, for example about deprecations.
 		needed := condition.GetType() == runtimeapi.RuntimeReady || condition.GetType() == runtimeapi.NetworkReady
 		if needed && !condition.GetStatus() {
 			return fmt.Errorf("%s is false: %s: %s", condition.GetType(), condition.GetReason(), condition.GetMessage())
@@ -54,7 +54,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Pull makes sure that an image is on the node.
+// Pull ensures that an image is on the node.
 func (c *Client) Pull(ctx context.Context, reference string) error {
 	spec := &runtimeapi.ImageSpec{Image: reference}
 	have, err := c.images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: spec})
@@ -74,7 +74,7 @@ func (c *Client) RemoveImages(ctx context.Context, prefix string) error {
 		return fmt.Errorf("list images: %w", err)
 	}
 	for _, image := range list.GetImages() {
-		// One that was pulled by its digest has no tag.
+		// An image that was pulled by its digest has no tag.
 		for _, tag := range slices.Concat(image.GetRepoTags(), image.GetRepoDigests()) {
 			if !strings.HasPrefix(tag, prefix) {
 				continue
@@ -89,7 +89,7 @@ func (c *Client) RemoveImages(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// RemovePods stops and removes every pod, all at once, and returns the first error of each.
+// RemovePods stops and removes all pods concurrently, and returns the first error of each.
 func (c *Client) RemovePods(ctx context.Context) error {
 	list, err := c.runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	if err != nil {
@@ -102,7 +102,8 @@ func (c *Client) RemovePods(ctx context.Context) error {
 		all.Go(func() {
 			_, err := c.runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: sandbox.GetId()})
 			if err == nil {
-				_, err = c.runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: sandbox.GetId()})
+				_, err = c.runtime.RemovePodSandbox(ctx,
+					&runtimeapi.RemovePodSandboxRequest{PodSandboxId: sandbox.GetId()})
 			}
 			if err != nil {
 				failures[i] = fmt.Errorf("remove pod %s: %w", sandbox.GetMetadata().GetName(), err)

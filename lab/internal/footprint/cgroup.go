@@ -15,12 +15,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// containerParent is the cgroup below which containerd puts the containers of Kubernetes when kubelet
-// names none. It may hold those of another containerd too, so the lab only ever touches containers
-// that it knows by their id.
+// containerParent is the cgroup under which containerd puts the containers of Kubernetes if the kubelet names none. It
+// may also hold those of another containerd, so the lab only touches containers whose ID it knows.
 const containerParent = "k8s.io"
 
-// hierarchies returns the mount points of cgroups: one on cgroup v2, one per controller on v1.
+// hierarchies returns the mount points of cgroups: one for cgroup v2, one for each controller for v1.
 func hierarchies() ([]string, error) {
 	all, err := mounts()
 	if err != nil {
@@ -35,7 +34,7 @@ func hierarchies() ([]string, error) {
 	return points, nil
 }
 
-// groupsExist says whether the parent cgroup exists in any hierarchy.
+// groupsExist reports whether the parent cgroup exists in any hierarchy.
 func groupsExist() bool {
 	points, _ := hierarchies()
 	for _, point := range points {
@@ -46,12 +45,13 @@ func groupsExist() bool {
 	return false
 }
 
-// Containers returns the ids of the containers that a containerd with the given state directory, and
-// a runc with the given root, know or have known.
+// Containers returns the IDs of the containers that a containerd with this state directory and a runc with this root
+// know or knew.
 func Containers(containerdState, runcRoot string) []string {
 	seen := make(map[string]bool)
 	var ids []string
-	for _, dir := range []string{filepath.Join(containerdState, "io.containerd.runtime.v2.task", "k8s.io"), filepath.Join(runcRoot, "k8s.io")} {
+	for _, dir := range []string{filepath.Join(containerdState, "io.containerd.runtime.v2.task", "k8s.io"),
+		filepath.Join(runcRoot, "k8s.io")} {
 		entries, _ := os.ReadDir(dir)
 		for _, entry := range entries {
 			if id := entry.Name(); isID(id) && !seen[id] {
@@ -81,14 +81,14 @@ func RemoveContainers(ids []string) error {
 				}
 			}
 		}
-		// A killed process leaves its cgroup a moment after the signal.
+		// A killed process leaves its cgroup shortly after the signal.
 		if err := errors.Join(failures...); err == nil || time.Now().After(deadline) {
 			return err
 		}
 	}
 }
 
-// removeParent removes the parent cgroup where it is empty.
+// removeParent removes the parent cgroup if it is empty.
 func removeParent() {
 	points, _ := hierarchies()
 	for _, point := range points {
@@ -96,15 +96,15 @@ func removeParent() {
 	}
 }
 
-// removeGroup removes a cgroup of one hierarchy and those below it, deepest first: the kernel refuses
-// one that has children or processes.
+// removeGroup removes a cgroup of one hierarchy and those below it, deepest first. The kernel refuses to remove a
+// cgroup with children or processes.
 func removeGroup(root string) error {
 	var dirs []string
 	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
 			dirs = append(dirs, path)
 		}
-		return nil // what is not there, or vanishes under the walk, needs no removing
+		return nil // ignore directories that do not exist or vanish during the walk
 	})
 	var failures []error
 	for i := len(dirs) - 1; i >= 0; i-- {

@@ -25,7 +25,7 @@ func mounts() ([]mount, error) {
 	defer file.Close()
 	var all []mount
 	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20) // an overlay with many layers makes a long line
+	lines.Buffer(nil, 1<<20) // an overlay with many layers has a long line
 	for lines.Scan() {
 		if m, ok := parseMount(lines.Text()); ok {
 			all = append(all, m)
@@ -34,7 +34,7 @@ func mounts() ([]mount, error) {
 	return all, lines.Err()
 }
 
-// parseMount reads "36 35 98:0 /root /point options [tags…] - kind source superoptions".
+// parseMount parses "36 35 98:0 /root /point options [tags…] - kind source superoptions".
 func parseMount(line string) (mount, bool) {
 	before, after, ok := strings.Cut(line, " - ")
 	left, right := strings.Fields(before), strings.Fields(after)
@@ -44,7 +44,7 @@ func parseMount(line string) (mount, bool) {
 	return mount{point: unescape(left[4]), kind: right[0], source: unescape(right[1])}, true
 }
 
-// unescape undoes the kernel's octal escapes of space, tab, newline and backslash.
+// unescape decodes the kernel's octal escapes of space, tab, newline and backslash.
 func unescape(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -69,7 +69,7 @@ func below(path string, dirs []string) bool {
 	return false
 }
 
-// Mounts returns the mount points in the given directories.
+// Mounts returns the mount points inside the given directories.
 func Mounts(dirs ...string) ([]string, error) {
 	all, err := mounts()
 	if err != nil {
@@ -84,9 +84,9 @@ func Mounts(dirs ...string) ([]string, error) {
 	return points, nil
 }
 
-// Unmount unmounts everything in the given directories, last mounted first.
+// Unmount unmounts everything inside the given directories, the latest mount first.
 func Unmount(dirs ...string) error {
-	const passes = 5 // a mount can hide another below it
+	const passes = 5 // a mount can hide another one below it
 	var failures []error
 	for range passes {
 		points, err := Mounts(dirs...)
@@ -98,14 +98,14 @@ func Unmount(dirs ...string) error {
 		}
 		failures = nil
 		for i := len(points) - 1; i >= 0; i-- {
-			// Lazily: a process of somebody else that looks around in there must not keep us.
+			// Detach the mount lazily, so that another process that uses it cannot block the lab.
 			if err := syscall.Unmount(points[i], syscall.MNT_DETACH); err != nil {
 				failures = append(failures, fmt.Errorf("unmount %s: %w", points[i], err))
 			}
 		}
 	}
 	if points, err := Mounts(dirs...); err != nil || len(points) > 0 {
-		return errors.Join(append(failures, fmt.Errorf("unmount: %d mounts are left: %v", len(points), points), err)...)
+		return errors.Join(append(failures, fmt.Errorf("unmount: %d mounts remain: %v", len(points), points), err)...)
 	}
 	return nil
 }

@@ -14,35 +14,35 @@ import (
 // place is a directory outside the lab's own.
 type place struct {
 	path  string
-	whole bool // goes with its content; otherwise only when it is empty
+	whole bool // removed with its content; otherwise only if it is empty
 }
 
-// builtIn are the directories that kubelet and libcni create although they are told to work elsewhere,
+// builtIn returns the directories that the kubelet and libcni create even if they are configured to use others,
 // children before parents.
 func builtIn() []place {
 	return []place{
-		{"/var/lib/kubelet/device-plugins", true}, // kubelet: socket for device plug-ins
+		{"/var/lib/kubelet/device-plugins", true}, // kubelet: socket for device plugins
 		{"/var/lib/kubelet", false},
-		{"/var/log/containers", true},   // kubelet: links to the containers' logs
-		{"/var/lib/cni/results", false}, // libcni: what plug-ins have answered
+		{"/var/log/containers", true},   // kubelet: links to the logs of containers
+		{"/var/lib/cni/results", false}, // libcni: results of plugins
 		{"/var/lib/cni", false},
 	}
 }
 
-// settings are the kernel settings that kubelet changes at its start.
+// settings returns the kernel settings that the kubelet changes at its start.
 func settings() []string {
 	return []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",
 		"kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"}
 }
 
-// Before is what the machine looked like before the lab touched it.
+// Before is the state of the machine before the lab changed it.
 type Before struct {
 	Absent   []string          `json:"absent"`    // built-in directories that did not exist
 	NoGroup  bool              `json:"no_cgroup"` // the parent cgroup of containers did not exist
 	Settings map[string]string `json:"settings"`  // kernel setting → value
 }
 
-// Observe looks at the machine.
+// Observe returns the state of the machine.
 func Observe() Before {
 	before := Before{Settings: make(map[string]string), NoGroup: !groupsExist()}
 	for _, dir := range builtIn() {
@@ -58,7 +58,7 @@ func Observe() Before {
 	return before
 }
 
-// Save writes it to a file, and reports when that has safely happened.
+// Save writes the state to a file, and returns when the file is on the disk.
 func (b Before) Save(path string) error {
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -73,7 +73,7 @@ func (b Before) Save(path string) error {
 	return nil
 }
 
-// Load reads what Save wrote; no file, nothing to restore.
+// Load reads what Save wrote. If the file does not exist, there is nothing to restore.
 func Load(path string) (Before, error) {
 	var before Before
 	data, err := os.ReadFile(path)
@@ -89,9 +89,8 @@ func Load(path string) (Before, error) {
 	return before, nil
 }
 
-// Restore puts the machine back to what it was: directories that were absent go, settings get their
-// old values, and in directories that were there before only what is known to be the lab's goes.
-// state is the lab's state directory, network the name of its network.
+// Restore restores the machine: it removes directories that were absent, resets settings, and removes only the lab's
+// files from directories that existed before. state is the lab's state directory, network the name of its network.
 func (b Before) Restore(state, network string) error {
 	var failures []error
 	removeLinks("/var/log/containers", state)
@@ -105,7 +104,7 @@ func (b Before) Restore(state, network string) error {
 		case dir.whole:
 			failures = append(failures, os.RemoveAll(dir.path))
 		default:
-			_ = os.Remove(dir.path) // refused where somebody else has moved in meanwhile
+			_ = os.Remove(dir.path) // fails if another program uses it meanwhile
 		}
 	}
 	if b.NoGroup {

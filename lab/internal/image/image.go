@@ -1,6 +1,6 @@
-// Package image makes the lab's images from code and pushes them to its registry. Every image has the
-// workload program as its first layer, which the node keeps warm, and random bytes above it, which
-// are new each time and so always cold.
+// Package image builds the lab's images in code and pushes them to its registry. The first layer of every image is the
+// workload program, which stays on the node. The layers above it are random bytes, new each time, so the node never has
+// them.
 package image
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// Base is the image that holds the workload program alone. The same program gives the same digest.
+// Base returns the image that contains only the workload program. The same program gives the same digest.
 func Base(programPath string) (v1.Image, error) {
 	program, err := os.ReadFile(programPath)
 	if err != nil {
@@ -54,7 +54,7 @@ func WithLayers(base v1.Image, layers ...v1.Layer) (v1.Image, error) {
 	return image, nil
 }
 
-// For is the image for another platform: the same content, under an index that has nothing else.
+// For returns the image for another platform: the same content, in an index without further images.
 func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 	config, err := image.ConfigFile()
 	if err != nil {
@@ -70,8 +70,7 @@ func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 		mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}}), nil
 }
 
-// Pusher is how the lab calls itself while it pushes, so that the registry's log can tell its requests
-// from a node's.
+// Pusher is the lab's user agent for pushes. It distinguishes the lab's requests from the node's in the registry's log.
 const Pusher = "podlapse-lab"
 
 // Push uploads an image under a reference such as 127.0.0.1:25000/repository:tag.

@@ -16,14 +16,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// RandomLayer is a layer of one file of random bytes that nobody has ever seen before.
+// RandomLayer returns a layer with one file of random bytes, which is on no node.
 func RandomLayer(size int) (v1.Layer, error) {
 	content := make([]byte, size)
 	_, _ = rand.Read(content) // crypto/rand does not fail on Linux
 	return layerOf("/payload-"+fresh(), 0o644, content)
 }
 
-// RandomLayers are layers of the given sizes, in bytes.
+// RandomLayers returns layers of the given sizes, in bytes.
 func RandomLayers(sizes ...int) ([]v1.Layer, error) {
 	var layers []v1.Layer
 	for _, size := range sizes {
@@ -36,8 +36,8 @@ func RandomLayers(sizes ...int) ([]v1.Layer, error) {
 	return layers, nil
 }
 
-// ManyFiles is a layer of so many tiny files that nobody has ever seen before. It is compressed: what takes
-// time is not to download it but to make the files.
+// ManyFiles returns a layer with this many tiny files, which is on no node. It is compressed, so creating the files
+// takes longer than downloading the layer.
 func ManyFiles(count int) (v1.Layer, error) {
 	const perDirectory = 1000
 	var archive bytes.Buffer
@@ -62,7 +62,7 @@ func ManyFiles(count int) (v1.Layer, error) {
 	if err := compressed.Close(); err != nil {
 		return nil, fmt.Errorf("make layer: %w", err)
 	}
-	// It works out the digest of the content that the configuration of the image names.
+	// This computes the digest of the uncompressed content, for the configuration of the image.
 	layer, err := tarball.LayerFromOpener(opener(archive.Bytes()), tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, fmt.Errorf("make layer: %w", err)
@@ -70,8 +70,8 @@ func ManyFiles(count int) (v1.Layer, error) {
 	return layer, nil
 }
 
-// layerOf is an uncompressed layer of one file: its size in the registry is the file's, and the node
-// spends no time on inflating what cannot be compressed anyway.
+// layerOf returns an uncompressed layer with one file. Its size in the registry is the file's size, and the node spends
+// no time decompressing incompressible content.
 func layerOf(path string, mode int64, content []byte) (v1.Layer, error) {
 	var archive bytes.Buffer
 	archive.Grow(len(content) + 4096)
@@ -86,7 +86,8 @@ func layerOf(path string, mode int64, content []byte) (v1.Layer, error) {
 }
 
 func addFile(writer *tar.Writer, path string, mode int64, content []byte) error {
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: path, Mode: mode, Size: int64(len(content)), ModTime: time.Unix(0, 0)}
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: path, Mode: mode, Size: int64(len(content)),
+		ModTime: time.Unix(0, 0)}
 	if err := writer.WriteHeader(header); err != nil {
 		return fmt.Errorf("make layer: %w", err)
 	}
@@ -100,7 +101,7 @@ func opener(data []byte) tarball.Opener {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 }
 
-// fresh is a name that no layer had before.
+// fresh returns a name that no layer had before.
 func fresh() string {
 	var random [8]byte
 	_, _ = rand.Read(random[:])

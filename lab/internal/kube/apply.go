@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Apply writes an object, a YAML document, as kubectl apply --server-side does: fields that the same manager gave before and
-// gives no more are removed. A field that the API server does not know is an error. With dryRun the API server does all of
-// it but keeps nothing.
+// Apply applies an object, a YAML document, like kubectl apply --server-side: it removes fields that the same manager
+// set before and no longer sets. A field that the API server does not know is an error. With dryRun, the API server
+// validates the request and stores nothing.
 func (c *Client) Apply(ctx context.Context, manager string, document []byte, dryRun bool) error {
 	object, body, err := read(document)
 	if err != nil {
@@ -30,13 +30,14 @@ func (c *Client) Apply(ctx context.Context, manager string, document []byte, dry
 	if dryRun {
 		query.Set("dryRun", metav1.DryRunAll)
 	}
-	if err := c.send(ctx, http.MethodPatch, "application/apply-patch+yaml", path+"?"+query.Encode(), json.RawMessage(body), nil); err != nil {
+	if err := c.send(ctx, http.MethodPatch, "application/apply-patch+yaml", path+"?"+query.Encode(),
+		json.RawMessage(body), nil); err != nil {
 		return fmt.Errorf("apply %s %s: %w", object.Kind, object.Name, err)
 	}
 	return nil
 }
 
-// Remove deletes the object that a YAML document names, if it is there.
+// Remove deletes the object that a YAML document names, if it exists.
 func (c *Client) Remove(ctx context.Context, document []byte) error {
 	object, _, err := read(document)
 	if err != nil {
@@ -52,16 +53,16 @@ func (c *Client) Remove(ctx context.Context, document []byte) error {
 	return nil
 }
 
-// Name is which object a YAML document is.
+// Name identifies the object of a YAML document.
 type Name struct{ APIVersion, Kind, Namespace, Name string }
 
-// NameOf reads it.
+// NameOf reads the name of the object in a YAML document.
 func NameOf(document []byte) (Name, error) {
 	object, _, err := read(document)
 	return Name{object.APIVersion, object.Kind, object.Namespace, object.Name}, err
 }
 
-// Knows returns nil when the API server knows the kind of a YAML document.
+// Knows returns nil if the API server knows the kind of a YAML document.
 func (c *Client) Knows(ctx context.Context, document []byte) error {
 	object, _, err := read(document)
 	if err == nil {
@@ -80,7 +81,7 @@ func read(document []byte) (object metav1.PartialObjectMetadata, body []byte, er
 	return object, body, nil
 }
 
-// pathOf asks the API server where objects of a kind are.
+// pathOf asks the API server for the path of a kind's objects.
 func (c *Client) pathOf(ctx context.Context, object metav1.PartialObjectMetadata) (string, error) {
 	version, err := schema.ParseGroupVersion(object.APIVersion)
 	if err != nil {
@@ -96,14 +97,14 @@ func (c *Client) pathOf(ctx context.Context, object metav1.PartialObjectMetadata
 	}
 	for _, resource := range resources.APIResources {
 		switch {
-		case resource.Kind != object.Kind || strings.Contains(resource.Name, "/"): // another, or a sub-resource
+		case resource.Kind != object.Kind || strings.Contains(resource.Name, "/"): // another kind or a subresource
 		case resource.Namespaced && object.Namespace == "":
-			return "", errors.New("it is in no namespace")
+			return "", errors.New("the object has no namespace")
 		case resource.Namespaced:
 			return root + "/namespaces/" + object.Namespace + "/" + resource.Name + "/" + object.Name, nil
 		default:
 			return root + "/" + resource.Name + "/" + object.Name, nil
 		}
 	}
-	return "", fmt.Errorf("the API server does not know this kind of %s", object.APIVersion)
+	return "", fmt.Errorf("the API server does not know this kind in %s", object.APIVersion)
 }

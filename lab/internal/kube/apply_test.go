@@ -33,12 +33,14 @@ func TestApply(t *testing.T) {
 	if asked != want || sent != `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"d","namespace":"ns"}}` {
 		t.Errorf("asked %s\nsent %s", asked, sent)
 	}
-	if err := client.Apply(t.Context(), "me", []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: ns}\n"), false); err != nil ||
+	if err := client.Apply(t.Context(), "me", []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: ns}\n"),
+		false); err != nil ||
 		!strings.HasPrefix(asked, "PATCH /api/v1/namespaces/ns?fieldManager=") || strings.Contains(asked, "dryRun") {
 		t.Errorf("asked %s, %v", asked, err)
 	}
 
-	if err := client.Remove(t.Context(), []byte(daemonSet)); err != nil || !strings.HasPrefix(asked, "DELETE /apis/apps/v1/namespaces/ns/daemonsets/d ") {
+	if err := client.Remove(t.Context(), []byte(daemonSet)); err != nil ||
+		!strings.HasPrefix(asked, "DELETE /apis/apps/v1/namespaces/ns/daemonsets/d ") {
 		t.Errorf("asked %s, %v", asked, err)
 	}
 	if err := client.Knows(t.Context(), []byte(daemonSet)); err != nil {
@@ -46,11 +48,12 @@ func TestApply(t *testing.T) {
 	}
 
 	for document, want := range map[string]string{
-		"apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: d}\n":  "in no namespace",
+		"apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: d}\n":  "has no namespace",
 		"apiVersion: apps/v1\nkind: Other\nmetadata: {name: d}\n":      "does not know this kind",
 		"apiVersion: v1\nkind: Namespace\nkind: Twice\nmetadata: {}\n": "already set",
 	} {
-		if err := client.Apply(t.Context(), "me", []byte(document), false); err == nil || !strings.Contains(err.Error(), want) {
+		if err := client.Apply(t.Context(), "me", []byte(document), false); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", document, err, want)
 		}
 	}

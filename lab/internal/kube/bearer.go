@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// NewBearer makes a client of https://ADDRESS that shows a token and more headers instead of a certificate.
+// NewBearer returns a client for https://ADDRESS that sends a token and further headers instead of a certificate.
 func NewBearer(address, certificates, token string, headers http.Header) (*Client, error) {
 	pool, err := authority(certificates)
 	if err != nil {
@@ -44,7 +44,7 @@ func (t withHeaders) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.Transport.RoundTrip(request)
 }
 
-// authority reads the certificate authority in a directory of the lab's.
+// authority reads the certificate authority from a directory of the lab.
 func authority(certificates string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(filepath.Join(certificates, "ca.crt"))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package kube is a small client of the lab's API server: JSON over a client certificate, with the
-// published API types. The lab needs a handful of calls, not a clientset.
+// Package kube is a small client of the lab's API server: JSON with a client certificate, and the published API types.
+// The lab needs only a few calls, so it does not use a clientset.
 package kube
 
 import (
@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// Client calls one server as one user. Safe for concurrent use.
+// Client calls one server as one user. It is safe for concurrent use.
 type Client struct {
 	base string
 	http *http.Client
 }
 
-// New makes a client of https://ADDRESS for the named certificate in a directory of the lab's.
+// New returns a client for https://ADDRESS with the named certificate from a directory of the lab.
 func New(address, certificates, name string) (*Client, error) {
 	pool, err := authority(certificates)
 	if err != nil {
@@ -32,13 +32,14 @@ func New(address, certificates, name string) (*Client, error) {
 		return nil, fmt.Errorf("read client certificate: %w", err)
 	}
 	transport := &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+		TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair},
+			MinVersion: tls.VersionTLS12},
 		ForceAttemptHTTP2: true, IdleConnTimeout: 30 * time.Second,
 	}
 	return &Client{base: "https://" + address, http: &http.Client{Transport: transport}}, nil
 }
 
-// StatusError is an answer other than success.
+// StatusError is a response other than success.
 type StatusError struct {
 	Code    int
 	Method  string
@@ -50,10 +51,10 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s %s: %d: %s", e.Method, e.Path, e.Code, e.Message)
 }
 
-// IsNotFound says whether the server answered that the object does not exist.
+// IsNotFound reports whether the server responded that the object does not exist.
 func IsNotFound(err error) bool { return hasCode(err, http.StatusNotFound) }
 
-// IsConflict says whether the server answered that the object exists already.
+// IsConflict reports whether the server responded that the object already exists.
 func IsConflict(err error) bool { return hasCode(err, http.StatusConflict) }
 
 func hasCode(err error, code int) bool {
@@ -71,18 +72,18 @@ func (c *Client) Create(ctx context.Context, path string, object any) error {
 	return c.call(ctx, http.MethodPost, path, object, nil)
 }
 
-// CreateInto is Create, and reads what was created.
+// CreateInto is Create, and also returns the created object.
 func (c *Client) CreateInto(ctx context.Context, path string, object, created any) error {
 	return c.call(ctx, http.MethodPost, path, object, created)
 }
 
-// Merge changes the object at the path as a JSON merge patch says; null removes a field.
+// Merge applies a JSON merge patch to the object at the path. null removes a field.
 func (c *Client) Merge(ctx context.Context, path string, change any) error {
 	return c.send(ctx, http.MethodPatch, "application/merge-patch+json", path, change, nil)
 }
 
-// MergeLists changes the object at the path as a strategic merge patch says: entries of lists are
-// merged by their keys, conditions by their type.
+// MergeLists applies a strategic merge patch to the object at the path: entries of lists are merged by their keys,
+// conditions by their type.
 func (c *Client) MergeLists(ctx context.Context, path string, change any) error {
 	return c.send(ctx, http.MethodPatch, "application/strategic-merge-patch+json", path, change, nil)
 }
@@ -92,7 +93,7 @@ func (c *Client) Delete(ctx context.Context, path string) error {
 	return c.call(ctx, http.MethodDelete, path, nil, nil)
 }
 
-// Text reads a path that answers with plain text: health, metrics.
+// Text reads a path that responds with plain text, such as health or metrics.
 func (c *Client) Text(ctx context.Context, path string) (string, error) {
 	data, err := c.raw(ctx, http.MethodGet, "", path, nil)
 	return string(data), err
@@ -116,12 +117,12 @@ func (c *Client) send(ctx context.Context, method, contentType, path string, inp
 		return err
 	}
 	if err := json.Unmarshal(data, output); err != nil {
-		return fmt.Errorf("parse answer for %s: %w", path, err)
+		return fmt.Errorf("parse response for %s: %w", path, err)
 	}
 	return nil
 }
 
-// requestLimit bounds one call; nothing the lab asks for takes long.
+// requestLimit limits one call. The lab makes no requests that take long.
 const requestLimit = 15 * time.Second
 
 func (c *Client) raw(ctx context.Context, method, contentType, path string, body io.Reader) ([]byte, error) {
@@ -146,7 +147,8 @@ func (c *Client) raw(ctx context.Context, method, contentType, path string, body
 	if response.StatusCode/100 == 2 {
 		return data, nil
 	}
-	failed := &StatusError{Code: response.StatusCode, Method: method, Path: path, Message: string(bytes.TrimSpace(data))}
+	failed := &StatusError{Code: response.StatusCode, Method: method, Path: path,
+		Message: string(bytes.TrimSpace(data))}
 	var status struct {
 		Message string `json:"message"`
 	}
@@ -156,18 +158,20 @@ func (c *Client) raw(ctx context.Context, method, contentType, path string, body
 	return nil, failed
 }
 
-// Server is where the client's requests go, and Transport how: for who forwards the requests of others.
+// Server is the URL that the client sends requests to. Server and Transport are for proxies.
 func (c *Client) Server() string { return c.base }
 
-// Transport is used by one at a time, or by the client.
+// Transport is the client's transport. It must not be used concurrently with the client.
 func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
 
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// ApplyAnnotations gives a pod annotations by server-side apply, by force, as one field manager.
-func (c *Client) ApplyAnnotations(ctx context.Context, namespace, pod, manager string, annotations map[string]string) error {
+// ApplyAnnotations sets annotations on a pod by server-side apply, forced, as one field manager.
+func (c *Client) ApplyAnnotations(ctx context.Context, namespace, pod, manager string,
+	annotations map[string]string) error {
 	return c.send(ctx, http.MethodPatch, "application/apply-patch+yaml",
 		"/api/v1/namespaces/"+namespace+"/pods/"+pod+"?force=true&fieldManager="+manager,
-		map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": pod, "annotations": annotations}}, nil)
+		map[string]any{"apiVersion": "v1", "kind": "Pod",
+			"metadata": map[string]any{"name": pod, "annotations": annotations}}, nil)
 }

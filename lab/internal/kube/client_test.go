@@ -28,7 +28,8 @@ func TestAnswersBecomeErrors(t *testing.T) {
 	if err := client.Get(t.Context(), "/there", &object); err != nil || object.Metadata.Name != "x" {
 		t.Errorf("got %+v, %v", object, err)
 	}
-	if err := client.Create(t.Context(), "/taken", object); !IsConflict(err) || !strings.Contains(err.Error(), "x already exists") {
+	if err := client.Create(t.Context(), "/taken", object); !IsConflict(err) ||
+		!strings.Contains(err.Error(), "x already exists") {
 		t.Errorf("error %v", err)
 	}
 	if err := client.Delete(t.Context(), "/nothing"); !IsNotFound(err) || IsConflict(err) {

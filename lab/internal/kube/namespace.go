@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Usable returns nil once pods can be created in a namespace and start without a retry: the
-// controller-manager has put the default service account and the authority's certificate there.
+// Usable returns nil when pods can be created in a namespace and start without a retry. This requires the default
+// service account and the authority's certificate, which the controller manager creates.
 func (c *Client) Usable(ctx context.Context, namespace string) error {
 	for _, path := range []string{"/serviceaccounts/default", "/configmaps/kube-root-ca.crt"} {
 		if err := c.Get(ctx, "/api/v1/namespaces/"+namespace+path, nil); err != nil {
@@ -24,12 +24,13 @@ func (c *Client) Usable(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// purposeLabel says what a namespace was made for.
+// purposeLabel is the label for the purpose of a namespace.
 const purposeLabel = "podlapse-lab/purpose"
 
-// CreateNamespace makes a namespace and waits until pods can be created in it.
+// CreateNamespace creates a namespace and waits until pods can be created in it.
 func (c *Client) CreateNamespace(ctx context.Context, report *progress.Reporter, name, purpose string) error {
-	namespace := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{purposeLabel: purpose}}}
+	namespace := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Labels: map[string]string{purposeLabel: purpose}}}
 	if err := c.Create(ctx, "/api/v1/namespaces", namespace); err != nil {
 		return fmt.Errorf("create namespace: %w", err)
 	}
@@ -37,10 +38,11 @@ func (c *Client) CreateNamespace(ctx context.Context, report *progress.Reporter,
 		func(ctx context.Context) error { return c.Usable(ctx, name) })
 }
 
-// NamespacesFor lists the namespaces that were made for a purpose.
+// NamespacesFor lists the namespaces with a purpose.
 func (c *Client) NamespacesFor(ctx context.Context, purpose string) ([]string, error) {
 	var list corev1.NamespaceList
-	if err := c.Get(ctx, "/api/v1/namespaces?labelSelector="+url.QueryEscape(purposeLabel+"="+purpose), &list); err != nil {
+	if err := c.Get(ctx, "/api/v1/namespaces?labelSelector="+url.QueryEscape(purposeLabel+"="+purpose),
+		&list); err != nil {
 		return nil, fmt.Errorf("list namespaces: %w", err)
 	}
 	var names []string
@@ -50,7 +52,7 @@ func (c *Client) NamespacesFor(ctx context.Context, purpose string) ([]string, e
 	return names, nil
 }
 
-// DeleteNamespace deletes a namespace, if it exists, and waits until all that was in it is gone.
+// DeleteNamespace deletes a namespace, if it exists, and waits until its content is deleted.
 func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter, name string) error {
 	if err := c.deletePods(ctx, report, name); err != nil {
 		return err
@@ -59,35 +61,37 @@ func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter,
 	if err := c.Delete(ctx, path); err != nil && !IsNotFound(err) && !IsConflict(err) {
 		return fmt.Errorf("delete namespace: %w", err)
 	}
-	return report.Wait(ctx, "the end of namespace "+name, 90*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
-		var namespace corev1.Namespace
-		err := c.Get(ctx, path, &namespace)
-		if IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return fmt.Errorf("it is %s", namespace.Status.Phase)
-	})
+	return report.Wait(ctx, "the end of namespace "+name, 90*time.Second, 100*time.Millisecond,
+		func(ctx context.Context) error {
+			var namespace corev1.Namespace
+			err := c.Get(ctx, path, &namespace)
+			if IsNotFound(err) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			return fmt.Errorf("its phase is %s", namespace.Status.Phase)
+		})
 }
 
-// deletePods empties a namespace of pods before it is deleted itself: the namespace controller, once
-// it has found a pod, looks again only after half the pod's grace period.
+// deletePods deletes all pods before the namespace is deleted. Otherwise the namespace controller, once it has found a
+// pod, checks again only after half the pod's grace period.
 func (c *Client) deletePods(ctx context.Context, report *progress.Reporter, name string) error {
 	deployments := "/apis/apps/v1/namespaces/" + name + "/deployments?propagationPolicy=Foreground"
 	pods := "/api/v1/namespaces/" + name + "/pods"
-	return report.Wait(ctx, "the end of the pods of namespace "+name, time.Minute, 200*time.Millisecond, func(ctx context.Context) error {
-		// Again and again: a Deployment on its way out may still replace a pod.
-		if err := errors.Join(c.Delete(ctx, deployments), c.Delete(ctx, pods)); err != nil {
-			return err
-		}
-		left, err := c.Pods(ctx, name)
-		if err != nil || len(left) == 0 {
-			return err
-		}
-		return fmt.Errorf("%d are left", len(left))
-	})
+	return report.Wait(ctx, "the end of the pods of namespace "+name, time.Minute, 200*time.Millisecond,
+		func(ctx context.Context) error {
+			// Repeat this, because a Deployment that is being deleted may still replace a pod.
+			if err := errors.Join(c.Delete(ctx, deployments), c.Delete(ctx, pods)); err != nil {
+				return err
+			}
+			left, err := c.Pods(ctx, name)
+			if err != nil || len(left) == 0 {
+				return err
+			}
+			return fmt.Errorf("%d pods remain", len(left))
+		})
 }
 
 // Pods lists the pods of a namespace.

@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// WatchPods calls seen for each state of a namespace's pods, with when the news arrived, from those
-// that are there on; the last one of a pod says that it is gone. It blocks until ctx ends, which is no error, or the watch breaks.
-func (c *Client) WatchPods(ctx context.Context, namespace string, seen func(pod corev1.Pod, gone bool, arrivedAt time.Time)) error {
+// WatchPods calls seen for each state of a namespace's pods and with its time of arrival, starting with the existing
+// pods. The last call for a pod says that it was deleted. WatchPods blocks until ctx ends, which is not an error, or
+// the watch breaks.
+func (c *Client) WatchPods(ctx context.Context, namespace string,
+	seen func(pod corev1.Pod, gone bool, arrivedAt time.Time)) error {
 	path := "/api/v1/namespaces/" + namespace + "/pods?watch=1"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
 	if err != nil {
@@ -42,15 +44,15 @@ func (c *Client) WatchPods(ctx context.Context, namespace string, seen func(pod 
 		case watch.Added, watch.Modified, watch.Deleted:
 			seen(news.Object, news.Type == watch.Deleted, time.Now())
 		case watch.Error:
-			return fmt.Errorf("watch pods: the server ended it")
+			return fmt.Errorf("watch pods: the server closed the watch")
 		}
 	}
 }
 
-// FollowNode keeps a watch on the pods of a node open, as a kubelet does: the request is the one that client-go's reflector
-// sends, protobuf included, and what comes goes into the writer as it is. Each time the API server begins to answer, opened is
-// called: it ends the watches of those who are slow to read, and then there is a next one. FollowNode blocks until ctx
-// ends, which is no error, or the API server refuses.
+// FollowNode keeps a watch on the pods of a node open, like a kubelet: it sends the same request as client-go's
+// reflector, including protobuf, and copies the response to the writer. It calls opened whenever the API server starts
+// to respond, because the API server ends watches of slow readers, and FollowNode then opens another. It blocks until
+// ctx ends, which is not an error, or until the API server refuses.
 func (c *Client) FollowNode(ctx context.Context, node string, into io.Writer, opened func()) error {
 	for ctx.Err() == nil {
 		if err := c.followOnce(ctx, node, into, opened); err != nil {
@@ -77,7 +79,7 @@ func (c *Client) followOnce(ctx context.Context, node string, into io.Writer, op
 		return errors.New(response.Status)
 	}
 	opened()
-	_, _ = io.Copy(into, response.Body) // however it ends, it is to be opened again
+	_, _ = io.Copy(into, response.Body) // the watch is opened again, however it ended
 	return nil
 }
 

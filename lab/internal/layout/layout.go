@@ -1,5 +1,5 @@
-// Package layout says where the lab keeps things: state, sockets, cache and loopback ports.
-// Everything else asks here, so that moving the lab is one change of environment.
+// Package layout defines where the lab keeps its state, sockets and cache, and its loopback ports. All other packages
+// use it, so environment variables alone can move the lab.
 package layout
 
 import (
@@ -22,21 +22,22 @@ const defaultState = "/var/lib/podlapse-lab"
 type Layout struct {
 	State string // configuration, data, logs; removed by down
 	Run   string // sockets and containerd's state; short, because a socket path has at most 107 bytes
-	Cache string // built programs; outlives down
+	Cache string // built programs; survives down
 }
 
-// FromEnvironment reads the two variables through getenv, which is os.Getenv outside tests.
+// FromEnvironment reads the variables through getenv, which is os.Getenv outside tests.
 func FromEnvironment(getenv func(string) string) (Layout, error) {
 	state := getenv(StateVariable)
 	if state == "" {
 		state = defaultState
 	}
 	if !filepath.IsAbs(state) {
-		return Layout{}, fmt.Errorf("%s=%q: give an absolute path", StateVariable, state)
+		return Layout{}, fmt.Errorf("%s=%q: must be an absolute path", StateVariable, state)
 	}
 	state = filepath.Clean(state)
 	if state == "/" {
-		return Layout{}, fmt.Errorf("%s=%q: give a directory of the lab's own, down removes it", StateVariable, state)
+		return Layout{}, fmt.Errorf("%s=%q: must be a directory for the lab alone, because down removes it",
+			StateVariable, state)
 	}
 	cache, err := cacheRoot(getenv)
 	if err != nil {
@@ -44,8 +45,8 @@ func FromEnvironment(getenv func(string) string) (Layout, error) {
 	}
 	name := "podlapse-lab"
 	if state != defaultState {
-		// The run directory cannot sit below an arbitrary state path (socket path limit), so it
-		// is named after it.
+		// Socket paths have a limit, so the run directory cannot be below the state directory. Instead, its name is
+		// derived from that of the state directory.
 		sum := sha256.Sum256([]byte(state))
 		name += "-" + hex.EncodeToString(sum[:4])
 	}
@@ -65,7 +66,7 @@ func cacheRoot(getenv func(string) string) (string, error) {
 		root = filepath.Join(home, ".cache")
 	}
 	if !filepath.IsAbs(root) {
-		return "", fmt.Errorf("%s or XDG_CACHE_HOME is %q: give an absolute path", CacheVariable, root)
+		return "", fmt.Errorf("%s or XDG_CACHE_HOME is %q: must be an absolute path", CacheVariable, root)
 	}
 	return filepath.Join(root, "podlapse-lab"), nil
 }
@@ -96,16 +97,16 @@ func (l Layout) Processes() string { return l.In("processes") }
 // Kubeconfig is the path of the named user's kubeconfig: admin, agent, …
 func (l Layout) Kubeconfig(user string) string { return l.In("kubeconfig", user+".kubeconfig") }
 
-// CNIFaults is the file in which scenarios tell the CNI plugin how to misbehave.
+// CNIFaults is the file in which scenarios configure the faults of the CNI plugin.
 func (l Layout) CNIFaults() string { return l.In("cni", "faults.json") }
 
-// CNILog is the file in which the CNI plugin dates what it did.
+// CNILog is the CNI plugin's log of what it did when.
 func (l Layout) CNILog() string { return l.In("cni", "log.jsonl") }
 
-// AgentRecords is the file that collects the standard output of an agent that runs as a process.
+// AgentRecords is the file for the standard output of an agent that runs as a process.
 func (l Layout) AgentRecords() string { return l.In("agent-records.jsonl") }
 
-// AgentFiles is the directory in which the agent may write, however it runs: the two below.
+// AgentFiles is the directory in which the agent may write, as a process or in a container. It contains the next two.
 func (l Layout) AgentFiles() string { return l.In("agent") }
 
 // AgentObservations is the file in which the agent records what its sources observed.
@@ -113,36 +114,38 @@ func (l Layout) AgentObservations() string {
 	return filepath.Join(l.AgentFiles(), "observations.jsonl")
 }
 
-// AgentState is the directory in which the agent remembers what it has reported, across its restarts.
+// AgentState is the directory for the state that the agent keeps across restarts.
 func (l Layout) AgentState() string { return filepath.Join(l.AgentFiles(), "state") }
 
-// KeptLogs is the directory of what agents in containers printed.
+// KeptLogs is the directory for the logs of agents in containers.
 func (l Layout) KeptLogs() string { return l.In("agent-logs") }
 
-// OTLP is the file that collects what was sent over OTLP.
+// OTLP is the file for the data that was sent over OTLP.
 func (l Layout) OTLP() string { return l.In("otlp.jsonl") }
 
-// PodLogs is the file of what the first run of a container printed.
+// PodLogs is the log file of a container's first run.
 func (l Layout) PodLogs(namespace, pod, uid, container string) string {
 	return filepath.Join(l.ContainerLogs(namespace, pod, uid, container), "0.log")
 }
 
-// ContainerLogs is the directory of the logs of a container's runs. Each of pod and uid may be "*", for a pattern.
+// ContainerLogs is the directory with the logs of a container's runs. pod and uid may be "*", for a pattern.
 func (l Layout) ContainerLogs(namespace, pod, uid, container string) string {
 	return l.In("pod-logs", namespace+"_"+pod+"_"+uid, container)
 }
 
-// Lock is the path of the file that keeps two lab commands from changing the same node.
+// Lock is the path of the file that prevents two lab commands from changing the same node.
 func (l Layout) Lock() string { return l.Run + ".lock" }
 
-// Create makes the state and run directories, which root alone can read: they hold private keys.
+// Create creates the state and run directories. Only root can read them, because they contain private keys.
 func (l Layout) Create() error {
-	for _, dir := range []string{l.State, l.Run, l.Logs(), l.Processes(), l.In("kubeconfig"), l.In("cni"), l.AgentFiles(), l.KeptLogs()} {
+	for _, dir := range []string{l.State, l.Run, l.Logs(), l.Processes(), l.In("kubeconfig"), l.In("cni"),
+		l.AgentFiles(), l.KeptLogs()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("create lab directory: %w", err)
 		}
 	}
-	// As containerd has its directory elsewhere: an agent that is not root gets through to the socket, whose group is its own.
+	// Like containerd's usual directory, this one lets an agent that is not root reach the socket, whose group is the
+	// agent's.
 	if err := os.Chmod(l.Run, 0o711); err != nil {
 		return fmt.Errorf("create lab directory: %w", err)
 	}

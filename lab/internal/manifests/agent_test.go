@@ -24,17 +24,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The manifests know the agent: its settings, and what it asks of the API server.
+// The manifests match the agent: its settings, and its requests to the API server.
 func TestManifestsFitTheAgent(t *testing.T) {
 	agent := filepath.Join(t.TempDir(), "podlapse-agent")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", agent, "./cmd/agent") // as make build does: cached
+	// As make build does: cached.
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", agent, "./cmd/agent")
 	build.Dir = filepath.Dir(directory(t))
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the agent: %v\n%s", err, out)
 	}
 	t.Run("settings", func(t *testing.T) {
-		known := map[string][]string{"run": variablesOf(t, agent, "run"), "runtime-proxy": variablesOf(t, agent, "runtime-proxy")}
+		known := map[string][]string{"run": variablesOf(t, agent, "run"),
+			"runtime-proxy": variablesOf(t, agent, "runtime-proxy")}
 		commands := map[string]string{"agent": "run", "runtime-proxy": "runtime-proxy"}
 		for component := range asValues() {
 			for _, c := range find[*appsv1.DaemonSet](t, compose(t, component), "").Spec.Template.Spec.Containers {
@@ -61,7 +63,8 @@ func TestManifestsFitTheAgent(t *testing.T) {
 	})
 	t.Run("access to its node", func(t *testing.T) {
 		compareAccess(t, asked(t, agent, "--node-health"), compose(t, "node-health"))
-		compareAccess(t, asked(t, agent, "--node-health", "--impersonate-node=on"), compose(t, "node-health", "node-impersonation"))
+		compareAccess(t, asked(t, agent, "--node-health", "--impersonate-node=on"),
+			compose(t, "node-health", "node-impersonation"))
 	})
 	t.Run("probes", func(t *testing.T) {
 		config := find[*corev1.ConfigMap](t, compose(t, "probes"), "podlapse-probes")
@@ -69,7 +72,8 @@ func TestManifestsFitTheAgent(t *testing.T) {
 		if err := os.WriteFile(path, []byte(config.Data["probes.yaml"]), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		// What is wrong with settings is told, all of it, before anything is tried; here that is the name of the node alone.
+		// The agent reports all problems with its settings before it tries anything. Here the only problem is the name
+		// of the node.
 		out, _ := exec.Command(agent, "run", "--node-name=No_Name", "--probes-file="+path).CombinedOutput()
 		if text := string(out); !strings.Contains(text, "No_Name") || strings.Contains(text, "probes-file") {
 			t.Errorf("the agent says of the probes:\n%s", text)
@@ -78,7 +82,7 @@ func TestManifestsFitTheAgent(t *testing.T) {
 	t.Run("TLS", func(t *testing.T) { servesTLS(t, agent) })
 }
 
-// variablesOf are the variables that a command reads.
+// variablesOf returns the variables that a command reads.
 func variablesOf(t *testing.T, agent, command string) []string {
 	t.Helper()
 	help, err := exec.Command(agent, command, "--help").Output()
@@ -95,7 +99,7 @@ func variablesOf(t *testing.T, agent, command string) []string {
 	return variables
 }
 
-// compareAccess wants the agent's roles to allow what was asked for, and nothing that was not.
+// compareAccess requires the agent's roles to allow exactly what it requested.
 func compareAccess(t *testing.T, asked []string, objects []object) {
 	t.Helper()
 	var allowed []string
@@ -117,7 +121,7 @@ func compareAccess(t *testing.T, asked []string, objects []object) {
 	}
 }
 
-// agentRules are those of all roles that are bound to the agent.
+// agentRules returns the rules of all roles that are bound to the agent.
 func agentRules(objects []object) (rules []rbacv1.PolicyRule) {
 	bound := map[string]bool{}
 	for _, o := range objects {
@@ -133,14 +137,15 @@ func agentRules(objects []object) (rules []rbacv1.PolicyRule) {
 	return rules
 }
 
-// asked runs the agent against an API server with one pod that waits and asks for an annotation, until it has watched pods and
-// Events and annotated if it is to, and returns what it needs the right to do: "verb resource", or "verb resource group".
+// asked runs the agent against an API server with one pod, which waits and requests an annotation. It waits until the
+// agent has watched pods and Events and, if enabled, written the annotation. It returns the permissions that the agent
+// needed, as "verb resource" or "verb resource group".
 func asked(t *testing.T, agent string, flags ...string) []string {
 	t.Helper()
 	const node = "node-1"
 	var mu sync.Mutex
 	rights := map[string]bool{}
-	done := make(chan struct{}, 64) // one for each watch that is opened, and each patch; there are a few
+	done := make(chan struct{}, 64) // one for each opened watch and each patch; there are only a few
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		resource := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 		verb := "list"
@@ -181,7 +186,8 @@ func asked(t *testing.T, agent string, flags ...string) []string {
 		default:
 			w.Header().Set("Content-Type", "application/json")
 			if resource == "nodes" {
-				_ = json.NewEncoder(w).Encode(corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}})
+				_ = json.NewEncoder(w).Encode(corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1",
+					Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}})
 				return
 			}
 			_ = json.NewEncoder(w).Encode(waitingPod(node))
@@ -195,8 +201,9 @@ func asked(t *testing.T, agent string, flags ...string) []string {
 	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run := exec.CommandContext(t.Context(), agent, append([]string{"run", "--node-name=" + node, "--kubeconfig=" + kubeconfig,
-		"--cri-endpoint=off", "--listen-address=127.0.0.1:0", "--records=none"}, flags...)...)
+	run := exec.CommandContext(t.Context(), agent,
+		append([]string{"run", "--node-name=" + node, "--kubeconfig=" + kubeconfig,
+			"--cri-endpoint=off", "--listen-address=127.0.0.1:0", "--records=none"}, flags...)...)
 	var log strings.Builder
 	run.Stderr = &log
 	if err := run.Start(); err != nil {
@@ -222,15 +229,16 @@ func asked(t *testing.T, agent string, flags ...string) []string {
 	return slices.Sorted(maps.Keys(rights))
 }
 
-// waitingPod has been waiting for its sandbox, and asks for the time.
+// waitingPod has been waiting for its sandbox, and requests the time.
 func waitingPod(node string) corev1.PodList {
 	now := metav1.Now()
 	return corev1.PodList{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
 		ListMeta: metav1.ListMeta{ResourceVersion: "1"},
 		Items: []corev1.Pod{{
-			ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", UID: "u", ResourceVersion: "1", CreationTimestamp: now,
-				Annotations: map[string]string{"addtime": ""}},
+			ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", UID: "u", ResourceVersion: "1",
+				CreationTimestamp: now,
+				Annotations:       map[string]string{"addtime": ""}},
 			Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 			Status: corev1.PodStatus{Phase: corev1.PodPending, StartTime: &now, Conditions: []corev1.PodCondition{
 				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now},

@@ -15,18 +15,19 @@ import (
 
 const notesName = "NOTES.txt"
 
-// templateVersion is the version of Kubernetes that charts are rendered for, as with helm template --kube-version. Helm's own default is
-// that of the libraries it was built with, which a test binary does not know.
+// templateVersion is the version of Kubernetes that charts are rendered for, like helm template --kube-version. Helm's
+// default is the version of its libraries, which a test binary does not know.
 const templateVersion = "v1.36.3"
 
-// Rendered is a chart with its values filled in.
+// Rendered is a chart that was rendered with values.
 type Rendered struct {
 	Objects string // YAML documents
-	Notes   string // what Helm prints after it installed
+	Notes   string // the text that Helm prints after installation
 }
 
-// Chart renders the chart in a directory for a release, as helm template does: values, in YAML, go before the chart's
-// own. Values that the chart's schema refuses are an error that names them. It is for a cluster of templateVersion.
+// Chart renders the chart in a directory for a release, like helm template. The values are YAML and override the
+// chart's own. Values that the chart's schema rejects are an error that names them. The cluster's version is
+// templateVersion.
 func Chart(dir, release, namespace, values string) (Rendered, error) {
 	cluster := common.DefaultCapabilities.Copy()
 	cluster.KubeVersion = common.KubeVersion{Version: templateVersion}
@@ -43,7 +44,8 @@ func ChartFor(dir, release, namespace, values string, cluster *common.Capabiliti
 	if err != nil {
 		return Rendered{}, fmt.Errorf("read values: %w", err)
 	}
-	all, err := util.ToRenderValues(chart, given, common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}, cluster)
+	all, err := util.ToRenderValues(chart, given,
+		common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}, cluster)
 	if err != nil {
 		return Rendered{}, err
 	}

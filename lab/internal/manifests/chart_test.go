@@ -24,13 +24,13 @@ func TestValuesThatTheSchemaRefuses(t *testing.T) {
 		{"runtime: docker", "/runtime': value must be one of '', 'containerd', 'crio', 'k3s', 'microk8s'"},
 		{"runtimeSocket: run/containerd.sock", "/runtimeSocket': 'run/containerd.sock' does not match pattern"},
 		{"runtimeSocket: unix:///run/containerd/containerd.sock", "/runtimeSocket'"},
-		{"runtimeSocket: /containerd.sock", "/runtimeSocket'"},   // the whole host would be mounted
+		{"runtimeSocket: /containerd.sock", "/runtimeSocket'"},   // it would mount the whole host
 		{"runtimeSocket: /run/../etc/c.sock", "/runtimeSocket'"}, // so would /etc
 		{"runtimeSocket: \"/run/a #/c.sock\"", "/runtimeSocket'"},
 		{"events: always", "/events': value must be one of 'auto', 'cluster', 'off'"},
 		{"env: {RECORDS_PARTIAL: on}", "/env/RECORDS_PARTIAL': got boolean, want string"},
 		{"env: {NODE_NAME: other}", "invalid propertyName 'NODE_NAME'"},
-		{"env: {ANNOTATE: \"on\"}", "invalid propertyName 'ANNOTATE'"}, // without the right to, and the policy
+		{"env: {ANNOTATE: \"on\"}", "invalid propertyName 'ANNOTATE'"}, // without the permission and the policy
 		{"env: {NODE_HEALTH: \"on\"}", "invalid propertyName 'NODE_HEALTH'"},
 		{"env: {PROBES_FILE: /p}", "invalid propertyName 'PROBES_FILE'"},
 		{"env: {otel: x}", "invalid propertyName 'otel'"},
@@ -45,7 +45,8 @@ func TestValuesThatTheSchemaRefuses(t *testing.T) {
 		{"podMonitor: {interval: 30}", "/podMonitor/interval': got number, want string"},
 		{"podMonitor: {interval: 0s}", "/podMonitor/interval'"},
 		{"podMonitor: {labels: {app.kubernetes.io/name: x}}", "invalid propertyName 'app.kubernetes.io/name'"},
-		{"podLabels: {app.kubernetes.io/component: x}", "invalid propertyName 'app.kubernetes.io/component'"}, // of the selector
+		// Of the selector.
+		{"podLabels: {app.kubernetes.io/component: x}", "invalid propertyName 'app.kubernetes.io/component'"},
 		{"env: {WEB_CONFIG_FILE: /w}", "invalid propertyName 'WEB_CONFIG_FILE'"},
 		{"tls: {enabled: true, secretName: \"\"}", "/tls/secretName'"},
 		{"tls: {certificate: x}", "'certificate'"},
@@ -66,7 +67,7 @@ func TestValuesThatTheSchemaRefuses(t *testing.T) {
 	}
 }
 
-// A variable that a value sets is refused in env: of two with one name, server-side apply takes none.
+// A variable that a value sets is refused in env, because server-side apply rejects two with the same name.
 func TestNoVariableIsGivenTwice(t *testing.T) {
 	var all []string
 	for _, name := range names(t, directory(t)+"/components") {
@@ -82,8 +83,7 @@ func TestNoVariableIsGivenTwice(t *testing.T) {
 	}
 }
 
-// Every value that the schema knows has a default in values.yaml, where people look for it; the other way round the
-// schema sees to it.
+// Every value in the schema has a default in values.yaml, where users look for it. The schema ensures the reverse.
 func TestEveryValueIsListed(t *testing.T) {
 	var schema struct {
 		Properties map[string]struct{ Properties map[string]any }
@@ -113,7 +113,8 @@ func TestChartGoesItsOwnWay(t *testing.T) {
 	t.Run("an image by digest, and of another registry", func(t *testing.T) {
 		digest := "sha256:" + strings.Repeat("0a", 32)
 		for values, want := range map[string]string{
-			"image: {repository: registry.example/podlapse, digest: " + digest + ", tag: v9}": "registry.example/podlapse@" + digest,
+			"image: {repository: registry.example/podlapse, digest: " + digest +
+				", tag: v9}": "registry.example/podlapse@" + digest,
 			"image: {tag: v9}": "ghcr.io/podlapse/podlapse:v9",
 		} {
 			if got := container(t, ofChart(t, values)).Image; got != want {
@@ -135,8 +136,10 @@ func TestChartGoesItsOwnWay(t *testing.T) {
 		}
 	})
 	t.Run("settings and OTEL_* as they are", func(t *testing.T) {
-		env := environment(container(t, ofChart(t, `env: {OTEL_EXPORTER_OTLP_ENDPOINT: "http://c.o11y:4318", OTEL_METRIC_EXPORT_INTERVAL: "10000000"}`)))
-		if env["OTEL_EXPORTER_OTLP_ENDPOINT"] != "http://c.o11y:4318" || env["OTEL_METRIC_EXPORT_INTERVAL"] != "10000000" {
+		env := environment(container(t, ofChart(t,
+			`env: {OTEL_EXPORTER_OTLP_ENDPOINT: "http://c.o11y:4318", OTEL_METRIC_EXPORT_INTERVAL: "10000000"}`)))
+		if env["OTEL_EXPORTER_OTLP_ENDPOINT"] != "http://c.o11y:4318" ||
+			env["OTEL_METRIC_EXPORT_INTERVAL"] != "10000000" {
 			t.Errorf("environment %v", env)
 		}
 	})
@@ -151,7 +154,8 @@ func TestChartGoesItsOwnWay(t *testing.T) {
 		}
 	})
 	t.Run("a certificate of another name", func(t *testing.T) {
-		objects := ofChart(t, "tls: {enabled: true, secretName: wildcard, serverName: agents.example}\npodMonitor: {enabled: true}")
+		objects := ofChart(t,
+			"tls: {enabled: true, secretName: wildcard, serverName: agents.example}\npodMonitor: {enabled: true}")
 		web := volume(t, find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec, "web")
 		if got := web.Projected.Sources[1].Secret.Name; got != "wildcard" {
 			t.Errorf("mounts Secret %s", got)
@@ -163,9 +167,11 @@ func TestChartGoesItsOwnWay(t *testing.T) {
 	})
 	t.Run("a sidecar of Grafana that looks for another label", func(t *testing.T) {
 		for values, want := range map[string]string{
-			"dashboard: {enabled: true}": "1", `dashboard: {enabled: true, labels: {grafana_dashboard: "yes", team: nodes}}`: "yes",
+			"dashboard: {enabled: true}": "1",
+			`dashboard: {enabled: true, labels: {grafana_dashboard: "yes", team: nodes}}`: "yes",
 		} {
-			if got := find[*corev1.ConfigMap](t, ofChart(t, values), "podlapse-dashboard").Labels["grafana_dashboard"]; got != want {
+			if got := find[*corev1.ConfigMap](t, ofChart(t, values),
+				"podlapse-dashboard").Labels["grafana_dashboard"]; got != want {
 				t.Errorf("%s: %q", values, got)
 			}
 		}
@@ -193,12 +199,13 @@ func TestChartGoesItsOwnWay(t *testing.T) {
 	})
 }
 
-// Before Kubernetes 1.30 the policy that limits the right to patch pods cannot be there.
+// Before Kubernetes 1.30, the policy that limits the permission to patch pods cannot exist.
 func TestNoRightToPatchPodsWithoutAPolicy(t *testing.T) {
 	const kind = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
 	cluster := func(version string, kinds ...string) *common.Capabilities {
 		c := common.DefaultCapabilities.Copy()
-		c.KubeVersion, c.APIVersions = common.KubeVersion{Version: version}, append(slices.Clone(c.APIVersions), kinds...)
+		c.KubeVersion, c.APIVersions = common.KubeVersion{Version: version},
+			append(slices.Clone(c.APIVersions), kinds...)
 		return c
 	}
 	old := cluster("v1.29.9", "v1/Pod")
@@ -206,11 +213,14 @@ func TestNoRightToPatchPodsWithoutAPolicy(t *testing.T) {
 		cluster *common.Capabilities
 		want    bool
 	}{
-		"1.29": {old, false}, "1.30": {cluster("v1.30.1", "v1/Pod", kind), true}, "1.36, without the API": {cluster("v1.36.3", "v1/Pod"), false},
-		"helm template for 1.29": {cluster("v1.29.9"), false}, "helm template for 1.30": {cluster("v1.30.0-gke.1"), true},
+		"1.29": {old, false}, "1.30": {cluster("v1.30.1", "v1/Pod", kind), true},
+		"1.36, without the API":  {cluster("v1.36.3", "v1/Pod"), false},
+		"helm template for 1.29": {cluster("v1.29.9"), false},
+		"helm template for 1.30": {cluster("v1.30.0-gke.1"), true},
 	} {
 		rendered, err := ChartFor(chartDirectory(t), "podlapse", "podlapse", "annotate: {enabled: true}", c.cluster)
-		if (err == nil) != c.want || err != nil && !strings.Contains(err.Error(), "annotate.enabled needs Kubernetes 1.30 or newer") {
+		if (err == nil) != c.want || err != nil &&
+			!strings.Contains(err.Error(), "annotate.enabled needs Kubernetes 1.30 or newer") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err == nil && !strings.Contains(rendered.Objects, "kind: ValidatingAdmissionPolicyBinding") {
@@ -220,20 +230,25 @@ func TestNoRightToPatchPodsWithoutAPolicy(t *testing.T) {
 			t.Errorf("%s, without annotations: %v", name, err)
 		}
 	}
-	rendered, err := ChartFor(chartDirectory(t), "podlapse", "podlapse", "annotate: {enabled: true, withoutPolicy: true}", old)
+	rendered, err := ChartFor(chartDirectory(t), "podlapse", "podlapse",
+		"annotate: {enabled: true, withoutPolicy: true}", old)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(rendered.Objects, "ValidatingAdmissionPolicy") || !strings.Contains(rendered.Objects, "verbs: [patch]") {
+	if strings.Contains(rendered.Objects, "ValidatingAdmissionPolicy") ||
+		!strings.Contains(rendered.Objects, "verbs: [patch]") {
 		t.Error("with annotate.withoutPolicy there is a policy, or no role")
 	}
 }
 
 func TestNotes(t *testing.T) {
 	for values, want := range map[string][]string{
-		"": {"pod-security.kubernetes.io/enforce=privileged", "nodeImpersonation.enabled limits", "metricsAuth.enabled", "explain"},
-		"tls: {enabled: true}\nnodeImpersonation: {enabled: true}":                                    {"explain --server=https://127.0.0.1:9717 --insecure-skip-tls-verify\n"},
-		"metricsAuth: {enabled: true}\nnodeImpersonation: {enabled: true}\nnamespace: {create: true}": {"Secret podlapse-metrics-reader"},
+		"": {"pod-security.kubernetes.io/enforce=privileged", "nodeImpersonation.enabled limits", "metricsAuth.enabled",
+			"explain"},
+		"tls: {enabled: true}\nnodeImpersonation: {enabled: true}": {
+			"explain --server=https://127.0.0.1:9717 --insecure-skip-tls-verify\n"},
+		"metricsAuth: {enabled: true}\nnodeImpersonation: {enabled: true}\nnamespace: {create: true}": {
+			"Secret podlapse-metrics-reader"},
 	} {
 		rendered, err := Chart(chartDirectory(t), "podlapse", "podlapse", values)
 		if err != nil {
@@ -250,7 +265,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// The image's name and version are in base/kustomization.yaml, and where Helm and make want them.
+// The image's name and version are in base/kustomization.yaml, and where Helm and make need them.
 func TestOneNameAndVersion(t *testing.T) {
 	var base struct {
 		Images []struct{ Name, NewTag string }
@@ -263,7 +278,8 @@ func TestOneNameAndVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tag := base.Images[0].NewTag; chart.Metadata.AppVersion != tag || "v"+chart.Metadata.Version != tag {
-		t.Errorf("the chart has version %s and appVersion %s, the base %s", chart.Metadata.Version, chart.Metadata.AppVersion, tag)
+		t.Errorf("the chart has version %s and appVersion %s, the base %s", chart.Metadata.Version,
+			chart.Metadata.AppVersion, tag)
 	}
 	name := base.Images[0].Name
 	if got := chart.Values["image"].(map[string]any)["repository"]; got != name {
@@ -288,7 +304,7 @@ func container(t *testing.T, objects []object) corev1.Container {
 	return find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec.Containers[0]
 }
 
-// environment is the variables with values of their own.
+// environment returns the variables that have a literal value.
 func environment(c corev1.Container) map[string]string {
 	env := map[string]string{}
 	for _, variable := range c.Env {

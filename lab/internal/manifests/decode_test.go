@@ -18,30 +18,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// object is a rendered object in its Go type.
+// object is a rendered object as its Go type.
 type object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// scheme knows every kind that the manifests have.
+// scheme knows every kind in the manifests.
 func scheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, admissionv1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, networkingv1.AddToScheme, monitoringv1.AddToScheme,
+		corev1.AddToScheme, admissionv1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, networkingv1.AddToScheme,
+		monitoringv1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "security.openshift.io", Version: "v1", Kind: "SecurityContextConstraints"},
+	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "security.openshift.io", Version: "v1",
+		Kind: "SecurityContextConstraints"},
 		&securityContextConstraints{})
 	return s
 }
 
-// decode reads YAML documents into Kubernetes' own types. A field that the type does not have, or one given twice, fails
-// the test; so does an object given twice. The objects come ordered by kind and name.
+// decode parses YAML documents into Kubernetes' own types. An unknown field, a repeated field or a repeated object
+// fails the test. The objects are ordered by kind and name.
 func decode(t *testing.T, text string) []object {
 	t.Helper()
 	strict := serializer.NewCodecFactory(scheme(t), serializer.EnableStrict).UniversalDeserializer()
@@ -70,7 +72,7 @@ func key(o object) string {
 	return fmt.Sprintf("%s %s/%s", o.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName())
 }
 
-// find returns the one object of a type; name may be empty.
+// find returns the only object of a type; name may be empty.
 func find[T object](t *testing.T, objects []object, name string) T {
 	t.Helper()
 	var found []T
@@ -85,7 +87,7 @@ func find[T object](t *testing.T, objects []object, name string) T {
 	return found[0]
 }
 
-// securityContextConstraints are those of OpenShift's security.openshift.io/v1, as far as the manifests go: its module
+// securityContextConstraints has the fields of OpenShift's security.openshift.io/v1 that the manifests use. Its module
 // has no release to build against.
 type securityContextConstraints struct {
 	metav1.TypeMeta
@@ -117,7 +119,7 @@ type strategy struct {
 	Type string `json:"type"`
 }
 
-// DeepCopyObject implements runtime.Object; a shallow copy does for objects that are only read.
+// DeepCopyObject implements runtime.Object. A shallow copy is enough for objects that are only read.
 func (s *securityContextConstraints) DeepCopyObject() runtime.Object {
 	shallow := *s
 	return &shallow

@@ -12,27 +12,28 @@ import (
 	"path/filepath"
 )
 
-// definition is where the project that made a kind keeps its definition: in a Go module, beside the code.
+// definition is where the project that defined a kind keeps its definition: in a Go module, beside the code.
 type definition struct{ module, version, file string }
 
-// definitions are those of the kinds that the manifests have and Kubernetes has not.
+// definitions returns the kinds in the manifests that are not part of Kubernetes.
 func definitions() []definition {
 	const (
 		operator        = "github.com/prometheus-operator/prometheus-operator"
-		operatorVersion = "v0.93.0" // that of the operator's types in go.mod
+		operatorVersion = "v0.93.0" // the version of the operator's types in go.mod
 		openshift       = "github.com/openshift/api"
-		// It has no releases.
+		// The module has no releases.
 		openshiftVersion = "v0.0.0-20240830023148-b7d0481c9094"
 	)
 	return []definition{
 		{operator, operatorVersion, "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml"},
 		{operator, operatorVersion, "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml"},
-		{openshift, openshiftVersion, "security/v1/zz_generated.crd-manifests/0000_03_config-operator_01_securitycontextconstraints.crd.yaml"},
+		{openshift, openshiftVersion,
+			"security/v1/zz_generated.crd-manifests/0000_03_config-operator_01_securitycontextconstraints.crd.yaml"},
 	}
 }
 
-// Definitions are the CustomResourceDefinitions of the kinds that the manifests have and Kubernetes has not, as those who made
-// the kinds publish them. What Go's module cache lacks is downloaded.
+// Definitions returns the CustomResourceDefinitions of the kinds in the manifests that are not part of Kubernetes, as
+// their projects publish them. It downloads what Go's module cache lacks.
 func Definitions(ctx context.Context) ([][]byte, error) {
 	all := definitions()
 	arguments := []string{"mod", "download", "-json"}
@@ -44,7 +45,7 @@ func Definitions(ctx context.Context) ([][]byte, error) {
 		}
 	}
 	cmd := exec.CommandContext(ctx, "go", arguments...)
-	cmd.Dir = os.TempDir() // these are no part of a module of ours
+	cmd.Dir = os.TempDir() // outside the lab's own module, which does not require these
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GO111MODULE=on")
 	out, err := cmd.Output()
 	var failed *exec.ExitError

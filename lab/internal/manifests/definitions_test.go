@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The kinds are checked against the same version of them in tests and on the real API server.
+// Tests and the real API server use the same version of the kinds.
 func TestDefinitionsAreOfTheVersionOfTheirTypes(t *testing.T) {
 	for _, d := range definitions() {
 		if strings.Contains(d.module, "prometheus-operator") &&

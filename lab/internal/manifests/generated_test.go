@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write the files that are made from manifests/monitoring")
 
-// A chart reads no file outside of its directory, and the Prometheus operator wants rules in an object of its own.
+// A chart cannot read files outside its directory, and the Prometheus operator requires rules in an object.
 func TestFilesMadeFromMonitoring(t *testing.T) {
 	monitoring := filepath.Join(directory(t), "monitoring")
 	rules, dashboard := read(t, monitoring, "rules.yaml"), read(t, monitoring, "dashboard.json")
@@ -27,16 +27,17 @@ func TestFilesMadeFromMonitoring(t *testing.T) {
 			}
 		}
 		if got := read(t, path); !bytes.Equal(got, want) {
-			t.Errorf("%s is not what manifests/monitoring says: go test ./internal/manifests -update in lab/ writes it", path)
+			t.Errorf("%s is not what manifests/monitoring says: go test ./internal/manifests -update in lab/ writes it",
+				path)
 		}
 	}
-	// kubectl apply keeps what it applied in an annotation, and all annotations together may have 256 KiB.
+	// kubectl apply stores the object in an annotation, and all annotations together are limited to 256 KiB.
 	if len(dashboard) > 200<<10 {
 		t.Errorf("a dashboard of %d bytes is too large for kubectl apply", len(dashboard))
 	}
 }
 
-// prometheusRule wraps the groups of a rule file, whose YAML goes in as it is.
+// prometheusRule wraps the groups of a rule file, with unmodified YAML.
 func prometheusRule(rules string) []byte {
 	var text strings.Builder
 	text.WriteString(`# Made from manifests/monitoring/rules.yaml by go test ./internal/manifests -update, in lab/.

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// Kustomize renders a kustomization's directory as kubectl apply -k does: one YAML document for each object.
+// Kustomize renders the directory of a kustomization like kubectl apply -k: one YAML document for each object.
 func Kustomize(dir string) (string, error) {
 	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
@@ -27,24 +27,26 @@ func Kustomize(dir string) (string, error) {
 	return string(text), nil
 }
 
-// Composition is the base with what is put on top of it.
+// Composition is the base with its additions.
 type Composition struct {
 	Components []string // in this order
-	Image      string   // NAME:TAG or NAME@DIGEST, in place of the manifests' own; empty: that
+	Image      string   // NAME:TAG or NAME@DIGEST, instead of the manifests' own; if empty, their own
 	Patches    []string // strategic merge patches, applied last
 }
 
-// imageName is the image that the manifests name.
+// imageName is the image in the manifests.
 const imageName = "ghcr.io/podlapse/podlapse"
 
-// Compose renders a composition of a manifests directory, through a kustomization written to scratch, an empty directory.
+// Compose renders a composition of a manifests directory, through a kustomization that it writes to scratch, an empty
+// directory.
 func Compose(manifests, scratch string, c Composition) (string, error) {
 	back, err := filepath.Rel(scratch, manifests)
 	if err != nil {
 		return "", fmt.Errorf("compose manifests: %w", err)
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- %s/base\n", back)
+	fmt.Fprintf(&text, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- %s/base\n",
+		back)
 	if len(c.Components) > 0 {
 		fmt.Fprintf(&text, "components:\n")
 	}
@@ -59,7 +61,8 @@ func Compose(manifests, scratch string, c Composition) (string, error) {
 		if colon < strings.LastIndex(c.Image, "/") {
 			return "", fmt.Errorf("compose manifests: image %s has no tag", c.Image)
 		}
-		fmt.Fprintf(&text, "images:\n- name: %s\n  newName: %s\n  newTag: %q\n", imageName, c.Image[:colon], c.Image[colon+1:])
+		fmt.Fprintf(&text, "images:\n- name: %s\n  newName: %s\n  newTag: %q\n", imageName, c.Image[:colon],
+			c.Image[colon+1:])
 	}
 	if len(c.Patches) > 0 {
 		fmt.Fprintf(&text, "patches:\n")
@@ -79,7 +82,7 @@ func Compose(manifests, scratch string, c Composition) (string, error) {
 	return Kustomize(scratch)
 }
 
-// Documents splits what was rendered into its objects, in their order.
+// Documents splits rendered text into its objects, in their order.
 func Documents(rendered string) ([][]byte, error) {
 	reader := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(rendered)))
 	var documents [][]byte
@@ -91,7 +94,8 @@ func Documents(rendered string) ([][]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("split rendered objects: %w", err)
 		}
-		if len(bytes.Trim(document, "-\n ")) > 0 { // else before the first separator, or of a template with nothing to say
+		// Empty before the first separator, and for a template without output.
+		if len(bytes.Trim(document, "-\n ")) > 0 {
 			documents = append(documents, document)
 		}
 	}

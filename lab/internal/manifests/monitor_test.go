@@ -7,20 +7,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Each series gets its node, and the agent's own labels, which name pods, stay as they are.
+// Each series gets its node, and the agent's own labels, which name pods, are unchanged.
 func TestPodMonitor(t *testing.T) {
-	for from, objects := range map[string][]object{"base": compose(t, "pod-monitor"), "chart": ofChart(t, "podMonitor: {enabled: true}")} {
+	for from, objects := range map[string][]object{"base": compose(t, "pod-monitor"),
+		"chart": ofChart(t, "podMonitor: {enabled: true}")} {
 		endpoint := find[*monitoringv1.PodMonitor](t, objects, "").Spec.PodMetricsEndpoints[0]
 		if !endpoint.HonorLabels || *endpoint.Port != "metrics" || len(endpoint.RelabelConfigs) != 1 {
 			t.Fatalf("%s: %+v", from, endpoint)
 		}
-		if r := endpoint.RelabelConfigs[0]; r.TargetLabel != "node" || len(r.SourceLabels) != 1 || r.SourceLabels[0] != "__meta_kubernetes_pod_node_name" {
+		if r := endpoint.RelabelConfigs[0]; r.TargetLabel != "node" || len(r.SourceLabels) != 1 ||
+			r.SourceLabels[0] != "__meta_kubernetes_pod_node_name" {
 			t.Errorf("%s: relabels %+v", from, r)
 		}
 	}
 }
 
-// Operators look for objects with labels of theirs.
+// Operators select objects by their own labels.
 func TestLabelsForOperators(t *testing.T) {
 	objects := ofChart(t, `
 podMonitor: {enabled: true, interval: 15s, labels: {release: ours}}
@@ -34,7 +36,8 @@ dashboard: {enabled: true, labels: {folder: nodes}}
 	if rules := find[*monitoringv1.PrometheusRule](t, objects, ""); rules.Labels["role"] != "alerts" {
 		t.Errorf("rules: %v", rules.Labels)
 	}
-	if dashboard := find[*corev1.ConfigMap](t, objects, "podlapse-dashboard"); dashboard.Labels["folder"] != "nodes" || dashboard.Labels["grafana_dashboard"] != "1" {
+	if dashboard := find[*corev1.ConfigMap](t, objects, "podlapse-dashboard"); dashboard.Labels["folder"] != "nodes" ||
+		dashboard.Labels["grafana_dashboard"] != "1" {
 		t.Errorf("dashboard: %v", dashboard.Labels)
 	}
 }

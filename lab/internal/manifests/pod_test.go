@@ -13,10 +13,10 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// endsWithin is how long the agent takes to end, at most.
+// endsWithin is the longest time that the agent takes to end.
 const endsWithin = 5 * time.Second
 
-// hostPaths is what of the host a component mounts, with ro or rw; "" is the base.
+// hostPaths lists the host paths that each component mounts, with ro or rw; "" is the base.
 var hostPaths = map[string][]string{
 	"":          {"ro /run/containerd"},
 	"crio":      {"ro /run/crio"},
@@ -24,14 +24,14 @@ var hostPaths = map[string][]string{
 	"k3s":       {"ro /run/k3s/containerd"},
 	"microk8s":  {"ro /var/snap/microk8s/common/run"},
 	"state-dir": {"ro /run/containerd", "rw /var/lib/podlapse"},
-	// The agent has nothing of the host; what its proxy has is another test's business.
+	// The agent mounts no host path. Another test checks those of the proxy.
 	"runtime-proxy": nil,
 }
 
-// volumes is how Pod Security's level restricted calls the hostPath of the socket.
+// volumes is the name of the violation by the socket's hostPath in Pod Security's level restricted.
 const volumes = "restricted volume types"
 
-// moreRights is what that level finds besides in a component's pod.
+// moreRights lists the further violations of that level in a component's pod.
 var moreRights = map[string][]string{
 	"host-network": {"host namespaces"},
 	"microk8s":     {"runAsNonRoot != true", "runAsUser=0"},
@@ -79,12 +79,13 @@ func TestWhatThePodMayDo(t *testing.T) {
 				t.Errorf("restricted refuses %q, not %q", refused, rights)
 			}
 
-			// Pod Security looks at none of these.
+			// Pod Security does not check these.
 			for _, container := range pod.Containers {
 				if readOnly := container.SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
 					t.Errorf("the root file system of %s can be written to", container.Name)
 				}
-				if c := container.SecurityContext.Capabilities; len(c.Add) != 0 || !slices.Equal(c.Drop, []corev1.Capability{"ALL"}) {
+				if c := container.SecurityContext.Capabilities; len(c.Add) != 0 ||
+					!slices.Equal(c.Drop, []corev1.Capability{"ALL"}) {
 					t.Errorf("%s has capabilities %v", container.Name, c)
 				}
 			}
@@ -111,7 +112,8 @@ func mountedOfHost(t *testing.T, pod corev1.PodSpec, container corev1.Container)
 			continue
 		}
 		if source.Path != mount.MountPath {
-			t.Errorf("%s is mounted at %s: messages would name a path that the node does not have", source.Path, mount.MountPath)
+			t.Errorf("%s is mounted at %s: messages would name a path that the node does not have", source.Path,
+				mount.MountPath)
 		}
 		mode := "rw"
 		if mount.ReadOnly {
@@ -151,7 +153,8 @@ func TestTokenIsProjectedAndNothingElse(t *testing.T) {
 		for _, source := range v.Projected.Sources {
 			switch {
 			case source.ServiceAccountToken != nil && source.ServiceAccountToken.Audience == "":
-				got = append(got, fmt.Sprintf("%s for %ds", source.ServiceAccountToken.Path, *source.ServiceAccountToken.ExpirationSeconds))
+				got = append(got, fmt.Sprintf("%s for %ds", source.ServiceAccountToken.Path,
+					*source.ServiceAccountToken.ExpirationSeconds))
 			case source.ConfigMap != nil && len(source.ConfigMap.Items) == 1:
 				got = append(got, source.ConfigMap.Name+" "+source.ConfigMap.Items[0].Path)
 			default:
@@ -159,7 +162,7 @@ func TestTokenIsProjectedAndNothingElse(t *testing.T) {
 			}
 		}
 	}
-	// What rest.InClusterConfig reads; 3600 s is the shortest that kubelet renews without complaint.
+	// rest.InClusterConfig reads these files. 3600 s is the shortest time that the kubelet renews without a warning.
 	if want := []string{"token for 3600s", "kube-root-ca.crt ca.crt"}; !slices.Equal(got, want) {
 		t.Errorf("projects %q, not %q", got, want)
 	}
@@ -193,7 +196,7 @@ func TestDaemonSetRunsEverywhereAndStays(t *testing.T) {
 	if port.Name != "metrics" || port.ContainerPort != 9717 || port.HostPort != 0 {
 		t.Errorf("port %+v", port)
 	}
-	// The budget of resident memory; what a container is charged with besides is its page cache, which yields.
+	// The budget of resident memory. A container is also charged for its page cache, which can be reclaimed.
 	budget := resource.MustParse("45Mi")
 	if got := container.Resources.Requests.Memory(); got.Cmp(budget) != 0 {
 		t.Errorf("requests %s of memory, the budget is %s", got, &budget)
@@ -220,10 +223,11 @@ priorityClassName: ours
 		t.Errorf("labels %v, annotations %v", template.Labels, template.Annotations)
 	}
 	pod := template.Spec
-	if len(pod.ImagePullSecrets) != 1 || pod.ImagePullSecrets[0].Name != "pull" || pod.NodeSelector["pool"] != "small" ||
+	if len(pod.ImagePullSecrets) != 1 || pod.ImagePullSecrets[0].Name != "pull" ||
+		pod.NodeSelector["pool"] != "small" ||
 		len(pod.Tolerations) != 1 || pod.Tolerations[0].Key != "gpu" || pod.PriorityClassName != "ours" {
-		t.Errorf("pull secrets %v, node selector %v, tolerations %v, priority class %s", pod.ImagePullSecrets, pod.NodeSelector, pod.Tolerations,
-			pod.PriorityClassName)
+		t.Errorf("pull secrets %v, node selector %v, tolerations %v, priority class %s", pod.ImagePullSecrets,
+			pod.NodeSelector, pod.Tolerations, pod.PriorityClassName)
 	}
 	if got := pod.Containers[0].Resources.Requests.Cpu().String(); got != "7m" {
 		t.Errorf("asks for %s of CPU", got)

@@ -9,8 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The proxy has the socket's directory and nothing else of what the pod has, and the agent has no way there, wherever
-// the runtime has its socket.
+// The proxy has only the socket's directory, and the agent cannot reach it, whatever the path of the runtime's socket.
 func TestTheProxyAloneHasTheSocket(t *testing.T) {
 	for _, test := range []struct {
 		components  []string
@@ -40,17 +39,19 @@ func TestTheProxyAloneHasTheSocket(t *testing.T) {
 					t.Errorf("%s: the agent mounts %v of the host", from, got)
 				}
 				const served = "unix:///run/podlapse/runtime.sock"
-				if endpoint := variable(proxy, "CONTAINER_RUNTIME_ENDPOINT"); endpoint != "unix://"+test.dir+"/"+test.socket {
+				if endpoint := variable(proxy,
+					"CONTAINER_RUNTIME_ENDPOINT"); endpoint != "unix://"+test.dir+"/"+test.socket {
 					t.Errorf("%s: the proxy asks %s", from, endpoint)
 				}
-				if asks, serves := variable(agent, "CONTAINER_RUNTIME_ENDPOINT"), variable(proxy, "PROXY_ENDPOINT"); asks != served ||
+				if asks, serves := variable(agent, "CONTAINER_RUNTIME_ENDPOINT"),
+					variable(proxy, "PROXY_ENDPOINT"); asks != served ||
 					serves != served {
 					t.Errorf("%s: the agent asks %s, the proxy serves on %s", from, asks, serves)
 				}
 				if agent.Image != proxy.Image || agent.ImagePullPolicy != proxy.ImagePullPolicy {
 					t.Errorf("%s: images %s and %s", from, agent.Image, proxy.Image)
 				}
-				// Whoever is in the agent's container cannot put another socket in the place of the proxy's.
+				// An attacker in the agent's container cannot replace the proxy's socket.
 				for _, c := range pod.Containers {
 					i := slices.IndexFunc(
 						c.VolumeMounts,

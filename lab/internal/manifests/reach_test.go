@@ -13,27 +13,30 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// What Prometheus and the rules need of a PodMonitor.
+// Prometheus and the rules need this from a PodMonitor.
 func TestPrometheusFindsTheAgents(t *testing.T) {
 	objects := compose(t, "pod-monitor")
 	template := find[*appsv1.DaemonSet](t, objects, "").Spec.Template
 	monitor := find[*monitoringv1.PodMonitor](t, objects, "").Spec
 	selects(t, monitor.Selector, template.Labels)
-	if job := template.Labels[monitor.JobLabel]; job != "podlapse" { // by which the rules know an agent that never answered
+	// By which the rules know an agent that never answered.
+	if job := template.Labels[monitor.JobLabel]; job != "podlapse" {
 		t.Errorf("the job is called %q", job)
 	}
 	if len(monitor.PodMetricsEndpoints) != 1 {
 		t.Fatalf("%d endpoints", len(monitor.PodMetricsEndpoints))
 	}
 	endpoint := monitor.PodMetricsEndpoints[0]
-	if endpoint.Port == nil || *endpoint.Port != template.Spec.Containers[0].Ports[0].Name || endpoint.Path != "/metrics" {
+	if endpoint.Port == nil || *endpoint.Port != template.Spec.Containers[0].Ports[0].Name ||
+		endpoint.Path != "/metrics" {
 		t.Errorf("it asks port %v for %s", endpoint.Port, endpoint.Path)
 	}
 	if !endpoint.HonorLabels {
 		t.Error("namespace and pod of start-ups would be those of the agent")
 	}
 	named := slices.ContainsFunc(endpoint.RelabelConfigs, func(r monitoringv1.RelabelConfig) bool {
-		return r.TargetLabel == "node" && slices.Equal(r.SourceLabels, []monitoringv1.LabelName{"__meta_kubernetes_pod_node_name"})
+		return r.TargetLabel == "node" && slices.Equal(r.SourceLabels,
+			[]monitoringv1.LabelName{"__meta_kubernetes_pod_node_name"})
 	})
 	if !named {
 		t.Errorf("no label node: %+v", endpoint.RelabelConfigs)
@@ -51,14 +54,16 @@ func selects(t *testing.T, selector metav1.LabelSelector, of map[string]string) 
 	}
 }
 
-// What the policy has to let through: scrapes and people in; names, the API server and OTLP out. A policy sees the ports of the pods
-// behind a Service, so that OpenShift's DNS is 5353 to it, and the API server is what it listens on.
+// The policy must allow incoming scrapes and requests of users, and outgoing DNS, API server and OTLP requests. A
+// policy applies to the ports of the pods behind a Service, so OpenShift's DNS has port 5353, and the API server has
+// the port on which it listens.
 func TestNetworkPolicyLetsThroughWhatTheAgentNeeds(t *testing.T) {
 	objects := compose(t, "network-policy")
 	template := find[*appsv1.DaemonSet](t, objects, "").Spec.Template
 	policy := find[*networkingv1.NetworkPolicy](t, objects, "").Spec
 	selects(t, policy.PodSelector, template.Labels)
-	if !slices.Equal(policy.PolicyTypes, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}) {
+	if !slices.Equal(policy.PolicyTypes,
+		[]networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}) {
 		t.Errorf("binds %v", policy.PolicyTypes)
 	}
 	type port struct {
@@ -81,24 +86,27 @@ func TestNetworkPolicyLetsThroughWhatTheAgentNeeds(t *testing.T) {
 	if want := []port{{tcp, template.Spec.Containers[0].Ports[0].ContainerPort}}; !slices.Equal(in, want) {
 		t.Errorf("in: %v, want %v", in, want)
 	}
-	want := []port{{udp, 53}, {tcp, 53}, {udp, 5353}, {tcp, 5353}, {tcp, 443}, {tcp, 6443}, {tcp, 8443}, {tcp, 16443}, {tcp, 4317}, {tcp, 4318}}
+	want := []port{{udp, 53}, {tcp, 53}, {udp, 5353}, {tcp, 5353}, {tcp, 443}, {tcp, 6443}, {tcp, 8443}, {tcp, 16443},
+		{tcp, 4317}, {tcp, 4318}}
 	if !slices.Equal(out, want) {
 		t.Errorf("out: %v, want %v", out, want)
 	}
 }
 
-// A policy that is not enforced, or not when it cannot be judged, leaves the right to patch pods open.
+// A policy that is not enforced, or that is ignored on errors, does not limit the permission to patch pods.
 func TestPolicyOfAnnotationsIsEnforced(t *testing.T) {
 	objects := compose(t, "annotate")
 	policy := find[*admissionv1.ValidatingAdmissionPolicy](t, objects, "")
 	binding := find[*admissionv1.ValidatingAdmissionPolicyBinding](t, objects, "")
-	if policy.Spec.FailurePolicy == nil || *policy.Spec.FailurePolicy != admissionv1.Fail || binding.Spec.PolicyName != policy.Name ||
-		!slices.Equal(binding.Spec.ValidationActions, []admissionv1.ValidationAction{admissionv1.Deny}) || binding.Spec.MatchResources != nil {
+	if policy.Spec.FailurePolicy == nil || *policy.Spec.FailurePolicy != admissionv1.Fail ||
+		binding.Spec.PolicyName != policy.Name ||
+		!slices.Equal(binding.Spec.ValidationActions, []admissionv1.ValidationAction{admissionv1.Deny}) ||
+		binding.Spec.MatchResources != nil {
 		t.Errorf("policy %v, binding %+v", policy.Spec.FailurePolicy, binding.Spec)
 	}
 }
 
-// The socket is root's and its group's: who is not root is there by the group alone.
+// The socket belongs to root and its group. A process that is not root needs the group.
 func TestTheSocketsGroupIsThePods(t *testing.T) {
 	pod := find[*appsv1.DaemonSet](t, compose(t), "").Spec.Template.Spec.SecurityContext
 	if *pod.RunAsUser == 0 || !slices.Contains(pod.SupplementalGroups, 0) {
@@ -106,11 +114,12 @@ func TestTheSocketsGroupIsThePods(t *testing.T) {
 	}
 }
 
-// What else keeps pods from being there.
+// Other reasons that could prevent the pods.
 func TestNothingKeepsThePodAway(t *testing.T) {
 	objects := compose(t)
 	for _, mode := range []string{"enforce", "audit", "warn"} {
-		if level := find[*corev1.Namespace](t, objects, "").Labels["pod-security.kubernetes.io/"+mode]; level != "privileged" {
+		if level := find[*corev1.Namespace](t, objects,
+			"").Labels["pod-security.kubernetes.io/"+mode]; level != "privileged" {
 			t.Errorf("Pod Security would %s %s", mode, level)
 		}
 	}
@@ -122,12 +131,13 @@ func TestNothingKeepsThePodAway(t *testing.T) {
 	if rolling == nil || rolling.MaxUnavailable == nil || rolling.MaxUnavailable.String() != "10%" {
 		t.Errorf("a bad version takes %v of the agents away at once", rolling)
 	}
-	if policy := find[*appsv1.DaemonSet](t, compose(t, "host-network"), "").Spec.Template.Spec.DNSPolicy; policy != corev1.DNSClusterFirstWithHostNet {
+	if policy := find[*appsv1.DaemonSet](t, compose(t, "host-network"),
+		"").Spec.Template.Spec.DNSPolicy; policy != corev1.DNSClusterFirstWithHostNet {
 		t.Errorf("on the node's network it resolves names by %s", policy)
 	}
 }
 
-// The key is root's and its group's, which the agent has, and nobody else's.
+// Only root and its group, which is the agent's, can read the key.
 func TestKeyIsNotForEverybody(t *testing.T) {
 	pod := find[*appsv1.DaemonSet](t, compose(t, "tls"), "").Spec.Template.Spec
 	if mode := volume(t, pod, "web").Projected.DefaultMode; mode == nil || *mode != 0o440 {

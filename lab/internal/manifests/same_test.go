@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// overlays says which components an overlay has.
+// overlays lists the components of each overlay.
 var overlays = map[string][]string{
 	"prometheus":      {"pod-monitor", "rules", "dashboard"},
 	"least-privilege": {"node-impersonation", "pod-monitor", "metrics-auth", "network-policy"},
@@ -25,10 +25,12 @@ var overlays = map[string][]string{
 }
 
 func TestEveryComponentAndOverlayIsHeldAgainstTheChart(t *testing.T) {
-	if got, want := names(t, filepath.Join(directory(t), "components")), slices.Sorted(maps.Keys(asValues())); !slices.Equal(got, want) {
+	if got, want := names(t, filepath.Join(directory(t), "components")),
+		slices.Sorted(maps.Keys(asValues())); !slices.Equal(got, want) {
 		t.Errorf("components are %v, the chart is compared with %v", got, want)
 	}
-	if got, want := names(t, filepath.Join(directory(t), "overlays")), slices.Sorted(maps.Keys(overlays)); !slices.Equal(got, want) {
+	if got, want := names(t, filepath.Join(directory(t), "overlays")),
+		slices.Sorted(maps.Keys(overlays)); !slices.Equal(got, want) {
 		t.Errorf("overlays are %v, the chart is compared with %v", got, want)
 	}
 }
@@ -36,9 +38,11 @@ func TestEveryComponentAndOverlayIsHeldAgainstTheChart(t *testing.T) {
 func TestChartSaysWhatKustomizeSays(t *testing.T) {
 	combinations := [][]string{
 		nil,
-		{"node-health", "node-impersonation", "probes", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls", "state-dir", "annotate", "k3s",
+		{"node-health", "node-impersonation", "probes", "host-network", "pod-monitor", "rules", "dashboard",
+			"network-policy", "metrics-auth", "tls", "state-dir", "annotate", "k3s",
 			"runtime-proxy"},
-		{"openshift", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls", "state-dir", "annotate"},
+		{"openshift", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls",
+			"state-dir", "annotate"},
 		{"openshift", "runtime-proxy", "tls", "state-dir"},
 		{"crio", "runtime-proxy"},
 		{"microk8s", "runtime-proxy"},
@@ -62,9 +66,10 @@ func TestChartSaysWhatKustomizeSays(t *testing.T) {
 	}
 }
 
-// By digest as well as by tag.
+// Both pin by digest as well as by tag.
 func TestChartPinsTheImageAsKustomizeDoes(t *testing.T) {
-	const name, digest = "registry.example/mirror/podlapse", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	const name, digest = "registry.example/mirror/podlapse",
+		"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	for image, values := range map[string]string{
 		name + ":v9.9.9":    "image: {repository: " + name + ", tag: v9.9.9}",
 		name + "@" + digest: "image: {repository: " + name + ", tag: v9.9.9, digest: \"" + digest + "\"}",
@@ -81,7 +86,7 @@ func TestChartPinsTheImageAsKustomizeDoes(t *testing.T) {
 	}
 }
 
-// same compares object by object, apart from Helm's own labels and the order of what Kubernetes merges by name.
+// same compares the objects, except for Helm's own labels and the order of lists that Kubernetes merges by name.
 func same(t *testing.T, kustomized, charted []object) {
 	t.Helper()
 	inChart := map[string]object{}
@@ -107,7 +112,7 @@ func same(t *testing.T, kustomized, charted []object) {
 	}
 }
 
-// withoutHelm takes the labels off by which Helm knows its objects, and wants them to be there.
+// withoutHelm removes Helm's own labels, and requires that they exist.
 func withoutHelm(t *testing.T, o object) {
 	t.Helper()
 	labels := maps.Clone(o.GetLabels())
@@ -130,6 +135,7 @@ func order(o object) {
 	for i := range pod.Containers {
 		container := &pod.Containers[i]
 		slices.SortFunc(container.Env, func(a, b corev1.EnvVar) int { return cmp.Compare(a.Name, b.Name) })
-		slices.SortFunc(container.VolumeMounts, func(a, b corev1.VolumeMount) int { return cmp.Compare(a.MountPath, b.MountPath) })
+		slices.SortFunc(container.VolumeMounts,
+			func(a, b corev1.VolumeMount) int { return cmp.Compare(a.MountPath, b.MountPath) })
 	}
 }

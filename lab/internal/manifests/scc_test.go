@@ -10,8 +10,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// On OpenShift the constraints admit the pod with every component that goes there, and allow nothing that it does not have: else it
-// is refused, or somebody else's pod gets what the agent never wanted.
+// On OpenShift, the constraints admit the pod with every component for OpenShift, and allow nothing more. Otherwise the
+// pod is refused, or other pods get permissions that the agent does not need.
 func TestSecurityContextConstraintsAdmitThePod(t *testing.T) {
 	var others []string
 	for _, name := range names(t, directory(t)+"/components") {
@@ -25,7 +25,8 @@ func TestSecurityContextConstraintsAdmitThePod(t *testing.T) {
 	}
 	for _, components := range combinations {
 		slices.SortStableFunc(components, laterLast)
-		for from, objects := range map[string][]object{"kustomize": compose(t, components...), "chart": ofChart(t, valuesOf(components...))} {
+		for from, objects := range map[string][]object{"kustomize": compose(t, components...),
+			"chart": ofChart(t, valuesOf(components...))} {
 			scc := find[*securityContextConstraints](t, objects, "podlapse-agent")
 			pod := find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec
 			for problem := range refusals(*scc, pod) {
@@ -35,7 +36,7 @@ func TestSecurityContextConstraintsAdmitThePod(t *testing.T) {
 	}
 }
 
-// laterLast orders components as the table in docs/install.md does, where that matters.
+// laterLast orders components like the table in docs/install.md, if their order matters.
 func laterLast(a, b string) int {
 	late := func(name string) int {
 		return slices.Index([]string{"node-impersonation", "metrics-auth", "tls"}, name)
@@ -43,7 +44,7 @@ func laterLast(a, b string) int {
 	return late(a) - late(b)
 }
 
-// refusals are what constraints and a pod have against each other.
+// refusals lists the conflicts between constraints and a pod.
 func refusals(scc securityContextConstraints, pod corev1.PodSpec) map[string]bool {
 	problems := map[string]bool{}
 	want := func(ok bool, problem string) {
@@ -61,20 +62,24 @@ func refusals(scc securityContextConstraints, pod corev1.PodSpec) map[string]boo
 	want(scc.AllowHostDirVolumePlugin == kinds["hostPath"], "hostPath")
 	want(scc.AllowHostNetwork == pod.HostNetwork && scc.AllowHostPorts == pod.HostNetwork, "the host's network")
 	want(!scc.AllowHostPID && !scc.AllowHostIPC, "the host's processes are open")
-	want(!scc.AllowPrivilegedContainer && scc.AllowPrivilegeEscalation != nil && !*scc.AllowPrivilegeEscalation, "privileges are open")
+	want(!scc.AllowPrivilegedContainer && scc.AllowPrivilegeEscalation != nil && !*scc.AllowPrivilegeEscalation,
+		"privileges are open")
 	want(len(scc.AllowedCapabilities) == 0 && len(scc.DefaultAddCapabilities) == 0 &&
 		slices.Equal(scc.RequiredDropCapabilities, []string{"ALL"}), "capabilities are open")
 	want(scc.ReadOnlyRootFilesystem, "the root file system is open")
-	want(slices.Equal(scc.SeccompProfiles, []string{"runtime/default"}) && pod.SecurityContext.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault,
+	want(slices.Equal(scc.SeccompProfiles, []string{"runtime/default"}) &&
+		pod.SecurityContext.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault,
 		"the seccomp profile")
-	for name, s := range map[string]strategy{"user": scc.RunAsUser, "groups": scc.SupplementalGroups, "SELinux type": scc.SELinuxContext, "fsGroup": scc.FSGroup} {
-		want(s.Type == "RunAsAny", name+" of the pod is refused") // no other strategy admits a user, group 0 and spc_t that the pod names itself
+	for name, s := range map[string]strategy{"user": scc.RunAsUser, "groups": scc.SupplementalGroups,
+		"SELinux type": scc.SELinuxContext, "fsGroup": scc.FSGroup} {
+		// No other strategy admits a user, group 0 and spc_t that the pod names itself.
+		want(s.Type == "RunAsAny", name+" of the pod is refused")
 	}
 	want(len(scc.Users)+len(scc.Groups) == 0, "they are open to all")
 	return problems
 }
 
-// kindOf is what constraints call a volume.
+// kindOf is the name of a volume's type in the constraints.
 func kindOf(v corev1.Volume) string {
 	switch {
 	case v.HostPath != nil:
@@ -93,10 +98,13 @@ func kindOf(v corev1.Volume) string {
 
 // Only the agent may use them.
 func TestSecurityContextConstraintsAreTheAgents(t *testing.T) {
-	for from, objects := range map[string][]object{"kustomize": compose(t, "openshift"), "chart": ofChart(t, "openshift: {enabled: true}")} {
+	for from, objects := range map[string][]object{"kustomize": compose(t, "openshift"),
+		"chart": ofChart(t, "openshift: {enabled: true}")} {
 		rules := find[*rbacv1.ClusterRole](t, objects, "podlapse-agent-scc").Rules
-		if len(rules) != 1 || !slices.Equal(rules[0].Verbs, []string{"use"}) || !slices.Equal(rules[0].ResourceNames, []string{"podlapse-agent"}) ||
-			!slices.Equal(rules[0].Resources, []string{"securitycontextconstraints"}) || !slices.Equal(rules[0].APIGroups, []string{"security.openshift.io"}) {
+		if len(rules) != 1 || !slices.Equal(rules[0].Verbs, []string{"use"}) ||
+			!slices.Equal(rules[0].ResourceNames, []string{"podlapse-agent"}) ||
+			!slices.Equal(rules[0].Resources, []string{"securitycontextconstraints"}) ||
+			!slices.Equal(rules[0].APIGroups, []string{"security.openshift.io"}) {
 			t.Errorf("%s: the role is %+v", from, rules)
 		}
 		binding := find[*rbacv1.RoleBinding](t, objects, "podlapse-agent-scc")
@@ -110,10 +118,12 @@ func TestSecurityContextConstraintsAreTheAgents(t *testing.T) {
 func TestRefusalsAreFound(t *testing.T) {
 	objects := compose(t, "openshift")
 	pod := find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec
-	pod.Volumes = append(pod.Volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	pod.Volumes = append(pod.Volumes,
+		corev1.Volume{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	pod.HostNetwork = true
 	problems := refusals(*find[*securityContextConstraints](t, objects, ""), pod)
-	if got := slices.Sorted(maps.Keys(problems)); !slices.Equal(got, []string{"the host's network", "volumes of kind emptyDir are refused"}) {
+	if got := slices.Sorted(maps.Keys(problems)); !slices.Equal(got,
+		[]string{"the host's network", "volumes of kind emptyDir are refused"}) {
 		t.Errorf("finds %q", got)
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/pki"
 )
 
-// servesTLS runs the agent with the files that the component tls has kubelet mount, and asks it as its probes and as the
-// PodMonitor's Prometheus would.
+// servesTLS runs the agent with the files that the kubelet mounts for the component tls, and queries it like its probes
+// and like a Prometheus with the PodMonitor.
 func servesTLS(t *testing.T, agent string) {
 	objects := compose(t, "pod-monitor", "tls")
 	pod := find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec
@@ -54,7 +54,7 @@ func servesTLS(t *testing.T, agent string) {
 	}
 
 	address := freeAddress(t)
-	kubeconfig := filepath.Join(mount, "kubeconfig") // of an API server that is not there
+	kubeconfig := filepath.Join(mount, "kubeconfig") // of an API server that does not exist
 	if err := pki.WriteTokenKubeconfig(kubeconfig, "https://"+freeAddress(t), secret, "agent", "token"); err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +62,8 @@ func servesTLS(t *testing.T, agent string) {
 	if dir := mountOf(pod, "web"); filepath.Dir(file) != dir {
 		t.Errorf("%s is not in %s", file, dir)
 	}
-	run := exec.CommandContext(t.Context(), agent, "run", "--node-name=n", "--kubeconfig="+kubeconfig, "--cri-endpoint=off",
-		"--records=none", "--listen-address="+address)
+	run := exec.CommandContext(t.Context(), agent, "run", "--node-name=n", "--kubeconfig="+kubeconfig,
+		"--cri-endpoint=off", "--records=none", "--listen-address="+address)
 	run.Env = append(os.Environ(), "WEB_CONFIG_FILE="+filepath.Join(mount, filepath.Base(file)))
 	var log strings.Builder
 	run.Stderr = &log
@@ -95,7 +95,7 @@ func servesTLS(t *testing.T, agent string) {
 	}
 }
 
-// getUntilUp waits for somebody to listen.
+// getUntilUp waits until a server listens.
 func getUntilUp(t *testing.T, url string, config *tls.Config) (*http.Response, error) {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: config}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// directory is the tree's manifests/, resolved, because kustomize does not like links.
+// directory is the tree's manifests/ without links, which kustomize rejects.
 func directory(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("../../../manifests")
@@ -56,7 +56,7 @@ func compose(t *testing.T, components ...string) []object {
 	return decode(t, text)
 }
 
-// ofChart renders the chart with its namespace, which kustomize's base has as well.
+// ofChart renders the chart with its namespace, like kustomize's base.
 func ofChart(t *testing.T, values string) []object {
 	t.Helper()
 	rendered, err := Chart(chartDirectory(t), "podlapse", "podlapse", "namespace: {create: true}\n"+values)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// asValues says which of the chart's values do what a component does.
+// asValues maps each component to the chart's values with the same effect.
 func asValues() map[string]string {
 	return map[string]string{
 		"node-impersonation": "nodeImpersonation: {enabled: true}",
@@ -48,8 +48,9 @@ type Variant struct {
 	Objects string // YAML documents
 }
 
-// Variants renders what a manifests directory offers: the base, alone and with each component; each overlay; and the chart, as it
-// is, with each value that stands for a component, and with all of these that go together. Scratch is a directory to write to.
+// Variants renders everything that a manifests directory offers: the base, alone and with each component; each overlay;
+// and the chart, with its defaults, with the values for each component, and with all values that can be combined.
+// scratch is a directory to write to.
 func Variants(manifests, scratch string) ([]Variant, error) {
 	components := slices.Sorted(maps.Keys(asValues()))
 	var all []Variant
@@ -79,14 +80,16 @@ func Variants(manifests, scratch string) ([]Variant, error) {
 		add("overlay "+overlay.Name(), objects, err)
 	}
 	chart := func(name, values string) {
-		rendered, err := Chart(filepath.Join(manifests, "chart", "podlapse"), "podlapse", "podlapse", "namespace: {create: true}\n"+values)
+		rendered, err := Chart(filepath.Join(manifests, "chart", "podlapse"), "podlapse", "podlapse",
+			"namespace: {create: true}\n"+values)
 		add(strings.TrimSpace("chart "+name), rendered.Objects, err)
 	}
 	chart("", "")
 	for _, name := range components {
 		chart(name, valuesOf(name))
 	}
-	together := slices.DeleteFunc(components, func(name string) bool { return slices.Contains([]string{"crio", "k3s", "microk8s"}, name) })
+	together := slices.DeleteFunc(components,
+		func(name string) bool { return slices.Contains([]string{"crio", "k3s", "microk8s"}, name) })
 	chart("with all", valuesOf(together...))
 	return all, errors.Join(failures...)
 }

@@ -1,5 +1,4 @@
-// Package metrics reads numbers out of Prometheus' text format: those of the agent, of kubelet and of the API
-// server.
+// Package metrics reads numbers from Prometheus' text format, of the agent, the kubelet and the API server.
 package metrics
 
 import (
@@ -8,8 +7,8 @@ import (
 	"strings"
 )
 
-// Sum adds the samples of one name that have all of the given labels, each written as name="value". No
-// samples are 0.
+// Sum adds up the samples of one name that have all of the given labels, each written as name="value". The sum of no
+// samples is 0.
 func Sum(text, name string, labels ...string) (float64, error) {
 	var sum float64
 	for line := range strings.Lines(text) {
@@ -26,7 +25,7 @@ func Sum(text, name string, labels ...string) (float64, error) {
 	return sum, nil
 }
 
-// Has says that there is a sample of this name: what is initialized is there before anything happened.
+// Has reports whether there is a sample with this name. Initialized metrics have one before anything has happened.
 func Has(text, name string) bool {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, name); ok && rest != "" && (rest[0] == '{' || rest[0] == ' ') {

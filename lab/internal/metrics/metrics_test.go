@@ -14,7 +14,8 @@ b 1
 
 func TestSum(t *testing.T) {
 	for want, question := range map[float64][]string{
-		21.75: {"a_sum"}, 20.25: {"a_sum", `verb="WATCH"`}, 0: {"none"}, 1.5: {"a_sum", `image_size_in_bytes="0-10MB"`}, 1: {"b"},
+		21.75: {"a_sum"}, 20.25: {"a_sum", `verb="WATCH"`}, 0: {"none"}, 1.5: {"a_sum", `image_size_in_bytes="0-10MB"`},
+		1: {"b"},
 	} {
 		if sum, err := Sum(text, question[0], question[1:]...); err != nil || sum != want {
 			t.Errorf("%q: got %v, %v", question, sum, err)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// dashboardUID is the dashboard's name in addresses: links within it need one.
+// dashboardUID is the dashboard's name in URLs. Links inside the dashboard need it.
 const dashboardUID = "podlapse"
 
 // kind is how a panel shows its queries.
@@ -13,24 +13,24 @@ type kind string
 
 const (
 	graph  kind = "timeseries"
-	stack  kind = "stacked" // a graph whose lines add up
+	stack  kind = "stacked" // a graph with stacked lines
 	number kind = "stat"
-	table  kind = "table" // one row for each value of the label that the queries share; a column a query
+	table  kind = "table" // one row for each value of the label that the queries share, one column for each query
 	text   kind = "text"
 )
 
-// query is one expression and what its series are called: a legend, or in tables the column.
+// query is one expression and the name of its series: a legend, or the column of a table.
 type query struct{ expr, name string }
 
-// panel is a row of the table of panels.
+// panel describes one panel.
 type panel struct {
 	kind    kind
 	title   string
-	unit    string // of Grafana
-	width   int    // of 24
+	unit    string // Grafana's name of it
+	width   int    // in columns, of 24
 	about   string
 	queries []query
-	link    string // label by whose value a click selects, if any
+	link    string // label whose value is selected by a click, if any
 }
 
 // section is a row of the dashboard.
@@ -47,7 +47,7 @@ const (
 	numberHeight = 4
 )
 
-// Dashboard is the dashboard as Grafana imports it. Its file is manifests/monitoring/dashboard.json.
+// Dashboard returns the dashboard in Grafana's import format. Its file is manifests/monitoring/dashboard.json.
 func Dashboard() ([]byte, error) {
 	var panels []object
 	y := 0
@@ -73,14 +73,17 @@ func Dashboard() ([]byte, error) {
 		panels[i]["id"] = i + 1
 	}
 	encoded, err := json.MarshalIndent(object{
-		"uid": dashboardUID, "title": "podlapse", "tags": []string{"podlapse", "kubernetes"}, "schemaVersion": 41, "version": 1,
+		"uid": dashboardUID, "title": "podlapse", "tags": []string{"podlapse", "kubernetes"}, "schemaVersion": 41,
+		"version":     1,
 		"description": "Where the start-up time of pods goes and what causes it: fleet, node, registry, pod.",
 		"editable":    true, "graphTooltip": 1, "refresh": "1m", "timezone": "browser",
 		"time":       object{"from": "now-6h", "to": "now"},
 		"templating": object{"list": variables()},
 		"annotations": object{"list": []object{{
-			"name": "Alerts", "enable": true, "iconColor": "red", "datasource": datasource, "titleFormat": "{{alertname}}",
-			"expr": `ALERTS{alertname=~"Podlapse.*", alertstate="firing"}`, "textFormat": "{{node}} {{registry}} {{phase}}",
+			"name": "Alerts", "enable": true, "iconColor": "red", "datasource": datasource,
+			"titleFormat": "{{alertname}}",
+			"expr":        `ALERTS{alertname=~"Podlapse.*", alertstate="firing"}`,
+			"textFormat":  "{{node}} {{registry}} {{phase}}",
 		}}},
 		"panels": panels,
 	}, "", " ")
@@ -119,7 +122,8 @@ func (p panel) object(x, y, height int) object {
 		}
 		defaults["links"] = []object{{
 			"title": "Show " + p.link + " " + value,
-			"url":   fmt.Sprintf("/d/%s?var-%s=%s&${datasource:queryparam}&${__url_time_range}", dashboardUID, p.link, value),
+			"url": fmt.Sprintf("/d/%s?var-%s=%s&${datasource:queryparam}&${__url_time_range}", dashboardUID, p.link,
+				value),
 		}}
 	}
 	o := object{
@@ -143,7 +147,8 @@ func (p panel) object(x, y, height int) object {
 		o["transformations"], o["options"] = p.columns()
 	}
 	if p.kind == graph || p.kind == stack {
-		o["options"] = object{"tooltip": object{"mode": "multi", "sort": "desc"}, "legend": object{"displayMode": "list", "placement": "bottom"}}
+		o["options"] = object{"tooltip": object{"mode": "multi", "sort": "desc"},
+			"legend": object{"displayMode": "list", "placement": "bottom"}}
 	}
 	var targets []object
 	for i, q := range p.queries {
@@ -158,7 +163,7 @@ func (p panel) object(x, y, height int) object {
 	return o
 }
 
-// columns merges the answers to a table's queries into one table, names its columns, and sorts by the first.
+// columns merges the results of a table's queries into one table, names its columns, and sorts by the first.
 func (p panel) columns() (transformations []object, options object) {
 	names := object{}
 	for i, q := range p.queries {
@@ -170,7 +175,8 @@ func (p panel) columns() (transformations []object, options object) {
 	return []object{
 			{"id": "merge", "options": object{}},
 			{"id": "organize", "options": object{
-				"excludeByName": object{"Time": true, "__name__": true, "job": true, "instance": true}, "renameByName": names,
+				"excludeByName": object{"Time": true, "__name__": true, "job": true, "instance": true},
+				"renameByName":  names,
 			}},
 		}, object{
 			"sortBy": []object{{"displayName": p.queries[0].name, "desc": true}},

@@ -25,7 +25,7 @@ func TestDashboardFile(t *testing.T) {
 	}
 }
 
-// A click selects by a label; the panel's series have to have it.
+// A click selects by a label, which the panel's series must have.
 func TestLinksHaveTheirLabel(t *testing.T) {
 	known := everything(t)
 	links := 0
@@ -47,7 +47,7 @@ func TestLinksHaveTheirLabel(t *testing.T) {
 	}
 }
 
-// Panels neither overlap nor leave the page.
+// Panels neither overlap nor exceed the page.
 func TestPanelsFit(t *testing.T) {
 	for _, s := range sections {
 		sum := 0

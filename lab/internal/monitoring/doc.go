@@ -1,3 +1,3 @@
-// Package monitoring makes the Grafana dashboard in manifests/monitoring from a table of panels. Its tests hold the dashboard, the
-// Prometheus rules and the runbooks against each other and against what the agent exposes.
+// Package monitoring generates the Grafana dashboard in manifests/monitoring from a table of panels. Its tests check
+// that the dashboard, the Prometheus rules and the runbooks match each other and the agent's metrics.
 package monitoring

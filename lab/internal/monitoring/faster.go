@@ -10,9 +10,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Faster is a rule file in which everything goes so many times as fast: windows, offsets, intervals, and how long an alert
-// waits. A number that the time is compared with is such a length as well. Names, thresholds and all else stay. Comments
-// inside of expressions go.
+// Faster returns a rule file in which all durations are divided by times: windows, offsets, intervals, how long an
+// alert waits, and numbers that are compared with the time. Names and thresholds stay. Comments inside expressions are
+// removed.
 func Faster(rules []byte, times int) ([]byte, error) {
 	var file yaml.Node
 	if err := yaml.Unmarshal(rules, &file); err != nil {

@@ -47,7 +47,7 @@ func TestFasterRules(t *testing.T) {
 	}
 }
 
-// The rules themselves survive it: once as fast they are the same, thirty times as fast they are rules.
+// The rules stay valid: with factor one they are unchanged, with factor thirty they are still rules.
 func TestFasterRulesAreTheSame(t *testing.T) {
 	original := read(t, manifests, "rules.yaml")
 	same, err := Faster(original, 1)

@@ -18,7 +18,7 @@ const (
 	docs      = "../../../docs"
 )
 
-// rule is one of a rule file, of either kind.
+// rule is an alert or a recording rule of a rule file.
 type rule struct {
 	Record, Alert, Expr string
 	For                 string
@@ -27,7 +27,7 @@ type rule struct {
 
 func (r rule) name() string { return r.Record + r.Alert }
 
-// rules are those of rules.yaml, in their order.
+// rules returns the rules of rules.yaml, in their order.
 func rules(t *testing.T) []rule {
 	t.Helper()
 	var file struct {
@@ -62,7 +62,7 @@ func alerts(t *testing.T) []rule {
 	return all
 }
 
-// expression is one that somebody evaluates, and where it stands.
+// expression is an expression and its place.
 type expression struct{ where, text string }
 
 var (
@@ -71,7 +71,7 @@ var (
 	promqlBlock   = regexp.MustCompile("(?s)```promql\n(.*?)```")
 )
 
-// expressions are those of the rules, of the texts of alerts, of the dashboard and of the documents.
+// expressions returns the expressions in the rules, the texts of alerts, the dashboard and the documents.
 func expressions(t *testing.T) []expression {
 	t.Helper()
 	var all []expression
@@ -106,7 +106,8 @@ func expressions(t *testing.T) []expression {
 	}
 
 	before = len(all)
-	for _, path := range append(pages(t), filepath.Join(docs, "monitoring.md"), filepath.Join(docs, "predecessors.md")) {
+	for _, path := range append(pages(t), filepath.Join(docs, "monitoring.md"),
+		filepath.Join(docs, "predecessors.md")) {
 		for _, m := range promqlBlock.FindAllSubmatch(read(t, path), -1) {
 			all = append(all, expression{path, string(m[1])})
 		}
@@ -117,7 +118,7 @@ func expressions(t *testing.T) []expression {
 	return all
 }
 
-// walk calls with every text in decoded JSON and the key it stands under.
+// walk calls found with every string in decoded JSON and its key.
 func walk(value any, found func(key, value string)) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -134,7 +135,7 @@ func walk(value any, found func(key, value string)) {
 	}
 }
 
-// pages are the paths of the runbooks.
+// pages returns the paths of the runbooks.
 func pages(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(docs, "runbooks", "*.md"))

@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// promtool is the program of that name: the one in PROMTOOL, the one on PATH, or the one that the lab has for its Prometheus. Where
-// the lab runs, rules are never left untested for want of it.
+// promtool returns the path of promtool: from PROMTOOL, from PATH, or from the lab's Prometheus. So rules are always
+// tested on machines that run the lab.
 func promtool(t *testing.T) string {
 	t.Helper()
 	if given := os.Getenv("PROMTOOL"); given != "" {

@@ -13,10 +13,10 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// runbookBase is where the runbooks are read. Who reads them elsewhere changes it here and in rules.yaml.
+// runbookBase is the URL of the runbooks. To use another one, change it here and in rules.yaml.
 const runbookBase = "https://github.com/podlapse/podlapse/blob/main/docs/runbooks/"
 
-// Recorded series are called level:metric:operation, and the level is the labels that they have.
+// Recorded series are named level:metric:operation, where the level is their labels.
 func TestRecordedNames(t *testing.T) {
 	known := everything(t)
 	recorded := regexp.MustCompile(`^([a-z_]+):[a-z0-9_]+:[a-z0-9]+$`)
@@ -77,7 +77,8 @@ func TestEveryAlertHasItsPage(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(path), ".md")
 		have = append(have, name)
 		text := string(read(t, path))
-		for _, heading := range []string{"# " + name, "## What it means", "## Confirm", "## What to do", "## When it is wrong"} {
+		for _, heading := range []string{"# " + name, "## What it means", "## Confirm", "## What to do",
+			"## When it is wrong"} {
 			if !strings.Contains("\n"+text, "\n"+heading+"\n") {
 				t.Errorf("%s has no %q", path, heading)
 			}
@@ -92,7 +93,7 @@ func TestEveryAlertHasItsPage(t *testing.T) {
 	}
 }
 
-// unitTests are the files with tests of rules in promtool's format.
+// unitTests returns the files with tests of rules in promtool's format.
 func unitTests(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(manifests, "tests", "*.yaml"))
@@ -102,7 +103,7 @@ func unitTests(t *testing.T) []string {
 	return paths
 }
 
-// Every alert is seen to fire and not to fire, and what tests play is what agents expose.
+// Every alert is tested to fire and not to fire, with series that agents really expose.
 func TestUnitTestsCoverEveryAlert(t *testing.T) {
 	known := exposed(t)
 	fires, silent := map[string]bool{}, map[string]bool{}
@@ -136,7 +137,8 @@ func TestUnitTestsCoverEveryAlert(t *testing.T) {
 	}
 	for _, r := range alerts(t) {
 		if !fires[r.Alert] || !silent[r.Alert] {
-			t.Errorf("%s: a test in which it fires: %t, one in which it does not: %t", r.Alert, fires[r.Alert], silent[r.Alert])
+			t.Errorf("%s: a test in which it fires: %t, one in which it does not: %t", r.Alert, fires[r.Alert],
+				silent[r.Alert])
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The runbook's table has every phase with the limit that the rules have.
+// The runbook's table has every phase with its limit in the rules.
 func TestRunbookTellsTheLimitsOfPhases(t *testing.T) {
 	reported := map[string]string{}
 	row := regexp.MustCompile("(?m)^\\| (`[a-z_`, ]+`) \\| (\\d+) min")
@@ -19,14 +19,16 @@ func TestRunbookTellsTheLimitsOfPhases(t *testing.T) {
 	}
 	limits := 0
 	for _, r := range rules(t) {
-		beforeNode := slices.Contains([]string{"scheduling_gate", "unschedulable", "scheduling"}, r.Labels["phase"]) // which no agent sees
+		// Which no agent sees.
+		beforeNode := slices.Contains([]string{"scheduling_gate", "unschedulable", "scheduling"}, r.Labels["phase"])
 		if r.Record != "podlapse:phase_stuck:seconds" || beforeNode {
 			continue
 		}
 		limits++
 		minutes, err := strconv.Atoi(reported[r.Labels["phase"]])
 		if want := "vector(" + strconv.Itoa(60*minutes) + ")"; err != nil || r.Expr != want {
-			t.Errorf("phase %s: the runbook says %q minutes, the rules %s", r.Labels["phase"], reported[r.Labels["phase"]], r.Expr)
+			t.Errorf("phase %s: the runbook says %q minutes, the rules %s", r.Labels["phase"],
+				reported[r.Labels["phase"]], r.Expr)
 		}
 	}
 	if limits != len(reported) {
@@ -34,7 +36,7 @@ func TestRunbookTellsTheLimitsOfPhases(t *testing.T) {
 	}
 }
 
-// The reasons for which a registry is to blame are those that its runbook says what to do about.
+// The runbook explains exactly the failure reasons for which a registry is to blame.
 func TestRunbookTellsTheReasonsOfRegistries(t *testing.T) {
 	var blamed []string
 	for _, r := range rules(t) {

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// labelSet are names of labels.
+// labelSet is a set of label names.
 type labelSet map[string]bool
 
 func setOf(names ...string) labelSet {
@@ -40,20 +40,21 @@ func (s labelSet) without(names ...string) labelSet {
 
 func (s labelSet) String() string { return strings.Join(slices.Sorted(maps.Keys(s)), ", ") }
 
-// metric is what may be asked for by a name.
+// metric describes the series of a name.
 type metric struct {
 	labels labelSet
-	counts bool // only ever grows, so that rates of it mean something
+	counts bool // never decreases, so rates of it are meaningful
 }
 
-// catalog is all that there is, by name.
+// catalog is all metrics by name.
 type catalog map[string]metric
 
-// ofTarget are the labels that Prometheus gives everything that it scrapes; node is what docs/monitoring.md asks for.
+// ofTarget lists the labels that Prometheus adds to everything that it scrapes, and node, which docs/monitoring.md
+// requires.
 var ofTarget = []string{"job", "instance", "node"}
 
-// exposed is what agents expose by docs/metrics.md, which a test of the agent holds against its registry, and what Prometheus
-// and its client library add.
+// exposed returns the metrics of docs/metrics.md, which a test of the agent compares with its registry, and those that
+// Prometheus and its client library add.
 func exposed(t *testing.T) catalog {
 	t.Helper()
 	known := catalog{
@@ -95,7 +96,7 @@ func exposed(t *testing.T) catalog {
 	return known
 }
 
-// add learns what a recording rule makes.
+// add adds the series of a recording rule.
 func (c catalog) add(t *testing.T, r rule) {
 	t.Helper()
 	if r.Record == "" {
@@ -108,8 +109,8 @@ func (c catalog) add(t *testing.T, r rule) {
 	c[r.Record] = metric{labels: made}
 }
 
-// everything is what is exposed and what rules record. Rules use each other in any order, so that they are gone through until
-// nothing new is learned; none needs more rounds than there are rules.
+// everything returns the exposed metrics and those that rules record. Rules use each other in any order, so everything
+// repeats until it adds nothing new. This takes at most as many rounds as there are rules.
 func everything(t *testing.T) catalog {
 	t.Helper()
 	known := exposed(t)
@@ -127,10 +128,10 @@ func everything(t *testing.T) catalog {
 	return nil
 }
 
-// labelsOf are the labels that the series of an expression can have.
+// labelsOf returns the labels that the series of an expression can have.
 func (c catalog) labelsOf(expr parser.Expr) labelSet { return c.check(expr, func(string, ...any) {}) }
 
-// check is labelsOf, and tells what an expression asks for that there is not.
+// check is labelsOf, and also reports what an expression uses but does not exist.
 func (c catalog) check(expr parser.Expr, problem func(string, ...any)) labelSet {
 	need := func(have labelSet, what string, names ...string) {
 		for _, name := range names {
@@ -186,7 +187,8 @@ func (c catalog) check(expr parser.Expr, problem func(string, ...any)) labelSet 
 		if m.On {
 			need(left, "left of "+e.Op.String()+" on", m.MatchingLabels...)
 			need(right, "right of "+e.Op.String()+" on", m.MatchingLabels...)
-		} else if e.Op != parser.LOR && !maps.Equal(left.without(m.MatchingLabels...), right.without(m.MatchingLabels...)) {
+		} else if e.Op != parser.LOR && !maps.Equal(left.without(m.MatchingLabels...),
+			right.without(m.MatchingLabels...)) {
 			problem("%s matches {%s} with {%s}", e.Op, left, right)
 		}
 		switch {
@@ -212,7 +214,8 @@ func (c catalog) check(expr parser.Expr, problem func(string, ...any)) labelSet 
 func (c catalog) checkCall(e *parser.Call, problem func(string, ...any)) labelSet {
 	vector := labelSet{}
 	for _, argument := range e.Args {
-		if set := c.check(argument, problem); argument.Type() == parser.ValueTypeVector || argument.Type() == parser.ValueTypeMatrix {
+		if set := c.check(argument, problem); argument.Type() == parser.ValueTypeVector ||
+			argument.Type() == parser.ValueTypeMatrix {
 			vector = set
 		}
 	}

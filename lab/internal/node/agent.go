@@ -12,10 +12,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// agentFile remembers the agent's program, so that a later up without one can bring it back.
+// agentFile holds the path of the agent's program, so that a later up without one can start it again.
 func (n Node) agentFile() string { return n.In("agent-program") }
 
-// Agent returns the path of the agent's program that was last given, or nothing.
+// Agent returns the path of the agent's program that was last set, or an empty string.
 func (n Node) Agent() string {
 	data, err := os.ReadFile(n.agentFile())
 	if err != nil {
@@ -24,19 +24,20 @@ func (n Node) Agent() string {
 	return string(data)
 }
 
-// AgentChange is how an agent runs otherwise than usual.
+// AgentChange is how an agent's settings differ from the usual ones.
 type AgentChange struct {
-	Flags       []string // of those that are given twice, the last counts
+	Flags       []string // the last one of repeated flags applies
 	Environment []string // NAME=VALUE
 }
 
-// agent is the agent as a process: with the rights and settings that the manifests give it, and every kind of record.
+// agent is the agent as a process: with the permissions and settings of the manifests, and every kind of record.
 func (n Node) agent(program string, change AgentChange) component {
 	return component{
 		Spec: process.Spec{Name: agentProcess, Path: program, Args: append([]string{"run",
 			"--node-name=" + layout.NodeName, "--kubeconfig=" + n.AgentKubeconfig(),
 			"--cri-endpoint=unix://" + n.ContainerdSocket(), "--listen-address=" + layout.Address(layout.AgentPort),
-			"--record-observations=" + n.AgentObservations(), "--state-dir=" + n.AgentState(), "--records=both"}, change.Flags...),
+			"--record-observations=" + n.AgentObservations(), "--state-dir=" + n.AgentState(), "--records=both"},
+			change.Flags...),
 			Env: change.Environment, Inputs: []string{program, n.AgentKubeconfig()}, Stdout: n.AgentRecords()},
 		ports: []int{layout.AgentPort},
 		ready: func(ctx context.Context) error {
@@ -46,7 +47,7 @@ func (n Node) agent(program string, change AgentChange) component {
 	}
 }
 
-// startAgent starts the process of the program that was given, if one was.
+// startAgent starts the agent's program as a process, if one was set.
 func (n Node) startAgent(ctx context.Context) error {
 	program := n.Agent()
 	if _, err := os.Stat(program); program == "" || err != nil {
@@ -55,8 +56,8 @@ func (n Node) startAgent(ctx context.Context) error {
 	return n.RestartAgentWith(ctx, AgentChange{})
 }
 
-// RestartAgentWith starts the agent's process anew with a change, unless it runs so already, and waits until it is ready.
-// Restore, or the next Up, takes the change back.
+// RestartAgentWith restarts the agent's process with a change, unless it already runs with it, and waits until it is
+// ready. Restore, or the next Up, undoes the change.
 func (n Node) RestartAgentWith(ctx context.Context, change AgentChange) error {
 	program, err := CheckAgent(n.Agent())
 	if err != nil {
@@ -69,7 +70,7 @@ func (n Node) RestartAgentWith(ctx context.Context, change AgentChange) error {
 	return n.await(ctx, c)
 }
 
-// KillAgent ends the agent with SIGKILL, as the kernel would: nothing of it gets to say goodbye.
+// KillAgent ends the agent with SIGKILL, like the kernel when memory runs out: the agent cannot finish anything.
 func (n Node) KillAgent() error {
 	if record, ok := n.table().Get(agentProcess); ok {
 		return record.Stop(0)
@@ -92,7 +93,7 @@ func (n Node) AwaitAgent(ctx context.Context) error {
 	return n.await(ctx, n.agent(n.Agent(), AgentChange{}))
 }
 
-// CheckAgent returns the absolute path of an agent program, or an error that says what is wrong with it.
+// CheckAgent returns the absolute path of an agent program, or an error that says why it is not one.
 func CheckAgent(program string) (string, error) {
 	path, err := filepath.Abs(program)
 	if err != nil {
@@ -103,12 +104,12 @@ func CheckAgent(program string) (string, error) {
 		return "", fmt.Errorf("find the agent's program (build it with \"make build\"): %w", err)
 	}
 	if info.IsDir() || info.Mode()&0o111 == 0 {
-		return "", errors.New(path + " is not a program: give the path of podlapse-agent")
+		return "", errors.New(path + " is not an executable: set the path of podlapse-agent")
 	}
 	return path, nil
 }
 
-// AgentLog is the file that collects what the agent logs; of one in a container, what it prints besides.
+// AgentLog is the file with the agent's log. For an agent in a container, it also has its standard output.
 func (n Node) AgentLog() string {
 	if n.Form() == Deployed {
 		return n.latestKeptLog()
@@ -116,10 +117,10 @@ func (n Node) AgentLog() string {
 	return filepath.Join(n.Logs(), agentProcess+".log")
 }
 
-// AgentUsage is what the agent's process has used since it started. It is an error if the process has ended.
+// AgentUsage is what the agent's process has used since it started. It returns an error if the process has ended.
 func (n Node) AgentUsage() (process.Usage, error) { return n.usage(agentProcess) }
 
-// AgentAge is for how long the agent's process has been running.
+// AgentAge is how long the agent's process has been running.
 func (n Node) AgentAge() time.Duration {
 	record, ok := n.table().Get(agentProcess)
 	if !ok {

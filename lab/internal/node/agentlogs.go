@@ -16,11 +16,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// containerLog is the name of a log that a runtime writes, or wrote until kubelet had it begin another.
+// containerLog is the name of a log that a runtime writes, or wrote until the kubelet rotated it.
 var containerLog = regexp.MustCompile(`^[0-9]+\.log(\.[0-9-]+)?$`)
 
-// KeepAgentLogs makes sure that what agents in containers print stays when kubelet removes it with their pods: it gives each log
-// a second name. Who restarts agents calls it often enough to see each pod.
+// KeepAgentLogs preserves the logs of agents in containers when the kubelet removes them with their pods: it gives each
+// log a second name. Callers that restart agents call it often enough to see each pod.
 func (n Node) KeepAgentLogs() error {
 	dirs, err := filepath.Glob(n.ContainerLogs(AgentNamespace, "*", "*", agentContainer))
 	if err != nil {
@@ -40,7 +40,7 @@ func (n Node) KeepAgentLogs() error {
 	return nil
 }
 
-// keepLog names it by its inode, which stays its own as long as it has that name.
+// keepLog names the log by its inode, which is unique as long as it has that name.
 func (n Node) keepLog(path string) error {
 	if !containerLog.MatchString(filepath.Base(path)) {
 		return nil
@@ -59,7 +59,7 @@ func (n Node) keepLog(path string) error {
 	return nil
 }
 
-// ForgetAgentLogs removes the logs that only KeepAgentLogs still has.
+// ForgetAgentLogs removes the logs that only exist because of KeepAgentLogs.
 func (n Node) ForgetAgentLogs() error {
 	kept, err := n.keptLogs()
 	if err != nil {
@@ -79,9 +79,9 @@ func (n Node) keptLogs() ([]string, error) {
 	return filepath.Glob(filepath.Join(n.KeptLogs(), "*.log"))
 }
 
-// latestKeptLog is what the agent that began last printed; empty if there is none.
+// latestKeptLog is the log of the agent that started last; empty if there is none.
 func (n Node) latestKeptLog() (latest string) {
-	kept, _ := n.keptLogs() // it is a fixed pattern
+	kept, _ := n.keptLogs() // the pattern is valid
 	var at time.Time
 	for _, path := range kept {
 		if info, err := os.Stat(path); err == nil && info.ModTime().After(at) {
@@ -91,7 +91,7 @@ func (n Node) latestKeptLog() (latest string) {
 	return latest
 }
 
-// AgentLogEnd is the end of what the agent has logged, in so many lines. One in a container prints its records to the same file.
+// AgentLogEnd returns the last lines of the agent's log. An agent in a container prints its records to the same file.
 func (n Node) AgentLogEnd(lines int) string {
 	if n.Form() != Deployed {
 		return process.Tail(n.AgentLog(), lines)
@@ -104,7 +104,7 @@ func (n Node) AgentLogEnd(lines int) string {
 	return strings.TrimRight(strings.Join(logged[max(0, len(logged)-lines):], ""), "\n")
 }
 
-// AgentOutput is where the agents of the node have printed, however they run.
+// AgentOutput is where the node's agents have printed, as processes and in containers.
 func (n Node) AgentOutput() (agent.Output, error) {
 	if err := n.KeepAgentLogs(); err != nil {
 		return agent.Output{}, err

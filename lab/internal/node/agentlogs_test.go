@@ -50,11 +50,13 @@ func TestLogsOfAgentsOutliveTheirPods(t *testing.T) {
 		t.Fatalf("kept %q", got)
 	}
 	write(filepath.Join(dir, "0.log"), "two")
-	if err := os.Rename(filepath.Join(dir, "0.log"), filepath.Join(dir, "0.log.20260102-030405")); err != nil { // kubelet rotates it
+	// Kubelet rotates it.
+	if err := os.Rename(filepath.Join(dir, "0.log"), filepath.Join(dir, "0.log.20260102-030405")); err != nil {
 		t.Fatal(err)
 	}
 	write(filepath.Join(dir, "0.log"), "three")
-	if got := keep(); len(got) != 2 || strings.Join(got, "|") != "one two|three" && strings.Join(got, "|") != "three|one two" {
+	if got := keep(); len(got) != 2 || strings.Join(got, "|") != "one two|three" &&
+		strings.Join(got, "|") != "three|one two" {
 		t.Errorf("kept %q", got)
 	}
 	if err := os.RemoveAll(filepath.Dir(dir)); err != nil {

@@ -10,25 +10,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// AgentPID is the process of a container of the DaemonSet's pod.
+// AgentPID is the process of a container in the DaemonSet's pod.
 func (n Node) AgentPID(pod corev1.Pod, container string) (int, error) {
 	id, err := ContainerID(pod, container)
 	if err != nil {
 		return 0, err
 	}
-	text, err := os.ReadFile(filepath.Join(n.ContainerdState(), "io.containerd.runtime.v2.task", "k8s.io", id, "init.pid"))
+	text, err := os.ReadFile(filepath.Join(n.ContainerdState(), "io.containerd.runtime.v2.task", "k8s.io", id,
+		"init.pid"))
 	if err != nil {
 		return 0, fmt.Errorf("find the process of container %s: %w", container, err)
 	}
 	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
-// ContainerID is how containerd calls a container of a pod.
+// ContainerID is containerd's ID of a container in a pod.
 func ContainerID(pod corev1.Pod, container string) (string, error) {
 	for _, status := range pod.Status.ContainerStatuses {
 		if id, ok := strings.CutPrefix(status.ContainerID, "containerd://"); ok && status.Name == container {
 			return id, nil
 		}
 	}
-	return "", fmt.Errorf("pod %s has no container %s that runs", pod.Name, container)
+	return "", fmt.Errorf("pod %s has no running container %s", pod.Name, container)
 }

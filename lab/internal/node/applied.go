@@ -12,11 +12,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/manifests"
 )
 
-// agentObjects remembers which objects of the agent may be in the cluster.
+// agentObjects is the file with the objects of the agent that may be in the cluster.
 func (n Node) agentObjects() string { return n.In("agent-objects.yaml") }
 
-// applyAgent applies rendered objects and removes those that were applied before and are none of these: else a role of a component
-// would outlive it.
+// applyAgent applies rendered objects and removes those that were applied before and are not among them. Otherwise a
+// role of a component would outlive the component.
 func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered string) error {
 	before, err := n.readAgentObjects()
 	if err != nil {
@@ -26,7 +26,7 @@ func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered stri
 	if err != nil {
 		return err
 	}
-	// Both, so that an interrupted change is gone on with.
+	// Note both sets, so that an interrupted change can be continued.
 	if err := writeFile(n.agentObjects(), before+"---\n"+rendered); err != nil {
 		return err
 	}
@@ -41,8 +41,8 @@ func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered stri
 	return writeFile(n.agentObjects(), rendered)
 }
 
-// UninstallAgent takes the DaemonSet's agent off the node and removes what DeployAgent applied, but for the namespace, whose end
-// takes long and would take what others keep there.
+// UninstallAgent removes the DaemonSet's agent from the node, and everything that DeployAgent applied except the
+// namespace. Deleting the namespace takes long and would also delete other objects in it.
 func (n Node) UninstallAgent(ctx context.Context) error {
 	before, err := n.readAgentObjects()
 	if err != nil {
@@ -63,12 +63,12 @@ func (n Node) UninstallAgent(ctx context.Context) error {
 func (n Node) readAgentObjects() (string, error) {
 	text, err := os.ReadFile(n.agentObjects())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read which objects the agent has: %w", err)
+		return "", fmt.Errorf("read the agent's applied objects: %w", err)
 	}
 	return string(text), nil
 }
 
-// removeBut removes rendered objects except for those that are kept.
+// removeBut removes rendered objects except those to keep.
 func removeBut(ctx context.Context, client *kube.Client, rendered string, kept [][]byte) error {
 	var keep []kube.Name
 	for _, document := range kept {

@@ -1,13 +1,13 @@
 package node
 
-// auditPolicy is the file that says what the API server writes to its audit log.
+// auditPolicy is the file that defines what the API server writes to its audit log.
 func (n Node) auditPolicy() string { return n.In("audit-policy.yaml") }
 
-// AuditLog is the file in which the API server notes each request of service accounts, as a line of JSON: of the DaemonSet's agents, and
-// of those that scenarios run in the name of one.
+// AuditLog is the file to which the API server writes each request of service accounts as a line of JSON: those of the
+// DaemonSet's agents, and those that scenarios send as a service account.
 func (n Node) AuditLog() string { return n.In("logs", "audit.jsonl") }
 
-// writeAuditPolicy writes it. What is not noted costs the API server nothing that could be measured.
+// writeAuditPolicy writes the audit policy. Requests that it excludes cost the API server nothing measurable.
 func (n Node) writeAuditPolicy() error {
 	return writeFile(n.auditPolicy(), `apiVersion: audit.k8s.io/v1
 kind: Policy

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/pki"
 )
 
-// Names of certificates, which are also names of kubeconfigs.
+// Names of certificates and of kubeconfigs.
 const (
 	adminUser      = "admin"
 	agentUser      = "agent"
@@ -20,11 +20,11 @@ const (
 	tokenKey       = "service-account"
 )
 
-// AgentName is what the API server calls an agent that runs as a process.
+// AgentName is the API server's user name of an agent that runs as a process.
 const AgentName = "podlapse-agent"
 
-// writeCertificates makes the node's authority and every certificate of it, and the kubeconfigs. The
-// user names and groups are the ones that Kubernetes' built-in roles are bound to.
+// writeCertificates creates the node's authority, all its certificates, and the kubeconfigs. Kubernetes' built-in roles
+// are bound to the user names and groups in them.
 func (n Node) writeCertificates() error {
 	authority, err := pki.NewAuthority(n.certificates())
 	if err != nil {
@@ -62,13 +62,13 @@ func (n Node) writeCertificates() error {
 	return nil
 }
 
-// AdminKubeconfig and AgentKubeconfig are the files to use as KUBECONFIG.
+// AdminKubeconfig is the administrator's kubeconfig.
 func (n Node) AdminKubeconfig() string { return n.Kubeconfig(adminUser) }
 
-// AgentKubeconfig is the file that the agent is started with: least privilege.
+// AgentKubeconfig is the kubeconfig of the agent, with least privilege.
 func (n Node) AgentKubeconfig() string { return n.Kubeconfig(agentUser) }
 
-// writeFile writes one configuration file.
+// writeFile writes a configuration file.
 func writeFile(path, content string) error {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		return fmt.Errorf("write configuration: %w", err)

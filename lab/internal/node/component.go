@@ -13,8 +13,8 @@ import (
 // component is one background process of the node.
 type component struct {
 	process.Spec
-	ports []int                       // loopback ports it listens on
-	ready func(context.Context) error // nil when it serves
+	ports []int                       // loopback ports that it listens on
+	ready func(context.Context) error // returns nil when the component serves
 	limit time.Duration               // how long it may take to become ready
 }
 
@@ -29,14 +29,14 @@ const (
 	kubeletName    = "kubelet"
 	agentProcess   = "podlapse-agent"
 
-	// Those that only some scenarios start.
+	// Components that only some scenarios start.
 	receiverName   = "otlp-receiver"
 	prometheusName = "prometheus"
 	nativeName     = "prometheus-native"
 )
 
-// ensure makes sure that the component runs as its spec says: it leaves a process alone that was
-// started with the same spec, and replaces one that was not.
+// ensure ensures that the component runs according to its spec: it keeps a process that was started with the same spec,
+// and replaces any other.
 func (n Node) ensure(c component) error {
 	fingerprint, err := c.Fingerprint()
 	if err != nil {
@@ -47,18 +47,18 @@ func (n Node) ensure(c component) error {
 		if record.Fingerprint == fingerprint {
 			return nil
 		}
-		n.Report.Say("%s has changed, restarting it", c.Name)
+		n.Report.Say("restarting %s, because its configuration has changed", c.Name)
 		if err := record.Stop(5 * time.Second); err != nil {
 			return err
 		}
 	} else if known {
-		n.Report.Say("%s (pid %d) is not running any more, starting it again; its last words:\n%s",
+		n.Report.Say("%s (pid %d) has ended, starting it again; the end of its log:\n%s",
 			c.Name, record.PID, indent(process.Tail(record.Log, 5)))
 	}
 	n.killStrays(c)
 	for _, port := range c.ports {
 		if err := free(port); err != nil {
-			return fmt.Errorf("start %s: its port is taken, end what listens there: %w", c.Name, err)
+			return fmt.Errorf("start %s: port is in use, end the process that uses it: %w", c.Name, err)
 		}
 	}
 	if record, err = n.starter().Start(c.Spec); err != nil {
@@ -68,8 +68,8 @@ func (n Node) ensure(c component) error {
 	return nil
 }
 
-// killStrays ends processes of this component that an interrupted lab started but could not record.
-// What the component itself has started, as containerd its shims, has another program and stays.
+// killStrays ends processes of this component that an interrupted lab started but did not record. Processes that the
+// component itself started, such as containerd's shims, have another program and are kept.
 func (n Node) killStrays(c component) {
 	for _, found := range process.FindMarked(n.Run) {
 		if found.Component == c.Name && found.Executable == c.Path {
@@ -78,8 +78,8 @@ func (n Node) killStrays(c component) {
 	}
 }
 
-// await waits until the component is ready. If its process ends meanwhile, the error says so at once
-// and carries the end of its log.
+// await waits until the component is ready. If its process ends, it immediately returns an error with the end of its
+// log.
 func (n Node) await(ctx context.Context, c component) error {
 	startedAt := time.Now()
 	err := n.Report.Wait(ctx, c.Name, c.limit, 50*time.Millisecond, func(ctx context.Context) error {
@@ -88,7 +88,7 @@ func (n Node) await(ctx context.Context, c component) error {
 			return nil
 		}
 		if record, ok := n.table().Get(c.Name); !ok || !record.Alive() {
-			return progress.Hopeless(fmt.Errorf("%s died while starting; its last words:\n%s",
+			return progress.Hopeless(fmt.Errorf("%s ended before it was ready; the end of its log:\n%s",
 				c.Name, indent(process.Tail(record.Log, 20))))
 		}
 		return err
@@ -97,12 +97,12 @@ func (n Node) await(ctx context.Context, c component) error {
 		return err
 	}
 	if waited := time.Since(startedAt); waited > 100*time.Millisecond {
-		n.Report.Say("%s ready", c.Name)
+		n.Report.Say("%s is ready", c.Name)
 	}
 	return nil
 }
 
-// listensOn says where a component can be reached, for status.
+// listensOn is where a component can be reached, for status.
 func (c component) listensOn() string {
 	var text string
 	for _, port := range c.ports {

@@ -19,7 +19,7 @@ func (n Node) containerd() component {
 	return component{
 		Spec: process.Spec{Name: containerdName, Path: n.Programs.Tool(containerdName),
 			Args: []string{"--config", config}, Inputs: []string{config},
-			// An older shim or runc of the system does not understand this containerd.
+			// An older shim or runc of the system would not work with this containerd.
 			Search: n.Programs.Tools},
 		ready: func(ctx context.Context) error {
 			client, err := n.Runtime()
@@ -33,11 +33,11 @@ func (n Node) containerd() component {
 	}
 }
 
-// OtherRegistry is another name of the lab's registry, for images of which an agent is to think that they come from elsewhere.
+// OtherRegistry is another name of the lab's registry, for images that appear to come from another registry.
 const OtherRegistry = "other.registry.invalid"
 
-// writeContainerdConfig writes containerd's configuration, the address of its one registry under both of its names, and the
-// network's. Sandboxes are of the image.
+// writeContainerdConfig writes containerd's configuration, the address of its only registry under both names, and the
+// network's configuration. Sandboxes use the pause image.
 func (n Node) writeContainerdConfig(pauseImage string) error {
 	server := "http://" + layout.Address(layout.RegistryPort)
 	for _, name := range []string{layout.Address(layout.RegistryPort), OtherRegistry} {
@@ -56,7 +56,7 @@ func (n Node) writeContainerdConfig(pauseImage string) error {
 	return writeFile(n.In("containerd.toml"), n.containerdConfig(pauseImage))
 }
 
-// networkConfig is the file that says which network plugin the runtime uses.
+// networkConfig is the file that names the network plugin for the runtime.
 func (n Node) networkConfig() string { return n.In("cni", "net.d", "10-podlapse-lab.conflist") }
 
 func (n Node) writeNetworkConfig() error {
@@ -79,13 +79,15 @@ func (n Node) containerdConfig(pauseImage string) string {
 		"@root@", n.In("containerd"), "@state@", n.ContainerdState(), "@socket@", n.ContainerdSocket(),
 		"@opt@", n.In("containerd-opt"), "@shims@", n.ShimSockets(), "@image@", pauseImage,
 		"@snapshotter@", n.snapshotter(), "@hosts@", n.In("registry-hosts"),
-		"@runc@", n.Programs.Tool("runc"), "@fragile@", n.fragileProgram(), "@runcroot@", n.RuncRoot(), "@bin@", n.Programs.Payload, "@net@", n.In("cni", "net.d"),
+		"@runc@", n.Programs.Tool("runc"), "@fragile@", n.fragileProgram(), "@runcroot@", n.RuncRoot(), "@bin@",
+		n.Programs.Payload, "@net@", n.In("cni", "net.d"),
 	)
 	return replace.Replace(`version = 3
 root = "@root@"
 state = "@state@"
 # NRI would open a socket outside the lab's directories; the lab needs none of these.
-disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1.bindir", "io.containerd.snapshotter.v1.blockfile", "io.containerd.snapshotter.v1.erofs"]
+disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1.bindir",
+  "io.containerd.snapshotter.v1.blockfile", "io.containerd.snapshotter.v1.erofs"]
 
 [grpc]
   address = "@socket@"
@@ -135,8 +137,8 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
 `)
 }
 
-// snapshotter is overlayfs, except where the state directory itself lies on an overlay, as in a
-// container without a volume: the kernel stacks no overlay on another.
+// snapshotter is overlayfs, except if the state directory is itself on an overlay, as in a container without a volume:
+// the kernel does not stack overlays.
 func (n Node) snapshotter() string {
 	const overlayMagic = 0x794c7630
 	var fs syscall.Statfs_t
@@ -146,5 +148,5 @@ func (n Node) snapshotter() string {
 	return "overlayfs"
 }
 
-// ContainerdLog is the file that collects what containerd logs.
+// ContainerdLog is the file with containerd's log.
 func (n Node) ContainerdLog() string { return filepath.Join(n.Logs(), containerdName+".log") }

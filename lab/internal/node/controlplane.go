@@ -11,15 +11,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// serviceRange holds the addresses of Services; firstServiceAddress is the API server's own.
+// serviceRange contains the addresses of Services. firstServiceAddress is the API server's own.
 const (
 	serviceRange        = "127.1.0.0/16"
 	firstServiceAddress = "127.1.0.1"
-	dnsServiceAddress   = "127.1.0.10" // nobody answers there, but without one kubelet complains in Events
+	dnsServiceAddress   = "127.1.0.10" // no server listens there, but without one the kubelet reports it in Events
 )
 
-// startLimit is how long a component may take to serve; it is generous because other work may share
-// the machine.
+// startLimit is how long a component may take until it serves. It is generous, because other work may share the
+// machine.
 const startLimit = 90 * time.Second
 
 func (n Node) etcd() component {
@@ -32,8 +32,9 @@ func (n Node) etcd() component {
 			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
 			"--initial-cluster=" + layout.NodeName + "=" + peer,
 			"--cert-file=" + crt, "--key-file=" + key, "--trusted-ca-file=" + ca, "--client-cert-auth",
-			"--peer-cert-file=" + crt, "--peer-key-file=" + key, "--peer-trusted-ca-file=" + ca, "--peer-client-cert-auth",
-			// Nothing here has to survive a power cut, and slow disks would show up in what is measured.
+			"--peer-cert-file=" + crt, "--peer-key-file=" + key, "--peer-trusted-ca-file=" + ca,
+			"--peer-client-cert-auth",
+			// Nothing here must survive a power failure, and slow disks would affect the measurements.
 			"--unsafe-no-fsync", "--log-level=warn",
 		}, Inputs: []string{crt}},
 		ports: []int{layout.EtcdPort, layout.EtcdPeerPort},
@@ -42,34 +43,35 @@ func (n Node) etcd() component {
 	}
 }
 
-// apiServer is the API server, with more flags than usual.
+// apiServer is the API server, with additional flags.
 func (n Node) apiServer(flags ...string) component {
 	ca := n.certificate("ca.crt")
 	return component{
 		Spec: process.Spec{Name: apiServerName, Path: n.Programs.Tool(apiServerName), Args: append([]string{
 			"--bind-address=" + layout.Loopback, "--advertise-address=" + layout.Loopback,
 			fmt.Sprintf("--secure-port=%d", layout.APIServerPort),
-			"--tls-cert-file=" + n.certificate(serving+".crt"), "--tls-private-key-file=" + n.certificate(serving+".key"),
-			"--client-ca-file=" + ca,
+			"--tls-cert-file=" + n.certificate(serving+".crt"),
+			"--tls-private-key-file=" + n.certificate(serving+".key"), "--client-ca-file=" + ca,
 			"--etcd-servers=https://" + layout.Address(layout.EtcdPort), "--etcd-cafile=" + ca,
 			"--etcd-certfile=" + n.certificate(etcdClient+".crt"), "--etcd-keyfile=" + n.certificate(etcdClient+".key"),
-			// A loopback address is no endpoint that others could use; do not publish it.
+			// Other nodes cannot use a loopback address, so do not publish it as an endpoint.
 			"--endpoint-reconciler-type=none",
 			"--service-cluster-ip-range=" + serviceRange,
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-key-file=" + n.certificate(tokenKey+".pub"),
 			"--service-account-signing-key-file=" + n.certificate(tokenKey+".key"),
-			// Nobody authenticates through a front proxy, but controller-manager and scheduler log an
-			// error every few seconds where this is not configured.
+			// The lab has no front proxy. But without this, the controller manager and the scheduler log an error every
+			// few seconds.
 			"--requestheader-client-ca-file=" + ca, "--requestheader-allowed-names=nobody",
 			"--requestheader-username-headers=X-Remote-User",
-			// Namespaces of thousands of Events are to go quickly.
+			// This deletes namespaces with thousands of Events quickly.
 			"--delete-collection-workers=8",
 			"--kubelet-client-certificate=" + n.certificate(adminUser+".crt"),
 			"--kubelet-client-key=" + n.certificate(adminUser+".key"), "--kubelet-certificate-authority=" + ca,
-			// Who is to be allowed what it uses, and nothing else, is looked at.
-			"--audit-policy-file=" + n.auditPolicy(), "--audit-log-path=" + n.AuditLog(), "--audit-log-maxsize=20", "--audit-log-maxbackup=1",
+			// Scenarios compare the permissions of accounts with those that they use.
+			"--audit-policy-file=" + n.auditPolicy(), "--audit-log-path=" + n.AuditLog(), "--audit-log-maxsize=20",
+			"--audit-log-maxbackup=1",
 		}, flags...), Inputs: []string{ca, n.auditPolicy()}},
 		ports: []int{layout.APIServerPort},
 		ready: n.healthOf(layout.APIServerPort, adminUser, "/readyz"),
@@ -77,28 +79,28 @@ func (n Node) apiServer(flags ...string) component {
 	}
 }
 
-// ListPlainly starts the API server anew so that it knows no streaming lists, as older ones do not: then who wants objects and
-// what becomes of them lists first. ListAtOnce, Restore, or the next Up takes that back.
+// ListPlainly restarts the API server without streaming lists, like older versions: clients then send a list before a
+// watch. ListAtOnce, Restore, or the next Up undoes that.
 func (n Node) ListPlainly(ctx context.Context) error {
 	return n.restartAPIServer(ctx, "--feature-gates=WatchList=false")
 }
 
-// ListAtOnce takes ListPlainly back.
+// ListAtOnce undoes ListPlainly.
 func (n Node) ListAtOnce(ctx context.Context) error { return n.restartAPIServer(ctx) }
 
-// ReachPodsThrough starts the API server anew so that it goes to pods through a proxy that listens on a Unix socket, as one outside of
-// the cluster's network does. ListAtOnce, Restore, or the next Up takes that back.
+// ReachPodsThrough restarts the API server so that it reaches pods through a proxy on a Unix socket, like an API server
+// outside the cluster's network. ListAtOnce, Restore, or the next Up undoes that.
 func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
 	path := n.In("egress.yaml")
 	config := "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n" +
 		"- name: cluster\n  connection: {proxyProtocol: HTTPConnect, transport: {uds: {udsName: " + socket + "}}}\n"
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		return fmt.Errorf("write the API server's way to pods: %w", err)
+		return fmt.Errorf("write the API server's egress configuration: %w", err)
 	}
 	return n.restartAPIServer(ctx, "--egress-selector-config-file="+path)
 }
 
-// restartAPIServer starts the API server anew unless it runs with just these flags.
+// restartAPIServer restarts the API server unless it already runs with exactly these flags.
 func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 	before, _ := n.table().Get(apiServerName)
 	if err := n.ensure(n.apiServer(flags...)); err != nil {
@@ -113,8 +115,8 @@ func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 	return n.Reconnect(ctx)
 }
 
-// Reconnect starts the cluster's other parts anew after an API server that was away: they would try it again after up to half a
-// minute, which scenarios would have to wait for.
+// Reconnect restarts the rest of the control plane after the API server was down. Otherwise the components would retry
+// only after up to half a minute.
 func (n Node) Reconnect(ctx context.Context) error {
 	if err := n.stop(5*time.Second, kubeletName, controllerName, schedulerName); err != nil {
 		return err
@@ -134,9 +136,9 @@ func (n Node) controllerManager() component {
 			n.controllerFlags(kubeconfig, layout.ControllerPort),
 			"--root-ca-file="+n.certificate("ca.crt"), "--use-service-account-credentials",
 			"--service-account-private-key-file="+n.certificate(tokenKey+".key"),
-			// Its many controllers make their accounts one by one: at the default rate this takes five seconds.
+			// Its many controllers create their accounts one by one. At the default rate this takes five seconds.
 			"--kube-api-qps=200", "--kube-api-burst=400",
-			"--flex-volume-plugin-dir="+n.In("flex-volumes"), // the default lies outside the lab and is created
+			"--flex-volume-plugin-dir="+n.In("flex-volumes"), // the default is outside the lab and would be created
 		), Inputs: []string{kubeconfig}},
 		ports: []int{layout.ControllerPort},
 		ready: n.healthOf(layout.ControllerPort, adminUser, "/healthz"),
@@ -155,17 +157,18 @@ func (n Node) scheduler() component {
 	}
 }
 
-// controllerFlags are the flags that controller-manager and scheduler have in common.
+// controllerFlags are the common flags of the controller manager and the scheduler.
 func (n Node) controllerFlags(kubeconfig string, port int) []string {
 	return []string{
-		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig,
+		"--authorization-kubeconfig=" + kubeconfig,
 		"--bind-address=" + layout.Loopback, fmt.Sprintf("--secure-port=%d", port),
 		"--tls-cert-file=" + n.certificate(serving+".crt"), "--tls-private-key-file=" + n.certificate(serving+".key"),
-		"--leader-elect=false", // there is nobody to be elected against
+		"--leader-elect=false", // there is only one instance
 	}
 }
 
-// healthOf asks a TLS health address with the certificate of a user.
+// healthOf queries a TLS health address with the certificate of a user.
 func (n Node) healthOf(port int, user, path string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)

@@ -24,28 +24,28 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/manifests"
 )
 
-// What the manifests call it.
+// Names in the manifests.
 const (
 	AgentNamespace = "podlapse"
 	agentDaemonSet = "podlapse-agent"
 	agentContainer = "agent"
-	// ProxyContainer is the second container of the component of that name.
+	// ProxyContainer is the second container, with the component of the same name.
 	ProxyContainer = "runtime-proxy"
 
 	daemonSetPath = "/apis/apps/v1/namespaces/" + AgentNamespace + "/daemonsets/" + agentDaemonSet
 	agentPodsPath = "/api/v1/namespaces/" + AgentNamespace + "/pods?labelSelector=app.kubernetes.io%2Fcomponent%3Dagent"
 )
 
-// nodeLabel is on the node while the DaemonSet is to have a pod there.
+// nodeLabel is on the node while the DaemonSet must have a pod there.
 const nodeLabel = "podlapse-lab/agent"
 
-// fieldManager is who the lab is where it applies objects.
+// fieldManager is the lab's name when it applies objects.
 const fieldManager = "podlapse-lab"
 
-// agentImageFile remembers the reference of the image that the DaemonSet runs.
+// agentImageFile holds the reference of the image that the DaemonSet runs.
 func (n Node) agentImageFile() string { return n.In("agent-image") }
 
-// AgentImage is the reference of the agent's image in the lab's registry, or nothing.
+// AgentImage is the reference of the agent's image in the lab's registry, or an empty string.
 func (n Node) AgentImage() string {
 	data, err := os.ReadFile(n.agentImageFile())
 	if err != nil {
@@ -54,7 +54,7 @@ func (n Node) AgentImage() string {
 	return string(data)
 }
 
-// pushAgentImage puts this machine's image of an OCI archive, as image.sh makes them, into the lab's registry.
+// pushAgentImage pushes the image for this machine's platform from an OCI archive of image.sh to the lab's registry.
 func (n Node) pushAgentImage(ctx context.Context, archive string) error {
 	dir, err := os.MkdirTemp(n.State, "agent-image-")
 	if err != nil {
@@ -63,7 +63,7 @@ func (n Node) pushAgentImage(ctx context.Context, archive string) error {
 	defer os.RemoveAll(dir)
 	index, err := agentimage.Open(archive, dir)
 	if err != nil {
-		return fmt.Errorf("%w: make it with \"make image\"", err)
+		return fmt.Errorf("%w: build it with \"make image\"", err)
 	}
 	own, err := ofThisMachine(index)
 	if err != nil {
@@ -93,11 +93,11 @@ func ofThisMachine(index v1.ImageIndex) (v1.Image, error) {
 			return index.Image(descriptor.Digest)
 		}
 	}
-	return nil, fmt.Errorf("it has no image for linux/%s", runtime.GOARCH)
+	return nil, fmt.Errorf("the archive has no image for linux/%s", runtime.GOARCH)
 }
 
-// labPatch is what the lab's node needs otherwise: it has its sockets and files elsewhere and no network but loopback, on which
-// a pod has no address. There is no kube-proxy, so that the API server is where it is, and not at its Service's address.
+// labPatch adapts the agent to the lab's node: sockets and files are in other places, and the only network is loopback,
+// on which pods have no address. Without kube-proxy, the API server is not reachable at its Service's address.
 const labPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -116,7 +116,7 @@ spec:
         readinessProbe: {httpGet: {host: "@host@"}, periodSeconds: 1}
 `
 
-// socketPatch has the container that holds the runtime's socket look for it where the lab has it.
+// socketPatch gives the container that uses the runtime's socket the socket's path in the lab.
 const socketPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -134,7 +134,8 @@ spec:
       - {name: runtime, hostPath: {path: "@run@", type: Directory}}
 `
 
-// filesPatch has the component state-dir keep its files where the lab looks for them, and what the sources observed beside them.
+// filesPatch makes the component state-dir keep its files where the lab expects them, with the recorded observations
+// beside them.
 const filesPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -153,7 +154,7 @@ spec:
       - {name: state, hostPath: {path: "@files@", type: Directory}}
 `
 
-// agentManifests renders what installs the agent on the lab's node: the base, this node's network, and components.
+// agentManifests renders the agent's objects for the lab's node: the base, this node's network, and components.
 func (n Node) agentManifests(components []string, patches ...string) (string, error) {
 	source, err := build.FindSource()
 	if err != nil {
@@ -163,7 +164,7 @@ func (n Node) agentManifests(components []string, patches ...string) (string, er
 	if err := errors.Join(os.RemoveAll(scratch), os.Mkdir(scratch, 0o700)); err != nil {
 		return "", fmt.Errorf("render the agent's manifests: %w", err)
 	}
-	if scratch, err = filepath.EvalSymlinks(scratch); err != nil { // kustomize takes a path for what it is
+	if scratch, err = filepath.EvalSymlinks(scratch); err != nil { // kustomize does not resolve links in paths
 		return "", fmt.Errorf("render the agent's manifests: %w", err)
 	}
 	if source, err = filepath.EvalSymlinks(source); err != nil {
@@ -174,9 +175,10 @@ func (n Node) agentManifests(components []string, patches ...string) (string, er
 		holder = ProxyContainer
 	}
 	patches = append([]string{socketPatch}, patches...)
-	values := strings.NewReplacer("@holder@", holder, "@label@", nodeLabel, "@socket@", n.ContainerdSocket(), "@host@", layout.Loopback,
-		"@port@", fmt.Sprint(layout.APIServerPort), "@listen@", layout.Address(layout.AgentPort), "@observations@", n.AgentObservations(),
-		"@state@", n.AgentState(), "@run@", n.Run, "@files@", n.AgentFiles())
+	values := strings.NewReplacer("@holder@", holder, "@label@", nodeLabel, "@socket@", n.ContainerdSocket(), "@host@",
+		layout.Loopback,
+		"@port@", fmt.Sprint(layout.APIServerPort), "@listen@", layout.Address(layout.AgentPort), "@observations@",
+		n.AgentObservations(), "@state@", n.AgentState(), "@run@", n.Run, "@files@", n.AgentFiles())
 	for i, patch := range patches {
 		patches[i] = values.Replace(patch)
 	}
@@ -184,26 +186,26 @@ func (n Node) agentManifests(components []string, patches ...string) (string, er
 		Components: append([]string{"host-network"}, components...), Image: n.AgentImage(), Patches: patches})
 }
 
-// Manifests is the directory of what installs the agent, beside the lab's source.
+// Manifests is the manifests directory, beside the lab's source.
 func Manifests(source string) string { return filepath.Join(filepath.Dir(source), "manifests") }
 
-// DeployAgent has the DaemonSet run the agent, with a state directory and more components of the manifests than usual, and waits until
-// its pod is ready as it is to be. RestoreAgent, or the next Up, takes the components back.
+// DeployAgent runs the agent as a DaemonSet with a state directory and additional components of the manifests, and
+// waits until its pod is ready and up to date. RestoreAgent, or the next Up, removes the components.
 func (n Node) DeployAgent(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, append([]string{"state-dir"}, components...), labPatch, filesPatch)
 }
 
-// DeployBase is DeployAgent of what the base alone says, with components: as a user other than root, who has nothing of the node but
-// the runtime's socket.
+// DeployBase is DeployAgent with only the base and these components. The agent is then not root and has no access to
+// the node except the runtime's socket.
 func (n Node) DeployBase(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, components, labPatch)
 }
 
 func (n Node) deploy(ctx context.Context, components []string, patches ...string) error {
 	if n.AgentImage() == "" {
-		return errors.New("deploy the agent: its image is not known; make it with \"make image\" and give it with --image")
+		return errors.New("deploy the agent: its image is unknown: run \"make image\" and set --image")
 	}
-	// Two agents would share a port and a state directory.
+	// Two agents would use the same port and state directory.
 	if err := n.stopAgentProcess(); err != nil {
 		return err
 	}
@@ -225,7 +227,7 @@ func (n Node) deploy(ctx context.Context, components []string, patches ...string
 	return n.awaitRollout(ctx, client)
 }
 
-// labelNode lets the DaemonSet have its pod on the node, or with nil not.
+// labelNode sets the label that lets the DaemonSet run its pod on the node. With nil it removes the label.
 func labelNode(ctx context.Context, client *kube.Client, value any) error {
 	change := map[string]any{"metadata": map[string]any{"labels": map[string]any{nodeLabel: value}}}
 	if err := client.Merge(ctx, "/api/v1/nodes/"+layout.NodeName, change); err != nil {
@@ -234,14 +236,14 @@ func labelNode(ctx context.Context, client *kube.Client, value any) error {
 	return nil
 }
 
-// RestartDeployed restarts the DaemonSet's pods as kubectl rollout restart does, and waits until the new one is ready.
+// RestartDeployed restarts the DaemonSet's pods like kubectl rollout restart, and waits until the new pod is ready.
 func (n Node) RestartDeployed(ctx context.Context) error {
 	client, err := n.Kube()
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	// More exact than kubectl, whose seconds would make two restarts in one second one.
+	// kubectl uses seconds, so two restarts within one second would count as one.
 	now := time.Now().Format(time.RFC3339Nano)
 	change := map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
 		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": now}}}}}
@@ -251,25 +253,28 @@ func (n Node) RestartDeployed(ctx context.Context) error {
 	return n.awaitRollout(ctx, client)
 }
 
-// awaitRollout waits, as kubectl rollout status does: until kubelet has found the new pod ready.
+// awaitRollout waits until the new pod is ready, like kubectl rollout status.
 func (n Node) awaitRollout(ctx context.Context, client *kube.Client) error {
-	return n.Report.Wait(ctx, "the agent's DaemonSet", startLimit, 100*time.Millisecond, func(ctx context.Context) error {
-		if err := n.KeepAgentLogs(); err != nil {
-			return err
-		}
-		var set appsv1.DaemonSet
-		if err := client.Get(ctx, daemonSetPath, &set); err != nil {
-			return err
-		}
-		s := set.Status
-		if s.ObservedGeneration < set.Generation || s.DesiredNumberScheduled != 1 || s.UpdatedNumberScheduled != 1 || s.NumberAvailable != 1 {
-			return n.whyNoAgent(ctx, client)
-		}
-		return nil
-	})
+	return n.Report.Wait(ctx, "the agent's DaemonSet", startLimit, 100*time.Millisecond,
+		func(ctx context.Context) error {
+			if err := n.KeepAgentLogs(); err != nil {
+				return err
+			}
+			var set appsv1.DaemonSet
+			if err := client.Get(ctx, daemonSetPath, &set); err != nil {
+				return err
+			}
+			s := set.Status
+			if s.ObservedGeneration < set.Generation || s.DesiredNumberScheduled != 1 ||
+				s.UpdatedNumberScheduled != 1 ||
+				s.NumberAvailable != 1 {
+				return n.whyNoAgent(ctx, client)
+			}
+			return nil
+		})
 }
 
-// whyNoAgent says what the DaemonSet's pod waits for, or why there is none.
+// whyNoAgent returns what the DaemonSet's pod is waiting for, or why it has no pod.
 func (n Node) whyNoAgent(ctx context.Context, client *kube.Client) error {
 	pods, err := agentPods(ctx, client)
 	if err != nil {
@@ -293,7 +298,7 @@ func (n Node) whyNoAgent(ctx context.Context, client *kube.Client) error {
 			return errors.New(event.Message)
 		}
 	}
-	return errors.New("it has no pod")
+	return errors.New("the DaemonSet has no pod")
 }
 
 func agentPods(ctx context.Context, client *kube.Client) ([]corev1.Pod, error) {
@@ -304,7 +309,7 @@ func agentPods(ctx context.Context, client *kube.Client) ([]corev1.Pod, error) {
 	return pods.Items, nil
 }
 
-// AgentPod is the pod that the DaemonSet has on the node.
+// AgentPod is the DaemonSet's pod on the node.
 func (n Node) AgentPod(ctx context.Context) (corev1.Pod, error) {
 	client, err := n.Kube()
 	if err != nil {
@@ -316,24 +321,25 @@ func (n Node) AgentPod(ctx context.Context) (corev1.Pod, error) {
 		return corev1.Pod{}, err
 	}
 	if len(pods) != 1 {
-		return corev1.Pod{}, fmt.Errorf("list the agent's pods: there are %d", len(pods))
+		return corev1.Pod{}, fmt.Errorf("list the agent's pods: want one, got %d", len(pods))
 	}
 	return pods[0], nil
 }
 
-// withdrawAgent takes the DaemonSet's pod off the node, if there is one, and waits until it is gone.
+// withdrawAgent removes the DaemonSet's pod from the node, if there is one, and waits until it is gone.
 func (n Node) withdrawAgent(ctx context.Context, client *kube.Client) error {
 	if err := labelNode(ctx, client, nil); err != nil {
 		return err
 	}
-	return n.Report.Wait(ctx, "the end of the DaemonSet's agent", time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
-		if err := n.KeepAgentLogs(); err != nil {
-			return err
-		}
-		pods, err := agentPods(ctx, client)
-		if err != nil || len(pods) == 0 {
-			return err
-		}
-		return fmt.Errorf("pod %s is there", pods[0].Name)
-	})
+	return n.Report.Wait(ctx, "the end of the DaemonSet's agent", time.Minute, 100*time.Millisecond,
+		func(ctx context.Context) error {
+			if err := n.KeepAgentLogs(); err != nil {
+				return err
+			}
+			pods, err := agentPods(ctx, client)
+			if err != nil || len(pods) == 0 {
+				return err
+			}
+			return fmt.Errorf("pod %s still exists", pods[0].Name)
+		})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/manifests"
 )
 
-// deployed is the DaemonSet that the lab applies.
+// deployed returns the DaemonSet that the lab applies.
 func deployed(t *testing.T, n Node, components []string, patches ...string) appsv1.DaemonSet {
 	t.Helper()
 	if err := os.WriteFile(n.agentImageFile(), []byte("127.0.0.1:25000/podlapse/podlapse:abc"), 0o600); err != nil {
@@ -48,7 +48,8 @@ func TestLabDeploysWhatManifestsSay(t *testing.T) {
 	if c.Name != agentContainer || c.Image != n.AgentImage() || !pod.HostNetwork {
 		t.Errorf("container %s runs %s, on the host's network: %v", c.Name, c.Image, pod.HostNetwork)
 	}
-	if !slices.Equal(c.Args, []string{"run"}) || c.SecurityContext.Capabilities.Drop[0] != "ALL" || c.Resources.Limits.Memory().IsZero() {
+	if !slices.Equal(c.Args, []string{"run"}) || c.SecurityContext.Capabilities.Drop[0] != "ALL" ||
+		c.Resources.Limits.Memory().IsZero() {
 		t.Errorf("it is not the manifests' container: %+v", c)
 	}
 	if pod.NodeSelector[nodeLabel] == "" || pod.NodeSelector["kubernetes.io/os"] != "linux" {
@@ -63,8 +64,10 @@ func TestLabDeploysWhatManifestsSay(t *testing.T) {
 	for _, v := range c.Env {
 		variables[v.Name] = v.Value
 	}
-	for name, want := range map[string]string{"STATE_DIR": n.AgentState(), "RECORDS": "both", "LISTEN_ADDRESS": "127.0.0.1:9717",
-		"CONTAINER_RUNTIME_ENDPOINT": "unix://" + n.ContainerdSocket(), "KUBERNETES_SERVICE_PORT": "26443", "IMPERSONATE_NODE": ""} {
+	for name, want := range map[string]string{"STATE_DIR": n.AgentState(), "RECORDS": "both",
+		"LISTEN_ADDRESS":             "127.0.0.1:9717",
+		"CONTAINER_RUNTIME_ENDPOINT": "unix://" + n.ContainerdSocket(), "KUBERNETES_SERVICE_PORT": "26443",
+		"IMPERSONATE_NODE": ""} {
 		if variables[name] != want {
 			t.Errorf("%s is %q, want %q", name, variables[name], want)
 		}
@@ -81,11 +84,12 @@ func TestLabDeploysWhatManifestsSay(t *testing.T) {
 	}
 }
 
-// The base runs as its manifests say, but where the lab has its socket.
+// The base runs as in its manifests, except for the path of the lab's socket.
 func TestLabDeploysTheBase(t *testing.T) {
 	n := testNode(t)
 	pod := deployed(t, n, nil, labPatch).Spec.Template.Spec
-	if user := pod.SecurityContext.RunAsUser; user == nil || *user == 0 || pod.SecurityContext.RunAsNonRoot == nil || !*pod.SecurityContext.RunAsNonRoot {
+	if user := pod.SecurityContext.RunAsUser; user == nil || *user == 0 || pod.SecurityContext.RunAsNonRoot == nil ||
+		!*pod.SecurityContext.RunAsNonRoot {
 		t.Errorf("runs as %+v", pod.SecurityContext)
 	}
 	for _, v := range pod.Volumes {
@@ -96,7 +100,8 @@ func TestLabDeploysTheBase(t *testing.T) {
 }
 
 func TestLabDeploysComponents(t *testing.T) {
-	for _, v := range deployed(t, testNode(t), []string{"node-impersonation"}, labPatch).Spec.Template.Spec.Containers[0].Env {
+	for _, v := range deployed(t, testNode(t), []string{"node-impersonation"},
+		labPatch).Spec.Template.Spec.Containers[0].Env {
 		if v.Name == "IMPERSONATE_NODE" && v.Value == "on" {
 			return
 		}
@@ -122,11 +127,12 @@ func TestFormIsRemembered(t *testing.T) {
 	}
 }
 
-// The proxy's container has the socket where the lab has it, and the agent's nothing of the node.
+// The proxy's container has the lab's socket, and the agent's container mounts nothing from the node.
 func TestLabDeploysTheProxy(t *testing.T) {
 	n := testNode(t)
 	pod := deployed(t, n, []string{"runtime-proxy"}, labPatch).Spec.Template.Spec
-	if len(pod.Containers) != 2 || pod.Containers[0].Name != agentContainer || pod.Containers[1].Name != ProxyContainer {
+	if len(pod.Containers) != 2 || pod.Containers[0].Name != agentContainer ||
+		pod.Containers[1].Name != ProxyContainer {
 		t.Fatalf("%d containers", len(pod.Containers))
 	}
 	endpoints := map[string]string{}
@@ -141,7 +147,8 @@ func TestLabDeploysTheProxy(t *testing.T) {
 			mounts[c.Name] = append(mounts[c.Name], m.MountPath)
 		}
 	}
-	if endpoints[agentContainer] != "unix:///run/podlapse/runtime.sock" || endpoints[ProxyContainer] != "unix://"+n.ContainerdSocket() {
+	if endpoints[agentContainer] != "unix:///run/podlapse/runtime.sock" ||
+		endpoints[ProxyContainer] != "unix://"+n.ContainerdSocket() {
 		t.Errorf("endpoints %v", endpoints)
 	}
 	if slices.Contains(mounts[agentContainer], n.Run) || !slices.Contains(mounts[ProxyContainer], n.Run) ||

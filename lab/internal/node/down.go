@@ -16,8 +16,8 @@ import (
 
 func (n Node) beforeFile() string { return n.In("before.json") }
 
-// Down ends the node and removes everything it made except the build cache. It says false when there
-// was nothing to end.
+// Down ends the node and removes everything that it created except the build cache. It returns false if there was
+// nothing to remove.
 func (n Node) Down(ctx context.Context) (bool, error) {
 	release, err := n.Hold(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ func (n Node) Down(ctx context.Context) (bool, error) {
 	return true, n.clean(ctx)
 }
 
-// traces says whether there is anything of this lab on the machine.
+// traces reports whether anything of this lab is on the machine.
 func (n Node) traces() bool {
 	for _, dir := range []string{n.State, n.Run} {
 		if _, err := os.Lstat(dir); err == nil {
@@ -41,20 +41,21 @@ func (n Node) traces() bool {
 	return len(process.FindMarked(n.Run)) > 0
 }
 
-// clean ends everything, gently as far as that goes, and then takes away whatever is still there.
+// clean ends everything, gracefully if possible, and then removes what remains.
 func (n Node) clean(ctx context.Context) error {
-	// From here on the state is that of an interrupted lab.
+	// From here on, the state is that of an interrupted lab.
 	if err := os.Remove(n.readyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove lab state: %w", err)
 	}
-	// kubelet first, or it would start again what is taken from it.
+	// The kubelet is first. Otherwise it would restart what is stopped.
 	gently := n.stop(5*time.Second, agentProcess, kubeletName, schedulerName, controllerName)
 	containers := footprint.Containers(n.ContainerdState(), n.RuncRoot())
 	n.removePods(ctx)
-	// What these hold is thrown away, there is nothing for them to finish.
-	quickly := errors.Join(n.stop(2*time.Second, containerdName, registryName, receiverName, prometheusName, nativeName), n.stop(0, apiServerName, etcdName))
+	// The data of these is deleted, so they do not need to finish anything.
+	quickly := errors.Join(n.stop(2*time.Second, containerdName, registryName, receiverName, prometheusName,
+		nativeName), n.stop(0, apiServerName, etcdName))
 	n.Report.Say("processes ended, removing mounts, cgroups and files")
-	// Containers before shims: a shim that lives buries its dead, init would do it only sometime.
+	// Remove containers before shims. A running shim reaps its processes immediately; init would do so later.
 	if err := errors.Join(gently, quickly, footprint.RemoveContainers(containers), n.killMarked()); err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (n Node) clean(ctx context.Context) error {
 	return nil
 }
 
-// stop ends components side by side.
+// stop ends components concurrently.
 func (n Node) stop(grace time.Duration, names ...string) error {
 	failures := make([]error, len(names))
 	var all sync.WaitGroup
@@ -99,8 +100,8 @@ func (n Node) stop(grace time.Duration, names ...string) error {
 	return errors.Join(failures...)
 }
 
-// removePods asks containerd to take down the pods: it then also removes what only it knows about.
-// When it cannot, the rest of clean does it the hard way.
+// removePods asks containerd to remove the pods, including state that only containerd knows. If it cannot, the rest of
+// clean removes them by force.
 func (n Node) removePods(ctx context.Context) {
 	record, ok := n.table().Get(containerdName)
 	if !ok || !record.Alive() {
@@ -114,12 +115,12 @@ func (n Node) removePods(ctx context.Context) {
 	}
 	defer runtime.Close()
 	if err := runtime.RemovePods(ctx); err != nil {
-		n.Report.Say("containerd could not remove every pod, removing them by force: %v", err)
+		n.Report.Say("containerd could not remove all pods, removing them by force: %v", err)
 	}
 }
 
-// killMarked ends every process that carries the lab's mark, until a look finds none: shims, and what
-// an interrupted lab could not record.
+// killMarked ends every process with the lab's mark, until it finds none: shims, and processes that an interrupted lab
+// did not record.
 func (n Node) killMarked() error {
 	const looks = 50
 	for range looks {
@@ -133,5 +134,5 @@ func (n Node) killMarked() error {
 			}
 		}
 	}
-	return fmt.Errorf("end processes: new ones appear: %+v", process.FindMarked(n.Run))
+	return fmt.Errorf("end processes: new ones keep appearing: %+v", process.FindMarked(n.Run))
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// maxExtraAgents is how many agents can run beside the node's own.
+// maxExtraAgents is how many agents can run in addition to the node's own.
 const maxExtraAgents = 8
 
-// extraProcess is an agent beside the node's own, counted from 0.
+// extraProcess is the process name of an extra agent, counted from 0.
 func extraProcess(extra int) string { return fmt.Sprintf("podlapse-agent-extra-%d", extra+1) }
 
 func extraAddress(extra int) string { return layout.Address(layout.FirstGuestPort + extra) }
@@ -25,22 +25,22 @@ func (n Node) Extra(extra int) agent.Client {
 	return agent.Client{Server: "http://" + extraAddress(extra)}
 }
 
-// ExtraSocket is where the runtime of the extra agents' node listens.
+// ExtraSocket is the runtime's socket for the extra agents' node.
 func (n Node) ExtraSocket() string { return n.Run + "/extra.sock" }
 
-// ExtraRecords is the file that collects an extra agent's standard output.
+// ExtraRecords is the file for an extra agent's standard output.
 func (n Node) ExtraRecords(extra int) string {
 	return n.In(fmt.Sprintf("extra-%d-records.jsonl", extra+1))
 }
 
-// ExtraAgent is an extra agent.
+// ExtraAgent describes an extra agent.
 type ExtraAgent struct {
 	Program    string
 	Kubeconfig string
-	Flags      []string // besides the usual ones
+	Flags      []string // in addition to the usual flags
 }
 
-// StartExtraAgents starts the agent's program several times for another node, which has nothing but a runtime's
+// StartExtraAgents starts the agent's program several times for another node, which consists only of a runtime's
 // socket, and waits until all are ready.
 func (n Node) StartExtraAgents(ctx context.Context, nodeName string, count int) error {
 	agents := make([]ExtraAgent, count)
@@ -50,7 +50,7 @@ func (n Node) StartExtraAgents(ctx context.Context, nodeName string, count int) 
 	return n.StartExtraAgentsOf(ctx, nodeName, agents)
 }
 
-// StartExtraAgentsOf is StartExtraAgents of different agents.
+// StartExtraAgentsOf is StartExtraAgents for different agents.
 func (n Node) StartExtraAgentsOf(ctx context.Context, nodeName string, agents []ExtraAgent) error {
 	agents = slices.Clone(agents)
 	node := []string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.ExtraSocket()}
@@ -60,22 +60,23 @@ func (n Node) StartExtraAgentsOf(ctx context.Context, nodeName string, agents []
 	return n.startExtraAgents(ctx, agents)
 }
 
-// StartBeside starts the agent's program for the lab's own node once with each of these sets of flags, beside the agent that it
-// has, and waits until all are ready.
+// StartBeside starts the agent's program for the lab's own node once for each set of flags, beside the node's own
+// agent, and waits until all are ready.
 func (n Node) StartBeside(ctx context.Context, flags ...[]string) error {
 	agents := make([]ExtraAgent, len(flags))
 	for i := range agents {
 		agents[i] = ExtraAgent{n.Agent(), n.AgentKubeconfig(), append([]string{"--node-name=" + layout.NodeName,
-			"--cri-endpoint=unix://" + n.ContainerdSocket(), "--records=both"}, flags[i]...)} // of those that are given twice, the last counts
+			// The last one of repeated flags applies.
+			"--cri-endpoint=unix://" + n.ContainerdSocket(), "--records=both"}, flags[i]...)}
 	}
 	return n.startExtraAgents(ctx, agents)
 }
 
 func (n Node) startExtraAgents(ctx context.Context, agents []ExtraAgent) error {
 	if len(agents) > maxExtraAgents {
-		return fmt.Errorf("start %d extra agents: at most %d are possible", len(agents), maxExtraAgents)
+		return fmt.Errorf("start %d extra agents: at most %d can run", len(agents), maxExtraAgents)
 	}
-	if err := n.StopExtraAgents(); err != nil { // of a scenario that was killed
+	if err := n.StopExtraAgents(); err != nil { // left by a killed scenario
 		return err
 	}
 	for extra, agent := range agents {
@@ -93,7 +94,8 @@ func (n Node) startGuest(ctx context.Context, agent ExtraAgent, extra int) error
 	}
 	c := n.agent(program, AgentChange{})
 	c.Name, c.ports, c.Stdout = extraProcess(extra), []int{layout.FirstGuestPort + extra}, n.ExtraRecords(extra)
-	c.Args = append([]string{"run", "--kubeconfig=" + agent.Kubeconfig, "--listen-address=" + extraAddress(extra)}, agent.Flags...)
+	c.Args = append([]string{"run", "--kubeconfig=" + agent.Kubeconfig, "--listen-address=" + extraAddress(extra)},
+		agent.Flags...)
 	c.ready = func(ctx context.Context) error { return get(ctx, "http://"+extraAddress(extra)+"/readyz") }
 	if err := os.RemoveAll(c.Stdout); err != nil {
 		return fmt.Errorf("remove the records of another scenario: %w", err)
@@ -122,7 +124,7 @@ func (n Node) APIServerUsage() (process.Usage, error) { return n.usage(apiServer
 func (n Node) usage(name string) (process.Usage, error) {
 	record, ok := n.table().Get(name)
 	if !ok {
-		return process.Usage{}, fmt.Errorf("read usage of %s: it was never started", name)
+		return process.Usage{}, fmt.Errorf("read usage of %s: process was not started", name)
 	}
 	return record.Usage()
 }

@@ -12,23 +12,23 @@ import (
 // Form is how the agent runs on the node.
 type Form string
 
-// The forms. As it was means the one in which it ran last, or a process where it never ran.
+// The forms. AsItWas is the form in which the agent ran last, or a process if it never ran.
 const (
 	AsItWas   Form = ""
 	AsProcess Form = "process"
 	Deployed  Form = "daemonset"
 )
 
-// Agent is what can run as the agent. What is empty is as it was when it was last given.
+// Agent is what can run as the agent. For an empty field, the last value applies.
 type Agent struct {
 	Program string // a path
-	Archive string // of its image, as image.sh makes it
+	Archive string // of its image, built by image.sh
 	Form    Form
 }
 
 func (n Node) formFile() string { return n.In("agent-form") }
 
-// Form is how the agent runs, or would if it was up.
+// Form is how the agent runs, or would run.
 func (n Node) Form() Form {
 	if data, err := os.ReadFile(n.formFile()); err == nil && Form(data) == Deployed {
 		return Deployed
@@ -36,7 +36,7 @@ func (n Node) Form() Form {
 	return AsProcess
 }
 
-// bringAgent has the agent run in its form, and ends the other one. There may be no agent at all.
+// bringAgent runs the agent in its form, and ends the other one. There may be no agent at all.
 func (n Node) bringAgent(ctx context.Context, client *kube.Client, a Agent) error {
 	if err := n.takeAgent(ctx, a); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (n Node) bringAgent(ctx context.Context, client *kube.Client, a Agent) erro
 	})
 }
 
-// takeAgent remembers what was given.
+// takeAgent stores the program and the image that were set.
 func (n Node) takeAgent(ctx context.Context, a Agent) error {
 	if a.Program != "" {
 		program, err := CheckAgent(a.Program)
@@ -73,7 +73,7 @@ func (n Node) takeAgent(ctx context.Context, a Agent) error {
 	return nil
 }
 
-// changeForm notes the form before the change, so that an interrupted one is gone on with.
+// changeForm stores the form before the change, so that an interrupted change can be continued.
 func (n Node) changeForm(form Form, change func() error) error {
 	if err := os.WriteFile(n.formFile(), []byte(form), 0o600); err != nil {
 		return fmt.Errorf("note how the agent runs: %w", err)
@@ -81,7 +81,7 @@ func (n Node) changeForm(form Form, change func() error) error {
 	return change()
 }
 
-// RestoreAgent has the agent run as usual again, in the form that it has.
+// RestoreAgent restarts the agent with its usual settings, in its current form.
 func (n Node) RestoreAgent(ctx context.Context) error {
 	if n.Form() == Deployed {
 		return n.DeployAgent(ctx)
@@ -89,7 +89,7 @@ func (n Node) RestoreAgent(ctx context.Context) error {
 	return n.startAgent(ctx)
 }
 
-// stopAgentProcess ends the process, gently.
+// stopAgentProcess ends the process gracefully.
 func (n Node) stopAgentProcess() error {
 	const grace = 5 * time.Second
 	return n.stop(grace, agentProcess)

@@ -19,12 +19,12 @@ const (
 func (n Node) Freeze(component string) error {
 	record, ok := n.table().Get(component)
 	if !ok {
-		return fmt.Errorf("freeze %s: it was never started", component)
+		return fmt.Errorf("freeze %s: process was not started", component)
 	}
 	return record.Signal(syscall.SIGSTOP)
 }
 
-// Thaw lets every component go on that Freeze stopped.
+// Thaw continues every component that Freeze stopped.
 func (n Node) Thaw() error {
 	var failures []error
 	for _, component := range []string{Kubelet, Containerd, APIServer, Scheduler} {

@@ -17,8 +17,8 @@ func (n Node) kubelet() component {
 		Spec: process.Spec{Name: kubeletName, Path: n.Programs.Tool(kubeletName), Args: []string{
 			"--config=" + config, "--kubeconfig=" + kubeconfig, "--root-dir=" + n.In("kubelet"),
 			"--cert-dir=" + n.In("kubelet", "pki"), "--hostname-override=" + layout.NodeName,
-			"--v=2",             // logs when it takes a pod up
-			"--vmodule=event=3", // and every Event that it makes, also those that it then drops
+			"--v=2",             // log when it picks a pod up
+			"--vmodule=event=3", // and every Event that it creates, including those that it then drops
 		}, Inputs: []string{config, kubeconfig}},
 		ports: []int{layout.KubeletPort, layout.KubeletHealth},
 		ready: func(ctx context.Context) error {
@@ -28,17 +28,17 @@ func (n Node) kubelet() component {
 	}
 }
 
-// PullInParallel starts kubelet anew so that it pulls so many images at a time, as fast as it is asked to.
-// PullSerially, Restore, or the next Up takes that back.
+// PullInParallel restarts the kubelet so that it pulls up to this many images at a time. PullSerially, Restore, or the
+// next Up undoes that.
 func (n Node) PullInParallel(ctx context.Context, most int) error {
 	return n.restartKubelet(ctx, map[string]any{
 		"serializeImagePulls": false, "maxParallelImagePulls": most, "registryPullQPS": 0})
 }
 
-// PullSerially takes PullInParallel back.
+// PullSerially undoes PullInParallel.
 func (n Node) PullSerially(ctx context.Context) error { return n.restartKubelet(ctx, nil) }
 
-// restartKubelet starts kubelet anew unless it runs with just these settings.
+// restartKubelet restarts the kubelet unless it already runs with exactly these settings.
 func (n Node) restartKubelet(ctx context.Context, settings map[string]any) error {
 	if err := n.writeKubeletConfig(settings); err != nil {
 		return err
@@ -57,8 +57,8 @@ func (n Node) restartKubelet(ctx context.Context, settings map[string]any) error
 	return n.awaitNode(ctx, client)
 }
 
-// writeKubeletConfig writes kubelet's configuration, with settings that replace others. Images are pulled one
-// after the other, as by default: that is what the lab is there to show.
+// writeKubeletConfig writes the kubelet's configuration, with settings that replace others. By default images are
+// pulled one after the other, which the lab is meant to show.
 func (n Node) writeKubeletConfig(settings map[string]any) error {
 	type object = map[string]any
 	config := object{
@@ -68,32 +68,34 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 		"tlsCertFile": n.certificate(serving + ".crt"), "tlsPrivateKeyFile": n.certificate(serving + ".key"),
 		"authentication": object{"anonymous": object{"enabled": false}, "webhook": object{"enabled": false},
 			"x509": object{"clientCAFile": n.certificate("ca.crt")}},
-		// Ask the API server: the agent has a certificate of the same authority, and no business here.
+		// Authorize through the API server, because the agent has a certificate of the same authority and no
+		// permissions here.
 		"authorization":            object{"mode": "Webhook"},
 		"containerRuntimeEndpoint": "unix://" + n.ContainerdSocket(),
 
-		// The machine's cgroups belong to somebody else: keep no hierarchy of pods in them, containerd's
-		// one cgroup per container is enough. cgroup v1 and v2 both do.
+		// The machine's cgroups are not the lab's: keep no hierarchy of pods in them. containerd's cgroup for each
+		// container is enough. cgroup v1 and v2 both work.
 		"failCgroupV1": false, "cgroupDriver": "cgroupfs", "cgroupsPerQOS": false, "enforceNodeAllocatable": []string{},
 
-		// Keep out of what else the machine does.
+		// Do not change other parts of the machine.
 		"failSwapOn": false, "localStorageCapacityIsolation": false, "makeIPTablesUtilChains": false,
 		"oomScoreAdj": 0, "shutdownGracePeriod": "0s", "enableSystemLogHandler": false,
-		// A full disk must not start the removal of images while something is measured.
+		// A full disk must not cause the removal of images during a measurement.
 		"imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
 		"evictionHard": object{"memory.available": "1Mi", "nodefs.available": "1Mi", "imagefs.available": "1Mi"},
 
-		"podLogsDir": n.In("pod-logs"), "volumePluginDir": n.In("kubelet", "volume-plugins"), "staticPodPath": n.In("static-pods"),
+		"podLogsDir": n.In("pod-logs"), "volumePluginDir": n.In("kubelet", "volume-plugins"),
+		"staticPodPath": n.In("static-pods"),
 		"clusterDomain": "cluster.local", "clusterDNS": []string{dnsServiceAddress},
 		"rotateCertificates": false, "registerNode": true,
 	}
 	maps.Copy(config, settings)
 	data, err := json.MarshalIndent(config, "", " ")
 	if err != nil {
-		return fmt.Errorf("encode kubelet configuration: %w", err)
+		return fmt.Errorf("encode the kubelet's configuration: %w", err)
 	}
 	return writeFile(n.In("kubelet.json"), string(data)+"\n")
 }
 
-// KubeletLog is the file that collects what kubelet logs.
+// KubeletLog is the file with the kubelet's log.
 func (n Node) KubeletLog() string { return filepath.Join(n.Logs(), kubeletName+".log") }

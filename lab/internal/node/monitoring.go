@@ -14,11 +14,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// Monitoring is what a Prometheus does: as docs/monitoring.md wants it, with labels that say which node an agent is on.
+// Monitoring configures a Prometheus as docs/monitoring.md recommends, with labels for each agent's node.
 type Monitoring struct {
-	Interval time.Duration // between two scrapes, and two evaluations of rules that have no interval of their own
+	Interval time.Duration // between two scrapes, and between two evaluations of rules without their own interval
 	Rules    []byte        // a rule file
-	Extra    string        // the name of the first extra agent's node; empty if there is none
+	Extra    string        // the name of the first extra agent's node; empty if there is no extra agent
 }
 
 // Rules is the rule file of the manifests.
@@ -34,7 +34,7 @@ func Rules() ([]byte, error) {
 	return rules, nil
 }
 
-// config is Prometheus' configuration. Debian's has no discovery of Kubernetes' pods: targets are static.
+// config is Prometheus' configuration. Debian's Prometheus cannot discover Kubernetes pods, so targets are static.
 func (m Monitoring) config(rules string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `global:
@@ -57,13 +57,13 @@ scrape_configs:
 	return text.String()
 }
 
-// FindPrometheus returns an error that names the remedy where StartMonitoring would find no program.
+// FindPrometheus returns nil if StartMonitoring would find Prometheus, otherwise an error that says what to do.
 func (n Node) FindPrometheus(ctx context.Context) error {
 	_, err := prereq.Prometheus(ctx, n.Report, n.Cache)
 	return err
 }
 
-// StartMonitoring starts a Prometheus that knows nothing yet, and waits until it has scraped every target.
+// StartMonitoring starts an empty Prometheus, and waits until it has scraped every target.
 func (n Node) StartMonitoring(ctx context.Context, m Monitoring) (prometheus.Client, error) {
 	client := prometheus.Client{Server: "http://" + layout.Address(layout.PrometheusPort)}
 	if err := n.StopPrometheus(); err != nil {
@@ -87,14 +87,15 @@ func (n Node) StartMonitoring(ctx context.Context, m Monitoring) (prometheus.Cli
 	if err := n.await(ctx, c); err != nil {
 		return client, err
 	}
-	return client, n.Report.Wait(ctx, "Prometheus to scrape the agent", 6*m.Interval+5*time.Second, 200*time.Millisecond, func(ctx context.Context) error {
-		missing, err := client.Query(ctx, `up == 0 or absent(up) or (up unless on (instance) podlapse_build_info)`)
-		if err != nil {
-			return err
-		}
-		if len(missing) > 0 {
-			return fmt.Errorf("it has not: %v", missing[0].Labels)
-		}
-		return nil
-	})
+	return client, n.Report.Wait(ctx, "Prometheus to scrape the agent", 6*m.Interval+5*time.Second,
+		200*time.Millisecond, func(ctx context.Context) error {
+			missing, err := client.Query(ctx, `up == 0 or absent(up) or (up unless on (instance) podlapse_build_info)`)
+			if err != nil {
+				return err
+			}
+			if len(missing) > 0 {
+				return fmt.Errorf("a target is not scraped yet: %v", missing[0].Labels)
+			}
+			return nil
+		})
 }

@@ -22,7 +22,8 @@ func TestMonitoringNamesNodes(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
 		t.Fatal(err)
 	}
-	if config.Global["scrape_interval"] != "5s" || len(config.Rules) != 1 || config.Rules[0] != "/rules" || len(config.Scrapes) != 1 {
+	if config.Global["scrape_interval"] != "5s" || len(config.Rules) != 1 || config.Rules[0] != "/rules" ||
+		len(config.Scrapes) != 1 {
 		t.Fatalf("got %+v", config)
 	}
 	nodes := map[string]string{}

@@ -1,5 +1,4 @@
-// Package node is the lab's Kubernetes node: its components and their configuration, how they come
-// up, what state they are in, and how they go without a trace.
+// Package node is the lab's Kubernetes node: its components, their configuration, start, status and complete removal.
 package node
 
 import (
@@ -19,11 +18,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// Node is one lab on this machine. Up and Down hold its lock; who uses the node for longer takes it
-// with Hold.
+// Node is one lab on this machine. Up and Down hold its lock. Callers that use the node for longer take the lock with
+// Hold.
 type Node struct {
 	layout.Layout
-	Programs build.Programs // empty for down and status, which start nothing
+	Programs build.Programs // empty for down and status, which start no programs
 	Report   *progress.Reporter
 }
 
@@ -55,7 +54,7 @@ func (n Node) Registry() registry.Client {
 // Runtime is a client of containerd.
 func (n Node) Runtime() (*cri.Client, error) { return cri.Dial(n.ContainerdSocket()) }
 
-// get returns nil when a plain HTTP address answers 200.
+// get returns nil if a plain HTTP address responds with 200.
 func get(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -69,13 +68,13 @@ func get(ctx context.Context, url string) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
+		return fmt.Errorf("%s responds %s", url, response.Status)
 	}
 	return nil
 }
 
-// free returns an error when somebody listens on a loopback port. A process that has just ended may take
-// a moment to let go of its own.
+// free returns an error if a process listens on a loopback port. A process that has just ended may hold its port for a
+// moment.
 func free(port int) error {
 	const patience, every = time.Second, 20 * time.Millisecond
 	for deadline := time.Now().Add(patience); ; time.Sleep(every) {
@@ -89,7 +88,7 @@ func free(port int) error {
 	}
 }
 
-// listening returns nil when somebody listens on a loopback port.
+// listening returns nil if a process listens on a loopback port.
 func listening(port int) error {
 	connection, err := net.DialTimeout("tcp", layout.Address(port), time.Second)
 	if err != nil {

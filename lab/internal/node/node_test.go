@@ -18,11 +18,13 @@ import (
 func testNode(t *testing.T) Node {
 	t.Helper()
 	dir := t.TempDir()
-	place := layout.Layout{State: filepath.Join(dir, "state"), Run: filepath.Join(dir, "run"), Cache: filepath.Join(dir, "cache")}
+	place := layout.Layout{State: filepath.Join(dir, "state"), Run: filepath.Join(dir, "run"),
+		Cache: filepath.Join(dir, "cache")}
 	if err := place.Create(); err != nil {
 		t.Fatal(err)
 	}
-	return Node{Layout: place, Programs: build.Programs{Tools: "/tools", Payload: "/payload"}, Report: progress.New(os.Stderr)}
+	return Node{Layout: place, Programs: build.Programs{Tools: "/tools", Payload: "/payload"},
+		Report: progress.New(os.Stderr)}
 }
 
 func TestConfigurationIsComplete(t *testing.T) {
@@ -47,7 +49,8 @@ func TestPortsAreApart(t *testing.T) {
 	n := testNode(t)
 	taken := make(map[int]string)
 	sometimes := []component{n.agent("/agent", AgentChange{}), n.receiver("/receiver"),
-		n.prometheus(prometheusName, "/", "/config", layout.PrometheusPort, ""), n.prometheus(nativeName, "/", "/config", layout.NativePort, "")}
+		n.prometheus(prometheusName, "/", "/config", layout.PrometheusPort, ""),
+		n.prometheus(nativeName, "/", "/config", layout.NativePort, "")}
 	for _, c := range append(n.components(), sometimes...) {
 		for _, port := range c.ports {
 			if other := taken[port]; other != "" {
@@ -70,7 +73,8 @@ func TestTakenPortIsNamed(t *testing.T) {
 	defer listener.Close()
 	c := n.agent("/bin/true", AgentChange{})
 	c.Inputs, c.ports = nil, []int{listener.Addr().(*net.TCPAddr).Port}
-	if err := n.ensure(c); err == nil || !strings.Contains(err.Error(), agentProcess) || !strings.Contains(err.Error(), listener.Addr().String()) {
+	if err := n.ensure(c); err == nil || !strings.Contains(err.Error(), agentProcess) ||
+		!strings.Contains(err.Error(), listener.Addr().String()) {
 		t.Errorf("error %v names neither component nor port", err)
 	}
 }
@@ -79,12 +83,13 @@ func TestDeathWhileStartingIsTold(t *testing.T) {
 	n := testNode(t)
 	c := n.agent("/bin/sh", AgentChange{})
 	c.Args, c.Inputs, c.ports = []string{"-c", "echo what went wrong >&2; exit 1"}, nil, nil
-	c.ready = func(context.Context) error { return errors.New("not yet") } // a node that is up would answer
+	c.ready = func(context.Context) error { return errors.New("not yet") } // a running node would respond
 	if err := n.ensure(c); err != nil {
 		t.Fatal(err)
 	}
 	err := n.await(t.Context(), c)
-	if err == nil || !strings.Contains(err.Error(), agentProcess+" died") || !strings.Contains(err.Error(), "what went wrong") {
+	if err == nil || !strings.Contains(err.Error(), agentProcess+" ended before it was ready") ||
+		!strings.Contains(err.Error(), "what went wrong") {
 		t.Errorf("error %v", err)
 	}
 }

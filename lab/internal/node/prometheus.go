@@ -14,10 +14,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// ScrapeInterval is how often a Prometheus asks the agent for its metrics.
+// ScrapeInterval is how often Prometheus scrapes the agent.
 const ScrapeInterval = time.Second
 
-// scrapeConfig has Prometheus scrape the agent and take its labels as they are.
+// scrapeConfig makes Prometheus scrape the agent without changing its labels.
 const scrapeConfig = `global:
   scrape_interval: %[1]s
   scrape_timeout: %[1]s
@@ -28,11 +28,11 @@ scrape_configs:
   - targets: [%[2]q]
 `
 
-// StartPrometheus starts two servers that scrape the agent, and waits until they are ready. Debian's 2.42 takes of a
-// histogram either its classic buckets or, with the feature switched on, its native ones, for all that it scrapes: so there is
-// one for each.
+// StartPrometheus starts two servers that scrape the agent, and waits until they are ready. Debian's version 2.42
+// stores either the classic buckets of all histograms or, with a feature flag, the native ones. So there is a server
+// for each.
 func (n Node) StartPrometheus(ctx context.Context) error {
-	if err := n.StopPrometheus(); err != nil { // of a scenario that was killed
+	if err := n.StopPrometheus(); err != nil { // left by a killed scenario
 		return err
 	}
 	programs, err := prereq.Prometheus(ctx, n.Report, n.Cache)
@@ -74,7 +74,7 @@ func (n Node) prometheus(name, programs, config string, port int, features strin
 	}
 }
 
-// StopPrometheus ends the servers, if there are any, and removes what they stored.
+// StopPrometheus ends the servers, if there are any, and removes their data.
 func (n Node) StopPrometheus() error {
 	if err := n.stop(2*time.Second, prometheusName, nativeName); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (n Node) StopPrometheus() error {
 	return nil
 }
 
-// LintMetrics has promtool judge metrics in Prometheus' text format, and returns what it complains of.
+// LintMetrics checks metrics in Prometheus' text format with promtool, and returns its complaints.
 func (n Node) LintMetrics(ctx context.Context, text string) (string, error) {
 	programs, err := prereq.Prometheus(ctx, n.Report, n.Cache)
 	if err != nil {

@@ -10,10 +10,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// processRole is the role of agents that run as processes; the manifests have one of their own.
+// processRole is the role of agents that run as processes. The manifests have their own.
 const processRole = "podlapse-lab-agent"
 
-// grantAgent lets agents that run as processes list and watch pods, watch Events, and nothing else, as the manifests do.
+// grantAgent lets agents that run as processes list and watch pods and watch Events, and nothing else, like the
+// manifests.
 func grantAgent(ctx context.Context, client *kube.Client) error {
 	const path = "/apis/rbac.authorization.k8s.io/v1/"
 	role := rbacv1.ClusterRole{

@@ -13,7 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// StartReceiver starts what takes traces and metrics over OTLP, and waits until it does. What it took before is kept.
+// StartReceiver starts the program that receives traces and metrics over OTLP, and waits until it is ready. Data that
+// it received before is kept.
 func (n Node) StartReceiver(ctx context.Context) error {
 	source, err := build.FindSource()
 	if err != nil {
@@ -42,13 +43,13 @@ func (n Node) receiver(program string) component {
 	}
 }
 
-// StopReceiver ends it, if there is one.
+// StopReceiver ends the receiver, if it runs.
 func (n Node) StopReceiver() error { return n.stop(2*time.Second, receiverName) }
 
-// ForgetOTLP removes what the receiver took. It must not run.
+// ForgetOTLP removes the data that the receiver stored. The receiver must not run.
 func (n Node) ForgetOTLP() error {
 	if err := os.Remove(n.OTLP()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove what was sent over OTLP: %w", err)
+		return fmt.Errorf("remove the OTLP data: %w", err)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func (n Node) registryComponent() component {
 	}
 }
 
-// installSelf copies the running program to where the registry is started from: "go run" removes the
+// installSelf copies the running program to the place from which the registry is started, because "go run" removes the
 // original when it ends.
 func (n Node) installSelf() error {
 	source, err := os.Open("/proc/self/exe")
@@ -54,8 +54,7 @@ func (n Node) installSelf() error {
 	return nil
 }
 
-// BaseImage is the reference of the image that holds the workload program alone. The tag follows its
-// content.
+// BaseImage is the reference of the image that contains only the workload program. Its tag depends on its content.
 func (n Node) BaseImage() (string, error) {
 	base, err := image.Base(n.Programs.Workload())
 	if err != nil {
@@ -63,12 +62,12 @@ func (n Node) BaseImage() (string, error) {
 	}
 	digest, err := base.Digest()
 	if err != nil {
-		return "", fmt.Errorf("name base image: %w", err)
+		return "", fmt.Errorf("name the base image: %w", err)
 	}
 	return layout.Address(layout.RegistryPort) + "/podlapse-lab/workload:" + digest.Hex[:12], nil
 }
 
-// warmBaseImage pushes the base image and has the node pull it.
+// warmBaseImage pushes the base image and makes the node pull it.
 func (n Node) warmBaseImage(ctx context.Context, reference string) error {
 	base, err := image.Base(n.Programs.Workload())
 	if err != nil {

@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// FragileHandler is a handler of the runtime whose program is missing until MendFragile.
+// FragileHandler is a runtime handler whose program is missing until MendFragile.
 const FragileHandler = "fragile"
 
 func (n Node) fragileProgram() string { return n.In("fragile-runc") }
 
-// MendFragile gives the fragile handler its program; BreakFragile takes it away.
+// MendFragile creates the program of the fragile handler. BreakFragile removes it.
 func (n Node) MendFragile() error {
 	if err := os.Symlink(n.Programs.Tool("runc"), n.fragileProgram()); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("mend the fragile handler: %w", err)
+		return fmt.Errorf("create the program of the fragile handler: %w", err)
 	}
 	return nil
 }
 
-// BreakFragile takes MendFragile back. A pod that has the handler cannot end without the program.
+// BreakFragile undoes MendFragile. A pod with the handler cannot end without the program.
 func (n Node) BreakFragile() error {
 	if err := os.Remove(n.fragileProgram()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("break the fragile handler: %w", err)
+		return fmt.Errorf("remove the program of the fragile handler: %w", err)
 	}
 	return nil
 }
 
-// UsePauseImage starts containerd anew with another image for sandboxes. UseOwnPauseImage, Restore, or the next Up
-// takes that back.
+// UsePauseImage restarts containerd with another image for sandboxes. UseOwnPauseImage, Restore, or the next Up undoes
+// that.
 func (n Node) UsePauseImage(ctx context.Context, reference string) error {
 	if err := n.writeContainerdConfig(reference); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (n Node) UsePauseImage(ctx context.Context, reference string) error {
 	return n.await(ctx, n.containerd())
 }
 
-// UseOwnPauseImage takes UsePauseImage back. It also writes the network's configuration anew.
+// UseOwnPauseImage undoes UsePauseImage. It also writes the network's configuration again.
 func (n Node) UseOwnPauseImage(ctx context.Context) error {
 	base, err := n.BaseImage()
 	if err != nil {
@@ -51,10 +51,11 @@ func (n Node) UseOwnPauseImage(ctx context.Context) error {
 	return n.UsePauseImage(ctx, base)
 }
 
-// StopContainerd ends containerd as an upgrade does: pods go on. StartContainerd, or the next Up, brings it back.
+// StopContainerd ends containerd as an upgrade does: pods keep running. StartContainerd, or the next Up, starts it
+// again.
 func (n Node) StopContainerd() error { return n.stop(5*time.Second, containerdName) }
 
-// StartContainerd starts it again and waits until it serves.
+// StartContainerd starts containerd again and waits until it serves.
 func (n Node) StartContainerd(ctx context.Context) error {
 	if err := n.ensure(n.containerd()); err != nil {
 		return err
@@ -62,11 +63,11 @@ func (n Node) StartContainerd(ctx context.Context) error {
 	return n.await(ctx, n.containerd())
 }
 
-// TakeNetworkAway removes the network's configuration, so that the runtime has no network for pods. BringNetworkBack,
-// Restore, or the next Up writes it anew.
+// TakeNetworkAway removes the network's configuration, so the runtime has no network for pods. BringNetworkBack,
+// Restore, or the next Up writes it again.
 func (n Node) TakeNetworkAway() error {
 	if err := os.Remove(n.networkConfig()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("take the network away: %w", err)
+		return fmt.Errorf("remove the network's configuration: %w", err)
 	}
 	return nil
 }
@@ -74,7 +75,7 @@ func (n Node) TakeNetworkAway() error {
 // BringNetworkBack writes the network's configuration.
 func (n Node) BringNetworkBack() error { return n.writeNetworkConfig() }
 
-// AwaitReady waits until pods would be scheduled and would start at the first try.
+// AwaitReady waits until pods can be scheduled and start at the first attempt.
 func (n Node) AwaitReady(ctx context.Context) error {
 	client, err := n.Kube()
 	if err != nil {

@@ -27,21 +27,23 @@ func (s state) pid() string {
 	return strconv.Itoa(s.record.PID)
 }
 
-// components lists what runs, or should. The agent is among them if it runs as a process.
+// components lists the components that run or should run. The agent is one of them if it runs as a process.
 func (n Node) components() []component {
-	all := []component{n.registryComponent(), n.etcd(), n.containerd(), n.apiServer(), n.controllerManager(), n.scheduler(), n.kubelet()}
+	all := []component{n.registryComponent(), n.etcd(), n.containerd(), n.apiServer(), n.controllerManager(),
+		n.scheduler(), n.kubelet()}
 	if program := n.Agent(); program != "" && n.Form() == AsProcess {
 		all = append(all, n.agent(program, AgentChange{}))
 	}
 	return all
 }
 
-// Status prints every component with its process and health, and the addresses to use. It returns
-// whether all is well.
+// Status prints every component with its process and health, and the addresses to use. It returns whether everything is
+// healthy.
 func (n Node) Status(ctx context.Context, out io.Writer) bool {
 	if !n.complete() {
 		if n.traces() {
-			fmt.Fprintln(out, "The lab is not up; what is here is left from an interrupted start. \"lab up\" or \"lab down\" cleans it.")
+			fmt.Fprintln(out, "The lab is not up; an interrupted start has left files or processes. \"lab up\" or "+
+				"\"lab down\" removes them.")
 		} else {
 			fmt.Fprintln(out, "The lab is down. \"lab up\" starts it.")
 		}
@@ -61,7 +63,7 @@ func (n Node) Status(ctx context.Context, out io.Writer) bool {
 	_ = table.Flush()
 	for _, s := range states {
 		if !s.well && s.record.Log != "" {
-			fmt.Fprintf(out, "\n%s, the end of %s:\n%s\n", s.Name, s.record.Log, indent(process.Tail(s.record.Log, 15)))
+			fmt.Fprintf(out, "\n%s: the end of %s:\n%s\n", s.Name, s.record.Log, indent(process.Tail(s.record.Log, 15)))
 		}
 	}
 	fmt.Fprintln(out)
@@ -86,9 +88,10 @@ func (n Node) look(ctx context.Context) []state {
 	return states
 }
 
-// lookAtDaemonSet is the agent's line where it runs as a DaemonSet.
+// lookAtDaemonSet is the agent's line if it runs as a DaemonSet.
 func (n Node) lookAtDaemonSet(ctx context.Context) state {
-	s := state{component: component{Spec: process.Spec{Name: "daemonset/" + agentDaemonSet}, ports: []int{layout.AgentPort}},
+	s := state{component: component{Spec: process.Spec{Name: "daemonset/" + agentDaemonSet},
+		ports: []int{layout.AgentPort}},
 		record: process.Record{Log: n.AgentLog()}, health: "ready", well: true}
 	if err := get(ctx, "http://"+layout.Address(layout.AgentPort)+"/readyz"); err != nil {
 		s.health, s.well = "not ready: "+err.Error(), false
@@ -96,7 +99,8 @@ func (n Node) lookAtDaemonSet(ctx context.Context) state {
 	return s
 }
 
-func (n Node) healthWords(ctx context.Context, c component, record process.Record, known bool) (words string, well bool) {
+func (n Node) healthWords(ctx context.Context, c component, record process.Record,
+	known bool) (words string, well bool) {
 	switch {
 	case !known:
 		return "never started", false
@@ -109,7 +113,7 @@ func (n Node) healthWords(ctx context.Context, c component, record process.Recor
 	return "ready", true
 }
 
-// Addresses prints what a person needs to look at the node and the agent.
+// Addresses prints how to reach the node and the agent.
 func (n Node) Addresses(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	defer table.Flush()
@@ -135,7 +139,7 @@ func (n Node) Addresses(out io.Writer) {
 	fmt.Fprintf(table, "logs\t%s\n", n.Logs())
 }
 
-// whereRecordsAre names what a person reads records in; of a container among the words of its log.
+// whereRecordsAre is the file with the agent's records. For an agent in a container, the file also has its log.
 func (n Node) whereRecordsAre() string {
 	if n.Form() == Deployed {
 		return n.ContainerLogs(AgentNamespace, "*", "*", agentContainer) + "/*.log"

@@ -2,7 +2,7 @@ package node
 
 import "strings"
 
-// indent sets quoted log lines apart from what the lab says itself.
+// indent distinguishes quoted log lines from the lab's own output.
 func indent(text string) string {
 	if text == "" {
 		text = "(nothing)"

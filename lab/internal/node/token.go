@@ -8,19 +8,20 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/pki"
 )
 
-// KubeAs is a client of the API server for who has a token, with more headers.
+// KubeAs is a client of the API server with a token and further headers.
 func (n Node) KubeAs(token string, headers http.Header) (*kube.Client, error) {
 	return kube.NewBearer(layout.Address(layout.APIServerPort), n.certificates(), token, headers)
 }
 
-// ProxyKubeconfig writes a kubeconfig for who goes through a proxy, which has the rights, and returns its path.
+// ProxyKubeconfig writes a kubeconfig for a client of a proxy that has the permissions, and returns its path.
 func (n Node) ProxyKubeconfig(name, url string) (string, error) {
 	path := n.Kubeconfig(name)
 	return path, pki.WriteTokenKubeconfig(path, url, n.certificates(), name, "of-the-proxy")
 }
 
-// TokenKubeconfig writes a kubeconfig for who has a token, and returns its path.
+// TokenKubeconfig writes a kubeconfig with a token, and returns its path.
 func (n Node) TokenKubeconfig(name, token string) (string, error) {
 	path := n.Kubeconfig(name)
-	return path, pki.WriteTokenKubeconfig(path, "https://"+layout.Address(layout.APIServerPort), n.certificates(), name, token)
+	return path, pki.WriteTokenKubeconfig(path, "https://"+layout.Address(layout.APIServerPort), n.certificates(), name,
+		token)
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// readyFile says that the node once came up completely, and in which boot. Without it the state is
-// that of an interrupted start, which is thrown away rather than repaired.
+// readyFile exists once the node has come up completely, and contains the boot's ID. Without it the state is that of an
+// interrupted start, which is removed rather than repaired.
 func (n Node) readyFile() string { return n.In("ready") }
 
 func (n Node) complete() bool {
@@ -27,8 +27,8 @@ func (n Node) complete() bool {
 	return err == nil && strings.TrimSpace(string(data)) == process.BootID()
 }
 
-// Up brings the node up, or repairs the one that is up, and returns when pods can be created and the agent, if one was
-// ever given, runs as usual.
+// Up starts the node, or repairs a running one. It returns when pods can be created and the agent, if one was ever set,
+// runs with its usual settings.
 func (n Node) Up(ctx context.Context, agent Agent) error {
 	release, err := n.Hold(ctx)
 	if err != nil {
@@ -42,17 +42,17 @@ func (n Node) Up(ctx context.Context, agent Agent) error {
 	}
 	if err := n.start(ctx, agent); err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
-			return errors.New("interrupted; the next up or down cleans what was started")
+			return errors.New("interrupted; the next up or down removes what was started")
 		}
 		return err
 	}
 	return nil
 }
 
-// reset removes what an interrupted start left, and lays the foundations of a new one.
+// reset removes what an interrupted start left, and prepares a new one.
 func (n Node) reset(ctx context.Context) error {
 	if n.traces() {
-		n.Report.Say("removing what an earlier, interrupted lab left")
+		n.Report.Say("removing the remains of an earlier, interrupted lab")
 		if err := n.clean(ctx); err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (n Node) reset(ctx context.Context) error {
 	if err := n.Create(); err != nil {
 		return err
 	}
-	// Before anything is started: an interrupted start must find it.
+	// Save this before anything is started, because the cleanup after an interrupted start needs it.
 	if err := footprint.Observe().Save(n.beforeFile()); err != nil {
 		return err
 	}
@@ -73,19 +73,20 @@ func (n Node) reset(ctx context.Context) error {
 	return nil
 }
 
-// start starts whatever does not run yet, in the order of dependence, side by side where there is none.
+// start starts everything that does not run yet, in the order of dependencies, and concurrently if there are none.
 func (n Node) start(ctx context.Context, agent Agent) error {
-	if err := n.Create(); err != nil { // again: a repair may have to bring back a directory
+	if err := n.Create(); err != nil { // again, because a repair may have to restore a directory
 		return err
 	}
-	if err := n.Thaw(); err != nil { // a scenario that was killed
+	if err := n.Thaw(); err != nil { // left by a killed scenario
 		return err
 	}
 	base, err := n.BaseImage()
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(n.installSelf(), n.writeContainerdConfig(base), n.writeKubeletConfig(nil), n.writeAuditPolicy()); err != nil {
+	if err := errors.Join(n.installSelf(), n.writeContainerdConfig(base), n.writeKubeletConfig(nil),
+		n.writeAuditPolicy()); err != nil {
 		return err
 	}
 	images, etcd, runtime, server := n.registryComponent(), n.etcd(), n.containerd(), n.apiServer()
@@ -119,7 +120,7 @@ func (n Node) start(ctx context.Context, agent Agent) error {
 	return n.startNode(ctx, agent)
 }
 
-// startNode starts what needs a serving API server.
+// startNode starts everything that needs a serving API server.
 func (n Node) startNode(ctx context.Context, agent Agent) error {
 	client, err := n.Kube()
 	if err != nil {
@@ -136,12 +137,13 @@ func (n Node) startNode(ctx context.Context, agent Agent) error {
 		return err
 	}
 	if err := os.WriteFile(n.readyFile(), []byte(process.BootID()+"\n"), 0o600); err != nil {
-		return fmt.Errorf("note that the node is up: %w", err)
+		return fmt.Errorf("record that the node is up: %w", err)
 	}
 	return nil
 }
 
-// startClients starts what has the API server's objects come true, unless it runs, and waits until pods would start.
+// startClients starts the clients of the API server that run the cluster, unless they already run, and waits until pods
+// can start.
 func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 	clients := []component{n.kubelet(), n.controllerManager(), n.scheduler()}
 	for _, c := range clients {
@@ -157,38 +159,40 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 	return n.awaitNode(ctx, client)
 }
 
-// Restore takes back what a scenario changed in how API server, kubelet and agent run, and ends what it started; where it changed
-// nothing, it does nothing. Up does the same for what a killed scenario left.
+// Restore undoes a scenario's changes to the API server, the kubelet and the agent, and ends what the scenario started.
+// If there are none, it does nothing. Up does the same after a killed scenario.
 func (n Node) Restore(ctx context.Context) error {
 	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopExtraAgents(), n.StopReceiver(), n.StopPrometheus(),
 		n.ListAtOnce(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))
 }
 
-// awaitNode waits until pods would be scheduled and would start at the first try.
+// awaitNode waits until pods can be scheduled and start at the first attempt.
 func (n Node) awaitNode(ctx context.Context, client *kube.Client) error {
-	err := n.Report.Wait(ctx, "node "+layout.NodeName+" to be ready", startLimit, 100*time.Millisecond, func(ctx context.Context) error {
-		var node corev1.Node
-		if err := client.Get(ctx, "/api/v1/nodes/"+layout.NodeName, &node); err != nil {
-			return err
-		}
-		for _, condition := range node.Status.Conditions {
-			if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
-				return errors.New(condition.Message)
+	err := n.Report.Wait(ctx, "node "+layout.NodeName+" to be ready", startLimit, 100*time.Millisecond,
+		func(ctx context.Context) error {
+			var node corev1.Node
+			if err := client.Get(ctx, "/api/v1/nodes/"+layout.NodeName, &node); err != nil {
+				return err
 			}
-		}
-		if len(node.Status.Conditions) == 0 {
-			return errors.New("kubelet has not reported yet")
-		}
-		// The scheduler goes by taints, which the node lifecycle controller removes a moment later.
-		for _, taint := range node.Spec.Taints {
-			return fmt.Errorf("it still has the taint %s", taint.Key)
-		}
-		return nil
-	})
+			for _, condition := range node.Status.Conditions {
+				if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
+					return errors.New(condition.Message)
+				}
+			}
+			if len(node.Status.Conditions) == 0 {
+				return errors.New("the kubelet has not reported yet")
+			}
+			// The scheduler respects taints, which the node lifecycle controller removes a moment later.
+			for _, taint := range node.Spec.Taints {
+				return fmt.Errorf("the node still has the taint %s", taint.Key)
+			}
+			return nil
+		})
 	if err != nil {
 		return err
 	}
-	return n.Report.Wait(ctx, "the default service account", startLimit, 50*time.Millisecond, func(ctx context.Context) error {
-		return client.Usable(ctx, "default")
-	})
+	return n.Report.Wait(ctx, "the default service account", startLimit, 50*time.Millisecond,
+		func(ctx context.Context) error {
+			return client.Usable(ctx, "default")
+		})
 }

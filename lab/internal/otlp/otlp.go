@@ -1,4 +1,4 @@
-// Package otlp reads what an OTLP receiver took, as lines of OTLP JSON, from the published format alone.
+// Package otlp reads what an OTLP receiver stored, as lines of OTLP JSON. It relies only on the published format.
 package otlp
 
 import (
@@ -16,32 +16,32 @@ import (
 
 // Span is one span.
 type Span struct {
-	TraceID, SpanID, Parent string // in hexadecimal; no parent: empty
+	TraceID, SpanID, Parent string // in hexadecimal; Parent is empty for a root span
 	Name                    string
 	StartAt, EndAt          time.Time
 	Attributes              map[string]string // numbers and booleans as text, lists joined by commas
 	Resource                map[string]string
 	Events                  []Event
 	Links                   []string // trace IDs
-	Failed                  bool     // the status is error
+	Failed                  bool     // description of the status
 	Message                 string   // of the status
 }
 
-// Event is something that happened at one moment of a span.
+// Event is an event of a span.
 type Event struct {
 	Name       string
 	At         time.Time
 	Attributes map[string]string
 }
 
-// Report is what was sent at once of one pod's start-up, its spans in the order in which they came.
+// Report is the spans of one pod's start-up in one request, in their order.
 type Report struct {
 	Namespace, Pod, UID string
 	Spans               []Span
 }
 
-// ReadTraces reads the reports in the order in which they came; no file is none. A line without an end is left for the
-// next reading: its writer may be at it.
+// ReadTraces reads the reports in the order of their arrival; none if the file does not exist. It leaves an incomplete
+// last line for the next call, because it is still being written.
 func ReadTraces(path string) ([]Report, error) {
 	var reports []Report
 	err := eachLine(path, "resourceSpans", func(line []byte) error {
@@ -55,7 +55,7 @@ func ReadTraces(path string) ([]Report, error) {
 	return reports, err
 }
 
-// byPod takes the spans of one request apart.
+// byPod splits the spans of one request by pod.
 func byPod(spans []Span) (reports []Report) {
 	of := make(map[string]int)
 	for _, span := range spans {
@@ -72,7 +72,7 @@ func byPod(spans []Span) (reports []Report) {
 	return reports
 }
 
-// Count returns the latest count of a histogram without attributes that was sent; ok is false if none was.
+// Count returns the latest count of a histogram without attributes; ok is false if the file has none.
 func Count(path, histogram string) (count uint64, ok bool, err error) {
 	err = eachLine(path, "resourceMetrics", func(line []byte) error {
 		var request metricsRequest
@@ -85,9 +85,10 @@ func Count(path, histogram string) (count uint64, ok bool, err error) {
 					if metric.Name != histogram {
 						continue
 					}
-					for _, point := range append(metric.Histogram.DataPoints, metric.ExponentialHistogram.DataPoints...) {
+					for _, point := range append(metric.Histogram.DataPoints,
+						metric.ExponentialHistogram.DataPoints...) {
 						ok = true
-						if count = 0; point.Count == "" { // a zero is left out
+						if count = 0; point.Count == "" { // JSON omits zero
 							continue
 						}
 						if count, err = strconv.ParseUint(point.Count, 10, 64); err != nil {
@@ -108,7 +109,7 @@ func eachLine(path, kind string, read func([]byte) error) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read what was sent over OTLP: %w", err)
+		return fmt.Errorf("read the OTLP data: %w", err)
 	}
 	for line := range bytes.Lines(data) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
@@ -118,7 +119,7 @@ func eachLine(path, kind string, read func([]byte) error) error {
 			continue
 		}
 		if err := read(line); err != nil {
-			return fmt.Errorf("parse what was sent over OTLP: %w", err)
+			return fmt.Errorf("parse the OTLP data: %w", err)
 		}
 	}
 	return nil
@@ -138,7 +139,7 @@ type metricsRequest struct {
 
 type points struct {
 	DataPoints []struct {
-		Count string `json:"count"` // numbers of 64 bits are text
+		Count string `json:"count"` // 64-bit numbers are strings
 	} `json:"dataPoints"`
 }
 
@@ -180,7 +181,7 @@ type attribute struct {
 	Value value  `json:"value"`
 }
 
-// value has one of its fields.
+// value has exactly one of its fields.
 type value struct {
 	String *string      `json:"stringValue"`
 	Int    *string      `json:"intValue"`
@@ -240,18 +241,19 @@ func readSpans(line []byte) (spans []Span, err error) {
 	return spans, nil
 }
 
-// statusError is the code of that status.
+// statusError is the code of the status error.
 const statusError = 2
 
 func (w wireSpan) span() (Span, error) {
-	s := Span{TraceID: w.TraceID, SpanID: w.SpanID, Parent: w.ParentSpanID, Name: w.Name, Attributes: read(w.Attributes),
-		Failed: w.Status.Code == statusError, Message: w.Status.Message}
+	s := Span{TraceID: w.TraceID, SpanID: w.SpanID, Parent: w.ParentSpanID, Name: w.Name,
+		Attributes: read(w.Attributes),
+		Failed:     w.Status.Code == statusError, Message: w.Status.Message}
 	for _, id := range []struct {
 		text  string
 		bytes int
 	}{{w.TraceID, 16}, {w.SpanID, 8}} {
 		if raw, err := hex.DecodeString(id.text); err != nil || len(raw) != id.bytes {
-			return Span{}, fmt.Errorf("span %s: %q is no ID of %d bytes", w.Name, id.text, id.bytes)
+			return Span{}, fmt.Errorf("span %s: %q is not an ID of %d bytes", w.Name, id.text, id.bytes)
 		}
 	}
 	for _, e := range w.Events {
@@ -279,7 +281,7 @@ func instant(nanoseconds string) (time.Time, error) {
 	return time.Unix(0, n), err
 }
 
-// Kind picks the spans of one of the agent's kinds.
+// Kind returns the spans of one of the agent's kinds.
 func (r Report) Kind(kind string) (spans []Span) {
 	for _, s := range r.Spans {
 		if s.Attributes["podlapse.kind"] == kind {

@@ -8,54 +8,70 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// inert is an expression that lists what others' texts have become beside text, and what of them would steer the reader's eye.
+// inert is an expression that lists everything that untrusted texts have become other than text, and control characters
+// that could mislead readers.
 const inert = `(() => {
 	const wrong = [];
 	if (window.attacked) wrong.push('a script ran');
-	for (const node of document.querySelectorAll('main img, main script, main svg, main iframe, main object, main link, main style, main base, main form'))
+	for (const node of document.querySelectorAll('main :is(img, script, svg, iframe, object, link, style, base, form)'))
 		wrong.push('there is a ' + node.tagName);
 	for (const node of document.querySelectorAll('main *')) for (const { name } of node.attributes)
 		if (name.startsWith('on')) wrong.push(node.tagName + ' has ' + name);
 	for (const node of document.querySelectorAll('a[href]'))
 		if (new URL(node.href).origin !== location.origin) wrong.push('a link leads to ' + node.href.slice(0, 80));
-	const texts = document.title + [...document.querySelectorAll('body *')].map((node) => (node.childElementCount ? '' : node.textContent) + [...node.attributes].filter((a) => a.name !== 'href').map((a) => a.value).join('')).join('');
-	const steering = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|[\u{e0000}-\u{e007f}]/u.exec(texts);
-	if (steering) wrong.push('U+' + steering[0].codePointAt(0).toString(16) + ' in ' + JSON.stringify(texts.slice(steering.index - 40, steering.index + 40)));
+	const texts = document.title + [...document.querySelectorAll('body *')].map((node) =>
+		(node.childElementCount ? '' : node.textContent) +
+		[...node.attributes].filter((a) => a.name !== 'href').map((a) => a.value).join('')).join('');
+	const steering = new RegExp('[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u061c\\u200b-\\u200f' +
+		'\\u2028-\\u202e\\u2060-\\u206f\\ufeff]|[\\u{e0000}-\\u{e007f}]', 'u').exec(texts);
+	if (steering)
+		wrong.push('U+' + steering[0].codePointAt(0).toString(16) + ' in ' +
+			JSON.stringify(texts.slice(steering.index - 40, steering.index + 40)));
 	if (texts.length > 300000) wrong.push(texts.length + ' characters');
-	if (document.documentElement.scrollHeight > 30000) wrong.push('the page is ' + document.documentElement.scrollHeight + ' pixels high');
+	if (document.documentElement.scrollHeight > 30000)
+		wrong.push('the page is ' + document.documentElement.scrollHeight + ' pixels high');
 	const overflow = ` + Overflow + `;
 	if (overflow > 0) wrong.push('the page is ' + overflow + ' pixels too wide');
 	return wrong;
 })()`
 
-// TestHostileNamesAndMessages shows start-ups in which everything that others write is an attack, with a megabyte in each Event.
+// TestHostileNamesAndMessages shows start-ups in which all untrusted text is an attack, with a megabyte in each Event.
 func TestHostileNamesAndMessages(t *testing.T) {
 	s := standIn(t, "--pods=3", "--hostile")
 	tab := open(t, wide)
-	var links []string // of all: on a phone fewer are in the page at a time
+	var links []string // of all rows: on a phone, the page holds fewer at a time
 	for i, look := range []browser.Look{wide, narrow} {
 		name := []string{"desk", "phone"}[i]
 		must(t, tab.Show(look))
 		must(t, tab.Go("http://"+s.address+"/#/"))
 		must(t, tab.Await("all start-ups", `Number(document.querySelector('.chip b')?.textContent) > 10`, soon))
-		if shown := ask[[]string](t, tab, `[...document.querySelectorAll('.rows > a.row:not([hidden])')].map((row) => row.href)`); len(shown) > len(links) {
+		if shown := ask[[]string](t, tab,
+			`[...document.querySelectorAll('.rows > a.row:not([hidden])')].map((row) => row.href)`); len(shown) > len(
+			links) {
 			links = shown
 		}
 		if len(links) < 10 {
 			t.Errorf("%s: only %d rows", name, len(links))
 		}
 		check(t, tab, name+", list")
-		must(t, tab.Await("the page to say what it does not see", `document.querySelector('#alert').innerText.includes('cri is down')`, soon))
+		must(t, tab.Await("the page to say what it does not see",
+			`document.querySelector('#alert').innerText.includes('cri is down')`, soon))
 		for _, link := range slices.Concat(links, []string{"#/pulls", "#/registries", "#/evidence"}) {
 			must(t, tab.Go("http://"+s.address+"/#/"))
 			if link[0] == '#' {
 				link = "http://" + s.address + "/" + link
 			}
 			must(t, tab.Go(link))
-			must(t, tab.Await("the view", `!document.querySelector('.pod-view') || document.querySelector('.wf-rows')?.childElementCount > 5`, soon))
+			must(t,
+				tab.Await("the view",
+					`!document.querySelector('.pod-view') || document.querySelector('.wf-rows')?.childElementCount > 5`,
+					soon))
 			ask[int](t, tab, `(document.querySelectorAll('.can-open').forEach((row) => row.click()), document.querySelectorAll('details').forEach((d) => { d.open = true; }), 0)`)
 			ask[int](t, tab, `(document.querySelector('.wf-event')?.focus(), 0)`)
-			must(t, tab.Await("frames", `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true))))`, soon))
+			must(t,
+				tab.Await("frames",
+					`new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true))))`,
+					soon))
 			check(t, tab, name+", "+fmt.Sprintf("%.120s", link))
 		}
 	}
@@ -71,7 +87,7 @@ func check(t *testing.T, tab *browser.Tab, where string) {
 	}
 }
 
-// TestThePolicyRefuses tries what others' texts would have to do, from inside the page.
+// TestThePolicyRefuses tries what an attack would have to do, from inside the page.
 func TestThePolicyRefuses(t *testing.T) {
 	s := standIn(t, "--pods=3")
 	tab := open(t, wide)

@@ -17,7 +17,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// TestLoad has 500 pods of which 20 change a second, and five viewers: the page and four that read, and one more that does not.
+// TestLoad has 500 pods, 20 changes per second, and six viewers: the page, four that read, and one that does not.
 func TestLoad(t *testing.T) {
 	const during = 4 * time.Second
 	s := standIn(t, "--pods=500", "--changes=20")
@@ -33,16 +33,17 @@ func TestLoad(t *testing.T) {
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("all pods", `document.querySelector('.chip b').textContent === '500'`, soon))
 	must(t, tab.Await("changes", Live+` && document.querySelector('.row.state-starting')`, soon))
-	time.Sleep(3 * time.Second) // what comes once is over
+	time.Sleep(3 * time.Second) // one-time work is over
 
 	busy, cost := math.Inf(1), math.Inf(1)
-	for range 3 { // others on the machine make numbers larger, never smaller
+	for range 3 { // other load on the machine only makes numbers larger
 		before := usage(t, s.process)
 		share, err := tab.Busy(during)
 		must(t, err)
 		busy, cost = min(busy, share), min(cost, float64(usage(t, s.process)-before)/float64(during))
 	}
-	t.Logf("the page's main thread was busy for %.1f %%, the stand-in took %.1f %% of a core for six viewers", 100*busy, 100*cost)
+	t.Logf("the page's main thread was busy for %.1f %%, the stand-in took %.1f %% of a core for six viewers", 100*busy,
+		100*cost)
 	if busy <= 0 || busy > 0.10 {
 		t.Errorf("the page's main thread was busy for %.1f %%", 100*busy)
 	}
@@ -52,17 +53,25 @@ func TestLoad(t *testing.T) {
 	if shown := ask[int](t, tab, `document.querySelectorAll('.rows > *').length`); shown < 10 || shown > 80 {
 		t.Errorf("%d rows of 500 are in the page", shown)
 	}
-	took := ask[[]string](t, tab, `[...document.querySelectorAll('.row.state-starting .took')].map((node) => node.textContent)`)
+	took := ask[[]string](t, tab,
+		`[...document.querySelectorAll('.row.state-starting .took')].map((node) => node.textContent)`)
 	time.Sleep(3 * time.Second)
-	if later := ask[[]string](t, tab, `[...document.querySelectorAll('.row.state-starting .took')].map((node) => node.textContent)`); strings.Join(later, "") == strings.Join(took, "") {
+	if later := ask[[]string](t, tab,
+		`[...document.querySelectorAll('.row.state-starting .took')].map((node) => node.textContent)`); strings.Join(
+		later, "") == strings.Join(took, "") {
 		t.Error("no row moves")
 	}
-	must(t, tab.Await("the last row", `(window.scrollTo(0, document.body.scrollHeight), [...document.querySelectorAll('.row:not([hidden])')].length > 5 &&
-		[...document.querySelectorAll('.row:not([hidden])')].some((row) => Math.abs(row.getBoundingClientRect().bottom - document.querySelector('.rows').getBoundingClientRect().bottom) < 2))`, soon))
+	must(t,
+		tab.Await("the last row",
+			`(window.scrollTo(0, document.body.scrollHeight),
+				[...document.querySelectorAll('.row:not([hidden])')].length > 5 &&
+				[...document.querySelectorAll('.row:not([hidden])')].some((row) =>
+					Math.abs(row.getBoundingClientRect().bottom -
+						document.querySelector('.rows').getBoundingClientRect().bottom) < 2))`, soon))
 	quiet(t, tab)
 }
 
-// TestBusyIsMeasured holds that a page that does something is seen to.
+// TestBusyIsMeasured checks that work of a page is measured.
 func TestBusyIsMeasured(t *testing.T) {
 	s := standIn(t, "--pods=1")
 	tab := open(t, wide)
@@ -70,7 +79,7 @@ func TestBusyIsMeasured(t *testing.T) {
 	ask[int](t, tab, `setInterval(() => { const began = performance.now(); while (performance.now() - began < 30); }, 100)`)
 	busy, err := tab.Busy(2 * time.Second)
 	must(t, err)
-	if busy < 0.1 || busy > 0.5 { // less where the machine is short of processors
+	if busy < 0.1 || busy > 0.5 { // less if the machine lacks CPUs
 		t.Errorf("a page that works for 30 %% of the time is said to be busy for %.1f %%", 100*busy)
 	}
 }
@@ -99,7 +108,7 @@ func read(ctx context.Context, t *testing.T, address string) {
 	_, _ = io.Copy(io.Discard, answer.Body) // until ctx ends
 }
 
-// stopsReading asks for the stream and reads no more than that it began.
+// stopsReading requests the stream and reads only its beginning.
 func stopsReading(t *testing.T, address string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)

@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// TestUnderAPrefix has a proxy before the agent that takes a prefix off, as the API server's and an ingress do: all of the page has to stay
-// under it.
+// TestUnderAPrefix runs the agent behind a proxy that removes a prefix, like the API server's and an ingress. All of
+// the page must stay under the prefix.
 func TestUnderAPrefix(t *testing.T) {
 	s := standIn(t, "--pods=40", "--changes=4")
 	for _, prefix := range []string{"/api/v1/namespaces/x/pods/y:9717/proxy/", "/tools/node%201/podlapse/"} {
@@ -33,12 +33,14 @@ func TestUnderAPrefix(t *testing.T) {
 		waterfall := `document.querySelectorAll('.wf-rows > *').length > 5`
 		must(t, tab.Await("the waterfall", waterfall, soon))
 		for _, of := range []string{"trace", "JSON"} {
-			if status := ask[int](t, tab, `fetch([...document.querySelectorAll('.pod-links a')].find((a) => a.textContent.includes('`+of+`')).href).then((answer) => answer.status)`); status != http.StatusOK {
+			if status := ask[int](t, tab,
+				`fetch([...document.querySelectorAll('.pod-links a')].find((a) =>
+					a.textContent.includes('`+of+`')).href).then((answer) => answer.status)`); status != http.StatusOK {
 				t.Errorf("%s: the link is answered with %d", of, status)
 			}
 		}
 		must(t, tab.Go("about:blank"))
-		must(t, tab.Go(link)) // as somebody does who was sent the link
+		must(t, tab.Go(link)) // like a user who received the link
 		must(t, tab.Await("the waterfall", waterfall, soon))
 		for _, view := range []string{"pulls", "registries", "evidence"} {
 			ask[int](t, tab, `(document.querySelector('[data-view=`+view+`]').click(), 0)`)
@@ -51,7 +53,7 @@ func TestUnderAPrefix(t *testing.T) {
 	}
 }
 
-// stripping is a proxy that knows nothing but what is under the prefix, and what else it was asked for.
+// stripping is a proxy that serves only paths under the prefix, and records other requests.
 func stripping(t *testing.T, address, prefix string) (server string, strays func() []string) {
 	t.Helper()
 	decoded, err := url.PathUnescape(prefix)
@@ -80,7 +82,7 @@ func stripping(t *testing.T, address, prefix string) (server string, strays func
 	}
 }
 
-// TestTheAgentIsRestarted has the page find the next agent by itself, and what that one knows.
+// TestTheAgentIsRestarted checks that the page finds the next agent by itself, and shows what that agent knows.
 func TestTheAgentIsRestarted(t *testing.T) {
 	first := standIn(t, "--pods=30")
 	tab := open(t, wide)
@@ -94,7 +96,8 @@ func TestTheAgentIsRestarted(t *testing.T) {
 	must(t, tab.Await("20 rows, live", Live+` && `+count+` === 20`, 3*soon))
 }
 
-// TestAStartUpThatIsLookedAt goes on being told of by the next agent, and by the one after it, which does not know it.
+// TestAStartUpThatIsLookedAt stays open while agents are replaced: by one that knows the start-up, and by one that does
+// not.
 func TestAStartUpThatIsLookedAt(t *testing.T) {
 	first := standIn(t, "--pods=1", "--changes=4")
 	tab := open(t, wide)
@@ -113,7 +116,8 @@ func TestAStartUpThatIsLookedAt(t *testing.T) {
 	must(t, tab.Await("it to start", state+`.includes('starting')`, 3*soon))
 	third.stop()
 	standIn(t, "--pods=0", "--listen-address="+first.address)
-	must(t, tab.Await("that nobody knows more of it", `document.querySelector('.notes').innerText.includes('no longer knows this start-up')`, 3*soon))
+	must(t, tab.Await("that nobody knows more of it",
+		`document.querySelector('.notes').innerText.includes('no longer knows this start-up')`, 3*soon))
 	shown := ask[string](t, tab, state)
 	time.Sleep(2500 * time.Millisecond)
 	if later := ask[string](t, tab, state); later != shown {
@@ -121,7 +125,8 @@ func TestAStartUpThatIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestAListThatFails has the page say so, and say no more of it once it has got one, though nothing else happens.
+// TestAListThatFails checks that the page shows a failed list, and hides the message after the next successful one,
+// even if nothing else changes.
 func TestAListThatFails(t *testing.T) {
 	s := standIn(t, "--pods=5", "--changes=1")
 	for _, test := range []struct{ view, address, words string }{
@@ -141,13 +146,14 @@ func TestAListThatFails(t *testing.T) {
 	}
 }
 
-// TestThePageResumes goes on with the stream where it was, without another list, when it connects anew.
+// TestThePageResumes reconnects and continues the stream at its position, without another list.
 func TestThePageResumes(t *testing.T) {
 	s := standIn(t, "--pods=5", "--changes=4")
 	var mu sync.Mutex
 	var streams []string
 	lists := 0
-	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: s.address}) }}
+	proxy := &httputil.ReverseProxy{FlushInterval: -1,
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: s.address}) }}
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		switch r.URL.Path {
@@ -172,13 +178,15 @@ func TestThePageResumes(t *testing.T) {
 	must(t, tab.Await("changes again", `document.querySelector('.rows').innerText !== `+quoted(took), soon))
 	mu.Lock()
 	defer mu.Unlock()
-	if len(streams) != 2 || streams[0] != "" || !strings.HasPrefix(streams[1], "last_event_id=") || listed == 0 || lists != listed {
+	if len(streams) != 2 || streams[0] != "" || !strings.HasPrefix(streams[1], "last_event_id=") || listed == 0 ||
+		lists != listed {
 		t.Errorf("asked for the stream with %q, and for %d lists, then %d", streams, listed, lists-listed)
 	}
 	quiet(t, tab)
 }
 
-// TestAPageOutOfSight lets its connection go after 20 s, here a hundred times as fast, and comes back when it is looked at.
+// TestAPageOutOfSight closes its connection after 20 s, here a hundred times as fast, and reconnects when it is visible
+// again.
 func TestAPageOutOfSight(t *testing.T) {
 	s := standIn(t, "--pods=5")
 	tab := open(t, wide)
@@ -199,11 +207,12 @@ func TestAPageOutOfSight(t *testing.T) {
 	quiet(t, tab)
 }
 
-// failing is a proxy that has no answer for an address until it is mended.
+// failing is a proxy that fails requests for an address until mend is called.
 func failing(t *testing.T, address, path string) (server string, mend func()) {
 	t.Helper()
 	var mended atomic.Bool
-	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: address}) }}
+	proxy := &httputil.ReverseProxy{FlushInterval: -1,
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: address}) }}
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == path && !mended.Load() {
 			http.Error(w, "bad gateway", http.StatusBadGateway)
@@ -215,7 +224,7 @@ func failing(t *testing.T, address, path string) (server string, mend func()) {
 	return listener.URL, func() { mended.Store(true) }
 }
 
-// TestEveryWidth shows every view on narrow and wide windows: nothing sticks out.
+// TestEveryWidth shows every view in narrow and wide windows: nothing overflows.
 func TestEveryWidth(t *testing.T) {
 	s := standIn(t, "--pods=40", "--changes=4")
 	tab := open(t, narrow)

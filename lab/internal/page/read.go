@@ -1,5 +1,5 @@
-// Package page reads the agent's page as a person does: what is on the screen, not what the API says. It knows the page's classes and
-// nothing of its code.
+// Package page reads the agent's page like a user: from the screen and not from the API. It knows the page's CSS
+// classes and nothing about its code.
 package page
 
 import (
@@ -17,53 +17,59 @@ type Row struct {
 	Took    string `json:"took"`
 	Cause   string `json:"cause"`
 	Verdict string `json:"verdict"`
-	Link    string `json:"link"` // absolute
+	Link    string `json:"link"` // absolute URL
 }
 
-const rows = `[...document.querySelectorAll('.rows > a.row:not([hidden])')].sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top).map((row) => ({
-	uid: row.dataset.uid, name: row.querySelector('.pod b').textContent, state: row.querySelector('.state span').textContent, took: row.querySelector('.took b').textContent,
-	cause: row.querySelector('.cause span').textContent, verdict: row.querySelector('.verdict-text').textContent, link: row.href }))`
+const rows = `[...document.querySelectorAll('.rows > a.row:not([hidden])')].sort((a, b) =>
+	a.getBoundingClientRect().top - b.getBoundingClientRect().top).map((row) => ({
+	uid: row.dataset.uid, name: row.querySelector('.pod b').textContent,
+	state: row.querySelector('.state span').textContent, took: row.querySelector('.took b').textContent,
+	cause: row.querySelector('.cause span').textContent, verdict: row.querySelector('.verdict-text').textContent,
+	link: row.href }))`
 
-// Rows are those that are in the page, from top to bottom.
+// Rows returns the rows of the list, from top to bottom.
 func Rows(t *browser.Tab) ([]Row, error) { return browser.Ask[[]Row](t, rows) }
 
-// HasRow is an expression that is true when the list has a row of a pod in a state; an empty state is any.
+// HasRow is an expression that is true if the list has a row for a pod in a state. An empty state matches any.
 func HasRow(name, state string) string {
-	return fmt.Sprintf("%s.some((row) => row.name === %s && (%s === '' || row.state === %[3]s))", rows, quoted(name), quoted(state))
+	return fmt.Sprintf("%s.some((row) => row.name === %s && (%s === '' || row.state === %[3]s))", rows, quoted(name),
+		quoted(state))
 }
 
 // Bar is a phase in the waterfall.
 type Bar struct {
-	Name      string  `json:"name"` // with those that it could not be told apart from
+	Name      string  `json:"name"` // with the names of merged phases
 	Container string  `json:"container"`
 	Length    string  `json:"length"`
 	Error     string  `json:"error"`
 	Cause     string  `json:"cause"`
-	From      float64 `json:"from"` // of the width of the axis
+	From      float64 `json:"from"` // relative to the width of the axis
 	To        float64 `json:"to"`
 }
 
 const bars = `[...document.querySelectorAll('.wf-rows > .wf-phase')].map((row) => {
 	const track = row.querySelector('.wf-track').getBoundingClientRect();
 	const bar = row.querySelector('.wf-bar').getBoundingClientRect();
-	return { name: row.querySelector('.wf-label span').textContent, container: row.querySelector('.wf-label small').textContent,
-		length: row.querySelector('.wf-length').textContent, error: row.querySelector('.wf-error').textContent, cause: row.querySelector('.wf-cause span').textContent,
+	return { name: row.querySelector('.wf-label span').textContent,
+		container: row.querySelector('.wf-label small').textContent,
+		length: row.querySelector('.wf-length').textContent, error: row.querySelector('.wf-error').textContent,
+		cause: row.querySelector('.wf-cause span').textContent,
 		from: (bar.left - track.left) / track.width, to: (bar.right - track.left) / track.width };
 })`
 
-// Bars are the phases in the waterfall, from top to bottom.
+// Bars returns the phases in the waterfall, from top to bottom.
 func Bars(t *browser.Tab) ([]Bar, error) { return browser.Ask[[]Bar](t, bars) }
 
-// Live is true when the stream tells of changes.
+// Live is true while the page receives the stream.
 const Live = `document.querySelector('#connection').classList.contains('live')`
 
-// Detail is what the box beside the pointer or the focus says; empty when it is not there.
+// Detail is the text of the box at the pointer or the focus; empty if it is not shown.
 const Detail = `document.querySelector('#detail')?.hidden === false ? document.querySelector('#detail').innerText : ''`
 
-// Overflow is by how many pixels the page is wider than the window.
+// Overflow is the number of pixels by which the page is wider than the window.
 const Overflow = `document.documentElement.scrollWidth - document.documentElement.clientWidth`
 
 func quoted(text string) string {
-	encoded, _ := json.Marshal(text) // a string has an encoding
+	encoded, _ := json.Marshal(text) // a string can always be encoded
 	return string(encoded)
 }

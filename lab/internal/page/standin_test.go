@@ -21,13 +21,13 @@ import (
 
 var inBrowser = flag.Bool("browser", false, "test the page in a real browser, and install it where it is missing")
 
-// wide is a window on a desk, narrow one of a phone.
+// wide is a desktop window, narrow one of a phone.
 var (
 	wide   = browser.Look{Width: 1440, Height: 900, Dark: true}
 	narrow = browser.Look{Width: 360, Height: 780, Phone: true}
 )
 
-// program is the stand-in of the agent, made once.
+// program is the stand-in of the agent, built once.
 var program string
 
 func TestMain(m *testing.M) {
@@ -71,7 +71,7 @@ type standin struct {
 	stop    func()
 }
 
-// standIn runs one until the test ends.
+// standIn runs a stand-in until the test ends.
 func standIn(t *testing.T, arguments ...string) standin {
 	t.Helper()
 	if !*inBrowser {
@@ -107,7 +107,7 @@ func standIn(t *testing.T, arguments ...string) standin {
 	return s
 }
 
-// open opens a tab of a browser of its own, until the test ends.
+// open opens a tab in its own browser, until the test ends.
 func open(t *testing.T, look browser.Look) *browser.Tab {
 	t.Helper()
 	b, err := browser.Start(t.Context())
@@ -140,7 +140,7 @@ func ask[V any](t *testing.T, tab *browser.Tab, expression string) V {
 	return value
 }
 
-// quiet holds that the browser complains of nothing.
+// quiet requires that the browser has no complaints.
 func quiet(t *testing.T, tab *browser.Tab) {
 	t.Helper()
 	for _, complaint := range tab.Complaints() {

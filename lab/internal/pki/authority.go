@@ -1,5 +1,5 @@
-// Package pki makes the node's certificates and the kubeconfigs that carry them. They live as long
-// as the lab's state: one authority, made anew by every fresh start.
+// Package pki creates the node's certificates and the kubeconfigs that contain them. They exist as long as the lab's
+// state: each fresh start creates a new authority.
 package pki
 
 import (
@@ -26,8 +26,8 @@ type Authority struct {
 	dir         string
 }
 
-// NewAuthority makes a certificate authority and writes ca.crt to dir. Its key is not written: what
-// it signs is signed now.
+// NewAuthority creates a certificate authority and writes ca.crt to dir. It does not write the key, which is only
+// needed now.
 func NewAuthority(dir string) (*Authority, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create certificate directory: %w", err)
@@ -40,22 +40,22 @@ func NewAuthority(dir string) (*Authority, error) {
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make authority key: %w", err)
+		return nil, fmt.Errorf("create the authority's key: %w", err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("make authority certificate: %w", err)
+		return nil, fmt.Errorf("create the authority's certificate: %w", err)
 	}
 	certificate, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("make authority certificate: %w", err)
+		return nil, fmt.Errorf("create the authority's certificate: %w", err)
 	}
 	a := &Authority{certificate: certificate, key: key, dir: dir}
 	return a, write(filepath.Join(dir, "ca.crt"), "CERTIFICATE", der)
 }
 
-// Issue writes NAME.crt and NAME.key for a subject: user names and groups for clients, addresses for
-// servers. Every certificate serves both ways, as etcd's peers need it.
+// Issue writes NAME.crt and NAME.key for a subject: user names and groups for clients, addresses for servers. Every
+// certificate is for clients and servers, because etcd's peers need both.
 func (a *Authority) Issue(name, user string, groups []string, hosts ...string) error {
 	template, err := template(user)
 	if err != nil {
@@ -76,11 +76,11 @@ func (a *Authority) Issue(name, user string, groups []string, hosts ...string) e
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return fmt.Errorf("make key of %s: %w", name, err)
+		return fmt.Errorf("create the key of %s: %w", name, err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {
-		return fmt.Errorf("make certificate of %s: %w", name, err)
+		return fmt.Errorf("create the certificate of %s: %w", name, err)
 	}
 	if err := write(filepath.Join(a.dir, name+".crt"), "CERTIFICATE", der); err != nil {
 		return err
@@ -92,11 +92,11 @@ func (a *Authority) Issue(name, user string, groups []string, hosts ...string) e
 func (a *Authority) IssueKeyPair(name string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return fmt.Errorf("make key of %s: %w", name, err)
+		return fmt.Errorf("create the key of %s: %w", name, err)
 	}
 	der, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
-		return fmt.Errorf("encode key of %s: %w", name, err)
+		return fmt.Errorf("encode the key of %s: %w", name, err)
 	}
 	if err := write(filepath.Join(a.dir, name+".pub"), "PUBLIC KEY", der); err != nil {
 		return err
@@ -107,9 +107,9 @@ func (a *Authority) IssueKeyPair(name string) error {
 func template(user string) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
-		return nil, fmt.Errorf("make serial number: %w", err)
+		return nil, fmt.Errorf("create a serial number: %w", err)
 	}
-	// An hour back: the clock of a fresh virtual machine may still be corrected.
+	// Start an hour earlier, because the clock of a new virtual machine may still be corrected.
 	notBefore := time.Now().Add(-time.Hour)
 	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: user},
 		NotBefore: notBefore, NotAfter: notBefore.Add(lifetime)}, nil
@@ -118,7 +118,7 @@ func template(user string) (*x509.Certificate, error) {
 func writeKey(path string, key *ecdsa.PrivateKey) error {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
-		return fmt.Errorf("encode key: %w", err)
+		return fmt.Errorf("encode a key: %w", err)
 	}
 	return write(path, "EC PRIVATE KEY", der)
 }
@@ -126,7 +126,7 @@ func writeKey(path string, key *ecdsa.PrivateKey) error {
 func write(path, kind string, der []byte) error {
 	data := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 	if err := os.WriteFile(path, data, 0o600); err != nil {
-		return fmt.Errorf("write certificate: %w", err)
+		return fmt.Errorf("write a certificate: %w", err)
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// WriteKubeconfig writes a kubeconfig that holds the named certificate and key themselves, so that
-// the file works wherever it is copied to. JSON is YAML.
+// WriteKubeconfig writes a kubeconfig that contains the named certificate and key, so that the file works wherever it
+// is copied to. JSON is YAML.
 func WriteKubeconfig(path, server, certificates, name string) error {
 	certificate, err := os.ReadFile(filepath.Join(certificates, name+".crt"))
 	if err != nil {
@@ -18,10 +18,11 @@ func WriteKubeconfig(path, server, certificates, name string) error {
 	if err != nil {
 		return fmt.Errorf("read certificate for kubeconfig: %w", err)
 	}
-	return writeKubeconfig(path, server, certificates, name, object{"client-certificate-data": certificate, "client-key-data": key})
+	return writeKubeconfig(path, server, certificates, name,
+		object{"client-certificate-data": certificate, "client-key-data": key})
 }
 
-// WriteTokenKubeconfig writes one that holds a bearer token.
+// WriteTokenKubeconfig writes a kubeconfig that contains a bearer token.
 func WriteTokenKubeconfig(path, server, certificates, name, token string) error {
 	return writeKubeconfig(path, server, certificates, name, object{"token": token})
 }
@@ -35,7 +36,8 @@ func writeKubeconfig(path, server, certificates, name string, user object) error
 	}
 	data, err := json.MarshalIndent(object{
 		"apiVersion": "v1", "kind": "Config", "current-context": "lab",
-		"clusters": []object{{"name": "lab", "cluster": object{"server": server, "certificate-authority-data": authority}}},
+		"clusters": []object{{"name": "lab",
+			"cluster": object{"server": server, "certificate-authority-data": authority}}},
 		"users":    []object{{"name": name, "user": user}},
 		"contexts": []object{{"name": "lab", "context": object{"cluster": "lab", "user": name}}},
 	}, "", " ")

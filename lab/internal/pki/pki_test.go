@@ -75,7 +75,8 @@ func TestKubeconfigCarriesItsCertificates(t *testing.T) {
 	if err := json.Unmarshal(data, &config); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tls.X509KeyPair(config.Users[0].User["client-certificate-data"], config.Users[0].User["client-key-data"]); err != nil {
+	if _, err := tls.X509KeyPair(config.Users[0].User["client-certificate-data"],
+		config.Users[0].User["client-key-data"]); err != nil {
 		t.Error(err)
 	}
 	if info, _ := os.Stat(path); info.Mode().Perm() != 0o600 {

@@ -1,4 +1,4 @@
-// Package prereq makes sure that the machine can run the lab, before anything is started.
+// Package prereq ensures that the machine can run the lab, before anything is started.
 package prereq
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Supported returns an error that says why this machine cannot run a node, or nil.
+// Supported returns nil if this machine can run a node, otherwise an error that says why it cannot.
 func Supported(system string, uid int) error {
 	if system != "linux" {
-		return fmt.Errorf("the lab runs real containers and needs Linux; this is %s", system)
+		return fmt.Errorf("the lab runs real containers and requires Linux; this is %s", system)
 	}
 	if uid != 0 {
-		return errors.New("the lab runs real containers and needs root; run it with sudo")
+		return errors.New("the lab runs real containers and requires root: run it with sudo")
 	}
 	return nil
 }
@@ -28,7 +28,7 @@ func Supported(system string, uid int) error {
 // Here is Supported for this machine and user.
 func Here() error { return Supported(runtime.GOOS, os.Getuid()) }
 
-// requirement is a Debian package, and how to see that what it brings is there.
+// requirement is a Debian package, why it is needed, and how to check for what it installs.
 type requirement struct {
 	pkg     string
 	why     string
@@ -43,10 +43,10 @@ func file(pattern string) func() bool {
 	return func() bool { found, _ := filepath.Glob(pattern); return len(found) > 0 }
 }
 
-// toRun is needed whenever the node runs; toBuild only while the cache lacks its programs.
+// toRun is needed whenever the node runs. toBuild is needed only if the cache lacks programs.
 func toRun() []requirement {
 	return []requirement{
-		{"mount", "kubelet mounts volumes with it", program("mount")},
+		{"mount", "the kubelet mounts volumes with it", program("mount")},
 		{"libseccomp2", "runc is linked with it", file("/usr/lib/*/libseccomp.so.2")},
 	}
 }
@@ -61,7 +61,7 @@ func toBuild() []requirement {
 	}
 }
 
-// Packages installs the missing Debian packages, or names all of them in one error where it cannot.
+// Packages installs the missing Debian packages. If it cannot, it returns one error that names all of them.
 func Packages(ctx context.Context, report *progress.Reporter, build bool) error {
 	wanted := toRun()
 	if build {
@@ -70,7 +70,7 @@ func Packages(ctx context.Context, report *progress.Reporter, build bool) error 
 	return ensure(ctx, report, wanted)
 }
 
-// ensure installs what is missing of the wanted packages, or names it.
+// ensure installs the missing packages among the wanted ones, or names them in an error.
 func ensure(ctx context.Context, report *progress.Reporter, wanted []requirement) error {
 	missing := absent(wanted)
 	if len(missing) == 0 {
@@ -84,7 +84,7 @@ func ensure(ctx context.Context, report *progress.Reporter, wanted []requirement
 		return fmt.Errorf("%w; apt-get failed (%w):\n%s", describe(missing), err, out)
 	}
 	if still := absent(missing); len(still) > 0 {
-		return fmt.Errorf("%w; apt-get installed the packages without bringing them", describe(still))
+		return fmt.Errorf("%w; apt-get installed the packages, but they are still missing", describe(still))
 	}
 	return nil
 }
@@ -112,7 +112,8 @@ func describe(missing []requirement) error {
 	for _, r := range missing {
 		parts = append(parts, fmt.Sprintf("%s (%s)", r.pkg, r.why))
 	}
-	return fmt.Errorf("install these packages, or what your distribution calls them: %s", strings.Join(parts, ", "))
+	return fmt.Errorf("install these packages, or those of your distribution with the same content: %s",
+		strings.Join(parts, ", "))
 }
 
 func install(ctx context.Context, packages []string) (string, error) {
@@ -122,9 +123,9 @@ func install(ctx context.Context, packages []string) (string, error) {
 	return apt(ctx, "", append([]string{"install", "-y", "--no-install-recommends"}, packages...)...)
 }
 
-// apt runs apt-get in a directory and returns the end of what it said, if it failed.
+// apt runs apt-get in a directory. If it fails, apt returns the end of its output.
 func apt(ctx context.Context, dir string, arguments ...string) (string, error) {
-	// Another apt may be at work, as just after boot: wait for it instead of failing.
+	// Another apt may be running, for example just after boot. Wait for it instead of failing.
 	arguments = append([]string{"-o", "DPkg::Lock::Timeout=120", "-q"}, arguments...)
 	cmd := exec.CommandContext(ctx, "apt-get", arguments...)
 	cmd.Dir = dir

@@ -24,9 +24,11 @@ func TestSupported(t *testing.T) {
 
 func TestEveryMissingPackageIsNamed(t *testing.T) {
 	never := func() bool { return false }
-	missing := absent([]requirement{{"one", "first", never}, {"two", "second", never}, {"three", "third", func() bool { return true }}})
+	missing := absent([]requirement{{"one", "first", never}, {"two", "second", never},
+		{"three", "third", func() bool { return true }}})
 	message := describe(missing).Error()
-	if !strings.Contains(message, "one (first)") || !strings.Contains(message, "two (second)") || strings.Contains(message, "three") {
+	if !strings.Contains(message, "one (first)") || !strings.Contains(message, "two (second)") ||
+		strings.Contains(message, "three") {
 		t.Errorf("error %q", message)
 	}
 }
@@ -34,7 +36,8 @@ func TestEveryMissingPackageIsNamed(t *testing.T) {
 func TestPrometheusIsNamedWhereNothingInstallsIt(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	cache := t.TempDir()
-	if _, err := Prometheus(t.Context(), progress.New(io.Discard), cache); err == nil || !strings.Contains(err.Error(), "prometheus") {
+	if _, err := Prometheus(t.Context(), progress.New(io.Discard), cache); err == nil ||
+		!strings.Contains(err.Error(), "prometheus") {
 		t.Errorf("error %v does not name the package", err)
 	}
 	programs := filepath.Join(cache, "prometheus/usr/bin")

@@ -12,9 +12,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Prometheus returns the directory with prometheus and promtool. Debian's package is unpacked into the cache and not
-// installed: its installation would add a user, and enable and start a server that nobody asked for. Where there is no
-// apt-get, those on PATH are taken.
+// Prometheus returns the directory with prometheus and promtool. It unpacks Debian's package into the cache instead of
+// installing it, because the installation would add a user and start a server. Without apt-get, it uses the programs in
+// PATH.
 func Prometheus(ctx context.Context, report *progress.Reporter, cache string) (string, error) {
 	dir := filepath.Join(cache, "prometheus")
 	programs := filepath.Join(dir, "usr/bin")
@@ -27,15 +27,15 @@ func Prometheus(ctx context.Context, report *progress.Reporter, cache string) (s
 	report.Say("unpacking Debian's prometheus into %s", dir)
 	half := dir + "-new"
 	if err := errors.Join(os.RemoveAll(half), os.MkdirAll(half, 0o755)); err != nil {
-		return "", fmt.Errorf("create directory for prometheus: %w", err)
+		return "", fmt.Errorf("create the directory for prometheus: %w", err)
 	}
 	defer os.RemoveAll(half)
 	if err := unpack(ctx, "prometheus", half); err != nil {
 		return "", err
 	}
-	_ = os.RemoveAll(dir) // without promtool it is none
+	_ = os.RemoveAll(dir) // without promtool it is incomplete
 	if err := os.Rename(filepath.Join(half, "root"), dir); err != nil {
-		return "", fmt.Errorf("keep prometheus: %w", err)
+		return "", fmt.Errorf("store prometheus: %w", err)
 	}
 	return programs, nil
 }
@@ -49,11 +49,11 @@ func onPath() (string, error) {
 	return filepath.Dir(server), nil
 }
 
-// unpack downloads a package into dir and unpacks its files below dir/root, without running anything of it.
+// unpack downloads a package into dir and unpacks its files to dir/root, without running its scripts.
 func unpack(ctx context.Context, pkg, dir string) error {
-	if _, err := apt(ctx, dir, "download", pkg); err != nil { // the lists of packages may be missing or old
+	if _, err := apt(ctx, dir, "download", pkg); err != nil { // the package lists may be missing or old
 		if out, err := apt(ctx, dir, "update"); err != nil {
-			return fmt.Errorf("update the lists of packages: %w:\n%s", err, out)
+			return fmt.Errorf("update the package lists: %w:\n%s", err, out)
 		}
 		if out, err := apt(ctx, dir, "download", pkg); err != nil {
 			return fmt.Errorf("download package %s: %w:\n%s", pkg, err, out)
@@ -61,7 +61,7 @@ func unpack(ctx context.Context, pkg, dir string) error {
 	}
 	found, err := filepath.Glob(filepath.Join(dir, pkg+"_*.deb"))
 	if err != nil || len(found) != 1 {
-		return fmt.Errorf("download package %s: %d files came", pkg, len(found))
+		return fmt.Errorf("download package %s: want one file, got %d", pkg, len(found))
 	}
 	out, err := exec.CommandContext(ctx, "dpkg-deb", "-x", found[0], filepath.Join(dir, "root")).CombinedOutput()
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package process starts the lab's background processes, remembers them, and ends them.
+// Package process starts the lab's background processes, records them, and ends them.
 //
-// A process is identified by its pid together with the clock tick at which it started, so that a pid
-// that the kernel has given to somebody else is never signalled. Every process also carries a
-// variable in its environment that names the lab it belongs to; that finds the ones started just
-// before an interrupted lab could write them down, and the shims that containerd starts by itself.
+// A process is identified by its PID together with the clock tick at which it started, so that a reused PID is never
+// signaled. Every process also has an environment variable that names its lab. This finds processes that an interrupted
+// lab started but did not record, and the shims that containerd starts.
 package process
 
 import (
@@ -14,21 +13,21 @@ import (
 	"strings"
 )
 
-// Identity tells one process from every other of the same boot.
+// Identity distinguishes one process from all others of the same boot.
 type Identity struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start_ticks"` // field 22 of /proc/PID/stat: clock ticks since boot
 }
 
-// stat is what the lab needs from /proc/PID/stat.
+// stat is the part of /proc/PID/stat that the lab needs.
 type stat struct {
 	state byte // R, S, D, Z, …
 	start uint64
 	cpu   uint64 // ticks of user and system time, fields 14 and 15
 }
 
-// parseStat reads one /proc/PID/stat line. The command name is in parentheses and may itself hold
-// spaces and parentheses, so fields are counted from the last one.
+// parseStat parses the line in /proc/PID/stat. The command name is in parentheses and may contain spaces and
+// parentheses, so fields are counted from the last parenthesis.
 func parseStat(line string) (stat, error) {
 	end := strings.LastIndexByte(line, ')')
 	if end < 0 {
@@ -72,7 +71,7 @@ func Identify(pid int) (Identity, error) {
 	return Identity{PID: pid, Start: s.start}, nil
 }
 
-// Alive says whether exactly this process still runs. A zombie does not.
+// Alive reports whether exactly this process still runs. A zombie does not.
 func (id Identity) Alive() bool {
 	if id.PID <= 0 {
 		return false
@@ -81,7 +80,7 @@ func (id Identity) Alive() bool {
 	return err == nil && s.start == id.Start && s.state != 'Z' && s.state != 'X'
 }
 
-// BootID changes at every boot; clock ticks compare only within one.
+// BootID changes at every boot. Clock ticks are only comparable within one boot.
 func BootID() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

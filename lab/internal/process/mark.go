@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// markVariable is set for every process of a lab, and is inherited by what they start. No user sets
-// it, so finding it is proof of ownership.
+// markVariable is set for every process of a lab and inherited by its children. Nothing else sets it, so it proves
+// ownership.
 const markVariable = "PODLAPSE_LAB_PROCESS"
 
-// mark is the environment entry of one component of the lab with the given run directory.
+// mark is the environment entry for one component of the lab with this run directory.
 func mark(run, component string) string { return markVariable + "=" + run + ":" + component }
 
-// Marked is a process found through its environment.
+// Marked is a process found by its environment.
 type Marked struct {
 	Identity
-	Component  string // the component that it is, or that started it
+	Component  string // the component, or the one that started the process
 	Executable string // path of its program
 }
 
-// FindMarked lists the living processes of the lab with the given run directory, except the caller.
+// FindMarked lists the running processes of the lab with this run directory, except the caller.
 func FindMarked(run string) []Marked {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -34,7 +34,7 @@ func FindMarked(run string) []Marked {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// Identity first: if the pid changes hands in between, the identity will not match later.
+		// Read the identity first. If the PID is reused in between, the identity will not match later.
 		id, err := Identify(pid)
 		if err != nil || !id.Alive() {
 			continue

@@ -50,8 +50,7 @@ func TestReusedPidIsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = record.Stop(0) })
-	// The same pid, started at another time: what a record looks like after the kernel has given
-	// the number to somebody else.
+	// The same PID with another start time, like a record after the kernel has reused the PID.
 	other := record
 	other.Start++
 	if other.Alive() {
@@ -72,7 +71,8 @@ func TestReusedPidIsNobody(t *testing.T) {
 
 func TestStopWakesAndKills(t *testing.T) {
 	s := starter(t)
-	stubborn := Spec{Name: "stubborn", Path: "/bin/sh", Args: []string{"-c", "trap '' TERM; echo up; while :; do sleep 0.05; done"}}
+	stubborn := Spec{Name: "stubborn", Path: "/bin/sh",
+		Args: []string{"-c", "trap '' TERM; echo up; while :; do sleep 0.05; done"}}
 	record, err := s.Start(stubborn)
 	if err != nil {
 		t.Fatal(err)

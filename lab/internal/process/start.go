@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// Spec says how to start one background process.
+// Spec defines how to start one background process.
 type Spec struct {
 	Name   string
 	Path   string   // absolute path of the program
 	Args   []string // without the program's name
-	Env    []string // added to a minimal environment; nothing of the caller's is inherited
-	Inputs []string // files whose content decides whether a running process is still the right one
-	Stdout string   // file that standard output is appended to; empty: the log
-	Search string   // directory that comes first on PATH
+	Env    []string // added to a minimal environment; the caller's is not inherited
+	Inputs []string // files whose content determines whether a running process is up to date
+	Stdout string   // file that standard output is appended to; if empty, the log
+	Search string   // directory that comes first in PATH
 }
 
-// Fingerprint changes when the process would have to be restarted to be what the spec says.
+// Fingerprint changes if the process must be restarted to match the spec.
 func (s Spec) Fingerprint() (string, error) {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%q %q %q %q %q\n", s.Path, s.Args, s.Env, s.Stdout, s.Search)
@@ -45,12 +45,12 @@ func (s Spec) Fingerprint() (string, error) {
 // Starter starts processes of one lab and records them.
 type Starter struct {
 	Table Table
-	Run   string // the lab's run directory, which marks its processes
+	Run   string // the lab's run directory, in the mark of its processes
 	Logs  string
 }
 
-// Start starts the process detached in its own session, so that it outlives the caller, records it,
-// and reaps it should it end while the caller still runs.
+// Start starts the process detached in its own session, so that it outlives the caller, and records it. If the process
+// ends while the caller runs, Start reaps it.
 func (s Starter) Start(spec Spec) (Record, error) {
 	fingerprint, err := spec.Fingerprint()
 	if err != nil {
@@ -78,7 +78,7 @@ func (s Starter) Start(spec Spec) (Record, error) {
 	if err := cmd.Start(); err != nil {
 		return Record{}, fmt.Errorf("start %s: %w", spec.Name, err)
 	}
-	// Until it is reaped the pid cannot change hands, so reading the start tick here is safe.
+	// The PID cannot be reused until the process is reaped, so reading the start tick here is safe.
 	id, err := Identify(cmd.Process.Pid)
 	go func() { _ = cmd.Wait() }()
 	if err != nil {

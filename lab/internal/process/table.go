@@ -11,21 +11,20 @@ import (
 	"time"
 )
 
-// Record is what the lab remembers about one background process.
+// Record is the lab's record of one background process.
 type Record struct {
 	Name        string    `json:"name"`
-	Identity              // pid and start
+	Identity              // PID and start
 	Boot        string    `json:"boot_id"`
-	Fingerprint string    `json:"fingerprint"` // of everything it was started with
+	Fingerprint string    `json:"fingerprint"` // of everything that it was started with
 	Log         string    `json:"log"`
 	StartedAt   time.Time `json:"started_at"`
 }
 
-// Alive says whether the recorded process still runs, in this boot.
+// Alive reports whether the recorded process still runs, in this boot.
 func (r Record) Alive() bool { return r.Boot == BootID() && r.Identity.Alive() }
 
-// Table keeps one file per process in a directory, so that a crash in the middle of one write can
-// lose at most the record that was being written.
+// Table keeps one file for each process in a directory, so a crash during a write can lose at most one record.
 type Table struct{ Dir string }
 
 // Put stores a record, replacing the one of the same name.
@@ -44,7 +43,7 @@ func (t Table) Put(r Record) error {
 	return nil
 }
 
-// Get returns the record of a process; ok is false when there is none that can be read.
+// Get returns the record of a process; ok is false if no record can be read.
 func (t Table) Get(name string) (r Record, ok bool) {
 	data, err := os.ReadFile(filepath.Join(t.Dir, name+".json"))
 	if err != nil || json.Unmarshal(data, &r) != nil || r.Name != name {
@@ -53,7 +52,7 @@ func (t Table) Get(name string) (r Record, ok bool) {
 	return r, true
 }
 
-// Remove forgets a process.
+// Remove removes the record of a process.
 func (t Table) Remove(name string) error {
 	err := os.Remove(filepath.Join(t.Dir, name+".json"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +61,7 @@ func (t Table) Remove(name string) error {
 	return nil
 }
 
-// All returns every readable record, oldest process first.
+// All returns every readable record, the oldest process first.
 func (t Table) All() []Record {
 	paths, _ := filepath.Glob(filepath.Join(t.Dir, "*.json"))
 	var records []Record

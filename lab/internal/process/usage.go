@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Usage is what a process has used so far.
+// Usage is the resources that a process has used.
 type Usage struct {
 	CPU    time.Duration // user and system time of all its threads
-	Memory int64         // bytes that are resident now
-	Own    int64         // of these, those that are no file's, as the program's is
-	Peak   int64         // the most bytes that were ever resident
+	Memory int64         // resident bytes
+	Own    int64         // resident bytes that are not backed by files such as the program
+	Peak   int64         // maximum of resident bytes
 }
 
-// tick is the unit of times in /proc: 100 a second on every Linux that runs Go.
+// tick is the unit of times in /proc: 1/100 s on every Linux that runs Go.
 const tick = 10 * time.Millisecond
 
-// Usage reads what exactly this process has used.
+// Usage reads the usage of exactly this process.
 func (id Identity) Usage() (Usage, error) {
 	s, err := readStat(id.PID)
 	if err != nil {
@@ -53,7 +53,7 @@ func (id Identity) Usage() (Usage, error) {
 	return Usage{CPU: time.Duration(s.cpu) * tick, Memory: pages * size, Own: (pages - shared) * size, Peak: peak}, nil
 }
 
-// peak reads VmHWM, which the kernel states in KiB.
+// peak reads VmHWM, which is in KiB.
 func (id Identity) peak() (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", id.PID))
 	if err != nil {
@@ -65,5 +65,5 @@ func (id Identity) peak() (int64, error) {
 			return kibibytes << 10, err
 		}
 	}
-	return 0, errors.New("the kernel does not state VmHWM")
+	return 0, errors.New("the kernel does not report VmHWM")
 }

@@ -1,5 +1,5 @@
-// Package progress tells a person, or a log file, what the lab is doing and for how long already.
-// It writes plain lines: they read the same on a terminal, in a pipe and in a CI log.
+// Package progress reports what the lab is doing, and for how long, to a user or a log file. It writes plain lines,
+// which look the same on a terminal, in a pipe and in a CI log.
 package progress
 
 import (
@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Reporter prefixes lines with the time since it was made. Its methods may be called concurrently.
+// Reporter prefixes lines with the time since it was created. Its methods are safe for concurrent use.
 type Reporter struct {
 	mu        sync.Mutex
 	out       io.Writer
 	startedAt time.Time
 }
 
-// New makes a reporter whose clock starts now.
+// New returns a reporter whose clock starts now.
 func New(out io.Writer) *Reporter { return &Reporter{out: out, startedAt: time.Now()} }
 
 // Say prints one line.
@@ -34,8 +34,8 @@ func elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// Beat calls describe every period and says what it returns, until the returned function is called,
-// which waits for the last call to end.
+// Beat calls describe in every period and prints the result, until the returned function is called. That function waits
+// for the last call to end.
 func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -55,9 +55,10 @@ func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func
 	return func() { cancel(); <-done }
 }
 
-// Wait polls check until it returns nil, the limit is over or ctx ends. While it waits it says every
-// ten seconds what is missing. The error names what was waited for and why it is not there.
-func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Duration, check func(context.Context) error) error {
+// Wait polls check until it returns nil, the limit is reached, or ctx ends. Every ten seconds it reports what is still
+// missing. The error says what it waited for and why that did not happen.
+func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Duration,
+	check func(context.Context) error) error {
 	startedAt := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -68,7 +69,7 @@ func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Dura
 		if err == nil {
 			return nil
 		}
-		// A check cut short by the end of the wait says less than the one before it.
+		// If the end of the wait interrupted a check, the previous error says more.
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
@@ -87,7 +88,7 @@ func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Dura
 	}
 }
 
-// Hopeless wraps an error of a check that makes further waiting pointless.
+// Hopeless wraps an error of a check after which waiting is pointless.
 func Hopeless(err error) error { return hopeless{err} }
 
 type hopeless struct{ error }

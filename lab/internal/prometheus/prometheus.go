@@ -1,4 +1,4 @@
-// Package prometheus asks a Prometheus server, over its HTTP API.
+// Package prometheus queries a Prometheus server through its HTTP API.
 package prometheus
 
 import (
@@ -12,57 +12,58 @@ import (
 	"time"
 )
 
-// Client asks one server.
+// Client queries one server.
 type Client struct {
-	Server string // such as http://127.0.0.1:9090
+	Server string // for example http://127.0.0.1:9090
 }
 
-// Sample is one series' value.
+// Sample is the value of one series.
 type Sample struct {
 	Labels map[string]string
 	Value  float64
 }
 
-// Query evaluates an expression now. What it yields has to be a vector, which may be empty.
+// Query evaluates an expression now. Its result must be a vector, which may be empty.
 func (c Client) Query(ctx context.Context, expression string) ([]Sample, error) {
 	var vector struct {
 		Type   string `json:"resultType"`
 		Result []struct {
 			Metric map[string]string `json:"metric"`
-			Value  [2]any            `json:"value"` // when, and the number as text
+			Value  [2]any            `json:"value"` // the time, and the number as text
 		} `json:"result"`
 	}
 	if err := c.get(ctx, "/api/v1/query", url.Values{"query": {expression}}, &vector); err != nil {
 		return nil, err
 	}
 	if vector.Type != "vector" {
-		return nil, fmt.Errorf("ask Prometheus for %s: it yields a %s", expression, vector.Type)
+		return nil, fmt.Errorf("query Prometheus for %s: want a vector, got a %s", expression, vector.Type)
 	}
 	var samples []Sample
 	for _, r := range vector.Result {
 		text, _ := r.Value[1].(string)
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return nil, fmt.Errorf("ask Prometheus for %s: %w", expression, err)
+			return nil, fmt.Errorf("query Prometheus for %s: %w", expression, err)
 		}
 		samples = append(samples, Sample{Labels: r.Metric, Value: value})
 	}
 	return samples, nil
 }
 
-// Exemplar is one observation that a histogram kept.
+// Exemplar is an exemplar of a histogram.
 type Exemplar struct {
 	Labels map[string]string `json:"labels"`
 	Value  json.Number       `json:"value"`
 }
 
-// Exemplars returns those of a selector's series, of the last while.
+// Exemplars returns the exemplars of a selector's series in the last period.
 func (c Client) Exemplars(ctx context.Context, selector string, last time.Duration) ([]Exemplar, error) {
 	var series []struct {
 		Exemplars []Exemplar `json:"exemplars"`
 	}
 	now := time.Now()
-	arguments := url.Values{"query": {selector}, "start": {now.Add(-last).UTC().Format(time.RFC3339)}, "end": {now.Add(time.Minute).UTC().Format(time.RFC3339)}}
+	arguments := url.Values{"query": {selector}, "start": {now.Add(-last).UTC().Format(time.RFC3339)},
+		"end": {now.Add(time.Minute).UTC().Format(time.RFC3339)}}
 	if err := c.get(ctx, "/api/v1/query_exemplars", arguments, &series); err != nil {
 		return nil, err
 	}
@@ -78,16 +79,16 @@ func (c Client) get(ctx context.Context, path string, arguments url.Values, data
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Server+path+"?"+arguments.Encode(), nil)
 	if err != nil {
-		return fmt.Errorf("ask Prometheus: %w", err)
+		return fmt.Errorf("query Prometheus: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask Prometheus: %w", err)
+		return fmt.Errorf("query Prometheus: %w", err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 16<<20))
 	if err != nil {
-		return fmt.Errorf("ask Prometheus: %w", err)
+		return fmt.Errorf("query Prometheus: %w", err)
 	}
 	var answer struct {
 		Status string          `json:"status"`
@@ -95,13 +96,13 @@ func (c Client) get(ctx context.Context, path string, arguments url.Values, data
 		Data   json.RawMessage `json:"data"`
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return fmt.Errorf("ask Prometheus: %s: %w", response.Status, err)
+		return fmt.Errorf("query Prometheus: %s: %w", response.Status, err)
 	}
 	if answer.Status != "success" {
-		return fmt.Errorf("ask Prometheus for %s: %s", arguments.Get("query"), answer.Error)
+		return fmt.Errorf("query Prometheus for %s: %s", arguments.Get("query"), answer.Error)
 	}
 	if err := json.Unmarshal(answer.Data, data); err != nil {
-		return fmt.Errorf("ask Prometheus: %w", err)
+		return fmt.Errorf("query Prometheus: %w", err)
 	}
 	return nil
 }

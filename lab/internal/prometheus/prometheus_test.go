@@ -10,7 +10,9 @@ import (
 
 func serve(t *testing.T, answer string) Client {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(answer)) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(answer))
+	}))
 	t.Cleanup(server.Close)
 	return Client{Server: server.URL}
 }

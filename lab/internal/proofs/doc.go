@@ -1,3 +1,3 @@
-// Package proofs holds the pages whose tables name what proves each row, docs/predecessors.md and docs/threat-model.md,
-// against what exists: its test looks for every test, scenario, flag, metric and file that they name.
+// Package proofs checks docs/predecessors.md and docs/threat-model.md, whose tables name the proof of each row: its
+// test searches for every test, scenario, flag, metric and file that they name.
 package proofs

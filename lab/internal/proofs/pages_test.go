@@ -16,11 +16,11 @@ const docs = "../../../docs"
 // page is a document whose tables name proofs.
 type page struct {
 	file  string
-	head  string // of the tables that have them
-	least int    // how many rows it has at least: fewer were not read
+	head  string // of the tables with proofs
+	least int    // least number of rows; fewer mean that the page was not read
 }
 
-// pages are all such documents.
+// pages returns all such documents.
 func pages() []page {
 	return []page{
 		{"predecessors.md", "| capability | podlapse | proven by |", 100},
@@ -28,16 +28,16 @@ func pages() []page {
 	}
 }
 
-// How the second cell of a row begins that has no proof, and what stands in its place.
+// The beginning of the second cell of a row without proof, and what replaces the proof.
 const (
 	leftOut, remains, nothing = "Left out", "Remains", "–"
 	notYet, later             = "Not yet", "not yet"
 )
 
-// row is one of a table: a capability of a predecessor and where podlapse has it, or an attempt and its result.
+// row is a row of a table: a capability of a predecessor and its counterpart in podlapse, or an attempt and its result.
 type row struct{ subject, answer, proof string }
 
-// rows are those of the tables of a page that have a proof.
+// rows returns the rows with a proof in the tables of a page.
 func (p page) rows(t *testing.T, text string) []row {
 	t.Helper()
 	var all []row
@@ -66,7 +66,7 @@ var (
 	scenarios = regexp.MustCompile("scenarios? (?:`[^`]+`(?:, )?)+|such as `[^`]+`")
 )
 
-// problems are what is wrong with a row.
+// problems returns what is wrong with a row.
 func (r row) problems(source func(path string) string) []string {
 	var wrong []string
 	waits := strings.HasPrefix(r.answer, notYet)
@@ -95,7 +95,8 @@ func (r row) problems(source func(path string) string) []string {
 			}
 		}
 	}
-	if len(tests)+played == 0 || played != len(quoted.FindAllString(r.proof, -1)) || len(tests) != strings.Count(r.proof, "](") {
+	if len(tests)+played == 0 || played != len(quoted.FindAllString(r.proof, -1)) ||
+		len(tests) != strings.Count(r.proof, "](") {
 		wrong = append(wrong, "cannot read the proof")
 	}
 	return wrong
@@ -161,7 +162,7 @@ func TestWhatIsNamedIsThere(t *testing.T) {
 	}
 }
 
-// names looks for the files, metrics and flags that a page names.
+// names searches for the files, metrics and flags that a page names.
 func (p page) names(t *testing.T, text string) {
 	t.Helper()
 	metrics, configuration := read(t, docs, "metrics.md"), read(t, docs, "configuration.md")
@@ -171,7 +172,8 @@ func (p page) names(t *testing.T, text string) {
 		}
 	}
 	for _, name := range metric.FindAllString(text, -1) {
-		if !strings.Contains(metrics, "| `"+name+"` |") && !strings.Contains(metrics, "| `"+suffix.ReplaceAllString(name, "")+"` | histogram |") {
+		if !strings.Contains(metrics, "| `"+name+"` |") &&
+			!strings.Contains(metrics, "| `"+suffix.ReplaceAllString(name, "")+"` | histogram |") {
 			t.Errorf("no metric %s", name)
 		}
 	}

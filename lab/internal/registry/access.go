@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Access is one answered request. Its stamps are the truth about a pull.
+// Access is one request that the registry served. Its timestamps are the truth about a pull.
 type Access struct {
 	Sequence    uint64    `json:"sequence"`
 	Method      string    `json:"method"`
@@ -19,18 +19,18 @@ type Access struct {
 	Bytes       int64     `json:"bytes"`
 	StartAt     time.Time `json:"start_at"`               // request read
 	FirstByteAt time.Time `json:"first_byte_at,omitzero"` // first byte of the body written
-	LastByteAt  time.Time `json:"last_byte_at"`           // last byte written, or the handler's end
+	LastByteAt  time.Time `json:"last_byte_at"`           // last byte written, or the end of the handler
 	Failure     string    `json:"failure,omitempty"`
 }
 
-// accessLog keeps the latest requests. Safe for concurrent use.
+// accessLog keeps the latest requests. It is safe for concurrent use.
 type accessLog struct {
 	mu      sync.Mutex
 	entries []Access
 	next    uint64
 }
 
-// accessLogSize bounds the log; the oldest entries go first.
+// accessLogSize limits the log. The oldest entries are dropped first.
 const accessLogSize = 8192
 
 func (l *accessLog) add(a Access) {
@@ -44,7 +44,7 @@ func (l *accessLog) add(a Access) {
 	l.entries = append(l.entries, a)
 }
 
-// list returns the entries whose repository matches the pattern, in the order they ended.
+// list returns the entries whose repository matches the pattern, in the order of their ends.
 func (l *accessLog) list(pattern string) []Access {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// blobs keeps blobs in files. Upstream's own disk store hashes a blob at every request, which would
-// delay the first byte of a large one by what the scenarios measure. Safe for concurrent use.
+// blobs keeps blobs in files. The upstream disk store hashes a blob at every request, which would delay the first byte
+// of a large blob and distort the measurements. It is safe for concurrent use.
 type blobs struct {
 	dir   string
-	limit int64 // bytes in all
+	limit int64 // total bytes
 
 	mu    sync.Mutex
 	owner map[v1.Hash]string // repository that pushed it
@@ -28,7 +28,7 @@ type blobs struct {
 }
 
 func newBlobs(dir string, limit int64) (*blobs, error) {
-	// Manifests live in memory, so blobs of an earlier run would never be asked for.
+	// Manifests are only in memory, so blobs of an earlier run would never be requested.
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("empty blob directory: %w", err)
 	}
@@ -70,7 +70,7 @@ func (b *blobs) Put(_ context.Context, repository string, h v1.Hash, content io.
 	if err != nil {
 		return fmt.Errorf("store blob: %w", err)
 	}
-	defer os.Remove(file.Name()) // fails after the rename, as it should
+	defer os.Remove(file.Name()) // fails after the rename, as intended
 	b.mu.Lock()
 	room := b.limit - b.total
 	b.mu.Unlock()
@@ -82,7 +82,7 @@ func (b *blobs) Put(_ context.Context, repository string, h v1.Hash, content io.
 		return fmt.Errorf("store blob: %w", err)
 	}
 	if size > room {
-		return fmt.Errorf("store blob: the registry holds %d bytes at most; forget some images", b.limit)
+		return fmt.Errorf("store blob: the limit of %d bytes is reached; remove images", b.limit)
 	}
 	if err := os.Rename(file.Name(), b.path(h)); err != nil {
 		return fmt.Errorf("store blob: %w", err)

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// Client talks to the control address of a running registry.
+// Client uses the control address of a running registry.
 type Client struct {
 	Address string // host:port
 }
 
-// Healthy returns nil when the registry serves.
+// Healthy returns nil if the registry serves.
 func (c Client) Healthy(ctx context.Context) error {
 	return c.call(ctx, http.MethodGet, "/healthz", nil, nil)
 }
 
-// SetRules replaces all faults; no rules, no faults.
+// SetRules replaces all faults. Without rules there are no faults.
 func (c Client) SetRules(ctx context.Context, rules ...Rule) error {
 	if rules == nil {
 		rules = []Rule{}
@@ -29,7 +29,7 @@ func (c Client) SetRules(ctx context.Context, rules ...Rule) error {
 	return c.call(ctx, http.MethodPut, "/rules", rules, nil)
 }
 
-// Log returns what was asked of the repositories that match the pattern.
+// Log returns the requests for the repositories that match the pattern.
 func (c Client) Log(ctx context.Context, pattern string) ([]Access, error) {
 	var accesses []Access
 	err := c.call(ctx, http.MethodGet, "/log?repository="+url.QueryEscape(pattern), nil, &accesses)
@@ -48,31 +48,31 @@ func (c Client) call(ctx context.Context, method, path string, input, output any
 	if input != nil {
 		data, err := json.Marshal(input)
 		if err != nil {
-			return fmt.Errorf("encode for registry: %w", err)
+			return fmt.Errorf("encode the request to the registry: %w", err)
 		}
 		body = bytes.NewReader(data)
 	}
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+c.Address+path, body)
 	if err != nil {
-		return fmt.Errorf("ask registry: %w", err)
+		return fmt.Errorf("query the registry: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask registry: %w", err)
+		return fmt.Errorf("query the registry: %w", err)
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(response.Body, 64<<20))
 	if err != nil {
-		return fmt.Errorf("ask registry: %w", err)
+		return fmt.Errorf("query the registry: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("ask registry for %s %s: %s: %s", method, path, response.Status, bytes.TrimSpace(data))
+		return fmt.Errorf("query the registry for %s %s: %s: %s", method, path, response.Status, bytes.TrimSpace(data))
 	}
 	if output == nil {
 		return nil
 	}
 	if err := json.Unmarshal(data, output); err != nil {
-		return fmt.Errorf("parse answer of registry: %w", err)
+		return fmt.Errorf("parse the registry's response: %w", err)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func withPattern(handle func(http.ResponseWriter, string)) http.HandlerFunc {
 	return func(response http.ResponseWriter, request *http.Request) {
 		pattern := request.URL.Query().Get("repository")
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			http.Error(response, fmt.Sprintf("repository=%q is not a pattern", pattern), http.StatusBadRequest)
+			http.Error(response, fmt.Sprintf("repository=%q is not a valid pattern", pattern), http.StatusBadRequest)
 			return
 		}
 		handle(response, pattern)

@@ -10,25 +10,24 @@ import (
 // errReset ends the handler after its connection has been reset.
 var errReset = errors.New("connection reset by rule")
 
-// faulty is a response writer that applies a rule to the body, and notes for the access log when the
-// first and the last byte went out.
+// faulty is a response writer that applies a rule to the body, and records when the first and the last byte were sent.
 type faulty struct {
 	http.ResponseWriter
 	request *http.Request
 	rule    Rule
-	link    *link // of a shared rule
+	link    *link // for a shared rule
 
 	status  int
 	sent    int64
-	startAt time.Time // of the body; the throttle counts from here
+	startAt time.Time // start of the body, from which the throttle counts
 	firstAt time.Time
 	lastAt  time.Time
 	stalled bool
 	failure string
 }
 
-// chunk is the most that is written between two looks at the clock: small enough that the stream is
-// smooth, large enough that a fast one is not slowed down by the looking.
+// chunk is the maximum that is written at once. It is small enough for a smooth stream, and large enough that checking
+// the time does not slow down a fast one.
 func (f *faulty) chunk() int64 {
 	const most = 32 << 10
 	if f.rule.BytesPerSecond == 0 {
@@ -83,7 +82,7 @@ func (f *faulty) Write(body []byte) (int, error) {
 	return written, nil
 }
 
-// untilNextFault returns how many more bytes may go out before a stall or a reset is due.
+// untilNextFault returns how many more bytes can be sent before the next stall or reset.
 func (f *faulty) untilNextFault() int64 {
 	left := int64(1) << 62
 	if f.rule.Stall.Duration > 0 && !f.stalled {
@@ -95,14 +94,14 @@ func (f *faulty) untilNextFault() int64 {
 	return max(left, 0)
 }
 
-// fault applies the stall or the reset that is due.
+// fault applies the next stall or reset.
 func (f *faulty) fault() error {
 	if f.rule.Stall.Duration > 0 && !f.stalled && f.sent >= f.rule.StallAfterBytes {
 		f.stalled = true
 		_ = http.NewResponseController(f.ResponseWriter).Flush()
 		pausedAt := time.Now()
 		err := f.sleep(f.rule.Stall.Duration)
-		// The throttle must not make up for the pause with a burst.
+		// Without this, the throttle would catch up after the pause with a burst.
 		f.startAt = f.startAt.Add(time.Since(pausedAt))
 		return err
 	}
@@ -120,8 +119,8 @@ func (f *faulty) fault() error {
 	return errReset
 }
 
-// pace waits until n more bytes are due. It counts from the start of the body and not from the last
-// write, so that oversleeping does not add up.
+// pace waits until n more bytes may be sent. It counts from the start of the body and not from the last write, so that
+// sleeping too long does not add up.
 func (f *faulty) pace(n int64) error {
 	if f.rule.BytesPerSecond == 0 {
 		return nil
@@ -133,7 +132,7 @@ func (f *faulty) pace(n int64) error {
 	return f.sleep(time.Until(f.startAt.Add(due)))
 }
 
-// sleep returns early when the client goes away.
+// sleep returns early if the client disconnects.
 func (f *faulty) sleep(d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -144,7 +143,7 @@ func (f *faulty) sleep(d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-f.request.Context().Done():
-		f.failure = "client went away"
+		f.failure = "client disconnected"
 		return f.request.Context().Err()
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// serve writes size bytes through a rule in pieces as a file server does, and returns how long it took
-// by the bubble's clock.
+// serve writes size bytes through a rule in pieces, like a file server, and returns how long it took by the bubble's
+// clock.
 func serve(t *testing.T, rule Rule, size int) (*faulty, time.Duration) {
 	t.Helper()
 	writer := &faulty{ResponseWriter: httptest.NewRecorder(), rule: rule,
@@ -77,7 +77,8 @@ func TestSharedLinkIsOneForAll(t *testing.T) {
 		done := make(chan time.Duration)
 		for range 4 {
 			go func() {
-				writer := &faulty{ResponseWriter: httptest.NewRecorder(), request: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)}
+				writer := &faulty{ResponseWriter: httptest.NewRecorder(),
+					request: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)}
 				writer.rule, writer.link = all.take("a/b", KindBlob)
 				_, _ = io.Copy(writer, bytes.NewReader(make([]byte, 1<<20)))
 				done <- time.Since(startedAt)

@@ -40,7 +40,8 @@ func (b bench) push(repository string, size int) (string, []byte) {
 	_, _ = rand.Read(content)
 	sum := sha256.Sum256(content)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	response, err := http.Post(b.url+"/v2/"+repository+"/blobs/uploads/?digest="+digest, "application/octet-stream", bytes.NewReader(content))
+	response, err := http.Post(b.url+"/v2/"+repository+"/blobs/uploads/?digest="+digest, "application/octet-stream",
+		bytes.NewReader(content))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -75,8 +76,7 @@ func (b bench) rules(rules ...Rule) {
 	}
 }
 
-// logged waits for the n-th entry of a repository: the log gets it a moment after the client has the
-// last byte.
+// logged waits for the n-th entry of a repository, because the log gets it a moment after the client has the last byte.
 func (b bench) logged(pattern string, n int) []Access {
 	b.t.Helper()
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -175,13 +175,13 @@ func TestResetAndResume(t *testing.T) {
 	if err == nil || len(body) > 40_000 {
 		t.Fatalf("got %d bytes, %v, want a broken connection", len(body), err)
 	}
-	// What containerd asks for next.
+	// containerd's next request.
 	status, rest, _, err := b.get(path, "bytes=40000-")
 	if err != nil || status != http.StatusPartialContent || !bytes.Equal(rest, content[40_000:]) {
 		t.Errorf("resume: %d, %d bytes, %v", status, len(rest), err)
 	}
 	log := b.logged("red/*", 2)
-	// The client may be back before the registry has written down what it broke off.
+	// The client may return before the registry has logged what it broke off.
 	slices.SortFunc(log, func(a, b Access) int { return a.StartAt.Compare(b.StartAt) })
 	if n := len(log); n != 2 || log[n-2].Failure == "" || log[n-2].Bytes != 40_000 || log[n-1].Failure != "" {
 		t.Errorf("log %+v", log)
@@ -194,7 +194,8 @@ func TestWrongRulesChangeNothing(t *testing.T) {
 	b.rules(Rule{Repository: "red/*", Status: 500})
 	for _, wrong := range []Rule{{}, {Repository: "["}, {Repository: "*", Status: 418}, {Repository: "*", Kind: "tag"},
 		{Repository: "*", BytesPerSecond: -1}, {Repository: "*", StallAfterBytes: 3}} {
-		if err := b.client.SetRules(t.Context(), Rule{Repository: "*"}, wrong); err == nil || !strings.Contains(err.Error(), "rule 1") {
+		if err := b.client.SetRules(t.Context(), Rule{Repository: "*"}, wrong); err == nil ||
+			!strings.Contains(err.Error(), "rule 1") {
 			t.Errorf("%+v: error %v", wrong, err)
 		}
 	}
@@ -210,7 +211,7 @@ func TestFullAndForget(t *testing.T) {
 	if err := b.client.Forget(t.Context(), "red/*"); err != nil {
 		t.Fatal(err)
 	}
-	b.push("red/image", 600) // there is room again
+	b.push("red/image", 600) // there is space again
 	if got, _, _, _ := b.get(kept, ""); got != 200 {
 		t.Errorf("another repository's blob: %d", got)
 	}

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// link is what all bodies of a shared rule go over. Safe for concurrent use.
+// link carries all bodies of a shared rule. It is safe for concurrent use.
 type link struct {
 	mu   sync.Mutex
-	free time.Time // when all that was let through before has passed
+	free time.Time // when everything sent before has passed
 }
 
-// pass returns when so many bytes will have passed at this rate.
+// pass returns when this many bytes will have passed at this rate.
 func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -24,16 +24,16 @@ func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	return l.free
 }
 
-// rules are the faults in force. Safe for concurrent use.
+// rules is the active faults. It is safe for concurrent use.
 type rules struct {
 	mu      sync.Mutex
 	current []Rule
-	used    []int // how often each rule was applied
+	used    []int // how often each rule has been applied
 	links   map[Rule]*link
 }
 
-// replace puts a whole new set in force, or none if one of them is wrong. A rule that was in force before
-// goes on counting.
+// replace activates a new set of rules, or none if one of them is invalid. A rule that was already active keeps its
+// count.
 func (s *rules) replace(next []Rule) error {
 	for i, rule := range next {
 		if err := rule.Validate(); err != nil {
@@ -67,7 +67,7 @@ func (s *rules) list() []Rule {
 	return append([]Rule{}, s.current...)
 }
 
-// take returns the rule for a request, with the link of a shared one, and counts it; the zero rule does nothing.
+// take returns and counts the rule for a request, with its link if it is shared. The zero rule does nothing.
 func (s *rules) take(repository, kind string) (Rule, *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

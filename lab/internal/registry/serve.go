@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Serve listens on the two addresses until ctx ends. It is the body of the background process.
+// Serve listens on the two addresses until ctx ends. It is the main function of the background process.
 func Serve(ctx context.Context, images, control, dir string) error {
 	const limit = 8 << 30
 	server, err := New(dir, limit)
@@ -24,7 +24,7 @@ func Serve(ctx context.Context, images, control, dir string) error {
 		if err != nil {
 			return fmt.Errorf("serve registry: %w", err)
 		}
-		// No write timeout: a throttled body takes as long as the scenario wants.
+		// There is no write timeout, because a throttled body takes as long as the scenario wants.
 		s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 		servers = append(servers, s)
 		go func() { failed <- s.Serve(listener) }()

@@ -1,5 +1,5 @@
-// Package sample shows a newcomer what podlapse does: it starts a small workload and lets the agent
-// explain where its start-up time went.
+// Package sample shows a new user what podlapse does: it starts a small workload and lets the agent explain where its
+// start-up time went.
 package sample
 
 import (
@@ -18,27 +18,27 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Namespace is where the sample lives. It stays, for a person to look at, until the next one.
+// Namespace is the namespace of the sample. It stays until the next sample, so that users can look at it.
 const Namespace = "sample"
 
 const replicas = 2
 
-// scrapeInterval is short, so that nobody waits for what is to be seen.
+// scrapeInterval is short, so that users do not have to wait for results.
 const scrapeInterval = 2 * time.Second
 
-// Show starts the sample anew, waits until the agent has settled its pods, and runs the agent's own
-// explanation of each, whose output goes to out.
+// Show starts a new sample, waits until the agent has settled its pods, and runs the agent's explanation of each. The
+// explanation goes to out.
 func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 	program := n.Agent()
 	if program == "" {
-		return errors.New("show the sample: no agent runs")
+		return errors.New("show the sample: the agent is not running")
 	}
 	release, err := n.Hold(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	// The pods of an earlier time would not start again.
+	// The pods of an earlier sample would not start again.
 	if err := bench.ClearAll(ctx, n, Namespace); err != nil {
 		return fmt.Errorf("remove the earlier sample: %w", err)
 	}
@@ -72,11 +72,11 @@ func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 	return nil
 }
 
-// monitor starts a Prometheus that scrapes the agent, with the rules as they are, for a person to look at. Where there is
-// none on the machine, there is a sample all the same.
+// monitor starts a Prometheus that scrapes the agent, with the unmodified rules, for users to look at. The sample also
+// works without Prometheus.
 func monitor(ctx context.Context, n node.Node) error {
 	if err := n.FindPrometheus(ctx); err != nil {
-		n.Report.Say("no Prometheus scrapes the agent: %v", err)
+		n.Report.Say("the agent is not scraped by Prometheus: %v", err)
 		return nil
 	}
 	rules, err := node.Rules()
@@ -87,8 +87,8 @@ func monitor(ctx context.Context, n node.Node) error {
 	return err
 }
 
-// start deploys the sample and returns its pods when the agent calls them ready. The registry is
-// slow enough that the pull, and the queue behind it, can be seen.
+// start deploys the sample and returns its pods when the agent reports them ready. The registry is slow enough to make
+// the pull and the queue visible.
 func start(ctx context.Context, b *bench.Bench) ([]string, error) {
 	image, err := b.Image(ctx, "shop", 12<<20)
 	if err != nil {
@@ -117,7 +117,7 @@ func start(ctx context.Context, b *bench.Bench) ([]string, error) {
 			return nil, err
 		}
 		if timeline.State != agent.Ready {
-			return nil, fmt.Errorf("pod %s is ready, the agent calls it %s", pod, timeline.State)
+			return nil, fmt.Errorf("pod %s is ready, but the agent reports %s", pod, timeline.State)
 		}
 	}
 	return pods, nil

@@ -17,46 +17,52 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// The alerts that have to be told apart.
+// The alerts that the scenario must distinguish.
 const (
 	nodeSlow     = "PodlapseNodeSlow"
 	registrySlow = "PodlapseRegistrySlow"
 )
 
-// How the rules are played: with windows of two minutes instead of an hour, an alert waits for ten seconds instead of five minutes.
+// The speed of the rules: with windows of two minutes instead of an hour, an alert waits ten seconds instead of five
+// minutes.
 const (
 	timesFaster   = 30
 	alertInterval = time.Second
-	alertPatience = 10 * time.Second // of both alerts, then
+	alertPatience = 10 * time.Second // of both alerts at this speed
 )
 
-// otherNode is the node that all is well with: a synthetic one, whose real agent is an extra one.
+// otherNode is a node without a fault. It is synthetic; a real agent, the extra one, watches it.
 const otherNode = "node-2"
 
-// healthy is a pace like that of the lab's own node when nothing is injected.
+// healthy is a pace similar to that of the lab's own node without faults.
 func healthy() synthetic.Pace {
 	const ms = time.Millisecond
-	return synthetic.Pace{Pickup: 50 * ms, Volumes: 300 * ms, Network: 20 * ms, Sandbox: 120 * ms, Pull: 400 * ms, Create: 40 * ms, Start: 100 * ms}
+	return synthetic.Pace{Pickup: 50 * ms, Volumes: 300 * ms, Network: 20 * ms, Sandbox: 120 * ms, Pull: 400 * ms,
+		Create: 40 * ms, Start: 100 * ms}
 }
 
-// alarm is a fault that one alert has to tell of, and not the other.
+// alarm is a fault for which one alert must fire and the other must not.
 type alarm struct {
-	what        string
-	inject      func(ctx context.Context, b *bench.Bench, slow []string) error // slow are the images of the first registry
+	what string
+	// Slow is the images of the first registry.
+	inject      func(ctx context.Context, b *bench.Bench, slow []string) error
 	fires       string
 	labels      map[string]string
 	staysSilent string
 }
 
-// alerts has a real Prometheus with the real rules, but faster, watch two nodes while first a registry and then a node is slow.
+// alerts lets a real Prometheus with an accelerated copy of the real rules watch two nodes while first a registry and
+// then a node is slow.
 func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		rate  = 350 << 10 // bytes per second: an image of 2 MiB takes six seconds
 		delay = 4 * time.Second
 	)
-	v.Note("the rules run %d times as fast: windows, offsets, intervals and waiting are divided by that, thresholds are as they are", timesFaster)
+	v.Note("the rules run %d times as fast: windows, offsets, intervals and waiting times are divided by that, "+
+		"thresholds are unchanged", timesFaster)
 	for _, a := range []alarm{
-		{what: "registry", fires: registrySlow, staysSilent: nodeSlow, labels: map[string]string{"registry": node.OtherRegistry},
+		{what: "registry", fires: registrySlow, staysSilent: nodeSlow,
+			labels: map[string]string{"registry": node.OtherRegistry},
 			inject: func(ctx context.Context, b *bench.Bench, slow []string) error {
 				return b.ThrottleImages(ctx, rate, slow...)
 			}},
@@ -70,7 +76,7 @@ func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// sound plays one alarm, with agents and a Prometheus that know nothing of what was before.
+// sound runs one alarm, with new agents and an empty Prometheus.
 func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error) {
 	if err := b.Node.RestartDeployed(ctx); err != nil {
 		return err
@@ -103,7 +109,7 @@ func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error)
 	return judgeAlarm(ctx, b, v, client, a)
 }
 
-// join puts the other node into the cluster, with an agent, until leave is called.
+// join adds the other node and its agent to the cluster until leave is called.
 func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave func() error, err error) {
 	runtime := synthetic.NewContainerd()
 	stop, err := runtime.Serve(b.Node.ExtraSocket())
@@ -114,7 +120,8 @@ func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave
 	alive, living := errgroup.WithContext(living)
 	leave = func() error {
 		end()
-		err := errors.Join(alive.Wait(), b.Node.StopExtraAgents(), synthetic.Unregister(context.WithoutCancel(ctx), b.Kube, otherNode))
+		err := errors.Join(alive.Wait(), b.Node.StopExtraAgents(),
+			synthetic.Unregister(context.WithoutCancel(ctx), b.Kube, otherNode))
 		stop()
 		return err
 	}
@@ -128,8 +135,9 @@ func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave
 	return synthetic.Kubelet{Kube: b.Kube, Runtime: runtime, Node: otherNode, Pace: healthy()}, leave, nil
 }
 
-// startOnBoth starts as many pods on both nodes, and waits until the agent has told of those that are real. Each has a cold image, on
-// the real node from one of two registries in turn, on the other from the second one: it knows nothing of a slow one.
+// startOnBoth starts the same number of pods on both nodes, and waits until the agent has reported the real ones. Each
+// has a cold image. On the real node, two registries take turns; on the other, all images come from the second
+// registry, because that node has no slow registry.
 func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a alarm) error {
 	const (
 		podCount  = 12
@@ -150,7 +158,7 @@ func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a
 	if err := a.inject(ctx, b, slow); err != nil {
 		return err
 	}
-	const apart = 500 * time.Millisecond // a burst would make any node slow
+	const apart = 500 * time.Millisecond // a burst would slow any node down
 	work, together := errgroup.WithContext(ctx)
 	for i, image := range images {
 		name := fmt.Sprintf("%s-%d", a.what, i+1)
@@ -179,27 +187,28 @@ func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a
 	return work.Wait()
 }
 
-// judgeAlarm wants the one alert to fire for what was injected and for nothing else, the other one not even to wait by when it
-// would have fired, and no third one to fire.
+// judgeAlarm requires that the expected alert fires for the injected fault and for nothing else, that the other alert
+// is not even pending at the time when it would have fired, and that no third alert fires.
 func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client, a alarm) error {
 	firing := func(alert string) ([]prometheus.Sample, error) {
 		return client.Query(ctx, fmt.Sprintf(`ALERTS{alertname=%q, alertstate="firing"}`, alert))
 	}
 	v.Compared += 2
-	err := b.Node.Report.Wait(ctx, a.fires+" to fire", alertPatience+20*time.Second, alertInterval, func(context.Context) error {
-		alerts, err := firing(a.fires)
-		if err == nil && len(alerts) == 0 {
-			err = errors.New("it does not")
-		}
-		return err
-	})
+	err := b.Node.Report.Wait(ctx, a.fires+" to fire", alertPatience+20*time.Second, alertInterval,
+		func(context.Context) error {
+			alerts, err := firing(a.fires)
+			if err == nil && len(alerts) == 0 {
+				err = errors.New("it does not fire")
+			}
+			return err
+		})
 	if ctx.Err() != nil {
 		return err
 	}
 	if err != nil {
 		v.Problem("slow %s: %v", a.what, err)
 	}
-	if err := sleep(ctx, alertPatience/2); err != nil { // both have seen the same since the last pod was told
+	if err := sleep(ctx, alertPatience/2); err != nil { // both have seen the same since the last pod was reported
 		return err
 	}
 	alerts, err := firing(a.fires)
@@ -218,22 +227,25 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 		return err
 	}
 	for _, alert := range silent {
-		v.Problem("slow %s: %s was %s, too: %v", a.what, a.staysSilent, alert.Labels["alertstate"], alert.Labels)
+		v.Problem("slow %s: %s was also %s: %v", a.what, a.staysSilent, alert.Labels["alertstate"], alert.Labels)
 	}
-	others, err := client.Query(ctx, fmt.Sprintf(`last_over_time(ALERTS{alertname=~"Podlapse.*", alertname!=%q, alertstate="firing"}[10m])`, a.fires))
+	others, err := client.Query(ctx,
+		fmt.Sprintf(`last_over_time(ALERTS{alertname=~"Podlapse.*", alertname!=%q, alertstate="firing"}[10m])`,
+			a.fires))
 	if err != nil {
 		return err
 	}
 	v.Compared++
 	for _, alert := range others {
-		v.Problem("slow %s: %s fired, too: %v", a.what, alert.Labels["alertname"], alert.Labels)
+		v.Problem("slow %s: %s also fired: %v", a.what, alert.Labels["alertname"], alert.Labels)
 	}
 	return noteFactors(ctx, v, client, a)
 }
 
-// noteFactors says by how much the alerts were right.
+// noteFactors notes the factors on which the alerts are based.
 func noteFactors(ctx context.Context, v *Verdict, client prometheus.Client, a alarm) error {
-	for expression, label := range map[string]string{"node:podlapse_node_factor:ratio1h": "node", "registry:podlapse_registry_factor:ratio1h": "registry"} {
+	for expression, label := range map[string]string{"node:podlapse_node_factor:ratio1h": "node",
+		"registry:podlapse_registry_factor:ratio1h": "registry"} {
 		samples, err := client.Query(ctx, expression)
 		if err != nil {
 			return err

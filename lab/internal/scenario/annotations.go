@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,23 +15,24 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/podlapse/podlapse/lab/internal/bench"
-	"github.com/podlapse/podlapse/lab/internal/kube"
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// What a pod asks with and gets.
+// The annotations with which a pod requests, and those that it gets.
 const (
 	askStartUp, gotStartUp = "podlapse.dev/annotate", "podlapse.dev/startup"
 	askTime, gotTime       = "addtime", "timestamp"
 )
 
-// annotations has pods ask for annotations while the agent is killed and somebody else writes to the same pods: each gets what it
-// asks for once. Then it tries the agent's own token on all that the policy must refuse.
+// annotations starts pods that request annotations while the agent is killed and other clients write to the same pods.
+// Each pod must get each requested annotation once. Then the scenario uses the agent's own token for requests that the
+// policy must refuse.
 func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "podlapse-agent", "home"
 	err := b.CreateAccount(ctx, account,
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch", "patch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"},
+			Verbs: []string{"list", "watch", "patch"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"watch"}})
 	if err != nil {
 		return err
@@ -60,8 +60,9 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		_ = stop()
 		return err
 	}
-	// A pod that was over before the agents came, and one that asks late.
-	ask := map[string]any{"metadata": map[string]any{"annotations": map[string]string{askStartUp: "true", askTime: "late"}}}
+	// A pod whose start-up was over before the agents came, and that requests the annotation late.
+	ask := map[string]any{"metadata": map[string]any{
+		"annotations": map[string]string{askStartUp: "true", askTime: "late"}}}
 	askedAt := time.Now()
 	if err := b.Kube.Merge(ctx, b.PodPath(home), ask); err != nil {
 		return err
@@ -71,7 +72,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	v.Compared++
 	if took := time.Since(askedAt); took > 3*time.Second {
-		v.Problem("%s, which ran, was annotated %s after it asked", home, took)
+		v.Problem("%s, which was already running, was annotated %s after its request", home, took)
 	}
 	if err := stop(); err != nil {
 		return err
@@ -82,15 +83,15 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := annotateAgainstWriters(ctx, b, v); err != nil {
 		return err
 	}
-	// No kubelet would end it.
+	// No kubelet would complete its deletion.
 	if err := b.Kube.Delete(ctx, b.PodPath("elsewhere")+"?gracePeriodSeconds=0"); err != nil {
 		return err
 	}
 	return v.noRefusals(ctx, b)
 }
 
-// annotateAgainstWriters takes an annotation from pods to which others write all the time, so that most versions are old
-// when the agent writes: it has to be written again, and nothing of the others' may be lost.
+// annotateAgainstWriters removes an annotation from pods to which others write continuously, so that most versions are
+// outdated when the agent writes. The agent must write the annotation again, and the others' changes must not be lost.
 func annotateAgainstWriters(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const pods, writers = 4, 2
 	before, err := b.Agent.Metrics(ctx)
@@ -105,7 +106,8 @@ func annotateAgainstWriters(ctx context.Context, b *bench.Bench, v *Verdict) err
 		hammers.Go(func() error {
 			for n := 0; hammering.Err() == nil; n++ {
 				change := map[string]string{fmt.Sprint("hammered-", i): fmt.Sprint(n)}
-				if b.Kube.ApplyAnnotations(ctx, b.Namespace, annotatedPod(i%pods), fmt.Sprint("hammer-", i), change) == nil {
+				if b.Kube.ApplyAnnotations(ctx, b.Namespace, annotatedPod(i%pods), fmt.Sprint("hammer-", i),
+					change) == nil {
 					latest[i] = fmt.Sprint(n)
 				}
 			}
@@ -113,7 +115,8 @@ func annotateAgainstWriters(ctx context.Context, b *bench.Bench, v *Verdict) err
 		})
 	}
 	for i := range pods {
-		if err := b.Kube.Merge(ctx, b.PodPath(annotatedPod(i)), map[string]any{"metadata": map[string]any{"annotations": map[string]any{gotTime: nil}}}); err != nil {
+		if err := b.Kube.Merge(ctx, b.PodPath(annotatedPod(i)),
+			map[string]any{"metadata": map[string]any{"annotations": map[string]any{gotTime: nil}}}); err != nil {
 			return err
 		}
 	}
@@ -131,7 +134,7 @@ func annotateAgainstWriters(ctx context.Context, b *bench.Bench, v *Verdict) err
 		}
 		v.Compared++
 		if got := pod.Annotations[fmt.Sprint("hammered-", i)]; got != want {
-			v.Problem("%s lost what somebody else wrote: has %q, was %q", pod.Name, got, want)
+			v.Problem("%s lost another client's annotation: got %q, want %q", pod.Name, got, want)
 		}
 	}
 	after, err := b.Agent.Metrics(ctx)
@@ -140,13 +143,15 @@ func annotateAgainstWriters(ctx context.Context, b *bench.Bench, v *Verdict) err
 	}
 	const name = "podlapse_annotation_requests_total"
 	count := func(text, result string) float64 {
-		n, _ := metrics.Sum(text, name, `result="`+result+`"`) // what cannot be read is 0, and then too few
+		n, _ := metrics.Sum(text, name, `result="`+result+`"`) // unreadable values count as 0, which is too few
 		return n
 	}
-	written, conflicts := count(after, "written")-count(before, "written"), count(after, "conflict")-count(before, "conflict")
+	written, conflicts := count(after, "written")-count(before, "written"),
+		count(after, "conflict")-count(before, "conflict")
 	v.Compared += 2
 	if written != pods || conflicts == 0 {
-		v.Problem("%v annotations were written instead of %d, with %v conflicts instead of some", written, pods, conflicts)
+		v.Problem("%v annotations were written instead of %d, with %v conflicts; want at least one conflict", written,
+			pods, conflicts)
 	}
 	v.Note("%d pods, %d writers each: %v annotations written after %v conflicts", pods, writers, written, conflicts)
 	return nil
@@ -159,13 +164,13 @@ const (
 
 func annotatedPod(i int) string { return fmt.Sprintf("asks-%d", i+1) }
 
-// contended says of a pod that somebody else wants to have the last word about its annotation.
+// contended reports whether another client overwrites the pod's annotation by force.
 func contended(i int) bool { return i%6 == 5 }
 
-// annotateAmidTrouble starts pods, kills agents, and writes to the pods all the time.
+// annotateAmidTrouble starts pods, kills agents, and continuously writes to the pods.
 func annotateAmidTrouble(ctx context.Context, b *bench.Bench, v *Verdict, change node.AgentChange) error {
 	random := rand.New(rand.NewPCG(b.Seed, 0))
-	v.Note("the moments were drawn with --seed %d", b.Seed)
+	v.Note("the times were drawn with --seed %d", b.Seed)
 	pauses := make([]time.Duration, agentKills)
 	for i := range pauses {
 		pauses[i] = 300*time.Millisecond + time.Duration(random.Int64N(int64(2*time.Second)))
@@ -181,8 +186,10 @@ func annotateAmidTrouble(ctx context.Context, b *bench.Bench, v *Verdict, change
 				return err
 			}
 			name := annotatedPod(i)
-			spec := corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, b.BaseImage, time.Duration(i%3)*time.Second)}}
-			if err := b.CreateAnnotatedPod(together, name, map[string]string{askStartUp: "true", askTime: "", "meddled": "0"}, spec); err != nil {
+			spec := corev1.PodSpec{Containers: []corev1.Container{
+				bench.MainContainer(mainName, b.BaseImage, time.Duration(i%3)*time.Second)}}
+			if err := b.CreateAnnotatedPod(together, name,
+				map[string]string{askStartUp: "true", askTime: "", "meddled": "0"}, spec); err != nil {
 				return err
 			}
 			return awaitAnnotated(together, b, name)
@@ -204,11 +211,12 @@ func annotateAmidTrouble(ctx context.Context, b *bench.Bench, v *Verdict, change
 	})
 	err := work.Wait()
 	enough()
-	v.Note("somebody else wrote to the pods %d times meanwhile, the agent was killed %d times", <-meddled, agentKills)
+	v.Note("meanwhile, another client wrote to the pods %d times, and the agent was killed %d times", <-meddled,
+		agentKills)
 	return err
 }
 
-// meddle writes to the pods as fast as the API server answers, and takes the annotation of some by force.
+// meddle writes to the pods as fast as the API server responds, and overwrites the annotation of some by force.
 func meddle(ctx context.Context, b *bench.Bench) (writes int) {
 	for n := 1; ctx.Err() == nil; n++ {
 		for i := range annotatedPods {
@@ -230,121 +238,20 @@ func meddle(ctx context.Context, b *bench.Bench) (writes int) {
 }
 
 func awaitAnnotated(ctx context.Context, b *bench.Bench, name string) error {
-	return b.Node.Report.Wait(ctx, "the annotations of pod "+name, startLimit, 100*time.Millisecond, func(ctx context.Context) error {
-		var pod corev1.Pod
-		if err := b.Kube.Get(ctx, b.PodPath(name), &pod); err != nil {
-			return err
-		}
-		if pod.Annotations[gotStartUp] == "" || pod.Annotations[gotTime] == "" {
-			return fmt.Errorf("it has %v", pod.Annotations)
-		}
-		return nil
-	})
-}
-
-// tryPolicy asks the API server, in dry runs, for what the agent's token must be good for and for what it must not.
-func tryPolicy(ctx context.Context, b *bench.Bench, v *Verdict, account, home, token string) error {
-	asks := map[string]string{askStartUp: "true", askTime: "", "other": "stays"}
-	elsewhere := corev1.PodSpec{NodeName: "node-2", Containers: []corev1.Container{{Name: mainName, Image: b.BaseImage}}}
-	if err := b.CreateAnnotatedPod(ctx, "elsewhere", asks, elsewhere); err != nil {
-		return err
-	}
-	here := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: b.BaseImage}}}
-	if err := b.CreateAnnotatedPod(ctx, "here", asks, here); err != nil {
-		return err
-	}
-	if err := b.AwaitReady(ctx, "here", startLimit); err != nil {
-		return err
-	}
-	nameless, err := b.Token(ctx, account, "")
-	if err != nil {
-		return err
-	}
-	annotate := func(changes map[string]any) any {
-		return map[string]any{"metadata": map[string]any{"annotations": changes}}
-	}
-	both := annotate(map[string]any{gotStartUp: "{}", gotTime: "now"})
-	attempts := []struct {
-		what, pod, token string
-		change           any
-		allowed          bool
-	}{
-		{"another node's pod", "elsewhere", token, both, false},
-		{"a pod of its node, with both annotations", "here", token, both, true},
-		{"its node's pod with a token that names no node", "here", nameless, both, false},
-		{"a pod that does not ask for its start-up", home, token, annotate(map[string]any{gotStartUp: "{}"}), false},
-		{"a pod that does not ask for the time", home, token, annotate(map[string]any{gotTime: "now"}), false},
-		{"another annotation", "here", token, annotate(map[string]any{"another": "x"}), false},
-		{"another annotation's value", "here", token, annotate(map[string]any{"other": "changes"}), false},
-		{"another annotation's end", "here", token, annotate(map[string]any{"other": nil}), false},
-		{"an annotation beside a label", "here", token, map[string]any{"metadata": map[string]any{
-			"annotations": map[string]any{gotTime: "now"}, "labels": map[string]any{"a": "b"}}}, false},
-		{"a finalizer", "here", token, map[string]any{"metadata": map[string]any{"finalizers": []string{"podlapse.dev/never"}}}, false},
-		{"an owner", "here", token, map[string]any{"metadata": map[string]any{"ownerReferences": []any{
-			map[string]any{"apiVersion": "v1", "kind": "Node", "name": "x", "uid": "x"}}}}, false},
-		{"the image", "here", token, map[string]any{"spec": map[string]any{"containers": []any{
-			map[string]any{"name": mainName, "image": "another"}}}}, false},
-	}
-	patch := func(ctx context.Context, pod, token string, change any) error {
-		client, err := b.Node.KubeAs(token, http.Header{})
-		if err != nil {
-			return err
-		}
-		defer client.Close()
-		return client.MergeLists(ctx, b.PodPath(pod)+"?dryRun=All", change)
-	}
-	// The API server needs a moment to put a policy into force.
-	err = b.Node.Report.Wait(ctx, "the policy to be in force", 30*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
-		if isForbidden(patch(ctx, attempts[0].pod, attempts[0].token, attempts[0].change)) {
+	return b.Node.Report.Wait(ctx, "the annotations of pod "+name, startLimit, 100*time.Millisecond,
+		func(ctx context.Context) error {
+			var pod corev1.Pod
+			if err := b.Kube.Get(ctx, b.PodPath(name), &pod); err != nil {
+				return err
+			}
+			if pod.Annotations[gotStartUp] == "" || pod.Annotations[gotTime] == "" {
+				return fmt.Errorf("its annotations are %v", pod.Annotations)
+			}
 			return nil
-		}
-		return errors.New("what it is to refuse is allowed")
-	})
-	if err != nil {
-		return err
-	}
-	for _, a := range attempts {
-		err := patch(ctx, a.pod, a.token, a.change)
-		v.Compared++
-		if a.allowed && err != nil || !a.allowed && !isForbidden(err) {
-			v.Problem("the agent's token on %s: %s, allowed is to be %t", a.what, answerOf(err), a.allowed)
-		} else {
-			v.Note("the agent's token on %s: %s", a.what, answerOf(err))
-		}
-	}
-	return nil
+		})
 }
 
-func isForbidden(err error) bool {
-	var status *kube.StatusError
-	return errors.As(err, &status) && status.Code == http.StatusForbidden
-}
-
-// noRefusals wants the agent that is there to have been let do all that it asked for.
-func (v *Verdict) noRefusals(ctx context.Context, b *bench.Bench) error {
-	text, err := b.Agent.Metrics(ctx)
-	if err != nil {
-		return err
-	}
-	for _, result := range []string{"written", "conflict", "gone", "refused", "failed"} {
-		n, err := metrics.Sum(text, "podlapse_annotation_requests_total", `result="`+result+`"`)
-		if err != nil {
-			return err
-		}
-		v.Note("requests of the last agent: %v %s", n, result)
-		if (result == "refused" || result == "failed") && n > 0 {
-			v.Problem("the API server refused or failed %v requests of the agent", n)
-		}
-	}
-	waiting, err := metrics.Sum(text, "podlapse_annotation_waiting_pods")
-	if err == nil && waiting != 0 {
-		v.Problem("%v pods wait for annotations", waiting)
-	}
-	v.Compared += 3
-	return err
-}
-
-// startUpAnnotation is what a pod got, from its documentation alone.
+// startUpAnnotation is the annotation's content according to its documentation.
 type startUpAnnotation struct {
 	State   string             `json:"state"`
 	Total   float64            `json:"total_seconds"`
@@ -364,18 +271,20 @@ func (v *Verdict) startUpAnnotation(ctx context.Context, b *bench.Bench, pod, te
 		sum += seconds
 	}
 	v.Compared += 2
-	if reported.State != "ready" || reported.Error == nil || reported.Verdict == "" || sum-reported.Total > 1e-6 || reported.Total-sum > 1e-6 {
-		v.Problem("%s: annotation %s does not add up", pod, text)
+	if reported.State != "ready" || reported.Error == nil || reported.Verdict == "" || sum-reported.Total > 1e-6 ||
+		reported.Total-sum > 1e-6 {
+		v.Problem("%s: the values in annotation %s do not add up", pod, text)
 	}
 	timeline, err := b.Agent.Timeline(ctx, b.Namespace, pod)
 	if err != nil {
 		v.Problem("%s: %v", pod, err)
 		return
 	}
-	// The agent that wrote it may have known more, or less, than the one that is there now.
+	// The agent that wrote it may have had more or less evidence than the current one.
 	total, wrong := timeline.TotalSeconds.Float64()
 	most, alsoWrong := timeline.TotalError.Float64()
-	if wrong != nil || alsoWrong != nil || reported.Error != nil && math.Abs(reported.Total-total) > most+*reported.Error {
-		v.Problem("%s: annotated %.3f s, the API says %v s ±%v s", pod, reported.Total, total, most)
+	if wrong != nil || alsoWrong != nil ||
+		reported.Error != nil && math.Abs(reported.Total-total) > most+*reported.Error {
+		v.Problem("%s: the annotation says %.3f s, the API %v s ±%v s", pod, reported.Total, total, most)
 	}
 }

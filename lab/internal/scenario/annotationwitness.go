@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// annotationWitness has seen every value that the annotations of a bench's pods had, with its own watch.
+// annotationWitness records every value of the annotations of a bench's pods, through its own watch.
 type annotationWitness struct {
 	mu     sync.Mutex
 	values map[string]map[string][]string // by pod and annotation, in order; empty for none
@@ -45,7 +45,8 @@ func (w *annotationWitness) see(pod corev1.Pod, _ bool, _ time.Time) {
 	w.last[pod.Name] = pod
 }
 
-// judge wants each pod that asks to have had nothing, then one value and never another, unless somebody took it by force.
+// judge requires that each pod that requests an annotation had none first, then one value that never changed, unless
+// another client overwrote it by force.
 func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,20 +54,21 @@ func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdic
 	for i := range annotatedPods {
 		name := annotatedPod(i)
 		for _, annotation := range []string{gotStartUp, gotTime} {
-			values := slices.DeleteFunc(slices.Clone(w.values[name][annotation]), func(value string) bool { return value == "" || value == "by force" })
+			values := slices.DeleteFunc(slices.Clone(w.values[name][annotation]),
+				func(value string) bool { return value == "" || value == "by force" })
 			all := w.values[name][annotation]
 			v.Compared++
 			switch {
 			case annotation == gotStartUp && contended(i):
 				at := slices.Index(all, "by force")
 				if len(values) > 1 || at >= 0 && at < len(all)-1 {
-					v.Problem("%s: the agent overwrote what somebody took by force: %q", name, all)
+					v.Problem("%s: the agent overwrote a value that another client set by force: %q", name, all)
 				}
 				if at >= 0 {
 					forced++
 				}
 			case len(all) != 2 || all[0] != "" || len(values) != 1:
-				v.Problem("%s: %s had the values %q, want one, once", name, annotation, all)
+				v.Problem("%s: %s had the values %q, want exactly one value, once", name, annotation, all)
 			}
 		}
 		pod := w.last[name]
@@ -79,7 +81,8 @@ func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdic
 			v.Problem("%s, created %s: timestamp %q, %v", name, pod.CreationTimestamp, pod.Annotations[gotTime], err)
 		}
 	}
-	v.Note("%d pods that ask, each version of them seen: both annotations once; the start-up of %d was taken by force", annotatedPods, forced)
+	v.Note("%d pods that request annotations, each version observed: both annotations once; the start-up of %d was "+
+		"overwritten by force", annotatedPods, forced)
 	var other corev1.Pod
 	if err := b.Kube.Get(ctx, b.PodPath("elsewhere"), &other); err != nil {
 		return err
@@ -91,7 +94,7 @@ func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdic
 	return nil
 }
 
-// owned wants the API server to ascribe the annotations to podlapse's own field manager, and nothing else to it.
+// owned requires that the API server attributes the annotations, and nothing else, to podlapse's own field manager.
 func (v *Verdict) owned(pod corev1.Pod, taken bool) {
 	v.Compared++
 	var entries []string
@@ -102,12 +105,14 @@ func (v *Verdict) owned(pod corev1.Pod, taken bool) {
 		raw := fields.FieldsV1.GetRawBytes()
 		entries = append(entries, string(fields.Operation)+" "+string(raw))
 		if fields.Operation != metav1.ManagedFieldsOperationApply || fields.Subresource != "" ||
-			bytes.Count(raw, []byte(`"f:`)) != 2+bytes.Count(raw, []byte(gotStartUp))+bytes.Count(raw, []byte(`"f:`+gotTime)) {
+			bytes.Count(raw, []byte(`"f:`)) != 2+bytes.Count(raw, []byte(gotStartUp))+bytes.Count(raw,
+				[]byte(`"f:`+gotTime)) {
 			v.Problem("%s: podlapse owns %s", pod.Name, raw)
 		}
 	}
 	all := strings.Join(entries, "; ")
-	if len(entries) != 1 || !strings.Contains(all, `"f:`+gotTime+`"`) || !taken && !strings.Contains(all, `"f:`+gotStartUp+`"`) {
+	if len(entries) != 1 || !strings.Contains(all, `"f:`+gotTime+`"`) ||
+		!taken && !strings.Contains(all, `"f:`+gotStartUp+`"`) {
 		v.Problem("%s: podlapse owns %s", pod.Name, all)
 	}
 }

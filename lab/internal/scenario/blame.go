@@ -15,23 +15,23 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// examRow is one start-up with a known culprit. Its pod has the name of the row.
+// examRow is one start-up with a known culprit. Its pod is named after the row.
 type examRow struct {
 	name    string
-	culprit string // what is wrong and who is to blame, for readers
+	culprit string // the fault and its culprit, for readers
 	play    playFunc
 }
 
-// playFunc creates the pod, does what is wrong, and returns when the start-up is over.
+// playFunc creates the pod, injects the fault, and returns when the start-up is over.
 type playFunc = func(ctx context.Context, x *examPod) error
 
-// examStage is rows that are played side by side, with what is wrong with the node meanwhile.
+// examStage is rows that run concurrently, with the state of the node in the meantime.
 type examStage struct {
 	name  string
-	set   func(ctx context.Context, e *exam) error // puts the node in the state that the rows want; may be nil
+	set   func(ctx context.Context, e *exam) error // puts the node into the state that the rows need; may be nil
 	rows  []examRow
-	apart time.Duration // between the beginnings of two rows; 0 means the usual time
-	alone bool          // the rows go one after the other
+	apart time.Duration // between the starts of two rows; 0 means the default
+	alone bool          // the rows run one after the other
 }
 
 // exam is one run of the scenario.
@@ -43,29 +43,29 @@ type exam struct {
 	network *bench.NetworkFaults
 	watched *bench.Arrivals
 
-	registries []registry.Client // that of the lab, and a second one while there is one
+	registries []registry.Client // the lab's registry, and a second one while it runs
 
 	mu      sync.Mutex
-	stopped []blame.Stop // containerd was stopped
+	stopped []blame.Stop // when containerd was stopped
 	results []examResult
 }
 
 // examResult is how one row was judged.
 type examResult struct {
 	stage, name, culprit string
-	place                [2]int // of the stage, and of the row in it
-	failed               error  // the row could not be carried out
+	place                [2]int // of the stage, and of the row within it
+	failed               error  // the row could not run
 	timeline             agent.Timeline
 	reported             []blame.Reported
 	truth                []blame.Stretch
 	score                blame.Score
 	lengths              []blame.Violation
-	compared             int // phases whose true length is known
+	compared             int // phases whose true duration is known
 }
 
-// blameExam plays every row on the real node and judges whom the agent blames for each second.
+// blameExam runs every row on the real node and judges whom the agent blames for each second.
 func blameExam(ctx context.Context, b *bench.Bench, v *Verdict) error {
-	v.Note("lengths and combinations of faults were drawn with --seed %d", b.Seed)
+	v.Note("durations and combinations of faults were drawn with --seed %d", b.Seed)
 	return playExam(ctx, b, v, examStages(b.Seed))
 }
 
@@ -104,8 +104,8 @@ func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) 
 		registries: []registry.Client{b.Registry}}, stop, nil
 }
 
-// play plays the rows of a stage side by side. A row that cannot be carried out is part of the result and ends no other
-// one.
+// play runs the rows of a stage concurrently. A row that cannot run becomes part of the result and does not stop the
+// others.
 func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	e.bench.Node.Report.Say("stage %s: %d rows", stage.name, len(stage.rows))
 	if stage.set != nil {
@@ -115,7 +115,7 @@ func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	}
 	apart := stage.apart
 	if apart == 0 {
-		apart = 600 * time.Millisecond // two processors have much to do when a pod starts
+		apart = 600 * time.Millisecond // two processors are busy when a pod starts
 	}
 	var rows errgroup.Group
 	if stage.alone {
@@ -138,7 +138,7 @@ func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	return rows.Wait()
 }
 
-// judge plays one row and compares what the agent tells with what the witnesses do. The pod goes when that is done.
+// judge runs one row and compares the agent's report with that of the witnesses. Afterwards it deletes the pod.
 func (e *exam) judge(ctx context.Context, row examRow) (result examResult) {
 	result = examResult{name: row.name, culprit: row.culprit}
 	x := &examPod{exam: e, name: row.name, images: make(map[string]string)}

@@ -20,7 +20,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// aloneRows are pods with something wrong with the whole node: no other row is played meanwhile.
+// aloneRows returns pods with a fault that affects the entire node, so no other row runs at the same time.
 func aloneRows(long func() time.Duration) []examRow {
 	return []examRow{
 		{"scheduler-stopped", "the scheduler is stopped: scheduler", func(ctx context.Context, x *examPod) error {
@@ -38,9 +38,11 @@ func aloneRows(long func() time.Duration) []examRow {
 				return err
 			}
 			defer x.bench().Node.Thaw()
-			return errors.Join(x.create(ctx, one(x.bench().BaseImage, readySoon)), sleep(ctx, long()), x.bench().Node.Thaw(), x.ready(ctx))
+			return errors.Join(x.create(ctx, one(x.bench().BaseImage, readySoon)), sleep(ctx, long()),
+				x.bench().Node.Thaw(), x.ready(ctx))
 		}},
-		{"kubelet-stopped-amid-config", "the Secret of a volume is created late while the kubelet is stopped: configuration, kubelet",
+		{"kubelet-stopped-amid-config",
+			"the Secret of a volume is created late while the kubelet is stopped: configuration, kubelet",
 			func(ctx context.Context, x *examPod) error { return kubeletAmidConfig(ctx, x, long()) }},
 		{"network-away", "the node has no network configuration: network", networkAway(long)},
 		{
@@ -74,7 +76,7 @@ func aloneRows(long func() time.Duration) []examRow {
 	}
 }
 
-// kubeletAmidConfig makes the Secret of a volume while kubelet, which waits for it, is stopped.
+// kubeletAmidConfig creates the Secret of a volume while the kubelet, which waits for it, is stopped.
 func kubeletAmidConfig(ctx context.Context, x *examPod, long time.Duration) error {
 	spec := one(x.bench().BaseImage, readySoon)
 	spec.Volumes = []corev1.Volume{bench.SecretVolume(x.name)}
@@ -87,14 +89,15 @@ func kubeletAmidConfig(ctx context.Context, x *examPod, long time.Duration) erro
 	err = x.blames(only(blame.Config), configAfterwards(), func() error { return x.bench().CreateSecret(ctx, x.name) })
 	made := time.Now()
 	err = errors.Join(err, sleep(ctx, long), x.bench().Node.Thaw())
-	x.faults = append(x.faults, blame.Fault{Causes: only(blame.Kubelet), From: made, FixedAt: time.Now(), Witness: "scenario"})
+	x.faults = append(x.faults, blame.Fault{Causes: only(blame.Kubelet), From: made, FixedAt: time.Now(),
+		Witness: "scenario"})
 	return errors.Join(err, x.ready(ctx))
 }
 
-// examFiles is how many files an image has that is slow to unpack.
+// examFiles is the number of files in an image that is slow to unpack.
 const examFiles = 25_000
 
-// networkAway takes the node's network away before the pod comes, and brings it back.
+// networkAway removes the node's network configuration before the pod is created, and restores it.
 func networkAway(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		n := x.bench().Node
@@ -112,7 +115,7 @@ func networkAway(long func() time.Duration) playFunc {
 	}
 }
 
-// nodeNotReady waits until kubelet has said that the node is not ready.
+// nodeNotReady waits until the kubelet has reported that the node is not ready.
 func (x *examPod) nodeNotReady(ctx context.Context) error {
 	return x.await(ctx, "node that is not ready", func() (bool, error) {
 		var object corev1.Node
@@ -141,20 +144,20 @@ func containerdRestarted(ctx context.Context, x *examPod) error {
 	return errors.Join(err, x.ready(ctx))
 }
 
-// slowImage is a cold image that takes about so long to come.
+// slowImage is a cold image whose pull takes about this long.
 func (x *examPod) slowImage(ctx context.Context, container string, takes time.Duration) (string, error) {
 	reference, err := x.cold(ctx, container, int(takes.Seconds()*examRate))
 	return reference, errors.Join(err,
 		x.bench().Break(ctx, x.image(container), registry.Rule{BytesPerSecond: examRate}))
 }
 
-// lacksPause has the node use an image for sandboxes that it does not have.
+// lacksPause configures an image for sandboxes that is not on the node.
 func (x *examPod) lacksPause(ctx context.Context, rule registry.Rule) error {
 	const name = "pause"
 	reference, err := x.bench().Image(ctx, x.image(name), examLayer)
 	x.pauseImage = repository(reference)
 	return errors.Join(err, x.bench().Break(ctx, x.image(name), rule), x.bench().Node.UsePauseImage(ctx, reference),
-		sleep(ctx, 2*time.Second), x.bench().Node.AwaitReady(ctx)) // kubelet notices that the runtime was away
+		sleep(ctx, 2*time.Second), x.bench().Node.AwaitReady(ctx)) // the kubelet notices that the runtime was down
 }
 
 func pauseImage(hostNetwork bool, rule registry.Rule) playFunc {
@@ -178,7 +181,7 @@ func pauseImageMissing(long func() time.Duration) playFunc {
 	}
 }
 
-// unpacks pulls an image of many files, and of a layer of so many bytes that is slow to come.
+// unpacks pulls an image with many files and a layer of this many bytes that downloads slowly.
 func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) playFunc {
 	return func(ctx context.Context, x *examPod) (err error) {
 		many, err := image.ManyFiles(files)
@@ -210,7 +213,7 @@ func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) p
 	}
 }
 
-// syncDisk keeps the disk below a directory busy with small writes, each of which is synced, until rest is called.
+// syncDisk keeps the disk of a directory busy with small synced writes until rest is called.
 func syncDisk(dir string) (rest func() error, err error) {
 	path := filepath.Join(dir, "synced")
 	file, err := os.Create(path)
@@ -250,10 +253,10 @@ func busyProcessors(long func() time.Duration) playFunc {
 	}
 }
 
-// pullSerially has kubelet pull one image at a time, as by default.
+// pullSerially makes the kubelet pull one image at a time, which is the default.
 func pullSerially(ctx context.Context, e *exam) error { return e.bench.Node.PullSerially(ctx) }
 
-// queueRows are pods of which the second waits for the first one's pull.
+// queueRows returns pods, of which the second waits for the pull of the first.
 func queueRows() []examRow {
 	var rows []examRow
 	culprits := []string{"the registry is slow: registry", "another pod's pull runs first: pull queue, then registry"}

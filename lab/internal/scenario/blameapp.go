@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// crashRows are pods whose containers end again and again before they are ready.
+// crashRows returns pods whose containers repeatedly end before they are ready.
 func crashRows() []examRow {
 	endless := func(container string, ends int, change func(x *examPod, spec *corev1.PodSpec)) playFunc {
 		return func(ctx context.Context, x *examPod) error {
@@ -51,12 +51,12 @@ func crashRows() []examRow {
 	}
 }
 
-// variable gives a container a variable that the workload reads.
+// variable sets an environment variable that the workload reads.
 func variable(c *corev1.Container, name string, value time.Duration) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value.String()})
 }
 
-// appRows are pods whose own containers take their time, or fail.
+// appRows returns pods whose own containers are slow or fail.
 func appRows(long func() time.Duration) []examRow {
 	started := func(spec func(image string) corev1.PodSpec) playFunc {
 		return func(ctx context.Context, x *examPod) error { return x.start(ctx, spec(x.bench().BaseImage)) }
@@ -92,22 +92,22 @@ func appRows(long func() time.Duration) []examRow {
 	}...)
 }
 
-// endless waits until a container has ended so often, and until its next run is due.
+// endless waits until a container has ended this often, and until its next run is due.
 func (x *examPod) endless(ctx context.Context, container string, ends int) error {
 	err := errors.Join(x.exited(ctx, container, ends), sleep(ctx, 4*time.Second))
 	x.giveUp()
 	return err
 }
 
-// crash has a container fail a time after it started.
+// crash makes a container fail a given time after its start.
 func crash(c *corev1.Container, after time.Duration) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: workload.CrashAfter, Value: after.String()},
 		corev1.EnvVar{Name: workload.ExitCode, Value: strconv.Itoa(1)})
 }
 
-// approveLate passes the readiness gate so long after all else was ready.
+// approveLate passes the readiness gate this long after everything else was ready.
 func (x *examPod) approveLate(ctx context.Context, late time.Duration) error {
-	err := x.await(ctx, "readiness but for the gate", func() (bool, error) {
+	err := x.await(ctx, "readiness except for the gate", func() (bool, error) {
 		return !x.exam.watched.Of(x.name).ContainersReadyAt.IsZero(), nil
 	})
 	if err := errors.Join(err, sleep(ctx, late)); err != nil {
@@ -119,7 +119,7 @@ func (x *examPod) approveLate(ctx context.Context, late time.Duration) error {
 	return err
 }
 
-// takenUp waits until kubelet has given the pod its first status.
+// takenUp waits until the kubelet has written the pod's first status.
 func (x *examPod) takenUp(ctx context.Context) error {
 	return x.await(ctx, "first status",
 		func() (bool, error) { return !x.exam.watched.Of(x.name).AcknowledgedAt.IsZero(), nil })

@@ -18,15 +18,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// combinedFault is one of the faults that a pod can have together with others.
+// combinedFault is one of the faults that can be combined in a pod.
 type combinedFault struct {
 	name string
-	// prepare changes the specification, and what the node does with it, before the pod is created. It returns what is
-	// to be done while it starts, in the order in which a start-up meets it; nil for nothing.
+	// prepare changes the specification, and the node if needed, before the pod is created. It returns what to do while
+	// the pod starts, in the order of the start-up; nil for nothing.
 	prepare func(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error)
 }
 
-// combinedFaults are in the order in which a start-up meets them.
+// combinedFaults returns the faults in the order in which a start-up meets them.
 func combinedFaults() []combinedFault {
 	return []combinedFault{
 		{"gate", heldByGate},
@@ -149,7 +149,7 @@ func failedPull(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time
 	}, errors.Join(err, x.bench().Break(ctx, x.image(mainName), registry.Rule{Status: http.StatusTooManyRequests}))
 }
 
-// severalAtOnce is a row with several of the faults, named by where they stand in the table.
+// severalAtOnce is a row with several of the faults, given by their positions in the table.
 func severalAtOnce(prefix string, faults []int, long func() time.Duration) examRow {
 	all := combinedFaults()
 	var names []string
@@ -161,7 +161,7 @@ func severalAtOnce(prefix string, faults []int, long func() time.Duration) examR
 		"several at once: " + strings.Join(names, ", "),
 		func(ctx context.Context, x *examPod) error {
 			spec := one(x.bench().BaseImage, readySoon)
-			// The container's own faults replace it: they go first.
+			// Faults of the container itself replace the container, so they go first.
 			order := slices.Clone(faults)
 			slices.SortStableFunc(order, func(a, b int) int { return replaces(all[b].name) - replaces(all[a].name) })
 			steps := make(map[int]func() error)
@@ -199,14 +199,15 @@ func replaces(fault string) int {
 	return 0
 }
 
-// drawn are rows whose faults are drawn: two or three on each pod.
+// drawn returns rows with randomly drawn faults: two or three for each pod.
 func drawn(prefix string, count int, seed uint64) []examRow {
 	random := rand.New(rand.NewPCG(seed, 2))
 	all := combinedFaults()
 	var rows []examRow
 	for i := range count {
 		picked := random.Perm(len(all))[:2+random.IntN(2)]
-		if slices.ContainsFunc(picked, func(p int) bool { return all[p].name == "slow-pull" }) { // one image, one fault
+		// An image can have only one fault.
+		if slices.ContainsFunc(picked, func(p int) bool { return all[p].name == "slow-pull" }) {
 			picked = slices.DeleteFunc(picked, func(p int) bool { return all[p].name == "failed-pull" })
 		}
 		slices.Sort(picked)
@@ -215,7 +216,7 @@ func drawn(prefix string, count int, seed uint64) []examRow {
 	return rows
 }
 
-// everything is a row with every fault but the pull that fails.
+// everything is a row with every fault except the pull that fails.
 func everything(long func() time.Duration) examRow {
 	var faults []int
 	for i, fault := range combinedFaults() {

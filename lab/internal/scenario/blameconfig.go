@@ -13,15 +13,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// configAfterwards is who is to blame from when the missing object is made until kubelet tries again.
+// configAfterwards is who is to blame from the creation of the missing object until the kubelet retries.
 func configAfterwards() []blame.Cause {
 	return []blame.Cause{blame.Config, blame.Volumes, blame.Kubelet, blame.Backoff}
 }
 
-// createFunc creates an object of the bench's namespace.
+// createFunc creates an object in the bench's namespace.
 type createFunc = func(b *bench.Bench, ctx context.Context, name string) error
 
-// configRows are pods that wait for something that their specification names, and for their sandbox.
+// configRows returns pods that wait for an object in their specification, or for their sandbox.
 func configRows(long func() time.Duration) []examRow {
 	configMap, secret := (*bench.Bench).CreateConfigMap, (*bench.Bench).CreateSecret
 	return []examRow{
@@ -35,7 +35,8 @@ func configRows(long func() time.Duration) []examRow {
 				spec.Volumes = []corev1.Volume{x.bench().FileVolume(x.name)}
 				spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: spec.Volumes[0].Name, MountPath: "/data"}}
 				err := errors.Join(x.create(ctx, spec), x.takenUp(ctx), sleep(ctx, long()))
-				return errors.Join(err, x.blames(only(blame.Volumes), []blame.Cause{blame.Volumes, blame.Kubelet, blame.Backoff},
+				return errors.Join(err, x.blames(only(blame.Volumes),
+					[]blame.Cause{blame.Volumes, blame.Kubelet, blame.Backoff},
 					func() error { return x.bench().MakeFile(x.name) }), x.ready(ctx))
 			}},
 		{"env-configmap", "the ConfigMap of an environment variable is created late: configuration",
@@ -70,7 +71,7 @@ func configRows(long func() time.Duration) []examRow {
 	}
 }
 
-// lateVolume mounts an object that is made some time after kubelet took the pod up.
+// lateVolume mounts an object that is created some time after the kubelet picked the pod up.
 func lateVolume(long func() time.Duration, volume func(string) corev1.Volume, create createFunc) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		spec := one(x.bench().BaseImage, readySoon)
@@ -81,12 +82,12 @@ func lateVolume(long func() time.Duration, volume func(string) corev1.Volume, cr
 	}
 }
 
-// madeLate makes the object of the pod's name; its absence was to blame until then.
+// madeLate creates the object with the pod's name. Until then, its absence was to blame.
 func (x *examPod) madeLate(ctx context.Context, create createFunc) error {
 	return x.blames(only(blame.Config), configAfterwards(), func() error { return create(x.bench(), ctx, x.name) })
 }
 
-// lateVariables takes variables from an object that is made some time after kubelet first missed it.
+// lateVariables takes variables from an object that is created some time after the kubelet first missed it.
 func lateVariables(long func() time.Duration, from func(corev1.LocalObjectReference) corev1.EnvFromSource,
 	create createFunc,
 ) playFunc {
@@ -99,14 +100,14 @@ func lateVariables(long func() time.Duration, from func(corev1.LocalObjectRefere
 	}
 }
 
-// neverPulled runs an image that kubelet must not pull, and that another client pulls late.
+// neverPulled runs an image that the kubelet must not pull, and that another client pulls late.
 func neverPulled(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		reference, err := x.cold(ctx, mainName, smallLayer)
 		if err != nil {
 			return err
 		}
-		delete(x.images, mainName) // kubelet does not pull it
+		delete(x.images, mainName) // the kubelet does not pull it
 		spec := one(reference, readySoon)
 		spec.Containers[0].ImagePullPolicy = corev1.PullNever
 		err = errors.Join(x.create(ctx, spec), x.stated(ctx, "ErrImageNeverPull", 1), sleep(ctx, long()))
@@ -128,7 +129,7 @@ func invalidImage(long func() time.Duration) playFunc {
 	}
 }
 
-// failingSandbox runs a pod with a handler of the runtime whose sandboxes fail until that is mended.
+// failingSandbox runs a pod with a runtime handler whose sandboxes fail until the handler is repaired.
 func failingSandbox(long func() time.Duration, handler string, culprit blame.Cause,
 	mend func(context.Context, *examPod) error,
 ) playFunc {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// lengths draws how long faults last: from three to six seconds. Safe for concurrent use.
+// lengths draws durations of faults, from three to six seconds. It is safe for concurrent use.
 func lengths(seed uint64) func() time.Duration {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var mu sync.Mutex

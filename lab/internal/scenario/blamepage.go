@@ -15,7 +15,7 @@ import (
 // pageVariable names the file that the exam writes its result to, as a page for users.
 const pageVariable = "PODLAPSE_ACCURACY_PAGE"
 
-// notTried is what the lab cannot make, and why.
+// notTried lists what the lab cannot test, and why.
 var notTried = [][2]string{
 	{"Dynamically allocated devices (DRA)", "the lab has no driver for them"},
 	{
@@ -54,7 +54,7 @@ var notTried = [][2]string{
 	{"More than one node, and clocks that differ", "the lab has one node"},
 }
 
-// pageIntroduction is the page up to its first figures.
+// pageIntroduction is the text of the page before its first figures.
 const pageIntroduction = `# Accuracy
 
 podlapse names a culprit for each second of a start-up. This page shows how often that culprit is right. The lab runs
@@ -67,10 +67,11 @@ The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`
 
 `
 
-// pageRules is how the page explains its figures.
+// pageRules is the page's explanation of its figures.
 const pageRules = `
 - **Right**: podlapse blames the culprit.
-- **Unattributed**: podlapse blames no one (phase ` + "`unattributed`" + `), or blames another party but only within its stated
+- **Unattributed**: podlapse blames no one (phase ` + "`unattributed`" +
+	`), or blames another party but only within its stated
   error.
 - **Wrong**: podlapse blames another party by more than its stated error, or lists candidates that do not include the
   culprit.

@@ -15,22 +15,22 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/blame"
 )
 
-// rowLimit is the longest that anything in a row may take.
+// rowLimit is the longest time for any step of a row.
 const rowLimit = 2 * time.Minute
 
-// examPod is the pod of a row, and what the row knows of its start-up besides the witnesses.
+// examPod is the pod of a row, and what the row knows about its start-up in addition to the witnesses.
 type examPod struct {
 	exam *exam
 	name string
 	spec corev1.PodSpec
 
 	createdAt    time.Time
-	until        time.Time // for an unfinished start-up: what came later is not judged
+	until        time.Time // for an unfinished start-up: later time is not judged
 	unfinished   bool
-	broken       bool              // something did not come: nothing else is waited for
+	broken       bool              // a step timed out: later ones do not wait
 	images       map[string]string // reference of the cold image of each container
 	sandboxFault []blame.Cause
-	pauseImage   string // the repository of the pause image that the node lacks
+	pauseImage   string // the repository of the pause image that is not on the node
 	faults       []blame.Fault
 }
 
@@ -48,7 +48,7 @@ func (x *examPod) ready(ctx context.Context) error {
 	return x.wait(func() error { return x.bench().AwaitReady(ctx, x.name, rowLimit) })
 }
 
-// wait waits for something, unless something before did not come.
+// wait waits for something, unless an earlier step timed out.
 func (x *examPod) wait(until func() error) error {
 	if x.broken {
 		return nil
@@ -63,13 +63,13 @@ func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 	return errors.Join(x.create(ctx, spec), x.ready(ctx))
 }
 
-// blames says who was to blame until what was wrong is put right by this call, and afterwards until the stretch of time
-// is over that the witnesses see.
+// blames records who was to blame until this call fixed the fault, and who afterwards until the end of the stretch that
+// the witnesses see.
 func (x *examPod) blames(causes, then []blame.Cause, put func() error) error {
 	return x.blamesFrom(time.Time{}, causes, then, put)
 }
 
-// blamesFrom is like blames, for what held nothing up before kubelet came across it.
+// blamesFrom is blames for a fault that delayed nothing until the kubelet met it.
 func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put func() error) error {
 	fixed, err := bench.Dated(put)
 	x.faults = append(x.faults,
@@ -77,10 +77,10 @@ func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put fun
 	return err
 }
 
-// giveUp ends the judging of a start-up that is not going to end.
+// giveUp ends the judgment of a start-up that will never end.
 func (x *examPod) giveUp() { x.unfinished, x.until = true, time.Now() }
 
-// cold makes an image for a container that the node has not seen.
+// cold creates an image for a container that is not on the node.
 func (x *examPod) cold(ctx context.Context, container string, size int) (string, error) {
 	reference, err := x.bench().Image(ctx, x.image(container), size)
 	x.images[container] = reference
@@ -90,24 +90,24 @@ func (x *examPod) cold(ctx context.Context, container string, size int) (string,
 // image is the name of a container's cold image.
 func (x *examPod) image(container string) string { return x.name + "-" + container }
 
-// uid is the pod's, once a watch has brought it.
+// uid is the pod's UID, once a watch has delivered it.
 func (x *examPod) uid() string { return x.exam.watched.Of(x.name).UID }
 
-// await waits until something is so.
+// await waits until a condition holds.
 func (x *examPod) await(ctx context.Context, what string, so func() (bool, error)) error {
 	return x.wait(func() error {
 		report := x.bench().Node.Report
 		return report.Wait(ctx, what+" of pod "+x.name, rowLimit, 20*time.Millisecond, func(context.Context) error {
 			yes, err := so()
 			if err == nil && !yes {
-				err = errors.New("it has not come")
+				err = errors.New("it has not happened")
 			}
 			return err
 		})
 	})
 }
 
-// said waits until kubelet has made so many Events of a reason about the pod.
+// stated waits until the kubelet has created this many Events with a reason about the pod.
 func (x *examPod) stated(ctx context.Context, reason string, times int) error {
 	return x.await(ctx, "an Event "+reason, func() (bool, error) {
 		events, err := x.exam.events.All()
@@ -121,7 +121,7 @@ func (x *examPod) stated(ctx context.Context, reason string, times int) error {
 	})
 }
 
-// statedOf waits until kubelet has made an Event of a reason about the pod with these words in its message.
+// statedOf waits until the kubelet has created an Event with a reason about the pod whose message contains these words.
 func (x *examPod) statedOf(ctx context.Context, reason, words string) error {
 	return x.await(ctx, "an Event "+reason, func() (bool, error) {
 		events, err := x.exam.events.All()
@@ -129,17 +129,18 @@ func (x *examPod) statedOf(ctx context.Context, reason, words string) error {
 	})
 }
 
-// firstStated is when kubelet first made an Event of a reason about the pod with these words in its message; zero where
-// it did not.
+// firstStated is when the kubelet first created an Event with a reason about the pod whose message contains these
+// words; zero if it did not.
 func (x *examPod) firstStated(reason, words string) time.Time {
-	events, _ := x.exam.events.All() // who waited for it has read the log
+	events, _ := x.exam.events.All() // callers that waited for it have read the log
 	if event := firstStated(events, x.name, reason, words); event != nil {
 		return event.At
 	}
 	return time.Time{}
 }
 
-// firstStated is the first Event of a reason about a pod with these words in its message; nil where there is none.
+// firstStated returns the first Event with a reason about a pod whose message contains these words; nil if there is
+// none.
 func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.KubeletEvent {
 	i := slices.IndexFunc(events, func(e bench.KubeletEvent) bool {
 		return e.Pod == pod && e.Reason == reason && strings.Contains(e.Message, words)
@@ -150,7 +151,7 @@ func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.
 	return &events[i]
 }
 
-// called waits until the runtime has been called so often in a way for a container.
+// called waits until the kubelet has made this many calls of a kind to the runtime for a container.
 func (x *examPod) called(ctx context.Context, kind, container string, times int) error {
 	return x.await(ctx, "call "+kind, func() (bool, error) {
 		calls, err := x.exam.calls.Of(x.uid())
@@ -164,7 +165,7 @@ func (x *examPod) called(ctx context.Context, kind, container string, times int)
 	})
 }
 
-// exited waits until a container has ended so often.
+// exited waits until a container has ended this often.
 func (x *examPod) exited(ctx context.Context, container string, times int) error {
 	return x.await(ctx, fmt.Sprintf("end %d of container %s", times, container), func() (bool, error) {
 		calls, err := x.exam.calls.Of(x.uid())
@@ -178,7 +179,7 @@ func (x *examPod) exited(ctx context.Context, container string, times int) error
 	})
 }
 
-// pulling waits until the runtime was asked so often to pull a container's image.
+// pulling waits until the runtime was asked this often to pull a container's image.
 func (x *examPod) pulling(ctx context.Context, container string, times int) error {
 	return x.await(ctx, "pull", func() (bool, error) {
 		calls, err := x.exam.pulls.Of(x.images[container])
@@ -186,7 +187,7 @@ func (x *examPod) pulling(ctx context.Context, container string, times int) erro
 	})
 }
 
-// timeline is what the agent tells of the pod.
+// timeline returns the agent's timeline of the pod.
 func (x *examPod) timeline(ctx context.Context) (agent.Timeline, error) {
 	if x.unfinished {
 		return x.bench().Agent.Timeline(ctx, x.bench().Namespace, x.name)

@@ -13,18 +13,18 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// How large the cold images are, and how fast a slow registry sends them.
+// Size of the cold images, and the rate of a slow registry.
 const (
 	examLayer = 1 << 20   // bytes
 	examRate  = 256 << 10 // bytes per second
 )
 
-// pullInParallel is for rows that do not wait for each other's images. It brings a second registry, too, until the exam
-// ends.
+// pullInParallel is for rows that do not wait for each other's images. It also starts a second registry, which runs
+// until the end of the exam.
 func pullInParallel(ctx context.Context, e *exam) error {
 	images, control := layout.Address(layout.MirrorPort), layout.Address(layout.MirrorControl)
 	mirror := registry.Client{Address: control}
-	go func() { // until the scenario ends, or the context of it
+	go func() { // until the end of the scenario or its context
 		_ = registry.Serve(ctx, images, control, e.bench.Node.In("mirror"))
 	}()
 	err := e.bench.Node.Report.Wait(ctx, "the second registry", 10*time.Second, 50*time.Millisecond, mirror.Healthy)
@@ -32,7 +32,7 @@ func pullInParallel(ctx context.Context, e *exam) error {
 	return errors.Join(err, e.bench.Node.PullInParallel(ctx, parallelPulls))
 }
 
-// pullRows are pods whose images are slow to come, or do not come at first.
+// pullRows returns pods whose pulls are slow or fail at first.
 func pullRows(long func() time.Duration) []examRow {
 	slow := func(rule registry.Rule) playFunc {
 		return func(ctx context.Context, x *examPod) error {
@@ -50,8 +50,9 @@ func pullRows(long func() time.Duration) []examRow {
 	}
 	return []examRow{
 		{"slow-registry", "the registry is slow: registry", slow(registry.Rule{BytesPerSecond: examRate})},
-		{"stalling-registry", "the registry stalls during the download: registry", slow(registry.Rule{Kind: registry.KindBlob,
-			Stall: registry.Duration{Duration: long()}, StallAfterBytes: examLayer / 2, Times: configAndLayer})},
+		{"stalling-registry", "the registry stalls during the download: registry",
+			slow(registry.Rule{Kind: registry.KindBlob,
+				Stall: registry.Duration{Duration: long()}, StallAfterBytes: examLayer / 2, Times: configAndLayer})},
 		{"late-manifest", "the registry answers late: registry", slow(registry.Rule{Kind: registry.KindManifest,
 			Stall: registry.Duration{Duration: long()}, Times: 1})},
 		{
@@ -88,7 +89,7 @@ func pullRows(long func() time.Duration) []examRow {
 	}
 }
 
-// neverComes wants an image that cannot be had, and judges the start-up some time after the second attempt.
+// neverComes pulls an image that cannot be pulled, and judges the start-up some time after the second attempt.
 func neverComes(long func() time.Duration, reference func(x *examPod) (string, error)) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		image, err := reference(x)
@@ -99,11 +100,11 @@ func neverComes(long func() time.Duration, reference func(x *examPod) (string, e
 	}
 }
 
-// unresolvable is a host with a label that is too long: the resolver says so without asking a server, which the lab
-// lacks.
+// unresolvable is a host with a label that is too long. The resolver rejects it without querying a server, which the
+// lab lacks.
 const unresolvable = "nowherenowherenowherenowherenowherenowherenowherenowherenowherenowhere.invalid"
 
-// fromMirror pulls an image through a second registry, which has it, or has not.
+// fromMirror pulls an image through a second registry, which may or may not have it.
 func fromMirror(has bool) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		b := x.bench()
@@ -136,7 +137,7 @@ func twelveContainers(ctx context.Context, x *examPod) error {
 	return x.start(ctx, spec)
 }
 
-// linkedPulls is how many images come over one link at once.
+// linkedPulls is how many images are pulled over one link at once.
 const linkedPulls = 8
 
 // shareLink throttles all images of the rows together.
@@ -144,7 +145,7 @@ func shareLink(ctx context.Context, e *exam) error {
 	return e.bench.Break(ctx, "linked-*", registry.Rule{BytesPerSecond: 1 << 20, Shared: true})
 }
 
-// linkRows are pods whose images come over one slow link at once.
+// linkRows returns pods whose images are pulled over one slow link at once.
 func linkRows() []examRow {
 	var rows []examRow
 	for i := range linkedPulls {

@@ -12,13 +12,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/blame"
 )
 
-// What the exam wants of an agent.
+// What the exam requires of an agent.
 const (
-	mostUnattributed = 0.10 // of the judged time
-	mostUnjudged     = 0.15 // of all time, of the lab itself
+	mostUnattributed = 0.10 // share of the judged time
+	mostUnjudged     = 0.15 // share of all time; a limit for the lab itself
 )
 
-// report prints the results and puts what is wrong into the verdict.
+// report prints the results and adds problems to the verdict.
 func (e *exam) report(ctx context.Context, v *Verdict) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -29,7 +29,7 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 	compared, violations := 0, 0
 	for _, r := range e.results {
 		if r.failed != nil {
-			v.Problem("row %s could not be carried out: %v", r.name, r.failed)
+			v.Problem("row %s could not run: %v", r.name, r.failed)
 			continue
 		}
 		v.Compared++
@@ -40,7 +40,7 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 			v.Problem("row %s: outside the stated error: %s", r.name, violation)
 		}
 		if r.score.Wrong > 0 {
-			v.Problem("row %s: %s s are blamed wrong", r.name, seconds(r.score.Wrong))
+			v.Problem("row %s: %s s are charged to the wrong cause", r.name, seconds(r.score.Wrong))
 		}
 	}
 	fmt.Fprintln(&text)
@@ -56,7 +56,7 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 			100*mostUnattributed)
 	}
 	if unjudged > mostUnjudged {
-		v.Problem("%.1f %% of all time was not judged, more than %.0f %%: the exam proves too little", 100*unjudged,
+		v.Problem("%.1f %% of all time was not judged, more than %.0f %%: the exam is not conclusive", 100*unjudged,
 			100*mostUnjudged)
 	}
 	v.Text = text.String()
@@ -66,7 +66,7 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 	return nil
 }
 
-// print writes a line about the row, and beside it, where anything is not right, whom each side blames for what.
+// print writes a line about the row. If anything is not right, it also writes whom each side blames for what.
 func (r examResult) print(out io.Writer) {
 	fmt.Fprintf(out, "%-14s %-26s %8s %8s %8s %8s\n", r.stage, r.name, seconds(r.score.Right),
 		seconds(r.score.Unattributed), seconds(r.score.Wrong), seconds(r.score.Unjudged))

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// examStages are all rows of the exam. The seed decides how long each fault lasts.
+// examStages returns all rows of the exam. The seed decides how long each fault lasts.
 func examStages(seed uint64) []examStage {
 	long := lengths(seed)
 	words := func(component string) string { return component + " is stopped during " }
@@ -30,21 +30,21 @@ func examStages(seed uint64) []examStage {
 	}
 }
 
-// drawnRows is how many rows of the exam have faults that are drawn.
+// drawnRows is the number of rows in the exam with randomly drawn faults.
 const drawnRows = 8
 
-// one is a pod of one container, ready a time after it started.
+// one returns a pod with one container that is ready this long after its start.
 func one(image string, readyAfter time.Duration) corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, image, readyAfter)}}
 }
 
-// only names one culprit.
+// only returns one culprit.
 func only(cause blame.Cause) []blame.Cause { return []blame.Cause{cause} }
 
-// readySoon is for pods whose readiness is no part of what a row is about.
+// readySoon is for pods in rows that are not about readiness.
 const readySoon = 300 * time.Millisecond
 
-// placementRows are pods that wait before they are bound to the node.
+// placementRows returns pods that wait before they are bound to the node.
 func placementRows(long func() time.Duration) []examRow {
 	return []examRow{
 		{
@@ -72,31 +72,34 @@ func placementRows(long func() time.Duration) []examRow {
 				return x.bench().LiftSchedulingGate(ctx, x.name)
 			}), x.ready(ctx))
 		}},
-		{"volume-on-demand", "the pod's volume is provisioned on demand: volumes", func(ctx context.Context, x *examPod) error {
-			err := errors.Join(x.bench().CreateLateClaim(ctx, x.name), x.create(ctx, x.mounting()), sleep(ctx, long()))
-			return errors.Join(
-				err,
-				x.blames(only(blame.Volumes), []blame.Cause{blame.Volumes, blame.Scheduler}, func() error {
-					return x.bench().Provision(ctx, x.name)
-				}),
-				x.ready(ctx),
-			)
-		}},
-		{"late-claim", "the PersistentVolumeClaim is created late: placement", func(ctx context.Context, x *examPod) error {
-			err := errors.Join(x.create(ctx, x.mounting()), sleep(ctx, long()))
-			return errors.Join(
-				err,
-				x.blames(only(blame.Placement), []blame.Cause{blame.Placement, blame.Scheduler}, func() error {
-					return x.bench().CreateClaim(ctx, x.name)
-				}),
-				x.ready(ctx),
-			)
-		}},
+		{"volume-on-demand", "the pod's volume is provisioned on demand: volumes",
+			func(ctx context.Context, x *examPod) error {
+				err := errors.Join(x.bench().CreateLateClaim(ctx, x.name), x.create(ctx, x.mounting()),
+					sleep(ctx, long()))
+				return errors.Join(
+					err,
+					x.blames(only(blame.Volumes), []blame.Cause{blame.Volumes, blame.Scheduler}, func() error {
+						return x.bench().Provision(ctx, x.name)
+					}),
+					x.ready(ctx),
+				)
+			}},
+		{"late-claim", "the PersistentVolumeClaim is created late: placement",
+			func(ctx context.Context, x *examPod) error {
+				err := errors.Join(x.create(ctx, x.mounting()), sleep(ctx, long()))
+				return errors.Join(
+					err,
+					x.blames(only(blame.Placement), []blame.Cause{blame.Placement, blame.Scheduler}, func() error {
+						return x.bench().CreateClaim(ctx, x.name)
+					}),
+					x.ready(ctx),
+				)
+			}},
 		{"host-port", "another pod holds the host port: placement", hostPortTaken(long)},
 	}
 }
 
-// mounting is a pod that mounts a volume by a claim of its own name.
+// mounting returns a pod that mounts a volume with a claim of the pod's name.
 func (x *examPod) mounting() corev1.PodSpec {
 	spec := one(x.bench().BaseImage, readySoon)
 	spec.Volumes = []corev1.Volume{bench.ClaimVolume(x.name)}

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// freeze stops a component of the node for a time. The exam notes when that was containerd.
+// freeze stops a component of the node for a while. If it is containerd, the exam records the time.
 func (e *exam) freeze(ctx context.Context, component string, length time.Duration) error {
 	stopped, err := bench.Dated(func() error {
 		return errors.Join(e.bench.Node.Freeze(component), sleep(ctx, length), e.bench.Node.Thaw())
@@ -27,7 +27,7 @@ func (e *exam) freeze(ctx context.Context, component string, length time.Duratio
 	return err
 }
 
-// away notes that containerd did nothing meanwhile.
+// away records that containerd was stopped during this time.
 func (e *exam) away(meanwhile bench.Span, ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -35,8 +35,8 @@ func (e *exam) away(meanwhile bench.Span, ended bool) {
 		blame.Stop{Span: blame.Span{From: meanwhile.StartAt, To: meanwhile.EndAt}, Ended: ended})
 }
 
-// meeting is where the rows of a stage wait for each other: when all are there, something is done once, and then they
-// go on.
+// meeting is where the rows of a stage wait for each other. When all have arrived, one of them does something, and then
+// all continue.
 type meeting struct {
 	wait    int
 	mu      sync.Mutex
@@ -47,7 +47,7 @@ type meeting struct {
 
 func newMeeting(rows int) *meeting { return &meeting{wait: rows, over: make(chan struct{})} }
 
-// join does it if this row is the last one to come, or waits until it was done.
+// join does it if this row is the last to arrive, otherwise waits until it is done.
 func (m *meeting) join(ctx context.Context, do func() error) error {
 	m.mu.Lock()
 	m.arrived++
@@ -61,16 +61,16 @@ func (m *meeting) join(ctx context.Context, do func() error) error {
 	case <-m.over:
 		return m.err
 	case <-time.After(rowLimit):
-		return errors.New("wait for the other rows of the stage: they did not come")
+		return errors.New("wait for the other rows of the stage: they did not arrive")
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the other rows of the stage: %w", ctx.Err())
 	}
 }
 
-// stopRows are three pods that are amid a pull, a sandbox and an init container when a component of the node is
-// stopped. What they are amid of ends before the component goes on.
+// stopRows returns three pods that are in a pull, a sandbox start and an init container when a component of the node is
+// stopped. These steps end before the component continues.
 func stopRows(component, words string, long func() time.Duration) []examRow {
-	const within = 3 * time.Second // what is under way lasts so long
+	const within = 3 * time.Second // the step in progress takes this long
 	all := newMeeting(3)
 	stop := func(ctx context.Context, x *examPod) error {
 		return all.join(ctx, func() error { return x.exam.freeze(ctx, component, within+long()/2) })
@@ -99,7 +99,7 @@ func stopRows(component, words string, long func() time.Duration) []examRow {
 	}
 }
 
-// spoken waits until the first run of a container has said a word.
+// spoken waits until the first run of a container has logged a word.
 func (x *examPod) spoken(ctx context.Context, container, word string) error {
 	return x.await(ctx, "word "+word, func() (bool, error) {
 		stated, err := x.bench().StatedBy(x.name, x.uid(), container, 0)

@@ -18,7 +18,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// account asks every witness about a pod. It must still be there: its log goes with it.
+// account collects the evidence of every witness about a pod. The pod must still exist, because its log is removed with
+// it.
 func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.Account, error) {
 	a := blame.Account{CreatedAt: x.createdAt, Until: x.until, SandboxFault: x.sandboxFault, Faults: x.faults,
 		Stopped: x.exam.stoppages()}
@@ -26,8 +27,8 @@ func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.A
 		a.Until = timeline.SettledAt
 	}
 	b := x.bench()
-	a.BoundAt, _ = b.BoundAt(ctx, x.name) // it may never have been bound
-	a.TakenUpAt, _ = b.TakenUpAt(x.name)  // nor have been taken up
+	a.BoundAt, _ = b.BoundAt(ctx, x.name) // the pod may never have been bound
+	a.TakenUpAt, _ = b.TakenUpAt(x.name)  // nor picked up
 	calls, err := x.exam.calls.Of(x.uid())
 	if err != nil {
 		return a, err
@@ -56,7 +57,7 @@ func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.A
 	return a, x.addPulls(ctx, &a)
 }
 
-// call reads one call of the runtime, and what happened meanwhile.
+// call reads one runtime call, and what happened during it.
 func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []registry.Access) blame.Call {
 	c := blame.Call{Span: blame.Span{From: call.StartAt, To: call.EndAt}, Kind: call.Kind, Container: call.Container,
 		Attempt: call.Attempt, Failed: call.Failed}
@@ -117,7 +118,7 @@ func (x *examPod) run(call bench.RuntimeCall) (blame.Run, error) {
 
 func hasHook(c corev1.Container) bool { return c.Lifecycle != nil && c.Lifecycle.PostStart != nil }
 
-// addPulls adds the calls that pulled the pod's cold images, and kubelet's requests for them.
+// addPulls adds the calls that pulled the pod's cold images, and the kubelet's requests for them.
 func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
 	events, err := x.exam.events.All()
 	if err != nil {
@@ -161,10 +162,10 @@ func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
 	return nil
 }
 
-// logRounding is how much a stamp of containerd's log may be late.
+// logRounding is how late a timestamp in containerd's log can be.
 const logRounding = 2 * time.Millisecond
 
-// accesses are the node's requests for what a repository holds, of whichever registry.
+// accesses returns the node's requests for the content of a repository, from all registries.
 func (x *examPod) accesses(ctx context.Context, repository string) ([]registry.Access, error) {
 	var all []registry.Access
 	for _, client := range x.exam.registries {
@@ -179,7 +180,7 @@ func (x *examPod) accesses(ctx context.Context, repository string) ([]registry.A
 	}), nil
 }
 
-// repository is that of a reference.
+// repository returns the repository of a reference.
 func repository(reference string) string {
 	_, rest, _ := strings.Cut(reference, "/")
 	if end := strings.IndexAny(rest, ":@"); end >= 0 {
@@ -188,7 +189,7 @@ func repository(reference string) string {
 	return rest
 }
 
-// stoppages are when containerd was stopped.
+// stoppages returns when containerd was stopped.
 func (e *exam) stoppages() []blame.Stop {
 	e.mu.Lock()
 	defer e.mu.Unlock()

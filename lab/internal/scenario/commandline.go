@@ -20,15 +20,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// plugin is the agent's program on a PATH where kubectl finds it.
+// plugin is the agent's program in a PATH in which kubectl finds it.
 type plugin struct {
 	b   *bench.Bench
 	dir string
 }
 
-// commandLine has kubectl find its plugin and the plugin find the agent of the DaemonSet, through the API server's proxy and the port that
-// it forwards since the agent names pods over loopback only: while a pod pulls, and when it was deleted. A browser takes the way through
-// the proxy, to an agent that is open.
+// commandLine runs the plugin of kubectl while a pod pulls and after the pod was deleted. The plugin must find the
+// DaemonSet's agent through the API server. The plugin uses port forwarding, because the agent names pods only to
+// loopback clients. A browser uses the API server's proxy to an agent that is open to all.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
 	if err != nil {
@@ -49,7 +49,8 @@ func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Throttle(ctx, rate); err != nil {
 		return err
 	}
-	if err := b.CreatePod(ctx, "shown", corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, cold, 0)}}); err != nil {
+	if err := b.CreatePod(ctx, "shown",
+		corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, cold, 0)}}); err != nil {
 		return err
 	}
 	if err := p.awaitPull(ctx, v, b.Namespace+"/shown"); err != nil {
@@ -95,7 +96,7 @@ func installPlugin(b *bench.Bench) (plugin, error) {
 	return plugin{b, dir}, nil
 }
 
-// kubectlAnswer is what a command says.
+// kubectlAnswer is the output of a command.
 type kubectlAnswer struct {
 	code           int
 	stdout, stderr string
@@ -123,22 +124,24 @@ func (p plugin) podlapse(ctx context.Context, arguments ...string) (kubectlAnswe
 	return p.run(ctx, p.b.Node.AdminKubeconfig(), append([]string{"podlapse"}, arguments...)...)
 }
 
-// awaitPull waits until top and pulls show how much of the pod's image has come.
+// awaitPull waits until top and pulls show how much of the pod's image has been received.
 func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 	for _, command := range []string{"top", "pulls"} {
-		err := p.b.Node.Report.Wait(ctx, command+" to show the pull", startLimit, 200*time.Millisecond, func(ctx context.Context) error {
-			got, err := p.podlapse(ctx, command)
-			if err != nil {
-				return err
-			}
-			for line := range strings.Lines(got.stdout) {
-				if strings.Contains(line, pod) && strings.Contains(line, mainName) && strings.Contains(line, " %)") {
-					v.Note("%s, while it pulled: %s", command, strings.Join(strings.Fields(line), " "))
-					return nil
+		err := p.b.Node.Report.Wait(ctx, command+" to show the pull", startLimit, 200*time.Millisecond,
+			func(ctx context.Context) error {
+				got, err := p.podlapse(ctx, command)
+				if err != nil {
+					return err
 				}
-			}
-			return fmt.Errorf("it ends with %d: %s%s", got.code, got.stdout, got.stderr)
-		})
+				for line := range strings.Lines(got.stdout) {
+					if strings.Contains(line, pod) && strings.Contains(line, mainName) &&
+						strings.Contains(line, " %)") {
+						v.Note("%s, while it pulled: %s", command, strings.Join(strings.Fields(line), " "))
+						return nil
+					}
+				}
+				return fmt.Errorf("the exit code is %d: %s%s", got.code, got.stdout, got.stderr)
+			})
 		if err != nil {
 			return err
 		}
@@ -147,7 +150,7 @@ func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 	return nil
 }
 
-// judgeGone wants the waterfall of a pod that is gone, with the verdict and the lengths that the agent told before.
+// judgeGone requires the waterfall of a deleted pod, with the verdict and the durations that the agent reported before.
 func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeline) error {
 	pod := p.b.Namespace + "/shown"
 	var want struct {
@@ -165,7 +168,8 @@ func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeli
 	lines := strings.Join(strings.Fields(text.stdout), " ")
 	v.Compared += 2 + len(want.Phases)
 	if text.code != 0 || !strings.HasPrefix(lines, pod+": "+want.Verdict+" on node ") {
-		v.Problem("explain of a pod that is gone ends with %d and does not begin with its verdict %q: %s%s", text.code, want.Verdict, text.stdout, text.stderr)
+		v.Problem("explain of a deleted pod has exit code %d and does not start with its verdict %q: %s%s", text.code,
+			want.Verdict, text.stdout, text.stderr)
 	}
 	for _, phase := range want.Phases {
 		length, err := phase.Length.Float64()
@@ -174,7 +178,7 @@ func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeli
 		}
 		row := strings.Join(strings.Fields(fmt.Sprintf("%s %s %.3f s", phase.Phase, phase.Container, length)), " ")
 		if phase.Merged == nil && !strings.Contains(lines, row+" ±") {
-			v.Problem("explain of a pod that is gone has no row %q:\n%s", row, text.stdout)
+			v.Problem("explain of a deleted pod has no row %q:\n%s", row, text.stdout)
 		}
 	}
 	again, err := p.podlapse(ctx, "explain", pod, "-o", "json")
@@ -186,13 +190,14 @@ func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeli
 		GoneAt string      `json:"gone_at"`
 	}
 	if err := json.Unmarshal([]byte(again.stdout), &got); err != nil || got.Total != want.Total || got.GoneAt == "" {
-		v.Problem("explain -o json of a pod that is gone: %v, %s s, gone at %q; the agent said %s s", err, got.Total, got.GoneAt, want.Total)
+		v.Problem("explain -o json of a deleted pod: %v, %s s, gone at %q; the agent reported %s s", err, got.Total,
+			got.GoneAt, want.Total)
 	}
-	v.Note("explain of a pod that is gone:\n%s", text.stdout)
+	v.Note("explain of a deleted pod:\n%s", text.stdout)
 	return nil
 }
 
-// phaseLength is what a waterfall shows of a phase.
+// phaseLength is a phase and its duration in a waterfall.
 type phaseLength struct {
 	Phase     string      `json:"phase"`
 	Container string      `json:"container"`
@@ -200,7 +205,8 @@ type phaseLength struct {
 	Merged    []string    `json:"merged_with"`
 }
 
-// judgeRules has an account without rights refused, and one with the rules of docs/cli.md served; and completion ask the cluster.
+// judgeRules requires that an account without permissions is refused, that one with the rules in docs/cli.md is served,
+// and that completion queries the cluster.
 func (p plugin) judgeRules(ctx context.Context, v *Verdict) error {
 	pod := p.b.Namespace + "/shown"
 	rules := map[string][]rbacv1.PolicyRule{
@@ -228,7 +234,7 @@ func (p plugin) judgeRules(ctx context.Context, v *Verdict) error {
 			return err
 		}
 		if v.Compared++; got.code != code {
-			v.Problem("explain for account %s ends with %d, not %d: %s", account, got.code, code, got.stderr)
+			v.Problem("explain for account %s: exit code %d, want %d: %s", account, got.code, code, got.stderr)
 		}
 	}
 	missing, err := p.podlapse(ctx, "explain", p.b.Namespace+"/never-was")
@@ -236,7 +242,7 @@ func (p plugin) judgeRules(ctx context.Context, v *Verdict) error {
 		return err
 	}
 	if v.Compared++; missing.code != 3 {
-		v.Problem("explain of a pod that never was ends with %d, not 3: %s", missing.code, missing.stderr)
+		v.Problem("explain of a pod that never existed: exit code %d, want 3: %s", missing.code, missing.stderr)
 	}
 	completed, err := p.run(ctx, p.b.Node.AdminKubeconfig(), "__complete", "podlapse", "explain", "--node", "")
 	if err != nil {

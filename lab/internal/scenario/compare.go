@@ -20,19 +20,19 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// Compare is the name of the scenario that wants another agent.
+// Compare is the name of the scenario that requires another agent.
 const Compare = "compare"
 
-// The load, and how often it is played. What a garbage collector has not yet given back is a megabyte or two of an agent, so that it
-// takes many to see less.
+// The load, and how often it is repeated. Memory that the garbage collector has not returned varies by a megabyte or
+// two for each agent, so smaller differences only show in many measurements.
 const (
 	compareRounds  = 4
-	comparePairs   = 4 // of agents at once, one of either program
+	comparePairs   = 4 // agents of each program that run at once
 	comparePods    = 60
 	compareRate    = 10 // starts per second
 	compareCold    = 6  // pods with cold images, one after the other
 	compareSamples = 10 // of memory, a second apart
-	// moreMemory is how much more the one may have than the other, in bytes, and still be called the same. With 95 % confidence.
+	// moreMemory is how many more bytes one may use than the other and still count as the same, with 95 % confidence.
 	moreMemory = size(1 << 20)
 )
 
@@ -44,8 +44,8 @@ func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20
 // version is one of the two programs.
 type version struct{ account, program, kubeconfig string }
 
-// compare runs agents of two programs side by side on a node that has no kubelet, all with nothing but what every agent needs. They see
-// the same pods start, so that what one asks for, holds or shows beyond the other is its own.
+// compare runs agents of two programs side by side on a node without a kubelet, with only the flags that every agent
+// needs. They see the same pods start, so any difference in requests, memory or series is caused by the program.
 func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	versions := []version{{account: "before", program: b.Before}, {account: "now", program: b.Node.Agent()}}
 	for i := range versions {
@@ -80,7 +80,8 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 			whole = append(whole, c.memory[2*pair+1]-c.memory[2*pair])
 			own = append(own, c.own[2*pair+1]-c.own[2*pair])
 		}
-		v.Note("round %d: resident, before and now in turn: %v; without the program's file: %v", round+1, c.memory, c.own)
+		v.Note("round %d: resident, before and now in turn: %v; without the program's file: %v", round+1, c.memory,
+			c.own)
 		judgeSeries(v, c.series[0], c.series[1])
 	}
 	judgeMemory(v, "resident memory", pair(whole))
@@ -88,8 +89,8 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeRequests(b, v, versions)
 }
 
-// prepare gives it a name of its own in the API server's audit log, and a copy of the program: how much of a file is mapped depends on how
-// it was written and read before.
+// prepare gives it its own name in the API server's audit log, and a copy of the program, because how much of a file is
+// mapped depends on how it was written and read before.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {
@@ -113,7 +114,7 @@ func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	return err
 }
 
-// compared is one round: agents in turn of either program.
+// compared is one round: agents of the two programs, alternating.
 type compared struct {
 	bench    *bench.Bench
 	runtime  *synthetic.Runtime
@@ -144,7 +145,7 @@ func (c *compared) play(ctx context.Context, round int) (err error) {
 	if err := c.start(ctx, namespace); err != nil {
 		return err
 	}
-	if err := sleep(ctx, 5*time.Second); err != nil { // for what waits for late Events
+	if err := sleep(ctx, 5*time.Second); err != nil { // for the wait for late Events
 		return err
 	}
 	c.memory, c.own = make([]size, len(agents)), make([]size, len(agents))
@@ -171,12 +172,13 @@ func (c *compared) play(ctx context.Context, round int) (err error) {
 	return nil
 }
 
-// start starts pods with present images at a rate, then those with cold ones, one after the other: each wants a watch of Events of
-// its own.
+// start starts pods with present images at a rate, then pods with cold images one after the other, each of which needs
+// its own Event watch.
 func (c *compared) start(ctx context.Context, namespace string) error {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: costNode, Pace: synthetic.Usual()}
 	images := func(pod string) []string {
-		return []string{"images.invalid/" + namespace + "/" + pod + "-a:1", "images.invalid/" + namespace + "/" + pod + "-b:1"}
+		return []string{"images.invalid/" + namespace + "/" + pod + "-a:1",
+			"images.invalid/" + namespace + "/" + pod + "-b:1"}
 	}
 	present, together := errgroup.WithContext(ctx)
 	for i := range comparePods {
@@ -203,7 +205,7 @@ func (c *compared) start(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// seriesOf are the names and labels of all samples. Which build it is differs.
+// seriesOf returns the names and labels of all samples, except the build information, which differs.
 func seriesOf(text string) map[string]bool {
 	all := map[string]bool{}
 	for line := range strings.Lines(text) {
@@ -216,9 +218,9 @@ func seriesOf(text string) map[string]bool {
 	return all
 }
 
-// judgeSeries wants one agent to show what the other shows.
+// judgeSeries requires that both agents have the same series.
 func judgeSeries(v *Verdict, before, now map[string]bool) {
-	const most = 10 // to be told
+	const most = 10 // series to report
 	v.Compared++
 	only := func(in, notIn map[string]bool) (names []string) {
 		for _, name := range slices.Sorted(maps.Keys(in)) {
@@ -229,29 +231,31 @@ func judgeSeries(v *Verdict, before, now map[string]bool) {
 		return names
 	}
 	if more := only(now, before); len(more) > 0 {
-		v.Problem("%d of %d series are new, such as %q", len(more), len(now), more[:min(most, len(more))])
+		v.Problem("%d of %d series are new, for example %q", len(more), len(now), more[:min(most, len(more))])
 	}
 	if less := only(before, now); len(less) > 0 {
-		v.Problem("%d of %d series are gone, such as %q", len(less), len(before), less[:min(most, len(less))])
+		v.Problem("%d of %d series are gone, for example %q", len(less), len(before), less[:min(most, len(less))])
 	}
 	if len(now) == 0 {
-		v.Problem("no series were read")
+		v.Problem("no series found")
 	}
 }
 
-// judgeMemory wants the agents to be the same for sure: a measurement that cannot tell is no proof.
+// judgeMemory requires that the agents use the same memory with confidence. An inconclusive measurement is not a proof.
 func judgeMemory(v *Verdict, what string, more paired[size]) {
 	v.Compared++
-	v.Note("%s: what there is more now is %v, standard error %v, so at most %v with 95 %% confidence (%d pairs)", what, more.mean, more.standardError, more.atMost(), more.pairs)
+	v.Note("%s: the difference is %v, standard error %v, so at most %v with 95 %% confidence (%d pairs)", what,
+		more.mean, more.standardError, more.atMost(), more.pairs)
 	switch {
 	case more.mean > moreMemory:
 		v.Problem("%s: %v more now, which is more than %v", what, more.mean, moreMemory)
 	case more.atMost() > moreMemory:
-		v.Problem("%s: %v more now, but the agents differ too much to be sure that it is less than %v: run the scenario alone", what, more.mean, moreMemory)
+		v.Problem("%s: %v more now, but the agents vary too much to prove less than %v: run the scenario alone", what,
+			more.mean, moreMemory)
 	}
 }
 
-// judgeRequests wants all agents of one program to have asked for what those of the other did.
+// judgeRequests requires that all agents of one program sent the same requests as those of the other.
 func judgeRequests(b *bench.Bench, v *Verdict, versions []version) error {
 	var asked []map[string]int
 	for _, t := range versions {
@@ -262,7 +266,8 @@ func judgeRequests(b *bench.Bench, v *Verdict, versions []version) error {
 		asked = append(asked, requests)
 	}
 	v.Compared++
-	v.Note("requests of %d agents each, by the API server's audit log: before %v, now %v", compareRounds*comparePairs, asked[0], asked[1])
+	v.Note("requests of %d agents each, by the API server's audit log: before %v, now %v", compareRounds*comparePairs,
+		asked[0], asked[1])
 	if !maps.Equal(asked[0], asked[1]) || len(asked[0]) == 0 {
 		v.Problem("requests differ: before %v, now %v", asked[0], asked[1])
 	}

@@ -13,7 +13,7 @@ func TestMemoryThatCannotBeToldFailsAsWell(t *testing.T) {
 		"the same":            {[]size{-100, 0, 100}, ""},
 		"less":                {[]size{-5000, -5100, -5200}, ""},
 		"more":                {[]size{2000, 2010, 2020}, "which is more than 1.00 MiB"},
-		"who can say":         {[]size{-3000, 0, 3000}, "run the scenario alone"},
+		"inconclusive":        {[]size{-3000, 0, 3000}, "run the scenario alone"},
 		"more, but not a lot": {[]size{500, 510, 520}, ""},
 	} {
 		for i := range test.more {
@@ -21,14 +21,16 @@ func TestMemoryThatCannotBeToldFailsAsWell(t *testing.T) {
 		}
 		var v Verdict
 		judgeMemory(&v, name, pair(test.more))
-		if got := strings.Join(v.Problems, "; "); (got == "") != (test.problem == "") || !strings.Contains(got, test.problem) || v.Compared != 1 {
+		if got := strings.Join(v.Problems, "; "); (got == "") != (test.problem == "") ||
+			!strings.Contains(got, test.problem) || v.Compared != 1 {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}
 }
 
 func TestSeriesThatDiffer(t *testing.T) {
-	const text = "# HELP a is\n# TYPE a counter\na{x=\"1 2\"} 5\na{x=\"3\"} 6\nb 7\npodlapse_build_info{version=\"1\"} 1\n"
+	const text = "# HELP a is\n# TYPE a counter\na{x=\"1 2\"} 5\na{x=\"3\"} 6\nb " +
+		"7\npodlapse_build_info{version=\"1\"} 1\n"
 	for name, test := range map[string]struct {
 		now      string
 		problems int

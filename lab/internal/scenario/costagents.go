@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// agentsUsage is what all agents of a run used, and what one of the twins was sent.
+// agentsUsage is what all agents of a run used, and what the bare watch received.
 type agentsUsage struct {
 	cpu       time.Duration
 	memory    int64   // bytes of the largest, resident at the end
@@ -21,11 +21,13 @@ type agentsUsage struct {
 }
 
 func (u agentsUsage) minus(before agentsUsage) agentsUsage {
-	return agentsUsage{u.cpu - before.cpu, u.memory, u.requests - before.requests, u.podBytes - before.podBytes, u.bareWatch - before.bareWatch}
+	return agentsUsage{u.cpu - before.cpu, u.memory, u.requests - before.requests, u.podBytes - before.podBytes,
+		u.bareWatch - before.bareWatch}
 }
 
 func (u agentsUsage) plus(other agentsUsage) agentsUsage {
-	return agentsUsage{u.cpu + other.cpu, max(u.memory, other.memory), u.requests + other.requests, u.podBytes + other.podBytes, u.bareWatch + other.bareWatch}
+	return agentsUsage{u.cpu + other.cpu, max(u.memory, other.memory), u.requests + other.requests,
+		u.podBytes + other.podBytes, u.bareWatch + other.bareWatch}
 }
 
 func (c *costRun) agentsUsage(ctx context.Context) (u agentsUsage, err error) {
@@ -59,19 +61,23 @@ func (c *costRun) countWatches(ctx context.Context) (all watches, err error) {
 		if err != nil {
 			return watches{}, err
 		}
-		one.opened, one.agentOpen, one.openSeconds = one.opened+all.opened, one.agentOpen+all.agentOpen, one.openSeconds+all.openSeconds
+		one.opened, one.agentOpen, one.openSeconds = one.opened+all.opened, one.agentOpen+all.agentOpen,
+			one.openSeconds+all.openSeconds
 		one.received, one.itUsed = one.received+all.received, one.itUsed+all.itUsed
 		all = one
 	}
 	return all, nil
 }
 
-// judgeAgents judges what the agents asked the API server for in the blocks on their node, in which it was told events.
+// judgeAgents judges the agents' requests to the API server during the blocks on their node, in which this many Events
+// were created.
 func (c *costRun) judgeAgents(u agentsUsage, w watches, events int) error {
 	v, kind := c.verdict, c.kind
 	pods := float64(kind.pairs * kind.pods * kind.agents)
-	v.Note("%s: an agent used %.2f ms of CPU per start itself, and %d MiB at most; %d agents opened %v Event watches (%v by the API server) for %.1f s, and received %v of %d Events each, of which they used %v",
-		kind.name, milliseconds(u.cpu)/pods, u.memory>>20, kind.agents, w.opened, w.served(), w.openSeconds, w.received/float64(kind.agents), events, w.itUsed)
+	v.Note("%s: an agent used %.2f ms of CPU per start itself, and %d MiB at most; %d agents opened %v Event watches "+
+		"(%v by the API server) for %.1f s, and received %v of %d Events each, of which they used %v",
+		kind.name, milliseconds(u.cpu)/pods, u.memory>>20, kind.agents, w.opened, w.served(), w.openSeconds,
+		w.received/float64(kind.agents), events, w.itUsed)
 	if kind.cold {
 		v.Compared++
 		if w.received < float64(events*kind.agents) {
@@ -81,19 +87,21 @@ func (c *costRun) judgeAgents(u agentsUsage, w watches, events int) error {
 	}
 	v.Compared += 3
 	if w.served() > 0 {
-		v.Problem("%s: the API server served %v Event watches for pods whose images are there", kind.name, w.served())
+		v.Problem("%s: the API server served %v Event watches for pods whose images are present", kind.name, w.served())
 	}
 	if u.requests > 0 {
-		v.Problem("%s: the agent sent %v requests while pods started: a pod watch is not all that it costs", kind.name, u.requests)
+		v.Problem("%s: the agent sent %v requests while pods started, want none besides its pod watch", kind.name,
+			u.requests)
 	}
-	const bookmarks = 0.01 // come when they come
+	const bookmarks = 0.01 // they arrive at any time
 	if one := u.podBytes / float64(kind.agents); one == 0 || math.Abs(one-u.bareWatch) > bookmarks*one {
-		v.Problem("%s: the agent's pod watch brought %.0f bytes and one without an agent %.0f: they are not the same", kind.name, one, u.bareWatch)
+		v.Problem("%s: the agent's pod watch received %.0f bytes, the one without an agent %.0f: they must be the same",
+			kind.name, one, u.bareWatch)
 	}
 	return nil
 }
 
-// judgeTold wants each agent to have told of every pod of a block.
+// judgeReported requires that each agent reported every pod of a block.
 func (c *costRun) judgeReported(ctx context.Context, namespace string, started []synthetic.Started) error {
 	for extra := range c.kind.agents {
 		reported, err := c.reported(ctx, namespace, extra, len(started))
@@ -112,32 +120,34 @@ func (c *costRun) judgeReported(ctx context.Context, namespace string, started [
 	return nil
 }
 
-// told waits for the records of all pods of a namespace: who misses an Event waits for it.
-func (c *costRun) reported(ctx context.Context, namespace string, extra, pods int) (reported map[string]agent.Timeline, err error) {
-	err = c.bench.Node.Report.Wait(ctx, "the records of "+namespace, 40*time.Second, 500*time.Millisecond, func(context.Context) error {
-		records, err := agent.ReadRecords(agent.Output{File: c.bench.Node.ExtraRecords(extra)}, namespace)
-		if err != nil {
-			return err
-		}
-		reported = make(map[string]agent.Timeline)
-		for _, timeline := range records.Timelines {
-			reported[timeline.Name] = timeline
-		}
-		if len(reported) < pods {
-			return fmt.Errorf("%d of %d pods are told of", len(reported), pods)
-		}
-		return nil
-	})
+// reported waits for the records of all pods in a namespace. An agent that misses an Event waits for it.
+func (c *costRun) reported(ctx context.Context, namespace string, extra,
+	pods int) (reported map[string]agent.Timeline, err error) {
+	err = c.bench.Node.Report.Wait(ctx, "the records of "+namespace, 40*time.Second, 500*time.Millisecond,
+		func(context.Context) error {
+			records, err := agent.ReadRecords(agent.Output{File: c.bench.Node.ExtraRecords(extra)}, namespace)
+			if err != nil {
+				return err
+			}
+			reported = make(map[string]agent.Timeline)
+			for _, timeline := range records.Timelines {
+				reported[timeline.Name] = timeline
+			}
+			if len(reported) < pods {
+				return fmt.Errorf("%d of %d pods are reported", len(reported), pods)
+			}
+			return nil
+		})
 	return reported, err
 }
 
-// judgePod wants every pull of a pod told and timed: that takes all Events about it.
+// judgePod requires that every pull of a pod is reported with its duration, which takes all Events about it.
 func (c *costRun) judgePod(s synthetic.Started, reported map[string]agent.Timeline) {
 	v := c.verdict
 	v.Compared++
 	timeline, there := reported[s.Name]
 	if !there {
-		return // said already
+		return // reported already
 	}
 	want := agent.Downloaded
 	if s.Pulls == nil {
@@ -147,7 +157,7 @@ func (c *costRun) judgePod(s synthetic.Started, reported map[string]agent.Timeli
 		container := fmt.Sprintf("c%d", i+1)
 		pull, there := timeline.PullOf(container)
 		if !there || pull.Outcome != want {
-			v.Problem("%s %s: the outcome is %s, the agent says %q", s.Name, container, want, pull.Outcome)
+			v.Problem("%s %s: the outcome is %s, the agent reports %q", s.Name, container, want, pull.Outcome)
 			continue
 		}
 		if s.Pulls == nil {
@@ -155,10 +165,11 @@ func (c *costRun) judgePod(s synthetic.Started, reported map[string]agent.Timeli
 		}
 		length, err := agent.Nanoseconds(pull.PullSeconds)
 		if off := length - s.Pulls[i]; err != nil || off.Abs() > exact {
-			v.Problem("%s %s: the pull took %s, the agent says %q", s.Name, container, seconds(s.Pulls[i]), pull.PullSeconds)
+			v.Problem("%s %s: the pull took %s, the agent reports %q", s.Name, container, seconds(s.Pulls[i]),
+				pull.PullSeconds)
 		}
 	}
 	if len(timeline.LostEvents) > 0 {
-		v.Problem("%s: no Event was lost, the agent says %q", s.Name, timeline.LostEvents)
+		v.Problem("%s: no Event was lost, the agent reports %q", s.Name, timeline.LostEvents)
 	}
 }

@@ -18,17 +18,17 @@ type costRun struct {
 	verdict   *Verdict
 	runtime   *synthetic.Runtime
 	kind      costKind
-	bareWatch *byteCount // of the last of the twins
+	bareWatch *byteCount // of the last bare watch
 }
 
-// block is what one block cost.
+// block is the cost of one block.
 type block struct {
 	apiServer time.Duration // CPU
 	agents    agentsUsage
 	events    int // that were sent
 }
 
-// measure plays the pairs of blocks with agents and twins in place, and judges what they tell.
+// measure runs the pairs of blocks while the agents and the bare watches run, and judges their reports.
 func (c *costRun) measure(ctx context.Context) (err error) {
 	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 	if err := settle(ctx, 0); err != nil {
 		return err
 	}
-	// The first block finds caches cold; nobody measures it.
+	// The first block fills the caches and is not measured.
 	if _, err := c.play(ctx, "warm", costNode); err != nil {
 		return err
 	}
@@ -69,7 +69,8 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 			}
 		}
 		per := func(d time.Duration) time.Duration { return d / time.Duration(c.kind.pods) }
-		differences = append(differences, per(blocks[costNode].apiServer-blocks[plainNode].apiServer)/time.Duration(c.kind.times()))
+		differences = append(differences,
+			per(blocks[costNode].apiServer-blocks[plainNode].apiServer)/time.Duration(c.kind.times()))
 		without = append(without, per(blocks[plainNode].apiServer))
 		agents = agents.plus(blocks[costNode].agents)
 		events += blocks[costNode].events
@@ -79,14 +80,17 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 		return err
 	}
 	cost, load := pair(differences), pair(without)
-	c.verdict.Note("%s: a start costs the API server %.2f ms of CPU without an agent, standard error %.2f, and an agent adds %.3f ms, standard error %.3f, so at most %.3f with 95 %% confidence (%d pairs of blocks of %d starts, %d times; the pairs: %v)",
-		c.kind.name, milliseconds(load.mean), milliseconds(load.standardError), milliseconds(cost.mean), milliseconds(cost.standardError),
+	c.verdict.Note("%s: a start costs the API server %.2f ms of CPU without an agent, standard error %.2f; an agent "+
+		"adds %.3f ms, standard error %.3f, so at most %.3f with 95 %% confidence (%d pairs of blocks of %d starts, "+
+		"%d times; the pairs: %v)",
+		c.kind.name, milliseconds(load.mean), milliseconds(load.standardError), milliseconds(cost.mean),
+		milliseconds(cost.standardError),
 		milliseconds(cost.atMost()), c.kind.pairs, c.kind.pods, c.kind.times(), differences)
 	judgeCost(c.verdict, c.kind, cost)
 	return c.judgeAgents(agents, after.minus(before), events)
 }
 
-// play plays one block in a namespace of its own, which is gone when it returns.
+// play runs one block in its own namespace, and deletes the namespace.
 func (c *costRun) play(ctx context.Context, name, node string) (l block, err error) {
 	namespace := c.bench.Namespace + "-" + c.kind.name + "-" + name
 	if err := c.bench.Kube.CreateNamespace(ctx, c.bench.Node.Report, namespace, purpose); err != nil {
@@ -96,7 +100,7 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 		removal := c.bench.Kube.DeleteNamespace(context.WithoutCancel(ctx), c.bench.Node.Report, namespace)
 		err = errors.Join(err, removal)
 	}()
-	// What deleting the block before has left to do is not this one's.
+	// The API server may still be deleting the previous block, whose cost must not count here.
 	const pause = 2 * time.Second
 	if err := sleep(ctx, pause); err != nil {
 		return l, err
@@ -150,7 +154,7 @@ func (c *costRun) start(ctx context.Context, namespace, node string) ([]syntheti
 			images := make([]string, costContainers)
 			for j := range images {
 				images[j] = fmt.Sprintf("images.invalid/%s/image-%d:1", namespace, j+1)
-				if c.kind.cold { // its own, which nobody has pulled for it
+				if c.kind.cold { // an image of its own, which no other pod has pulled
 					images[j] = fmt.Sprintf("images.invalid/%s/image-%d-%d:1", namespace, i+1, j+1)
 				} else {
 					c.runtime.AddImage(images[j])

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// explain prints and keeps what a person needs to find out why a scenario failed. It runs before the
-// namespace is cleared, and goes on with the rest when one part cannot be had.
+// explain prints and saves what a developer needs to find out why a scenario failed. It runs before the namespace is
+// cleared, and continues if a part is not available.
 func explain(ctx context.Context, b *bench.Bench, out io.Writer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
@@ -24,7 +24,7 @@ func explain(ctx context.Context, b *bench.Bench, out io.Writer) {
 	fmt.Fprintln(out, b.Node.AgentLogEnd(30))
 }
 
-// keepTimelines keeps the timelines of the pods that are still there.
+// keepTimelines saves the timelines of the pods that still exist.
 func keepTimelines(ctx context.Context, b *bench.Bench, out io.Writer) {
 	pods, err := b.Kube.Pods(ctx, b.Namespace)
 	if err != nil {
@@ -45,30 +45,30 @@ func keepTimelines(ctx context.Context, b *bench.Bench, out io.Writer) {
 
 func keptIn(b *bench.Bench) string { return b.Node.In("scenarios", b.Namespace) }
 
-// keep writes a timeline to a file that outlives the namespace, though not the lab.
+// keep writes a timeline to a file that is deleted with the lab, but not with the namespace.
 func keep(b *bench.Bench, timeline agent.Timeline) error { return keepAs(b, timeline.Name, timeline) }
 
 func keepAs(b *bench.Bench, name string, timeline agent.Timeline) error {
 	if err := os.MkdirAll(keptIn(b), 0o700); err != nil {
-		return fmt.Errorf("keep timeline: %w", err)
+		return fmt.Errorf("save timeline: %w", err)
 	}
 	if err := os.WriteFile(keptIn(b)+"/"+name+".json", timeline.Raw, 0o600); err != nil {
-		return fmt.Errorf("keep timeline: %w", err)
+		return fmt.Errorf("save timeline: %w", err)
 	}
 	return nil
 }
 
-// keepObservations keeps what the agent recorded so far: the next agent begins anew.
+// keepObservations saves what the agent has recorded so far, because the next agent starts a new file.
 func keepObservations(b *bench.Bench, name string) error {
 	recorded, err := os.ReadFile(b.Node.AgentObservations())
 	if err != nil {
-		return fmt.Errorf("keep observations: %w", err)
+		return fmt.Errorf("save observations: %w", err)
 	}
 	if err := os.MkdirAll(keptIn(b), 0o700); err != nil {
-		return fmt.Errorf("keep observations: %w", err)
+		return fmt.Errorf("save observations: %w", err)
 	}
 	if err := os.WriteFile(keptIn(b)+"/"+name+".jsonl", recorded, 0o600); err != nil {
-		return fmt.Errorf("keep observations: %w", err)
+		return fmt.Errorf("save observations: %w", err)
 	}
 	return nil
 }

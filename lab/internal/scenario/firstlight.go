@@ -9,20 +9,20 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// limit is how far the agent may be off. It leaves room for what belongs to a phase but was not
-// injected: making a network namespace, unpacking a layer, starting a process on a busy machine.
+// limit is the largest error of the agent. It allows for work that is part of a phase but not injected: creating a
+// network namespace, unpacking a layer, starting a process on a busy machine.
 const limit = 250 * time.Millisecond
 
-// Sizes and rate of the cold images: five seconds for each.
+// Size and rate of the cold images: five seconds for each.
 const (
 	coldLayer = 20 << 20 // bytes
 	pullRate  = 4 << 20  // bytes per second
 )
 
-// pullTime is what the cold layer alone takes.
+// pullTime is how long the cold layer alone takes.
 const pullTime = coldLayer / pullRate * time.Second
 
-// firstLight starts one pod with every ingredient of a start-up, each of known size.
+// firstLight starts one pod with every part of a start-up, each of known duration.
 func firstLight(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		networkDelay = 2 * time.Second

@@ -19,18 +19,19 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/pki"
 )
 
-// What the components metrics-auth and tls call their objects, and the name that the certificate has to hold.
+// Names of the objects in the components metrics-auth and tls, and the name in the certificate.
 const (
 	metricsReader = "podlapse-metrics-reader"
 	tlsSecret     = "podlapse-tls"
 	tlsName       = "podlapse-agent.podlapse.svc"
 )
 
-// certify puts a certificate where the component tls wants it, and returns who is to trust it. It goes with the bench.
+// certify creates the certificate for the component tls, and returns the configuration of clients that trust it. The
+// certificate is deleted with the bench.
 func certify(ctx context.Context, b *bench.Bench) (*tls.Config, error) {
 	dir, err := os.MkdirTemp(b.Node.State, "certificate-")
 	if err != nil {
-		return nil, fmt.Errorf("make the agent's certificate: %w", err)
+		return nil, fmt.Errorf("create the agent's certificate: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	authority, err := pki.NewAuthority(dir)
@@ -47,7 +48,7 @@ func certify(ctx context.Context, b *bench.Bench) (*tls.Config, error) {
 	}
 	for _, name := range []string{"tls.crt", "tls.key", "ca.crt"} {
 		if secret.Data[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
-			return nil, fmt.Errorf("make the agent's certificate: %w", err)
+			return nil, fmt.Errorf("create the agent's certificate: %w", err)
 		}
 	}
 	document, err := json.Marshal(secret)
@@ -59,8 +60,9 @@ func certify(ctx context.Context, b *bench.Bench) (*tls.Config, error) {
 	return &tls.Config{RootCAs: trusted, ServerName: tlsName}, b.ApplyOwned(ctx, document)
 }
 
-// scrapeGuarded asks the agent of the components metrics-auth and tls for its metrics, over TLS: without a token, and with that of
-// the account that metrics-auth makes for Prometheus. Kubelet has probed it over TLS by then: it is ready.
+// scrapeGuarded reads the metrics of the agent with the components metrics-auth and tls over TLS: without a token, and
+// with the token of the account that metrics-auth creates for Prometheus. The kubelet has probed the agent over TLS by
+// then, because it is ready.
 func scrapeGuarded(ctx context.Context, b *bench.Bench, v *Verdict, trust *tls.Config) error {
 	token, err := b.AccountToken(ctx, node.AgentNamespace, metricsReader)
 	if err != nil {
@@ -79,7 +81,8 @@ func scrapeGuarded(ctx context.Context, b *bench.Bench, v *Verdict, trust *tls.C
 		}
 		v.Compared++
 		if status != attempt.want {
-			v.Problem("with metrics-auth and tls, metrics with a token of %d bytes: %d, want %d", len(attempt.token), status, attempt.want)
+			v.Problem("with metrics-auth and tls, metrics with a token of %d bytes: %d, want %d", len(attempt.token),
+				status, attempt.want)
 		}
 	}
 	return nil

@@ -15,15 +15,16 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// What docs/security.md promises of the agent's address.
+// What docs/security.md promises about the agent's port.
 const (
 	mostHeader      = 16 << 10
-	mostConnections = 32 // of one client
+	mostConnections = 32 // for one client
 	headerWithin    = 5 * time.Second
-	hostileLimit    = 16 << 20 // bytes that its memory may grow by meanwhile
+	hostileLimit    = 16 << 20 // bytes by which its memory may grow meanwhile
 )
 
-// judgeHostile sends the agent what it has to refuse, and wants it to answer probes meanwhile and to need little more memory.
+// judgeHostile sends the agent requests that it must refuse. Meanwhile the agent must answer probes and need little
+// more memory.
 func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string) error {
 	h := hostile{strings.TrimPrefix(b.Agent.Server, "http://"), v}
 	before, err := h.memory(ctx, token)
@@ -41,7 +42,7 @@ func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string)
 		return err
 	}
 	defer held.close()
-	h.probe(ctx, "beside clients that are slow")
+	h.probe(ctx, "while slow clients are connected")
 	during, err := h.memory(ctx, token)
 	if err != nil {
 		return err
@@ -50,18 +51,18 @@ func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string)
 	if during-before > hostileLimit {
 		v.Problem("hostile requests cost the agent %.1f MiB", (during-before)/(1<<20))
 	}
-	v.Note("resident memory before hostile requests %.1f MiB, amid them %.1f MiB", before/(1<<20), during/(1<<20))
+	v.Note("resident memory before hostile requests %.1f MiB, during them %.1f MiB", before/(1<<20), during/(1<<20))
 	held.judge(v)
 	return nil
 }
 
-// hostile is somebody who means ill.
+// hostile is a malicious client.
 type hostile struct {
 	agent string // HOST:PORT
 	v     *Verdict
 }
 
-// refusals are requests each of which has an answer of its own.
+// refusals sends requests that the agent refuses, each with its own status.
 func (h hostile) refusals(ctx context.Context) error {
 	const metrics = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 	for _, request := range []struct {
@@ -70,11 +71,14 @@ func (h hostile) refusals(ctx context.Context) error {
 	}{
 		{"without a token", metrics + "\r\n", http.StatusUnauthorized},
 		{"with a made-up token", metrics + "Authorization: Bearer made.up.token\r\n\r\n", http.StatusUnauthorized},
-		{"with a header that is too long", metrics + "X: " + strings.Repeat("x", 2*mostHeader) + "\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge},
-		{"with a path that is too long", "GET /" + strings.Repeat("x", 2*mostHeader) + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge},
+		{"with a header that is too long", metrics + "X: " + strings.Repeat("x", 2*mostHeader) + "\r\n\r\n",
+			http.StatusRequestHeaderFieldsTooLarge},
+		{"with a path that is too long", "GET /" + strings.Repeat("x", 2*mostHeader) +
+			" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge},
 		{"with a body of 1 GiB", metrics + "Content-Length: 1073741824\r\n\r\nx", http.StatusRequestEntityTooLarge},
-		{"by another method", "POST /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n", http.StatusMethodNotAllowed},
-		{"that is no HTTP", "\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", http.StatusBadRequest},
+		{"by another method", "POST /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n",
+			http.StatusMethodNotAllowed},
+		{"that is not HTTP", "\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", http.StatusBadRequest},
 		{"with two lengths", metrics + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", http.StatusBadRequest},
 	} {
 		connection, err := h.connect(ctx, "127.0.0.2")
@@ -92,7 +96,7 @@ func (h hostile) refusals(ctx context.Context) error {
 	return nil
 }
 
-// tokens are made up, each as long as can be, one after the other and faster than a client may ask.
+// tokens sends made-up tokens of maximum length, one after the other and faster than a client may.
 func (h hostile) tokens(ctx context.Context) error {
 	const asked = 600
 	connection, err := h.connect(ctx, "127.0.0.3")
@@ -104,25 +108,28 @@ func (h hostile) tokens(ctx context.Context) error {
 	reader := bufio.NewReader(connection)
 	for i := range asked {
 		token := fmt.Sprintf("%08d%s", i, strings.Repeat("x", mostHeader-1024))
-		if _, err := io.WriteString(connection, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "+token+"\r\n\r\n"); err != nil {
-			return fmt.Errorf("show the agent made-up tokens: %w", err)
+		if _, err := io.WriteString(connection,
+			"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "+token+"\r\n\r\n"); err != nil {
+			return fmt.Errorf("send the agent made-up tokens: %w", err)
 		}
 		status, err := answer(reader)
 		if err != nil {
-			return fmt.Errorf("show the agent made-up tokens: %w", err)
+			return fmt.Errorf("send the agent made-up tokens: %w", err)
 		}
 		counts[status]++
 	}
 	h.v.Compared++
-	refused := counts[http.StatusUnauthorized] + counts[http.StatusServiceUnavailable] // known as wrong; not asked about
+	// Cached as invalid, without asking the API server.
+	refused := counts[http.StatusUnauthorized] + counts[http.StatusServiceUnavailable]
 	if counts[http.StatusTooManyRequests] == 0 || refused+counts[http.StatusTooManyRequests] != asked {
-		h.v.Problem("%d made-up tokens at once: answers %v, want each refused, and 429 among them", asked, counts)
+		h.v.Problem("%d made-up tokens at once: responses %v, want all refused, some of them with 429", asked, counts)
 	}
-	h.v.Note("%d made-up tokens at once: answers %v", asked, counts)
+	h.v.Note("%d made-up tokens at once: responses %v", asked, counts)
 	return nil
 }
 
-// silence opens more connections than the agent keeps, from three addresses, with as much of a header as it takes, and says no more.
+// silence opens more connections than the agent accepts, from three addresses, sends as much of a header as it accepts,
+// and then nothing.
 func (h hostile) silence(ctx context.Context) (connections, error) {
 	held := connections{begunAt: time.Now()}
 	for _, client := range []string{"127.0.0.4", "127.0.0.5", "127.0.0.6"} {
@@ -133,14 +140,15 @@ func (h hostile) silence(ctx context.Context) (connections, error) {
 				return connections{}, err
 			}
 			held.all = append(held.all, connection)
-			// It may be closed already: the client has too many.
-			_, _ = io.WriteString(connection, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "+strings.Repeat("x", mostHeader-1024))
+			// It may be closed already, because the client has too many.
+			_, _ = io.WriteString(connection, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "+strings.Repeat("x",
+				mostHeader-1024))
 		}
 	}
 	return held, nil
 }
 
-// connections are those that say no more.
+// connections is connections that send nothing more.
 type connections struct {
 	begunAt time.Time
 	all     []net.Conn
@@ -152,7 +160,7 @@ func (c connections) close() {
 	}
 }
 
-// judge wants the agent to have closed all of them by when a header has to have come.
+// judge requires that the agent has closed all of them when a header is overdue.
 func (c connections) judge(v *Verdict) {
 	const late = 3 * time.Second
 	open := 0
@@ -165,12 +173,12 @@ func (c connections) judge(v *Verdict) {
 	}
 	v.Compared++
 	if open > 0 {
-		v.Problem("%d of %d slow connections are open after %s", open, len(c.all), headerWithin+late)
+		v.Problem("%d of %d slow connections are still open after %s", open, len(c.all), headerWithin+late)
 	}
 	v.Note("%d slow connections closed within %s", len(c.all)-open, time.Since(c.begunAt).Round(100*time.Millisecond))
 }
 
-// probe wants an answer as soon as kubelet does.
+// probe requires a response as soon as the kubelet does.
 func (h hostile) probe(ctx context.Context, when string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -181,19 +189,19 @@ func (h hostile) probe(ctx context.Context, when string) {
 	}
 }
 
-// memory is what the agent says of itself, in bytes.
+// memory is the agent's own memory metric, in bytes.
 func (h hostile) memory(ctx context.Context, token string) (float64, error) {
 	status, text, err := asker{server: "http://" + h.agent}.ask(ctx, "/metrics", token)
 	if err != nil {
 		return 0, err
 	}
 	if status != http.StatusOK {
-		return 0, fmt.Errorf("ask the agent for its memory: %d", status)
+		return 0, fmt.Errorf("read the agent's memory: status %d", status)
 	}
 	return metrics.Sum(text, "process_resident_memory_bytes")
 }
 
-// connect is from an address of loopback, since the agent counts by client.
+// connect connects from a given loopback address, because the agent has limits for each client.
 func (h hostile) connect(ctx context.Context, client string) (net.Conn, error) {
 	const limit = 20 * time.Second
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}, Timeout: limit}
@@ -205,7 +213,7 @@ func (h hostile) connect(ctx context.Context, client string) (net.Conn, error) {
 }
 
 func exchange(connection net.Conn, request string) (status int, err error) {
-	// The agent may answer, and close, before it has read all.
+	// The agent may respond and close before it has read everything.
 	_, _ = io.WriteString(connection, request)
 	return answer(bufio.NewReader(connection))
 }
@@ -215,6 +223,6 @@ func answer(reader *bufio.Reader) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	_, _ = io.Copy(io.Discard, response.Body) // what follows may be a reset
+	_, _ = io.Copy(io.Discard, response.Body) // the rest may be a reset
 	return response.StatusCode, response.Body.Close()
 }

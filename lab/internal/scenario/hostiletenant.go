@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// Times of hostile-tenant. The injected faults are so long that none of them is mistaken for the load that the tenant
-// adds to the machine.
+// Durations of hostile-tenant. The injected faults are long, so that they cannot be confused with the load that the
+// tenant causes on the machine.
 const (
 	honestFault  = 2 * time.Second  // how long each fault of an honest pod lasts
 	coldPull     = 8 * time.Second  // how long others wait for the first cold image: a busy machine starts them late
@@ -30,7 +30,7 @@ type tenantRun struct {
 	v      *Verdict
 	blocks []honestBlock
 	memory memoryWatch
-	// prometheus has the real rules, and watches one block.
+	// prometheus has the real rules and runs during one block.
 	prometheus prometheus.Client
 }
 
@@ -44,10 +44,10 @@ type honestBlock struct {
 	fired         map[string]bool
 }
 
-// hostileTenant starts the same honest pods alone and beside a tenant that holds the built-in role edit in a namespace
-// of its own and writes to the API server whatever that role lets it. It does so with the agent's default configuration
-// and with --events=cluster. Each honest pod is judged by witnesses, and against its twins of runs without the attack; a
-// Prometheus with the real rules, but faster, has to raise the same alerts.
+// hostileTenant starts the same honest pods alone and beside a tenant with the built-in role edit in its own namespace,
+// who writes to the API server everything that the role allows. It does so with the agent's default configuration and
+// with --events=cluster. Each honest pod is judged by witnesses and compared with its counterparts in runs without the
+// attack. A Prometheus with an accelerated copy of the real rules must raise the same alerts.
 func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	e, stop, err := openExam(ctx, b)
 	if err != nil {
@@ -69,7 +69,7 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	if err := r.attacked(ctx, t, "attacked"); err != nil {
 		return err
 	}
-	// The agent starts again amid all that the tenant has left, and is attacked before it is left alone.
+	// The agent restarts in the state that the tenant has left, and is attacked before it runs undisturbed.
 	if err := r.configure(ctx, "--events=cluster"); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	return e.report(ctx, v)
 }
 
-// configure starts the agent with these flags, unless it runs with them already, and waits until it has settled.
+// configure restarts the agent with these flags, unless it already runs with them, and waits until it has settled.
 func (r *tenantRun) configure(ctx context.Context, flags ...string) error {
 	if err := r.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (r *tenantRun) configure(ctx context.Context, flags ...string) error {
 	return settleAgent(ctx, r.bench)
 }
 
-// alone plays blocks without the attack.
+// alone runs blocks without the attack.
 func (r *tenantRun) alone(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		block := honestBlock{name: name, flags: r.memory.flags}
@@ -110,7 +110,7 @@ func (r *tenantRun) alone(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// attacked plays a block while the tenant attacks, and judges what the agent makes of the tenant's own pods.
+// attacked runs a block while the tenant attacks, and judges what the agent reports about the tenant's own pods.
 func (r *tenantRun) attacked(ctx context.Context, t *tenant, name string) error {
 	block := honestBlock{name: name, flags: r.memory.flags, attacked: true}
 	err := r.watched(ctx, &block, func(ctx context.Context) error {
@@ -137,7 +137,7 @@ func (r *tenantRun) attacked(ctx context.Context, t *tenant, name string) error 
 	return r.judgeTenantsPods(ctx, t, block)
 }
 
-// watched plays a block, reads the agent's metrics before and after it, and watches its memory meanwhile.
+// watched runs a block, reads the agent's metrics before and after it, and samples its memory meanwhile.
 func (r *tenantRun) watched(ctx context.Context, block *honestBlock, play func(context.Context) error) error {
 	err := r.watchAlerts(ctx)
 	if err != nil {
@@ -179,8 +179,8 @@ func (r *tenantRun) play(ctx context.Context, block string) error {
 	return r.exam.play(ctx, examStage{name: block, rows: honestRows(block)}, len(r.blocks))
 }
 
-// honestRows are the honest pods of a block, whose name ends theirs. Those with cold images come first: kubelet pulls
-// one after the other.
+// honestRows returns the honest pods of a block, whose names end with the block's. Those with cold images come first,
+// because the kubelet pulls one after the other.
 func honestRows(block string) (rows []examRow) {
 	long := func() time.Duration { return honestFault }
 	cold := func(ctx context.Context, x *examPod, takes time.Duration) error {
@@ -203,9 +203,10 @@ func honestRows(block string) (rows []examRow) {
 				}
 				return errors.Join(cold(ctx, x, honestFault), x.ready(ctx))
 			}},
-		{"present", "an image that is on the node: whoever works just then", func(ctx context.Context, x *examPod) error {
-			return x.start(ctx, one(x.bench().BaseImage, readySoon))
-		}},
+		{"present", "an image that is on the node: whichever component is working",
+			func(ctx context.Context, x *examPod) error {
+				return x.start(ctx, one(x.bench().BaseImage, readySoon))
+			}},
 	}
 	for _, row := range append(appRows(long), configRows(long)...) {
 		if slices.Contains([]string{"slow-init", "readiness-probe", "volume-configmap", "env-configmap"}, row.name) {
@@ -218,5 +219,5 @@ func honestRows(block string) (rows []examRow) {
 	return rows
 }
 
-// kindOf is the name of an honest pod without that of its block.
+// kindOf is the name of an honest pod without the block's.
 func kindOf(pod string) string { return pod[:strings.LastIndexByte(pod, '-')] }

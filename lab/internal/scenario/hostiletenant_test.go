@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// honestTimeline is what an agent could say of a pod with a cold image that waited for another one's pull.
+// honestTimeline is a possible timeline of a pod with a cold image that waited for another pull.
 func honestTimeline(block string, change func(*agent.Timeline)) agent.Timeline {
 	timeline := agent.Timeline{State: agent.Ready,
 		Phases: []agent.Phase{
@@ -21,7 +21,8 @@ func honestTimeline(block string, change func(*agent.Timeline)) agent.Timeline {
 			{Phase: "pull", Cause: "registry", Container: mainName, Seconds: "2.1", Error: "0.01"},
 		},
 		Pulls: []agent.Pull{{Container: mainName, Image: "lab/behind-" + block + ":1", Registry: "lab",
-			Outcome: agent.Downloaded, BlockedBy: &agent.Blocker{Pod: "cold-" + block, Image: "lab/cold-" + block + ":1"}}},
+			Outcome: agent.Downloaded, BlockedBy: &agent.Blocker{Pod: "cold-" + block,
+				Image: "lab/cold-" + block + ":1"}}},
 	}
 	if change != nil {
 		change(&timeline)
@@ -112,7 +113,7 @@ func TestCounterpartsMayDifferInTruth(t *testing.T) {
 	}
 }
 
-// TestMetricsOfAnAttackAreJudged holds that sums, names and clocks that an attack has moved are found.
+// TestMetricsOfAnAttackAreJudged checks that sums, names and clocks changed by an attack are found.
 func TestMetricsOfAnAttackAreJudged(t *testing.T) {
 	text := func(pulls int, seconds, least float64, more string) string {
 		const pull, label = "podlapse_image_pull_duration_seconds_", `{outcome="downloaded",registry="127.0.0.1:25000"}`
@@ -143,17 +144,19 @@ func TestMetricsOfAnAttackAreJudged(t *testing.T) {
 	}
 }
 
-// TestMemoryOfAnAttackIsJudged holds that too much memory, an agent that ended and failed scrapes are found.
+// TestMemoryOfAnAttackIsJudged checks that too much memory, an agent that ended, and failed scrapes are found.
 func TestMemoryOfAnAttackIsJudged(t *testing.T) {
 	for what, test := range map[string]struct {
 		memory memoryWatch
 		found  bool
 	}{
-		"little":         {memoryWatch{most: process.Usage{Memory: 50 << 20}, peak: 59 << 20, samples: 10}, false},
-		"too much":       {memoryWatch{peak: 61 << 20, samples: 10}, true},
-		"an agent ended": {memoryWatch{most: process.Usage{Memory: 50 << 20}, samples: 10, err: fmt.Errorf("it has ended")}, true},
-		"never sampled":  {memoryWatch{}, true},
-		"failed scrapes": {memoryWatch{most: process.Usage{Memory: 50 << 20}, samples: 10, failed: []string{"503"}}, true},
+		"little":   {memoryWatch{most: process.Usage{Memory: 50 << 20}, peak: 59 << 20, samples: 10}, false},
+		"too much": {memoryWatch{peak: 61 << 20, samples: 10}, true},
+		"an agent ended": {memoryWatch{most: process.Usage{Memory: 50 << 20}, samples: 10,
+			err: fmt.Errorf("it has ended")}, true},
+		"never sampled": {memoryWatch{}, true},
+		"failed scrapes": {memoryWatch{most: process.Usage{Memory: 50 << 20}, samples: 10, failed: []string{"503"}},
+			true},
 	} {
 		v := &Verdict{}
 		test.memory.judge(v, "attacked")
@@ -163,7 +166,7 @@ func TestMemoryOfAnAttackIsJudged(t *testing.T) {
 	}
 }
 
-// TestLivesOfATenantsPods holds that a phase or pull that is longer than the pod's life is found.
+// TestLivesOfATenantsPods checks that a phase or pull that is longer than the pod's age is found.
 func TestLivesOfATenantsPods(t *testing.T) {
 	now := time.Now()
 	for length, found := range map[string]bool{"": false, "9.5": false, "10.9": false, "11.5": true, "31536000": true} {
@@ -175,7 +178,8 @@ func TestLivesOfATenantsPods(t *testing.T) {
 	}
 }
 
-// TestAlertsAreCompared holds that an alert too many and one too few are found, and that one that comes and goes is none.
+// TestAlertsAreCompared checks that an additional and a missing alert are found, and that an alert that fires only
+// sometimes is ignored.
 func TestAlertsAreCompared(t *testing.T) {
 	always, sometimes := map[string]bool{"slow": true, "skew": true}, map[string]bool{"slow": true}
 	for what, test := range map[string]struct {
@@ -194,12 +198,14 @@ func TestAlertsAreCompared(t *testing.T) {
 			t.Errorf("%s: %q", what, v.Problems)
 		}
 	}
-	for alert, want := range map[string]bool{"PodlapsePodsStuckInPhase": true, "PodlapseRegistryFailing": true, "PodlapseNodeSlow": false, "PodlapseClockSkew": false} {
+	for alert, want := range map[string]bool{"PodlapsePodsStuckInPhase": true, "PodlapseRegistryFailing": true,
+		"PodlapseNodeSlow": false, "PodlapseClockSkew": false} {
 		if got := ofTenants(map[string]string{"alertname": alert, "registry": "mallory.example"}); got != want {
 			t.Errorf("%s may be of the tenant's own pods: %t", alert, got)
 		}
 	}
-	if ofTenants(map[string]string{"alertname": "PodlapseRegistryFailing", "registry": layout.Address(layout.RegistryPort)}) {
+	if ofTenants(map[string]string{"alertname": "PodlapseRegistryFailing",
+		"registry": layout.Address(layout.RegistryPort)}) {
 		t.Error("an alert about the honest pods' registry is not compared")
 	}
 }

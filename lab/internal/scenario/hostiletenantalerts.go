@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// watchAlerts starts a Prometheus that knows nothing yet, with the real rules, but faster.
+// watchAlerts starts an empty Prometheus with an accelerated copy of the real rules.
 func (r *tenantRun) watchAlerts(ctx context.Context) error {
 	rules, err := node.Rules()
 	if err != nil {
@@ -26,7 +26,7 @@ func (r *tenantRun) watchAlerts(ctx context.Context) error {
 	return err
 }
 
-// alertsSince are the alerts that fired since then, and those that were pending alone, by name and labels.
+// alertsSince returns the alerts that have fired since then and those that were only pending, by name and labels.
 func (r *tenantRun) alertsSince(ctx context.Context, since time.Time) (fired, pending map[string]bool, err error) {
 	alerts, err := r.prometheus.Query(ctx, fmt.Sprintf(`last_over_time(ALERTS{alertname=~"Podlapse.*"}[%ds])`,
 		int(time.Since(since).Seconds())+1))
@@ -44,7 +44,7 @@ func (r *tenantRun) alertsSince(ctx context.Context, since time.Time) (fired, pe
 	return fired, pending, err
 }
 
-// ofTenants says that an alert may be of the tenant's own pods, which really wait and whose pulls really fail.
+// ofTenants reports whether an alert may be about the tenant's own pods, which really wait and whose pulls really fail.
 func ofTenants(alert map[string]string) bool {
 	switch alert["alertname"] {
 	case "PodlapsePodsStuckInPhase":
@@ -55,7 +55,7 @@ func ofTenants(alert map[string]string) bool {
 	return false
 }
 
-// alertText is an alert's name and what it is about.
+// alertText is an alert's name and subject.
 func alertText(alert map[string]string) string {
 	about := maps.Clone(alert)
 	for _, label := range []string{"__name__", "alertname", "alertstate", "instance", "job"} {
@@ -68,23 +68,23 @@ func alertText(alert map[string]string) string {
 	return text
 }
 
-// judgeAlerts wants those to fire beside the tenant that fire without it.
+// judgeAlerts requires the same alerts beside the tenant as without it.
 func judgeAlerts(v *Verdict, what string, alone []map[string]bool, attacked map[string]bool) {
 	v.Compared++
 	for alert := range attacked {
 		if !slices.ContainsFunc(alone, func(fired map[string]bool) bool { return fired[alert] }) {
-			v.Problem("%s: beside the tenant %s fires, alone it does not", what, alert)
+			v.Problem("%s: %s fires beside the tenant but not alone", what, alert)
 		}
 	}
 	for alert := range alone[0] {
 		always := !slices.ContainsFunc(alone, func(fired map[string]bool) bool { return !fired[alert] })
 		if always && !attacked[alert] {
-			v.Problem("%s: alone %s fires, beside the tenant it does not", what, alert)
+			v.Problem("%s: %s fires alone but not beside the tenant", what, alert)
 		}
 	}
 }
 
-// noteAlerts notes which alerts a block had.
+// noteAlerts notes the alerts during a block.
 func noteAlerts(v *Verdict, block string, fired, pending map[string]bool) {
 	text := func(alerts map[string]bool) string {
 		if len(alerts) == 0 {

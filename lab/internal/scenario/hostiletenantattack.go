@@ -20,55 +20,55 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// Bounds of an attack.
+// Limits of an attack.
 const (
-	attacksAtOnce = 2               // attacks that are carried out at the same time
-	roundsAtMost  = 20              // of all attacks, in one block
-	roundsAtLeast = 3               // before an attack may end: some change what earlier ones made
-	roundEvery    = 2 * time.Second // between the beginnings of two rounds
+	attacksAtOnce = 2               // attacks that run at the same time
+	roundsAtMost  = 20              // of all attacks in one block
+	roundsAtLeast = 3               // before an attack may end, because some change what earlier rounds created
+	roundEvery    = 2 * time.Second // between the starts of two rounds
 )
 
-// invention is part of every name that the tenant makes up in Events alone: no object and no pull has it. So the agent
-// may say it of the tenant's own pods and nowhere else.
+// invention is part of every name that the tenant makes up in Events. No object and no pull has it, so the agent may
+// mention it only for the tenant's own pods.
 const invention = "mallory"
 
-// tenant is somebody with the built-in role edit in one namespace.
+// tenant is a client with the built-in role edit in one namespace.
 type tenant struct {
-	bench     *bench.Bench // to learn what a tenant may know: names, UIDs and images of others' pods
+	bench     *bench.Bench // to learn what a tenant may know: names, UIDs and images of other tenants' pods
 	namespace string
 	kube      *kube.Client // with the tenant's token
 	attacks   []*thrower
-	absent    string // an image that the registry has and the node has not
+	absent    string // an image that is in the registry and not on the node
 
 	mu      sync.Mutex
-	rounds  int // of the present attack
+	rounds  int // of the current attack
 	baits   []corev1.Pod
 	victims []corev1.Pod
 }
 
-// hostileAttack is one thing that a tenant tries, again and again.
+// hostileAttack is one thing that a tenant tries repeatedly.
 type hostileAttack struct {
 	name    string
-	rounds  int  // it is tried so often in a block; 0: in every round
+	rounds  int  // how often it is tried in a block; 0 for every round
 	refused bool // the API server may refuse all of it
 	try     func(ctx context.Context, t *thrower)
 }
 
-// thrower carries out one attack and counts what came of it.
+// thrower runs one attack and counts the results.
 type thrower struct {
 	*tenant
 	attack hostileAttack
 	round  int // of the block, from 0
 
-	mirrored map[types.UID]bool // others' pods that have a mirror
+	mirrored map[types.UID]bool // other tenants' pods that have a mirror
 
 	mu                      sync.Mutex
 	sent, refused, troubled int
-	why                     string // the API server refused first
+	why                     string // the first refusal of the API server
 }
 
-// newTenant makes the namespace, an account with the role edit in it, and pods that never start, about which the agent
-// wants to know more.
+// newTenant creates the namespace, an account with the role edit in it, and pods that never start, about which the
+// agent needs more evidence.
 func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 	const account = "tenant"
 	t := &tenant{bench: b, namespace: bench.FreshName("hostile-tenants-own")}
@@ -101,10 +101,10 @@ func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 	return t, nil
 }
 
-// rbacRoot is where the API server has the objects of RBAC.
+// rbacRoot is the path of RBAC's objects in the API server.
 const rbacRoot = "/apis/rbac.authorization.k8s.io/v1"
 
-// remove deletes all that the tenant made, as the administrator.
+// remove deletes everything that the tenant created, as the administrator.
 func (t *tenant) remove(ctx context.Context) error {
 	if t.kube != nil {
 		t.kube.Close()
@@ -152,7 +152,7 @@ func (t *tenant) attack(ctx context.Context) error {
 	return nil
 }
 
-// awaitRounds waits until the attack has had enough rounds to show something, or has ended.
+// awaitRounds waits until the attack has had enough rounds, or has ended.
 func (t *tenant) awaitRounds(ctx context.Context) error {
 	for ctx.Err() == nil {
 		t.mu.Lock()
@@ -165,10 +165,10 @@ func (t *tenant) awaitRounds(ctx context.Context) error {
 			break
 		}
 	}
-	return errors.New("attack the agent: the API server took so long that the scenario proves nothing")
+	return errors.New("attack the agent: the API server took too long, so the scenario is not conclusive")
 }
 
-// look learns which pods there are: the tenant's own by its own token, the others' from the administrator.
+// look lists the pods: the tenant's own with its own token, the others as the administrator.
 func (t *tenant) look(ctx context.Context) error {
 	own, err := t.kube.Pods(ctx, t.namespace)
 	if err != nil {
@@ -189,7 +189,7 @@ func (t *tenant) look(ctx context.Context) error {
 	return nil
 }
 
-// own are the pods of the tenant that never start, and others those that it attacks.
+// own returns the tenant's pods that never start. others returns the pods that it attacks.
 func (t *tenant) own() []corev1.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -202,7 +202,7 @@ func (t *tenant) others() []corev1.Pod {
 	return t.victims
 }
 
-// images are those of the pods that the tenant attacks.
+// images returns the images of the pods that the tenant attacks.
 func (t *tenant) images() (images []string) {
 	seen := make(map[string]bool)
 	for _, pod := range t.others() {
@@ -215,7 +215,7 @@ func (t *tenant) images() (images []string) {
 	return images
 }
 
-// event is one that looks like kubelet's, about a pod of any namespace, stored in that of the tenant.
+// event returns an Event like the kubelet's about a pod of any namespace, in the tenant's namespace.
 func (t *tenant) event(pod corev1.Pod, reason, message string) corev1.Event {
 	now := metav1.Now()
 	return corev1.Event{
@@ -239,12 +239,12 @@ func (t *thrower) create(ctx context.Context, name string, annotations, labels m
 	t.count(ctx, t.kube.Create(ctx, t.path("pods"), corev1.Pod{ObjectMeta: meta, Spec: spec}))
 }
 
-// path is where the tenant's objects are.
+// path is the path of the tenant's objects.
 func (t *tenant) path(resource string) string {
 	return "/api/v1/namespaces/" + t.namespace + "/" + resource
 }
 
-// count counts one request. A round does not wait for one that the end of the attack interrupted.
+// count counts one request. Requests that the end of the attack interrupts do not count.
 func (t *thrower) count(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return
@@ -266,25 +266,25 @@ func (t *thrower) count(ctx context.Context, err error) {
 	}
 }
 
-// note notes what was thrown, and wants each attack to have been tried and, unless the API server may refuse it, taken.
+// note notes the requests. Each attack must have been tried and, unless the API server may refuse it, accepted.
 func (t *tenant) note(v *Verdict) {
 	var sent, refused, troubled int
 	for _, a := range t.attacks {
 		a.mu.Lock()
 		sent, refused, troubled = sent+a.sent, refused+a.refused, troubled+a.troubled
-		text := fmt.Sprintf("%s: %d taken, %d refused, %d failed", a.attack.name, a.sent, a.refused, a.troubled)
+		text := fmt.Sprintf("%s: %d accepted, %d refused, %d failed", a.attack.name, a.sent, a.refused, a.troubled)
 		if a.why != "" {
 			text += " (" + a.why + ")"
 		}
 		v.Note("%s", text)
 		switch {
 		case a.sent+a.refused+a.troubled == 0:
-			v.Problem("attack %q was never tried: the scenario proves nothing", a.attack.name)
+			v.Problem("attack %q was never tried, so the scenario is not conclusive", a.attack.name)
 		case a.sent == 0 && !a.attack.refused:
-			v.Problem("attack %q: the API server took none of it: the scenario proves nothing", a.attack.name)
+			v.Problem("attack %q: the API server accepted none of it, so the scenario is not conclusive", a.attack.name)
 		}
 		v.Compared++
 		a.mu.Unlock()
 	}
-	v.Note("the tenant's requests: %d taken, %d refused by the API server, %d failed", sent, refused, troubled)
+	v.Note("the tenant's requests: %d accepted, %d refused by the API server, %d failed", sent, refused, troubled)
 }

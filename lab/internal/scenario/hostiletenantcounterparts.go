@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/blame"
 )
 
-// startUp is what is compared of a start-up.
+// startUp is the part of a start-up that is compared.
 type startUp struct {
 	words    []string          // outcome and pulls
 	blockers []string          // the pulls that its own waited for
@@ -21,11 +21,11 @@ type startUp struct {
 	truth    map[string]time.Duration // what the witnesses saw of each cause, with all that may be due to it
 }
 
-// judgeTwins wants each honest pod of a block with the attack to have the same outcome, pulls and long phases as its
-// twins of the blocks without, with the same agent. Lengths may differ by as much as those of the twins do at most, by
-// the errors that the agent states, and by the load that the tenant really is. A phase that is long only beside the
-// tenant, such as a sandbox on a busy machine, is for the witnesses to judge, and so is how long kubelet waits before it
-// tries again.
+// judgeCounterparts requires each honest pod of a block with the attack to have the same outcome, pulls and long phases
+// as its counterparts in the blocks without it, for the same agent. Durations may differ by the largest difference
+// between the counterparts, the errors that the agent states, and the tenant's real load. Only the witnesses judge
+// phases that are long only beside the tenant, such as a sandbox on a busy machine, and how long the kubelet waits
+// before it retries.
 func (r *tenantRun) judgeCounterparts() {
 	byFlags := make(map[string][]honestBlock)
 	for _, block := range r.blocks {
@@ -55,7 +55,7 @@ func (r *tenantRun) judgeCounterparts() {
 	}
 }
 
-// judgeCounterpart compares one pod with its two twins.
+// judgeCounterpart compares one pod with its two counterparts.
 func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, spread time.Duration) {
 	r.v.Compared += 1 + len(first.lengths)
 	if got.truth[string(blame.PullQueue)] < comparedFrom && len(got.blockers) == 0 { // the other pull was over too soon
@@ -81,11 +81,12 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 		switch {
 		case length == 0 && least-truth > comparedFrom && shortest < comparedFrom+limit:
 		case length == 0:
-			r.v.Problem("%s: %s takes %s and %s s alone, and is not named beside the tenant", what, phase, seconds(one),
+			r.v.Problem("%s: %s takes %s and %s s alone, and is missing beside the tenant", what, phase, seconds(one),
 				seconds(other))
-		case tried(phase): // as long as the witnesses say
+		case tried(phase): // judged by the witnesses
 		case length > longest+limit || length < shortest-limit:
-			r.v.Problem("%s: %s takes %s s beside the tenant, %s and %s s alone; they may differ by %s s", what, phase,
+			r.v.Problem("%s: %s takes %s s beside the tenant, but %s and %s s alone; the largest allowed difference "+
+				"is %s s", what, phase,
 				seconds(length), seconds(one), seconds(other), seconds(limit))
 		}
 	}
@@ -98,7 +99,7 @@ func tried(phase string) bool {
 	return strings.HasPrefix(phase, "container_config ") || strings.HasPrefix(phase, "pod_config")
 }
 
-// spreadOf is by how much the phases of two runs differ at most.
+// spreadOf is the largest difference between the phases of two runs.
 func spreadOf(first, second map[string]startUp) (spread time.Duration) {
 	for kind, a := range first {
 		for phase, length := range a.lengths {
@@ -110,12 +111,12 @@ func spreadOf(first, second map[string]startUp) (spread time.Duration) {
 	return spread
 }
 
-// counterpartsOf are the pods of a block by kind.
+// counterpartsOf returns the pods of a block by kind.
 func (r *tenantRun) counterpartsOf(block string) map[string]startUp {
 	counterparts := make(map[string]startUp)
 	for _, result := range r.resultsOf(block) {
 		if result.failed != nil {
-			continue // the report of the exam says so
+			continue // the exam's report says so
 		}
 		counterpart, err := counterpartOf(result.timeline, block)
 		if err != nil {

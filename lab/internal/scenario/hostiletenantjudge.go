@@ -23,20 +23,20 @@ const (
 	mostResident = 60 << 20 // bytes; the container's limit is 90 MiB
 	memoryEvery  = 500 * time.Millisecond
 	scrapeEvery  = 8 // samples of memory between two scrapes
-	// From this length on a phase is compared with that of the twins: what is shorter comes and goes with the machine's
+	// Phases from this duration on are compared with those of the counterparts. Shorter ones depend on the machine's
 	// load.
 	comparedFrom = time.Second
-	// The tenant's pods and requests really take time of the machine: witnesses judge each second, twins only what is
-	// more than that.
+	// The tenant's pods and requests really cause load. The witnesses judge each second; the comparison only considers
+	// larger differences.
 	loadLimit = time.Second
 )
 
-// memoryWatch samples the memory of the agent's process and scrapes it now and then, as a Prometheus would.
+// memoryWatch samples the memory of the agent's process, and regularly scrapes the agent like a Prometheus.
 type memoryWatch struct {
 	flags   string        // of the agent
-	most    process.Usage // when most was resident
-	peak    int64         // bytes that were resident at most since the process started, by the kernel
-	at      time.Duration // after the watch began
+	most    process.Usage // at the time of the largest resident memory
+	peak    int64         // most resident bytes since the process started, according to the kernel
+	at      time.Duration // since the watch began
 	samples int
 	scrapes int
 	failed  []string // scrapes
@@ -70,24 +70,25 @@ func (m *memoryWatch) watch(ctx context.Context, b *bench.Bench) error {
 
 func (m *memoryWatch) judge(v *Verdict, block string) {
 	v.Compared += 3
-	v.Note("%s (%s): resident memory at most %s, %s of that the agent's own, after %s s, in %d samples; at most %s since the agent started",
+	v.Note("%s (%s): resident memory at most %s, %s of that the agent's own, after %s s, in %d samples; at most %s "+
+		"since the agent started",
 		block, m.flags, size(m.most.Memory), size(m.most.Own), seconds(m.at), m.samples, size(m.peak))
 	if m.samples == 0 {
-		v.Problem("%s: the agent's memory was never sampled", block)
+		v.Problem("%s: no sample of the agent's memory", block)
 	}
 	if m.err != nil {
-		v.Problem("%s: the agent did not live through it: %v", block, m.err)
+		v.Problem("%s: the agent ended: %v", block, m.err)
 	}
 	if m.peak > mostResident {
-		v.Problem("%s: the agent had %s of resident memory, more than %s", block, size(m.peak), size(mostResident))
+		v.Problem("%s: the agent's resident memory was %s, more than %s", block, size(m.peak), size(mostResident))
 	}
 	if len(m.failed) > 0 {
 		v.Problem("%s: %d of %d scrapes failed: %s", block, len(m.failed), m.scrapes, m.failed[0])
 	}
 }
 
-// judgeMetrics wants the metrics to have grown by no more than the block's time, the clocks to be as they are, and the
-// label of the registry that is really pulled from to be there.
+// judgeMetrics requires that durations in the metrics grew by no more than the block's duration, that the clocks are
+// unchanged, and that the registry of the real pulls has a label.
 func (r *tenantRun) judgeMetrics(block honestBlock) {
 	lasted := block.to.Sub(block.from)
 	before, after := samplesOf(block.before), samplesOf(block.after)
@@ -97,19 +98,19 @@ func (r *tenantRun) judgeMetrics(block honestBlock) {
 		switch family {
 		case "podlapse_image_pull_duration_seconds_sum", "podlapse_image_unpack_duration_seconds_sum",
 			"podlapse_image_pull_busy_seconds_total":
-			// Kubelet pulls one image at a time here.
+			// The kubelet pulls one image at a time here.
 			r.v.Compared++
 			if grown > lasted.Seconds()+exact.Seconds() {
-				r.v.Problem("%s: %s has grown by %.1f s in %s s", block.name, name, grown, seconds(lasted))
+				r.v.Problem("%s: %s grew by %.1f s in %s s", block.name, name, grown, seconds(lasted))
 			}
 		case "podlapse_image_pull_queue_seconds_sum":
 			r.v.Compared++
 			if most := lasted.Seconds() * float64(len(honestRows(block.name))); grown > most {
-				r.v.Problem("%s: %s has grown by %.1f s, which is more than %.1f s", block.name, name, grown, most)
+				r.v.Problem("%s: %s grew by %.1f s, more than %.1f s", block.name, name, grown, most)
 			}
 		}
 		if strings.Contains(labels, invention) && before[name] == 0 {
-			r.v.Problem("%s: the metrics name what the tenant made up: %s", block.name, name)
+			r.v.Problem("%s: the metrics contain a name that the tenant made up: %s", block.name, name)
 		}
 	}
 	r.judgeClock(block)
@@ -120,15 +121,15 @@ func (r *tenantRun) judgeMetrics(block honestBlock) {
 	now, err2 := metrics.Sum(block.after, count, label)
 	r.v.Compared++
 	if err := errors.Join(err, err2); err != nil || now-then < 2 {
-		r.v.Problem("%s: %v pulls from %s were counted, not two: %v", block.name, now-then, registry, err)
+		r.v.Problem("%s: %v pulls from %s were counted, want two: %v", block.name, now-then, registry, err)
 	}
 	if block.attacked {
 		r.noteCounts(block)
 	}
 }
 
-// judgeClock wants the agent to say of the node's clock and the control plane's that they may be the same, as they are,
-// and no less exactly than before.
+// judgeClock requires the agent's skew to include zero, because both clocks are the same, with no larger an interval
+// than before.
 func (r *tenantRun) judgeClock(block honestBlock) {
 	bounds := func(text string) (least, most float64, err error) {
 		least, err = metrics.Sum(text, "podlapse_clock_skew_seconds", `bound="least"`)
@@ -143,18 +144,19 @@ func (r *tenantRun) judgeClock(block honestBlock) {
 	if err := errors.Join(err, err2); err != nil {
 		r.v.Problem("%s: %v", block.name, err)
 	}
-	r.v.Note("%s: clock skew between %+.3f and %+.3f s, before it between %+.3f and %+.3f s", block.name, least, most,
+	r.v.Note("%s: clock skew between %+.3f and %+.3f s, before between %+.3f and %+.3f s", block.name, least, most,
 		before, before2)
 	if least > 0 || most < 0 {
-		r.v.Problem("%s: both clocks are the same, the agent says %+.3f to %+.3f s apart", block.name, least, most)
+		r.v.Problem("%s: both clocks are the same, but the agent reports a skew of %+.3f to %+.3f s", block.name, least,
+			most)
 	}
 	if block.attacked && before2 > before && most-least > before2-before+1 {
-		r.v.Problem("%s: the interval of the clocks' skew has grown from %.3f to %.3f s", block.name, before2-before,
+		r.v.Problem("%s: the interval of the clock skew grew from %.3f to %.3f s", block.name, before2-before,
 			most-least)
 	}
 }
 
-// noteCounts notes what the agent counted of the attack. The counter of refused Events has reasons.
+// noteCounts notes the agent's counters of the attack. The counter of refused Events has a label for the reason.
 func (r *tenantRun) noteCounts(block honestBlock) {
 	before, after := samplesOf(block.before), samplesOf(block.after)
 	var text []string
@@ -171,7 +173,7 @@ func (r *tenantRun) noteCounts(block honestBlock) {
 	r.v.Note("%s: the agent counted %s", block.name, strings.Join(text, ", "))
 }
 
-// samplesOf are the values by name and labels.
+// samplesOf returns the values by name and labels.
 func samplesOf(text string) map[string]float64 {
 	all := make(map[string]float64)
 	for line := range strings.Lines(text) {
@@ -187,23 +189,24 @@ func samplesOf(text string) map[string]float64 {
 	return all
 }
 
-// judgeInventions wants nothing that the tenant made up in what the agent says of the honest pods.
+// judgeInventions requires that the agent's data about the honest pods contain nothing that the tenant made up.
 func (r *tenantRun) judgeInventions(block honestBlock) {
 	for _, result := range r.resultsOf(block.name) {
 		r.v.Compared++
 		if strings.Contains(string(result.timeline.Raw), invention) {
-			r.v.Problem("the timeline of %s holds what the tenant made up", result.name)
+			r.v.Problem("the timeline of %s contains a name that the tenant made up", result.name)
 		}
 		for _, pull := range result.timeline.Pulls {
 			if pull.Outcome == agent.Joined {
-				r.v.Problem("%s: the pull of %s is called joined: no two pods share an image", result.name, pull.Image)
+				r.v.Problem("%s: the pull of %s has outcome joined, but no two pods share an image", result.name,
+					pull.Image)
 			}
 		}
 	}
 }
 
-// judgeTenantsPods wants no phase and no pull of the tenant's own pods to be longer than the pod has lived. What the
-// agent says of them may be wrong else.
+// judgeTenantsPods requires that no phase and no pull of the tenant's own pods is longer than the pod's age. Otherwise,
+// the agent's data about them may be wrong.
 func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block honestBlock) error {
 	all, err := r.bench.Agent.Timelines(ctx)
 	if err != nil {
@@ -222,19 +225,21 @@ func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block hones
 	}
 	r.v.Note("%s: the agent knows %d pods of the tenant", block.name, own)
 	if own < baits {
-		r.v.Problem("%s: the agent knows only %d pods of the tenant: the scenario proves nothing", block.name, own)
+		r.v.Problem("%s: the agent knows only %d pods of the tenant, so the scenario is not conclusive", block.name,
+			own)
 	}
 	return nil
 }
 
-// outlives are the lengths in a timeline that are longer than the pod has lived.
+// outlives returns the durations in a timeline that are longer than the pod's age.
 func outlives(timeline agent.Timeline, now time.Time) (problems []string) {
-	// The control plane stamps the creation with whole seconds.
+	// The control plane's timestamp of the creation has whole seconds.
 	lived := now.Sub(timeline.CreatedAt) + time.Second
 	longer := func(what string, reported json.Number) {
 		length, err := agent.Nanoseconds(reported)
 		if err == nil && length > lived {
-			problems = append(problems, fmt.Sprintf("%s of %s s in a life of %s s", what, reported, seconds(lived)))
+			problems = append(problems, fmt.Sprintf("%s of %s s, but the pod's age is %s s", what, reported,
+				seconds(lived)))
 		}
 	}
 	for _, phase := range timeline.Phases {
@@ -247,7 +252,7 @@ func outlives(timeline agent.Timeline, now time.Time) (problems []string) {
 	return problems
 }
 
-// resultsOf are those of a block.
+// resultsOf returns the results of a block.
 func (r *tenantRun) resultsOf(block string) []examResult {
 	r.exam.mu.Lock()
 	defer r.exam.mu.Unlock()

@@ -14,15 +14,16 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// Sizes of what is large. etcd takes 1.5 MiB in a request, in which the name of an Event is three times.
+// Sizes of large values. etcd accepts 1.5 MiB in a request, which contains the name of an Event three times.
 const (
 	largeName = 500 << 10
 	largeText = 1_400_000
-	someText  = 8 << 10 // what may be less than any bound of the agent's
+	someText  = 8 << 10 // below all limits of the agent
 	floodOf   = 40      // Events in one round of a flood
 )
 
-// hostileAttacks is all that the tenant tries. A new attack is a row and a function, here or in hostiletenantpods.go.
+// hostileAttacks returns everything that the tenant tries. A new attack is a row and a function, here or in
+// hostiletenantpods.go.
 func hostileAttacks() []hostileAttack {
 	large := strings.Repeat("x", largeText)
 	return []hostileAttack{
@@ -66,29 +67,30 @@ func hostileAttacks() []hostileAttack {
 			"MountVolume.SetUp failed for volume \"mallory\" : driver mallory timed out")},
 		{name: "a network that is not ready", try: stated("NetworkNotReady",
 			"network is not ready: container runtime network not ready: mallory")},
-		{name: "sandboxes that cannot be created", try: stated("FailedCreatePodSandBox", "Failed to create pod sandbox: "+
-			"rpc error: code = Unknown desc = plugin type=\"mallory\" failed (add): no address left")},
-		{name: "Events that are stored beside others' pods", refused: true, try: elsewhere},
+		{name: "sandboxes that cannot be created",
+			try: stated("FailedCreatePodSandBox", "Failed to create pod sandbox: "+
+				"rpc error: code = Unknown desc = plugin type=\"mallory\" failed (add): no address left")},
+		{name: "Events stored in others' namespaces", refused: true, try: elsewhere},
 		{name: "Events that name another namespace", refused: true, try: namedElsewhere},
 		{name: "Events with the UIDs of others' pods", try: foreignUID},
-		{name: "Events of other hosts", try: about(baits, func(e *corev1.Event) {
+		{name: "Events from other hosts", try: about(baits, func(e *corev1.Event) {
 			e.Source.Host, e.ReportingInstance = "node-mallory", "node-mallory"
 		})},
 		{name: "clocks in the names of Events", try: oddClocks},
-		{name: "stamps of Events far from now", try: oddStamps},
+		{name: "Events with timestamps far from now", try: oddStamps},
 		{name: "Events of the newer API", try: newerAPI},
-		{name: "kubelet's own Events, changed", try: changeKubelets},
-		{name: "kubelet's own Events, deleted", try: deleteKubelets},
+		{name: "the kubelet's own Events, changed", try: changeKubelets},
+		{name: "the kubelet's own Events, deleted", try: deleteKubelets},
 		{name: "mirror pods with others' UIDs", try: mirrors},
 		{name: "pods of 1.4 MB", rounds: 3, try: largePods},
-		{name: "pods of 250 containers", rounds: 1, try: manyContainers},
-		{name: "pods with invented registries", rounds: 2, try: unreachable},
+		{name: "pods with 250 containers", rounds: 1, try: manyContainers},
+		{name: "pods with images from invented registries", rounds: 2, try: unreachable},
 		{name: "pods that pose as the cluster's DNS", rounds: 1, try: posing},
-		{name: "pods with odd parents of traces", rounds: 1, try: oddParents},
+		{name: "pods with invalid trace parents", rounds: 1, try: oddParents},
 	}
 }
 
-// some are so many of the tenant's own pods, others in each round.
+// some returns up to this many of the tenant's own pods, different ones in each round.
 func (t *thrower) some(most int) (pods []corev1.Pod) {
 	own := t.own()
 	for i := range min(most, len(own)) {
@@ -97,7 +99,7 @@ func (t *thrower) some(most int) (pods []corev1.Pod) {
 	return pods
 }
 
-// about throws an Event about each of so many of the tenant's own pods, changed.
+// about creates an Event about each of this many of the tenant's own pods, with a change.
 func about(most int, change func(*corev1.Event)) func(context.Context, *thrower) {
 	return func(ctx context.Context, t *thrower) {
 		for _, pod := range t.some(most) {
@@ -130,7 +132,7 @@ func floodNever(ctx context.Context, t *thrower) {
 	}
 }
 
-// ownImages are those of the tenant's own pods, of which the node has one.
+// ownImages returns the images of the tenant's own pods, one of which is on the node.
 func ownImages(t *tenant) []string { return []string{t.absent, t.bench.BaseImage} }
 
 func allImages(t *tenant) []string { return append(ownImages(t), t.images()...) }
@@ -146,7 +148,7 @@ func inventedImage(i int) string {
 	return fmt.Sprintf("registry-%d.%s.example/team/app:1", i, invention)
 }
 
-// pulledOf claims for the tenant's own pods that images were pulled at some time from now.
+// pulledOf claims for the tenant's own pods that images were pulled at some time relative to now.
 func pulledOf(images func(*tenant) []string, from time.Duration, took string) func(context.Context, *thrower) {
 	return func(ctx context.Context, t *thrower) {
 		message := "Successfully pulled image %q in " + took + " (" + took + " including waiting). Image size: 7 bytes."
@@ -154,7 +156,7 @@ func pulledOf(images func(*tenant) []string, from time.Duration, took string) fu
 	}
 }
 
-// saidOf claims something of images for the tenant's own pods.
+// statedOf makes a claim about images for the tenant's own pods.
 func statedOf(images func(*tenant) []string, reason, message string) func(context.Context, *thrower) {
 	return func(ctx context.Context, t *thrower) { throwOf(ctx, t, images(t.tenant), reason, message, 0) }
 }
@@ -171,13 +173,13 @@ func throwOf(ctx context.Context, t *thrower, images []string, reason, message s
 	}
 }
 
-// dated gives an Event an instant: in its name, as kubelet does, and in its stamps.
+// dated gives an Event an instant: in its name, like the kubelet, and in its timestamps.
 func dated(event *corev1.Event, at time.Time) {
 	event.Name = fmt.Sprintf("%s.%x", event.InvolvedObject.Name, at.UnixNano())
 	event.FirstTimestamp, event.LastTimestamp = metav1.NewTime(at), metav1.NewTime(at)
 }
 
-// said claims something of all the tenant's own pods.
+// stated makes a claim about all of the tenant's own pods.
 func stated(reason, message string) func(context.Context, *thrower) {
 	return about(baits, func(e *corev1.Event) {
 		e.Reason, e.Message, e.Type = reason, message, corev1.EventTypeWarning
@@ -185,7 +187,7 @@ func stated(reason, message string) func(context.Context, *thrower) {
 	})
 }
 
-// aboutOthers is what the tenant would like to say of a pod that is not its own.
+// aboutOthers returns the Events that the tenant wants to create about another tenant's pod.
 func (t *tenant) aboutOthers(pod corev1.Pod) []corev1.Event {
 	image := t.absent
 	if len(pod.Spec.Containers) > 0 {
@@ -201,7 +203,7 @@ func (t *tenant) aboutOthers(pod corev1.Pod) []corev1.Event {
 	}
 }
 
-// elsewhere stores Events in the others' namespace.
+// elsewhere stores Events in another tenant's namespace.
 func elsewhere(ctx context.Context, t *thrower) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {
@@ -211,7 +213,7 @@ func elsewhere(ctx context.Context, t *thrower) {
 	}
 }
 
-// namedElsewhere stores Events in the tenant's namespace that name a pod of another one.
+// namedElsewhere stores Events in the tenant's namespace that refer to a pod in another namespace.
 func namedElsewhere(ctx context.Context, t *thrower) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {
@@ -221,7 +223,7 @@ func namedElsewhere(ctx context.Context, t *thrower) {
 	}
 }
 
-// foreignUID stores Events in the tenant's namespace that have name and UID of a pod of another one.
+// foreignUID stores Events in the tenant's namespace that have the name and UID of a pod in another namespace.
 func foreignUID(ctx context.Context, t *thrower) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {

@@ -13,15 +13,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// The pods that the tenant leaves unstarted, about which the agent wants to know more: so many that it opens one watch
-// for the namespace.
+// The pods that the tenant leaves unstarted, about which the agent needs more evidence. There are so many that it opens
+// one watch for the namespace.
 const (
 	baitPrefix = "bait-"
 	baits      = 6
 )
 
-// layBaits creates pods that wait for a ConfigMap that never comes: half of them with an image that the node lacks.
-// They stay until the tenant is removed.
+// layBaits creates pods that wait for a ConfigMap that is never created, half of them with an image that is not on the
+// node. They stay until the tenant is removed.
 func (t *tenant) layBaits(ctx context.Context) error {
 	if err := t.look(ctx); err != nil || len(t.own()) > 0 {
 		return err
@@ -36,7 +36,7 @@ func (t *tenant) layBaits(ctx context.Context) error {
 	return nil
 }
 
-// waiting is a pod on the node that never gets as far as its sandbox.
+// waiting is a pod on the node that never gets a sandbox.
 func (t *tenant) waiting(image string) corev1.PodSpec {
 	spec := corev1.PodSpec{NodeName: layout.NodeName, Containers: []corev1.Container{{Name: mainName, Image: image}}}
 	spec.Volumes = []corev1.Volume{bench.ConfigMapVolume("never-comes")}
@@ -44,14 +44,14 @@ func (t *tenant) waiting(image string) corev1.PodSpec {
 	return spec
 }
 
-// rejected is a pod on the node that kubelet rejects, and that stays in the API server as failed.
+// rejected is a pod on the node that the kubelet rejects, and that remains in the API server as failed.
 func (t *tenant) rejected(image string) corev1.PodSpec {
 	return corev1.PodSpec{NodeName: layout.NodeName, NodeSelector: map[string]string{"no-such": "label"},
 		Containers: []corev1.Container{{Name: mainName, Image: image}}}
 }
 
-// newerAPI creates Events by the API that has superseded the one that kubelet uses. That one has no source, so that the
-// agent's watch, which selects it, does not bring them.
+// newerAPI creates Events through the newer API, which the kubelet does not use. The agent's watch selects Events by
+// their source, which such Events lack, so the watch does not deliver them.
 func newerAPI(ctx context.Context, t *thrower) {
 	for _, pod := range t.some(2) {
 		event := map[string]any{
@@ -66,7 +66,8 @@ func newerAPI(ctx context.Context, t *thrower) {
 	}
 }
 
-// kubelets are the Events of the tenant's namespace that kubelet itself made, by the words that only it uses here.
+// kubelets returns the Events in the tenant's namespace that the kubelet itself created, by messages that only it uses
+// here.
 func (t *thrower) kubelets(ctx context.Context, most int) []string {
 	var list corev1.EventList
 	if err := t.kube.Get(ctx, t.path("events")+"?limit=300&fieldSelector=reason%3DFailedMount", &list); err != nil {
@@ -82,7 +83,7 @@ func (t *thrower) kubelets(ctx context.Context, most int) []string {
 	return names
 }
 
-// changeKubelets makes kubelet's own Events say something else, of another time.
+// changeKubelets changes the message and the time of the kubelet's own Events.
 func changeKubelets(ctx context.Context, t *thrower) {
 	for i, name := range t.kubelets(ctx, 4) {
 		at := time.Now().Add([]time.Duration{time.Hour, -time.Hour}[i%2]).UTC().Format(time.RFC3339)
@@ -95,14 +96,14 @@ func changeKubelets(ctx context.Context, t *thrower) {
 
 func deleteKubelets(ctx context.Context, t *thrower) {
 	if t.round == 0 {
-		return // some are to be changed before
+		return // changeKubelets needs some of them
 	}
 	for _, name := range slices.Backward(t.kubelets(ctx, 8)) {
 		t.count(ctx, t.kube.Delete(ctx, t.path("events")+"/"+name))
 	}
 }
 
-// mirrors are pods that say that they mirror a static pod whose UID is another pod's: one for each of the others'.
+// mirrors creates pods that claim to mirror a static pod with another pod's UID, one for each pod of other tenants.
 func mirrors(ctx context.Context, t *thrower) {
 	for _, pod := range t.others() {
 		if t.mirrored[pod.UID] {
@@ -118,7 +119,7 @@ func mirrors(ctx context.Context, t *thrower) {
 	}
 }
 
-// largePods are as large as the API server takes: most are rejected by kubelet, one waits.
+// largePods creates pods of the maximum size. The kubelet rejects most; one waits.
 func largePods(ctx context.Context, t *thrower) {
 	text := strings.Repeat("x", largeText/10)
 	for i := range 3 {
@@ -135,7 +136,8 @@ func largePods(ctx context.Context, t *thrower) {
 	}
 }
 
-// manyContainers are more containers than any real pod has: on the node and waiting, rejected, and without a node.
+// manyContainers creates pods with more containers than any real pod: on the node and waiting, rejected, and without a
+// node.
 func manyContainers(ctx context.Context, t *thrower) {
 	unbound := corev1.PodSpec{NodeSelector: map[string]string{"no-such": "label"}}
 	specs := []corev1.PodSpec{t.waiting(t.absent), t.rejected(t.absent), unbound, unbound}
@@ -151,8 +153,8 @@ func manyContainers(ctx context.Context, t *thrower) {
 	}
 }
 
-// unreachable are pods for whose images kubelet really asks registries that do not exist. They fail at once, so that
-// others' pulls do not wait for them.
+// unreachable creates pods for which the kubelet really pulls from registries that do not exist. These pulls fail
+// immediately, so others do not wait for them.
 func unreachable(ctx context.Context, t *thrower) {
 	for i := range 4 {
 		image := fmt.Sprintf("127.0.0.1:%d/image:1", 2+4*t.round+i)
@@ -161,7 +163,7 @@ func unreachable(ctx context.Context, t *thrower) {
 	}
 }
 
-// posing are pods with the labels of add-ons. They run, and one crashes.
+// posing creates pods with the labels of add-ons. They run, and one crashes.
 func posing(ctx context.Context, t *thrower) {
 	labels := map[string]string{"k8s-app": "kube-dns", "app.kubernetes.io/name": "podlapse", "tier": "node"}
 	for i := range 2 {
@@ -173,7 +175,7 @@ func posing(ctx context.Context, t *thrower) {
 	}
 }
 
-// oddParents are pods that name the parent of their trace in odd ways. They start at once.
+// oddParents creates pods with invalid trace parents. They start immediately.
 func oddParents(ctx context.Context, t *thrower) {
 	for _, value := range []string{
 		"00-ffffffffffffffffffffffffffffffff-ffffffffffffffff-ff",

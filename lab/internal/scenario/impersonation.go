@@ -18,13 +18,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// nodeImpersonation runs the agent with a token that names a pod on the node, as kubelet would give it one, and
-// with no rule for pods but those of node impersonation. It has to tell of a start-up as ever. The same token is
-// then tried on what it must not open; the real API server refuses that.
+// nodeImpersonation runs the agent with a token that names a pod on the node, like one from the kubelet, and with no
+// permissions on pods except those of node impersonation. The agent must report a start-up as usual. Then the scenario
+// uses the same token for requests that the real API server must refuse.
 func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "agent", "home"
 	err := b.CreateAccount(ctx, account,
-		rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"nodes"}, Verbs: []string{"impersonate:associated-node"}},
+		rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"nodes"},
+			Verbs: []string{"impersonate:associated-node"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "nodes"}, Verbs: []string{
 			"impersonate-on:associated-node:list", "impersonate-on:associated-node:watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"watch"}})
@@ -34,7 +35,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.CreateSecret(ctx, "secret"); err != nil {
 		return err
 	}
-	// The Node authorizer lets a node read its pods' secrets, so that this one is refused by impersonation alone.
+	// The Node authorizer lets a node read its pods' Secrets, so only the impersonation rules can refuse this one.
 	token, err := homeToken(ctx, b, account, home, bench.SecretVolume("secret"))
 	if err != nil {
 		return err
@@ -52,7 +53,8 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	v.Contract(timeline)
-	if err := (healthRun{b, v}).until(ctx, "the agent to tell of its node", reportedWithin, sample{"podlapse_node_available", nil, 1}); err != nil {
+	if err := (healthRun{b, v}).until(ctx, "the agent to report its node", reportedWithin,
+		sample{"podlapse_node_available", nil, 1}); err != nil {
 		v.Problem("%v", err)
 	}
 	check(ctx, b, v, append(flags, "--node-name="+layout.NodeName, "--cri-endpoint=unix://"+b.Node.ContainerdSocket()),
@@ -60,7 +62,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return tryToken(ctx, b, v, token, true)
 }
 
-// check runs podlapse-agent check, which has to find nothing wrong and to say this.
+// check runs podlapse-agent check, which must succeed and print this text.
 func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want string) {
 	output, err := exec.CommandContext(ctx, b.Node.Agent(), append([]string{"check"}, flags...)...).CombinedOutput()
 	v.Compared++
@@ -72,8 +74,8 @@ func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want
 	}
 }
 
-// tryToken asks the API server for what the token must open and for what it must not. Its Node's object is open to an agent that
-// tells of the node's health, and to no other.
+// tryToken sends the API server requests that the token must allow, and others that it must not. The Node object is
+// allowed only to an agent that reports the node's health.
 func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string, nodeHealth bool) error {
 	const here, elsewhere = "system:node:" + layout.NodeName, "system:node:node-2"
 	pods, mine := "/api/v1/pods", "/api/v1/pods?fieldSelector=spec.nodeName%3D"+layout.NodeName
@@ -145,22 +147,27 @@ func answerOf(err error) string {
 	return "allowed"
 }
 
-// metricsAuth asks the agent for its metrics as one who may read them, as one who may not, and as nobody; then as one who means ill.
+// metricsAuth reads the agent's metrics with an account that has the permission, with one that lacks it, and
+// anonymously. Then it sends malicious requests.
 func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const agent, scraper, prometheus, reader, stranger = "agent", "scraper", "prometheus", "reader", "stranger"
-	read := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "events"}, Verbs: []string{"list", "watch"}}
+	read := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "events"},
+		Verbs: []string{"list", "watch"}}
 	failures := []error{
 		b.CreateAccount(ctx, agent, read),
 		b.BindAccount(ctx, agent, "system:auth-delegator"),
-		b.CreateAccount(ctx, scraper, rbacv1.PolicyRule{NonResourceURLs: []string{"/podlapse/metrics"}, Verbs: []string{"get"}}),
-		b.CreateAccount(ctx, prometheus, rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}),
-		b.CreateAccount(ctx, reader, rbacv1.PolicyRule{NonResourceURLs: []string{"/podlapse/api/*"}, Verbs: []string{"get"}}),
+		b.CreateAccount(ctx, scraper, rbacv1.PolicyRule{NonResourceURLs: []string{"/podlapse/metrics"},
+			Verbs: []string{"get"}}),
+		b.CreateAccount(ctx, prometheus, rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"},
+			Verbs: []string{"get"}}),
+		b.CreateAccount(ctx, reader, rbacv1.PolicyRule{NonResourceURLs: []string{"/podlapse/api/*"},
+			Verbs: []string{"get"}}),
 		b.CreateAccount(ctx, stranger),
 	}
 	if err := errors.Join(failures...); err != nil {
 		return err
 	}
-	tokens := map[string]string{"nobody": "", "who made a token up": "made.up.token"}
+	tokens := map[string]string{"an anonymous client": "", "a client with a made-up token": "made.up.token"}
 	for _, account := range []string{agent, scraper, prometheus, reader, stranger} {
 		token, err := b.Token(ctx, account, "")
 		if err != nil {
@@ -172,19 +179,24 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{"--kubeconfig=" + kubeconfig, "--web-auth=kubernetes"}}); err != nil {
+	if err := b.Node.RestartAgentWith(ctx,
+		node.AgentChange{Flags: []string{"--kubeconfig=" + kubeconfig, "--web-auth=kubernetes"}}); err != nil {
 		return err
 	}
 	for _, attempt := range []struct {
 		who, path string
 		want      int
 	}{
-		{scraper, "/metrics", http.StatusOK}, {scraper, "/metrics", http.StatusOK}, {scraper, "/api/v1/pods", http.StatusForbidden},
+		{scraper, "/metrics", http.StatusOK}, {scraper, "/metrics", http.StatusOK},
+		{scraper, "/api/v1/pods", http.StatusForbidden},
 		{prometheus, "/metrics", http.StatusOK}, {prometheus, "/api/v1/pods", http.StatusForbidden},
-		{reader, "/api/v1/pods", http.StatusOK}, {reader, "/metrics", http.StatusForbidden}, {reader, "/debug/observations", http.StatusForbidden},
-		// Every account may get /api/* of the API server (ClusterRole system:discovery).
-		{stranger, "/metrics", http.StatusForbidden}, {stranger, "/api/v1/pods", http.StatusForbidden}, {"nobody", "/metrics", http.StatusUnauthorized},
-		{"who made a token up", "/metrics", http.StatusUnauthorized}, {"nobody", "/readyz", http.StatusOK}, {"nobody", "/livez", http.StatusOK},
+		{reader, "/api/v1/pods", http.StatusOK}, {reader, "/metrics", http.StatusForbidden},
+		{reader, "/debug/observations", http.StatusForbidden},
+		// Every account may read /api/* of the API server (ClusterRole system:discovery).
+		{stranger, "/metrics", http.StatusForbidden}, {stranger, "/api/v1/pods", http.StatusForbidden},
+		{"an anonymous client", "/metrics", http.StatusUnauthorized},
+		{"a client with a made-up token", "/metrics", http.StatusUnauthorized},
+		{"an anonymous client", "/readyz", http.StatusOK}, {"an anonymous client", "/livez", http.StatusOK},
 	} {
 		status, _, err := asker{server: b.Agent.Server}.ask(ctx, attempt.path, tokens[attempt.who])
 		if err != nil {
@@ -192,14 +204,14 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		}
 		v.Compared++
 		if status != attempt.want {
-			v.Problem("%s asks for %s: %d, want %d", attempt.who, attempt.path, status, attempt.want)
+			v.Problem("%s requests %s: %d, want %d", attempt.who, attempt.path, status, attempt.want)
 		}
-		v.Note("%s asks for %s: %d", attempt.who, attempt.path, status)
+		v.Note("%s requests %s: %d", attempt.who, attempt.path, status)
 	}
 	return judgeHostile(ctx, b, v, tokens[scraper])
 }
 
-// asker asks an agent as whoever has a token.
+// asker queries an agent with a token.
 type asker struct {
 	server string
 	client http.Client

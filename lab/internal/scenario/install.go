@@ -24,20 +24,20 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// install has the API server judge every way to install the agent, and then what the agent of two of them does with the rights
-// that it was given.
+// install lets the API server validate every way to install the agent. Then it checks which permissions the agent uses
+// in two of them.
 func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeManifests(ctx, b, v); err != nil {
 		return err
 	}
-	// Only where there are no streaming lists does the agent list: with them, it would not need the right to.
+	// Without streaming lists, the agent needs the permission to list. With them, it would not.
 	if err := b.Node.ListPlainly(ctx); err != nil {
 		return err
 	}
 	if err := b.CreateSecret(ctx, "secret"); err != nil {
 		return err
 	}
-	// Most people have this one, and the lab only here: elsewhere its agent keeps files, as UID 0.
+	// This is the default installation. Only this scenario uses it: elsewhere, the lab's agent keeps files, as UID 0.
 	if err := judgeRights(ctx, b, v, installation{name: "own", bare: true}); err != nil {
 		return err
 	}
@@ -53,7 +53,8 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeRights(ctx, b, v, guarded); err != nil {
 		return err
 	}
-	if err := judgeRights(ctx, b, v, installation{name: "mine", components: []string{"node-impersonation"}}); err != nil {
+	if err := judgeRights(ctx, b, v, installation{name: "mine",
+		components: []string{"node-impersonation"}}); err != nil {
 		return err
 	}
 	pod, err := b.Node.AgentPod(ctx)
@@ -87,8 +88,10 @@ func checkInPod(ctx context.Context, b *bench.Bench, v *Verdict, want string) er
 	return nil
 }
 
-// runInAgent runs the agent's program in the agent's container, as kubectl exec would if the API server reached kubelet: by the runtime.
-func runInAgent(ctx context.Context, b *bench.Bench, pod corev1.Pod, args ...string) (stdout, stderr string, err error) {
+// runInAgent runs the agent's program in the agent's container through the runtime, because the API server cannot reach
+// the kubelet for kubectl exec.
+func runInAgent(ctx context.Context, b *bench.Bench, pod corev1.Pod,
+	args ...string) (stdout, stderr string, err error) {
 	pipes, err := os.MkdirTemp(b.Node.Run, "exec-")
 	if err != nil {
 		return "", "", fmt.Errorf("run in the agent's pod: %w", err)
@@ -98,23 +101,24 @@ func runInAgent(ctx context.Context, b *bench.Bench, pod corev1.Pod, args ...str
 	if err != nil {
 		return "", "", err
 	}
-	cmd := exec.CommandContext(ctx, b.Node.Programs.Tool("ctr"), append([]string{"--address", b.Node.ContainerdSocket(), "--namespace", "k8s.io",
-		"tasks", "exec", "--exec-id", "lab", "--fifo-dir", pipes, container, "/podlapse-agent"}, args...)...)
-	var out, failures strings.Builder // where ctr has warnings of its own
+	cmd := exec.CommandContext(ctx, b.Node.Programs.Tool("ctr"),
+		append([]string{"--address", b.Node.ContainerdSocket(), "--namespace", "k8s.io",
+			"tasks", "exec", "--exec-id", "lab", "--fifo-dir", pipes, container, "/podlapse-agent"}, args...)...)
+	var out, failures strings.Builder // ctr writes its own warnings there
 	cmd.Stdout, cmd.Stderr = &out, &failures
 	err = cmd.Run()
 	return out.String(), failures.String(), err
 }
 
-// judgeManifests has the API server take every object of every way to install the agent, as if it was the first, and keep none. A
-// field that it does not know is an error, and so is a value of the wrong type. The kinds that are not its own have their real
-// definitions meanwhile.
+// judgeManifests applies every object of every way to install the agent in a dry run, as for a new installation. A
+// field that the API server does not know is an error, and so is a value of the wrong type. Kinds outside Kubernetes
+// have their real definitions meanwhile.
 func judgeManifests(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	variants, err := renderVariants(b.Node)
 	if err != nil {
 		return err
 	}
-	// What is there already would fill in what a manifest lacks.
+	// Existing objects would supply what a manifest lacks.
 	if err := b.Node.UninstallAgent(ctx); err != nil {
 		return err
 	}
@@ -141,31 +145,38 @@ func judgeManifests(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		}
 	}
 	v.Compared += objects
-	v.Note("the API server takes %d objects of %d ways to install the agent, strictly, in a dry run", objects, len(variants))
+	v.Note("the API server accepts %d objects of %d ways to install the agent, strictly, in a dry run", objects,
+		len(variants))
 	return judgeStrictness(ctx, b, v)
 }
 
-// dryRun waits for the API server to know the kind, for which it needs a moment.
+// dryRun waits until the API server knows the kind, which takes a moment.
 func dryRun(ctx context.Context, b *bench.Bench, document []byte) error {
-	err := b.Node.Report.Wait(ctx, "the API server to know a kind", 20*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
-		return b.Kube.Knows(ctx, document)
-	})
+	err := b.Node.Report.Wait(ctx, "the API server to know a kind", 20*time.Second, 100*time.Millisecond,
+		func(ctx context.Context) error {
+			return b.Kube.Knows(ctx, document)
+		})
 	if err != nil {
 		return err
 	}
 	return b.Kube.Apply(ctx, "podlapse-lab-dry-run", document, true)
 }
 
-// judgeStrictness wants mistakes to be refused: else that everything was taken proves nothing.
+// judgeStrictness requires that mistakes are refused. Otherwise it proves nothing that everything was accepted.
 func judgeStrictness(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	for want, mistake := range map[string]string{
-		".spec.template.spec.hostNetworks: field not declared in schema": `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: x, namespace: podlapse}, ` +
-			`spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {hostNetworks: true, containers: [{name: a, image: a}]}}}}`,
-		"spec.podMetricsEndpoints[0].interval": `{apiVersion: monitoring.coreos.com/v1, kind: PodMonitor, metadata: {name: x, namespace: podlapse}, ` +
+		".spec.template.spec.hostNetworks: field not declared in schema": `{apiVersion: apps/v1, kind: DaemonSet, ` +
+			`metadata: {name: x, namespace: podlapse}, ` +
+			`spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, ` +
+			`spec: {hostNetworks: true, containers: [{name: a, image: a}]}}}}`,
+		"spec.podMetricsEndpoints[0].interval": `{apiVersion: monitoring.coreos.com/v1, kind: PodMonitor, ` +
+			`metadata: {name: x, namespace: podlapse}, ` +
 			`spec: {selector: {}, podMetricsEndpoints: [{interval: soon}]}}`,
-		"spec.groups[0].rules[0].expr": `{apiVersion: monitoring.coreos.com/v1, kind: PrometheusRule, metadata: {name: x, namespace: podlapse}, ` +
+		"spec.groups[0].rules[0].expr": `{apiVersion: monitoring.coreos.com/v1, kind: PrometheusRule, ` +
+			`metadata: {name: x, namespace: podlapse}, ` +
 			`spec: {groups: [{name: g, rules: [{record: r}]}]}}`,
-		"allowHostPorts": `{apiVersion: security.openshift.io/v1, kind: SecurityContextConstraints, metadata: {name: x}, allowHostPorts: perhaps}`,
+		"allowHostPorts": `{apiVersion: security.openshift.io/v1, kind: SecurityContextConstraints, ` +
+			`metadata: {name: x}, allowHostPorts: perhaps}`,
 	} {
 		err := b.Kube.Apply(ctx, "podlapse-lab-dry-run", []byte(mistake), true)
 		v.Compared++
@@ -194,14 +205,14 @@ func renderVariants(n node.Node) ([]manifests.Variant, error) {
 
 // installation is one way in which the agent is deployed.
 type installation struct {
-	name       string // of the pod that it tells of
-	bare       bool   // as the base has it, without a state directory
+	name       string // of the pod whose start-up it reports
+	bare       bool   // the unchanged base, without a state directory
 	components []string
-	more       func(context.Context) error // what it takes to have it use all of its rights; nil: that pod does
+	more       func(context.Context) error // makes the agent use all its permissions; nil: the pod is enough
 }
 
-// judgeRights deploys the agent, has it tell of a pod that makes it use all of its sources, and wants the rights that its requests
-// needed to be just those that it has.
+// judgeRights deploys the agent, starts a pod that makes it use all its sources, and requires that the agent used
+// exactly the permissions that it has.
 func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation) error {
 	deploy := func() error { return b.Node.DeployAgent(ctx, i.components...) }
 	if i.bare {
@@ -233,25 +244,26 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 		return err
 	}
 	var use audit.Use
-	// Who misses one is not waited for long: the verdict says it.
-	_ = b.Node.Report.Wait(ctx, "the agent to use all of its rights", 5*time.Second, 200*time.Millisecond, func(context.Context) error {
-		if use, err = audit.Of(b.Node.AuditLog(), pod.Name); err != nil {
-			return err
-		}
-		if !slices.Equal(use.Rights, granted) {
-			return errors.New("it has not")
-		}
-		return nil
-	})
+	// Do not wait long for a missing permission. The verdict reports it.
+	_ = b.Node.Report.Wait(ctx, "the agent to use all of its rights", 5*time.Second, 200*time.Millisecond,
+		func(context.Context) error {
+			if use, err = audit.Of(b.Node.AuditLog(), pod.Name); err != nil {
+				return err
+			}
+			if !slices.Equal(use.Rights, granted) {
+				return errors.New("it has not used all of them yet")
+			}
+			return nil
+		})
 	if err != nil {
 		return err
 	}
 	what := strings.Join(append([]string{"base"}, i.components...), " with ")
 	v.Compared += 2
 	if slices.Equal(use.Rights, granted) {
-		v.Note("%s: the agent has and used %q, by the API server's audit log", what, granted)
+		v.Note("%s: according to the API server's audit log, the agent has and used %q", what, granted)
 	} else {
-		v.Problem("%s: the agent has the rights %q and used %q", what, granted, use.Rights)
+		v.Problem("%s: the agent has the permissions %q and used %q", what, granted, use.Rights)
 	}
 	if len(use.Refused) > 0 {
 		v.Problem("%s: the agent was refused %q", what, use.Refused)
@@ -259,10 +271,11 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 	return nil
 }
 
-// startWithSecret starts a pod that mounts the secret: a node may read those of its pods, so that who is refused it is not
-// refused for want of such a pod.
+// startWithSecret starts a pod that mounts the Secret. A node may read the Secrets of its pods, so a refusal cannot be
+// caused by the lack of such a pod.
 func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (agent.Timeline, error) {
-	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}, Volumes: []corev1.Volume{bench.SecretVolume("secret")}}
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}},
+		Volumes: []corev1.Volume{bench.SecretVolume("secret")}}
 	if err := b.CreatePod(ctx, name, spec); err != nil {
 		return agent.Timeline{}, err
 	}
@@ -272,8 +285,8 @@ func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (a
 	return b.AwaitSettled(ctx, name)
 }
 
-// rightsOf asks the API server what a pod's account may do that not every account may. It asks with a token of its own, so that
-// this question is not among the pod's.
+// rightsOf asks the API server for the permissions of a pod's account, except those that every account has. It uses its
+// own token, so this request is not counted as the pod's.
 func rightsOf(ctx context.Context, b *bench.Bench, pod corev1.Pod) ([]string, error) {
 	token, err := b.AccountToken(ctx, pod.Namespace, pod.Spec.ServiceAccountName)
 	if err != nil {
@@ -299,13 +312,16 @@ func reviewRules(ctx context.Context, b *bench.Bench, token string) ([]string, e
 		return nil, err
 	}
 	defer client.Close()
-	review := authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: node.AgentNamespace}}
-	if err := client.CreateInto(ctx, "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review, &review); err != nil {
-		return nil, fmt.Errorf("review the rights of a token: %w", err)
+	review := authorizationv1.SelfSubjectRulesReview{
+		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: node.AgentNamespace}}
+	if err := client.CreateInto(ctx, "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review,
+		&review); err != nil {
+		return nil, fmt.Errorf("review the permissions of a token: %w", err)
 	}
 	var rules []rbacv1.PolicyRule
 	for _, rule := range review.Status.ResourceRules {
-		rules = append(rules, rbacv1.PolicyRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources})
+		rules = append(rules, rbacv1.PolicyRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups,
+			Resources: rule.Resources})
 	}
 	for _, rule := range review.Status.NonResourceRules {
 		rules = append(rules, rbacv1.PolicyRule{Verbs: rule.Verbs, NonResourceURLs: rule.NonResourceURLs})

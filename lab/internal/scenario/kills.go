@@ -8,11 +8,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// kill is one SIGKILL to the agent: how long it has been running then, and for how long it is gone.
+// kill is one SIGKILL to the agent: how long the agent ran before, and how long it is down.
 type kill struct{ after, down time.Duration }
 
-// killPlan draws when the agent is killed: mostly while it works, now and then while it still starts, and
-// sometimes so that it misses something.
+// killPlan draws when the agent is killed: mostly while it works, sometimes during its start, and sometimes for so long
+// that it misses something.
 func killPlan(random *rand.Rand, count int) []kill {
 	upTo := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	kills := make([]kill, count)
@@ -36,7 +36,7 @@ func lasting(kills []kill) (sum time.Duration) {
 	return sum
 }
 
-// killAgent carries the kills out and leaves a running agent.
+// killAgent kills the agent as planned and leaves it running.
 func killAgent(ctx context.Context, b *bench.Bench, kills []kill) error {
 	for _, k := range kills {
 		if err := sleep(ctx, k.after); err != nil {
@@ -46,7 +46,7 @@ func killAgent(ctx context.Context, b *bench.Bench, kills []kill) error {
 			return err
 		}
 		interrupted := sleep(ctx, k.down)
-		// Even then: whoever uses the node next expects an agent.
+		// Do this even after an error, because the next user of the node expects an agent.
 		if err := b.Node.RestartAgent(); err != nil {
 			return err
 		}

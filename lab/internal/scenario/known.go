@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// known is what others than the agent dated of one pod's start-up.
+// known is what witnesses other than the agent recorded about one pod's start-up.
 type known struct {
 	pod        string
 	lengths    []knownLength
@@ -21,44 +21,46 @@ type known struct {
 // knownLength is a phase on the node's clock.
 type knownLength struct {
 	phase, container string
-	then             string        // the phase that goes on with it, which the truth does not tell apart; empty: none
-	with             string        // the next one, of the same cause, which may be told under this one's name; empty: none
-	injected         time.Duration // so much of what was injected falls into it
-	truth            bench.Span
-	begunBefore      time.Time // when it cannot have begun yet, by kubelet or the runtime; zero where nothing says so
-	begunBy          time.Time // when the runtime, too, knew that it had begun; zero where it does not say
-	endedBy          time.Time // when the runtime or kubelet, too, knew that it had ended; zero where it does not say
-	injectorEnds     bool      // it ends when the injector says so, not with what a component makes of that
+	then             string // the next phase, which the truth cannot separate from this one; empty if none
+	// The next phase with the same cause, which may be merged into this one; empty if none.
+	with     string
+	injected time.Duration // how much of the injected delays is in it
+	truth    bench.Span
+	// When it cannot have started yet, according to the kubelet or the runtime; zero if unknown.
+	begunBefore  time.Time
+	begunBy      time.Time // when the runtime also knew that it had started; zero if unknown
+	endedBy      time.Time // when the runtime or the kubelet also knew that it had ended; zero if unknown
+	injectorEnds bool      // the injector alone determines the end, not a component's reaction
 }
 
-// knownMilestone is a milestone and what holds it: each of the two ends is the instant of a cause that came before
-// the milestone, or of a consequence that came after it.
+// knownMilestone is a milestone and its interval. Each end is the instant of a cause that preceded the milestone, or of
+// a consequence that followed it.
 type knownMilestone struct {
 	milestone string
 	held      bench.Span
 }
 
-// knownSpan is a phase on the control plane's clock: the milestones at its ends. No phase means the total.
+// knownSpan is a phase on the control plane's clock, given by the milestones at its ends. No phase means the total.
 type knownSpan struct {
 	phase    string
 	from, to bench.Span
 }
 
-// accounts are what each witness tells of one pod.
+// accounts is what each witness recorded about one pod.
 type accounts struct {
-	takenUpAt time.Time // by kubelet, from its log
-	boundAt   time.Time // by the scheduler, from its Event
-	pullsAt   time.Time // kubelet says so just before it queues the pull, from its Event
+	takenUpAt time.Time // in the kubelet's log
+	boundAt   time.Time // in the scheduler's Event
+	pullsAt   time.Time // in the kubelet's Event, created just before it queues the pull
 	runtime   bench.RuntimeLog
-	network   bench.Span                      // the plugin's own run
-	stated    map[string]map[string]time.Time // by the process in each container
+	network   bench.Span                      // when the plugin ran
+	stated    map[string]map[string]time.Time // in each container's log
 	seen      bench.Arrival
 	calls     calls
 
-	heardReadyAt time.Time // by kubelet, from its log; zero where nothing is probed
+	heardReadyAt time.Time // in the kubelet's log; zero without a probe
 }
 
-// ask collects the truth about a pod that has started. It must still be there: its log goes with it.
+// ask collects the truth about a started pod. The pod must still exist, because its log is removed with it.
 func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c calls) (known, error) {
 	a := accounts{seen: seen, calls: c, stated: make(map[string]map[string]time.Time)}
 	var err error
@@ -95,44 +97,52 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 	return k, nil
 }
 
-// lengths are the phases on the node's clock. Where a phase begins or ends with what a component does, that
-// component's own log dates it, to a millisecond or two; where it ends with what was injected, the injector:
+// lengths returns the phases on the node's clock. If a component starts or ends a phase, the component's own log dates
+// that, to a millisecond or two. If an injected delay ends it, the injector does:
 //
-//   - volumes, or pod_config while a secret is missing: kubelet takes the pod up → asks the runtime for a sandbox. A
-//     secret's creation is not the end: kubelet finds it at its next try, after a back-off.
-//   - network: the runtime is asked for a sandbox → the plugin's last word; ending its process comes on top. The runtime stamps
-//     the sandbox' beginning after it was asked, and before it runs the plugin.
-//   - pull, and unpack, which is what is left of it after the last byte came: the runtime is asked → it has the image. It
-//     notes that it was asked when it turns to that; kubelet counts from its call.
-//   - init_run: the container runs → the process' last word. The runtime stamps that it runs at some time from when it was asked
-//     to start it until it answers; the process may speak before that, or later.
-//   - post_start_hook: the container runs → the hook's last word.
-//   - startup_probe, readiness_probe: what comes before → the probe's word that it passes. That kubelet hears
-//     of it, and the API server, takes some ten milliseconds more; it notes when it heard of the latter.
+//   - volumes, or pod_config while a Secret is missing: from the kubelet's pickup of the pod until it requests a
+//     sandbox. The creation of the Secret is not the end: the kubelet finds it at its next attempt, after a back-off.
+//   - network: from the request for a sandbox until the plugin's last log line. The end of its process follows. The
+//     runtime's timestamp of the start is after the request and before it runs the plugin.
+//   - pull, and unpack for the part after the last byte: from the request for the image until it is complete. The
+//     runtime logs the request when it starts to process it; the kubelet counts from its call.
+//   - init_run: from when the container runs until the process' last log line. The runtime dates the start of the
+//     container at some time between the request and its response. The first log line may be before or after that.
+//   - post_start_hook: from when the container runs until the hook's last log line.
+//   - startup_probe, readiness_probe: from the step before until the probe logs that it passes. It takes some ten
+//     milliseconds more until the kubelet learns of it, and then the API server. The kubelet logs when it learned of a
+//     readiness probe.
 func (p plan) lengths(a accounts) []knownLength {
 	lengths := []knownLength{
-		{phase: p.mounting(), injected: p.secretAfter, truth: bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt},
+		{phase: p.mounting(), injected: p.secretAfter,
+			truth:   bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt},
 			endedBy: a.network.StartAt},
-		{phase: "network", injected: p.networkDelay, truth: bench.Span{StartAt: a.runtime.SandboxAskedAt, EndAt: a.network.EndAt},
+		{phase: "network", injected: p.networkDelay,
+			truth:   bench.Span{StartAt: a.runtime.SandboxAskedAt, EndAt: a.network.EndAt},
 			begunBy: a.network.StartAt, endedBy: a.runtime.SandboxReadyAt, injectorEnds: true},
 		{phase: "init_run", container: initName, injected: p.initRun,
 			truth:       bench.Span{StartAt: a.runningAt(initName), EndAt: a.stated[initName][workload.WordDone]},
 			begunBefore: a.runtime.StartAskedAt[initName], begunBy: a.runtime.RunningAt[initName],
 			endedBy: a.runtime.ExitedAt[initName], injectorEnds: true},
-		{phase: "pull", container: mainName, then: "unpack", injected: p.pullTime(), truth: a.runtime.Pull, begunBefore: a.pullsAt},
+		{phase: "pull", container: mainName, then: "unpack", injected: p.pullTime(), truth: a.runtime.Pull,
+			begunBefore: a.pullsAt},
 	}
 	if hooked := p.hooked(); hooked == hookedName {
-		lengths = append(lengths, knownLength{phase: "post_start_hook", container: hooked, injected: p.hookFor, injectorEnds: true,
-			truth: bench.Span{StartAt: a.runningAt(hooked), EndAt: a.stated[hooked][workload.WordHookDone]}})
+		lengths = append(lengths, knownLength{phase: "post_start_hook", container: hooked, injected: p.hookFor,
+			injectorEnds: true,
+			truth:        bench.Span{StartAt: a.runningAt(hooked), EndAt: a.stated[hooked][workload.WordHookDone]}})
 	}
 	at := a.runningAt(mainName)
 	startedAt := at
 	begunBefore, begunBy := a.runtime.StartAskedAt[mainName], a.runtime.RunningAt[mainName]
-	// All that is injected here counts from the process' start: a probe that passed late has used up a part of the next.
+	// All delays injected here count from the process' start. A probe that passed late used up a part of the next
+	// delay.
 	next := func(phase string, after time.Duration, word string) {
 		end := a.stated[mainName][word]
-		lengths = append(lengths, knownLength{phase: phase, container: mainName, injected: max(0, startedAt.Add(after).Sub(at)),
-			truth: bench.Span{StartAt: at, EndAt: end}, begunBefore: begunBefore, begunBy: begunBy, injectorEnds: true})
+		lengths = append(lengths, knownLength{phase: phase, container: mainName,
+			injected: max(0, startedAt.Add(after).Sub(at)),
+			truth:    bench.Span{StartAt: at, EndAt: end}, begunBefore: begunBefore, begunBy: begunBy,
+			injectorEnds: true})
 		at, begunBefore, begunBy = end, time.Time{}, time.Time{}
 	}
 	if p.hooked() == mainName {
@@ -140,7 +150,7 @@ func (p plan) lengths(a accounts) []knownLength {
 	}
 	if p.startedAfter > 0 {
 		next("startup_probe", p.startedAfter, workload.WordStartup)
-		if !p.completes() { // an agent that was away while both passed cannot tell them apart
+		if !p.completes() { // an agent that was down while both passed cannot separate them
 			lengths[len(lengths)-1].with = "readiness_probe"
 		}
 	}
@@ -151,7 +161,7 @@ func (p plan) lengths(a accounts) []knownLength {
 	return lengths
 }
 
-// mounting is the phase in which kubelet mounts the pod's volumes: it is the configuration's while a secret is missing.
+// mounting is the phase in which the kubelet mounts the pod's volumes. While a Secret is missing, it is pod_config.
 func (p plan) mounting() string {
 	if p.secretAfter > 0 {
 		return "pod_config"
@@ -159,8 +169,8 @@ func (p plan) mounting() string {
 	return "volumes"
 }
 
-// joined is how a length and the next one are to be read where the timeline tells both under the name of the first: what was
-// injected into either, over the time of both.
+// joined combines a length with the next one for a timeline that merges both under the first name: the injected delays
+// add up, over the time of both.
 func (l knownLength) joined(next knownLength, timeline agent.Timeline) (both knownLength, ok bool) {
 	if l.with == "" || l.with != next.phase || !slices.ContainsFunc(timeline.Phases, func(p agent.Phase) bool {
 		return p.Phase == l.phase && p.Container == l.container && slices.Contains(p.MergedWith, l.with)
@@ -173,8 +183,8 @@ func (l knownLength) joined(next knownLength, timeline agent.Timeline) (both kno
 	return both, true
 }
 
-// runningAt is when a container ran. The runtime says so after it has written that down to the disk, the
-// process once it has been loaded from there; a busy machine delays the one or the other, neither is early.
+// runningAt is when a container ran. The runtime reports this after it has written it to disk, the process after it has
+// been loaded from disk. A busy machine may delay either; neither is early.
 func (a accounts) runningAt(container string) time.Time {
 	started, reported := a.stated[container][workload.WordStarted], a.runtime.RunningAt[container]
 	if reported.IsZero() || started.Before(reported) {
@@ -183,8 +193,8 @@ func (a accounts) runningAt(container string) time.Time {
 	return reported
 }
 
-// controlPlane are the milestones that the API server stamps. Creation, binding and approval lie between a
-// request and its answer; what kubelet tells lies between its cause and the scenario's watch.
+// controlPlane returns the milestones with the API server's timestamps. Creation, binding and approval lie between a
+// request and its response. What the kubelet reports lies between its cause and its arrival at the scenario's watch.
 func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

@@ -12,15 +12,17 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// lifeTrace has the collector's receiver take what happens to a pod whose container crashes again and again: its runs and what kubelet
-// says, in the trace of its start-up. The agent is killed in between: nothing may come twice. Then the pod is deleted.
+// lifeTrace starts a pod whose container crashes repeatedly. The collector's receiver must get its runs and the
+// kubelet's Events in the trace of its start-up. The agent is killed in between, and nothing may be sent twice. Then
+// the pod is deleted.
 func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	change, err := startSending(ctx, b, "--life-traces", "--events=cluster", "--termination")
 	if err != nil {
 		return err
 	}
 	const pod = "crashing"
-	crashes := corev1.Container{Name: mainName, Image: b.BaseImage, Env: []corev1.EnvVar{{Name: workload.CrashAfter, Value: "2s"}}}
+	crashes := corev1.Container{Name: mainName, Image: b.BaseImage,
+		Env: []corev1.EnvVar{{Name: workload.CrashAfter, Value: "2s"}}}
 	if err := b.CreatePod(ctx, pod, corev1.PodSpec{Containers: []corev1.Container{crashes}}); err != nil {
 		return err
 	}
@@ -28,11 +30,12 @@ func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	before, err := awaitSpans(ctx, b, map[string]int{"run": 2, "event": 1}) // after the second crash kubelet backs off, and says so
+	// After the second crash the kubelet backs off, and reports it.
+	before, err := awaitSpans(ctx, b, map[string]int{"run": 2, "event": 1})
 	if err != nil {
 		return err
 	}
-	if err := sleep(ctx, 500*time.Millisecond); err != nil { // the state is written five times a second
+	if err := sleep(ctx, 500*time.Millisecond); err != nil { // the agent writes the state five times a second
 		return err
 	}
 	if err := b.Node.KillAgent(); err != nil {
@@ -41,7 +44,7 @@ func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.RestartAgentWith(ctx, change); err != nil {
 		return err
 	}
-	if err := sleep(ctx, 3*time.Second); err != nil { // the API server tells of all Events again
+	if err := sleep(ctx, 3*time.Second); err != nil { // the API server sends all Events again
 		return err
 	}
 	if err := b.DeletePod(ctx, pod); err != nil {
@@ -54,16 +57,18 @@ func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	v.oneTree(spans, ownTrace(timeline.UID))
 	for _, s := range spans {
 		code, signal := s.Attributes["podlapse.exit_code"], s.Attributes["podlapse.signal"]
-		if s.Attributes["podlapse.kind"] == "run" && (code != "139" || signal != "11" || !s.Failed || s.EndAt.Sub(s.StartAt) > 4*time.Second) {
-			v.Problem("a run from %s to %s with exit code %s, signal %s, failed %t", s.StartAt, s.EndAt, code, signal, s.Failed)
+		if s.Attributes["podlapse.kind"] == "run" &&
+			(code != "139" || signal != "11" || !s.Failed || s.EndAt.Sub(s.StartAt) > 4*time.Second) {
+			v.Problem("a run from %s to %s with exit code %s, signal %s, failed %t", s.StartAt, s.EndAt, code, signal,
+				s.Failed)
 		}
 	}
-	v.Note("runs and Events: %d and %d, and %d and %d after the agent was killed", countOf(before, "run"), countOf(before, "event"),
-		countOf(spans, "run"), countOf(spans, "event"))
+	v.Note("runs and Events: %d and %d, and %d and %d after the agent was killed", countOf(before, "run"),
+		countOf(before, "event"), countOf(spans, "run"), countOf(spans, "event"))
 	return nil
 }
 
-// awaitSpans waits until so many spans of each kind were sent about the bench's namespace, and returns all.
+// awaitSpans waits until this many spans of each kind were sent about the bench's namespace, and returns all.
 func awaitSpans(ctx context.Context, b *bench.Bench, least map[string]int) (spans []otlp.Span, err error) {
 	err = b.Node.Report.Wait(ctx, "spans", 30*time.Second, 100*time.Millisecond, func(context.Context) (err error) {
 		if spans, err = spansSent(b); err != nil {
@@ -71,7 +76,7 @@ func awaitSpans(ctx context.Context, b *bench.Bench, least map[string]int) (span
 		}
 		for kind, n := range least {
 			if count := countOf(spans, kind); count < n {
-				return fmt.Errorf("%d of kind %s came, want %d", count, kind, n)
+				return fmt.Errorf("got %d of kind %s, want %d", count, kind, n)
 			}
 		}
 		return nil

@@ -9,21 +9,21 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// exact is how far a phase on the node's clock may be from the truth. It is also how far the truth itself
-// is from the phase's definition: who dated it stood some milliseconds inside of the phase.
+// exact is how far a phase on the node's clock may be from the truth. It is also how far the truth itself may be from
+// the phase's definition, because the timestamps are taken some milliseconds inside the phase.
 const exact = 50 * time.Millisecond
 
-// callLimit is the longest that a busy machine takes to have the runtime note a call (60 ms were seen), however long
-// ago kubelet said that the call was to come: a pull may have waited in a queue in between.
+// callLimit is the longest time that a busy machine needs until the runtime logs a call (60 ms were observed). It does
+// not include the wait of a pull in the queue after the kubelet announced the call.
 const callLimit = 150 * time.Millisecond
 
-// injectorLimit is the longest that a phase which the injector ends may take beside what was injected, on a machine as
-// busy as can be.
+// injectorLimit is the longest time that a phase may take in addition to its injected delay, on a very busy machine.
 const injectorLimit = 5 * time.Second
 
-// newReading is what is known of a phase, without what the agent tells.
+// newReading returns the truth about a phase, without the agent's values.
 func newReading(pod string, k knownLength) reading {
-	r := reading{pod: pod, phase: k.phase, container: k.container, then: k.then, injected: k.injected, happened: k.truth}
+	r := reading{pod: pod, phase: k.phase, container: k.container, then: k.then, injected: k.injected,
+		happened: k.truth}
 	if !k.begunBefore.IsZero() {
 		r.begunEarlier = min(max(0, k.truth.StartAt.Sub(k.begunBefore)), callLimit)
 	}
@@ -36,32 +36,34 @@ func newReading(pod string, k knownLength) reading {
 	return r
 }
 
-// happenedOtherwise says that a fault was not injected as planned, so that what the agent makes of it shows nothing.
+// happenedOtherwise returns an error if a fault was not injected as planned, so that the agent's result proves nothing.
 func (k knownLength) happenedOtherwise() error {
 	switch truth := k.truth.Length(); {
 	case truth < k.injected-exact:
-		return fmt.Errorf("phase %s: %s were injected, but it took %s", k.phase, seconds(k.injected), seconds(truth))
+		return fmt.Errorf("phase %s: the injected delay was %s, but it took only %s", k.phase, seconds(k.injected),
+			seconds(truth))
 	case k.injectorEnds && truth > k.injected+injectorLimit:
-		return fmt.Errorf("phase %s: %s were injected, and it took %s", k.phase, seconds(k.injected), seconds(truth))
+		return fmt.Errorf("phase %s: the injected delay was %s, but it took %s", k.phase, seconds(k.injected),
+			seconds(truth))
 	}
 	return nil
 }
 
-// reading is one phase as the agent tells it beside the truth.
+// reading is one phase in the agent's timeline together with the truth.
 type reading struct {
 	pod, phase, container string
 	then                  string
 	injected              time.Duration
 	happened              bench.Span    // the truth
-	begunEarlier          time.Duration // at most, by which the beginning may have been before its first word
-	begunLater            time.Duration // at most, by which who stamped it knew of it after that
-	endedLater            time.Duration // at most, by which the end may have been after its last word
-	waited                time.Duration // by tasks for a processor or the disk, near both ends
+	begunEarlier          time.Duration // the most by which the start may precede its first log line
+	begunLater            time.Duration // the most by which its timestamp may follow it
+	endedLater            time.Duration // the most by which the end may follow its last log line
+	waited                time.Duration // how long tasks waited for a CPU or the disk near both ends
 	reported              bench.Span    // by the agent: the ends of the phase
 	measured, stated      time.Duration
 	missing               bool
-	mergedIn              string        // the phase that says it holds this missing one, or a part of it
-	partly                time.Duration // how long that is, if it holds a part
+	mergedIn              string        // the phase into which this missing phase, or a part of it, is merged
+	partly                time.Duration // the duration of that phase if it contains only a part
 }
 
 func (r *reading) read(timeline agent.Timeline) error {
@@ -98,10 +100,11 @@ func (r *reading) read(timeline agent.Timeline) error {
 	return nil
 }
 
-// readPart adds the stretches that may be of the phase, as while the runtime was silent, and that nobody is blamed for.
+// readPart adds unattributed stretches that may belong to the phase, for example while the runtime did not respond.
 func (r *reading) readPart(timeline agent.Timeline) error {
 	for _, p := range timeline.Phases {
-		if r.missing || p.Phase != "unattributed" || p.Container != r.container || !slices.Contains(p.MergedWith, r.phase) || !meetsSpan(r.happened, p) {
+		if r.missing || p.Phase != "unattributed" || p.Container != r.container ||
+			!slices.Contains(p.MergedWith, r.phase) || !meetsSpan(r.happened, p) {
 			continue
 		}
 		length, err := agent.Nanoseconds(p.Seconds)
@@ -114,7 +117,7 @@ func (r *reading) readPart(timeline agent.Timeline) error {
 	return nil
 }
 
-// readThen adds the phase that goes on with it. Both together are at most as far off as the two errors add up to.
+// readThen adds the next phase. The error of both together is at most the sum of the two errors.
 func (r *reading) readThen(timeline agent.Timeline) error {
 	length, _, err := timeline.In(r.then, r.container)
 	if err != nil {
@@ -125,7 +128,7 @@ func (r *reading) readThen(timeline agent.Timeline) error {
 	return err
 }
 
-// meetsSpan says that a phase that claims to hold another one lies where that happened.
+// meetsSpan reports whether a phase into which another one is merged lies where that one happened.
 func meetsSpan(happened bench.Span, holder agent.Phase) bool {
 	return !holder.StartAt.After(happened.EndAt.Add(exact)) && !holder.EndAt.Before(happened.StartAt.Add(-exact))
 }
@@ -134,12 +137,12 @@ func (r reading) truth() time.Duration { return r.happened.Length() }
 
 func (r reading) off() time.Duration { return r.measured - r.truth() }
 
-// within says that the agent is as exact as it has to be. Where tasks waited near an end, who dates the truth did, or the component
-// that the agent reads: the two may be as much further apart.
+// within reports whether the agent is accurate enough. If tasks waited near an end, so did the witness or the component
+// that the agent reads, so the two may differ by this time in addition.
 func (r reading) within() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
-// kept says that the agent kept its own word: the truth lies inside the error it stated. Where a process on
-// a busy machine takes its time before its first word, or between its last one and its end, that time is part of the phase.
+// kept reports whether the truth lies within the error that the agent stated. The time that a process on a busy machine
+// needs before its first log line, or between its last one and its end, is part of the phase.
 func (r reading) kept() bool {
 	bound := r.stated + exact
 	return !r.missing && r.off() >= -bound-r.begunLater-r.partly && r.off() <= bound+r.begunEarlier+r.endedLater
@@ -150,12 +153,13 @@ func (r reading) String() string {
 	if r.container != "" {
 		what += " " + r.container
 	}
-	text := fmt.Sprintf("%s: injected %s, truth %s (%s), ", what, seconds(r.injected), seconds(r.truth()), ends(r.happened))
+	text := fmt.Sprintf("%s: injected %s, truth %s (%s), ", what, seconds(r.injected), seconds(r.truth()),
+		ends(r.happened))
 	switch {
 	case r.mergedIn != "" && r.missing:
-		return text + "told only as part of " + r.mergedIn
+		return text + "reported only as part of " + r.mergedIn
 	case r.missing:
-		return text + "the agent does not tell of it"
+		return text + "the agent does not report it"
 	}
 	return text + fmt.Sprintf("measured %s (%s), off %+.3f, stated error %s, tasks waited %s",
 		seconds(r.measured), ends(r.reported), r.off().Seconds(), seconds(r.stated), seconds(r.waited))

@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// lostEvents starts one pod of ten containers with a cold image each. Kubelet makes four Events for each of them,
-// but sends no more than 25 about one pod: of the last containers' pulls nobody hears.
+// lostEvents starts one pod with ten containers, each with a cold image. The kubelet creates four Events for each
+// container, but sends at most 25 about one pod, so the Events about the last containers' pulls are lost.
 func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	const count = 10
 	p, err := watchPulls(ctx, b)
@@ -57,7 +57,7 @@ func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// judgeLost judges what an agent tells of the pod, and what it has counted since before.
+// judgeLost judges an agent's report about the pod, and its counter of lost Events, compared with before.
 func (j *pullJudge) judgeLost(ctx context.Context, c pullCase, before float64) error {
 	timeline, err := j.settled(ctx, c.pod)
 	if err != nil {
@@ -80,7 +80,7 @@ func (j *pullJudge) judgeLost(ctx context.Context, c pullCase, before float64) e
 	return j.judgeLossy(ctx, c, lost, timeline)
 }
 
-// lossesCounted is the agent's own count.
+// lossesCounted is the agent's own counter.
 func (j *pullJudge) lossesCounted(ctx context.Context) (float64, error) {
 	text, err := j.agent.Agent.Metrics(ctx)
 	if err != nil {
@@ -94,10 +94,12 @@ const (
 	pulledReason  = "Pulled"
 )
 
-// lostOf names the Events about pulls, as reason/container, that kubelet made and that the API server does not have.
+// lostOf returns the Events about pulls, as reason/container, that the kubelet created and that the API server does not
+// have.
 func lostOf(made []bench.KubeletEvent, stored []corev1.Event) (events []string) {
 	for _, event := range made {
-		if (event.Reason == pullingReason || event.Reason == pulledReason) && !has(stored, event.Reason, event.Container) {
+		if (event.Reason == pullingReason || event.Reason == pulledReason) &&
+			!has(stored, event.Reason, event.Container) {
 			events = append(events, event.Reason+"/"+event.Container)
 		}
 	}
@@ -111,34 +113,35 @@ func has(stored []corev1.Event, reason, container string) bool {
 	})
 }
 
-// judgeLosses wants exactly the Events about pulls that nobody has called lost, and no Event that somebody has.
+// judgeLosses requires that the agent reports exactly the Events about pulls that are lost, and no others.
 func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline agent.Timeline, counted float64) {
 	v := j.verdict
 	for _, reason := range [...]string{pullingReason, pulledReason} {
 		if !slices.ContainsFunc(lost, func(event string) bool { return strings.HasPrefix(event, reason+"/") }) {
-			v.Problem("kubelet dropped no %s Event: the scenario proves nothing", reason)
+			v.Problem("the kubelet dropped no %s Event, so the scenario is not conclusive", reason)
 		}
 	}
 	for _, text := range timeline.LostEvents {
 		v.Compared++
 		reason, container, _ := strings.Cut(text, "/")
 		if has(stored, reason, container) {
-			v.Problem("the API server has the Event %s, the agent calls it lost", text)
+			v.Problem("the API server has the Event %s, but the agent reports it as lost", text)
 		}
 	}
 	provable := j.view.provable(lost)
 	if reported := slices.Sorted(slices.Values(timeline.LostEvents)); !slices.Equal(provable, reported) {
-		v.Problem("lost are the Events %q, the agent says %q", provable, reported)
+		v.Problem("the lost Events are %q, but the agent reports %q", provable, reported)
 	}
 	if counted != float64(len(provable)) {
-		v.Problem("%d Events about pulls are lost, podlapse_events_lost_total has grown by %v", len(provable), counted)
+		v.Problem("%d Events about pulls are lost, but podlapse_events_lost_total grew by %v", len(provable), counted)
 	}
-	v.Note("of the pulls of %d containers, %d Events are lost, %d of them for certain by what the agent sees: %s", len(timeline.Pulls), len(lost),
+	v.Note("of the pulls of %d containers, %d Events are lost; from its evidence, the agent can be sure of %d of "+
+		"them: %s", len(timeline.Pulls), len(lost),
 		len(provable), strings.Join(lost, ", "))
 }
 
-// provable are the lost Events of which an agent can know. Who waits for no Events misses none. Without the runtime, that kubelet
-// pulled is known from the Pulled Event alone.
+// provable returns the lost Events that an agent can prove. An agent that does not wait for Events misses none. Without
+// the runtime, only the Pulled Event shows that the kubelet pulled.
 func (s view) provable(lost []string) (known []string) {
 	for _, event := range lost {
 		reason, container, _ := strings.Cut(event, "/")
@@ -149,7 +152,7 @@ func (s view) provable(lost []string) (known []string) {
 	return known
 }
 
-// judgeLossy wants each pull told: exactly where its Events are there, within the stated error where they are not.
+// judgeLossy requires that each pull is reported: exactly if its Events arrived, within the stated error otherwise.
 func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, timeline agent.Timeline) error {
 	j.verdict.Contract(timeline)
 	of := j.view
@@ -161,7 +164,7 @@ func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, t
 		}
 		pulls := timeline.PullsOf(want.container)
 		if len(truth) != 1 || len(pulls) != 1 {
-			j.verdict.Problem("%s: there were %d pulls, the agent tells of %d", want.container, len(truth), len(pulls))
+			j.verdict.Problem("%s: there were %d pulls, the agent reports %d", want.container, len(truth), len(pulls))
 			continue
 		}
 		j.view = view{events: of.events && !slices.Contains(lost, pulledReason+"/"+want.container), runtime: of.runtime}
@@ -169,11 +172,11 @@ func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, t
 		if err != nil {
 			return err
 		}
-		if j.view.runtime && pulls[0].Outcome != agent.Downloaded { // its stores prove it
-			j.verdict.Problem("%s: it was downloaded, the agent says %q", want.container, pulls[0].Outcome)
+		if j.view.runtime && pulls[0].Outcome != agent.Downloaded { // the runtime's stores prove it
+			j.verdict.Problem("%s: it was downloaded, the agent reports %q", want.container, pulls[0].Outcome)
 		}
 		if j.view != (view{}) && pulls[0].PullSeconds == "" {
-			j.verdict.Problem("%s: the agent does not say how long it took", want.container)
+			j.verdict.Problem("%s: the agent does not report how long it took", want.container)
 		}
 		j.judgeWords(want.container, want, want.outcome, pulls[0])
 		j.judgeBlame(want.container, want.container, truth, timeline)

@@ -10,13 +10,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// networkFailure lets the network plugin fail until kubelet has tried once or more. containerd keeps
-// nothing of a sandbox that failed, so an agent that looks at what is left would blame the volumes.
+// networkFailure makes the network plugin fail until the kubelet has tried at least once. containerd keeps nothing of a
+// failed sandbox, so an agent that only looks at what is left would blame the volumes.
 func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		broken = 4 * time.Second
-		// The first try, until its failure, cannot be told from the volumes before it; removing what it
-		// left takes its time, too.
+		// The first attempt, until its failure, cannot be separated from the volumes before it. Removing its remains
+		// also takes time.
 		firstTry = time.Second
 	)
 	if err := b.BreakNetwork("the lab has no address left"); err != nil {
@@ -46,7 +46,7 @@ func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	if network.Length() < broken {
-		v.Problem("the network plugin did not fail: the scenario proves nothing")
+		v.Problem("the network plugin did not fail, so the scenario is not conclusive")
 	}
 	v.Phase(timeline, "network", "", broken, network.Length(), firstTry)
 	volumes, _, err := timeline.In("volumes", "")

@@ -21,27 +21,34 @@ import (
 
 const nodePath = "/api/v1/nodes/" + layout.NodeName
 
-// nodeHealth has an agent tell of its node: cordoned, not ready and well again, with an add-on that crashes and one that is well,
-// and of the machine's pressure while a pod starts.
+// nodeHealth checks what an agent reports about its node: cordoned, not ready, and available again; with a crashing and
+// a healthy add-on; and the machine's pressure while a pod starts.
 func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
-	err = b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"list", "watch"}})
+	err = b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
+		Verbs: []string{"list", "watch"}})
 	if err != nil {
 		return err
 	}
-	if err := b.Kube.Merge(ctx, nodePath, nodeChange(nil, map[string]any{corev1.LabelTopologyZone: "lab-a", "karpenter.sh/nodepool": "lab"})); err != nil {
+	if err := b.Kube.Merge(ctx, nodePath,
+		nodeChange(nil, map[string]any{corev1.LabelTopologyZone: "lab-a",
+			"karpenter.sh/nodepool": "lab"})); err != nil {
 		return err
 	}
-	defer func() { // a context of its own: an interrupted scenario has to clear, too
+	defer func() { // with its own context, because an interrupted scenario must also clear
 		mend, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		err = errors.Join(err, b.Kube.Merge(mend, nodePath, nodeChange(false, map[string]any{corev1.LabelTopologyZone: nil, "karpenter.sh/nodepool": nil})))
+		err = errors.Join(err, b.Kube.Merge(mend, nodePath,
+			nodeChange(false, map[string]any{corev1.LabelTopologyZone: nil, "karpenter.sh/nodepool": nil})))
 	}()
-	err = b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{"--node-health", "--node-warm-up=0s", "--pressure", "--addons=:lab-addon=" + b.Namespace}})
+	err = b.Node.RestartAgentWith(ctx,
+		node.AgentChange{Flags: []string{"--node-health", "--node-warm-up=0s", "--pressure",
+			"--addons=:lab-addon=" + b.Namespace}})
 	if err != nil {
 		return err
 	}
 	h := healthRun{b, v}
-	if err := h.until(ctx, "the node to be available", 20*time.Second, sample{"podlapse_node_available", nil, 1}); err != nil {
+	if err := h.until(ctx, "the node to be available", 20*time.Second,
+		sample{"podlapse_node_available", nil, 1}); err != nil {
 		return err
 	}
 	h.now(ctx,
@@ -62,7 +69,7 @@ func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return h.notReady(ctx)
 }
 
-// nodeChange is a merge patch; nil leaves a part as it is.
+// nodeChange returns a merge patch. nil leaves a part unchanged.
 func nodeChange(unschedulable any, labels map[string]any) map[string]any {
 	change := map[string]any{"metadata": map[string]any{"labels": labels}}
 	if unschedulable != nil {
@@ -71,13 +78,13 @@ func nodeChange(unschedulable any, labels map[string]any) map[string]any {
 	return change
 }
 
-// healthRun asks the agent and judges.
+// healthRun queries the agent and judges the results.
 type healthRun struct {
 	*bench.Bench
 	verdict *Verdict
 }
 
-// sample is what the samples of a metric with these labels have to add up to.
+// sample is the expected sum of the samples of a metric with these labels.
 type sample struct {
 	name   string
 	labels []string
@@ -92,7 +99,7 @@ func (s sample) of(text string) error {
 	return err
 }
 
-// until waits for all samples together, and says what lacks when it takes too long.
+// until waits for all samples together. If that takes too long, its error says what is missing.
 func (h healthRun) until(ctx context.Context, what string, limit time.Duration, wanted ...sample) error {
 	h.verdict.Compared += len(wanted)
 	return h.Node.Report.Wait(ctx, what, limit, 50*time.Millisecond, func(ctx context.Context) error {
@@ -108,7 +115,7 @@ func (h healthRun) until(ctx context.Context, what string, limit time.Duration, 
 	})
 }
 
-// now judges samples as they are.
+// now judges the current samples.
 func (h healthRun) now(ctx context.Context, wanted ...sample) {
 	text, err := h.Agent.Metrics(ctx)
 	if err != nil {
@@ -123,7 +130,7 @@ func (h healthRun) now(ctx context.Context, wanted ...sample) {
 	}
 }
 
-// reportedWithin is how long a change of the node may take to be in the metrics: it comes by a watch.
+// reportedWithin is how long it may take until a change of the node is in the metrics. A watch delivers it.
 const reportedWithin = 2 * time.Second
 
 func (h healthRun) cordon(ctx context.Context) error {
@@ -132,11 +139,13 @@ func (h healthRun) cordon(ctx context.Context) error {
 		cordoned bool
 		want     []sample
 	}{
-		{"the cordon to be told", true, []sample{
+		{"the cordon to be reported", true, []sample{
 			{"podlapse_node_available", nil, 0}, {"podlapse_node_availability", []string{`aspect="schedulable"`}, 0},
 			{"podlapse_node_availability", []string{`aspect="ready"`}, 1}, {"podlapse_addons_available", nil, 0},
-			{"podlapse_node_unavailable", []string{`aspect="schedulable"`, `reason="Cordoned"`}, 1}, {"podlapse_node_unavailable", nil, 1}}},
-		{"its end to be told", false, []sample{{"podlapse_node_available", nil, 1}, {"podlapse_node_unavailable", nil, 0}}},
+			{"podlapse_node_unavailable", []string{`aspect="schedulable"`, `reason="Cordoned"`}, 1},
+			{"podlapse_node_unavailable", nil, 1}}},
+		{"its end to be reported", false, []sample{{"podlapse_node_available", nil, 1},
+			{"podlapse_node_unavailable", nil, 0}}},
 	} {
 		if err := h.Kube.Merge(ctx, nodePath, nodeChange(step.cordoned, nil)); err != nil {
 			return err
@@ -151,30 +160,33 @@ func (h healthRun) cordon(ctx context.Context) error {
 	return nil
 }
 
-// notReady has the API server say that kubelet is not ready. Kubelet takes that back by itself with its next status.
+// notReady sets the node's status to not ready through the API server. The kubelet undoes that with its next status.
 func (h healthRun) notReady(ctx context.Context) error {
 	now := metav1.Now()
-	condition := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "LabNotReady", Message: "a scenario says so",
+	condition := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "LabNotReady",
+		Message:           "a scenario says so",
 		LastHeartbeatTime: now, LastTransitionTime: now}
 	change := map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{condition}}}
 	if err := h.Kube.MergeLists(ctx, nodePath+"/status", change); err != nil {
 		return err
 	}
-	err := h.until(ctx, "NotReady to be told", reportedWithin,
-		sample{"podlapse_node_available", nil, 0}, sample{"podlapse_node_condition", []string{`condition="Ready"`, `status="false"`}, 1},
+	err := h.until(ctx, "NotReady to be reported", reportedWithin,
+		sample{"podlapse_node_available", nil, 0},
+		sample{"podlapse_node_condition", []string{`condition="Ready"`, `status="false"`}, 1},
 		sample{"podlapse_node_condition", []string{`condition="Ready"`, `status="true"`}, 0},
 		sample{"podlapse_node_unavailable", []string{`aspect="ready"`, `reason="LabNotReady"`}, 1})
 	if err != nil {
 		h.verdict.Problem("%v", err)
 	}
-	const kubeletSays = 20 * time.Second // it looks every 10 s
-	if err := h.until(ctx, "kubelet to say that it is ready", kubeletSays, sample{"podlapse_node_available", nil, 1}, sample{"podlapse_node_unavailable", nil, 0}); err != nil {
+	const kubeletSays = 20 * time.Second // it checks every 10 s
+	if err := h.until(ctx, "the kubelet to report that it is ready", kubeletSays,
+		sample{"podlapse_node_available", nil, 1}, sample{"podlapse_node_unavailable", nil, 0}); err != nil {
 		h.verdict.Problem("%v", err)
 	}
 	return nil
 }
 
-// slowDisk unpacks an image of many files while others wait for the disk.
+// slowDisk unpacks an image with many files while other tasks wait for the disk.
 func (h healthRun) slowDisk(ctx context.Context) error {
 	const files, tasks, pod = 20_000, 12, "unpacks"
 	layer, err := image.ManyFiles(files)
@@ -208,15 +220,17 @@ func (h healthRun) slowDisk(ctx context.Context) error {
 	return nil
 }
 
-// addons starts one add-on that is well, while the machine is busy, and one that crashes twice.
+// addons starts a healthy add-on while the machine is busy, and one that crashes twice.
 func (h healthRun) addons(ctx context.Context) error {
 	const exitCode, readyAfter = "7", 2 * time.Second
 	crashing := corev1.Container{Name: "crashing", Image: h.BaseImage, Env: []corev1.EnvVar{
 		{Name: workload.CrashAfter, Value: "100ms"}, {Name: workload.ExitCode, Value: exitCode}}}
 	labels := func(name, version string) map[string]string {
-		return map[string]string{"lab-addon": h.Namespace, "app.kubernetes.io/name": name, "app.kubernetes.io/version": version}
+		return map[string]string{"lab-addon": h.Namespace, "app.kubernetes.io/name": name,
+			"app.kubernetes.io/version": version}
 	}
-	if err := h.CreateLabelledPod(ctx, "crashing", labels("lab-dns", "1.2.3"), corev1.PodSpec{Containers: []corev1.Container{crashing}}); err != nil {
+	if err := h.CreateLabelledPod(ctx, "crashing", labels("lab-dns", "1.2.3"),
+		corev1.PodSpec{Containers: []corev1.Container{crashing}}); err != nil {
 		return err
 	}
 	witness, err := witnessPressure("cpu")
@@ -226,7 +240,8 @@ func (h healthRun) addons(ctx context.Context) error {
 	defer witness.stop()
 	rest := busy(3 * runtime.NumCPU())
 	defer rest()
-	err = h.CreateLabelledPod(ctx, "well", labels("lab-proxy", "2"), corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, h.BaseImage, readyAfter)}})
+	err = h.CreateLabelledPod(ctx, "well", labels("lab-proxy", "2"),
+		corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, h.BaseImage, readyAfter)}})
 	if err != nil {
 		return err
 	}
@@ -242,12 +257,14 @@ func (h healthRun) addons(ctx context.Context) error {
 	h.verdict.Contract(timeline)
 	witness.judge(timeline, h.verdict)
 
-	// Kubelet starts it again at once, and once more after 10 s.
+	// The kubelet restarts it immediately, and again after 10 s.
 	of := func(name string, more ...string) []string { return append([]string{`addon="` + name + `"`}, more...) }
-	err = h.until(ctx, "the crash loop to be told", 30*time.Second,
-		sample{"podlapse_addon_restarts_total", of("lab-dns", `version="1.2.3"`, `container="crashing"`, `reason="error"`, `exit_code="`+exitCode+`"`), 2},
+	err = h.until(ctx, "the crash loop to be reported", 30*time.Second,
+		sample{"podlapse_addon_restarts_total",
+			of("lab-dns", `version="1.2.3"`, `container="crashing"`, `reason="error"`, `exit_code="`+exitCode+`"`), 2},
 		sample{"podlapse_addon_pods", of("lab-dns"), 1}, sample{"podlapse_addon_pods_available", of("lab-dns"), 0},
-		sample{"podlapse_addon_pods", of("lab-proxy"), 1}, sample{"podlapse_addon_pods_available", of("lab-proxy", `version="2"`), 1},
+		sample{"podlapse_addon_pods", of("lab-proxy"), 1},
+		sample{"podlapse_addon_pods_available", of("lab-proxy", `version="2"`), 1},
 		sample{"podlapse_addons_available", nil, 0}, sample{"podlapse_node_available", nil, 1})
 	if err != nil {
 		h.verdict.Problem("%v", err)
@@ -261,5 +278,6 @@ func (h healthRun) addons(ctx context.Context) error {
 			return err
 		}
 	}
-	return h.until(ctx, "add-ons that are gone to be told of no more", reportedWithin, sample{"podlapse_addon_pods", nil, 0}, sample{"podlapse_addons_available", nil, 1})
+	return h.until(ctx, "deleted add-ons to disappear from the metrics", reportedWithin,
+		sample{"podlapse_addon_pods", nil, 0}, sample{"podlapse_addons_available", nil, 1})
 }

@@ -15,12 +15,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// noWatch fills a node with 30 pods whose images are there, and starts one whose image is not. The API server says how many
-// Event watches that cost it; nobody on this node opens one but the agent.
+// noWatch fills a node with 30 pods whose images are present, and starts one whose image is not. The API server counts
+// the Event watches of the node, which only the agent opens.
 func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		count = 30
-		// Of 30 sandboxes at once, the last ones take two cores longer than sandboxPatience, and now and then of ten.
+		// With 30 sandboxes at once, and sometimes with ten, the last ones take longer than sandboxPatience on two
+		// CPUs.
 		atOnce = 5
 	)
 	var late atomic.Int64
@@ -49,7 +50,7 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	// What is opened late, and what the API server counts late, is counted, too.
+	// This includes watches that are opened or counted late.
 	const tail = 2 * time.Second
 	if err := sleep(ctx, tail); err != nil {
 		return err
@@ -69,26 +70,27 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	v.downloaded(timeline, mainName)
 	var after watches
-	err = b.Node.Report.Wait(ctx, "the agent to close its Event watch", 30*time.Second, 200*time.Millisecond, func(ctx context.Context) error {
-		if after, err = countWatches(ctx, b, b.Agent); err != nil {
-			return err
-		}
-		if after.open > present.open {
-			return errors.New("the API server still serves it")
-		}
-		return nil
-	})
+	err = b.Node.Report.Wait(ctx, "the agent to close its Event watch", 30*time.Second, 200*time.Millisecond,
+		func(ctx context.Context) error {
+			if after, err = countWatches(ctx, b, b.Agent); err != nil {
+				return err
+			}
+			if after.open > present.open {
+				return errors.New("the API server still serves it")
+			}
+			return nil
+		})
 	if err != nil {
 		v.Problem("%v", err)
 	}
 	v.watches("a pod with a cold image", after.minus(present), 1, 1)
 	if after.agentOpen != 0 {
-		v.Problem("every Event watch is closed, podlapse_event_watches_open says %v", after.agentOpen)
+		v.Problem("all Event watches are closed, but podlapse_event_watches_open is %v", after.agentOpen)
 	}
 	return nil
 }
 
-// allRun wants the node to be full: every pod that was started still runs.
+// allRun requires that the node is full: every started pod still runs.
 func (v *Verdict) allRun(ctx context.Context, b *bench.Bench, want int) error {
 	pods, err := b.Kube.Pods(ctx, b.Namespace)
 	if err != nil {
@@ -102,12 +104,12 @@ func (v *Verdict) allRun(ctx context.Context, b *bench.Bench, want int) error {
 	}
 	v.Compared++
 	if running != want {
-		v.Problem("%d pods run at once instead of %d", running, want)
+		v.Problem("%d pods are running at once, want %d", running, want)
 	}
 	return nil
 }
 
-// startPlain starts a pod of one container and returns what the agent tells of it once it has settled.
+// startPlain starts a pod with one container and returns the agent's timeline once it has settled.
 func startPlain(ctx context.Context, b *bench.Bench, name, image string) (agent.Timeline, error) {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
 	if err := b.CreatePod(ctx, name, spec); err != nil {
@@ -119,17 +121,18 @@ func startPlain(ctx context.Context, b *bench.Bench, name, image string) (agent.
 	return b.AwaitSettled(ctx, name)
 }
 
-// sandboxPatience is how long a pod may wait for its sandbox before the agent opens an Event watch, images or not, to learn why.
+// sandboxPatience is how long a pod may wait for its sandbox before the agent opens an Event watch to learn the reason,
+// even if all images are present.
 const sandboxPatience = 2 * time.Second
 
-// lateSandbox says that a pod may have waited longer for its sandbox than that, as on a busy machine.
+// lateSandbox reports whether a pod may have waited longer for its sandbox, as on a busy machine.
 func lateSandbox(timeline agent.Timeline) bool {
 	acknowledged, _ := timeline.Milestone("acknowledged", "")
 	running, _ := timeline.Milestone("sandbox_running", "")
 	return running.Latest.Sub(acknowledged.Earliest) > sandboxPatience
 }
 
-// watches compares how many Event watches were opened in between.
+// watches compares the number of Event watches opened in between.
 func (v *Verdict) watches(what string, between watches, least, most float64) {
 	v.Compared += 2
 	wanted := fmt.Sprint(most)
@@ -137,10 +140,10 @@ func (v *Verdict) watches(what string, between watches, least, most float64) {
 		wanted = fmt.Sprintf("%v to %v", least, most)
 	}
 	if n := between.served(); n < least || n > most {
-		v.Problem("%s: the API server served %v Event watches instead of %s", what, n, wanted)
+		v.Problem("%s: the API server served %v Event watches, want %s", what, n, wanted)
 	}
 	if n := between.opened; n < least || n > most {
-		v.Problem("%s: podlapse_event_watches_opened_total has grown by %v instead of %s", what, n, wanted)
+		v.Problem("%s: podlapse_event_watches_opened_total grew by %v, want %s", what, n, wanted)
 	}
 	v.Note("%s: %v Event watches, open for %.1f s, %v Events received, %v of them used", what, between.served(),
 		between.openSeconds, between.received, between.itUsed)

@@ -20,7 +20,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// traces has the OpenTelemetry collector's receiver take what the agent sends, over HTTP first and then over gRPC.
+// traces lets the OpenTelemetry collector's receiver receive what the agent sends, first over HTTP and then over gRPC.
 func traces(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if _, err := startSending(ctx, b); err != nil {
 		return err
@@ -47,7 +47,7 @@ type tracedRun struct {
 	verdict *Verdict
 }
 
-// told waits until a pod is told on standard output and sent, and judges the one by the other.
+// reported waits until a pod is reported on standard output and over OTLP, and compares the two.
 func (t *tracedRun) reported(ctx context.Context, pod string) (agent.Timeline, otlp.Report, error) {
 	timeline, err := t.bench.AwaitSettled(ctx, pod)
 	if err != nil {
@@ -64,9 +64,10 @@ func (t *tracedRun) reported(ctx context.Context, pod string) (agent.Timeline, o
 	return timeline, report, nil
 }
 
-// whole starts a pod with an init container and a slow pull, and holds its trace against the truth.
+// whole starts a pod with an init container and a slow pull, and compares its trace with the truth.
 func (t *tracedRun) whole(ctx context.Context) error {
-	p := plan{name: "whole", initRun: time.Second, readyAfter: 1500 * time.Millisecond, throttled: true, networkDelay: time.Second}
+	p := plan{name: "whole", initRun: time.Second, readyAfter: 1500 * time.Millisecond, throttled: true,
+		networkDelay: time.Second}
 	images, err := coldImages(ctx, t.bench, []plan{p})
 	if err != nil {
 		return err
@@ -100,18 +101,19 @@ func (t *tracedRun) whole(ctx context.Context) error {
 	return t.bench.ResetFaults(ctx)
 }
 
-// traceparent is what a deployment tool may have left in a pod.
+// traceparent is an annotation that a deployment tool may have set on a pod.
 const (
 	parentTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	parentSpan  = "00f067aa0ba902b7"
 )
 
-// kinds starts one pod that fails, one with a parent, and one of a Deployment.
+// kinds starts a pod that fails, a pod with a trace parent, and a Deployment.
 func (t *tracedRun) kinds(ctx context.Context) error {
 	const failing, child, owned = "failing", "child", "owned"
 	fails := bench.InitContainer(initName, t.bench.BaseImage, 500*time.Millisecond)
 	fails.Env = append(fails.Env, corev1.EnvVar{Name: workload.ExitCode, Value: "3"})
-	plain := corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, t.bench.BaseImage, time.Second)}}
+	plain := corev1.PodSpec{Containers: []corev1.Container{
+		bench.MainContainer(mainName, t.bench.BaseImage, time.Second)}}
 	annotations := map[string]string{"traceparent": "00-" + parentTrace + "-" + parentSpan + "-01"}
 	var replicas []string
 	create, together := errgroup.WithContext(ctx)
@@ -160,7 +162,8 @@ func (t *tracedRun) judgeChild(ctx context.Context, pod string) error {
 		return err
 	}
 	if root := rootOf(report); root.TraceID != parentTrace || root.Parent != parentSpan {
-		t.verdict.Problem("pod %s is span %s of trace %s, not a child of %s in %s", pod, root.SpanID, root.TraceID, parentSpan, parentTrace)
+		t.verdict.Problem("pod %s is span %s of trace %s, but must be a child of %s in %s", pod, root.SpanID,
+			root.TraceID, parentSpan, parentTrace)
 	}
 	return nil
 }
@@ -173,19 +176,22 @@ func (t *tracedRun) judgeOwned(ctx context.Context, pod, deployment string) erro
 	root := rootOf(report)
 	revision := strings.Split(strings.TrimPrefix(pod, deployment+"-"), "-")[0]
 	rollout := rolloutTrace(t.bench.Namespace, deployment, revision)
-	if root.Attributes["k8s.deployment.name"] != deployment || root.Attributes["podlapse.rollout.trace_id"] != rollout ||
+	if root.Attributes["k8s.deployment.name"] != deployment ||
+		root.Attributes["podlapse.rollout.trace_id"] != rollout ||
 		len(root.Links) != 1 || root.Links[0] != rollout {
-		t.verdict.Problem("pod %s is of Deployment %s, revision %s: its trace has the attributes %v and the links %v",
+		t.verdict.Problem(
+			"pod %s belongs to Deployment %s, revision %s, but its trace has the attributes %v and the links %v",
 			pod, deployment, revision, root.Attributes, root.Links)
 	}
 	if root.TraceID != ownTrace(timeline.UID) || root.Parent != "" {
-		t.verdict.Problem("pod %s is span %s under %q in trace %s, which is not that of its UID", pod, root.SpanID, root.Parent, root.TraceID)
+		t.verdict.Problem("pod %s is span %s under %q in trace %s, which is not derived from its UID", pod, root.SpanID,
+			root.Parent, root.TraceID)
 	}
 	return nil
 }
 
-// again kills the agent before it has told of a pod, and again when it has, and then has it forget that it did: what is sent
-// twice has to be the same spans. The agent that comes back sends over gRPC.
+// again kills the agent once before it has reported a pod, and once after, and then makes it forget that it did.
+// Whatever is sent twice must be the same spans. The restarted agent sends over gRPC.
 func (t *tracedRun) again(ctx context.Context) error {
 	const ready = 4 * time.Second
 	p := plan{name: "again", initRun: 500 * time.Millisecond, readyAfter: ready}
@@ -209,7 +215,7 @@ func (t *tracedRun) again(ctx context.Context) error {
 	}
 	t.verdict.Contract(timeline)
 	if id := rootOf(first).TraceID; id != ownTrace(timeline.UID) {
-		t.verdict.Problem("pod %s was sent as trace %s, which is not that of its UID", p.name, id)
+		t.verdict.Problem("pod %s was sent as trace %s, which is not derived from its UID", p.name, id)
 	}
 	if err := t.forgetAndRestart(ctx); err != nil {
 		return err
@@ -222,141 +228,60 @@ func (t *tracedRun) again(ctx context.Context) error {
 	return nil
 }
 
-// startsSaved is the state that an agent had when a pod was starting.
+// startsSaved is a copy of the agent's state from when a pod was starting.
 func (t *tracedRun) startsSaved() string { return t.bench.Node.AgentState() + "-earlier" }
 
-// killWhileStarting kills the agent when the pod's main container runs, keeps its state beside, and starts it again.
+// killWhileStarting kills the agent when the pod's main container runs, saves a copy of its state, and restarts it.
 func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
-	err := t.bench.Node.Report.Wait(ctx, "the agent to hear that pod "+pod+" runs", startLimit, 100*time.Millisecond, func(ctx context.Context) error {
-		timeline, err := t.bench.Agent.Timeline(ctx, t.bench.Namespace, pod)
-		if err != nil {
-			return err
-		}
-		if _, runs := timeline.Milestone("running", mainName); !runs {
-			return errors.New("it has not")
-		}
-		return nil
-	})
+	err := t.bench.Node.Report.Wait(ctx, "the agent to observe that pod "+pod+" is running", startLimit,
+		100*time.Millisecond, func(ctx context.Context) error {
+			timeline, err := t.bench.Agent.Timeline(ctx, t.bench.Namespace, pod)
+			if err != nil {
+				return err
+			}
+			if _, runs := timeline.Milestone("running", mainName); !runs {
+				return errors.New("the agent has not observed it")
+			}
+			return nil
+		})
 	if err != nil {
 		return err
 	}
-	const saved = 500 * time.Millisecond // the state is written five times a second
+	const saved = 500 * time.Millisecond // the agent writes the state five times a second
 	if err := sleep(ctx, saved); err != nil {
 		return err
 	}
 	if err := t.bench.Node.KillAgent(); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(t.startsSaved()); err != nil { // of a scenario that was killed
-		return fmt.Errorf("keep the agent's state: %w", err)
+	if err := os.RemoveAll(t.startsSaved()); err != nil { // left by a killed scenario
+		return fmt.Errorf("save the agent's state: %w", err)
 	}
 	if err := os.CopyFS(t.startsSaved(), os.DirFS(t.bench.Node.AgentState())); err != nil {
-		return fmt.Errorf("keep the agent's state: %w", err)
+		return fmt.Errorf("save the agent's state: %w", err)
 	}
 	if reports, err := tracesOf(t.bench, pod); err != nil || len(reports) > 0 {
-		return errors.Join(err, fmt.Errorf("pod %s was sent %d times before the agent was killed: it proves nothing", pod, len(reports)))
+		return errors.Join(err, fmt.Errorf("pod %s was sent %d times before the agent was killed, so the scenario is "+
+			"not conclusive", pod, len(reports)))
 	}
 	return t.bench.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverGRPC()})
 }
 
-// forgetAndRestart kills the agent and starts it with the state that it had before it told of the pod.
+// forgetAndRestart kills the agent and restarts it with its state from before it reported the pod.
 func (t *tracedRun) forgetAndRestart(ctx context.Context) error {
 	if err := t.bench.Node.KillAgent(); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(t.bench.Node.AgentState()); err != nil {
-		return fmt.Errorf("have the agent forget: %w", err)
+		return fmt.Errorf("restore the agent's earlier state: %w", err)
 	}
 	if err := os.Rename(t.startsSaved(), t.bench.Node.AgentState()); err != nil {
-		return fmt.Errorf("have the agent forget: %w", err)
+		return fmt.Errorf("restore the agent's earlier state: %w", err)
 	}
 	return t.bench.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverGRPC()})
 }
 
-// deaf ends the receiver while a pod starts, which has to be told on standard output all the same, and counted as dropped;
-// once the receiver is back the next one is sent.
-func (t *tracedRun) deaf(ctx context.Context) error {
-	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: t.bench.BaseImage}}}
-	if err := settleAgent(ctx, t.bench); err != nil {
-		return err
-	}
-	before, err := t.counted(ctx)
-	if err != nil {
-		return err
-	}
-	if err := t.bench.Node.StopReceiver(); err != nil {
-		return err
-	}
-	const unheard, heard = "unheard", "heard"
-	if err := t.bench.CreatePod(ctx, unheard, spec); err != nil {
-		return err
-	}
-	if _, err := t.bench.AwaitSettled(ctx, unheard); err != nil {
-		return err
-	}
-	during, err := t.awaitCounted(ctx, func(c delivered) bool { return c.dropped > before.dropped })
-	if err != nil {
-		return err
-	}
-	health, err := t.bench.Agent.Health(ctx)
-	if err != nil {
-		return err
-	}
-	if !strings.Contains(health, "[-]otlp down") || !strings.Contains(health, "readyz check passed") {
-		t.verdict.Problem("without a receiver /readyz?verbose says %q", health)
-	}
-	if err := t.bench.Node.StartReceiver(ctx); err != nil {
-		return err
-	}
-	if err := t.bench.CreatePod(ctx, heard, spec); err != nil {
-		return err
-	}
-	if _, _, err := t.reported(ctx, heard); err != nil {
-		return err
-	}
-	after, err := t.awaitCounted(ctx, func(c delivered) bool { return c.sent > during.sent })
-	if err != nil {
-		return err
-	}
-	t.verdict.Compared += 2
-	if want := (delivered{before.sent, before.dropped + 1, before.printed + 1}); during != want {
-		t.verdict.Problem("one pod started without a receiver: counted are %+v, want %+v", during, want)
-	}
-	if want := (delivered{before.sent + 1, before.dropped + 1, before.printed + 2}); after != want {
-		t.verdict.Problem("one more pod started with a receiver: counted are %+v, want %+v", after, want)
-	}
-	if lost, err := tracesOf(t.bench, unheard); err != nil || len(lost) > 0 {
-		t.verdict.Problem("pod %s counts as dropped and came %d times, %v", unheard, len(lost), err)
-	}
-	return nil
-}
-
-// delivered is what the agent counts of start-ups.
-type delivered struct{ sent, dropped, printed float64 }
-
-func (t *tracedRun) counted(ctx context.Context) (delivered, error) {
-	text, err := t.bench.Agent.Metrics(ctx)
-	if err != nil {
-		return delivered{}, err
-	}
-	sent, err := metrics.Sum(text, "podlapse_sink_sent_total", `sink="otlp"`)
-	dropped, droppedErr := metrics.Sum(text, "podlapse_sink_dropped_total", `sink="otlp"`)
-	printed, printedErr := metrics.Sum(text, "podlapse_sink_sent_total", `sink="records"`)
-	return delivered{sent, dropped, printed}, errors.Join(err, droppedErr, printedErr)
-}
-
-func (t *tracedRun) awaitCounted(ctx context.Context, enough func(delivered) bool) (counted delivered, err error) {
-	err = t.bench.Node.Report.Wait(ctx, "the agent to count", deliveryLimit+5*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
-		var err error
-		if counted, err = t.counted(ctx); err == nil && !enough(counted) {
-			err = fmt.Errorf("it counts %+v", counted)
-		}
-		return err
-	})
-	return counted, err
-}
-
-// pushedMetrics wants the metrics that are sent to be those that are shown.
+// pushedMetrics requires that the metrics sent over OTLP equal those at /metrics.
 func (t *tracedRun) pushedMetrics(ctx context.Context) error {
 	text, err := t.bench.Agent.Metrics(ctx)
 	if err != nil {
@@ -367,13 +292,14 @@ func (t *tracedRun) pushedMetrics(ctx context.Context) error {
 		return err
 	}
 	t.verdict.Compared++
-	err = t.bench.Node.Report.Wait(ctx, "the agent to send its metrics", 10*time.Second, 200*time.Millisecond, func(context.Context) error {
-		sent, ok, err := otlp.Count(t.bench.Node.OTLP(), startupHistogram)
-		if err == nil && (!ok || float64(sent) != shown) {
-			err = fmt.Errorf("it shows %v start-ups, sent are %d, %t", shown, sent, ok)
-		}
-		return err
-	})
+	err = t.bench.Node.Report.Wait(ctx, "the agent to send its metrics", 10*time.Second, 200*time.Millisecond,
+		func(context.Context) error {
+			sent, ok, err := otlp.Count(t.bench.Node.OTLP(), startupHistogram)
+			if err == nil && (!ok || float64(sent) != shown) {
+				err = fmt.Errorf("/metrics has %v start-ups, the latest export %d, %t", shown, sent, ok)
+			}
+			return err
+		})
 	if err != nil {
 		t.verdict.Problem("%v", err)
 	}

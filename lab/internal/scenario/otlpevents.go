@@ -9,20 +9,20 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// eventStamp is how far an Event's time can be from what it tells: it may be floored to a second.
+// eventStamp is how far an Event's time can be from what it reports, because it may be truncated to seconds.
 const eventStamp = time.Second
 
-// Bounds on what is told of kubelet's words, as documented.
+// Limits for the kubelet's messages, as documented.
 const (
 	mostEvents   = 32
 	longestWords = 256 // bytes
 )
 
-// combined begins the words of an Event into which kubelet put others, of other containers too.
+// combined is the start of an Event's message if the kubelet combined several Events, possibly of several containers.
 const combined = "(combined from similar events)"
 
-// said wants kubelet's Events on the root: those that the record's milestones are from, and what kubelet said of any container before
-// the last of these, for until then an Event watch was open.
+// stated requires the kubelet's Events on the root span: those on which the record's milestones are based, and those
+// about any container before the last of these, because an Event watch was open until then.
 func (v *Verdict) stated(root otlp.Span, t agent.Timeline) {
 	stated, err := agent.Nanoseconds(t.TotalError)
 	if err != nil {
@@ -35,16 +35,17 @@ func (v *Verdict) stated(root otlp.Span, t agent.Timeline) {
 	for i, e := range root.Events {
 		words := e.Attributes["podlapse.message"]
 		if e.Attributes["k8s.event.reason"] != e.Name || words == "" || len(words) > longestWords {
-			v.Problem("trace of %s: Event %s has the attributes %v", t.Name, e.Name, e.Attributes)
+			v.Problem("trace of %s: Event %s has invalid attributes: %v", t.Name, e.Name, e.Attributes)
 		}
 		if !began.holds(e.At) || i > 0 && e.At.Before(root.Events[i-1].At) {
-			v.Problem("trace of %s: Event %s at %s, out of order or outside of the start-up", t.Name, e.Name, e.At)
+			v.Problem("trace of %s: Event %s at %s is out of order or outside the start-up", t.Name, e.Name, e.At)
 		}
 	}
-	var until time.Time // an Event watch was open
+	var until time.Time // until when an Event watch was open
 	for milestone, reason := range map[string]string{"pull_requested": "Pulling", "pull_finished": "Pulled"} {
 		for _, m := range t.Milestones {
-			if m.Milestone != milestone || m.Attempt > 0 || !slices.Contains(m.Sources, "event_watch") || !startsWith(t, m.Container) {
+			if m.Milestone != milestone || m.Attempt > 0 || !slices.Contains(m.Sources, "event_watch") ||
+				!startsWith(t, m.Container) {
 				continue
 			}
 			v.heard(root, t, m, reason)
@@ -55,20 +56,22 @@ func (v *Verdict) stated(root otlp.Span, t agent.Timeline) {
 	}
 	for milestone, reason := range map[string]string{"container_created": "Created", "running": "Started"} {
 		for _, m := range t.Milestones {
-			if m.Milestone == milestone && m.Attempt == 0 && !m.Latest.IsZero() && m.Latest.Add(eventStamp).Before(until) {
+			if m.Milestone == milestone && m.Attempt == 0 && !m.Latest.IsZero() &&
+				m.Latest.Add(eventStamp).Before(until) {
 				v.heard(root, t, m, reason)
 			}
 		}
 	}
 }
 
-// startsWith says that a container, or the image of a volume, is part of the start-up: an ephemeral container is not.
+// startsWith reports whether a container, or the image of a volume, is part of the start-up. An ephemeral container is
+// not.
 func startsWith(t agent.Timeline, container string) bool {
 	pull, known := t.PullOf(container)
 	return known && pull.Kind != agent.Ephemeral
 }
 
-// heard wants an Event that tells of a milestone, unless the record says that it was lost.
+// heard requires an Event for a milestone, unless the record says that it was lost.
 func (v *Verdict) heard(root otlp.Span, t agent.Timeline, m agent.Milestone, reason string) {
 	if slices.Contains(t.LostEvents, reason+"/"+m.Container) || len(root.Events) == mostEvents {
 		return
@@ -78,7 +81,7 @@ func (v *Verdict) heard(root otlp.Span, t agent.Timeline, m agent.Milestone, rea
 		lies.to = time.Time{}
 	}
 	container := m.Container
-	if strings.HasPrefix(container, volumeImage) { // which kubelet tells of in words alone
+	if strings.HasPrefix(container, volumeImage) { // the kubelet's message is the only evidence
 		container = ""
 	}
 	for _, e := range root.Events {
@@ -87,5 +90,5 @@ func (v *Verdict) heard(root otlp.Span, t agent.Timeline, m agent.Milestone, rea
 			return
 		}
 	}
-	v.Problem("trace of %s: no Event %s of %s from %s to %s", t.Name, reason, m.Container, lies.from, lies.to)
+	v.Problem("trace of %s: no Event %s of %s between %s and %s", t.Name, reason, m.Container, lies.from, lies.to)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// rootOf is the whole start-up's span.
+// rootOf returns the span of the entire start-up.
 func rootOf(r otlp.Report) otlp.Span {
 	if roots := r.Kind("startup"); len(roots) == 1 {
 		return roots[0]
@@ -19,15 +19,18 @@ func rootOf(r otlp.Report) otlp.Span {
 	return otlp.Span{}
 }
 
-// timelineIn reads the timeline out of a trace, so that it can be judged as one.
+// timelineIn converts a trace to a timeline, so that it can be judged like one.
 func timelineIn(r otlp.Report) agent.Timeline {
 	root := rootOf(r)
 	length := func(s otlp.Span) json.Number { return number(s.EndAt.Sub(s.StartAt)) }
 	t := agent.Timeline{Namespace: r.Namespace, Name: r.Pod, UID: r.UID, State: root.Attributes["podlapse.state"],
-		CreatedAt: root.StartAt, SettledAt: root.EndAt, TotalSeconds: length(root), TotalError: json.Number(root.Attributes["podlapse.error_seconds"])}
+		CreatedAt: root.StartAt, SettledAt: root.EndAt, TotalSeconds: length(root),
+		TotalError: json.Number(root.Attributes["podlapse.error_seconds"])}
 	for _, s := range r.Kind("phase") {
-		phase := agent.Phase{Phase: s.Name, Container: s.Attributes["k8s.container.name"], Cause: s.Attributes["podlapse.cause"],
-			StartAt: s.StartAt, EndAt: s.EndAt, Seconds: length(s), Error: json.Number(s.Attributes["podlapse.error_seconds"])}
+		phase := agent.Phase{Phase: s.Name, Container: s.Attributes["k8s.container.name"],
+			Cause:   s.Attributes["podlapse.cause"],
+			StartAt: s.StartAt, EndAt: s.EndAt, Seconds: length(s),
+			Error: json.Number(s.Attributes["podlapse.error_seconds"])}
 		if merged := s.Attributes["podlapse.merged_with"]; merged != "" {
 			phase.MergedWith = strings.Split(merged, ",")
 		}
@@ -36,7 +39,7 @@ func timelineIn(r otlp.Report) agent.Timeline {
 	return t
 }
 
-// trace holds the trace of a start-up against its form and against the record of the same.
+// trace checks the form of a start-up's trace, and compares it with the start-up's record.
 func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
 	v.Compared++
 	v.tree(r)
@@ -49,25 +52,27 @@ func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
 	v.rollout(root, t)
 }
 
-// rollout wants the pods of one version of an owner to be linked by the trace that is named after it.
+// rollout requires that the pods of one version of an owner link to the trace that is named after it.
 func (v *Verdict) rollout(root otlp.Span, t agent.Timeline) {
 	var links []string
 	if t.Owner.Kind != "" {
 		links = []string{root.Attributes["podlapse.rollout.trace_id"]}
 	}
 	if !slices.Equal(root.Links, links) {
-		v.Problem("trace of %s, of %s %s: linked to %q, want %q", t.Name, t.Owner.Kind, t.Owner.Name, root.Links, links)
+		v.Problem("trace of %s, of %s %s: links are %q, want %q", t.Name, t.Owner.Kind, t.Owner.Name, root.Links, links)
 	}
 }
 
-// rightUnder lists for each kind of span the kinds that it may be right under, empty for none.
+// rightUnder lists the allowed parents of each kind of span. An empty name stands for no parent.
 var rightUnder = map[string][]string{
-	"rollout": {""}, "startup": {"", "rollout"}, "run": {"startup"}, "event": {"startup"}, "termination": {"startup"}, "phase": {"startup", "termination"}, "container": {"startup"},
-	"pull": {"startup"}, "stop": {"termination"}, "queue": {"pull"}, "download": {"pull"}, "unpack": {"pull"}, "layer": {"pull"},
+	"rollout": {""}, "startup": {"", "rollout"}, "run": {"startup"}, "event": {"startup"}, "termination": {"startup"},
+	"phase": {"startup", "termination"}, "container": {"startup"},
+	"pull": {"startup"}, "stop": {"termination"}, "queue": {"pull"}, "download": {"pull"}, "unpack": {"pull"},
+	"layer": {"pull"},
 }
 
-// tree wants one root, and every other span under one that is there: phases, containers and pulls under the root, what a pull
-// is made of under the pull.
+// tree requires one root, and that the parent of every other span exists: phases, containers and pulls are under the
+// root, the parts of a pull under the pull.
 func (v *Verdict) tree(r otlp.Report) {
 	root := rootOf(r)
 	if root.SpanID == "" {
@@ -77,18 +82,19 @@ func (v *Verdict) tree(r otlp.Report) {
 	of := make(map[string]otlp.Span)
 	for _, s := range r.Spans {
 		if _, twice := of[s.SpanID]; twice {
-			v.Problem("trace of %s: two spans %s", r.Pod, s.SpanID)
+			v.Problem("trace of %s: two spans have the ID %s", r.Pod, s.SpanID)
 		}
 		of[s.SpanID] = s
 	}
 	for _, s := range r.Spans {
 		if s.TraceID != root.TraceID || s.EndAt.Before(s.StartAt) {
-			v.Problem("trace of %s: span %s is in trace %s, from %s to %s", r.Pod, s.Name, s.TraceID, s.StartAt, s.EndAt)
+			v.Problem("trace of %s: span %s is in trace %s, from %s to %s", r.Pod, s.Name, s.TraceID, s.StartAt,
+				s.EndAt)
 		}
 		parent := of[s.Parent].Attributes["podlapse.kind"]
 		kind := s.Attributes["podlapse.kind"]
 		if above, known := rightUnder[kind]; !known {
-			v.Problem("trace of %s: span %s is of no kind: %q", r.Pod, s.Name, kind)
+			v.Problem("trace of %s: span %s has an unknown kind: %q", r.Pod, s.Name, kind)
 		} else if !slices.Contains(above, parent) {
 			v.Problem("trace of %s: %s %s is under %q", r.Pod, kind, s.Name, parent)
 		}
@@ -96,13 +102,15 @@ func (v *Verdict) tree(r otlp.Report) {
 }
 
 func (v *Verdict) attributes(s otlp.Span, t agent.Timeline) {
-	wants := map[string]string{"k8s.namespace.name": t.Namespace, "k8s.pod.name": t.Name, "k8s.pod.uid": t.UID, "k8s.node.name": layout.NodeName}
+	wants := map[string]string{"k8s.namespace.name": t.Namespace, "k8s.pod.name": t.Name, "k8s.pod.uid": t.UID,
+		"k8s.node.name": layout.NodeName}
 	for key, want := range wants {
 		if s.Attributes[key] != want {
 			v.Problem("trace of %s: span %s has %s=%q, want %q", t.Name, s.Name, key, s.Attributes[key], want)
 		}
 	}
-	for key, want := range map[string]string{"service.name": "podlapse-agent", "service.instance.id": layout.NodeName, "k8s.node.name": layout.NodeName} {
+	for key, want := range map[string]string{"service.name": "podlapse-agent", "service.instance.id": layout.NodeName,
+		"k8s.node.name": layout.NodeName} {
 		if s.Resource[key] != want {
 			v.Problem("trace of %s: the resource has %s=%q, want %q", t.Name, key, s.Resource[key], want)
 		}
@@ -112,11 +120,11 @@ func (v *Verdict) attributes(s otlp.Span, t agent.Timeline) {
 	}
 }
 
-// sameSpans wants a start-up that was sent twice to be the same spans: those with the same ID are the same, and what is in both has
-// the same ID. The second agent may know less, so that one may have spans that the other has not.
+// sameSpans requires that a start-up that was sent twice has the same spans: spans with the same ID are equal, and a
+// span in both has the same ID. The second agent may have less evidence, so each may have spans that the other lacks.
 func (v *Verdict) sameSpans(first, second otlp.Report) {
 	v.Compared++
-	named := make(map[string]string) // what a span is → its IDs
+	named := make(map[string]string) // a span's identity → its IDs
 	for _, s := range identified(first) {
 		named[s.identity] = s.ids
 	}
@@ -127,16 +135,17 @@ func (v *Verdict) sameSpans(first, second otlp.Report) {
 		case ids == s.ids:
 			same++
 		default:
-			v.Problem("pod %s: %s was sent as %s and as %s", first.Pod, s.identity, ids, s.ids)
+			v.Problem("pod %s: %s was sent with the IDs %s and %s", first.Pod, s.identity, ids, s.ids)
 		}
 	}
-	v.Note("pod %s was sent twice, with %d and %d spans, of which %d are the same", first.Pod, len(first.Spans), len(second.Spans), same)
+	v.Note("pod %s was sent twice, with %d and %d spans, %d of them the same", first.Pod, len(first.Spans),
+		len(second.Spans), same)
 	if 10*same < 9*len(first.Spans) {
-		v.Problem("pod %s was sent twice, and only %d of %d spans are the same", first.Pod, same, len(first.Spans))
+		v.Problem("pod %s was sent twice, but only %d of %d spans are the same", first.Pod, same, len(first.Spans))
 	}
 }
 
-// spanIdentity is what a span is, and the IDs that it has.
+// spanIdentity is the identity of a span and its IDs.
 type spanIdentity struct{ identity, ids string }
 
 func identified(r otlp.Report) (all []spanIdentity) {
@@ -144,7 +153,7 @@ func identified(r otlp.Report) (all []spanIdentity) {
 	for _, s := range r.Spans {
 		identity := strings.Join([]string{s.Attributes["podlapse.kind"], s.Name, s.Attributes["k8s.container.name"],
 			s.Attributes["podlapse.attempt"], s.Attributes["podlapse.digest"], s.Parent}, " ")
-		times[identity]++ // a phase comes back
+		times[identity]++ // a phase can occur several times
 		all = append(all, spanIdentity{identity + " " + strconv.Itoa(times[identity]), s.TraceID + " " + s.SpanID})
 	}
 	return all

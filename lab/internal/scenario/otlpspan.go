@@ -12,19 +12,19 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// wanted is a span that a record asks for.
+// wanted is a span that the trace of a record must have.
 type wanted struct {
 	kind, name string
 	start, end stretch
 	failed     bool
-	texts      map[string]string      // attributes, beside those that are on all spans; empty: absent
-	seconds    map[string]json.Number // attributes that are lengths; empty: absent
-	downloaded time.Time              // of a layer: when its event is; zero: none
+	texts      map[string]string      // attributes, in addition to those of all spans; an empty one must be absent
+	seconds    map[string]json.Number // attributes that are durations; an empty one must be absent
+	downloaded time.Time              // for a layer: the time of its event; zero if none
 	parts      []wanted               // the spans under it
-	doubtful   bool                   // it may have ended before it began, and then there is none
+	doubtful   bool                   // omitted if it would end before it starts
 }
 
-// stretch is where an instant lies; a zero end is not bounded.
+// stretch is the interval of an instant. An end is zero if it is unknown.
 type stretch struct{ from, to time.Time }
 
 func exactly(at time.Time) stretch { return stretch{at, at} }
@@ -33,10 +33,10 @@ func (s stretch) holds(at time.Time) bool {
 	return !at.Before(s.from) && (s.to.IsZero() || !at.After(s.to))
 }
 
-// everywhere are the attributes of all spans.
+// everywhere lists the attributes of all spans.
 var everywhere = []string{"k8s.namespace.name", "k8s.pod.name", "k8s.pod.uid", "k8s.node.name", "podlapse.kind"}
 
-// under wants the spans under a parent to be these, those of a kind in their order; containers have none.
+// under requires exactly these spans under a parent. Spans of one kind must be in order, except containers.
 func (v *Verdict) under(r otlp.Report, parent string, all ...wanted) {
 	there := slices.DeleteFunc(slices.Clone(r.Spans), func(s otlp.Span) bool {
 		if parent == "" {
@@ -60,17 +60,18 @@ func (v *Verdict) under(r otlp.Report, parent string, all ...wanted) {
 		there = slices.Delete(there, at, at+1)
 	}
 	for _, s := range there {
-		v.Problem("trace of %s: span %s of kind %s is more than the record has", r.Pod, s.Name, s.Attributes["podlapse.kind"])
+		v.Problem("trace of %s: unexpected span %s of kind %s", r.Pod, s.Name, s.Attributes["podlapse.kind"])
 	}
 }
 
 func (v *Verdict) span(pod string, s otlp.Span, w wanted) {
 	if s.Name != w.name || !w.start.holds(s.StartAt) || !w.end.holds(s.EndAt) {
-		v.Problem("trace of %s: %s %s from %s to %s, the record says %s from %s (to %s) to %s (to %s)", pod, w.kind, s.Name, s.StartAt, s.EndAt,
+		v.Problem("trace of %s: %s %s is from %s to %s, but in the record %s starts at %s (to %s) and ends at %s (to "+
+			"%s)", pod, w.kind, s.Name, s.StartAt, s.EndAt,
 			w.name, w.start.from, w.start.to, w.end.from, w.end.to)
 	}
 	if s.Failed != w.failed || s.Failed && (s.Message == "" || s.Attributes["error.type"] == "") {
-		v.Problem("trace of %s: %s: its status is error: %t, %q, want %t", pod, s.Name, s.Failed, s.Message, w.failed)
+		v.Problem("trace of %s: %s: error status %t, %q, want %t", pod, s.Name, s.Failed, s.Message, w.failed)
 	}
 	for key, want := range w.texts {
 		if s.Attributes[key] != want {
@@ -86,11 +87,12 @@ func (v *Verdict) span(pod string, s otlp.Span, w wanted) {
 		_, text := w.texts[key]
 		_, length := w.seconds[key]
 		if !text && !length && !slices.Contains(everywhere, key) {
-			v.Problem("trace of %s: span %s has %s=%q, which is documented of no %s", pod, s.Name, key, s.Attributes[key], w.kind)
+			v.Problem("trace of %s: span %s has %s=%q, which is not documented for a %s", pod, s.Name, key,
+				s.Attributes[key], w.kind)
 		}
 	}
 	if w.kind == "startup" {
-		return // its events are kubelet's
+		return // its events are the kubelet's
 	}
 	var events []otlp.Event
 	if !w.downloaded.IsZero() {
@@ -101,7 +103,7 @@ func (v *Verdict) span(pod string, s otlp.Span, w wanted) {
 	}
 }
 
-// sameSeconds compares a double with an exact decimal.
+// sameSeconds compares a float64 with an exact decimal.
 func sameSeconds(reported string, want json.Number) bool {
 	if reported == "" || want == "" {
 		return reported == want.String()
@@ -111,7 +113,7 @@ func sameSeconds(reported string, want json.Number) bool {
 	return err == nil && otherErr == nil && double == length.Seconds()
 }
 
-// imageTexts are the attributes of an image, as the conventions have them.
+// imageTexts adds the attributes of an image according to the semantic conventions.
 func imageTexts(texts map[string]string, ref string) {
 	name, _, _ := strings.Cut(ref, "@")
 	texts["container.image.tags"] = ""

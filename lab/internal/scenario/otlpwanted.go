@@ -12,19 +12,24 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// volumeImage begins the name by which a record calls the image of a volume.
+// volumeImage is the prefix of an image volume's name in a record.
 const volumeImage = "image:"
 
-// ownerKeys are the owners that the conventions know.
-var ownerKeys = map[string]string{"Deployment": "k8s.deployment.name", "ReplicaSet": "k8s.replicaset.name", "StatefulSet": "k8s.statefulset.name",
-	"DaemonSet": "k8s.daemonset.name", "Job": "k8s.job.name", "CronJob": "k8s.cronjob.name", "ReplicationController": "k8s.replicationcontroller.name"}
+// ownerKeys are the owners in the semantic conventions.
+var ownerKeys = map[string]string{"Deployment": "k8s.deployment.name", "ReplicaSet": "k8s.replicaset.name",
+	"StatefulSet": "k8s.statefulset.name",
+	"DaemonSet":   "k8s.daemonset.name", "Job": "k8s.job.name", "CronJob": "k8s.cronjob.name",
+	"ReplicationController": "k8s.replicationcontroller.name"}
 
-// wantedOf is the trace of a record. Of its root it takes the revision of the owner, which a record does not have.
+// wantedOf returns the expected trace of a record. It takes the owner's revision from the root span, because a record
+// does not have it.
 func wantedOf(t agent.Timeline, root otlp.Span) wanted {
-	w := wanted{kind: "startup", name: "pod startup " + t.Namespace + "/" + t.Name, start: exactly(t.CreatedAt), end: exactly(t.SettledAt),
+	w := wanted{kind: "startup", name: "pod startup " + t.Namespace + "/" + t.Name, start: exactly(t.CreatedAt),
+		end:    exactly(t.SettledAt),
 		failed: t.State == agent.Failed || t.State == agent.GivenUp,
 		texts: map[string]string{"podlapse.startup.id": t.ID, "podlapse.state": t.State, "podlapse.verdict": t.Verdict,
-			"podlapse.missing": strings.Join(t.Missing, ","), "podlapse.lost_events": strings.Join(t.LostEvents, ","), "podlapse.conflicts": ""},
+			"podlapse.missing": strings.Join(t.Missing, ","), "podlapse.lost_events": strings.Join(t.LostEvents, ","),
+			"podlapse.conflicts": ""},
 		seconds: map[string]json.Number{"podlapse.error_seconds": t.TotalError}}
 	if len(t.Conflicts) > 0 {
 		w.texts["podlapse.conflicts"] = strconv.Itoa(len(t.Conflicts))
@@ -50,17 +55,19 @@ func wantedOf(t agent.Timeline, root otlp.Span) wanted {
 
 func wantedPhases(t agent.Timeline) (all []wanted) {
 	for _, p := range t.Phases {
-		texts := map[string]string{"podlapse.cause": p.Cause, "podlapse.attempt": strconv.Itoa(p.Attempt), "podlapse.sources": strings.Join(p.Sources, ","),
+		texts := map[string]string{"podlapse.cause": p.Cause, "podlapse.attempt": strconv.Itoa(p.Attempt),
+			"podlapse.sources":     strings.Join(p.Sources, ","),
 			"podlapse.merged_with": strings.Join(p.MergedWith, ",")}
 		containerTexts(texts, p.Container)
 		openText(texts, p.Open)
-		all = append(all, wanted{kind: "phase", name: p.Phase, start: exactly(p.StartAt), end: exactly(p.EndAt), texts: texts,
+		all = append(all, wanted{kind: "phase", name: p.Phase, start: exactly(p.StartAt), end: exactly(p.EndAt),
+			texts:   texts,
 			seconds: map[string]json.Number{"podlapse.error_seconds": p.Error}})
 	}
 	return all
 }
 
-// containerTexts name a container, or the image of a volume.
+// containerTexts adds the name of a container or of a volume's image.
 func containerTexts(texts map[string]string, container string) {
 	key := "k8s.container.name"
 	if image, volume := strings.CutPrefix(container, volumeImage); volume {
@@ -76,8 +83,9 @@ func openText(texts map[string]string, open bool) {
 	}
 }
 
-// wantedContainers is a span for each container that came to be, from its creation until it was ready, or until its latest run
-// ended, or to the end of the start-up. The record tells of these instants by the intervals of its milestones.
+// wantedContainers returns a span for each container that was created. It starts at the creation and ends when the
+// container was ready, else when its latest run ended, else at the end of the start-up. These instants are intervals of
+// milestones in the record.
 func wantedContainers(t agent.Timeline) (all []wanted) {
 	var names []string
 	for _, m := range t.Milestones {
@@ -109,11 +117,11 @@ func wantedContainers(t agent.Timeline) (all []wanted) {
 	return all
 }
 
-// life is what a record's milestones tell of a container: which there are, and where the one lies that its span takes.
+// life is a container's milestones in a record: which exist, and the interval of the one that its span uses.
 type life struct {
 	created, ready, finished     bool
 	begunIn, readyIn, finishedIn stretch
-	runs, ended                  int // the latest run, and the latest that ended, from 0
+	runs, ended                  int // the latest run, and the latest run that ended, from 0
 }
 
 func lifeOf(t agent.Timeline, container string) (l life) {
@@ -136,7 +144,7 @@ func lifeOf(t agent.Timeline, container string) (l life) {
 	return l
 }
 
-// first is where the first of two instants lies, if there are two.
+// first is the interval of the first of two instants, if there are two.
 func first(two bool, a, b stretch) stretch {
 	if !two {
 		return b
@@ -150,7 +158,7 @@ func first(two bool, a, b stretch) stretch {
 	return a
 }
 
-// last is where the last of two instants lies, if there are two.
+// last is the interval of the last of two instants, if there are two.
 func last(two bool, a, b stretch) stretch {
 	if !two {
 		return b
@@ -164,7 +172,7 @@ func last(two bool, a, b stretch) stretch {
 	return a
 }
 
-// wantedPulls is a span for each pull of which the record knows both ends, with what it was made of.
+// wantedPulls returns a span for each pull with two known ends, with its parts.
 func wantedPulls(t agent.Timeline) (all []wanted) {
 	for _, p := range t.Pulls {
 		from, to := p.RequestedAt, p.FinishedAt
@@ -178,8 +186,10 @@ func wantedPulls(t agent.Timeline) (all []wanted) {
 		if p.Kind == agent.Ephemeral || from.IsZero() || to.IsZero() || to.Before(from) {
 			continue
 		}
-		texts := map[string]string{"podlapse.registry": p.Registry, "podlapse.digest": p.Digest, "podlapse.outcome": p.Outcome,
-			"podlapse.attempt": strconv.Itoa(p.Attempt), "podlapse.sources": strings.Join(p.Sources, ","), "podlapse.size_bytes": ""}
+		texts := map[string]string{"podlapse.registry": p.Registry, "podlapse.digest": p.Digest,
+			"podlapse.outcome": p.Outcome,
+			"podlapse.attempt": strconv.Itoa(p.Attempt), "podlapse.sources": strings.Join(p.Sources, ","),
+			"podlapse.size_bytes": ""}
 		containerTexts(texts, p.Container)
 		texts["podlapse.image"] = p.Image
 		imageTexts(texts, p.Image)
@@ -187,8 +197,9 @@ func wantedPulls(t agent.Timeline) (all []wanted) {
 		if p.SizeBytes > 0 {
 			texts["podlapse.size_bytes"] = strconv.FormatInt(p.SizeBytes, 10)
 		}
-		w := wanted{kind: "pull", name: "image pull of " + p.Container, start: exactly(from), end: exactly(to), failed: p.Outcome == agent.Failed,
-			texts: texts, seconds: map[string]json.Number{"podlapse.error_seconds": ""}, parts: wantedParts(p)}
+		w := wanted{kind: "pull", name: "image pull of " + p.Container, start: exactly(from), end: exactly(to),
+			failed: p.Outcome == agent.Failed,
+			texts:  texts, seconds: map[string]json.Number{"podlapse.error_seconds": ""}, parts: wantedParts(p)}
 		if w.failed {
 			texts["error.type"] = p.Failure
 		}
@@ -200,7 +211,8 @@ func wantedPulls(t agent.Timeline) (all []wanted) {
 	return all
 }
 
-// wantedParts is what a pull was made of: the wait, the download, the unpacking, and each layer from the request to the runtime on.
+// wantedParts returns the parts of a pull: the wait, the download, the unpacking, and each layer from the request to
+// the runtime.
 func wantedParts(p agent.Pull) (all []wanted) {
 	add := func(w wanted, from, to time.Time) {
 		if from.IsZero() || to.IsZero() || to.Before(from) {
@@ -212,7 +224,8 @@ func wantedParts(p agent.Pull) (all []wanted) {
 	if p.QueueSeconds != "" {
 		queue := wanted{kind: "queue"}
 		if b := p.BlockedBy; b != nil {
-			queue.texts = map[string]string{"podlapse.blocked_by": b.Namespace + "/" + b.Pod + " " + b.Container + " " + b.Image}
+			queue.texts = map[string]string{"podlapse.blocked_by": b.Namespace + "/" + b.Pod + " " + b.Container + " " +
+				b.Image}
 			queue.seconds = map[string]json.Number{"podlapse.blocked_seconds": b.Seconds}
 		}
 		add(queue, p.RequestedAt, p.StartedAt)
@@ -221,9 +234,11 @@ func wantedParts(p agent.Pull) (all []wanted) {
 	if p.Download != nil {
 		bytes = p.Download.Bytes
 	}
-	add(wanted{kind: "download", texts: map[string]string{"podlapse.size_bytes": strconv.FormatInt(bytes, 10)}}, p.StartedAt, p.DownloadedAt)
+	add(wanted{kind: "download", texts: map[string]string{"podlapse.size_bytes": strconv.FormatInt(bytes, 10)}},
+		p.StartedAt, p.DownloadedAt)
 	if u := p.Unpack; u != nil {
-		add(wanted{kind: "unpack", seconds: map[string]json.Number{"podlapse.busy_seconds": u.Seconds}}, u.StartAt, u.EndAt)
+		add(wanted{kind: "unpack", seconds: map[string]json.Number{"podlapse.busy_seconds": u.Seconds}}, u.StartAt,
+			u.EndAt)
 	}
 	for _, l := range p.Layers {
 		end := l.UnpackedAt
@@ -231,7 +246,8 @@ func wantedParts(p agent.Pull) (all []wanted) {
 			end = l.DownloadedAt
 		}
 		add(wanted{kind: "layer", downloaded: l.DownloadedAt,
-			texts: map[string]string{"podlapse.digest": l.Digest, "podlapse.size_bytes": strconv.FormatInt(l.SizeBytes, 10)}}, p.StartedAt, end)
+			texts: map[string]string{"podlapse.digest": l.Digest,
+				"podlapse.size_bytes": strconv.FormatInt(l.SizeBytes, 10)}}, p.StartedAt, end)
 	}
 	return all
 }

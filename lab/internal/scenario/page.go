@@ -22,11 +22,11 @@ const (
 	phoneWidth, phoneHeight = 390, 844
 )
 
-// soon is how long the page may take for what it has been told of already.
+// soon is how long the page may take to show what it has received.
 const soon = 5 * time.Second
 
-// showPage has a real browser look at the agent's page while pods start: two of a Deployment with a cold image, one that finds its image,
-// and one whose image does not exist.
+// showPage opens the agent's page in a real browser while pods start: two of a Deployment with a cold image, one whose
+// image is present, and one whose image does not exist.
 func showPage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := prereq.Browser(ctx, b.Node.Report); err != nil {
 		return err
@@ -42,17 +42,17 @@ func showPage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return errors.Join(err, chromium.Close())
 }
 
-// pageRun is one look at the page.
+// pageRun is one run of the scenario with a browser.
 type pageRun struct {
 	bench   *bench.Bench
 	verdict *Verdict
 	browser *browser.Browser
-	tab     *browser.Tab // shows the list from before any pod was made, and is never loaded anew
+	tab     *browser.Tab // shows the list from before any pod was created, and is never reloaded
 	shop    []string     // pods of the Deployment
-	cold    string       // the one of them that brought the image
+	cold    string       // the pod that pulled the image
 }
 
-// The pods beside those of the Deployment.
+// The pods in addition to those of the Deployment.
 const (
 	cachedPod = "cart"
 	stuckPod  = "checkout"
@@ -68,20 +68,21 @@ func (p *pageRun) run(ctx context.Context) error {
 	if err := p.start(ctx); err != nil {
 		return err
 	}
-	for _, look := range []func(context.Context) error{p.whileTheyStart, p.untilTheyAreReady, p.judgeWaterfalls, p.judgeAddresses, p.pictures} {
+	for _, look := range []func(context.Context) error{
+		p.whileTheyStart, p.untilTheyAreReady, p.judgeWaterfalls, p.judgeAddresses, p.pictures} {
 		if err := look(ctx); err != nil {
 			return err
 		}
 	}
 	p.judgeComplaints("in normal use")
 	if err := page.Attack(p.tab); err != nil {
-		p.verdict.Problem("the page's policy does not hold: %v", err)
+		p.verdict.Problem("the page's policy is not enforced: %v", err)
 	}
 	p.verdict.Compared++
 	return p.bench.DeletePod(ctx, stuckPod) // it would never settle
 }
 
-// start makes the pods.
+// start creates the pods.
 func (p *pageRun) start(ctx context.Context) error {
 	const layer, rate = 16 << 20, 4 << 20 // four seconds
 	cold, err := p.bench.Image(ctx, "shop", layer)
@@ -99,13 +100,17 @@ func (p *pageRun) start(ctx context.Context) error {
 		Containers: []corev1.Container{bench.MainContainer("shop", cold, 1500*time.Millisecond)},
 	})
 	return errors.Join(err,
-		p.bench.CreatePod(ctx, cachedPod, corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer("cart", p.bench.BaseImage, 6*time.Second)}}),
-		p.bench.CreatePod(ctx, stuckPod, corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer("checkout", p.bench.Reference("checkout"), time.Second)}}))
+		p.bench.CreatePod(ctx, cachedPod,
+			corev1.PodSpec{Containers: []corev1.Container{
+				bench.MainContainer("cart", p.bench.BaseImage, 6*time.Second)}}),
+		p.bench.CreatePod(ctx, stuckPod,
+			corev1.PodSpec{Containers: []corev1.Container{
+				bench.MainContainer("checkout", p.bench.Reference("checkout"), time.Second)}}))
 }
 
 func (p *pageRun) pods() []string { return append([]string{cachedPod, stuckPod}, p.shop...) }
 
-// whileTheyStart wants a row of each pod, without the page being loaded anew, and the pull among those that go on.
+// whileTheyStart requires a row for each pod without reloading the page, and the pull among those in progress.
 func (p *pageRun) whileTheyStart(context.Context) error {
 	for _, pod := range p.pods() {
 		if err := p.tab.Await("the row of pod "+pod+", starting", page.HasRow(pod, agent.Starting), soon); err != nil {
@@ -113,7 +118,9 @@ func (p *pageRun) whileTheyStart(context.Context) error {
 		}
 		p.verdict.Compared++
 	}
-	if err := p.tab.Await("the stuck pod's reason", `document.querySelector('.rows').innerText.includes('ErrImagePull') || document.querySelector('.rows').innerText.includes('ImagePullBackOff')`, 2*soon); err != nil {
+	if err := p.tab.Await("the stuck pod's reason",
+		`document.querySelector('.rows').innerText.includes('ErrImagePull') ||
+			document.querySelector('.rows').innerText.includes('ImagePullBackOff')`, 2*soon); err != nil {
 		return err
 	}
 	if err := p.picture("starting"); err != nil {
@@ -122,13 +129,14 @@ func (p *pageRun) whileTheyStart(context.Context) error {
 	if err := p.follow("#/pulls"); err != nil {
 		return err
 	}
-	if err := p.tab.Await("the pull to be shown", `document.querySelector('.pulling').innerText.includes('/shop:')`, 2*soon); err != nil {
+	if err := p.tab.Await("the pull to be shown", `document.querySelector('.pulling').innerText.includes('/shop:')`,
+		2*soon); err != nil {
 		return err
 	}
 	return errors.Join(p.picture("pulling"), p.follow("#/?q="+p.bench.Namespace))
 }
 
-// untilTheyAreReady wants each row to become that of a pod that is ready, and to leave the part of those that start.
+// untilTheyAreReady requires that each row changes to ready, and leaves the part of the list for starting pods.
 func (p *pageRun) untilTheyAreReady(ctx context.Context) error {
 	for _, pod := range append([]string{cachedPod}, p.shop...) {
 		if err := p.bench.AwaitReady(ctx, pod, time.Minute); err != nil {
@@ -147,13 +155,13 @@ func (p *pageRun) untilTheyAreReady(ctx context.Context) error {
 	}
 	p.verdict.Compared++
 	if len(rows) != len(p.pods()) || rows[0].Name != stuckPod || rows[0].State != agent.Starting {
-		p.verdict.Problem("of four pods, one of which is stuck, the page shows %+v", rows)
+		p.verdict.Problem("want four pods, one of which is stuck, but the page shows %+v", rows)
 	}
-	p.verdict.Note("the page says of the stuck pod: %q", rows[0].Verdict)
+	p.verdict.Note("the page shows for the stuck pod: %q", rows[0].Verdict)
 	return p.picture("started")
 }
 
-// follow goes to a fragment as a link of the page does.
+// follow navigates to a fragment, like a link in the page.
 func (p *pageRun) follow(fragment string) error {
 	_, err := browser.Ask[int](p.tab, fmt.Sprintf("(location.hash = %q, 0)", fragment))
 	return err
@@ -162,16 +170,16 @@ func (p *pageRun) follow(fragment string) error {
 func (p *pageRun) judgeComplaints(when string) {
 	p.verdict.Compared++
 	for _, complaint := range p.tab.Complaints() {
-		p.verdict.Problem("%s the browser complains: %s", when, complaint)
+		p.verdict.Problem("%s, the browser complains: %s", when, complaint)
 	}
 }
 
-// picture keeps what the tab shows, beside what other scenarios keep.
+// picture saves a picture of the tab, with the files of other scenarios.
 func (p *pageRun) picture(name string) error { return p.keep(p.tab, name, false) }
 
 func (p *pageRun) keep(tab *browser.Tab, name string, whole bool) error {
 	if err := os.MkdirAll(keptIn(p.bench), 0o700); err != nil {
-		return fmt.Errorf("keep a picture: %w", err)
+		return fmt.Errorf("save a picture: %w", err)
 	}
 	path := filepath.Join(keptIn(p.bench), name+".png")
 	p.verdict.Note("picture: %s", path)

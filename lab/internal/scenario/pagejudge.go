@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/page"
 )
 
-// judgeWaterfalls holds the waterfalls of the pods that are ready against what the API says of them.
+// judgeWaterfalls compares the waterfalls of the ready pods with the API.
 func (p *pageRun) judgeWaterfalls(ctx context.Context) error {
 	for _, pod := range append([]string{cachedPod}, p.shop...) {
 		if err := p.judgeWaterfall(ctx, pod); err != nil {
@@ -22,7 +22,7 @@ func (p *pageRun) judgeWaterfalls(ctx context.Context) error {
 	}
 	p.verdict.Compared++
 	if p.cold == "" {
-		p.verdict.Problem("no pod's pull has layers: the scenario proves nothing of them")
+		p.verdict.Problem("no pod's pull has layers, so the scenario is not conclusive about them")
 	}
 	return nil
 }
@@ -35,7 +35,9 @@ func (p *pageRun) judgeWaterfall(ctx context.Context, pod string) error {
 	if err := p.follow("#/pods/" + p.bench.Namespace + "/" + pod); err != nil {
 		return err
 	}
-	shown := fmt.Sprintf(`document.querySelector('.pod-title h1')?.textContent === %q && document.querySelectorAll('.wf-rows > .wf-phase').length === %d`, pod, len(timeline.Phases))
+	shown := fmt.Sprintf(
+		`document.querySelector('.pod-title h1')?.textContent === %q &&
+			document.querySelectorAll('.wf-rows > .wf-phase').length === %d`, pod, len(timeline.Phases))
 	if err := p.tab.Await("the waterfall of pod "+pod, shown, soon); err != nil {
 		return err
 	}
@@ -59,8 +61,9 @@ func (p *pageRun) judgeWaterfall(ctx context.Context, pod string) error {
 		}
 		want := page.Bar{
 			Name: strings.Join(append([]string{phase.Phase}, phase.MergedWith...), " + "), Container: phase.Container,
-			Length: shownSeconds(length), Error: "±" + shownSeconds(bound), Cause: strings.ReplaceAll(phase.Cause, "_", " "),
-			From: at.Seconds() / total.Seconds(), To: (at + length).Seconds() / total.Seconds(),
+			Length: shownSeconds(length), Error: "±" + shownSeconds(bound),
+			Cause: strings.ReplaceAll(phase.Cause, "_", " "),
+			From:  at.Seconds() / total.Seconds(), To: (at + length).Seconds() / total.Seconds(),
 		}
 		at += length
 		p.judgeBar(pod, bars[i], want)
@@ -69,10 +72,11 @@ func (p *pageRun) judgeWaterfall(ctx context.Context, pod string) error {
 }
 
 func (p *pageRun) judgeBar(pod string, got, want page.Bar) {
-	const within = 0.01 // of the axis: the least bar is two pixels wide
+	const within = 0.01 // relative to the axis, because a bar is at least two pixels wide
 	p.verdict.Compared++
 	if math.Abs(got.From-want.From) > within || math.Abs(got.To-want.To) > within {
-		p.verdict.Problem("pod %s: the bar of %s %s is from %.3f to %.3f of the axis, want %.3f to %.3f", pod, want.Name, want.Container, got.From, got.To, want.From, want.To)
+		p.verdict.Problem("pod %s: the bar of %s %s is from %.3f to %.3f of the axis, want %.3f to %.3f", pod,
+			want.Name, want.Container, got.From, got.To, want.From, want.To)
 	}
 	got.From, got.To = want.From, want.To
 	if got != want {
@@ -80,7 +84,7 @@ func (p *pageRun) judgeBar(pod string, got, want page.Bar) {
 	}
 }
 
-// judgePull wants what is told of a phase beside the pointer, and the layers of a pull that brought some.
+// judgePull requires the details of a phase in the box at the pointer, and the layers of a pull that has some.
 func (p *pageRun) judgePull(timeline agent.Timeline) error {
 	i := slices.IndexFunc(timeline.Phases, func(phase agent.Phase) bool { return phase.Phase == "pull" })
 	if i < 0 {
@@ -92,39 +96,45 @@ func (p *pageRun) judgePull(timeline agent.Timeline) error {
 		return err
 	}
 	row := fmt.Sprintf(`document.querySelectorAll('.wf-rows > .wf-phase')[%d]`, i)
-	reported, err := browser.Ask[string](p.tab, `(`+row+`.dispatchEvent(new PointerEvent('pointerover', { bubbles: true })), `+page.Detail+`)`)
+	reported, err := browser.Ask[string](p.tab,
+		`(`+row+`.dispatchEvent(new PointerEvent('pointerover', { bubbles: true })), `+page.Detail+`)`)
 	if err != nil {
 		return err
 	}
 	p.verdict.Compared++
 	if !strings.Contains(reported, shownSeconds(length)) || !strings.Contains(reported, "registry") {
-		p.verdict.Problem("pod %s: of a pull that took %s the page tells %q", timeline.Name, shownSeconds(length), reported)
+		p.verdict.Problem("pod %s: for a pull that took %s, the page shows %q", timeline.Name, shownSeconds(length),
+			reported)
 	}
 	j := slices.IndexFunc(timeline.Pulls, func(pull agent.Pull) bool { return pull.Container == phase.Container })
 	if j < 0 || len(timeline.Pulls[j].Layers) == 0 {
 		return nil
 	}
 	p.cold = timeline.Name
-	layers, err := browser.Ask[int](p.tab, `(`+row+`.click(), new Promise((resolve) => setTimeout(() => resolve(document.querySelectorAll('.wf-layer').length), 300)))`)
+	layers, err := browser.Ask[int](p.tab,
+		`(`+row+`.click(),
+			new Promise((resolve) => setTimeout(() => resolve(document.querySelectorAll('.wf-layer').length), 300)))`)
 	if err != nil {
 		return err
 	}
 	p.verdict.Compared++
 	if layers != len(timeline.Pulls[j].Layers) {
-		p.verdict.Problem("pod %s: the page shows %d layers, the API has %d", timeline.Name, layers, len(timeline.Pulls[j].Layers))
+		p.verdict.Problem("pod %s: the page shows %d layers, the API has %d", timeline.Name, layers,
+			len(timeline.Pulls[j].Layers))
 	}
 	return nil
 }
 
 func shownSeconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
 
-// judgeAddresses opens addresses that somebody was sent, in tabs of their own.
+// judgeAddresses opens addresses in new tabs, like a user who received a link.
 func (p *pageRun) judgeAddresses(context.Context) error {
 	pod := p.shop[0]
 	for address, names := range map[string][]string{
-		"#/?q=" + p.bench.Namespace + "+" + pod:                               {pod},
-		"#/?q=" + p.bench.Namespace + "&state=starting":                       {stuckPod},
-		"#/?q=" + p.bench.Namespace + "&cause=app&state=ready&sort=took":      {cachedPod}, // it did nothing but become ready
+		"#/?q=" + p.bench.Namespace + "+" + pod:         {pod},
+		"#/?q=" + p.bench.Namespace + "&state=starting": {stuckPod},
+		// There was no other work than becoming ready.
+		"#/?q=" + p.bench.Namespace + "&cause=app&state=ready&sort=took":      {cachedPod},
 		"#/?q=" + p.bench.Namespace + "+deployment/shop&state=ready&sort=pod": slices.Sorted(slices.Values(p.shop)),
 	} {
 		tab, err := p.browser.Open(browser.Look{Width: deskWidth, Height: deskHeight})
@@ -133,13 +143,14 @@ func (p *pageRun) judgeAddresses(context.Context) error {
 		}
 		err = tab.Go(p.bench.Agent.Server + "/" + address)
 		if err == nil {
-			err = tab.Await("what "+address+" leads to", fmt.Sprintf(`document.querySelectorAll('.rows > a.row:not([hidden])').length === %d`, len(names)), soon)
+			err = tab.Await("what "+address+" leads to",
+				fmt.Sprintf(`document.querySelectorAll('.rows > a.row:not([hidden])').length === %d`, len(names)), soon)
 		}
 		rows, rowsErr := page.Rows(tab)
 		complaints := tab.Complaints()
 		tab.Close()
 		if err != nil || rowsErr != nil {
-			p.verdict.Problem("%s does not lead to %v: %v, %v", address, names, err, rowsErr)
+			p.verdict.Problem("%s does not show %v: %v, %v", address, names, err, rowsErr)
 			continue
 		}
 		p.verdict.Compared++
@@ -149,7 +160,7 @@ func (p *pageRun) judgeAddresses(context.Context) error {
 			}
 		}
 		if len(complaints) > 0 {
-			p.verdict.Problem("at %s the browser complains: %v", address, complaints)
+			p.verdict.Problem("at %s, the browser complains: %v", address, complaints)
 		}
 	}
 	return nil

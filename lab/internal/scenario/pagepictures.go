@@ -6,11 +6,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// pictures keeps every view, for a person to look at.
+// pictures saves a picture of every view, for developers.
 func (p *pageRun) pictures(context.Context) error {
 	pod := "#/pods/" + p.bench.Namespace + "/" + p.cold
-	desk, phone := browser.Look{Width: deskWidth, Height: deskHeight}, browser.Look{Width: phoneWidth, Height: phoneHeight, Phone: true}
-	const layers = `(document.querySelector('.can-open[aria-expanded=false]')?.click(), document.querySelector('.wf-layer'))`
+	desk, phone := browser.Look{Width: deskWidth, Height: deskHeight},
+		browser.Look{Width: phoneWidth, Height: phoneHeight, Phone: true}
+	const layers = `(document.querySelector('.can-open[aria-expanded=false]')?.click(),
+		document.querySelector('.wf-layer'))`
 	dark := func(l browser.Look) browser.Look { l.Dark = true; return l }
 	for _, shot := range []struct {
 		name, fragment, shown string
@@ -37,7 +39,7 @@ func (p *pageRun) pictures(context.Context) error {
 			err = p.keep(tab, shot.name, true)
 		}
 		for _, complaint := range tab.Complaints() {
-			p.verdict.Problem("at %s the browser complains: %s", shot.fragment, complaint)
+			p.verdict.Problem("at %s, the browser complains: %s", shot.fragment, complaint)
 		}
 		tab.Close()
 		if err != nil {

@@ -19,13 +19,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prereq"
 )
 
-// judgePage has a browser look at the agent's page through kubectl proxy and the API server's proxy to pods, as docs/page.md has it: a pod
-// starts, its waterfall is opened, and the page's policy holds.
+// judgePage opens the agent's page in a browser through kubectl proxy and the API server's proxy to pods, as in
+// docs/page.md: a pod starts, its waterfall is opened, and the page's policy is enforced.
 func (p plugin) judgePage(ctx context.Context, v *Verdict) (err error) {
 	if err := prereq.Browser(ctx, p.b.Node.Report); err != nil {
 		return err
 	}
-	if err := p.b.Node.DeployAgent(ctx, "open-api"); err != nil { // the proxy comes from elsewhere; clearing the bench takes it back
+	// The proxy is not a loopback client; clearing the bench undoes this.
+	if err := p.b.Node.DeployAgent(ctx, "open-api"); err != nil {
 		return err
 	}
 	server, stop, err := p.proxy(ctx)
@@ -33,8 +34,8 @@ func (p plugin) judgePage(ctx context.Context, v *Verdict) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	agentPod, err := p.run(ctx, p.b.Node.AdminKubeconfig(), "get", "pods", "--namespace="+node.AgentNamespace, "--selector=app.kubernetes.io/component=agent",
-		"--output=jsonpath={.items[0].metadata.name}")
+	agentPod, err := p.run(ctx, p.b.Node.AdminKubeconfig(), "get", "pods", "--namespace="+node.AgentNamespace,
+		"--selector=app.kubernetes.io/component=agent", "--output=jsonpath={.items[0].metadata.name}")
 	if err != nil {
 		return err
 	}
@@ -54,30 +55,34 @@ func (p plugin) judgePage(ctx context.Context, v *Verdict) (err error) {
 	if err := tab.Await("the page to be live at "+address, page.Live, 2*soon); err != nil {
 		return err
 	}
-	if err := p.b.CreatePod(ctx, "seen", corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, p.b.BaseImage, 0)}}); err != nil {
+	if err := p.b.CreatePod(ctx, "seen",
+		corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, p.b.BaseImage, 0)}}); err != nil {
 		return err
 	}
 	if err := tab.Await("the row of a pod, ready", page.HasRow("seen", agent.Ready), startLimit); err != nil {
 		return err
 	}
-	if _, err := browser.Ask[int](tab, `([...document.querySelectorAll('a.row')].find((row) => row.querySelector('.pod b').textContent === 'seen').click(), 0)`); err != nil {
+	if _, err := browser.Ask[int](tab,
+		`([...document.querySelectorAll('a.row')].find((row) =>
+			row.querySelector('.pod b').textContent === 'seen').click(), 0)`); err != nil {
 		return err
 	}
-	if err := tab.Await("its waterfall", `document.querySelectorAll('.wf-rows > .wf-phase').length > 3`, soon); err != nil {
+	if err := tab.Await("its waterfall", `document.querySelectorAll('.wf-rows > .wf-phase').length > 3`,
+		soon); err != nil {
 		return err
 	}
 	v.Compared += 4
 	for _, complaint := range tab.Complaints() {
-		v.Problem("behind the API server's proxy the browser complains: %s", complaint)
+		v.Problem("behind the API server's proxy, the browser complains: %s", complaint)
 	}
 	if err := page.Attack(tab); err != nil {
-		v.Problem("behind the API server's proxy the page's policy does not hold: %v", err)
+		v.Problem("behind the API server's proxy, the page's policy is not enforced: %v", err)
 	}
 	v.Note("the page was live at %s", address)
 	return nil
 }
 
-// proxy runs kubectl proxy, and says where it serves.
+// proxy runs kubectl proxy, and returns its address.
 func (p plugin) proxy(ctx context.Context) (server string, stop func() error, err error) {
 	cmd := exec.CommandContext(ctx, p.b.Node.Programs.Tool("kubectl"), "proxy", "--port=0")
 	cmd.Env = []string{"KUBECONFIG=" + p.b.Node.AdminKubeconfig(), "HOME=" + p.dir}
@@ -90,7 +95,7 @@ func (p plugin) proxy(ctx context.Context) (server string, stop func() error, er
 		return "", nil, fmt.Errorf("run kubectl proxy: %w", err)
 	}
 	stop = func() error {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // it may have ended already
 		var killed *exec.ExitError
 		if err := cmd.Wait(); !errors.As(err, &killed) {
 			return fmt.Errorf("kubectl proxy: %w", err)
@@ -100,7 +105,7 @@ func (p plugin) proxy(ctx context.Context) (server string, stop func() error, er
 	line, err := bufio.NewReader(out).ReadString('\n')
 	address, ok := strings.CutPrefix(strings.TrimSpace(line), "Starting to serve on ")
 	if err == nil && !ok {
-		err = errors.New("it does not say where it serves")
+		err = errors.New("its output has no address")
 	}
 	if err != nil {
 		return "", nil, errors.Join(fmt.Errorf("run kubectl proxy: %w: %q", err, line), stop())

@@ -6,7 +6,7 @@ import (
 )
 
 func TestPaired(t *testing.T) {
-	// The mean of 1, 2 and 6 is 3; the squares of what they are off, 4, 1 and 9, are 14 together; √(14/2/3) is 1.5275.
+	// The mean of 1, 2 and 6 is 3. The squares of the differences, 4, 1 and 9, add up to 14. √(14/2/3) is 1.5275.
 	p := pair([]time.Duration{time.Second, 2 * time.Second, 6 * time.Second})
 	if p.mean != 3*time.Second || p.standardError.Round(time.Millisecond) != 1528*time.Millisecond {
 		t.Errorf("got %+v", p)

@@ -12,21 +12,21 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// plan is one pod and what is injected into its start-up; zero for what is not. Network delay and
-// throttle are faults of the bench, in force while the pod starts.
+// plan is one pod and the delays that are injected into its start-up; zero for none. Network delay and throttle are
+// faults of the bench, active while the pod starts.
 type plan struct {
 	name         string
 	networkDelay time.Duration
 	throttled    bool
 	initRun      time.Duration
 	startedAfter time.Duration // from the main process' start
-	readyAfter   time.Duration // from the main process' start, too
+	readyAfter   time.Duration // from the main process' start
 	hookFor      time.Duration // in a container before the main one, or in the main one
 	hookInMain   bool
 	heldFor      time.Duration // by the scheduling gate
-	secretAfter  time.Duration // kubelet has seen the pod for so long when the secret that it mounts is made
-	approvedLate time.Duration // all is ready for so long when the readiness gate passes
-	runFor       time.Duration // it is a pod that completes
+	secretAfter  time.Duration // from the kubelet's first status until the Secret that the pod mounts is created
+	approvedLate time.Duration // from when everything else is ready until the readiness gate passes
+	runFor       time.Duration // the pod completes after this
 }
 
 // Names of the containers.
@@ -38,8 +38,8 @@ const (
 
 func (p plan) completes() bool { return p.runFor > 0 }
 
-// outcomes are the states that the start-up may end in. A pod that completes was ready before, if anybody
-// looked in time.
+// outcomes returns the states in which the start-up may end. A pod that completes was ready before, if the agent
+// observed it in time.
 func (p plan) outcomes() []string {
 	if p.completes() {
 		return []string{agent.Ready, agent.Succeeded}
@@ -58,7 +58,7 @@ func (p plan) hooked() string {
 	return hookedName
 }
 
-// spec is the plan as kubelet gets it. The main container runs a cold image.
+// spec returns the pod's specification. The main container runs a cold image.
 func (p plan) spec(base, cold string) corev1.PodSpec {
 	spec := corev1.PodSpec{InitContainers: []corev1.Container{bench.InitContainer(initName, base, p.initRun)}}
 	main := bench.MainContainer(mainName, cold, p.readyAfter)
@@ -92,18 +92,20 @@ func (p plan) spec(base, cold string) corev1.PodSpec {
 	return spec
 }
 
-// calls are when the scenario asked for what starts or ends a phase.
+// calls is when the scenario requested what starts or ends a phase.
 type calls struct{ created, lifted, approved bench.Span }
 
-// startLimit is the longest that a start-up may take.
+// startLimit is the longest duration of a start-up.
 const startLimit = time.Minute
 
-// carryOut creates the pod and does what its plan asks for at the right time. It returns when the API
-// server calls the pod ready, or succeeded where it completes.
+// carryOut creates the pod and does what its plan requires at the right time. It returns when the pod's status is
+// ready, or succeeded if it completes.
 func (p plan) carryOut(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals, image string) (calls, error) {
 	var c calls
 	var err error
-	if c.created, err = bench.Dated(func() error { return b.CreatePod(ctx, p.name, p.spec(b.BaseImage, image)) }); err != nil {
+	if c.created, err = bench.Dated(func() error {
+		return b.CreatePod(ctx, p.name, p.spec(b.BaseImage, image))
+	}); err != nil {
 		return c, err
 	}
 	if p.heldFor > 0 {
@@ -115,15 +117,17 @@ func (p plan) carryOut(ctx context.Context, b *bench.Bench, arrivals *bench.Arri
 		}
 	}
 	reached := func(what string, at func(bench.Arrival) time.Time) error {
-		return b.Node.Report.Wait(ctx, "pod "+p.name+" to be "+what, startLimit, 10*time.Millisecond, func(context.Context) error {
-			if at(arrivals.Of(p.name)).IsZero() {
-				return errors.New("the API server has not said so")
-			}
-			return nil
-		})
+		return b.Node.Report.Wait(ctx, "pod "+p.name+" to be "+what, startLimit, 10*time.Millisecond,
+			func(context.Context) error {
+				if at(arrivals.Of(p.name)).IsZero() {
+					return errors.New("its status does not say so yet")
+				}
+				return nil
+			})
 	}
 	if p.secretAfter > 0 {
-		if err := reached("seen by kubelet", func(s bench.Arrival) time.Time { return s.AcknowledgedAt }); err != nil {
+		if err := reached("seen by the kubelet",
+			func(s bench.Arrival) time.Time { return s.AcknowledgedAt }); err != nil {
 			return c, err
 		}
 		if err := errors.Join(sleep(ctx, p.secretAfter), b.CreateSecret(ctx, p.name)); err != nil {
@@ -131,7 +135,8 @@ func (p plan) carryOut(ctx context.Context, b *bench.Bench, arrivals *bench.Arri
 		}
 	}
 	if p.approvedLate > 0 {
-		if err := reached("ready but for its gate", func(s bench.Arrival) time.Time { return s.ContainersReadyAt }); err != nil {
+		if err := reached("ready except for its gate",
+			func(s bench.Arrival) time.Time { return s.ContainersReadyAt }); err != nil {
 			return c, err
 		}
 		if err := sleep(ctx, p.approvedLate); err != nil {

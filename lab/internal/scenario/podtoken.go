@@ -8,10 +8,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// homeToken starts a pod of a service account and returns the token that kubelet would mount into it: it names the node.
+// homeToken starts a pod with a service account and returns a token like the one that the kubelet mounts into it, which
+// names the node.
 func homeToken(ctx context.Context, b *bench.Bench, account, pod string, volumes ...corev1.Volume) (string, error) {
 	err := b.CreatePod(ctx, pod, corev1.PodSpec{
-		ServiceAccountName: account, Containers: []corev1.Container{{Name: mainName, Image: b.BaseImage}}, Volumes: volumes,
+		ServiceAccountName: account, Containers: []corev1.Container{{Name: mainName, Image: b.BaseImage}},
+		Volumes: volumes,
 	})
 	if err != nil {
 		return "", err

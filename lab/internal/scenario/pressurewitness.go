@@ -22,7 +22,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// pressureWitness reads what the kernel counts of tasks that wait for a resource, far more often than the agent.
+// pressureWitness reads how long tasks waited for a resource, according to the kernel, much more often than the agent.
 type pressureWitness struct {
 	resource string // cpu or io
 	stop     func()
@@ -30,7 +30,7 @@ type pressureWitness struct {
 	mu       sync.Mutex
 	at       []time.Time
 	stalled  []time.Duration
-	measured bool // else the kernel does not
+	measured bool // false if the kernel does not measure it
 }
 
 func witnessPressure(resource string) (*pressureWitness, error) {
@@ -76,7 +76,7 @@ func (w *pressureWitness) look() error {
 	return nil
 }
 
-// nearest is the index of the sample that is nearest to an instant.
+// nearest is the index of the sample nearest to an instant.
 func (w *pressureWitness) nearest(at time.Time) (best int) {
 	for i := range w.at {
 		if w.at[i].Sub(at).Abs() < w.at[best].Sub(at).Abs() {
@@ -86,7 +86,7 @@ func (w *pressureWitness) nearest(at time.Time) (best int) {
 	return best
 }
 
-// between is for how long tasks waited from the last sample before an interval to the first one after it.
+// between is how long tasks waited from the last sample before an interval to the first sample after it.
 func (w *pressureWitness) between(from, to time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,7 +106,7 @@ func (w *pressureWitness) between(from, to time.Time) time.Duration {
 	return w.stalled[last] - w.stalled[max(0, first-1)]
 }
 
-// waits are the witnesses of all that tasks wait for.
+// waits is the witnesses of all resources.
 type waits []*pressureWitness
 
 func witnessWaits() (waits, error) {
@@ -128,10 +128,10 @@ func (all waits) stop() {
 	}
 }
 
-// longestWait is the most that a wait near the ends of a phase counts for: a machine that is always busy excuses no more.
+// longestWait is the longest wait near the ends of a phase that counts. A continuously busy machine excuses no more.
 const longestWait = 150 * time.Millisecond
 
-// near is for how long tasks waited around the ends of an interval, longestWait at most.
+// near is how long tasks waited around the ends of an interval, at most longestWait.
 func (all waits) near(s bench.Span) (waited time.Duration) {
 	const around = 100 * time.Millisecond
 	for _, w := range all {
@@ -139,15 +139,16 @@ func (all waits) near(s bench.Span) (waited time.Duration) {
 			waited += w.between(s.StartAt.Add(-around), s.EndAt.Add(around))
 			continue
 		}
-		waited += w.between(s.StartAt.Add(-around), s.StartAt.Add(around)) + w.between(s.EndAt.Add(-around), s.EndAt.Add(around))
+		waited += w.between(s.StartAt.Add(-around), s.StartAt.Add(around)) +
+			w.between(s.EndAt.Add(-around), s.EndAt.Add(around))
 	}
 	return min(waited, longestWait)
 }
 
-// Phases that are shorter are not held against the witness: neither tells them exactly.
+// Shorter phases are not compared, because neither side measures them exactly.
 const leastPressed = time.Second
 
-// reported is what the agent says of the resource.
+// reported is the agent's value for the resource.
 func (w *pressureWitness) reported(p agent.Pressure) float64 {
 	if w.resource == "io" {
 		return p.IO
@@ -155,8 +156,8 @@ func (w *pressureWitness) reported(p agent.Pressure) float64 {
 	return p.CPU
 }
 
-// judge wants of each longer phase what the witness saw, and of one at least, one of these if some are named, that the pressure was high,
-// in the verdict as well.
+// judge requires that the agent reports what the witness saw for each longer phase, and high pressure in at least one
+// phase, or in one of the given phases, and in the verdict.
 func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")
@@ -175,20 +176,23 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...s
 		truth := float64(w.stalled[to]-w.stalled[from]) / float64(w.at[to].Sub(w.at[from]))
 		v.Compared++
 		if phase.Pressure == nil || math.Abs(w.reported(*phase.Pressure)-truth) > within {
-			v.Problem("during %s, %s long, tasks waited for %s %.0f %% of the time; the agent tells %+v", phase.Phase, seconds(length), w.resource, 100*truth, phase.Pressure)
+			v.Problem("during %s, %s long, tasks waited for %s %.0f %% of the time; the agent reports %+v", phase.Phase,
+				seconds(length), w.resource, 100*truth, phase.Pressure)
 			continue
 		}
 		high = high || w.reported(*phase.Pressure) > 0.6 && (len(phases) == 0 || slices.Contains(phases, phase.Phase))
-		v.Note("during %s, %s long, tasks waited for %s %.0f %% of the time, the agent says %.0f %%", phase.Phase, seconds(length), w.resource, 100*truth,
-			100*w.reported(*phase.Pressure))
+		v.Note("during %s, %s long, tasks waited for %s %.0f %% of the time; the agent reports %.0f %%", phase.Phase,
+			seconds(length), w.resource, 100*truth, 100*w.reported(*phase.Pressure))
 	}
 	v.Compared++
 	if !high || !strings.Contains(timeline.Verdict, w.resource+" pressure was") {
-		v.Problem("tasks were made to wait for %s, and no phase of a second, of %q if that names any, or the verdict tells: %q", w.resource, phases, timeline.Verdict)
+		v.Problem("tasks were made to wait for %s, but no phase of at least a second (one of %q, if not empty), or "+
+			"not the verdict, reports it: %q", w.resource, phases, timeline.Verdict)
 	}
 }
 
-// busy has so many tasks want a processor until rest is called: each a thread of its own, since only those wait in the kernel.
+// busy keeps this many tasks waiting for a CPU until rest is called. Each is a thread, because only threads wait in the
+// kernel.
 func busy(tasks int) (rest func()) {
 	var done atomic.Bool
 	usual := runtime.GOMAXPROCS(0)
@@ -207,7 +211,8 @@ func busy(tasks int) (rest func()) {
 	})
 }
 
-// busyDisk has so many tasks read from the disk below a directory, past the page cache, until rest is called, which removes what they read.
+// busyDisk lets this many tasks read from the disk of a directory, bypassing the page cache, until rest is called,
+// which removes the files.
 func busyDisk(dir string, tasks int) (rest func() error, err error) {
 	const piece, pieces = 1 << 20, 16
 	path := filepath.Join(dir, "busy")
@@ -248,6 +253,6 @@ func busyDisk(dir string, tasks int) (rest func() error, err error) {
 func aligned(size int) []byte {
 	const page = 4096
 	memory := make([]byte, size+page)
-	off := page - int(uintptr(unsafe.Pointer(&memory[0]))%page) // the runtime moves nothing of this size
+	off := page - int(uintptr(unsafe.Pointer(&memory[0]))%page) // the garbage collector does not move it
 	return memory[off : off+size]
 }

@@ -10,26 +10,30 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// What the witness saw is 90 % of four seconds; the agent tells so of the phase, or it is wrong.
+// The witness saw 90 % of four seconds. The agent must report the same for the phase.
 func TestPressureVerdict(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	witness := func(resource string) *pressureWitness {
 		w := &pressureWitness{resource: resource, measured: true}
 		for i := range 5 {
-			w.at, w.stalled = append(w.at, at.Add(time.Duration(i)*time.Second)), append(w.stalled, time.Duration(i)*900*time.Millisecond)
+			w.at, w.stalled = append(w.at, at.Add(time.Duration(i)*time.Second)),
+				append(w.stalled, time.Duration(i)*900*time.Millisecond)
 		}
 		return w
 	}
 	reported := func(phase, verdict string, p *agent.Pressure) agent.Timeline {
-		return agent.Timeline{Verdict: verdict, Phases: []agent.Phase{{Phase: phase, StartAt: at, EndAt: at.Add(4 * time.Second), Pressure: p}}}
+		return agent.Timeline{Verdict: verdict,
+			Phases: []agent.Phase{{Phase: phase, StartAt: at, EndAt: at.Add(4 * time.Second), Pressure: p}}}
 	}
 	for name, test := range map[string]struct {
 		resource string
 		reported agent.Timeline
 		problems int
 	}{
-		"right":                {"io", reported("unpack", "4.0 s unpacking while io pressure was 90 %", &agent.Pressure{IO: 0.9}), 0},
-		"right, of cpu":        {"cpu", reported("unpack", "while cpu pressure was 90 %", &agent.Pressure{CPU: 0.9}), 0},
+		"right": {"io", reported("unpack", "4.0 s unpacking while io pressure was 90 %",
+			&agent.Pressure{IO: 0.9}), 0},
+		"right, of cpu": {"cpu", reported("unpack", "while cpu pressure was 90 %", &agent.Pressure{CPU: 0.9}),
+			0},
 		"the other's":          {"io", reported("unpack", "while cpu pressure was 90 %", &agent.Pressure{CPU: 0.9}), 2},
 		"too little":           {"io", reported("unpack", "while io pressure was 70 %", &agent.Pressure{IO: 0.7}), 2},
 		"none":                 {"io", reported("unpack", "4.0 s unpacking", nil), 2},
@@ -45,7 +49,7 @@ func TestPressureVerdict(t *testing.T) {
 	}
 }
 
-// The kernel counts 20 ms of each 100 ms as waited for during the second second, and none before and after.
+// During the second second, the kernel counts 20 ms of each 100 ms as waiting, and none before and after.
 func TestWaitsNearTheEndsOfAPhase(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	after := at.Add

@@ -17,25 +17,27 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// What the targets of probes do.
+// Behavior of the probes' targets.
 const (
-	probeSlow    = 300 * time.Millisecond // how late the slow ones answer
+	probeSlow    = 300 * time.Millisecond // delay of the slow targets
 	probeTimeout = 800 * time.Millisecond
-	probeConnect = 50 * time.Millisecond  // by which the stage that a probe's timeout ends may be shorter than that: it begins later
-	probeWithin  = 250 * time.Millisecond // by which a length may be above what was injected, on a busy machine
-	probeFlavor  = "of-the-scenario"      // the header that one of them wants
+	// The stage in which a probe times out may be shorter than the timeout by this, because it starts later.
+	probeConnect = 50 * time.Millisecond
+	probeWithin  = 250 * time.Millisecond // a duration may exceed the injected delay by this on a busy machine
+	probeFlavor  = "of-the-scenario"      // the header that one of them requires
 )
 
-// askedOf is a probe and how its attempts have to go: with this result, which the stage has, and so long at least.
+// askedOf is a probe and the expected outcome of its attempts: the result, the stage in which it occurs, and the least
+// duration.
 type askedOf struct {
 	name, kind string
-	fields     string // of the file, besides name, kind and pace
+	fields     string // in the file, in addition to name, kind and pace
 	result     string
-	stage      string // empty: it has none
+	stage      string // empty if the result has none
 	least      time.Duration
 }
 
-// probes asks what is well, slow, silent and dead.
+// probes probes targets that are healthy, slow, silent and down.
 func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	names, err := serveNames(probeSlow)
 	if err != nil {
@@ -49,13 +51,16 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	defer targets.stop()
 	well := layout.Address(layout.RegistryPort)
 	dns := func(name, result string, least time.Duration) askedOf {
-		return askedOf{"dns-" + name, "dns", fmt.Sprintf("target: %s.lab., server: %q", name, names.address), result, "dns", least}
+		return askedOf{"dns-" + name, "dns", fmt.Sprintf("target: %s.lab., server: %q", name, names.address), result,
+			"dns", least}
 	}
 	registry := func(name, address, result, stage string, least time.Duration) askedOf {
-		return askedOf{"registry-" + name, "registry", fmt.Sprintf("target: %q, plain_http: true", address), result, stage, least}
+		return askedOf{"registry-" + name, "registry", fmt.Sprintf("target: %q, plain_http: true", address), result,
+			stage, least}
 	}
 	all := []askedOf{
-		dns("well", "ok", 0), dns("slow", "ok", probeSlow), dns("absent", "dns_error", 0), dns("silent", "timeout", probeTimeout),
+		dns("well", "ok", 0), dns("slow", "ok", probeSlow), dns("absent", "dns_error", 0),
+		dns("silent", "timeout", probeTimeout),
 		{"dns-dead", "dns", fmt.Sprintf("target: well.lab., server: %q", targets.dead), "dns_error", "dns", 0},
 		registry("well", well, "ok", "first_byte", 0),
 		registry("slow", targets.slow, "ok", "first_byte", probeSlow),
@@ -63,8 +68,10 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		registry("dead", targets.dead, "connect_error", "connect", 0),
 		registry("refuses", targets.refuses, "bad_status", "", 0),
 		{"port", "tcp", fmt.Sprintf("target: %q", well), "ok", "connect", 0},
-		{"page", "http", fmt.Sprintf("target: %q", "http://"+layout.Address(layout.KubeletHealth)+"/healthz"), "ok", "first_byte", 0},
-		{"header", "http", fmt.Sprintf("target: %q, headers: {Metadata-Flavor: %s}", ofNode(targets.flavored), probeFlavor), "ok", "first_byte", 0},
+		{"page", "http", fmt.Sprintf("target: %q", "http://"+layout.Address(layout.KubeletHealth)+"/healthz"), "ok",
+			"first_byte", 0},
+		{"header", "http", fmt.Sprintf("target: %q, headers: {Metadata-Flavor: %s}", ofNode(targets.flavored),
+			probeFlavor), "ok", "first_byte", 0},
 		{"no-header", "http", fmt.Sprintf("target: %q", ofNode(targets.flavored)), "bad_status", "", 0},
 		{name: "runtime", kind: "cri", result: "ok"},
 		{"api-server", "apiserver", "", "ok", "first_byte", 0},
@@ -74,10 +81,11 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	defer os.Remove(file)
-	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{"--probes-file=" + file, "--node-address=" + layout.Loopback}}); err != nil {
+	if err := b.Node.RestartAgentWith(ctx,
+		node.AgentChange{Flags: []string{"--probes-file=" + file, "--node-address=" + layout.Loopback}}); err != nil {
 		return err
 	}
-	// Meanwhile a pod is pulled from the registry, which is then asked without anybody having listed it.
+	// Meanwhile a pod pulls from a registry, which is then probed although the file does not list it.
 	cold, err := b.Image(ctx, "cold", smallLayer)
 	if err != nil {
 		return err
@@ -87,19 +95,20 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	all = append(all, askedOf{"registry:" + well, "registry", "", "ok", "first_byte", 0})
 	defer func() { _ = work.Wait() }()
 	const attempts = 4
-	err = b.Node.Report.Wait(ctx, fmt.Sprintf("%d attempts of each probe", attempts), 25*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
-		text, err := b.Agent.Metrics(ctx)
-		if err != nil {
-			return err
-		}
-		for _, p := range all {
-			n, err := metrics.Sum(text, "podlapse_probe_attempts_total", `probe="`+p.name+`"`)
-			if err != nil || n < attempts {
-				return fmt.Errorf("of %s there are %v: %w", p.name, n, err)
+	err = b.Node.Report.Wait(ctx, fmt.Sprintf("%d attempts of each probe", attempts), 25*time.Second,
+		100*time.Millisecond, func(ctx context.Context) error {
+			text, err := b.Agent.Metrics(ctx)
+			if err != nil {
+				return err
 			}
-		}
-		return nil
-	})
+			for _, p := range all {
+				n, err := metrics.Sum(text, "podlapse_probe_attempts_total", `probe="`+p.name+`"`)
+				if err != nil || n < attempts {
+					return fmt.Errorf("%s has %v attempts: %w", p.name, n, err)
+				}
+			}
+			return nil
+		})
 	if err != nil {
 		v.Problem("%v", err)
 	}
@@ -119,12 +128,13 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return rewriteProbes(ctx, b, v, file)
 }
 
-// ofNode is an address of the lab as a file has it that serves many nodes.
+// ofNode returns an address of the lab in the form for a file that many nodes share.
 func ofNode(address string) string {
 	return "http://" + strings.Replace(address, layout.Loopback, "$(NODE_ADDRESS)", 1) + "/"
 }
 
-// rewriteProbes has the agent read a file that will not do, and then one of another probe, while it runs.
+// rewriteProbes replaces the file while the agent runs: first with an invalid one, then with one that has a different
+// probe.
 func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string) error {
 	rewrite := func(text, what string, limit time.Duration, seen func(metrics, health string) error) error {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -143,38 +153,40 @@ func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string)
 			return seen(text, health)
 		})
 	}
-	const readAgain = 15 * time.Second // it looks every 10 s
-	err := rewrite("probes: [{name: broken, kind: icmp}]", "the agent to refuse a broken file", readAgain, func(text, health string) error {
-		if !strings.Contains(health, "[-]probes down") || !strings.Contains(health, "icmp") {
-			return fmt.Errorf("it says %s", health)
-		}
-		if n, err := metrics.Sum(text, "podlapse_probe_up", `probe="port"`); n != 1 || err != nil {
-			return fmt.Errorf("what it asked before is up: %v, %v", n, err)
-		}
-		return nil
-	})
+	const readAgain = 15 * time.Second // it reads the file every 10 s
+	err := rewrite("probes: [{name: broken, kind: icmp}]", "the agent to reject an invalid file", readAgain,
+		func(text, health string) error {
+			if !strings.Contains(health, "[-]probes down") || !strings.Contains(health, "icmp") {
+				return fmt.Errorf("its health is %s", health)
+			}
+			if n, err := metrics.Sum(text, "podlapse_probe_up", `probe="port"`); n != 1 || err != nil {
+				return fmt.Errorf("the sum of podlapse_probe_up for the previous probes is %v: %v", n, err)
+			}
+			return nil
+		})
 	if err != nil {
 		v.Problem("%v", err)
 	}
-	one := fmt.Sprintf("probes: [{name: new, kind: tcp, target: %q, interval: 1s}]", layout.Address(layout.RegistryPort))
-	err = rewrite(one, "the agent to ask what the file lists now", readAgain, func(text, health string) error {
-		all, _ := metrics.Sum(text, "podlapse_probe_up") // what cannot be read is 0
+	one := fmt.Sprintf("probes: [{name: new, kind: tcp, target: %q, interval: 1s}]",
+		layout.Address(layout.RegistryPort))
+	err = rewrite(one, "the agent to run only the probes in the new file", readAgain, func(text, health string) error {
+		all, _ := metrics.Sum(text, "podlapse_probe_up") // 0 if unreadable
 		if n, err := metrics.Sum(text, "podlapse_probe_up", `probe="new"`); n != 1 || all != 1 || err != nil {
-			return fmt.Errorf("of %v that are up %v is the new one, %v", all, n, err)
+			return fmt.Errorf("%v probes are up, want only the new one, which is up %v times: %v", all, n, err)
 		}
 		if strings.Contains(text, `kind="dns"`) || !strings.Contains(health, "[+]probes ok") {
-			return fmt.Errorf("it tells of the others, or says %s", health)
+			return fmt.Errorf("it still has the other probes, or its health is %s", health)
 		}
 		return nil
 	})
 	if err != nil {
 		v.Problem("%v", err)
 	}
-	v.Note("the file was written anew while the agent ran: broken, and with another probe alone")
+	v.Note("the file was replaced while the agent ran: by an invalid one, and by one with a different probe")
 	return nil
 }
 
-// probesFile writes what the agent is to ask, and has it ask registries that pods are pulled from.
+// probesFile writes the agent's probes, and makes it probe registries that pods are pulled from.
 func probesFile(b *bench.Bench, all []askedOf, plain string) (string, error) {
 	var text strings.Builder
 	pace := fmt.Sprintf("interval: 1s, timeout: %s, jitter: 100ms", probeTimeout)
@@ -194,10 +206,11 @@ func probesFile(b *bench.Bench, all []askedOf, plain string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// judge wants every attempt to have ended in the one way, in the stage that is to blame, after so long.
+// judge requires that every attempt ended with the expected result, in the expected stage, after the expected time.
 func (p askedOf) judge(text string, v *Verdict) {
 	sum := func(name string, labels ...string) float64 {
-		n, err := metrics.Sum(text, name, append([]string{`probe="` + p.name + `"`, `kind="` + p.kind + `"`}, labels...)...)
+		n, err := metrics.Sum(text, name, append([]string{`probe="` + p.name + `"`, `kind="` + p.kind + `"`},
+			labels...)...)
 		if err != nil {
 			v.Problem("%v", err)
 		}
@@ -208,7 +221,8 @@ func (p askedOf) judge(text string, v *Verdict) {
 	all, right := sum("podlapse_probe_attempts_total"), sum("podlapse_probe_attempts_total", result)
 	up := map[bool]float64{true: 1}[p.result == "ok"]
 	if right == 0 || all != right || sum("podlapse_probe_up") != up {
-		v.Problem("of %v attempts of %s %v ended with %s, and it is up: %v", all, p.name, right, p.result, sum("podlapse_probe_up"))
+		v.Problem("of %v attempts of %s, %v ended with %s; podlapse_probe_up is %v", all, p.name, right, p.result,
+			sum("podlapse_probe_up"))
 		return
 	}
 	for _, stage := range []string{p.stage, "total"} {
@@ -224,7 +238,8 @@ func (p askedOf) judge(text string, v *Verdict) {
 			least -= probeConnect
 		}
 		if count != all || mean < least || mean > p.least+probeWithin {
-			v.Problem("%s of %s took %s on average, %v times; want %s to %s, %v times", stage, p.name, seconds(mean), count, seconds(p.least), seconds(p.least+probeWithin), all)
+			v.Problem("%s of %s took %s on average, %v times; want %s to %s, %v times", stage, p.name, seconds(mean),
+				count, seconds(p.least), seconds(p.least+probeWithin), all)
 		}
 		if stage == p.stage {
 			v.Note("%s: %v times %s, %s on average in stage %s", p.name, all, p.result, seconds(mean), stage)
@@ -232,7 +247,7 @@ func (p askedOf) judge(text string, v *Verdict) {
 	}
 }
 
-// judgeProbeLog wants each probe that fails to be logged once, and its URL not at all.
+// judgeProbeLog requires that each failing probe is logged once, and its URL never.
 func judgeProbeLog(b *bench.Bench, v *Verdict) error {
 	text, err := os.ReadFile(b.Node.AgentLog())
 	if err != nil {
@@ -242,7 +257,7 @@ func judgeProbeLog(b *bench.Bench, v *Verdict) error {
 	for _, name := range []string{"dns-silent", "dns-absent", "registry-dead", "registry-silent", "no-header"} {
 		v.Compared++
 		if n := strings.Count(log, `"probe":"`+name+`"`); n != 1 {
-			v.Problem("the agent logged %d times of %s, want once", n, name)
+			v.Problem("the agent logged %d times about %s, want once", n, name)
 		}
 	}
 	v.Compared++
@@ -252,7 +267,7 @@ func judgeProbeLog(b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// free is an address on loopback where nobody listens.
+// free is an address on loopback without a listener.
 func free() (string, error) {
 	listener, err := net.Listen("tcp", layout.Address(0))
 	if err != nil {

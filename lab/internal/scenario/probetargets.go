@@ -16,7 +16,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// nameServer answers over UDP: well.lab at once, slow.lab late, silent.lab never, and of all others that there is none.
+// nameServer responds over UDP: to well.lab immediately, to slow.lab late, to silent.lab never. All other names do not
+// exist.
 type nameServer struct {
 	address string
 	stop    func()
@@ -68,12 +69,12 @@ func answerName(conn net.PacketConn, to net.Addr, question dnsmessage.Message, l
 		answer.RCode = dnsmessage.RCodeNameError
 	}
 	if packed, err := answer.Pack(); err == nil {
-		_, _ = conn.WriteTo(packed, to) // who asked may be gone
+		_, _ = conn.WriteTo(packed, to) // the client may be gone
 	}
 }
 
-// probeTargets are registries before the lab's: one that is late, one that takes requests and never answers, one that lets nobody
-// in, one that wants a header, and an address where nobody listens.
+// probeTargets are proxies of the lab's registry: one responds late, one accepts requests and never responds, one
+// refuses all clients, and one requires a header. In addition there is an address without a listener.
 type probeTargets struct {
 	slow, silent, refuses, flavored, dead string
 	stop                                  func()
@@ -117,7 +118,7 @@ func serveTargets(registry string, late time.Duration) (*probeTargets, error) {
 				w.WriteHeader(http.StatusForbidden)
 			}
 		}},
-		{&t.flavored, func(w http.ResponseWriter, r *http.Request) { // as a cloud's metadata server
+		{&t.flavored, func(w http.ResponseWriter, r *http.Request) { // like a cloud's metadata server
 			if r.Header.Get("Metadata-Flavor") != probeFlavor {
 				w.WriteHeader(http.StatusForbidden)
 			}

@@ -14,8 +14,10 @@ func TestBucketOf(t *testing.T) {
 		edges              []float64
 		seconds, low, high float64
 	}{
-		{startupEdges, 0.01, 0, 0.025}, {startupEdges, 2.5, 1, 2.5}, {startupEdges, 2.6, 2.5, 5}, {startupEdges, 7, 5, 10}, {startupEdges, 15, 10, 20},
-		{pullEdges, 0.01, 0, 0.25}, {pullEdges, 7, 5, 10}, {pullEdges, 15, 10, 30}, {pullEdges, 25, 10, 30}, {pullEdges, 301, 300, math.Inf(1)},
+		{startupEdges, 0.01, 0, 0.025}, {startupEdges, 2.5, 1, 2.5}, {startupEdges, 2.6, 2.5, 5},
+		{startupEdges, 7, 5, 10}, {startupEdges, 15, 10, 20},
+		{pullEdges, 0.01, 0, 0.25}, {pullEdges, 7, 5, 10}, {pullEdges, 15, 10, 30}, {pullEdges, 25, 10, 30},
+		{pullEdges, 301, 300, math.Inf(1)},
 	} {
 		if low, high := bucketOf(test.edges, test.seconds); low != test.low || high != test.high {
 			t.Errorf("%v is in the bucket from %v to %v, want %v to %v", test.seconds, low, high, test.low, test.high)
@@ -23,7 +25,7 @@ func TestBucketOf(t *testing.T) {
 	}
 }
 
-// The edges are those of the agent's golden exposition, which its own tests hold true.
+// The edges are those of the agent's golden exposition, which its own tests check.
 func TestEdgesAreTheAgents(t *testing.T) {
 	text, err := os.ReadFile("../../../pkg/export/testdata/cold-start.metrics")
 	if err != nil {
@@ -31,7 +33,8 @@ func TestEdgesAreTheAgents(t *testing.T) {
 	}
 	for histogram, want := range map[string][]float64{startupHistogram: startupEdges, pullHistogram: pullEdges} {
 		edges := []float64{0}
-		for _, m := range regexp.MustCompile("(?m)^"+histogram+`_bucket{.*le="([^"]+)"} `).FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile("(?m)^"+histogram+`_bucket{.*le="([^"]+)"} `).FindAllStringSubmatch(
+			string(text), -1) {
 			edge, err := strconv.ParseFloat(m[1], 64)
 			if err != nil {
 				t.Fatal(err)

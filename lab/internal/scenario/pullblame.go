@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// judgeBlame judges who is charged with a container's pulls. A wrong name is wrong however large an error is stated beside it: an
-// agent that does not know whether a pull was in the queue or under way is to say so, and to name both.
+// judgeBlame judges to whom the agent charges a container's pulls. A wrong cause is wrong, however large the stated
+// error is. An agent that cannot separate the queue from the pull must report the time as unattributed and name both.
 func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, timeline agent.Timeline) {
 	if len(truth) == 0 {
 		return
@@ -20,7 +20,7 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 			queued += max(0, a.Call.StartAt.Sub(a.RequestedAt))
 		}
 		slack += exact
-		if j.view.events { // which date it; without them nobody tells of a queue at all
+		if j.view.events { // the Events date the queue; without them it is never reported
 			slack += j.view.worst(a, neighbors{})
 		}
 	}
@@ -29,18 +29,21 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 	case err != nil:
 		j.verdict.Problem("%s: phase pull_queue: %v", what, err)
 	case charged > queued+slack:
-		j.verdict.Problem("%s: it was in the queue for %s, the agent charges %s to the queue", what, seconds(queued), seconds(charged))
+		j.verdict.Problem("%s: it was in the queue for %s, but the agent charges %s to the queue", what,
+			seconds(queued), seconds(charged))
 	}
 	last := truth[len(truth)-1]
 	if last.Failed() || last.Call.StartAt.IsZero() || last.Asked.EndAt.IsZero() {
 		return
 	}
 	for _, phase := range timeline.Phases {
-		if phase.Phase != agent.Unattributed || phase.Container != container || slices.Contains(phase.MergedWith, "pull") {
+		if phase.Phase != agent.Unattributed || phase.Container != container ||
+			slices.Contains(phase.MergedWith, "pull") {
 			continue
 		}
 		if under := shared(phase, last.Call.StartAt, last.Asked.EndAt); under > exact+slack {
-			j.verdict.Problem("%s: for %s of what is unattributed with %q the registry was at work, which is not among them", what, seconds(under), phase.MergedWith)
+			j.verdict.Problem("%s: the registry was busy for %s of the unattributed time, but is not among the "+
+				"candidates %q", what, seconds(under), phase.MergedWith)
 		}
 	}
 }

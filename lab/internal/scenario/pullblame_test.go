@@ -10,11 +10,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// TestWrongNamesPassWithNoError judges what an agent without Events, or without one of them, tells of a registry that took 30 s
-// for a manifest, after 10 ms in the queue.
+// TestWrongNamesPassWithNoError judges the report of an agent without Events, or without one of them, about a registry
+// that took 30 s for a manifest, after 10 ms in the queue.
 func TestWrongNamesPassWithNoError(t *testing.T) {
-	truth := []bench.Attempt{{Pod: "pod", Container: mainName, RequestedAt: after(0), ReportedAt: after(32 * time.Second),
-		Call: bench.PullCall{Span: span(10*time.Millisecond, 32*time.Second)}, Asked: span(20*time.Millisecond, 31*time.Second), ResolvedAt: after(30 * time.Second)}}
+	truth := []bench.Attempt{{Pod: "pod", Container: mainName, RequestedAt: after(0),
+		ReportedAt: after(32 * time.Second),
+		Call:       bench.PullCall{Span: span(10*time.Millisecond, 32*time.Second)},
+		Asked:      span(20*time.Millisecond, 31*time.Second), ResolvedAt: after(30 * time.Second)}}
 	unattributed := func(merged ...string) agent.Phase {
 		phase := reported(agent.Unattributed, 0, 30*time.Second, 30*time.Second)
 		phase.MergedWith = merged
@@ -25,13 +27,19 @@ func TestWrongNamesPassWithNoError(t *testing.T) {
 	for name, test := range map[string]struct {
 		view   view
 		phases []agent.Phase
-		want   string // in what is printed; empty: it passes
+		want   string // in the output; empty if it passes
 	}{
-		"nobody blamed":                {deaf, []agent.Phase{unattributed("kubelet_sync", "pull_queue", "pull"), pull}, ""},
-		"the queue blamed":             {deaf, []agent.Phase{reported("pull_queue", 0, 30*time.Second, 30*time.Second), pull}, "charges 30"},
-		"the registry left out":        {deaf, []agent.Phase{unattributed("kubelet_sync", "pull_queue"), pull}, "not among them"},
-		"exact":                        {full, []agent.Phase{reported("pull_queue", 0, 10*time.Millisecond, 0), reported("pull", 10*time.Millisecond, 31*time.Second, 0)}, ""},
-		"the queue blamed, seeing all": {full, []agent.Phase{reported("pull_queue", 0, 70*time.Millisecond, time.Second), pull}, "charges 0"},
+		"nobody blamed": {deaf, []agent.Phase{unattributed("kubelet_sync", "pull_queue", "pull"), pull},
+			""},
+		"the queue blamed": {deaf,
+			[]agent.Phase{reported("pull_queue", 0, 30*time.Second, 30*time.Second), pull}, "charges 30"},
+		"the registry left out": {deaf, []agent.Phase{unattributed("kubelet_sync", "pull_queue"), pull},
+			"not among the candidates"},
+		"exact": {full,
+			[]agent.Phase{reported("pull_queue", 0, 10*time.Millisecond, 0),
+				reported("pull", 10*time.Millisecond, 31*time.Second, 0)}, ""},
+		"the queue blamed, with all sources": {full,
+			[]agent.Phase{reported("pull_queue", 0, 70*time.Millisecond, time.Second), pull}, "charges 0"},
 	} {
 		for i := range test.phases {
 			test.phases[i].Container = mainName

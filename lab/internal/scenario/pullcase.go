@@ -16,31 +16,33 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// pullCase is one pod, what is wrong with its image at first, and what has to be told of it.
+// pullCase is one pod, the initial fault of its image, and what the agent must report.
 type pullCase struct {
 	pod   string
 	spec  corev1.PodSpec
 	wants []wantedPull
-	// So often kubelet has to fail before mend ends the fault; 0: never. Without mend it fails for good.
+	// failures is how often the kubelet must fail before mend ends the fault; 0 for never. Without mend, the pull
+	// always fails.
 	failures int
 	mend     func(context.Context) error
-	// The fault is in the middle of a download, has to show in the registry's log, and leaves what had come for the next attempt.
+	// The fault cuts off a download, must be in the registry's log, and leaves the received content for the next
+	// attempt.
 	cutOff bool
-	// Which of the shared layers come with its pull is not known.
+	// Which shared layers are downloaded with this pull is unknown.
 	mayShare  bool
-	atLeast   time.Duration               // the pull takes
-	neighbors func(context.Context) error // carried out while the pod starts
+	atLeast   time.Duration               // least duration of the pull
+	neighbors func(context.Context) error // runs while the pod starts
 }
 
-// wantedPull is what has to be told of one image of a pod.
+// wantedPull is what the agent must report about one image of a pod.
 type wantedPull struct {
-	container string // or image:REFERENCE of an image volume
+	container string // or image:REFERENCE for an image volume
 	image     string
 	outcome   string   // of the last attempt
-	failures  []string // what an attempt that failed may be called
+	failures  []string // possible reasons for a failed attempt
 }
 
-// kubeletsName is the container that kubelet's Events name; none for an image volume.
+// kubeletsName is the container in the kubelet's Events; empty for an image volume.
 func (w wantedPull) kubeletsName() string {
 	if strings.HasPrefix(w.container, "image:") {
 		return ""
@@ -48,20 +50,21 @@ func (w wantedPull) kubeletsName() string {
 	return w.container
 }
 
-// Sizes and rates of the images: small, so that unpacking is no part worth mentioning, slow enough to be seen.
+// Sizes and rates of the images: small, so that unpacking is negligible, but slow enough to be observed.
 const (
 	pullLayer    = 512 << 10       // bytes
 	slowPull     = 256 << 10       // bytes per second
 	stalledFor   = 2 * time.Second // in the middle of a layer
-	backoffTries = 3               // fail before the fault ends: kubelet waits 10, 20 and 40 s after them
-	backoffLimit = 3 * time.Minute // for kubelet to try a fourth time
-	// A rule counts the requests that it matches: the configuration's, too, which is too small to be hit.
+	backoffTries = 3               // failures before the fault ends; the kubelet waits 10, 20 and 40 s after them
+	backoffLimit = 3 * time.Minute // for the kubelet's fourth attempt
+	// A rule counts the requests that it matches, including the one for the configuration, which is too small to be
+	// affected.
 	configAndLayer = 2
 	caseLimit      = 90 * time.Second // for any other pod
 )
 
-// cases makes the images and says what happens to them: the one that fails for a minute, those that fail once,
-// and those that are measured alone.
+// cases creates the images and returns their faults: one that fails for a minute, those that fail once, and those that
+// are measured alone.
 func (p *pullRun) cases(ctx context.Context) (backoff pullCase, failing, alone []pullCase, err error) {
 	if backoff, err = p.refused(ctx, "backoff", http.StatusNotFound, backoffTries, "not_found"); err != nil {
 		return
@@ -70,7 +73,8 @@ func (p *pullRun) cases(ctx context.Context) (backoff pullCase, failing, alone [
 		status int
 		class  string
 	}{
-		{http.StatusUnauthorized, "unauthorized"}, {http.StatusForbidden, "forbidden"}, {http.StatusNotFound, "not_found"},
+		{http.StatusUnauthorized, "unauthorized"}, {http.StatusForbidden, "forbidden"},
+		{http.StatusNotFound, "not_found"},
 		{http.StatusTooManyRequests, "rate_limited"}, {http.StatusInternalServerError, "registry_error"},
 	}
 	for _, s := range statuses {
@@ -87,7 +91,8 @@ func (p *pullRun) cases(ctx context.Context) (backoff pullCase, failing, alone [
 		}
 		failing = append(failing, c)
 	}
-	for _, make := range []func(context.Context) ([]pullCase, error){p.coldAndAgain, p.byDigest, p.threeTimes, p.imageVolume, p.stalls, p.manyLayers} {
+	for _, make := range []func(context.Context) ([]pullCase, error){
+		p.coldAndAgain, p.byDigest, p.threeTimes, p.imageVolume, p.stalls, p.manyLayers} {
 		cs, err := make(ctx)
 		if err != nil {
 			return backoff, nil, nil, err
@@ -97,20 +102,20 @@ func (p *pullRun) cases(ctx context.Context) (backoff pullCase, failing, alone [
 	return backoff, failing, alone, nil
 }
 
-// plain is a pod of one container.
+// plain returns a pod with one container.
 func plain(pod, image, outcome string) pullCase {
 	return pullCase{pod: pod, spec: corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}},
 		wants: []wantedPull{{container: mainName, image: image, outcome: outcome}}}
 }
 
-// failsFirst makes a case one that fails so often.
+// failsFirst returns the case with this many failures at first.
 func (c pullCase) failsFirst(failures int, mend func(context.Context) error, classes ...string) pullCase {
 	c.failures, c.mend = failures, mend
 	c.wants[0].failures = classes
 	return c
 }
 
-// cold pushes a small image that no node has.
+// cold pushes a small image that is not on the node.
 func (p *pullRun) cold(ctx context.Context, name string) (string, error) {
 	return p.bench.Image(ctx, name, pullLayer)
 }
@@ -122,10 +127,11 @@ func (p *pullRun) refused(ctx context.Context, name string, status, failures int
 		return pullCase{}, err
 	}
 	mend := func(ctx context.Context) error { return p.bench.Mend(ctx, name) }
-	return plain(name, image, agent.Downloaded).failsFirst(failures, mend, class), p.bench.Break(ctx, name, registry.Rule{Status: status})
+	return plain(name, image, agent.Downloaded).failsFirst(failures, mend, class),
+		p.bench.Break(ctx, name, registry.Rule{Status: status})
 }
 
-// reset is an image whose download is cut off in the middle of its layer, once: the runtime gives up.
+// reset is an image whose download is cut off once in the middle of its layer, which makes the runtime give up.
 func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	image, err := p.cold(ctx, "reset")
 	if err != nil {
@@ -138,7 +144,7 @@ func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	return c, p.bench.Break(ctx, "reset", rule)
 }
 
-// elsewhere is an image for another platform, until the right one is pushed.
+// elsewhere is an image for another platform, until one for this platform is pushed.
 func (p *pullRun) elsewhere(ctx context.Context) (pullCase, error) {
 	architecture := "arm64"
 	image, err := p.bench.ImageElsewhere(ctx, "platform", architecture)
@@ -149,20 +155,20 @@ func (p *pullRun) elsewhere(ctx context.Context) (pullCase, error) {
 	return plain("platform", image, agent.Downloaded).failsFirst(1, mend, "no_matching_platform"), nil
 }
 
-// unknownHost is an image of a registry whose name nobody can resolve. A label of more than 63 characters is none of
-// a host: the resolver says so without asking a server, which the lab has none of.
+// unknownHost is an image in a registry whose name cannot be resolved. A label of more than 63 characters is invalid,
+// so the resolver rejects it without querying a server, which the lab lacks.
 func (p *pullRun) unknownHost(context.Context) (pullCase, error) {
 	host := strings.Repeat("nowhere", 10) + ".invalid"
 	return plain("dns", host+"/image:1", agent.Failed).failsFirst(1, nil, "dns"), nil
 }
 
-// nobodyThere is an image of a registry that does not listen.
+// nobodyThere is an image in a registry that does not listen.
 func (p *pullRun) nobodyThere(context.Context) (pullCase, error) {
 	return plain("refused", "127.0.0.1:1/image:1", agent.Failed).failsFirst(1, nil, "connection_refused"), nil
 }
 
-// coldAndAgain are a cold image while somebody else pulls another one, the same image again, and with a pull
-// policy that makes kubelet ask the registry.
+// coldAndAgain returns a cold image while another client pulls a different one, the same image again, and the image
+// with a pull policy that makes the kubelet ask the registry.
 func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 	image, err := p.cold(ctx, "cold")
 	if err != nil {
@@ -177,7 +183,8 @@ func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 			return nil, err
 		}
 	}
-	cold, cached, always := plain("cold", image, agent.Downloaded), plain("cached", image, agent.Present), plain("always", image, agent.Verified)
+	cold, cached, always := plain("cold", image, agent.Downloaded), plain("cached", image, agent.Present),
+		plain("always", image, agent.Verified)
 	always.spec.Containers[0].ImagePullPolicy = corev1.PullAlways
 	cold.atLeast = pullLayer / slowPull * time.Second
 	cold.neighbors = func(ctx context.Context) error {
@@ -195,13 +202,14 @@ func (p *pullRun) byDigest(ctx context.Context) ([]pullCase, error) {
 	return []pullCase{plain("digest", image, agent.Downloaded)}, err
 }
 
-// threeTimes is a pod that runs the same image in three containers.
+// threeTimes is a pod with the same image in three containers.
 func (p *pullRun) threeTimes(ctx context.Context) ([]pullCase, error) {
 	image, err := p.cold(ctx, "thrice")
 	const sidecar = "sidecar"
 	return []pullCase{{pod: "thrice", spec: corev1.PodSpec{
-		InitContainers: []corev1.Container{bench.InitContainer(initName, image, 300*time.Millisecond), bench.Sidecar(sidecar, image)},
-		Containers:     []corev1.Container{{Name: mainName, Image: image}},
+		InitContainers: []corev1.Container{bench.InitContainer(initName, image, 300*time.Millisecond),
+			bench.Sidecar(sidecar, image)},
+		Containers: []corev1.Container{{Name: mainName, Image: image}},
 	}, wants: []wantedPull{
 		{container: initName, image: image, outcome: agent.Downloaded},
 		{container: sidecar, image: image, outcome: agent.Present},
@@ -213,7 +221,8 @@ func (p *pullRun) imageVolume(ctx context.Context) ([]pullCase, error) {
 	image, err := p.cold(ctx, "volume")
 	c := plain("volume", p.bench.BaseImage, agent.Present)
 	const name = "data"
-	c.spec.Volumes = []corev1.Volume{{Name: name, VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: image}}}}
+	c.spec.Volumes = []corev1.Volume{{Name: name,
+		VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: image}}}}
 	c.spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: name, MountPath: "/data"}}
 	c.wants = append(c.wants, wantedPull{container: "image:" + image, image: image, outcome: agent.Downloaded})
 	return []pullCase{c}, err
@@ -224,20 +233,21 @@ func (p *pullRun) stalls(ctx context.Context) ([]pullCase, error) {
 	if err != nil {
 		return nil, err
 	}
-	rule := registry.Rule{Kind: registry.KindBlob, Stall: registry.Duration{Duration: stalledFor}, StallAfterBytes: pullLayer / 2, Times: configAndLayer}
+	rule := registry.Rule{Kind: registry.KindBlob, Stall: registry.Duration{Duration: stalledFor},
+		StallAfterBytes: pullLayer / 2, Times: configAndLayer}
 	c := plain("stall", image, agent.Downloaded)
 	c.atLeast = stalledFor
 	return []pullCase{c}, p.bench.Break(ctx, "stall", rule)
 }
 
-// manyLayers is an image of sixty small layers, besides the one that every node has.
+// manyLayers is an image with sixty small layers above the base image.
 func (p *pullRun) manyLayers(ctx context.Context) ([]pullCase, error) {
 	sizes := slices.Repeat([]int{8 << 10}, 60)
 	image, err := p.bench.ImageOfSizes(ctx, "layers", sizes...)
 	return []pullCase{plain("layers", image, agent.Downloaded)}, err
 }
 
-// carryOut starts the pod, ends what is wrong with its image in time, and judges what the agents tell.
+// carryOut starts the pod, ends its image's fault in time, and judges what the agents report.
 func (p *pullRun) carryOut(ctx context.Context, c pullCase) error {
 	if err := p.start(ctx, c); err != nil {
 		return fmt.Errorf("case %s: %w", c.pod, err)
@@ -251,7 +261,7 @@ func (p *pullRun) carryOut(ctx context.Context, c pullCase) error {
 			return fmt.Errorf("case %s: %w", c.pod, err)
 		}
 	}
-	if c.endless() { // else it would be tried again and again
+	if c.endless() { // otherwise the kubelet would keep trying
 		return p.bench.DeletePod(ctx, c.pod)
 	}
 	return nil
@@ -288,7 +298,7 @@ func (p *pullRun) start(ctx context.Context, c pullCase) error {
 
 func (c pullCase) endless() bool { return c.failures > 0 && c.mend == nil }
 
-// failed waits until the pod's image has failed to come as often as it shall.
+// failed waits until the pull of the pod's image has failed as often as planned.
 func (p *pullRun) failed(ctx context.Context, c pullCase) error {
 	what := fmt.Sprintf("pod %s to fail %d times", c.pod, c.failures)
 	return p.bench.Node.Report.Wait(ctx, what, 2*time.Minute, 200*time.Millisecond, func(context.Context) error {
@@ -303,28 +313,29 @@ func (p *pullRun) failed(ctx context.Context, c pullCase) error {
 	})
 }
 
-// reported is the timeline to judge: of a settled pod, or of one that fails for good, once the agent has heard that
-// it fails.
+// reported returns the timeline to judge. If the pod always fails, reported waits until the agent has observed a
+// failure, otherwise until the pod has settled.
 func (j *pullJudge) reported(ctx context.Context, c pullCase) (agent.Timeline, error) {
 	if !c.endless() {
 		return j.settled(ctx, c.pod)
 	}
 	var timeline agent.Timeline
 	want := c.wants[0]
-	err := j.bench.Node.Report.Wait(ctx, "the agent to hear of "+c.pod, 5*time.Second, 100*time.Millisecond, func(ctx context.Context) error {
-		var err error
-		if timeline, err = j.agent.Agent.Timeline(ctx, j.bench.Namespace, c.pod); err != nil {
-			return err
-		}
-		for _, pull := range timeline.PullsOf(want.container) {
-			if pull.Outcome == agent.Failed {
-				return nil
+	err := j.bench.Node.Report.Wait(ctx, "the agent to hear of "+c.pod, 5*time.Second, 100*time.Millisecond,
+		func(ctx context.Context) error {
+			var err error
+			if timeline, err = j.agent.Agent.Timeline(ctx, j.bench.Namespace, c.pod); err != nil {
+				return err
 			}
-		}
-		return errors.New("it tells of no failure")
-	})
+			for _, pull := range timeline.PullsOf(want.container) {
+				if pull.Outcome == agent.Failed {
+					return nil
+				}
+			}
+			return errors.New("it has reported no failure")
+		})
 	if err != nil && ctx.Err() == nil && timeline.Name != "" {
-		err = nil // what it tells instead is the verdict's business
+		err = nil // the verdict covers what it reports instead
 	}
 	if err != nil {
 		return timeline, err

@@ -13,30 +13,30 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// goingOn is a pull, or a wait for one, that really was.
+// goingOn is a real pull, or a real wait for one.
 type goingOn struct {
-	pod, container string // empty when nobody's
+	pod, container string // empty for a pull without a pod
 	image, outcome string
 	span           bench.Span
 }
 
-// liveAnswer is what the agent said at one time about what is pulled just now.
+// liveAnswer is the agent's response about the pulls in progress at one time.
 type liveAnswer struct {
 	asked bench.Span
 	items []agent.Live
 }
 
-// liveWatch asks the agent again and again.
+// liveWatch repeatedly queries the agent.
 type liveWatch struct {
 	cancel  context.CancelFunc
 	ended   chan error
-	answers []liveAnswer // after stop
+	answers []liveAnswer // valid after stop
 }
 
-// liveWatches are those of several agents.
+// liveWatches is the watches of several agents.
 type liveWatches []*liveWatch
 
-// watchLive asks each of the agents.
+// watchLive queries each of the agents.
 func (p *pullRun) watchLive(ctx context.Context) (all liveWatches) {
 	for _, j := range p.judges {
 		all = append(all, watchLivePulls(ctx, j.agent.Agent))
@@ -74,21 +74,24 @@ func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 	return w
 }
 
-// stop ends the asking, once.
+// stop stops the queries. It must be called once.
 func (w *liveWatch) stop() error { w.cancel(); return <-w.ended }
 
-// judgeLive wants each answer to tell of nothing but what was going on, and each of the slow pulls to be told of
-// while it went on.
+// judgeLive requires that each response contains only pulls in progress, and that each slow pull was reported while it
+// was in progress.
 func (j *pullJudge) judgeLive(watched *liveWatch) {
-	// News take their time: of the beginning to the agent, of the end, too, and kubelet's to its log.
+	// News takes time: about the start and the end until it reaches the agent, and the kubelet's until it reaches its
+	// log.
 	const slack = 2 * time.Second
 	seen := make(map[goingOn]bool)
-	wrong := make(map[string]int) // how often
+	wrong := make(map[string]int) // description → how often
 	for _, answer := range watched.answers {
 		for _, item := range answer.items {
 			j.verdict.Compared++
-			truth, found := j.wasGoingOn(item, bench.Span{StartAt: answer.asked.StartAt.Add(-slack), EndAt: answer.asked.EndAt.Add(slack)})
-			text := fmt.Sprintf("%s pull of %s for %s/%s %s", item.Outcome, item.Image, item.Namespace, item.Pod, item.Container)
+			truth, found := j.wasGoingOn(item, bench.Span{StartAt: answer.asked.StartAt.Add(-slack),
+				EndAt: answer.asked.EndAt.Add(slack)})
+			text := fmt.Sprintf("%s pull of %s for %s/%s %s", item.Outcome, item.Image, item.Namespace, item.Pod,
+				item.Container)
 			switch {
 			case item.Namespace != j.bench.Namespace && item.Outcome != agent.External:
 			case !found:
@@ -101,9 +104,10 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(wrong)) {
-		j.verdict.Problem("%d of %d answers told of what was not so: %s", wrong[text], len(watched.answers), text)
+		j.verdict.Problem("%d of %d responses contained a pull that was not in progress: %s", wrong[text],
+			len(watched.answers), text)
 	}
-	const long = time.Second // enough for the agent to hear of it, and for the scenario to ask
+	const long = time.Second // enough for the agent to learn of it, and for the scenario to query it
 	slow, reported := 0, 0
 	for _, truth := range j.going {
 		if truth.span.Length() < long {
@@ -113,19 +117,22 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 		if seen[truth] {
 			reported++
 		} else if j.view.full() {
-			j.verdict.Problem("the agent never told of the %s pull of %s for %s while it went on, from %s", truth.outcome, truth.image, truth.pod, ends(truth.span))
+			j.verdict.Problem("the agent never reported the %s pull of %s for %s while it was in progress, from %s",
+				truth.outcome, truth.image, truth.pod, ends(truth.span))
 		}
 	}
 	if slow == 0 {
-		j.verdict.Problem("no pull was slow enough to be seen while it went on: the scenario proves nothing")
+		j.verdict.Problem("no pull was slow enough to be observed in progress, so the scenario is not conclusive")
 	}
-	j.verdict.Note("%d of %d pulls longer than %s were told of while they went on, in %d answers", reported, slow, long, len(watched.answers))
+	j.verdict.Note("%d of %d pulls longer than %s were reported while they were in progress, in %d responses", reported,
+		slow, long, len(watched.answers))
 }
 
-// wasGoingOn finds what the agent told of.
+// wasGoingOn finds the pull that the agent reported.
 func (j *pullJudge) wasGoingOn(item agent.Live, about bench.Span) (goingOn, bool) {
 	for _, truth := range j.going {
-		if isImage(truth, item.Image) && truth.outcome == item.Outcome && truth.pod == item.Pod && truth.container == item.Container &&
+		if isImage(truth, item.Image) && truth.outcome == item.Outcome && truth.pod == item.Pod &&
+			truth.container == item.Container &&
 			!truth.span.StartAt.After(about.EndAt) && !truth.span.EndAt.Before(about.StartAt) {
 			return truth, true
 		}
@@ -133,7 +140,7 @@ func (j *pullJudge) wasGoingOn(item agent.Live, about bench.Span) (goingOn, bool
 	return goingOn{}, false
 }
 
-// isImage says that this names the image that was pulled. Of what others pull, containerd notes no more than the
+// isImage reports whether this name is that of the pulled image. For pulls of other clients, containerd logs only the
 // host, without its port, and the repository.
 func isImage(truth goingOn, named string) bool {
 	if truth.outcome != agent.External || truth.image == named {

@@ -10,15 +10,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// pullRun is one run of a scenario about pulls, of which several agents tell, each of which sees something else.
+// pullRun is one run of a scenario about pulls, with several agents that have different sources.
 type pullRun struct {
 	bench     *bench.Bench
 	witness   *bench.PullWitness
-	judges    []*pullJudge // the first is that of the node's own agent
-	startedAt time.Time    // the last of the agents
+	judges    []*pullJudge // the first is for the node's own agent
+	startedAt time.Time    // of the agent that started last
 }
 
-// pullJudge compares what one agent tells of pulls with the truth.
+// pullJudge compares an agent's reports about pulls with the truth.
 type pullJudge struct {
 	bench   *bench.Bench
 	witness *bench.PullWitness
@@ -27,12 +27,12 @@ type pullJudge struct {
 
 	mu      sync.Mutex
 	verdict *Verdict
-	going   []goingOn // when which image was really pulled
+	going   []goingOn // which images were really pulled, and when
 	unseen  []unseen
 }
 
-// watchPulls has the node's own agent, which sees everything, joined by one without Events and one without the container runtime.
-// End it with tell.
+// watchPulls starts two agents beside the node's own, which has all sources: one without Events and one without the
+// container runtime. report ends them.
 func watchPulls(ctx context.Context, b *bench.Bench) (*pullRun, error) {
 	witness, err := b.WitnessPulls()
 	if err != nil {
@@ -60,7 +60,8 @@ func (p *pullRun) watchedBy(o bench.Observer, s view) {
 // settle waits until all agents have settled.
 func (p *pullRun) settle(ctx context.Context) error { return settle(ctx, time.Since(p.startedAt)) }
 
-// tell adds what was found about each agent, and ends those that joined. Of the node's own agent's records others judge.
+// report adds the results for each agent to the verdict, and ends the additional agents. The records of the node's own
+// agent are judged elsewhere.
 func (p *pullRun) report(v *Verdict) error {
 	for i, j := range p.judges {
 		if i > 0 {
@@ -73,7 +74,7 @@ func (p *pullRun) report(v *Verdict) error {
 	return p.bench.Node.StopExtraAgents()
 }
 
-// settled is what the agent told of a pod once it had started.
+// settled returns the agent's timeline of a pod once it has started.
 func (j *pullJudge) settled(ctx context.Context, pod string) (agent.Timeline, error) {
 	timeline, err := j.agent.AwaitSettled(ctx, pod)
 	if err != nil {
@@ -82,7 +83,7 @@ func (j *pullJudge) settled(ctx context.Context, pod string) (agent.Timeline, er
 	return timeline, j.keep(timeline)
 }
 
-// keep is for who looks for the reason of a disagreement.
+// keep saves a timeline for investigations.
 func (j *pullJudge) keep(timeline agent.Timeline) error {
 	return keepAs(j.bench, timeline.Name+j.view.suffix(), timeline)
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// parallelPulls is how many images kubelet may pull at a time while the cases do not wait for each other.
+// parallelPulls is how many images the kubelet may pull at once while the cases do not wait for each other.
 const parallelPulls = 12
 
-// pulls carries out every case. Those that fail wait most of their time for kubelet's next try, so they go side by
-// side, and apart from the others, which go one at a time: two would measure each other on a small machine.
-// Only the first back-off of a minute lasts through all of them.
+// pulls runs every case. Cases that fail spend most of their time waiting for the kubelet's next attempt, so they run
+// concurrently, apart from the others. These run one at a time, because on a small machine two would disturb each
+// other's measurement. Only the first case, with a back-off of a minute, runs during all others.
 func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.PullInParallel(ctx, parallelPulls); err != nil {
 		return err
@@ -62,7 +62,7 @@ func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// sideBySide carries cases out at the same time, each begun a little after the one before.
+// sideBySide runs cases concurrently, each started shortly after the previous one.
 func (p *pullRun) sideBySide(ctx context.Context, cases []pullCase) error {
 	const apart = 600 * time.Millisecond
 	all, together := errgroup.WithContext(ctx)

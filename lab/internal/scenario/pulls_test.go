@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// retried is a pod whose image failed to come once, and what a right agent tells of it.
+// retried is a pod whose pull failed once, and the report of a correct agent about it.
 func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 	const image = "127.0.0.1:25000/ns/retried:1"
 	c := plain("retried", image, agent.Downloaded).failsFirst(1, nil, "not_found")
@@ -23,19 +23,24 @@ func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 		{Pod: "retried", Container: mainName, RequestedAt: after(0), ReportedAt: after(10 * time.Millisecond),
 			Call: bench.PullCall{Span: span(0, 10*time.Millisecond), Failed: "not found"}},
 		{Pod: "retried", Container: mainName, RequestedAt: after(10 * time.Second), ReportedAt: after(13 * time.Second),
-			Call: bench.PullCall{Span: span(11*time.Second, 13*time.Second)}, Asked: span(11*time.Second, 12990*time.Millisecond), Number: 1, ResolvedAt: after(11500 * time.Millisecond),
+			Call:  bench.PullCall{Span: span(11*time.Second, 13*time.Second)},
+			Asked: span(11*time.Second, 12990*time.Millisecond), Number: 1, ResolvedAt: after(11500 * time.Millisecond),
 			Bytes: 600_000, BlobBytes: 599_000},
 	}
-	timeline := agent.Timeline{Name: "retried", State: agent.Ready, CreatedAt: after(0), SettledAt: after(13 * time.Second), TotalSeconds: "13",
+	timeline := agent.Timeline{Name: "retried", State: agent.Ready, CreatedAt: after(0),
+		SettledAt: after(13 * time.Second), TotalSeconds: "13",
 		Phases: []agent.Phase{
 			reported("kubelet_sync", 0, 10*time.Millisecond, 0),
 			{Phase: "image_backoff", Container: mainName, StartAt: after(10 * time.Millisecond), EndAt: after(10 * time.Second), Seconds: "9.99", Error: "0.1"},
 			reported("pull", 10*time.Second, 13*time.Second, 0)},
 		Pulls: []agent.Pull{
-			{Container: mainName, Image: image, Registry: "127.0.0.1:25000", Outcome: agent.Failed, Failure: "not_found",
+			{Container: mainName, Image: image, Registry: "127.0.0.1:25000", Outcome: agent.Failed,
+				Failure:     "not_found",
 				RequestedAt: after(0), FinishedAt: after(10 * time.Millisecond)},
-			{Container: mainName, Image: image, Registry: "127.0.0.1:25000", Outcome: agent.Downloaded, Attempt: 1, QueueSeconds: "1",
-				PullSeconds: "2", Error: "0.2", DownloadedAt: after(12990 * time.Millisecond), Download: &agent.Download{Bytes: 598_000}},
+			{Container: mainName, Image: image, Registry: "127.0.0.1:25000", Outcome: agent.Downloaded, Attempt: 1,
+				QueueSeconds: "1",
+				PullSeconds:  "2", Error: "0.2", DownloadedAt: after(12990 * time.Millisecond),
+				Download: &agent.Download{Bytes: 598_000}},
 		}}
 	return c, truth, timeline
 }
@@ -46,48 +51,83 @@ func TestPullVerdict(t *testing.T) {
 	for name, test := range map[string]struct {
 		view view
 		edit func(*agent.Timeline)
-		want string // in what is printed; empty: it passes
+		want string // in the output; empty if it passes
 	}{
-		"an error too large to be true, without runtime": {blind, func(t *agent.Timeline) { t.Pulls[1].Error = "5"; t.Pulls[1].PullSeconds = "6" }, "more than what it sees leaves open"},
-		"an error too large to be true, without Events":  {deaf, func(t *agent.Timeline) { t.Pulls[1].Error = "13"; t.Pulls[1].PullSeconds = "6" }, "more than what it sees leaves open"},
-		"an error as large as evidence leaves":           {deaf, func(t *agent.Timeline) { t.Pulls[1].Error = "1.9"; t.Pulls[1].PullSeconds = "3.8" }, ""},
-		"beyond it":                                      {deaf, func(t *agent.Timeline) { t.Pulls[1].Error = "1.9"; t.Pulls[1].PullSeconds = "3.96" }, "WRONG"},
-		"a back-off of any length":                       {blind, func(t *agent.Timeline) { t.Phases[1].Error = "9" }, "back-off: the agent states"},
-		"all right":                                      {full, func(*agent.Timeline) {}, ""},
-		"all right, seeing less":                         {blind, func(*agent.Timeline) {}, ""},
-		"an attempt missing":                             {full, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] }, "tells of 1"},
-		"an attempt not seen":                            {blind, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] }, ""},
-		"nothing told":                                   {blind, func(t *agent.Timeline) { t.Pulls = nil }, "tells of 0"},
-		"an attempt invented":                            {blind, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, t.Pulls[1]) }, "tells of 3"},
-		"a wrong outcome":                                {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Joined }, `"joined"`},
-		"a wrong outcome, blind":                         {blind, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Present }, `"present"`},
-		"unknown":                                        {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, `"unknown"`},
-		"unknown, without runtime":                       {blind, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, "there is evidence of that"},
-		"unknown, without Events":                        {deaf, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, ""}, // an attempt before had failed
-		"a wrong class":                                  {blind, func(t *agent.Timeline) { t.Pulls[0].Failure = "dns" }, `"dns"`},
-		"no class":                                       {full, func(t *agent.Timeline) { t.Pulls[0].Failure = "" }, "the failure is not_found"},
-		"a class of a success":                           {full, func(t *agent.Timeline) { t.Pulls[1].Failure = "dns" }, "did not fail"},
-		"a queue too long":                               {full, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.051" }, "WRONG"},
-		"a pull too long":                                {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "2.051" }, "WRONG"},
-		"a pull too short":                               {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "1.935" }, "WRONG"},
-		"a queue within error":                           {blind, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.25" }, ""},
-		"a queue beyond error":                           {blind, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.251" }, "WRONG"},
-		"no pull time":                                   {full, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "nothing"},
-		"no pull time, without runtime":                  {blind, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "how long the pull took"},
-		"no pull time, without Events":                   {deaf, func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, ""},
-		"no queue, without runtime":                      {blind, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "" }, "tells of the queue"},
-		"no queue, without Events":                       {deaf, func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "" }, ""},
-		"no class, without runtime":                      {blind, func(t *agent.Timeline) { t.Pulls[0].Failure = "" }, "the failure is not_found"},
-		"no class, without Events":                       {deaf, func(t *agent.Timeline) { t.Pulls[0].Failure = "" }, ""},
-		"a class that says nothing, without Events":      {deaf, func(t *agent.Timeline) { t.Pulls[0].Failure = "other" }, "the failure is not_found"},
-		"too many bytes":                                 {blind, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 600_001 }, "600001"},
-		"too few bytes":                                  {full, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 500_000 }, "500000"},
-		"no bytes":                                       {full, func(t *agent.Timeline) { t.Pulls[1].Download = nil }, "download"},
-		"another registry":                               {full, func(t *agent.Timeline) { t.Pulls[1].Registry = "docker.io" }, "docker.io"},
-		"another container":                              {full, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, agent.Pull{Container: "x"}) }, "that there is not"},
-		"a loss":                                         {full, func(t *agent.Timeline) { t.LostEvents = []string{"Pulled/main"} }, "no Event was lost"},
-		"back-off told as pull":                          {full, func(t *agent.Timeline) { t.Phases[1].Phase = "pull" }, "WRONG"},
-		"the last byte late":                             {full, func(t *agent.Timeline) { t.Pulls[1].DownloadedAt = after(13100 * time.Millisecond) }, "last byte"},
+		"an error too large to be true, without runtime": {blind,
+			func(t *agent.Timeline) { t.Pulls[1].Error = "5"; t.Pulls[1].PullSeconds = "6" },
+			"but its evidence allows at most"},
+		"an error too large to be true, without Events": {deaf,
+			func(t *agent.Timeline) { t.Pulls[1].Error = "13"; t.Pulls[1].PullSeconds = "6" },
+			"but its evidence allows at most"},
+		"an error as large as evidence leaves": {deaf,
+			func(t *agent.Timeline) { t.Pulls[1].Error = "1.9"; t.Pulls[1].PullSeconds = "3.8" }, ""},
+		"beyond it": {deaf,
+			func(t *agent.Timeline) { t.Pulls[1].Error = "1.9"; t.Pulls[1].PullSeconds = "3.96" }, "WRONG"},
+		"a back-off of any length": {blind, func(t *agent.Timeline) { t.Phases[1].Error = "9" },
+			"back-off: the agent states"},
+		"all right":              {full, func(*agent.Timeline) {}, ""},
+		"all right, seeing less": {blind, func(*agent.Timeline) {}, ""},
+		"an attempt missing": {full, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] },
+			"reports 1"},
+		"an attempt not seen": {blind, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] },
+			""},
+		"nothing told": {blind, func(t *agent.Timeline) { t.Pulls = nil },
+			"reports 0"},
+		"an attempt invented": {blind, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, t.Pulls[1]) }, "reports 3"},
+		"a wrong outcome":     {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Joined }, `"joined"`},
+		"a wrong outcome, blind": {blind,
+			func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Present }, `"present"`},
+		"unknown": {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, `"unknown"`},
+		"unknown, without runtime": {blind,
+			func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, "there is evidence of it"},
+		// An attempt before had failed.
+		"unknown, without Events": {deaf, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, ""},
+		"a wrong class": {blind,
+			func(t *agent.Timeline) { t.Pulls[0].Failure = "dns" }, `"dns"`},
+		"no class": {full, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
+			"the failure is not_found"},
+		"a class of a success": {full, func(t *agent.Timeline) { t.Pulls[1].Failure = "dns" },
+			"did not fail"},
+		"a queue too long": {full,
+			func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.051" }, "WRONG"},
+		"a pull too long": {full,
+			func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "2.051" }, "WRONG"},
+		"a pull too short": {full,
+			func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "1.935" }, "WRONG"},
+		"a queue within error": {blind,
+			func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.25" }, ""},
+		"a queue beyond error": {blind,
+			func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.251" }, "WRONG"},
+		"no pull time": {full,
+			func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "nothing"},
+		"no pull time, without runtime": {blind,
+			func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "evidence of the pull's duration"},
+		"no pull time, without Events": {deaf,
+			func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, ""},
+		"no queue, without runtime": {blind,
+			func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "" }, "reported the wait in the queue"},
+		"no queue, without Events": {deaf,
+			func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "" }, ""},
+		"no class, without runtime": {blind, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
+			"the failure is not_found"},
+		"no class, without Events": {deaf, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
+			""},
+		"a class that says nothing, without Events": {deaf,
+			func(t *agent.Timeline) { t.Pulls[0].Failure = "other" }, "the failure is not_found"},
+		"too many bytes": {blind, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 600_001 }, "600001"},
+		"too few bytes":  {full, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 500_000 }, "500000"},
+		"no bytes":       {full, func(t *agent.Timeline) { t.Pulls[1].Download = nil }, "download"},
+		"another registry": {full,
+			func(t *agent.Timeline) { t.Pulls[1].Registry = "docker.io" }, "docker.io"},
+		"another container": {full, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, agent.Pull{Container: "x"}) },
+			"that did not happen"},
+		"a loss": {full,
+			func(t *agent.Timeline) { t.LostEvents = []string{"Pulled/main"} }, "no Event was lost"},
+		"back-off told as pull": {full, func(t *agent.Timeline) { t.Phases[1].Phase = "pull" },
+			"WRONG"},
+		"the last byte late": {full, func(t *agent.Timeline) {
+			t.Pulls[1].DownloadedAt = after(13100 * time.Millisecond)
+		}, "last byte"},
 	} {
 		c, truth, timeline := retried()
 		c.mend = func(context.Context) error { return nil }
@@ -103,17 +143,19 @@ func TestPullVerdict(t *testing.T) {
 	}
 }
 
-// TestWhatStoresTellIsWanted is of an image that came with the only attempt, to a pod of one container.
+// TestWhatStoresTellIsWanted judges an image that the only attempt pulled, for a pod with one container.
 func TestWhatStoresTellIsWanted(t *testing.T) {
 	for name, test := range map[string]struct {
 		atLeast time.Duration
 		edit    func(*agent.Timeline)
 		want    string
 	}{
-		"all of it":                {time.Second, func(*agent.Timeline) {}, ""},
-		"unknown":                  {time.Second, func(t *agent.Timeline) { t.Pulls[0].Outcome = agent.Unknown }, "there is evidence of that"},
-		"no queue":                 {time.Second, func(t *agent.Timeline) { t.Pulls[0].QueueSeconds = "" }, ""},
-		"no length":                {time.Second, func(t *agent.Timeline) { t.Pulls[0].PullSeconds = "" }, "how long the pull took"},
+		"all of it": {time.Second, func(*agent.Timeline) {}, ""},
+		"unknown": {time.Second, func(t *agent.Timeline) { t.Pulls[0].Outcome = agent.Unknown },
+			"there is evidence of it"},
+		"no queue": {time.Second, func(t *agent.Timeline) { t.Pulls[0].QueueSeconds = "" }, ""},
+		"no length": {time.Second, func(t *agent.Timeline) { t.Pulls[0].PullSeconds = "" },
+			"evidence of the pull's duration"},
 		"no length of a short one": {0, func(t *agent.Timeline) { t.Pulls[0].PullSeconds = "" }, ""},
 	} {
 		_, truth, timeline := retried()
@@ -122,8 +164,10 @@ func TestWhatStoresTellIsWanted(t *testing.T) {
 		c.atLeast = test.atLeast
 		test.edit(&timeline)
 		j := &pullJudge{verdict: &Verdict{}, view: view{runtime: true}}
-		j.judgeImage(c, c.wants[0], truth, neighbors{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}, timeline)
-		if got := strings.Join(j.verdict.Problems, "\n"); (got != "") != (test.want != "") || !strings.Contains(got, test.want) {
+		j.judgeImage(c, c.wants[0], truth, neighbors{after(-100 * time.Millisecond), after(13400 * time.Millisecond)},
+			timeline)
+		if got := strings.Join(j.verdict.Problems, "\n"); (got != "") != (test.want != "") ||
+			!strings.Contains(got, test.want) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -149,12 +193,14 @@ func TestFaultsThatDidNotHappenProveNothing(t *testing.T) {
 
 func TestLossesAreCountedExactly(t *testing.T) {
 	event := func(reason, container string) corev1.Event {
-		return corev1.Event{Reason: reason, InvolvedObject: corev1.ObjectReference{FieldPath: "spec.containers{" + container + "}"}}
+		return corev1.Event{Reason: reason,
+			InvolvedObject: corev1.ObjectReference{FieldPath: "spec.containers{" + container + "}"}}
 	}
 	stored := []corev1.Event{event("Pulling", "c1"), event("Pulled", "c1"), event("Pulling", "c2")}
 	made := []bench.KubeletEvent{
 		{Container: "c1", Reason: "Pulling"}, {Container: "c1", Reason: "Pulled"}, {Container: "c1", Reason: "Created"},
-		{Container: "c2", Reason: "Pulling"}, {Container: "c2", Reason: "Pulled"}, {Container: "c3", Reason: "Pulling"}, {Container: "c3", Reason: "Pulled"},
+		{Container: "c2", Reason: "Pulling"}, {Container: "c2", Reason: "Pulled"}, {Container: "c3", Reason: "Pulling"},
+		{Container: "c3", Reason: "Pulled"},
 	}
 	lost := lostOf(made, stored)
 	judge := func(of view, lost []string, text string, counted float64) *Verdict {
@@ -167,7 +213,7 @@ func TestLossesAreCountedExactly(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Pulled/c2 Pulling/c3 Pulled/c3": false,
 		"":                               true,
-		"Pulled/c2 Pulled/c3":            true, // that it was pulled proves Pulling
+		"Pulled/c2 Pulled/c3":            true, // Pulled proves Pulling
 		"Pulled/c1 Pulled/c2 Pulling/c3 Pulled/c3":  true,
 		"Pulled/c2 Pulling/c2 Pulling/c3 Pulled/c3": true,
 		"Pulled/c2 Pulling/c3 Pulled/c3 Created/c2": true,
@@ -205,17 +251,22 @@ func TestLivePulls(t *testing.T) {
 		want  string
 	}{
 		"told":          {[]agent.Live{pulling}, 2 * time.Second, ""},
-		"not told":      {nil, 2 * time.Second, "never told"},
-		"told too late": {[]agent.Live{pulling}, time.Minute, "not so"},
-		"invented":      {[]agent.Live{pulling, {Namespace: "ns", Pod: "b", Image: image, Outcome: agent.Pulling}}, 2 * time.Second, "not so"},
-		"too many bytes": {[]agent.Live{pulling, {Namespace: "ns", Pod: "a", Container: mainName, Image: image, Outcome: agent.Pulling,
-			DoneBytes: 2, TotalBytes: 1}}, 2 * time.Second, "2 of 1 bytes"},
+		"not told":      {nil, 2 * time.Second, "never reported"},
+		"told too late": {[]agent.Live{pulling}, time.Minute, "that was not in progress"},
+		"invented": {[]agent.Live{pulling, {Namespace: "ns", Pod: "b", Image: image, Outcome: agent.Pulling}},
+			2 * time.Second, "that was not in progress"},
+		"too many bytes": {[]agent.Live{pulling,
+			{Namespace: "ns", Pod: "a", Container: mainName, Image: image, Outcome: agent.Pulling,
+				DoneBytes: 2, TotalBytes: 1}}, 2 * time.Second, "2 of 1 bytes"},
 	} {
-		j := &pullJudge{bench: &bench.Bench{Namespace: "ns"}, verdict: &Verdict{}, view: view{events: true, runtime: true}}
-		j.going = []goingOn{{pod: "a", container: mainName, image: image, outcome: agent.Pulling, span: span(time.Second, 5*time.Second)}}
+		j := &pullJudge{bench: &bench.Bench{Namespace: "ns"}, verdict: &Verdict{},
+			view: view{events: true, runtime: true}}
+		j.going = []goingOn{{pod: "a", container: mainName, image: image, outcome: agent.Pulling,
+			span: span(time.Second, 5*time.Second)}}
 		j.verdict.Compared = 1
 		j.judgeLive(&liveWatch{answers: []liveAnswer{{asked: span(test.at, test.at), items: test.items}}})
-		if got := strings.Join(j.verdict.Problems, "\n"); j.verdict.Failed() != (test.want != "") || !strings.Contains(got, test.want) {
+		if got := strings.Join(j.verdict.Problems, "\n"); j.verdict.Failed() != (test.want != "") ||
+			!strings.Contains(got, test.want) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// shared pulls two images that share a layer, one after the other, and two at once: what they share comes once.
+// shared pulls two images that share a layer, one after the other, and two at once. The shared layer must be downloaded
+// once.
 func (p *pullRun) shared(ctx context.Context) error {
 	for _, s := range []struct {
 		first, second string
@@ -42,7 +43,7 @@ func (p *pullRun) shared(ctx context.Context) error {
 	return nil
 }
 
-// sharing pushes two images that share one of their layers, which is slow to come.
+// sharing pushes two images that share one of their layers, which downloads slowly.
 func (p *pullRun) sharing(ctx context.Context, names ...string) (images []string, err error) {
 	layers, err := image.RandomLayers(pullLayer, pullLayer/8, pullLayer/8)
 	if err != nil {
@@ -61,8 +62,8 @@ func (p *pullRun) sharing(ctx context.Context, names ...string) (images []string
 	return images, nil
 }
 
-// atOnce starts the pods together and compares the bytes of all with what the registry sent to any: which of two
-// pulls at once gets a layer that both want, the node's content store decides.
+// atOnce starts the pods together and compares the bytes of all of them with the total that the registry sent. The
+// node's content store decides which of two concurrent pulls downloads a layer that both need.
 func (p *pullRun) atOnce(ctx context.Context, cases []pullCase) error {
 	all, together := errgroup.WithContext(ctx)
 	for _, c := range cases {
@@ -109,13 +110,14 @@ func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if reported > sent || (complete || j.view.full()) && reported < blobs-besides {
-		j.verdict.Problem("%s and %s: the registry sent %d bytes, %d of them of layers and configuration, the agent says %d", cases[0].pod,
+		j.verdict.Problem("%s and %s: the registry sent %d bytes, %d of them for layers and configuration; the agent "+
+			"reports %d", cases[0].pod,
 			cases[1].pod, sent, blobs, reported)
 	}
 	return nil
 }
 
-// same starts five pods at once that want the same image. One of them has it downloaded, the others join.
+// same starts five pods with the same image at once. For one of them the image is downloaded; the others join.
 func (p *pullRun) same(ctx context.Context, how string) error {
 	const count = 5
 	reference, err := p.cold(ctx, "same-"+how)
@@ -158,7 +160,7 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 		}
 		timelines[pod] = timeline
 	}
-	// Of all of them, in the order in which they ended.
+	// These are the attempts of all pods, in the order of their ends.
 	attempts, err := j.witness.Attempts(ctx, reference)
 	if err != nil {
 		return err
@@ -166,7 +168,8 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(attempts) != len(pods) {
-		j.verdict.Problem("same %s: kubelet pulled %d times for %d pods: the scenario proves nothing", how, len(attempts), len(pods))
+		j.verdict.Problem("same %s: the kubelet pulled %d times for %d pods, so the scenario is not conclusive", how,
+			len(attempts), len(pods))
 		return nil
 	}
 	downloads := 0
@@ -174,21 +177,21 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 		want := wantedPull{container: mainName, image: reference, outcome: agent.Joined}
 		pull, there := timelines[a.Pod].PullOf(mainName)
 		if !there {
-			j.verdict.Problem("%s: the agent tells of no pull", a.Pod)
+			j.verdict.Problem("%s: the agent reports no pull", a.Pod)
 			continue
 		}
 		if pull.Outcome == agent.Downloaded {
 			downloads++
 		}
 		if serial && i == 0 || !serial && pull.Outcome == agent.Downloaded {
-			want.outcome = agent.Downloaded // at once, the node's content store decides for whom it is
+			want.outcome = agent.Downloaded // of concurrent pulls, the node's content store decides which one downloads
 		}
 		j.judgeWords(a.Pod, want, want.outcome, pull)
 		log, err := j.runtimeLog(timelines[a.Pod])
 		if err != nil {
 			return err
 		}
-		near := neighbors{log.SandboxReadyAt, log.RunningAt[mainName]} // it has no other container
+		near := neighbors{log.SandboxReadyAt, log.RunningAt[mainName]} // the pod has no other container
 		j.judgeLengths(a.Pod, a, near, pull)
 		j.going = append(j.going, goingOn{pod: a.Pod, container: mainName, image: reference, outcome: agent.Pulling,
 			span: bench.Span{StartAt: a.RequestedAt, EndAt: a.ReportedAt}})
@@ -196,24 +199,28 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 		j.verdict.Contract(timelines[a.Pod])
 	}
 	if downloads > 1 || downloads == 0 && j.view.full() {
-		j.verdict.Problem("same %s: one pod's pull brought the image, the agent says so of %d", how, downloads)
+		j.verdict.Problem("same %s: one pod's pull downloaded the image, but the agent reports this for %d", how,
+			downloads)
 	}
 	return nil
 }
 
-// judgeBlocker wants who waited in the queue to know for whom.
+// judgeBlocker requires that a pull that waited in the queue names the pull for which it waited.
 func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near neighbors, pull agent.Pull) {
 	const long = time.Second
 	queue := waited.Call.StartAt.Sub(waited.RequestedAt)
 	by := pull.BlockedBy
 	if by == nil {
 		if queue > long && j.view.full() {
-			j.verdict.Problem("%s: it waited %s in the queue, the agent does not say for whom", waited.Pod, seconds(queue))
+			j.verdict.Problem("%s: it waited %s in the queue, but the agent does not report for which pull", waited.Pod,
+				seconds(queue))
 		}
 		return
 	}
-	if length, err := agent.Nanoseconds(by.Seconds); err != nil || length > queue+j.limit(waited.Pod+" blocker", pull.Error, j.view.worst(waited, near)) {
-		j.verdict.Problem("%s: it waited %s in the queue, the agent says %q for %s", waited.Pod, seconds(queue), by.Seconds, by.Pod)
+	if length, err := agent.Nanoseconds(by.Seconds); err != nil ||
+		length > queue+j.limit(waited.Pod+" blocker", pull.Error, j.view.worst(waited, near)) {
+		j.verdict.Problem("%s: it waited %s in the queue, but the agent reports %q for %s", waited.Pod, seconds(queue),
+			by.Seconds, by.Pod)
 	}
 	for _, other := range all {
 		before := other.Call.StartAt.Before(waited.Call.StartAt) && other.Call.EndAt.After(waited.RequestedAt)
@@ -221,5 +228,6 @@ func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near
 			return
 		}
 	}
-	j.verdict.Problem("%s: the agent says that it waited for %s/%s, which did not pull before it", waited.Pod, by.Namespace, by.Pod)
+	j.verdict.Problem("%s: the agent reports that it waited for %s/%s, which did not pull before it", waited.Pod,
+		by.Namespace, by.Pod)
 }

@@ -13,20 +13,21 @@ import (
 )
 
 const (
-	// eventLate is how late kubelet may be with an Event: it makes it in the same function, as soon as it is scheduled.
+	// eventLate is how late the kubelet may be with an Event. It creates the Event in the same function, once that is
+	// scheduled.
 	eventLate = 100 * time.Millisecond
-	// stampUnit is what the stamps of an Event that repeats are cut to. The name of one that does not has nanoseconds.
+	// stampUnit is the precision of the timestamps of a repeated Event. The name of any other Event has nanoseconds.
 	stampUnit = time.Second
-	// lengthsOff is by how much the lengths in a Pulled Event may be off: two that are cut to a millisecond, and what they
-	// hold besides, such as asking for the image's size.
+	// lengthsOff is the error of the durations in a Pulled Event: two are truncated to milliseconds, and they include
+	// other work such as the query for the image's size.
 	lengthsOff = 15 * time.Millisecond
 )
 
-// neighbors are the runtime's own instants on both sides of a pull: kubelet had not turned to the container before the
-// first, and had the image before the second. Zero for what did not come to pass.
+// neighbors is the runtime's instants on both sides of a pull: the kubelet had not reached the container at the first,
+// and had the image at the second. Zero if it did not happen.
 type neighbors struct{ before, after time.Time }
 
-// runtimeLog is what containerd's log tells of a pod, for who judges an agent without Events; else empty.
+// runtimeLog returns containerd's log about a pod if the agent has no Events; otherwise it is empty.
 func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 	if j.view.events {
 		return bench.RuntimeLog{}, nil
@@ -34,7 +35,7 @@ func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 	return j.bench.RuntimeLog(of.Name, of.UID)
 }
 
-// neighborsIn finds them for a container, or for the image of a volume.
+// neighborsIn returns the neighbors of the pull for a container, or for the image of a volume.
 func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b neighbors) {
 	b.before = log.SandboxReadyAt
 	volume := strings.HasPrefix(container, "image:")
@@ -50,9 +51,9 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 	return b
 }
 
-// worst is the largest error that the evidence of an agent leaves about one attempt. One that states a larger one has not
-// used its evidence: without Events, it knows when the manifest came, when the image was stored and what the runtime did
-// before and after; without the runtime, it has kubelet's Events.
+// worst is the largest error that an agent's evidence allows for one attempt. An agent that states a larger one has not
+// used its evidence. Without Events, it knows when the manifest arrived, when the image was stored, and what the
+// runtime did before and after. Without the runtime, it has the kubelet's Events.
 func (s view) worst(a bench.Attempt, near neighbors) time.Duration {
 	switch {
 	case s.full():
@@ -69,14 +70,14 @@ func (s view) worst(a bench.Attempt, near neighbors) time.Duration {
 	if !near.after.IsZero() {
 		worst += near.after.Sub(a.Call.EndAt)
 	}
-	if !s.runtime { // then what was before and after is known from the pod's status
+	if !s.runtime { // then the pod's status dates what was before and after
 		worst += 2 * stampUnit
 	}
 	return max(0, worst)
 }
 
-// worstLength is worst for the length of an attempt. If it failed and its Events repeat, these are the only evidence of it:
-// the runtime does not list what failed.
+// worstLength is worst for the duration of an attempt. If it failed and its Events are repeated, they are the only
+// evidence of it, because the runtime does not list failed pulls.
 func (s view) worstLength(a bench.Attempt, near neighbors) time.Duration {
 	if s.full() && a.Failed() && a.Number > 0 {
 		return 2 * (eventLate + stampUnit)
@@ -84,10 +85,10 @@ func (s view) worstLength(a bench.Attempt, near neighbors) time.Duration {
 	return s.worst(a, near)
 }
 
-// worstBackoff is that of all waits between attempts together, each of which begins with an attempt's end and ends with the
-// next one's request.
+// worstBackoff is worst for all waits between attempts together. Each starts at the end of an attempt and ends with the
+// next request.
 func (s view) worstBackoff(attempts []bench.Attempt, near neighbors) (worst time.Duration) {
-	if !s.events { // the status tells of failures, the runtime what was before and after
+	if !s.events { // the status shows failures, the runtime what was before and after
 		if near.after.IsZero() {
 			return 0
 		}
@@ -96,17 +97,17 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighbors) (worst time
 	for i := range attempts[1:] {
 		worst += 2 * eventLate
 		if i > 0 {
-			worst += stampUnit // the end is of an Event that repeats
+			worst += stampUnit // the Event at the end is a repeated one
 		}
 		if next := attempts[i+1]; next.Failed() {
-			worst += stampUnit // as is the beginning of what has no length
+			worst += stampUnit // and so is the one at the start, if it has no duration
 		}
 	}
 	return worst
 }
 
-// limit is how far a number may be off: of an agent that sees everything the exactness, of another one the error that it
-// states, too, which must not be larger than its evidence leaves.
+// limit is the largest error of a number: exact for an agent with all sources. For another one, the error that it
+// states is added, which must not be larger than its evidence allows.
 func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) time.Duration {
 	if j.view.full() && worst == 0 {
 		return exact
@@ -119,8 +120,9 @@ func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) 
 }
 
 func (j *pullJudge) capped(what string, stated, worst time.Duration) time.Duration {
-	if stated > worst+exact { // the truth is that exact itself
-		j.verdict.Problem("%s: the agent states an error of %s, more than what it sees leaves open at worst, %s", what, seconds(stated), seconds(worst))
+	if stated > worst+exact { // the truth itself has this error
+		j.verdict.Problem("%s: the agent states an error of %s, but its evidence allows at most %s", what,
+			seconds(stated), seconds(worst))
 		return worst
 	}
 	return stated

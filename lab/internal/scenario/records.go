@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/build"
 )
 
-// judgeRecords holds all that an agent printed about the scenario's pods against the records' schemas, and transition records
-// against the timelines that they were printed with.
+// judgeRecords validates everything that an agent printed about the scenario's pods against the schemas, and compares
+// transition records with the timelines that they were printed with.
 func judgeRecords(o bench.Observer, v *Verdict) error {
 	source, err := build.FindSource()
 	if err != nil {
@@ -43,16 +43,17 @@ func (v *Verdict) records(records agent.Records, schemas agent.Schemas) {
 			continue
 		}
 		for _, problem := range timeline.Disagreements() {
-			v.Problem("the records of %s disagree: %s", timeline.Name, problem)
+			v.Problem("the records of %s contradict each other: %s", timeline.Name, problem)
 		}
 	}
 	for _, end := range records.Ends {
 		if err := agent.Validate(schemas.End, end.Raw); err != nil {
-			v.Problem("record of the end of %s: %v", end.Name, err)
+			v.Problem("termination record of %s: %v", end.Name, err)
 		}
 	}
 	if records.Strays > 0 {
 		v.Problem("%d transition records do not follow the timeline of their pod", records.Strays)
 	}
-	v.Note("%d timeline records and %d transition records were held against their schemas and each other", len(records.Timelines), transitions)
+	v.Note("%d timeline records and %d transition records were validated and compared with each other",
+		len(records.Timelines), transitions)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// restart kills the agent again and again while pods start, and wants each of them told once, as an agent
-// that was never disturbed would tell it.
+// restart repeatedly kills the agent while pods start. Each pod must be reported once, as by an agent that runs
+// undisturbed.
 func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		killCount = 50
@@ -30,14 +30,15 @@ func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 // disturbance is something that is done to the agent while pods start.
 type disturbance struct {
 	pods    int
-	lasting time.Duration // about
+	lasting time.Duration // approximately
 	disturb func(context.Context) error
 }
 
-// startDisturbed starts pods at random moments, so that the last ones are ready before the disturbance ends, judges what agents
-// printed about them, and returns that.
-func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *rand.Rand, d disturbance) (agent.Records, error) {
-	v.Note("the moments were drawn with --seed %d", b.Seed)
+// startDisturbed starts pods at random times, so that the last ones are ready before the disturbance ends. It judges
+// what the agents printed about them, and returns it.
+func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *rand.Rand,
+	d disturbance) (agent.Records, error) {
+	v.Note("the times were drawn with --seed %d", b.Seed)
 	plans := restartPlans(d.pods)
 	images, err := coldImages(ctx, b, plans)
 	if err != nil {
@@ -84,7 +85,7 @@ func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *ran
 	return records, nil
 }
 
-// restartPlans are pods of five kinds in turn, each with phases of known length.
+// restartPlans returns pods of five kinds in turn, each with phases of known duration.
 func restartPlans(count int) []plan {
 	const (
 		initRun    = time.Second
@@ -112,9 +113,8 @@ func restartPlans(count int) []plan {
 	return plans
 }
 
-// dismissReported deletes pods some time after the agent has reported them, until ctx ends: their probes
-// would keep the machine busy. Meanwhile agents that were started anew have found them there, and could
-// have reported them again. Pods that completed stay.
+// dismissReported deletes pods some time after the agent has reported them, until ctx ends, because their probes would
+// keep the machine busy. Until then, restarted agents find them and could report them again. Pods that completed stay.
 func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
 	const stay = 12 * time.Second
 	leaving := make(map[string]bool)
@@ -145,8 +145,8 @@ func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
 	return nil
 }
 
-// awaitRecords waits until every pod was reported, or long enough; who is missing is the verdict's business.
-// Then it waits on, for those that are reported once too often.
+// awaitRecords waits until every pod is reported, for a limited time. The verdict reports missing ones. Then it waits
+// longer, for pods that are reported too often.
 func awaitRecords(ctx context.Context, b *bench.Bench, plans []plan) (agent.Records, error) {
 	const (
 		limit = 15 * time.Second
@@ -171,7 +171,7 @@ func awaitRecords(ctx context.Context, b *bench.Bench, plans []plan) (agent.Reco
 	return b.Records()
 }
 
-// missing names the pods that no record tells of.
+// missing returns the pods without a record.
 func missing(plans []plan, timelines []agent.Timeline) (names []string) {
 	reported := make(map[string]bool)
 	for _, timeline := range timelines {
@@ -185,7 +185,8 @@ func missing(plans []plan, timelines []agent.Timeline) (names []string) {
 	return names
 }
 
-// judgeRestarts wants each pod reported once, not counting repetitions by id, with the phases that it had.
+// judgeRestarts requires that each pod is reported once, with its true phases. Repetitions with the same ID do not
+// count.
 func judgeRestarts(plans []plan, truths []known, records agent.Records, v *Verdict) {
 	for _, name := range missing(plans, records.Timelines) {
 		v.Problem("pod %s was never reported", name)
@@ -200,7 +201,7 @@ func judgeRestarts(plans []plan, truths []known, records agent.Records, v *Verdi
 	var t tally
 	for _, timeline := range once {
 		if timeline.ID == "" {
-			v.Problem("pod %s: its record has no id", timeline.Name)
+			v.Problem("pod %s: its record has no ID", timeline.Name)
 		}
 		if before, twice := seen[timeline.Name]; twice {
 			v.Problem("pod %s was reported twice, as %q and as %q", timeline.Name, before, timeline.ID)
@@ -209,7 +210,7 @@ func judgeRestarts(plans []plan, truths []known, records agent.Records, v *Verdi
 		seen[timeline.Name] = timeline.ID
 		i, planned := of[timeline.Name]
 		if !planned {
-			v.Problem("pod %s was reported, but there was none of that name", timeline.Name)
+			v.Problem("pod %s was reported, but does not exist", timeline.Name)
 			continue
 		}
 		v.ContractOf(timeline, plans[i].outcomes()...)

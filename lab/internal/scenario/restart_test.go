@@ -18,7 +18,7 @@ func TestKillPlan(t *testing.T) {
 		}
 	}
 	if a, b := draw(7), draw(7); a[0] != b[0] || a[49] != b[49] {
-		t.Error("the same seed draws other moments")
+		t.Error("the same seed draws other times")
 	}
 }
 
@@ -35,16 +35,16 @@ func TestRestartVerdict(t *testing.T) {
 	a, b := record("1/0", "a", agent.Ready), record("2/0", "b", agent.Succeeded)
 	for name, test := range map[string]struct {
 		records []agent.Timeline
-		want    string // in what is printed; empty: it passes
+		want    string // in the output; empty if it passes
 	}{
 		"all right":              {[]agent.Timeline{a, b}, ""},
 		"repeated":               {[]agent.Timeline{a, b, a, b}, ""},
 		"lost":                   {[]agent.Timeline{a}, "pod b was never reported"},
 		"twice":                  {[]agent.Timeline{a, b, record("1/1", "a", agent.Ready)}, "reported twice"},
-		"without an id":          {[]agent.Timeline{record("", "a", agent.Ready), b}, "no id"},
-		"another state":          {[]agent.Timeline{record("1/0", "a", agent.Succeeded), b}, "calls it succeeded"},
+		"without an id":          {[]agent.Timeline{record("", "a", agent.Ready), b}, "no ID"},
+		"another state":          {[]agent.Timeline{record("1/0", "a", agent.Succeeded), b}, "reports succeeded"},
 		"ready, then completed":  {[]agent.Timeline{a, record("2/0", "b", agent.Ready)}, ""},
-		"of somebody else":       {[]agent.Timeline{a, b, record("3/0", "c", agent.Ready)}, "none of that name"},
+		"of somebody else":       {[]agent.Timeline{a, b, record("3/0", "c", agent.Ready)}, "does not exist"},
 		"with another pull time": {[]agent.Timeline{a, longPull(b)}, "not within the stated error"},
 	} {
 		v := &Verdict{}

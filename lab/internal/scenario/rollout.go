@@ -13,8 +13,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// rollout restarts the DaemonSet, as kubectl rollout restart does, while pods start, and wants each of them told once. An agent that
-// is asked to end has the time to write down what it told: not even a record with the same id may come again.
+// rollout restarts the DaemonSet while pods start, like kubectl rollout restart. Each pod must be reported once. An
+// agent that is asked to end has time to save what it reported, so no record may be repeated, not even with the same
+// ID.
 func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		restarts = 3
@@ -24,7 +25,7 @@ func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	random := rand.New(rand.NewPCG(b.Seed, 0))
 	agents := make(map[string]bool)
 	var took []time.Duration
-	var amid []int // start-ups, at each restart
+	var amid []int // start-ups in progress at each restart
 	records, err := startDisturbed(ctx, b, v, random, disturbance{pods: podCount, lasting: (restarts + 1) * apart,
 		disturb: func(ctx context.Context) error {
 			next := time.Now()
@@ -37,7 +38,7 @@ func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 				if i == restarts {
 					return nil
 				}
-				next = next.Add(apart) // however long the last one took: it is to be amid start-ups
+				next = next.Add(apart) // however long the last one took, so that it is during start-ups
 				if err := sleep(ctx, time.Until(next)); err != nil {
 					return err
 				}
@@ -59,19 +60,20 @@ func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	judgeRollout(v, records, restarts, len(agents))
 	if slices.Contains(amid, 0) {
-		v.Problem("the DaemonSet was restarted amid %v start-ups: it proves nothing", amid)
+		v.Problem("the DaemonSet was restarted during %v start-ups, so the scenario is not conclusive", amid)
 	}
-	v.Note("%d restarts of the DaemonSet, amid %v start-ups, took %v", restarts, amid, took)
+	v.Note("%d restarts of the DaemonSet, during %v start-ups, took %v", restarts, amid, took)
 	return nil
 }
 
-// startingPods counts the bench's pods that are neither ready nor over.
+// startingPods counts the bench's pods that are neither ready nor ended.
 func startingPods(ctx context.Context, b *bench.Bench) (starting int, err error) {
 	pods, err := b.Kube.Pods(ctx, b.Namespace)
 	for _, pod := range pods {
-		settled := pod.Status.Phase == corev1.PodSucceeded || slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-		})
+		settled := pod.Status.Phase == corev1.PodSucceeded ||
+			slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+				return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+			})
 		if !settled {
 			starting++
 		}
@@ -79,7 +81,7 @@ func startingPods(ctx context.Context, b *bench.Bench) (starting int, err error)
 	return starting, err
 }
 
-// restartAndKeep keeps what the old agent prints to its end, which kubelet removes with its pod.
+// restartAndKeep preserves the old agent's log to its end, because the kubelet removes it with the pod.
 func restartAndKeep(ctx context.Context, b *bench.Bench) error {
 	keeping, end := context.WithCancel(ctx)
 	work, together := errgroup.WithContext(keeping)
@@ -98,14 +100,14 @@ func restartAndKeep(ctx context.Context, b *bench.Bench) error {
 	return work.Wait()
 }
 
-// judgeRollout adds what judgeRestarts does not ask for: that there was something to tell again, and nobody did.
+// judgeRollout judges more than judgeRestarts: that start-ups could have been reported again, and none was.
 func judgeRollout(v *Verdict, records agent.Records, restarts, agents int) {
 	v.Compared++
 	if agents != restarts+1 {
 		v.Problem("%d restarts had %d agents", restarts, agents)
 	}
 	if again := len(records.Timelines) - len(agent.Once(records.Timelines)); again > 0 {
-		v.Problem("%d records came again", again)
+		v.Problem("%d records were repeated", again)
 	}
 	if records.Torn > 0 {
 		v.Problem("%d records were torn", records.Torn)

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// rolloutAsOneTrace has the collector's receiver take the rollout of a Deployment of three pods, and the end of one of them, whose place
-// a fourth takes: all of it has to be one tree.
+// rolloutAsOneTrace rolls out a Deployment with three pods and deletes one of them, which a fourth replaces. The
+// collector's receiver must get all of it as one tree.
 func rolloutAsOneTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if _, err := startSending(ctx, b, "--rollout-traces", "--termination"); err != nil {
 		return err
@@ -39,13 +39,13 @@ func rolloutAsOneTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	revision := strings.Split(strings.TrimPrefix(pods[0], deployment+"-"), "-")[0]
 	v.oneTree(spans, rolloutTrace(b.Namespace, deployment, revision))
 	if starts, ends := countOf(spans, "startup"), countOf(spans, "termination"); starts != replicas+1 || ends != 1 {
-		v.Problem("%d start-ups and %d ends came, want %d and 1", starts, ends, replicas+1)
+		v.Problem("got %d start-ups and %d terminations, want %d and 1", starts, ends, replicas+1)
 	}
-	v.Note("the rollout of %d pods, and the end of one: %d spans in one trace", replicas, len(spans))
+	v.Note("the rollout of %d pods, and the termination of one: %d spans in one trace", replicas, len(spans))
 	return nil
 }
 
-// spansSent are all spans about the bench's namespace.
+// spansSent returns all spans about the bench's namespace.
 func spansSent(b *bench.Bench) (spans []otlp.Span, err error) {
 	reports, err := otlp.ReadTraces(b.Node.OTLP())
 	for _, r := range reports {
@@ -65,12 +65,13 @@ func countOf(spans []otlp.Span, kind string) (count int) {
 	return count
 }
 
-// oneTree wants all spans in one trace, each once, under one root, and each other one under one that is there and of the right kind.
+// oneTree requires all spans in one trace, each once, under one root. The parent of each other span must exist and be
+// of the right kind.
 func (v *Verdict) oneTree(spans []otlp.Span, trace string) {
 	byID := make(map[string]otlp.Span)
 	for _, s := range spans {
 		if other, twice := byID[s.SpanID]; twice {
-			v.Problem("%s and %s are both span %s", other.Name, s.Name, s.SpanID)
+			v.Problem("%s and %s have the same span ID %s", other.Name, s.Name, s.SpanID)
 		}
 		byID[s.SpanID] = s
 	}
@@ -86,7 +87,8 @@ func (v *Verdict) oneTree(spans []otlp.Span, trace string) {
 		parent, there := byID[s.Parent]
 		kind := s.Attributes["podlapse.kind"]
 		if !slices.Contains(rightUnder[kind], parent.Attributes["podlapse.kind"]) || !there && s.Parent != "" {
-			v.Problem("%s %s is under span %q, a %q", kind, s.Name, s.Parent, parent.Attributes["podlapse.kind"])
+			v.Problem("%s %s is under span %q, which is a %q", kind, s.Name, s.Parent,
+				parent.Attributes["podlapse.kind"])
 		}
 	}
 	if roots != 1 {

@@ -18,11 +18,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// proxySocket is where the agent's container sees the socket of the component runtime-proxy.
+// proxySocket is the path of the component runtime-proxy's socket in the agent's container.
 const proxySocket = "/run/podlapse/runtime.sock"
 
-// runtimeProxy deploys the agent without the runtime's socket, wants its timelines to be as right as ever, and then
-// tries what somebody who has taken over the agent's container would.
+// runtimeProxy deploys the agent without the runtime's socket and requires correct timelines. Then it tries what an
+// attacker in the agent's container would.
 func runtimeProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.DeployBase(ctx, node.ProxyContainer); err != nil {
 		return err
@@ -77,8 +77,8 @@ func runtimeProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return restartBehindProxy(ctx, b, v)
 }
 
-// tryForbidden calls what changes the runtime, and what tells more than the agent needs, through the socket that the
-// agent's container has. One of the calls would end a container that runs.
+// tryForbidden makes calls that change the runtime, or that return more than the agent needs, through the socket in the
+// agent's container. One of the calls would stop a running container.
 func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, through *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -94,13 +94,16 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 		return fmt.Errorf("list containers: %w", err)
 	}
 	if len(list.GetContainers()) == 0 {
-		v.Problem("no container runs that could be stopped: nothing is proven")
+		v.Problem("no container is running that could be stopped, so the scenario is not conclusive")
 		return nil
 	}
 	victim := list.GetContainers()[0].GetId()
 	evil, images := runtimeapi.NewRuntimeServiceClient(through), runtimeapi.NewImageServiceClient(through)
 	calls := map[string]func() error{
-		"RunPodSandbox": func() error { _, err := evil.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{}); return err },
+		"RunPodSandbox": func() error {
+			_, err := evil.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{})
+			return err
+		},
 		"ExecSync": func() error {
 			_, err := evil.ExecSync(ctx, &runtimeapi.ExecSyncRequest{ContainerId: victim, Cmd: []string{"/workload"}})
 			return err
@@ -139,7 +142,7 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 		}
 	}
 	if _, err := evil.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: victim}); err != nil {
-		v.Problem("ContainerStatus through the proxy: %v, want an answer: else the refusals prove nothing", err)
+		v.Problem("ContainerStatus through the proxy: %v, want a response; otherwise the refusals prove nothing", err)
 	}
 	if list, err = runtime.ListContainers(ctx, running); err != nil {
 		return fmt.Errorf("list containers: %w", err)
@@ -148,19 +151,20 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 		v.Problem("container %s was stopped through the proxy", victim)
 	}
 	v.Note(
-		"%d forbidden calls were refused through the proxy's socket; container %.12s, which one of them was to stop, runs",
+		"%d forbidden calls were refused through the proxy's socket; container %.12s, which one of them would have "+
+			"stopped, is running",
 		len(calls),
 		victim,
 	)
 	return nil
 }
 
-// measureProxy holds the time of calls through the proxy against that of the same calls beside it, and notes what it
-// uses.
+// measureProxy compares the duration of calls through the proxy with the same calls without it, and notes the proxy's
+// resource usage.
 func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientConn, proxy int) error {
 	const calls = 1000
 	took := map[string][]time.Duration{}
-	for range calls { // in turns, so that both have the machine as it is
+	for range calls { // alternating, so that both see the same load
 		for way, conn := range map[string]*grpc.ClientConn{"direct": direct, "through the proxy": through} {
 			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 			begunAt := time.Now()
@@ -181,10 +185,10 @@ func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientC
 			took[way][calls*99/100],
 		)
 	}
-	const most = 5 * time.Millisecond // of what the agent gives a call, next to nothing
+	const most = 5 * time.Millisecond // negligible compared with the agent's timeout
 	v.Compared++
 	if added := took["through the proxy"][calls/2] - took["direct"][calls/2]; added > most {
-		v.Problem("the proxy adds %s to a call, at most %s is wanted", added, most)
+		v.Problem("the proxy adds %s to a call, at most %s is allowed", added, most)
 	}
 	id, err := process.Identify(proxy)
 	if err != nil {
@@ -197,14 +201,14 @@ func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientC
 	const budget = 15 << 20 // what the manifests request
 	v.Compared++
 	if usage.Own > budget {
-		v.Problem("the proxy holds %d KiB of its own, at most %d are wanted", usage.Own>>10, budget>>10)
+		v.Problem("the proxy's own memory is %d KiB, at most %d are allowed", usage.Own>>10, budget>>10)
 	}
-	v.Note("the proxy is resident with %.1f MiB, %.1f of them its own, the rest the program's, after %s of CPU",
+	v.Note("the proxy's resident memory is %.1f MiB, %.1f of them its own and the rest the program's, after %s of CPU",
 		float64(usage.Memory)/(1<<20), float64(usage.Own)/(1<<20), usage.CPU)
 	return nil
 }
 
-// restartBehindProxy has containerd make a new socket: the next pod is to be told as if nothing had been.
+// restartBehindProxy restarts containerd, which creates a new socket. The next pod must be reported as usual.
 func restartBehindProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.StopContainerd(); err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// lookForSockets walks all that the agent's container sees of files, as root of the node, who is shown more than the
-// agent: the proxy's socket is to be the only one.
+// lookForSockets walks all files that the agent's container sees, as root of the node, which sees more than the agent.
+// The proxy's socket must be the only one.
 func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	found, files, err := socketsOf(pid)
 	if err != nil {
@@ -26,14 +26,15 @@ func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	}
 	v.Compared++
 	if !slices.Equal(found, []string{proxySocket}) {
-		v.Problem("the agent's container sees the sockets %q, want %s alone", found, proxySocket)
+		v.Problem("the agent's container sees the sockets %q, want only %s", found, proxySocket)
 	}
-	// Else the search proves nothing.
+	// Otherwise the search proves nothing.
 	v.Compared++
 	if has, _, err := socketsOf(proxy); err != nil || !slices.Contains(has, b.Node.ContainerdSocket()) {
-		v.Problem("the proxy's container sees the sockets %q, want %s among them: %v", has, b.Node.ContainerdSocket(), err)
+		v.Problem("the proxy's container sees the sockets %q, want %s among them: %v", has, b.Node.ContainerdSocket(),
+			err)
 	}
-	// A path of the node's leads nowhere there, nor does one through the processes that it sees.
+	// Paths of the node must not exist there, nor through the processes that it sees.
 	root := fmt.Sprintf("/proc/%d/root", pid)
 	for _, path := range []string{
 		b.Node.ContainerdSocket(), "/run/containerd/containerd.sock", "/proc/1/root" + b.Node.ContainerdSocket(),
@@ -51,13 +52,13 @@ func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	v.Compared++
 	if strings.Contains(string(mounts), b.Node.Run+" ") ||
 		!strings.Contains(string(mounts), filepath.Dir(proxySocket)+" ") {
-		v.Problem("the agent's mounts:\n%s", mounts)
+		v.Problem("unexpected mounts of the agent:\n%s", mounts)
 	}
-	v.Note("among %d files that the agent's container sees, one is a socket: %v", files, found)
+	v.Note("among the %d files that the agent's container sees, one is a socket: %v", files, found)
 	return nil
 }
 
-// socketsOf walks the files that a process sees, but for /proc and /sys.
+// socketsOf walks the files that a process sees, except /proc and /sys.
 func socketsOf(pid int) (found []string, files int, err error) {
 	root := fmt.Sprintf("/proc/%d/root", pid)
 	err = filepath.WalkDir(root+"/", func(path string, entry fs.DirEntry, err error) error {
@@ -65,7 +66,7 @@ func socketsOf(pid int) (found []string, files int, err error) {
 		case err != nil && path == root+"/":
 			return err
 		case err != nil && entry.IsDir():
-			return fs.SkipDir // it went away meanwhile
+			return fs.SkipDir // it has disappeared meanwhile
 		case err != nil:
 			return nil
 		}
@@ -80,12 +81,12 @@ func socketsOf(pid int) (found []string, files int, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("look through the files of a container: %w", err)
+		return nil, 0, fmt.Errorf("walk the files of a container: %w", err)
 	}
 	return found, files, nil
 }
 
-// tryFromInside has the agent's own program, as its user, in its container, look for the runtime elsewhere.
+// tryFromInside runs the agent's own program in its container, as its user, to look for the runtime at other paths.
 func tryFromInside(ctx context.Context, b *bench.Bench, v *Verdict, pod corev1.Pod) error {
 	stdout, stderr, err := checkRuntimeInAgent(ctx, b)
 	v.Compared++
@@ -116,7 +117,7 @@ func checkRuntimeInAgent(ctx context.Context, b *bench.Bench) (stdout, stderr st
 	return runInAgent(ctx, b, pod, "check")
 }
 
-// judgeProxyProcess wants the process that has the runtime's socket to have nothing else: no right, no token, no
+// judgeProxyProcess requires that the process with the runtime's socket has nothing else: no capability, no token, no
 // connection.
 func judgeProxyProcess(v *Verdict, pid int) {
 	const none = "0000000000000000"
@@ -128,10 +129,11 @@ func judgeProxyProcess(v *Verdict, pid int) {
 		}
 	}
 	v.Compared++
-	if _, err := os.Stat(fmt.Sprintf("/proc/%d/root/var/run/secrets/kubernetes.io/serviceaccount/token", pid)); err == nil {
-		v.Problem("the proxy's container has a token")
+	if _, err := os.Stat(fmt.Sprintf("/proc/%d/root/var/run/secrets/kubernetes.io/serviceaccount/token",
+		pid)); err == nil {
+		v.Problem("the proxy's container contains a token")
 	}
-	// The node's network is the pod's here: of its sockets, those that the process holds count.
+	// The pod uses the node's network, so only sockets that the process itself holds count.
 	inodes := map[string]bool{}
 	for _, table := range []string{"tcp", "tcp6", "udp", "udp6", "raw", "raw6"} {
 		for _, inode := range inodesOf(fmt.Sprintf("/proc/%d/net/%s", pid, table)) {
@@ -141,18 +143,18 @@ func judgeProxyProcess(v *Verdict, pid int) {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	v.Compared++
 	if err != nil || len(inodes) == 0 {
-		v.Problem("the proxy's files: %v; %d sockets on the network", err, len(inodes))
+		v.Problem("the proxy's files: %v; %d network sockets", err, len(inodes))
 	}
 	for _, entry := range entries {
 		target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, entry.Name()))
 		inode := strings.TrimSuffix(strings.TrimPrefix(target, "socket:["), "]")
 		if strings.HasPrefix(target, "socket:[") && inodes[inode] {
-			v.Problem("the proxy holds a socket on the network: %s", target)
+			v.Problem("the proxy holds a network socket: %s", target)
 		}
 	}
 }
 
-// statusOf is a field of /proc/PID/status, with single spaces.
+// statusOf returns a field of /proc/PID/status, with single spaces.
 func statusOf(pid int, name string) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -42,10 +42,10 @@ func TestEmptyVerdictFails(t *testing.T) {
 	}
 }
 
-// start is when the pods of the tests ask for their images.
+// start is when the pods of the tests request their images.
 func start() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// queue makes n pods that were pulled one after the other, five seconds each, and told right.
+// queue returns n pods that were pulled one after the other, five seconds each, with correct timelines.
 func queue(n int) []queued {
 	var pods []queued
 	for i := range n {
@@ -53,12 +53,14 @@ func queue(n int) []queued {
 		to := from.Add(5 * time.Second)
 		pods = append(pods, queued{
 			name: fmt.Sprintf("pod-%d", i), requestedAt: start(), pull: bench.Span{StartAt: from, EndAt: to},
-			timeline: agent.Timeline{Name: fmt.Sprintf("pod-%d", i), State: agent.Ready, CreatedAt: start(), SettledAt: to,
+			timeline: agent.Timeline{Name: fmt.Sprintf("pod-%d", i), State: agent.Ready, CreatedAt: start(),
+				SettledAt:    to,
 				TotalSeconds: number(to.Sub(start())),
 				Phases: []agent.Phase{
 					{Phase: "pull_queue", StartAt: start(), EndAt: from, Seconds: number(from.Sub(start()))},
 					{Phase: "pull", Container: "main", StartAt: from, EndAt: to, Seconds: "5"}},
-				Pulls: []agent.Pull{{Container: "main", Outcome: "downloaded", QueueSeconds: number(from.Sub(start())), PullSeconds: "5"}}},
+				Pulls: []agent.Pull{{Container: "main", Outcome: "downloaded", QueueSeconds: number(from.Sub(start())),
+					PullSeconds: "5"}}},
 		})
 	}
 	return pods
@@ -67,7 +69,7 @@ func queue(n int) []queued {
 func TestQueueVerdict(t *testing.T) {
 	for name, test := range map[string]struct {
 		edit func([]queued)
-		want string // in what is printed; empty: it passes
+		want string // in the output; empty if it passes
 	}{
 		"all right":                  {func([]queued) {}, ""},
 		"queue told as pull":         {func(p []queued) { p[2].timeline.Pulls[0].PullSeconds = "15" }, "WRONG"},
@@ -75,8 +77,9 @@ func TestQueueVerdict(t *testing.T) {
 		"no pull":                    {func(p []queued) { p[1].timeline.Pulls = nil }, "no pull for container main"},
 		"an untimed pull":            {func(p []queued) { p[1].timeline.Pulls[0].PullSeconds = "" }, "nothing"},
 		"a download told as present": {func(p []queued) { p[0].timeline.Pulls[0].Outcome = "present" }, "present"},
-		"a sum that is off":          {func(p []queued) { p[0].timeline.TotalSeconds = "5.000000001" }, "total_seconds"},
-		"a pod that never settled":   {func(p []queued) { p[0].timeline.State = agent.Starting }, "starting"},
+		"a sum that is off": {func(p []queued) { p[0].timeline.TotalSeconds = "5.000000001" },
+			"total_seconds"},
+		"a pod that never settled": {func(p []queued) { p[0].timeline.State = agent.Starting }, "starting"},
 		"pulls that are not one by one": {func(p []queued) {
 			p[1].pull.StartAt = p[1].pull.StartAt.Add(-100 * time.Millisecond)
 		}, "overlap"},
@@ -98,7 +101,8 @@ func TestPhaseRow(t *testing.T) {
 	verdict := &Verdict{}
 	verdict.Phase(timeline, "pull", "main", 5*time.Second, 5100*time.Millisecond, limit)
 	verdict.Phase(timeline, "network", "", 2*time.Second, 2*time.Second, limit)
-	if rows := verdict.Rows; !rows[0].OK() || rows[0].Off() != -100*time.Millisecond || rows[1].OK() || !rows[1].Missing {
+	if rows := verdict.Rows; !rows[0].OK() || rows[0].Off() != -100*time.Millisecond || rows[1].OK() ||
+		!rows[1].Missing {
 		t.Errorf("rows %+v", verdict.Rows)
 	}
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// queued is one pod of the queue and what really happened to its pull.
+// queued is one pod of the queue and the truth about its pull.
 type queued struct {
 	name        string
-	requestedAt time.Time  // kubelet put it into its queue
-	pull        bench.Span // what the registry saw
+	requestedAt time.Time  // when the kubelet queued it
+	pull        bench.Span // the registry's view
 	timeline    agent.Timeline
 }
 
-// serialQueue creates four pods at once, each with a cold image of its own. Kubelet pulls one image
-// at a time, so the fourth waits for three pulls: that is queue time, not pull time.
+// serialQueue creates four pods at once, each with its own cold image. The kubelet pulls one image at a time, so the
+// fourth waits for three pulls. This is queue time, not pull time.
 func serialQueue(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const count = 4
 	pods := make([]queued, count)
@@ -67,7 +67,8 @@ func serialQueue(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	for _, pod := range pods {
 		truth += pod.pull.Length()
 	}
-	v.Note("kubelet's own metric kubelet_image_pull_duration_seconds calls it %.1f s of pulling; the registry was busy for %.1f s",
+	v.Note("the kubelet's metric kubelet_image_pull_duration_seconds reports %.1f s of pulling; the registry was "+
+		"busy for %.1f s",
 		after-before, truth.Seconds())
 	return nil
 }
@@ -90,7 +91,7 @@ func (q *queued) observe(ctx context.Context, b *bench.Bench) error {
 // judgeQueue compares the pulls, given in the order in which the registry saw them.
 func judgeQueue(pods []queued, v *Verdict) {
 	for i, pod := range pods {
-		// The next one also waits for what a pull takes besides its bytes: resolving and unpacking.
+		// The next pull also waits for resolving and unpacking.
 		const besides = 70 * time.Millisecond
 		turn := time.Duration(i) * (pullTime + besides)
 		v.pull(pod, "queue", turn, pod.pull.StartAt.Sub(pod.requestedAt), func(p agent.Pull) (time.Duration, error) {
@@ -100,7 +101,8 @@ func judgeQueue(pods []queued, v *Verdict) {
 			return agent.Nanoseconds(p.PullSeconds)
 		})
 		if i > 0 && pod.pull.StartAt.Before(pods[i-1].pull.EndAt) {
-			v.Problem("the pulls of %s and %s overlap: kubelet does not pull serially, the scenario proves nothing", pods[i-1].name, pod.name)
+			v.Problem("the pulls of %s and %s overlap: the kubelet does not pull serially, so the scenario is not "+
+				"conclusive", pods[i-1].name, pod.name)
 		}
 		v.Contract(pod.timeline)
 		v.downloaded(pod.timeline, "main")
@@ -108,7 +110,8 @@ func judgeQueue(pods []queued, v *Verdict) {
 }
 
 // pull compares one number of the pull of a pod's main container.
-func (v *Verdict) pull(pod queued, what string, injected, truth time.Duration, measure func(agent.Pull) (time.Duration, error)) {
+func (v *Verdict) pull(pod queued, what string, injected, truth time.Duration,
+	measure func(agent.Pull) (time.Duration, error)) {
 	entry, there := pod.timeline.PullOf("main")
 	var measured time.Duration
 	if there {
@@ -121,13 +124,14 @@ func (v *Verdict) pull(pod queued, what string, injected, truth time.Duration, m
 	v.Compare(pod.name+" "+what, injected, truth, measured, there, limit)
 }
 
-// downloaded wants the container's image to be told as one that came from the registry.
+// downloaded requires that the agent reports the container's image as pulled from the registry.
 func (v *Verdict) downloaded(timeline agent.Timeline, container string) {
 	entry, there := timeline.PullOf(container)
 	switch {
 	case !there:
 		v.Problem("pod %s: no pull for container %s", timeline.Name, container)
 	case entry.Outcome != "downloaded":
-		v.Problem("pod %s: the image of container %s was downloaded, the agent says %q", timeline.Name, container, entry.Outcome)
+		v.Problem("pod %s: the image of container %s was downloaded, the agent reports %q", timeline.Name, container,
+			entry.Outcome)
 	}
 }

@@ -13,20 +13,21 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 	"github.com/podlapse/podlapse/lab/internal/node"
 	"github.com/podlapse/podlapse/lab/internal/watchproxy"
-	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// How far the watch is behind, longer than the agent needs to notice: an interval, a tenth more, and its patience, twice.
+// How late the watch is: longer than the agent needs to notice, which is twice an interval, a tenth more, and its
+// patience.
 const (
 	verifyInterval = 10 * time.Second
 	watchBehind    = 25 * time.Second
 	outage         = 30 * time.Second
-	// watchLate is shorter than the agent's patience: nothing is wrong with such a watch.
+	// watchLate is shorter than the agent's patience, so such a watch counts as correct.
 	watchLate = 4 * time.Second
 )
 
-// streamTruth runs the agent behind a proxy that holds back or loses what the pod watch tells: a comparison with a list has to find
-// exactly that, and repair it. Then the API server is away for half a minute, which must look like nothing of the sort.
+// streamTruth runs the agent behind a proxy that delays or drops events of the pod watch. A comparison with a list must
+// find exactly these, and repair them. Then the API server is down for half a minute, which must not be reported as
+// such an error.
 func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	as, err := b.Node.KubeAsAgent()
 	if err != nil {
@@ -37,21 +38,23 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	// Not before the agent: it would ask an address that nobody serves any more.
+	// The proxy must outlive the agent, which would otherwise query a closed address.
 	defer proxy.Close()
 	kubeconfig, err := b.Node.ProxyKubeconfig("scenario-proxy", proxy.URL())
 	if err != nil {
 		return err
 	}
 	for _, pod := range []string{"gone", "changed"} {
-		if err := b.CreatePod(ctx, pod, corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: b.BaseImage}}}); err != nil {
+		if err := b.CreatePod(ctx, pod,
+			corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: b.BaseImage}}}); err != nil {
 			return err
 		}
 		if err := b.AwaitReady(ctx, pod, startLimit); err != nil {
 			return err
 		}
 	}
-	flags := []string{"--kubeconfig=" + kubeconfig, "--verify-interval=" + verifyInterval.String(), "--watch-delays", "--serve-objects"}
+	flags := []string{"--kubeconfig=" + kubeconfig, "--verify-interval=" + verifyInterval.String(), "--watch-delays",
+		"--serve-objects"}
 	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
 		return err
 	}
@@ -63,12 +66,13 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	proxy.Break(nil)
-	err = b.Node.Report.Wait(ctx, "what was held back to pass", watchBehind, 50*time.Millisecond, func(context.Context) error {
-		if held := proxy.Held(); held > 0 {
-			return fmt.Errorf("%d events are held", held)
-		}
-		return nil
-	})
+	err = b.Node.Report.Wait(ctx, "the delayed events to be sent", watchBehind, 50*time.Millisecond,
+		func(context.Context) error {
+			if held := proxy.Held(); held > 0 {
+				return fmt.Errorf("%d events are still delayed", held)
+			}
+			return nil
+		})
 	if err != nil {
 		return err
 	}
@@ -81,7 +85,7 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return sitOutAnOutage(ctx, b, v)
 }
 
-// judgeLate has all that is told of a pod come late, its changes as well, and by less than what is called wrong.
+// judgeLate delays everything about a pod, including its changes, by less than the agent's limit for an error.
 func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchproxy.Proxy) error {
 	const pod = "late"
 	before, err := readTruth(ctx, b)
@@ -104,7 +108,7 @@ func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchprox
 		return err
 	}
 	v.Contract(timeline)
-	// A comparison that begins now has to wait for the watch, and to find nothing.
+	// A comparison that starts now has to wait for the watch, and must find nothing.
 	if err := sleep(ctx, verifyInterval+verifyInterval/10+2*watchLate); err != nil {
 		return err
 	}
@@ -117,21 +121,25 @@ func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchprox
 	for _, change := range []struct {
 		name           string
 		count, seconds float64
-	}{{"bound", reported.boundCount, reported.boundSeconds}, {"modified", reported.modifiedCount, reported.modifiedSeconds}} {
-		// Whole seconds, cut off, and what kubelet took to send its status.
+	}{{"bound", reported.boundCount, reported.boundSeconds},
+		{"modified", reported.modifiedCount, reported.modifiedSeconds}} {
+		// The timestamps are truncated to seconds, and the kubelet needs time to send its status.
 		mean := time.Duration(change.seconds / change.count * float64(time.Second))
 		if change.count < 1 || mean < watchLate-50*time.Millisecond || mean > watchLate+1500*time.Millisecond {
-			v.Problem("all of pod %s came %s late: %v changes %q are told as %s late on average", pod, watchLate, change.count, change.name, mean)
+			v.Problem("everything about pod %s was %s late: %v changes %q are reported as %s late on average", pod,
+				watchLate, change.count, change.name, mean)
 		}
-		v.Note("what came %s late: %v %s, told as %s on average", watchLate, change.count, change.name, mean.Round(time.Millisecond))
+		v.Note("events that were %s late: %v %s, reported as %s on average", watchLate, change.count, change.name,
+			mean.Round(time.Millisecond))
 	}
 	if reported.missing+reported.extra+reported.stale != 0 || reported.complete < 1 {
-		v.Problem("a watch that is %s late is not wrong; of %v comparisons the agent found %+v", watchLate, reported.complete, reported)
+		v.Problem("a watch that is %s late is correct, but in %v comparisons the agent found %+v", watchLate,
+			reported.complete, reported)
 	}
 	return nil
 }
 
-// judgeEnd deletes a pod with a grace period, which must be no delay.
+// judgeEnd deletes a pod with a grace period, which must not count as a delay.
 func judgeEnd(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const pod = "changed"
 	read := func() (counts, sums [2]float64, err error) {
@@ -162,15 +170,17 @@ func judgeEnd(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		count, late := after[i]-before[i], sumAfter[i]-sumBefore[i]
 		v.Compared += 2
 		if count != 1 || late > 1.5 {
-			v.Problem("a pod was deleted: %v delays are told of %s, together %.3f s", count, change, late)
+			v.Problem("a pod was deleted: %v delays of %s are reported, together %.3f s", count, change, late)
 		}
-		v.Note("a pod was deleted: %s was heard %.3f s later at most", change, late)
+		v.Note("a pod was deleted: %s is reported at most %.3f s late", change, late)
 	}
 	return nil
 }
 
-// loseAndHoldBack breaks the watch and waits until the agent has found all of it. What it returns waits for what was held back.
-func loseAndHoldBack(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchproxy.Proxy) (behind func() error, err error) {
+// loseAndHoldBack breaks the watch and waits until the agent has found everything. The returned function waits for the
+// delayed events.
+func loseAndHoldBack(ctx context.Context, b *bench.Bench, v *Verdict,
+	proxy *watchproxy.Proxy) (behind func() error, err error) {
 	proxy.Break(func(_ watch.EventType, pod corev1.Pod) watchproxy.Fault {
 		switch {
 		case pod.Namespace != b.Namespace:
@@ -195,28 +205,30 @@ func loseAndHoldBack(ctx context.Context, b *bench.Bench, v *Verdict, proxy *wat
 	if err := b.Kube.Delete(ctx, b.PodPath("gone")+"?gracePeriodSeconds=0"); err != nil {
 		return nil, err
 	}
-	if err := b.Kube.Merge(ctx, b.PodPath("changed"), map[string]any{"metadata": map[string]any{"labels": map[string]string{"changed": "yes"}}}); err != nil {
+	if err := b.Kube.Merge(ctx, b.PodPath("changed"),
+		map[string]any{"metadata": map[string]any{"labels": map[string]string{"changed": "yes"}}}); err != nil {
 		return nil, err
 	}
 	var found truth
-	err = b.Node.Report.Wait(ctx, "the agent to find what the watch did not tell", 40*time.Second, 200*time.Millisecond, func(ctx context.Context) error {
-		now, err := readTruth(ctx, b)
-		if err != nil {
-			return err
-		}
-		if found = now.minus(before); found.missing < 2 || found.extra < 1 || found.stale < 1 {
-			return fmt.Errorf("it found %+v", found)
-		}
-		return nil
-	})
+	err = b.Node.Report.Wait(ctx, "the agent to find what the watch lost", 40*time.Second, 200*time.Millisecond,
+		func(ctx context.Context) error {
+			now, err := readTruth(ctx, b)
+			if err != nil {
+				return err
+			}
+			if found = now.minus(before); found.missing < 2 || found.extra < 1 || found.stale < 1 {
+				return fmt.Errorf("it found %+v", found)
+			}
+			return nil
+		})
 	if err != nil {
 		v.Problem("%v", err)
 	}
 	v.Compared += 3
 	if found.missing != 2 || found.extra != 1 || found.stale != 1 {
-		v.Problem("2 pods were withheld, the end of 1 and the change of 1; the agent found %+v", found)
+		v.Problem("2 pods, the deletion of 1 and the change of 1 were withheld; the agent found %+v", found)
 	}
-	v.Note("found %s after it was broken: %+v", time.Since(created.EndAt).Round(100*time.Millisecond), found)
+	v.Note("found %s after the fault: %+v", time.Since(created.EndAt).Round(100*time.Millisecond), found)
 	if err := judgeObjects(ctx, b, v); err != nil {
 		return nil, err
 	}
@@ -230,36 +242,38 @@ func loseAndHoldBack(ctx context.Context, b *bench.Bench, v *Verdict, proxy *wat
 	return func() error { return judgeDelay(ctx, b, v, before, created) }, nil
 }
 
-// judgeDelay waits until what was held back has come: it is late by so much, and up to a second more.
+// judgeDelay waits until the delayed events have arrived. They must be reported as this late, or up to a second more.
 func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before truth, created bench.Span) error {
 	var reported truth
-	err := b.Node.Report.Wait(ctx, "the watch to tell what was held back", 2*watchBehind, 200*time.Millisecond, func(ctx context.Context) error {
-		now, err := readTruth(ctx, b)
-		if err != nil {
-			return err
-		}
-		if reported = now.minus(before); reported.boundCount < 1 {
-			return errors.New("it has not")
-		}
-		return nil
-	})
+	err := b.Node.Report.Wait(ctx, "the watch to deliver the delayed events", 2*watchBehind, 200*time.Millisecond,
+		func(ctx context.Context) error {
+			now, err := readTruth(ctx, b)
+			if err != nil {
+				return err
+			}
+			if reported = now.minus(before); reported.boundCount < 1 {
+				return errors.New("they have not arrived")
+			}
+			return nil
+		})
 	if err != nil {
 		return err
 	}
 	v.Compared += 3
-	// Bound some milliseconds after its creation, told some milliseconds after the delay.
+	// The pod was bound some milliseconds after its creation, and its event arrived some milliseconds after the delay.
 	late := time.Duration(reported.boundSeconds * float64(time.Second))
 	if reported.boundCount != 1 || late < watchBehind-50*time.Millisecond || late > watchBehind+1500*time.Millisecond {
-		v.Problem("a pod bound at %s came %s later: %v delays are told, together %s", created.EndAt, watchBehind, reported.boundCount, late)
+		v.Problem("a pod bound at %s arrived %s later: %v delays are reported, together %s", created.EndAt, watchBehind,
+			reported.boundCount, late)
 	}
-	v.Note("a pod that came %s late: told as %s", watchBehind, late.Round(time.Millisecond))
+	v.Note("a pod that arrived %s late: reported as %s", watchBehind, late.Round(time.Millisecond))
 	if reported.missing != 2 || reported.extra != 1 || reported.stale != 1 {
-		v.Problem("what came late was found wrong again: %+v", reported)
+		v.Problem("late events were found wrong again: %+v", reported)
 	}
 	return nil
 }
 
-// judgeObjects wants the repaired cache to be the API server's.
+// judgeObjects requires that the repaired cache equals the API server's objects.
 func judgeObjects(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	served, err := b.Agent.Objects(ctx, b.Namespace)
 	if err != nil {
@@ -275,147 +289,17 @@ func judgeObjects(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	for _, pod := range served.Items {
 		if versions[pod.Name] != pod.ResourceVersion {
-			v.Problem("the agent serves %s as of %s, it is %q", pod.Name, pod.ResourceVersion, versions[pod.Name])
+			v.Problem("the agent serves %s with resource version %s, want %q", pod.Name, pod.ResourceVersion,
+				versions[pod.Name])
 		}
 		delete(versions, pod.Name)
 	}
 	v.Compared += len(served.Items) + 1
 	if len(versions) > 0 || len(served.Items) == 0 {
-		v.Problem("the agent serves no %v", versions)
+		v.Problem("the agent does not serve %v", versions)
 	}
 	if age := time.Since(served.Cache.VerifiedAt); age > 2*verifyInterval {
-		v.Problem("the agent's objects were verified %s ago", age)
+		v.Problem("the agent's objects were last verified %s ago", age)
 	}
 	return nil
-}
-
-// sitOutAnOutage stops the API server while a pod becomes ready.
-func sitOutAnOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
-	const readyAfter = 8 * time.Second
-	spec := corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, b.BaseImage, readyAfter)}}
-	watched, stop := b.Watch(ctx)
-	if err := b.CreatePod(ctx, "waits", spec); err != nil {
-		return err
-	}
-	err := b.Node.Report.Wait(ctx, "pod waits to run", startLimit, 50*time.Millisecond, func(ctx context.Context) error {
-		var pod corev1.Pod
-		if err := b.Kube.Get(ctx, b.PodPath("waits"), &pod); err != nil {
-			return err
-		}
-		if pod.Status.Phase != corev1.PodRunning {
-			return errors.New(string(pod.Status.Phase))
-		}
-		_, err := b.Agent.Timeline(ctx, b.Namespace, pod.Name) // the agent has heard of it before the outage
-		return err
-	})
-	uid := watched.Of("waits").UID
-	if err := errors.Join(err, stop()); err != nil {
-		return err
-	}
-	before, err := readTruth(ctx, b)
-	if err != nil {
-		return err
-	}
-	if err := b.Node.StopAPIServer(); err != nil {
-		return err
-	}
-	interrupted := sleep(ctx, outage)
-	startedAt := time.Now()
-	// Even then: whoever uses the node next expects an API server.
-	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
-	defer cancel()
-	if err := errors.Join(b.Node.StartAPIServer(back), interrupted); err != nil {
-		return err
-	}
-	servesAt := time.Now()
-	timeline, err := b.AwaitSettled(ctx, "waits")
-	if err != nil {
-		return err
-	}
-	v.Contract(timeline)
-	v.Note("the agent told of a pod that became ready meanwhile %s after the API server served again", time.Since(servesAt).Round(100*time.Millisecond))
-	stated, err := b.WorkloadLog("waits", uid, mainName)
-	if err != nil {
-		return err
-	}
-	v.Compared += 2
-	milestone, ok := timeline.Milestone("ready", "")
-	if passed := stated[workload.WordReady]; !ok || milestone.Latest.Before(passed) || milestone.Earliest.After(passed.Add(time.Second)) {
-		v.Problem("pod waits passed its probe at %s, the agent has it ready between %s and %s", passed, milestone.Earliest, milestone.Latest)
-	}
-	if milestone.Latest.After(startedAt) {
-		v.Problem("pod waits is dated by when the API server was back: ready between %s and %s", milestone.Earliest, milestone.Latest)
-	}
-	var after truth
-	err = b.Node.Report.Wait(ctx, "a comparison after the outage", 3*verifyInterval, 200*time.Millisecond, func(ctx context.Context) error {
-		now, err := readTruth(ctx, b)
-		if err != nil {
-			return err
-		}
-		if after = now.minus(before); !now.verifiedAt.After(servesAt) {
-			return errors.New("there was none yet")
-		}
-		return nil
-	})
-	if err != nil {
-		v.Problem("%v", err)
-	}
-	v.Compared += 3
-	if after.missing+after.extra+after.stale != 0 {
-		v.Problem("an outage is no fault of the watch, the agent found %+v", after)
-	}
-	if after.failed+after.skipped < 2 {
-		v.Problem("in %s without an API server, comparisons every %s failed or were skipped %v times", outage, verifyInterval, after.failed+after.skipped)
-	}
-	if after.boundCount != 0 {
-		v.Problem("no pod came, and %v are told to have come late", after.boundCount)
-	}
-	v.Note("over an outage of %s: %+v", outage, after)
-	return b.Node.Reconnect(ctx)
-}
-
-// truth is what the agent counts of its watch.
-type truth struct {
-	complete, failed, skipped float64
-	missing, extra, stale     float64
-	boundCount, boundSeconds  float64
-
-	modifiedCount, modifiedSeconds float64
-	verifiedAt                     time.Time
-}
-
-func readTruth(ctx context.Context, b *bench.Bench) (now truth, err error) {
-	text, err := b.Agent.Metrics(ctx)
-	if err != nil {
-		return truth{}, err
-	}
-	read := func(into *float64, name string, labels ...string) {
-		var wrong error
-		*into, wrong = metrics.Sum(text, name, labels...)
-		err = errors.Join(err, wrong)
-	}
-	var verified float64
-	read(&now.complete, "podlapse_pod_cache_verifications_total", `result="complete"`)
-	read(&now.failed, "podlapse_pod_cache_verifications_total", `result="failed"`)
-	read(&now.skipped, "podlapse_pod_cache_verifications_total", `result="skipped"`)
-	read(&now.missing, "podlapse_pod_cache_repairs_total", `difference="missing"`)
-	read(&now.extra, "podlapse_pod_cache_repairs_total", `difference="extra"`)
-	read(&now.stale, "podlapse_pod_cache_repairs_total", `difference="stale"`)
-	read(&now.boundCount, "podlapse_pod_watch_delay_seconds_count", `change="bound"`)
-	read(&now.boundSeconds, "podlapse_pod_watch_delay_seconds_sum", `change="bound"`)
-	read(&now.modifiedCount, "podlapse_pod_watch_delay_seconds_count", `change="modified"`)
-	read(&now.modifiedSeconds, "podlapse_pod_watch_delay_seconds_sum", `change="modified"`)
-	read(&verified, "podlapse_pod_cache_verified_timestamp_seconds")
-	now.verifiedAt = time.Unix(0, int64(verified*1e9))
-	return now, err
-}
-
-// minus is what was counted since; when it was verified stays.
-func (t truth) minus(before truth) truth {
-	return truth{
-		t.complete - before.complete, t.failed - before.failed, t.skipped - before.skipped,
-		t.missing - before.missing, t.extra - before.extra, t.stale - before.stale,
-		t.boundCount - before.boundCount, t.boundSeconds - before.boundSeconds,
-		t.modifiedCount - before.modifiedCount, t.modifiedSeconds - before.modifiedSeconds, t.verifiedAt,
-	}
 }

@@ -9,20 +9,21 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// tally compares many timelines with what is known of them.
+// tally compares many timelines with what is known about them.
 type tally struct {
 	readings []reading
-	waits    waits    // none: every phase has to be as exact as on an idle machine
+	waits    waits    // if empty, every phase must be as accurate as on an idle machine
 	stamps   int      // milestones and spans of the control plane that were compared
-	refuted  []string // those that are not where the agent says they are for certain
+	refuted  []string // those that are certainly outside the agent's interval
 	problems []string
 
 	widestMilestone time.Duration // of the intervals that the agent states for milestones
-	widestSpan      time.Duration // of its errors for spans
+	widestSpan      time.Duration // of the errors that it states for spans
 }
 
-// The control plane floors its stamps to a second, so that a milestone may be anywhere in one, and a length between two of them be
-// two seconds off at most. An agent that states more, beside the skew that it has proven, promises nothing.
+// The control plane truncates its timestamps to seconds. So a milestone has an interval of a second, and the duration
+// between two milestones is wrong by at most two seconds. An agent that states more, beyond the skew that it has
+// proven, is useless.
 const (
 	widestMilestone = time.Second
 	widestSpan      = 2 * time.Second
@@ -30,7 +31,7 @@ const (
 
 // add compares one timeline.
 func (t *tally) add(timeline agent.Timeline, k known) {
-	under := "" // the phase that the one before was told under
+	under := "" // the name of the previous phase in the timeline
 	for i, length := range k.lengths {
 		t.problem(k.pod, length.happenedOtherwise())
 		mergedIn := under
@@ -53,18 +54,19 @@ func (t *tally) add(timeline agent.Timeline, k known) {
 		t.stamps++
 		reported, there := timeline.Milestone(m.milestone, "")
 		if !there || !meets(m.held, reported) {
-			t.refuted = append(t.refuted, fmt.Sprintf("%s %s: held by [%s, %s], the agent says [%s, %s]", k.pod, m.milestone,
+			t.refuted = append(t.refuted, fmt.Sprintf("%s %s: true interval [%s, %s], the agent reports [%s, %s]",
+				k.pod, m.milestone,
 				clock(m.held.StartAt), clock(m.held.EndAt), clock(reported.Earliest), clock(reported.Latest)))
 			continue
 		}
 		if reported.Earliest.IsZero() || reported.Latest.IsZero() {
-			t.problem(k.pod, fmt.Errorf("milestone %s has an open end", m.milestone))
+			t.problem(k.pod, fmt.Errorf("milestone %s has an unknown end", m.milestone))
 			continue
 		}
 		width := reported.Latest.Sub(reported.Earliest)
 		t.widestMilestone = max(t.widestMilestone, width)
 		if width > widestMilestone+skew {
-			t.problem(k.pod, fmt.Errorf("milestone %s may be anywhere in %s", m.milestone, seconds(width)))
+			t.problem(k.pod, fmt.Errorf("the interval of milestone %s is %s long", m.milestone, seconds(width)))
 		}
 	}
 	for _, s := range k.spans {
@@ -72,8 +74,8 @@ func (t *tally) add(timeline agent.Timeline, k known) {
 		measured, stated, err := s.read(timeline)
 		t.problem(k.pod, err)
 		if shortest, longest := s.between(); measured+stated < shortest || measured-stated > longest {
-			t.refuted = append(t.refuted, fmt.Sprintf("%s %s: held by [%s, %s], the agent says %s, error %s", k.pod, s.name(),
-				seconds(shortest), seconds(longest), seconds(measured), seconds(stated)))
+			t.refuted = append(t.refuted, fmt.Sprintf("%s %s: true interval [%s, %s], the agent reports %s, error %s",
+				k.pod, s.name(), seconds(shortest), seconds(longest), seconds(measured), seconds(stated)))
 		}
 		t.widestSpan = max(t.widestSpan, stated)
 		if stated > widestSpan+skew {
@@ -82,7 +84,7 @@ func (t *tally) add(timeline agent.Timeline, k known) {
 	}
 }
 
-// skewOf is how far apart the agent says that the clocks are at most; zero when it has not proven that they are.
+// skewOf is the most by which the clocks differ according to the agent; zero if it has not proven that they do.
 func skewOf(timeline agent.Timeline) (time.Duration, error) {
 	if timeline.ClockSkew == nil {
 		return 0, nil
@@ -104,16 +106,16 @@ func (t *tally) problem(pod string, err error) {
 	}
 }
 
-// meets is the rule for instants: the truth, and the interval that the agent promises to hold it, have an
-// instant in common. The truth is known to within the interval of a call or of a cause and a consequence,
-// mostly some milliseconds, so what does not meet is refuted, and what meets is right to within these.
+// meets is the rule for instants: the interval of the truth and the agent's interval must overlap. The truth is known
+// to within the interval of a call, or of a cause and a consequence, mostly some milliseconds. So what does not overlap
+// is wrong, and what overlaps is right to within these.
 func meets(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
-// between is the same rule for lengths: it holds the true one, and so has to meet what is measured,
-// give or take the stated error.
+// between is the same rule for durations: the agent's value, with its stated error, must overlap the range from
+// shortest to longest.
 func (s knownSpan) between() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }
@@ -148,7 +150,7 @@ func (s knownSpan) read(timeline agent.Timeline) (measured, stated time.Duration
 	return measured, stated, err
 }
 
-// readMerged reads a length as that of the stretch in which the agent does not tell the phase from others.
+// readMerged reads the duration of the merged phase that contains this one.
 func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duration, err error) {
 	if measured, err = agent.Nanoseconds(holder.Seconds); err == nil {
 		stated, err = agent.Nanoseconds(holder.Error)
@@ -159,21 +161,21 @@ func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duratio
 	return measured, stated, err
 }
 
-// judgeExactness wants 99 of 100 phases within the exactness, and every promise kept.
+// judgeExactness requires that 99 of 100 phases are accurate, and that every stated error holds.
 func (t *tally) judgeExactness(v *Verdict) {
 	t.judgeShare(v, fmt.Sprintf("within %s of the truth", exact), len(t.readings)/100, reading.within)
 	for _, r := range t.readings {
 		if r.within() && r.off().Abs() > exact {
-			v.Note("allowed for, since tasks waited: %s", r)
+			v.Note("accepted because tasks waited: %s", r)
 		}
 	}
 	t.judgePromises(v)
 }
 
-// judgePromises wants every stamp of the control plane to lie within the error that the agent stated, and
-// every phase to be told, or to be named as part of a stretch that nobody is blamed for. Of the lengths on
-// the node's clock one in a hundred may lie outside its error: their truth is no more exact than that, since
-// a machine that is busy with something else comes between a thing and who dates it.
+// judgePromises requires that every timestamp of the control plane lies within the agent's stated error, and that every
+// phase is reported, or named in an unattributed one. One in a hundred durations on the node's clock may be outside its
+// error, because their truth is no more accurate than that: other work on a busy machine may come between an event and
+// its witness.
 func (t *tally) judgePromises(v *Verdict) {
 	v.Compared += len(t.readings) + t.stamps
 	merged := 0
@@ -186,21 +188,24 @@ func (t *tally) judgePromises(v *Verdict) {
 			v.Problem("missing: %s", r)
 		}
 	}
-	t.judgeShare(v, fmt.Sprintf("within the stated error and %s", exact), len(t.readings)/100, func(r reading) bool { return r.missing || r.kept() })
+	t.judgeShare(v, fmt.Sprintf("within the stated error and %s", exact), len(t.readings)/100,
+		func(r reading) bool { return r.missing || r.kept() })
 	for _, stamp := range t.refuted {
 		v.Problem("outside the stated error: %s", stamp)
 	}
 	v.Problems = append(v.Problems, t.problems...)
-	v.Note("%d of %d stamps of the control plane lie within the stated error", t.stamps-len(t.refuted), t.stamps)
-	v.Note("the widest of these are a milestone in %s and a length with an error of %s", seconds(t.widestMilestone), seconds(t.widestSpan))
-	v.Note("%d of %d phases are told only as part of others", merged, len(t.readings))
-	if 20*merged > len(t.readings) { // an agent that knew nothing would tell everything so
-		v.Problem("%d of %d phases are told only as part of others: more than one in twenty", merged, len(t.readings))
+	v.Note("%d of %d control plane timestamps lie within the stated error", t.stamps-len(t.refuted), t.stamps)
+	v.Note("the widest of these are a milestone in %s and a duration with an error of %s", seconds(t.widestMilestone),
+		seconds(t.widestSpan))
+	v.Note("%d of %d phases are reported only as parts of others", merged, len(t.readings))
+	if 20*merged > len(t.readings) { // an agent without evidence would report every phase like this
+		v.Problem("%d of %d phases are reported only as parts of others: more than one in twenty", merged,
+			len(t.readings))
 	}
 	t.describe(v)
 }
 
-// judgeShare wants all but a few phases on the node's clock to be right, and shows the others.
+// judgeShare requires that all but a few phases on the node's clock are right, and notes the others.
 func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {
@@ -213,11 +218,12 @@ func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(read
 		v.Notes = append(v.Notes, wrong...)
 		return
 	}
-	v.Problem("%d of %d phases on the node's clock are not %s: more than %d", len(wrong), len(t.readings), rule, allowed)
+	v.Problem("%d of %d phases on the node's clock are not %s: more than %d", len(wrong), len(t.readings), rule,
+		allowed)
 	v.Problems = append(v.Problems, wrong...)
 }
 
-// describe says how far off each kind of phase is.
+// describe notes the errors of each kind of phase.
 func (t *tally) describe(v *Verdict) {
 	offs := make(map[string][]time.Duration)
 	var phases []string
@@ -232,7 +238,7 @@ func (t *tally) describe(v *Verdict) {
 	for _, phase := range phases {
 		if all := offs[phase]; len(all) > 0 {
 			slices.Sort(all)
-			v.Note("%s: %d, off by %+.3f to %+.3f, median %+.3f", phase, len(all), all[0].Seconds(),
+			v.Note("%s: %d, wrong by %+.3f to %+.3f, median %+.3f", phase, len(all), all[0].Seconds(),
 				all[len(all)-1].Seconds(), all[len(all)/2].Seconds())
 		}
 	}

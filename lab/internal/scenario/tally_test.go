@@ -9,16 +9,17 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// after is an instant of the tests, that long after their start.
+// after is an instant of the tests, this long after their start.
 func after(d time.Duration) time.Time { return start().Add(d) }
 
 func span(from, to time.Duration) bench.Span {
 	return bench.Span{StartAt: after(from), EndAt: after(to)}
 }
 
-// reported is a phase as the agent tells it.
+// reported is a phase in the agent's timeline.
 func reported(phase string, from, to, stated time.Duration) agent.Phase {
-	return agent.Phase{Phase: phase, StartAt: after(from), EndAt: after(to), Seconds: number(to - from), Error: number(stated)}
+	return agent.Phase{Phase: phase, StartAt: after(from), EndAt: after(to), Seconds: number(to - from),
+		Error: number(stated)}
 }
 
 func TestReading(t *testing.T) {
@@ -33,18 +34,20 @@ func TestReading(t *testing.T) {
 		merged       bool
 		waited       time.Duration
 	}{
-		"exact":                                  {reported("network", 0, 2*time.Second, 0), true, true, false, 0},
-		"50 ms too long":                         {reported("network", 0, 2050*ms, 0), true, true, false, 0},
-		"51 ms too long":                         {reported("network", 0, 2051*ms, 0), false, false, false, 0},
-		"51 ms too short":                        {reported("network", 0, 1949*ms, 0), false, false, false, 0},
-		"far off, and said so":                   {reported("network", 0, 2900*ms, 850*ms), false, true, false, 0},
-		"farther off than it said":               {reported("network", 0, 2900*ms, 849*ms), false, false, false, 0},
-		"not told of":                            {reported("volumes", 0, 2*time.Second, 0), false, false, false, 0},
-		"merged":                                 {merged, false, false, true, 0},
-		"merged where it was not":                {elsewhere, false, false, false, 0},
-		"merged under the name of another cause": {agent.Phase{Phase: "volumes", MergedWith: []string{"network"}}, false, false, false, 0},
-		"70 ms too long, while tasks waited 20":  {reported("network", 0, 2070*ms, 20*ms), true, true, false, 20 * ms},
-		"71 ms too long, while tasks waited 20":  {reported("network", 0, 2071*ms, 20*ms), false, false, false, 20 * ms},
+		"exact":                    {reported("network", 0, 2*time.Second, 0), true, true, false, 0},
+		"50 ms too long":           {reported("network", 0, 2050*ms, 0), true, true, false, 0},
+		"51 ms too long":           {reported("network", 0, 2051*ms, 0), false, false, false, 0},
+		"51 ms too short":          {reported("network", 0, 1949*ms, 0), false, false, false, 0},
+		"far off, and said so":     {reported("network", 0, 2900*ms, 850*ms), false, true, false, 0},
+		"farther off than it said": {reported("network", 0, 2900*ms, 849*ms), false, false, false, 0},
+		"not told of":              {reported("volumes", 0, 2*time.Second, 0), false, false, false, 0},
+		"merged":                   {merged, false, false, true, 0},
+		"merged where it was not":  {elsewhere, false, false, false, 0},
+		"merged under the name of another cause": {agent.Phase{Phase: "volumes", MergedWith: []string{"network"}},
+			false, false, false, 0},
+		"70 ms too long, while tasks waited 20": {reported("network", 0, 2070*ms, 20*ms), true, true, false, 20 * ms},
+		"71 ms too long, while tasks waited 20": {reported("network", 0, 2071*ms, 20*ms), false, false, false,
+			20 * ms},
 	} {
 		r := reading{phase: "network", happened: span(0, 2*time.Second), waited: test.waited}
 		if err := r.read(agent.Timeline{Phases: []agent.Phase{test.phase}}); err != nil {
@@ -96,11 +99,15 @@ func TestPhasesToldUnderOneName(t *testing.T) {
 		phases             []agent.Phase
 		kept, reported, as int
 	}{
-		"apart":                     {[]agent.Phase{of(reported("startup_probe", 0, s, 0)), of(reported("readiness_probe", s, 3*s, 0))}, 2, 2, 0},
-		"under one name":            {[]agent.Phase{of(reported("startup_probe", 0, 3*s, 0), "readiness_probe")}, 1, 1, 1},
-		"one name, too short":       {[]agent.Phase{of(reported("startup_probe", 0, 2*s, 0), "readiness_probe")}, 0, 1, 1},
-		"one name, and silent":      {[]agent.Phase{of(reported("startup_probe", 0, 3*s, 0))}, 0, 1, 0},
-		"one name, and another one": {[]agent.Phase{of(reported("startup_probe", 0, 3*s, 0), "post_start_hook")}, 0, 1, 0},
+		"apart": {[]agent.Phase{of(reported("startup_probe", 0, s, 0)),
+			of(reported("readiness_probe", s, 3*s, 0))}, 2, 2, 0},
+		"under one name": {[]agent.Phase{of(reported("startup_probe", 0, 3*s, 0), "readiness_probe")}, 1, 1,
+			1},
+		"one name, too short": {[]agent.Phase{of(reported("startup_probe", 0, 2*s, 0), "readiness_probe")}, 0, 1,
+			1},
+		"one name, and silent": {[]agent.Phase{of(reported("startup_probe", 0, 3*s, 0))}, 0, 1, 0},
+		"one name, and another one": {[]agent.Phase{of(reported("startup_probe", 0, 3*s, 0), "post_start_hook")}, 0, 1,
+			0},
 	} {
 		var all tally
 		all.add(agent.Timeline{Phases: test.phases}, k)
@@ -138,9 +145,11 @@ func TestEndHeardOfLater(t *testing.T) {
 }
 
 func TestBeginningKnownWithinACall(t *testing.T) {
-	k := knownLength{truth: span(time.Second, 2*time.Second), begunBefore: after(970 * time.Millisecond), begunBy: after(1080 * time.Millisecond)}
+	k := knownLength{truth: span(time.Second, 2*time.Second), begunBefore: after(970 * time.Millisecond),
+		begunBy: after(1080 * time.Millisecond)}
 	for measured, want := range map[time.Duration]bool{
-		869 * time.Millisecond: false, 870 * time.Millisecond: true, 1080 * time.Millisecond: true, 1081 * time.Millisecond: false,
+		869 * time.Millisecond: false, 870 * time.Millisecond: true, 1080 * time.Millisecond: true,
+		1081 * time.Millisecond: false,
 	} {
 		r := newReading("p", k)
 		r.measured = measured
@@ -191,7 +200,8 @@ func TestTallyOfStamps(t *testing.T) {
 	right := known{pod: "p",
 		milestones: []knownMilestone{{"created", span(500*time.Millisecond, 600*time.Millisecond)}},
 		spans: []knownSpan{
-			{"scheduling", span(0, 1), span(2*time.Second, 3*time.Second)}, // at least 2 s, and it says at most 2 s
+			// At least 2 s, but the agent reports at most 2 s.
+			{"scheduling", span(0, 1), span(2*time.Second, 3*time.Second)},
 			{"", span(0, 0), span(3500*time.Millisecond, 3500*time.Millisecond)},
 		}}
 	var good tally
@@ -200,7 +210,8 @@ func TestTallyOfStamps(t *testing.T) {
 		t.Errorf("got %+v", good)
 	}
 	wrong := known{pod: "p",
-		milestones: []knownMilestone{{"created", span(1001*time.Millisecond, 2*time.Second)}, {"scheduled", span(0, 1)}},
+		milestones: []knownMilestone{{"created", span(1001*time.Millisecond, 2*time.Second)},
+			{"scheduled", span(0, 1)}},
 		spans: []knownSpan{
 			{"scheduling", span(0, 0), span(2001*time.Millisecond, 3*time.Second)},
 			{"", span(0, 0), span(3501*time.Millisecond, 3501*time.Millisecond)},
@@ -260,13 +271,15 @@ func TestWhatWasNotInjectedIsAProblem(t *testing.T) {
 		length  knownLength
 		problem bool
 	}{
-		"as injected":               {knownLength{injected: time.Second, truth: span(0, time.Second)}, false},
-		"50 ms less":                {knownLength{injected: time.Second, truth: span(0, 950*time.Millisecond)}, false},
-		"nothing":                   {knownLength{injected: time.Second, truth: span(0, 20*time.Millisecond)}, true},
-		"more, of a component":      {knownLength{injected: time.Second, truth: span(0, time.Minute)}, false},
-		"more, of the injector":     {knownLength{injected: time.Second, truth: span(0, 5*time.Second), injectorEnds: true}, false},
-		"too much, of the injector": {knownLength{injected: time.Second, truth: span(0, 7*time.Second), injectorEnds: true}, true},
-		"nothing and nothing":       {knownLength{truth: span(0, 0), injectorEnds: true}, false},
+		"as injected":          {knownLength{injected: time.Second, truth: span(0, time.Second)}, false},
+		"50 ms less":           {knownLength{injected: time.Second, truth: span(0, 950*time.Millisecond)}, false},
+		"nothing":              {knownLength{injected: time.Second, truth: span(0, 20*time.Millisecond)}, true},
+		"more, of a component": {knownLength{injected: time.Second, truth: span(0, time.Minute)}, false},
+		"more, of the injector": {knownLength{injected: time.Second, truth: span(0, 5*time.Second),
+			injectorEnds: true}, false},
+		"too much, of the injector": {knownLength{injected: time.Second, truth: span(0, 7*time.Second),
+			injectorEnds: true}, true},
+		"nothing and nothing": {knownLength{truth: span(0, 0), injectorEnds: true}, false},
 	} {
 		test.length.phase = "network"
 		var counted tally
@@ -309,9 +322,11 @@ func TestStatedErrorsAreBounded(t *testing.T) {
 		"skew that is a number": {0, time.Second, time.Second, &agent.Skew{Least: "x"}, 1},
 	} {
 		timeline := agent.Timeline{TotalSeconds: "1", TotalError: number(test.stated), ClockSkew: test.skew,
-			Milestones: []agent.Milestone{{Milestone: "created", Earliest: after(test.earliest), Latest: after(test.latest)}}}
+			Milestones: []agent.Milestone{{Milestone: "created", Earliest: after(test.earliest),
+				Latest: after(test.latest)}}}
 		var counted tally
-		counted.add(timeline, known{pod: "p", milestones: []knownMilestone{{"created", span(0, 1)}}, spans: []knownSpan{{"", span(0, 0), span(0, time.Second)}}})
+		counted.add(timeline, known{pod: "p", milestones: []knownMilestone{{"created", span(0, 1)}},
+			spans: []knownSpan{{"", span(0, 0), span(0, time.Second)}}})
 		if len(counted.problems) != test.problems || len(counted.refuted) > 0 {
 			t.Errorf("%s: problems %q, refuted %q", name, counted.problems, counted.refuted)
 		}

@@ -14,7 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// ended is how one container is to end; one that never starts is not told of, whatever kubelet makes up: its code is -1 and it has no how.
+// ended is how one container must end. A container that never starts is not reported, whatever the kubelet invents: its
+// code is -1 and how is empty.
 type ended struct {
 	container, how string
 	code, signal   int
@@ -22,17 +23,17 @@ type ended struct {
 
 func (e ended) never() bool { return e.how == "" }
 
-// endingPod is a pod that is deleted, and how it is to end.
+// endingPod is a pod that is deleted, and how it must end.
 type endingPod struct {
 	name   string
 	grace  int64 // seconds
 	spec   corev1.PodSpec
 	ends   []ended
-	phases []string // by name, in order; a phase of no name of its own by those that may have had it
-	says   string   // the verdict has it
+	phases []string // by name, in order; an unattributed phase by its candidates
+	says   string   // part of the verdict
 }
 
-// endingPods are pods that end in every way that kubelet knows of.
+// endingPods returns pods that end in every way that the kubelet knows.
 func endingPods(b *bench.Bench) []endingPod {
 	const hook, slow, slower, never = 1200 * time.Millisecond, 400 * time.Millisecond, 700 * time.Millisecond, time.Hour
 	container := func(name string) corev1.Container { return corev1.Container{Name: name, Image: b.BaseImage} }
@@ -40,22 +41,28 @@ func endingPods(b *bench.Bench) []endingPod {
 	usual := []string{"kubelet_pickup", "grace", "sandbox_stop", "object_deletion"}
 	return []endingPod{
 		{"deaf", 3, one(bench.WithStop(container("main"), never, 0)), []ended{{"main", "killed", 137, 9}},
-			[]string{"kubelet_pickup", "grace", "kill", "sandbox_stop", "object_deletion"}, "main ignored its stop signal for 3."},
+			[]string{"kubelet_pickup", "grace", "kill", "sandbox_stop", "object_deletion"},
+			"main ignored its stop signal for 3."},
 		{"quick", 30, one(container("main")), []ended{{"main", "exited", 0, 0}}, usual, ""},
-		{"hooked", 30, one(bench.WithPreStop(bench.WithStop(container("main"), 0, 7), hook)), []ended{{"main", "exited", 7, 0}},
-			[]string{"kubelet_pickup", "pre_stop_hook", "sandbox_stop", "object_deletion"}, "in the pre-stop hook of main and until it stopped"},
+		{"hooked", 30, one(bench.WithPreStop(bench.WithStop(container("main"), 0, 7), hook)),
+			[]ended{{"main", "exited", 7, 0}},
+			[]string{"kubelet_pickup", "pre_stop_hook", "sandbox_stop", "object_deletion"},
+			"in the pre-stop hook of main and until it stopped"},
 		{"family", 30, corev1.PodSpec{
-			InitContainers: []corev1.Container{bench.InitContainer("init", b.BaseImage, 0), bench.WithStop(bench.Sidecar("proxy", b.BaseImage), slow, 0)},
-			Containers:     []corev1.Container{bench.WithStop(container("main"), slower, 143), container("quick")},
+			InitContainers: []corev1.Container{bench.InitContainer("init", b.BaseImage, 0),
+				bench.WithStop(bench.Sidecar("proxy", b.BaseImage), slow, 0)},
+			Containers: []corev1.Container{bench.WithStop(container("main"), slower, 143), container("quick")},
 		}, []ended{{"proxy", "exited", 0, 0}, {"main", "signalled", 143, 15}, {"quick", "exited", 0, 0}},
 			[]string{"kubelet_pickup", "grace", "grace", "sandbox_stop", "object_deletion"}, "until main stopped"},
-		{"beside", 30, corev1.PodSpec{Containers: []corev1.Container{bench.WithStop(container(mainName), slow, 0), {Name: "never", Image: b.BaseImage + "-never"}}},
+		{"beside", 30,
+			corev1.PodSpec{Containers: []corev1.Container{bench.WithStop(container(mainName), slow, 0),
+				{Name: "never", Image: b.BaseImage + "-never"}}},
 			[]ended{{mainName, "exited", 0, 0}, {"never", "", -1, 0}}, usual, "until main stopped"},
 	}
 }
 
-// termination deletes pods that end in every way, and holds what the agent tells of that against kubelet's and containerd's logs,
-// what the processes said and a watch of its own.
+// termination deletes pods that end in every way. It compares what the agent reports with the logs of the kubelet,
+// containerd and the processes, and with its own watch.
 func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{"--termination"}}); err != nil {
 		return err
@@ -107,26 +114,27 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	if v.Compared++; len(records.Ends) != len(pods) {
-		v.Problem("%d pods were deleted, the agent printed %d ends", len(pods), len(records.Ends))
+		v.Problem("%d pods were deleted, but the agent printed %d terminations", len(pods), len(records.Ends))
 	}
 	return nil
 }
 
-// endWitness is what others than the agent know of a pod's end.
+// endWitness is what witnesses other than the agent know about a pod's end.
 type endWitness struct {
-	asked      bench.Span // the request, until it was answered
-	reportedAt time.Time  // kubelet heard of it, by its log
-	begunAt    time.Time  // it began to stop the first container, by its Event
+	asked      bench.Span // from the request to its response
+	reportedAt time.Time  // when the kubelet received it, by its log
+	begunAt    time.Time  // when it started to stop the first container, by its Event
 	runtime    bench.RuntimeLog
-	goneAt     time.Time // the bench's watch heard that it is gone
+	goneAt     time.Time // when the bench's watch delivered that the pod was gone
 }
 
-// end deletes the pod, waits until it is gone, and collects what is known of that.
-func (p endingPod) end(ctx context.Context, b *bench.Bench, v *Verdict, arrivals *bench.Arrivals) (w endWitness, err error) {
+// end deletes the pod, waits until it is gone, and collects the evidence.
+func (p endingPod) end(ctx context.Context, b *bench.Bench, v *Verdict,
+	arrivals *bench.Arrivals) (w endWitness, err error) {
 	if w.asked, err = bench.Dated(func() error { return b.DeletePod(ctx, p.name) }); err != nil {
 		return w, err
 	}
-	if p.name == "deaf" { // it takes its time
+	if p.name == "deaf" { // it ends slowly
 		if err := v.goesOn(ctx, b, p.name); err != nil {
 			return w, err
 		}
@@ -142,7 +150,7 @@ func (p endingPod) end(ctx context.Context, b *bench.Bench, v *Verdict, arrivals
 	}
 	seen := arrivals.Of(p.name)
 	if w.goneAt = seen.GoneAt; w.goneAt.IsZero() {
-		return w, fmt.Errorf("find when pod %s was gone: the watch never said so", p.name)
+		return w, fmt.Errorf("find when pod %s was gone: the watch did not deliver it", p.name)
 	}
 	w.runtime, err = b.RuntimeLog(p.name, seen.UID)
 	return w, err

@@ -13,42 +13,43 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// endLimit is how far the agent may be off where somebody dates what happened.
+// endLimit is the largest error of the agent for steps with a timestamp.
 const endLimit = 50 * time.Millisecond
 
-// end holds the record of an end against what others know of it.
+// end compares the record of a termination with the witnesses.
 func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 	reported := end.Termination
 	for _, problem := range reported.Problems() {
-		v.Problem("end of pod %s: %s", p.name, problem)
+		v.Problem("termination of pod %s: %s", p.name, problem)
 	}
 	for _, conflict := range reported.Conflicts {
-		v.Problem("end of pod %s: %s: %s", p.name, conflict.Milestone, conflict.Detail)
+		v.Problem("termination of pod %s: %s: %s", p.name, conflict.Milestone, conflict.Detail)
 	}
 	if len(reported.Missing) > 0 {
-		v.Problem("end of pod %s: nothing is known of %s", p.name, reported.Missing)
+		v.Problem("termination of pod %s: %s is missing", p.name, reported.Missing)
 	}
 	if !strings.Contains(reported.Verdict, p.says) {
-		v.Problem("end of pod %s: %q does not say %q", p.name, reported.Verdict, p.says)
+		v.Problem("termination of pod %s: verdict %q does not contain %q", p.name, reported.Verdict, p.says)
 	}
 	if names := phaseNames(reported.Phases); !slices.Equal(names, p.phases) {
-		v.Problem("end of pod %s: its phases are %q, want %q", p.name, names, p.phases)
+		v.Problem("termination of pod %s: its phases are %q, want %q", p.name, names, p.phases)
 	}
 	since := func(at time.Time) time.Duration { return at.Sub(w.asked.EndAt) }
 	instant := func(what string, truth, measured time.Time, limit time.Duration) {
 		v.Compare(p.name+" "+what, 0, since(truth), since(measured), !measured.IsZero() && !truth.IsZero(), limit)
 	}
-	// Nobody stamps these two to the millisecond: kubelet hears of the request late on a busy node, and the agent says by how much it
-	// may be off.
+	// These two have no timestamps in milliseconds. On a busy node the kubelet receives the request late, and the agent
+	// states by how much it may be wrong.
 	pickup := phaseOf(reported.Phases, "kubelet_pickup")
 	late, err := agent.Nanoseconds(pickup.Error)
 	if err != nil {
-		v.Problem("end of pod %s: kubelet_pickup: %v", p.name, err)
+		v.Problem("termination of pod %s: kubelet_pickup: %v", p.name, err)
 	}
-	instant("asked for", w.asked.EndAt, reported.RequestedAt, max(late, endLimit))
+	instant("requested", w.asked.EndAt, reported.RequestedAt, max(late, endLimit))
 	instant("stop begun", w.begunAt, pickup.EndAt, max(late, endLimit))
 	if v.Compared++; reported.RequestedAt.After(w.reportedAt.Add(max(late, endLimit))) {
-		v.Problem("end of pod %s: asked for at %s, and kubelet heard of it at %s", p.name, reported.RequestedAt, w.reportedAt)
+		v.Problem("termination of pod %s: requested at %s, but the kubelet received it at %s", p.name,
+			reported.RequestedAt, w.reportedAt)
 	}
 	for _, e := range p.ends {
 		stop := reported.Of(e.container)
@@ -57,32 +58,34 @@ func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 			code = *stop.ExitCode
 		}
 		if v.Compared++; stop.How != e.how || code != e.code || stop.Signal != e.signal {
-			v.Problem("end of pod %s: %s is told as %s, exit code %d, signal %d, want %+v", p.name, e.container, stop.How, code, stop.Signal, e)
+			v.Problem("termination of pod %s: %s is reported as %s, exit code %d, signal %d, want %+v", p.name,
+				e.container, stop.How, code, stop.Signal, e)
 		}
 		if !e.never() {
 			instant(e.container+" stopped", w.runtime.ExitedAt[e.container], stop.StoppedAt, endLimit)
 		}
 	}
-	// Nobody stamps this: it is between two answers of the runtime, as far apart as the agent says.
+	// This has no timestamp. It lies between two responses of the runtime, which are as far apart as the agent states.
 	down := phaseOf(reported.Phases, "sandbox_stop")
 	stated, err := agent.Nanoseconds(down.Error)
 	if err != nil {
-		v.Problem("end of pod %s: sandbox_stop: %v", p.name, err)
+		v.Problem("termination of pod %s: sandbox_stop: %v", p.name, err)
 	}
-	instant("sandbox gone", w.runtime.SandboxStoppedAt, down.EndAt, stated+10*time.Millisecond) // the log is that late
+	instant("sandbox gone", w.runtime.SandboxStoppedAt, down.EndAt, stated+10*time.Millisecond) // the log is this late
 	instant("object gone", w.goneAt, reported.GoneAt, endLimit)
 	v.totalOfEnd(p.name, reported, w)
 }
 
-// totalOfEnd wants the whole to be as long as from the request, whenever within the call it was stored, until the object was gone, a moment
-// before the watch said so, to the stated error.
+// totalOfEnd requires that the total, within the stated error, lasts from the request (at any time within the call)
+// until the object was gone, a moment before the watch delivered it.
 func (v *Verdict) totalOfEnd(pod string, reported agent.Termination, w endWitness) {
 	v.Compared++
 	total, err := agent.Nanoseconds(reported.TotalSeconds)
 	stated, errorErr := agent.Nanoseconds(reported.TotalError)
 	least, most := w.goneAt.Sub(w.asked.EndAt)-endLimit, w.goneAt.Sub(w.asked.StartAt)
 	if err != nil || errorErr != nil || total < least-stated || total > most+stated {
-		v.Problem("end of pod %s: it took %s ±%s, in truth between %s and %s", pod, reported.TotalSeconds, reported.TotalError, least, most)
+		v.Problem("termination of pod %s: it took %s ±%s, but really between %s and %s", pod, reported.TotalSeconds,
+			reported.TotalError, least, most)
 	}
 }
 
@@ -93,7 +96,7 @@ func phaseNames(phases []agent.Phase) (names []string) {
 	return names
 }
 
-// phaseOf is the phase of a name; nothing of none.
+// phaseOf returns the phase with a name; zero if there is none.
 func phaseOf(phases []agent.Phase, name string) agent.Phase {
 	if i := slices.IndexFunc(phases, func(p agent.Phase) bool { return p.Phase == name }); i >= 0 {
 		return phases[i]
@@ -101,34 +104,37 @@ func phaseOf(phases []agent.Phase, name string) agent.Phase {
 	return agent.Phase{}
 }
 
-// goesOn wants the agent to tell of an end while it goes on.
+// goesOn requires that the agent reports a termination while it is in progress.
 func (v *Verdict) goesOn(ctx context.Context, b *bench.Bench, pod string) error {
-	return b.Node.Report.Wait(ctx, "the agent to tell that pod "+pod+" ends", startLimit, 100*time.Millisecond, func(ctx context.Context) error {
-		reported, err := b.Agent.Ending(ctx, b.Namespace, pod)
-		if err != nil {
-			return err
-		}
-		if names := phaseNames(reported.Phases); !slices.Equal(names, []string{"kubelet_pickup", "grace"}) {
-			return fmt.Errorf("its phases are %q", names)
-		}
-		v.Compared++
-		if open := reported.Phases[1].Open; !open || !reported.GoneAt.IsZero() || reported.Of(mainName).How != "running" {
-			v.Problem("pod %s, which ends: open %t, gone at %s, %s is %s", pod, open, reported.GoneAt, mainName, reported.Of(mainName).How)
-		}
-		return nil
-	})
+	return b.Node.Report.Wait(ctx, "the agent to report that pod "+pod+" ends", startLimit, 100*time.Millisecond,
+		func(ctx context.Context) error {
+			reported, err := b.Agent.Ending(ctx, b.Namespace, pod)
+			if err != nil {
+				return err
+			}
+			if names := phaseNames(reported.Phases); !slices.Equal(names, []string{"kubelet_pickup", "grace"}) {
+				return fmt.Errorf("its phases are %q", names)
+			}
+			v.Compared++
+			if open := reported.Phases[1].Open; !open || !reported.GoneAt.IsZero() ||
+				reported.Of(mainName).How != "running" {
+				v.Problem("pod %s, which is terminating: open %t, gone at %s, %s is %s", pod, open, reported.GoneAt,
+					mainName, reported.Of(mainName).How)
+			}
+			return nil
+		})
 }
 
-// explained wants explain, which asks the agent about the pod that is gone, to show what was printed.
+// explained requires that explain, which queries the agent about the deleted pod, shows what was printed.
 func explained(ctx context.Context, b *bench.Bench, v *Verdict, end agent.End) error {
 	text, err := exec.CommandContext(ctx, b.Node.Agent(), "explain", end.Namespace+"/"+end.Name,
 		"--server=http://"+layout.Address(layout.AgentPort)).Output()
 	if err != nil {
-		return fmt.Errorf("explain the end of pod %s: %w", end.Name, err)
+		return fmt.Errorf("explain the termination of pod %s: %w", end.Name, err)
 	}
 	lines := strings.Join(strings.Fields(string(text)), " ")
 	if v.Compared++; !strings.Contains(lines, end.Termination.Verdict) {
-		v.Problem("explain of pod %s does not say %q:\n%s", end.Name, end.Termination.Verdict, text)
+		v.Problem("explain of pod %s does not contain %q:\n%s", end.Name, end.Termination.Verdict, text)
 	}
 	if end.Name == "deaf" {
 		v.Note("explain:\n%s", text)

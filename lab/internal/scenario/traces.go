@@ -14,27 +14,28 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// deliveryLimit is how long the agent tries to deliver what nobody takes.
+// deliveryLimit is how long the agent tries to deliver without a receiver.
 const deliveryLimit = 2 * time.Second
 
-// sendingOverHTTP has an agent send traces and metrics to the receiver.
+// sendingOverHTTP returns the environment of an agent that sends traces and metrics to the receiver.
 func sendingOverHTTP() []string {
 	return sending("http/protobuf", layout.OTLPHTTPPort)
 }
 
-// sendingOverGRPC is the same over gRPC.
+// sendingOverGRPC is sendingOverHTTP over gRPC.
 func sendingOverGRPC() []string {
 	return sending("grpc", layout.OTLPGRPCPort)
 }
 
 func sending(protocol string, port int) []string {
-	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + layout.Address(port), "OTEL_EXPORTER_OTLP_PROTOCOL=" + protocol,
+	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + layout.Address(port),
+		"OTEL_EXPORTER_OTLP_PROTOCOL=" + protocol,
 		fmt.Sprintf("OTEL_EXPORTER_OTLP_TIMEOUT=%d", deliveryLimit.Milliseconds()), "OTEL_METRIC_EXPORT_INTERVAL=5000"}
 }
 
 // startReceiver starts the receiver with an empty file.
 func startReceiver(ctx context.Context, b *bench.Bench) error {
-	if err := b.Node.StopReceiver(); err != nil { // of a scenario that was killed
+	if err := b.Node.StopReceiver(); err != nil { // left by a killed scenario
 		return err
 	}
 	if err := b.Node.ForgetOTLP(); err != nil {
@@ -43,7 +44,7 @@ func startReceiver(ctx context.Context, b *bench.Bench) error {
 	return b.Node.StartReceiver(ctx)
 }
 
-// startSending starts the receiver with an empty file, and the agent anew, with flags, to send to it over HTTP.
+// startSending starts the receiver with an empty file, and restarts the agent with flags to send to it over HTTP.
 func startSending(ctx context.Context, b *bench.Bench, flags ...string) (node.AgentChange, error) {
 	change := node.AgentChange{Flags: flags, Environment: sendingOverHTTP()}
 	if err := startReceiver(ctx, b); err != nil {
@@ -55,32 +56,34 @@ func startSending(ctx context.Context, b *bench.Bench, flags ...string) (node.Ag
 	return change, settleAgent(ctx, b)
 }
 
-// awaitTrace waits until the start-up of a pod was sent so often, and returns the last time.
+// awaitTrace waits until the start-up of a pod was sent this often, and returns the last report.
 func awaitTrace(ctx context.Context, b *bench.Bench, pod string, times int) (otlp.Report, error) {
 	var report otlp.Report
-	err := b.Node.Report.Wait(ctx, "the trace of pod "+pod, 10*time.Second, 100*time.Millisecond, func(context.Context) error {
-		reports, err := tracesOf(b, pod)
-		if err != nil {
-			return err
-		}
-		if len(reports) < times {
-			return fmt.Errorf("it came %d times", len(reports))
-		}
-		report = reports[len(reports)-1]
-		return nil
-	})
+	err := b.Node.Report.Wait(ctx, "the trace of pod "+pod, 10*time.Second, 100*time.Millisecond,
+		func(context.Context) error {
+			reports, err := tracesOf(b, pod)
+			if err != nil {
+				return err
+			}
+			if len(reports) < times {
+				return fmt.Errorf("it was sent %d times", len(reports))
+			}
+			report = reports[len(reports)-1]
+			return nil
+		})
 	return report, err
 }
 
 func tracesOf(b *bench.Bench, pod string) ([]otlp.Report, error) {
 	reports, err := otlp.ReadTraces(b.Node.OTLP())
-	return slices.DeleteFunc(reports, func(r otlp.Report) bool { return r.Namespace != b.Namespace || r.Pod != pod }), err
+	return slices.DeleteFunc(reports, func(r otlp.Report) bool { return r.Namespace != b.Namespace || r.Pod != pod }),
+		err
 }
 
 // ownTrace is the trace of a pod's first start-up, as documented.
 func ownTrace(uid string) string { return traceNamed("podlapse trace " + uid + "/0") }
 
-// rolloutTrace is what the pods of one revision of a Deployment have in common, as documented.
+// rolloutTrace is the common trace of the pods of one revision of a Deployment, as documented.
 func rolloutTrace(namespace, deployment, revision string) string {
 	return traceNamed("podlapse owner " + namespace + "/Deployment/" + deployment + "/" + revision)
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// How much there is to unpack, and to download: each takes seconds.
+// How much to unpack and to download. Each takes seconds.
 const (
 	unpackFiles    = 40_000
-	unpackAtLeast  = time.Second // or the machine is too fast for so few files
+	unpackAtLeast  = time.Second // otherwise the machine is too fast for so few files
 	downloadLayer  = 3 << 20     // bytes
 	downloadRate   = 512 << 10   // bytes per second
 	diskCause      = "disk"
 	registryCause  = "registry"
-	mostlyUnpacked = 500 * time.Millisecond // of the last, small layer, after its last byte
+	mostlyUnpacked = 500 * time.Millisecond // for the last, small layer, after its last byte
 )
 
-// unpack pulls three images: one that is slow to come, one that is slow to unpack, and one of which the first
-// layer is unpacked while the second one comes. The registry's log says when the last byte came, containerd's
-// when the image was complete: before, the registry is to blame, after, the disk.
+// unpack pulls three images: one that downloads slowly, one that unpacks slowly, and one whose first layer is unpacked
+// while the second is downloaded. The registry's log shows when the last byte was sent, and containerd's when the image
+// was complete. Before the last byte the registry is to blame, afterwards the disk.
 func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	p, err := watchPulls(ctx, b)
 	if err != nil {
@@ -49,11 +49,12 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	cases := []struct {
 		name   string
 		layers []v1.Layer
-		rate   int64 // of the registry, in bytes per second; 0: as fast as it is. Else little is left to unpack after the last byte.
+		// Of the registry, in bytes per second; 0 for unlimited, so that much is left to unpack after the last byte.
+		rate int64
 	}{
 		{"slow-registry", bytes[:1], downloadRate},
 		{"slow-disk", []v1.Layer{files}, 0},
-		{"overlap", []v1.Layer{moreFiles, bytes[1]}, downloadRate / 2}, // slower than all but the slowest disks unpack
+		{"overlap", []v1.Layer{moreFiles, bytes[1]}, downloadRate / 2}, // slower than most disks unpack
 	}
 	if err := p.settle(ctx); err != nil {
 		return err
@@ -75,7 +76,7 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// unpacked carries one case out and judges whom the agents blame.
+// unpacked runs one case and judges whom the agents blame.
 func (p *pullRun) unpacked(ctx context.Context, c pullCase, unpacks bool, layers int) error {
 	if err := p.start(ctx, c); err != nil {
 		return err
@@ -101,12 +102,13 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 	v.Contract(timeline)
 	v.downloaded(timeline, mainName)
 	if len(attempts) != 1 {
-		v.Problem("%s: kubelet pulled %d times: the scenario proves nothing", c.pod, len(attempts))
+		v.Problem("%s: the kubelet pulled %d times, so the scenario is not conclusive", c.pod, len(attempts))
 		return nil
 	}
 	a := attempts[0]
 	if took := a.Unpacked(); unpacks != (took > unpackAtLeast) || !unpacks && took > mostlyUnpacked {
-		v.Problem("%s: from the last byte to completion it took %s: the scenario proves nothing", c.pod, seconds(took))
+		v.Problem("%s: from the last byte to completion it took %s, so the scenario is not conclusive", c.pod,
+			seconds(took))
 	}
 	if !j.view.runtime {
 		j.judgeUndivided(c, a, timeline)
@@ -127,7 +129,7 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 		if err != nil {
 			return err
 		}
-		// So short a phase may be part of the other.
+		// Such a short phase may be part of the other.
 		v.Compare(c.pod+" "+part.phase, part.injected, part.truth, measured, there || part.truth < exact, exact)
 		for _, phase := range timeline.Phases {
 			if phase.Phase == part.phase && phase.Cause != part.cause {
@@ -139,8 +141,8 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 	return nil
 }
 
-// judgeUndivided is for an agent whom nobody tells when the last byte came: it is to say how long both took together, to name
-// both, and to charge neither.
+// judgeUndivided is for an agent without evidence of the last byte. It must report how long both took together, name
+// both, and charge neither.
 func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.Timeline) {
 	var both time.Duration
 	for _, phase := range timeline.Phases {
@@ -153,21 +155,23 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 			j.verdict.Problem("%s: phase %s: %v", c.pod, phase.Phase, err)
 		}
 		if both += length; phase.Phase != agent.Unattributed && length > exact {
-			j.verdict.Problem("%s: %s s are charged to %q, the agent cannot know that it was not another part of the pull", c.pod, phase.Seconds, phase.Cause)
+			j.verdict.Problem("%s: %s s are charged to %q, but the agent cannot know that it was not another part of "+
+				"the pull", c.pod, phase.Seconds, phase.Cause)
 		}
 	}
-	j.verdict.Compare(c.pod+" pull and unpack", a.Call.Length().Round(100*time.Millisecond), a.Call.Length(), both, true, exact+j.view.worst(a, neighbors{}))
+	j.verdict.Compare(c.pod+" pull and unpack", a.Call.Length().Round(100*time.Millisecond), a.Call.Length(), both,
+		true, exact+j.view.worst(a, neighbors{}))
 	if pull, _ := timeline.PullOf(mainName); pull.Unpack != nil || pull.Download != nil || len(pull.Layers) > 0 {
-		j.verdict.Problem("%s: the agent tells of layers that nobody told it of", c.pod)
+		j.verdict.Problem("%s: the agent reports layers, but has no evidence of them", c.pod)
 	}
 }
 
-// judgeBusy wants the time in which anything was unpacked to be told of, also where it cost nobody anything: the
-// files of the overlap's first layer take as long as those of the slow disk, while the second one comes.
+// judgeBusy requires that the agent reports the time in which anything was unpacked, even if it delayed nothing: the
+// files of the overlap's first layer take as long as those of the slow disk, while the second layer is downloaded.
 func (j *pullJudge) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline agent.Timeline) {
 	pull, _ := timeline.PullOf(mainName)
 	if pull.Unpack == nil {
-		j.verdict.Problem("%s: the agent does not tell of its unpacking", c.pod)
+		j.verdict.Problem("%s: the agent does not report its unpacking", c.pod)
 		return
 	}
 	busy, err := agent.Nanoseconds(pull.Unpack.Seconds)
@@ -175,13 +179,15 @@ func (j *pullJudge) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline 
 	case err != nil:
 		j.verdict.Problem("%s: unpack: %v", c.pod, err)
 	case busy > a.Call.Length()+exact:
-		j.verdict.Problem("%s: the whole pull took %s, the agent says that it unpacked for %s", c.pod, seconds(a.Call.Length()), seconds(busy))
+		j.verdict.Problem("%s: the whole pull took %s, but the agent reports %s of unpacking", c.pod,
+			seconds(a.Call.Length()), seconds(busy))
 	case c.pod != "slow-registry" && busy < unpackAtLeast:
-		j.verdict.Problem("%s: the agent says that it unpacked for no more than %s", c.pod, seconds(busy))
+		j.verdict.Problem("%s: the agent reports only %s of unpacking", c.pod, seconds(busy))
 	}
-	if reported := len(pull.Layers); reported != layers && reported != layers+1 { // the one that was there need not be told
-		j.verdict.Problem("%s: %d layers came, the agent tells of %d", c.pod, layers, reported)
+	// A layer that was present may be omitted.
+	if reported := len(pull.Layers); reported != layers && reported != layers+1 {
+		j.verdict.Problem("%s: %d layers were downloaded, the agent reports %d", c.pod, layers, reported)
 	}
-	j.verdict.Note("%s: %s from call to completion, the last byte after %s, unpacking for %s by the agent", c.pod, seconds(a.Call.Length()),
-		seconds(a.Asked.EndAt.Sub(a.Call.StartAt)), seconds(busy))
+	j.verdict.Note("%s: %s from call to completion, the last byte after %s, unpacking for %s according to the agent",
+		c.pod, seconds(a.Call.Length()), seconds(a.Asked.EndAt.Sub(a.Call.StartAt)), seconds(busy))
 }

@@ -10,34 +10,35 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/agent"
 )
 
-// Row compares one number of the agent's with the truth.
+// Row compares one number of the agent with the truth.
 type Row struct {
 	What     string
-	Injected time.Duration // what the scenario asked for, rounded as a person would say it
-	Truth    time.Duration // what really happened, where something dated it; else what was injected
-	Measured time.Duration // what the agent says
-	Missing  bool          // the agent says nothing
+	Injected time.Duration // what the scenario injected, rounded for readers
+	Truth    time.Duration // what really happened, if a witness dated it; otherwise Injected
+	Measured time.Duration // what the agent reports
+	Missing  bool          // the agent reports nothing
 	Limit    time.Duration // how far Measured may be from Truth
 }
 
-// Off is how much the agent says too much.
+// Off is how much the agent's value is too large; negative if it is too small.
 func (r Row) Off() time.Duration { return r.Measured - r.Truth }
 
-// OK says whether the agent is right.
+// OK reports whether the agent is right.
 func (r Row) OK() bool { return !r.Missing && r.Off().Abs() <= r.Limit }
 
-// Verdict collects what a scenario finds.
+// Verdict collects the results of a scenario.
 type Verdict struct {
 	Rows     []Row
-	Compared int      // numbers that were compared without a row of their own
-	Problems []string // what is wrong besides numbers
-	Notes    []string // what a reader should know in addition
-	Text     string   // tables of the scenario's own, printed first
+	Compared int      // numbers that were compared without a row
+	Problems []string // everything wrong that is not a number
+	Notes    []string // additional information for readers
+	Text     string   // tables of the scenario, printed first
 }
 
-// Compare adds a row. measured comes as the agent's API gives it: with whether it is there.
+// Compare adds a row. there is false if the agent's API has no such value.
 func (v *Verdict) Compare(what string, injected, truth, measured time.Duration, there bool, limit time.Duration) {
-	v.Rows = append(v.Rows, Row{What: what, Injected: injected, Truth: truth, Measured: measured, Missing: !there, Limit: limit})
+	v.Rows = append(v.Rows, Row{What: what, Injected: injected, Truth: truth, Measured: measured, Missing: !there,
+		Limit: limit})
 }
 
 // Phase compares a phase of a timeline.
@@ -53,30 +54,30 @@ func (v *Verdict) Phase(timeline agent.Timeline, phase, container string, inject
 	v.Compare(what, injected, truth, measured, there, limit)
 }
 
-// Problem adds something that is wrong.
+// Problem adds something wrong.
 func (v *Verdict) Problem(format string, arguments ...any) {
 	v.Problems = append(v.Problems, fmt.Sprintf(format, arguments...))
 }
 
-// Note adds something worth knowing.
+// Note adds additional information.
 func (v *Verdict) Note(format string, arguments ...any) {
 	v.Notes = append(v.Notes, fmt.Sprintf(format, arguments...))
 }
 
-// Contract adds what is wrong with the form of a ready pod's timeline, whatever its numbers are.
+// Contract adds everything wrong with the form of a ready pod's timeline, independent of its values.
 func (v *Verdict) Contract(timeline agent.Timeline) { v.ContractOf(timeline, agent.Ready) }
 
 // ContractOf is Contract for a pod whose start-up may end in other states.
 func (v *Verdict) ContractOf(timeline agent.Timeline, states ...string) {
 	if !slices.Contains(states, timeline.State) {
-		v.Problem("pod %s is %s, the agent calls it %s", timeline.Name, strings.Join(states, " or "), timeline.State)
+		v.Problem("pod %s is %s, but the agent reports %s", timeline.Name, strings.Join(states, " or "), timeline.State)
 	}
 	for _, problem := range timeline.Problems() {
 		v.Problem("pod %s: %s", timeline.Name, problem)
 	}
 }
 
-// Include adds what was found about one of several agents, each of which is to be judged.
+// Include adds the results for one of several agents, each of which is judged.
 func (v *Verdict) Include(agent string, found *Verdict) {
 	for _, row := range found.Rows {
 		row.What = agent + ": " + row.What
@@ -94,10 +95,10 @@ func (v *Verdict) Include(agent string, found *Verdict) {
 	}
 }
 
-// Failed says whether anything is wrong, or nothing was compared at all.
+// Failed reports whether anything is wrong, or nothing was compared.
 func (v *Verdict) Failed() bool { return len(v.Wrong()) > 0 }
 
-// Wrong describes everything that is wrong, a line each.
+// Wrong describes everything that is wrong, one line each.
 func (v *Verdict) Wrong() []string {
 	var wrong []string
 	for _, row := range v.Rows {
@@ -105,8 +106,9 @@ func (v *Verdict) Wrong() []string {
 		case row.Missing:
 			wrong = append(wrong, fmt.Sprintf("%s: no measurement, the truth is %s s", row.What, seconds(row.Truth)))
 		case !row.OK():
-			wrong = append(wrong, fmt.Sprintf("%s: measured %s s, the truth is %s s, allowed are %s s apart",
-				row.What, seconds(row.Measured), seconds(row.Truth), seconds(row.Limit)))
+			wrong = append(wrong,
+				fmt.Sprintf("%s: measured %s s, the truth is %s s, the largest allowed difference is %s s",
+					row.What, seconds(row.Measured), seconds(row.Truth), seconds(row.Limit)))
 		}
 	}
 	wrong = append(wrong, v.Problems...)
@@ -116,7 +118,7 @@ func (v *Verdict) Wrong() []string {
 	return wrong
 }
 
-// Print writes the table and what else there is to say.
+// Print writes the table, the problems and the notes.
 func (v *Verdict) Print(out io.Writer) {
 	fmt.Fprint(out, v.Text)
 	width := 0
@@ -136,7 +138,8 @@ func (v *Verdict) Print(out io.Writer) {
 		if row.Missing {
 			measured, off = "nothing", ""
 		}
-		fmt.Fprintf(out, columns, width, row.What, seconds(row.Injected), seconds(row.Truth), measured, off, seconds(row.Limit), word)
+		fmt.Fprintf(out, columns, width, row.What, seconds(row.Injected), seconds(row.Truth), measured, off,
+			seconds(row.Limit), word)
 	}
 	for _, problem := range v.Problems {
 		fmt.Fprintf(out, "wrong: %s\n", problem)

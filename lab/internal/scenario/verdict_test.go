@@ -21,12 +21,14 @@ func TestEachOfSeveralAgentsCounts(t *testing.T) {
 			v.Compared++
 			v.Problem("wrong")
 		}, true},
-		"one wrong by a number": {func(v *Verdict) { v.Compare("pull", time.Second, time.Second, 2*time.Second, true, exact) }, true},
+		"one wrong by a number": {func(v *Verdict) {
+			v.Compare("pull", time.Second, time.Second, 2*time.Second, true, exact)
+		}, true},
 	} {
 		other := &Verdict{}
 		test.other(other)
 		all := &Verdict{}
-		all.Include("seeing all", right())
+		all.Include("with all sources", right())
 		all.Include("without Events", other)
 		if all.Failed() != test.fails {
 			t.Errorf("%s: failed %v", name, all.Failed())

@@ -2,15 +2,16 @@ package scenario
 
 import "strings"
 
-// view is which of its sources an agent has.
+// view is which sources an agent has.
 type view struct {
 	events, runtime bool
 }
 
-// full says that the agent has all of them: then it has to be exact. Else it may say less, though nothing wrong.
+// full reports whether the agent has all sources, and so must be exact. Otherwise it may report less, but nothing
+// wrong.
 func (s view) full() bool { return s.events && s.runtime }
 
-// flags let the agent see no more than that.
+// flags returns the flags that limit the agent to these sources.
 func (s view) flags() (flags []string) {
 	if !s.events {
 		flags = append(flags, "--events=off")
@@ -21,20 +22,20 @@ func (s view) flags() (flags []string) {
 	return flags
 }
 
-// String says what the agent does not see.
+// String names the sources that the agent lacks.
 func (s view) String() string {
 	switch {
 	case s.full():
-		return "seeing all"
+		return "with all sources"
 	case s.runtime:
 		return "without Events"
 	case s.events:
 		return "without the runtime"
 	}
-	return "without Events and runtime"
+	return "without Events and the runtime"
 }
 
-// suffix tells its files from those of an agent that sees everything.
+// suffix distinguishes its files from those of an agent with all sources.
 func (s view) suffix() string {
 	if s.full() {
 		return ""

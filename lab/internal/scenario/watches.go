@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// watches are the Event watches that the API server has served and serves, and what an agent says of its own.
+// watches counts the Event watches that the API server has served and serves, and the agent's own counters.
 type watches struct {
 	ended, open      float64 // by the API server
 	opened           float64 // by the agent
@@ -18,10 +18,10 @@ type watches struct {
 	received, itUsed float64
 }
 
-// served is how many watches the API server was asked for.
+// served is how many watches were opened, according to the API server.
 func (w watches) served() float64 { return w.ended + w.open }
 
-// minus is what came in between.
+// minus returns what was counted in between.
 func (w watches) minus(before watches) watches {
 	return watches{ended: w.ended - before.ended, open: w.open - before.open, opened: w.opened - before.opened,
 		agentOpen: w.agentOpen - before.agentOpen, openSeconds: w.openSeconds - before.openSeconds,

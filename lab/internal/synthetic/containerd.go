@@ -12,8 +12,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// NewContainerd makes a runtime that calls itself containerd 2 and has that one's store of sandboxes, whose stamps, with CRI's,
-// tell volumes, network and sandbox apart. Its image store lists a sandbox image that came long ago; other stores are missing.
+// NewContainerd returns a runtime that reports itself as containerd 2 and has containerd's store of sandboxes. The
+// timestamps in this store and in CRI separate volumes, network and sandbox. Its image store contains a sandbox image
+// that was pulled long ago. Other stores are missing.
 func NewContainerd() *Runtime {
 	r := NewRuntime()
 	r.name, r.version, r.stores = "containerd", "2.4.2", true
@@ -26,19 +27,21 @@ type sandboxStore struct {
 	runtime *Runtime
 }
 
-// sandboxStamps is when the runtime was asked for a sandbox and when it ran.
+// sandboxStamps is when a sandbox was requested and when it ran.
 type sandboxStamps struct{ begunAt, runningAt time.Time }
 
 // Get implements sandboxapi.StoreServer.
-func (s sandboxStore) Get(_ context.Context, request *sandboxapi.StoreGetRequest) (*sandboxapi.StoreGetResponse, error) {
+func (s sandboxStore) Get(_ context.Context,
+	request *sandboxapi.StoreGetRequest) (*sandboxapi.StoreGetResponse, error) {
 	s.runtime.mu.Lock()
 	defer s.runtime.mu.Unlock()
 	stamps, ok := s.runtime.stamps[request.GetSandboxID()]
 	if !ok {
-		return nil, status.Errorf(codes.NotFound, "there is no sandbox %s", request.GetSandboxID())
+		return nil, status.Errorf(codes.NotFound, "sandbox %s: not found", request.GetSandboxID())
 	}
 	return &sandboxapi.StoreGetResponse{Sandbox: &types.Sandbox{SandboxID: request.GetSandboxID(),
-		Sandboxer: "podsandbox", CreatedAt: timestamppb.New(stamps.begunAt), UpdatedAt: timestamppb.New(stamps.runningAt)}}, nil
+		Sandboxer: "podsandbox", CreatedAt: timestamppb.New(stamps.begunAt),
+		UpdatedAt: timestamppb.New(stamps.runningAt)}}, nil
 }
 
 // imageStore is containerd's store of images.
@@ -46,12 +49,12 @@ type imageStore struct {
 	imagesapi.UnimplementedImagesServer
 }
 
-// Get implements imagesapi.ImagesServer: containers' images have no stamps.
+// Get implements imagesapi.ImagesServer. Images of containers have no timestamps.
 func (imageStore) Get(_ context.Context, request *imagesapi.GetImageRequest) (*imagesapi.GetImageResponse, error) {
 	return nil, status.Errorf(codes.NotFound, "image %s: not found", request.GetName())
 }
 
-// List implements imagesapi.ImagesServer. The agent asks for pinned images alone.
+// List implements imagesapi.ImagesServer. The agent asks only for pinned images.
 func (imageStore) List(context.Context, *imagesapi.ListImagesRequest) (*imagesapi.ListImagesResponse, error) {
 	longAgo := timestamppb.New(time.Unix(1_600_000_000, 0))
 	return &imagesapi.ListImagesResponse{Images: []*imagesapi.Image{

@@ -13,7 +13,8 @@ import (
 func TestContainerdsStoreTellsSandboxesApart(t *testing.T) {
 	for name, runtime := range map[string]*Runtime{"containerd": NewContainerd(), "podlapse-lab": NewRuntime()} {
 		connection := serve(t, runtime)
-		version, err := runtimeapi.NewRuntimeServiceClient(connection).Version(t.Context(), &runtimeapi.VersionRequest{})
+		version, err := runtimeapi.NewRuntimeServiceClient(connection).Version(t.Context(),
+			&runtimeapi.VersionRequest{})
 		if err != nil || version.RuntimeName != name {
 			t.Errorf("got %v, %v, want %s", version, err, name)
 		}
@@ -28,10 +29,12 @@ func TestContainerdsStoreTellsSandboxesApart(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || !got.Sandbox.CreatedAt.AsTime().Equal(stamps.begunAt) || !got.Sandbox.UpdatedAt.AsTime().Equal(stamps.runningAt) {
+		if err != nil || !got.Sandbox.CreatedAt.AsTime().Equal(stamps.begunAt) ||
+			!got.Sandbox.UpdatedAt.AsTime().Equal(stamps.runningAt) {
 			t.Errorf("got %v, %v", got, err)
 		}
-		if _, err := store.Get(t.Context(), &sandboxapi.StoreGetRequest{SandboxID: "x"}); status.Code(err) != codes.NotFound {
+		if _, err := store.Get(t.Context(), &sandboxapi.StoreGetRequest{SandboxID: "x"}); status.Code(
+			err) != codes.NotFound {
 			t.Errorf("error %v", err)
 		}
 	}

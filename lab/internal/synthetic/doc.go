@@ -1,4 +1,4 @@
-// Package synthetic plays a node that is not there: its pods, what a kubelet tells the API server of them, and
-// the container runtime that an agent asks about them. So hundreds of pods start on a machine that could not
-// run them, and cost the API server what real ones would.
+// Package synthetic simulates a node: its pods, what its kubelet reports to the API server, and the container runtime
+// that an agent queries. So hundreds of pods can start on a machine that could not run them, at the same cost for the
+// API server as real pods.
 package synthetic

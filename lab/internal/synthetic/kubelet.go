@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// Kubelet starts pods on its node as a kubelet would tell of it.
+// Kubelet starts pods on its node and reports them like a kubelet.
 type Kubelet struct {
 	Kube    *kube.Client
 	Runtime *Runtime
@@ -18,36 +18,37 @@ type Kubelet struct {
 	Pace    Pace
 }
 
-// Pace is how long each part of a start takes, one after the other.
+// Pace is the duration of each step of a start, one after the other.
 type Pace struct {
-	Pickup  time.Duration // until kubelet acknowledges the pod
-	Volumes time.Duration // until it asks for a sandbox
+	Pickup  time.Duration // until the kubelet acknowledges the pod
+	Volumes time.Duration // until it requests a sandbox
 	Network time.Duration // of the sandbox
-	Sandbox time.Duration // from then on until it runs
-	Pull    time.Duration // of each image that is not there
+	Sandbox time.Duration // from then until the sandbox runs
+	Pull    time.Duration // of each missing image
 	Create  time.Duration // of each container
 	Start   time.Duration
 }
 
-// Usual is a node that does nothing else.
+// Usual is the pace of an otherwise idle node.
 func Usual() Pace {
 	const ms = time.Millisecond
 	return Pace{Pickup: 20 * ms,
-		// As containerd takes with a network plugin. The synthetic runtime, as CRI, does not date images: that one was there
-		// before, an agent knows only if it asked before the sandbox was, and here it shares two cores with a whole cluster.
+		// This is what containerd takes with a network plugin. The synthetic runtime, like CRI, does not date images.
+		// So the agent knows that an image was present before only if it asked before the sandbox existed. Here the
+		// agent shares two cores with an entire cluster.
 		Network: 300 * ms,
 		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
 }
 
-// Started is what really happened in the start of one pod.
+// Started is what really happened during the start of one pod.
 type Started struct {
 	Name   string
-	Events int             // that were sent to the API server
-	Pulls  []time.Duration // of each container; none where images were present
+	Events int             // sent to the API server
+	Pulls  []time.Duration // of each container; none if its image was present
 }
 
-// Start creates a pod in a namespace and starts its containers one after the other. Images that the runtime does
-// not have are pulled.
+// Start creates a pod in a namespace and starts its containers one after the other. It pulls images that the runtime
+// lacks.
 func (k Kubelet) Start(ctx context.Context, namespace, name string, images []string, cold bool) (Started, error) {
 	p := pod{namespace: namespace, name: name, node: k.Node, images: images}
 	path := "/api/v1/namespaces/" + namespace + "/pods"
@@ -110,7 +111,8 @@ func (s *start) sandbox(ctx context.Context) error {
 	return nil
 }
 
-func (s *start) container(ctx context.Context, name, image string, cold bool) (startedAt time.Time, id string, err error) {
+func (s *start) container(ctx context.Context, name, image string,
+	cold bool) (startedAt time.Time, id string, err error) {
 	if err := s.image(ctx, name, image, cold); err != nil {
 		return time.Time{}, "", err
 	}
@@ -129,13 +131,14 @@ func (s *start) container(ctx context.Context, name, image string, cold bool) (s
 	return startedAt, id, s.say(ctx, name, "Started", "Container started")
 }
 
-// image is kubelet's way to an image, with its words.
+// image gets an image and reports it in the kubelet's words.
 func (s *start) image(ctx context.Context, name, image string, cold bool) error {
 	if !cold {
-		return s.say(ctx, name, "Pulled", fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
+		return s.say(ctx, name, "Pulled",
+			fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 	}
 	pulling := s.pod.event(name, "Pulling", fmt.Sprintf("Pulling image %q", image), time.Now())
-	askedAt := time.Now() // kubelet's clock starts after the Event has its name
+	askedAt := time.Now() // the kubelet starts its clock after it names the Event
 	if err := s.send(ctx, pulling); err != nil {
 		return err
 	}
@@ -146,10 +149,11 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 	took := time.Since(askedAt)
 	s.reported.Pulls = append(s.reported.Pulls, took)
 	whole := took.Truncate(time.Millisecond)
-	return s.say(ctx, name, "Pulled", fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). Image size: %d bytes.", image, whole, whole, imageSize))
+	return s.say(ctx, name, "Pulled", fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). Image "+
+		"size: %d bytes.", image, whole, whole, imageSize))
 }
 
-// say makes one Event and sends it.
+// say creates one Event and sends it.
 func (s *start) say(ctx context.Context, container, reason, message string) error {
 	return s.send(ctx, s.pod.event(container, reason, message, time.Now()))
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// heartbeat is well below the time after which the control plane gives a node up.
+// heartbeat is much shorter than the time after which the control plane considers a node lost.
 const heartbeat = 10 * time.Second
 
 func nodePath(name string) string { return "/api/v1/nodes/" + name }
 
-// Register makes a Node object that the scheduler leaves alone.
+// Register creates a Node object that the scheduler ignores.
 func Register(ctx context.Context, client *kube.Client, name string) error {
 	object := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: true}}
 	if err := client.Create(ctx, "/api/v1/nodes", object); err != nil && !kube.IsConflict(err) {
@@ -25,7 +25,7 @@ func Register(ctx context.Context, client *kube.Client, name string) error {
 	return beat(ctx, client, name)
 }
 
-// KeepAlive says again and again that the node is well, until ctx ends.
+// KeepAlive keeps reporting that the node is ready, until ctx ends.
 func KeepAlive(ctx context.Context, client *kube.Client, name string) error {
 	for pause(ctx, heartbeat) == nil {
 		if err := beat(ctx, client, name); err != nil && ctx.Err() == nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// imageSize is that of every image, in bytes.
+// imageSize is the size of every image, in bytes.
 const imageSize = 12_345_678
 
 func imageID(reference string) string {
@@ -35,8 +35,8 @@ func (p pod) labels(container string) map[string]string {
 	return labels
 }
 
-// object is the pod as somebody creates it, bound to its node already. It ends at once when it is deleted: there is
-// no kubelet to confirm its end.
+// object returns the pod as a user creates it, already bound to its node. It ends immediately when it is deleted,
+// because no kubelet confirms its end.
 func (p pod) object() corev1.Pod {
 	none := int64(0)
 	object := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.name},
@@ -57,38 +57,44 @@ func (p pod) acknowledged(at time.Time) map[string]any {
 	return p.status(at, at, corev1.PodPending, corev1.ConditionFalse, containers)
 }
 
-// running is the status of a pod whose containers all run, which makes it ready.
+// running is the status of a ready pod whose containers all run.
 func (p pod) running(at, acknowledgedAt time.Time, startedAt []time.Time, ids []string) map[string]any {
 	var containers []corev1.ContainerStatus
 	started := true
 	for i, image := range p.images {
-		containers = append(containers, corev1.ContainerStatus{Name: containerName(i), Image: image, ImageID: imageID(image), Ready: true,
+		containers = append(containers, corev1.ContainerStatus{Name: containerName(i), Image: image,
+			ImageID: imageID(image), Ready: true,
 			Started: &started, ContainerID: "podlapse-lab://" + ids[i],
-			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(startedAt[i])}}})
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{
+				StartedAt: metav1.NewTime(startedAt[i])}}})
 	}
 	return p.status(at, acknowledgedAt, corev1.PodRunning, corev1.ConditionTrue, containers)
 }
 
-func (p pod) status(at, acknowledgedAt time.Time, phase corev1.PodPhase, ready corev1.ConditionStatus, containers []corev1.ContainerStatus) map[string]any {
+func (p pod) status(at, acknowledgedAt time.Time, phase corev1.PodPhase, ready corev1.ConditionStatus,
+	containers []corev1.ContainerStatus) map[string]any {
 	var conditions []corev1.PodCondition
 	add := func(kind corev1.PodConditionType, status corev1.ConditionStatus, since time.Time) {
-		conditions = append(conditions, corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(since)})
+		conditions = append(conditions, corev1.PodCondition{Type: kind, Status: status,
+			LastTransitionTime: metav1.NewTime(since)})
 	}
 	add(corev1.PodReadyToStartContainers, ready, at)
 	add(corev1.PodInitialized, corev1.ConditionTrue, acknowledgedAt)
 	add(corev1.PodReady, ready, at)
 	add(corev1.ContainersReady, ready, at)
 	add(corev1.PodScheduled, corev1.ConditionTrue, acknowledgedAt)
-	return map[string]any{"status": map[string]any{"phase": phase, "startTime": metav1.NewTime(acknowledgedAt), "hostIP": "127.0.0.1",
+	return map[string]any{"status": map[string]any{"phase": phase, "startTime": metav1.NewTime(acknowledgedAt),
+		"hostIP":     "127.0.0.1",
 		"conditions": conditions, "containerStatuses": containers}}
 }
 
-// event is an Event as kubelet makes it: named by its instant, with stamps of whole seconds.
+// event returns an Event in the kubelet's form: its name contains its instant, and its timestamps are whole seconds.
 func (p pod) event(container, reason, message string, at time.Time) corev1.Event {
 	const component = "kubelet"
 	return corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", p.name, at.UnixNano()), Namespace: p.namespace},
-		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: p.namespace, Name: p.name, UID: types.UID(p.uid), APIVersion: "v1",
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: p.namespace, Name: p.name, UID: types.UID(p.uid),
+			APIVersion:      "v1",
 			ResourceVersion: "1", FieldPath: "spec.containers{" + container + "}"},
 		Reason: reason, Message: message, Source: corev1.EventSource{Component: component, Host: p.node},
 		FirstTimestamp: metav1.NewTime(at), LastTimestamp: metav1.NewTime(at), Count: 1, Type: corev1.EventTypeNormal,

@@ -18,7 +18,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Labels that kubelet puts on what it asks a runtime for.
+// Labels that the kubelet sets on the objects that it requests from a runtime.
 const (
 	uidLabel       = "io.kubernetes.pod.uid"
 	podLabel       = "io.kubernetes.pod.name"
@@ -27,30 +27,31 @@ const (
 	restartCount   = "io.kubernetes.container.restartCount"
 )
 
-// Runtime is a container runtime that runs nothing and says of pods what it was told. It answers the questions
-// that read, and no other. Safe for concurrent use.
+// Runtime is a container runtime that runs nothing and only reports pods that were added to it. It responds only to
+// read calls. It is safe for concurrent use.
 type Runtime struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
 	runtimeapi.UnimplementedImageServiceServer
 
 	name, version string
-	stores        bool // it has containerd's of sandboxes
+	stores        bool // whether it has containerd's store of sandboxes
 
 	mu         sync.Mutex
-	sandboxes  map[string][]*runtimeapi.PodSandbox // by the pod's UID, as the two below
+	sandboxes  map[string][]*runtimeapi.PodSandbox // by the pod's UID, like the next two
 	containers map[string][]*runtimeapi.Container
 	statuses   map[string]*runtimeapi.ContainerStatus // by the container's ID
 	images     map[string]bool
-	stamps     map[string]sandboxStamps // by the sandbox' ID
+	stamps     map[string]sandboxStamps // by the sandbox's ID
 }
 
-// NewRuntime makes a runtime without pods and images.
+// NewRuntime returns a runtime without pods and images.
 func NewRuntime() *Runtime {
-	return &Runtime{name: "podlapse-lab", version: "1", stamps: make(map[string]sandboxStamps), sandboxes: make(map[string][]*runtimeapi.PodSandbox), containers: make(map[string][]*runtimeapi.Container),
+	return &Runtime{name: "podlapse-lab", version: "1", stamps: make(map[string]sandboxStamps),
+		sandboxes: make(map[string][]*runtimeapi.PodSandbox), containers: make(map[string][]*runtimeapi.Container),
 		statuses: make(map[string]*runtimeapi.ContainerStatus), images: make(map[string]bool)}
 }
 
-// Serve answers on a socket until stop is called.
+// Serve serves on a socket until stop is called.
 func (r *Runtime) Serve(socket string) (stop func(), err error) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("serve the synthetic runtime: %w", err)
@@ -71,14 +72,14 @@ func (r *Runtime) Serve(socket string) (stop func(), err error) {
 	return func() { server.Stop(); serving.Wait() }, nil
 }
 
-// AddImage puts an image on the node.
+// AddImage adds an image to the node.
 func (r *Runtime) AddImage(reference string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.images[reference] = true
 }
 
-// addSandbox makes a pod's sandbox, whose network was ready at an instant between its stamps.
+// addSandbox adds a pod's sandbox, whose network was ready at an instant between its timestamps.
 func (r *Runtime) addSandbox(p pod, stamps sandboxStamps, networkReadyAt time.Time) {
 	id := "sandbox-" + p.uid
 	r.mu.Lock()
@@ -90,7 +91,7 @@ func (r *Runtime) addSandbox(p pod, stamps sandboxStamps, networkReadyAt time.Ti
 	})
 }
 
-// addContainer makes a container, and runs it.
+// addContainer adds a running container.
 func (r *Runtime) addContainer(p pod, name, image string, createdAt, startedAt time.Time) string {
 	id := p.uid + "-" + name
 	spec := &runtimeapi.ImageSpec{Image: image, UserSpecifiedImage: image}
@@ -100,54 +101,63 @@ func (r *Runtime) addContainer(p pod, name, image string, createdAt, startedAt t
 	defer r.mu.Unlock()
 	r.containers[p.uid] = append(r.containers[p.uid], &runtimeapi.Container{
 		Id: id, PodSandboxId: "sandbox-" + p.uid, Metadata: metadata, Image: spec, ImageRef: imageID(image),
-		State: runtimeapi.ContainerState_CONTAINER_RUNNING, CreatedAt: createdAt.UnixNano(), Labels: p.labels(name), Annotations: annotations,
+		State: runtimeapi.ContainerState_CONTAINER_RUNNING, CreatedAt: createdAt.UnixNano(), Labels: p.labels(name),
+		Annotations: annotations,
 	})
 	r.statuses[id] = &runtimeapi.ContainerStatus{
 		Id: id, Metadata: metadata, State: runtimeapi.ContainerState_CONTAINER_RUNNING, CreatedAt: createdAt.UnixNano(),
-		StartedAt: startedAt.UnixNano(), Image: spec, ImageRef: imageID(image), Labels: p.labels(name), Annotations: annotations,
+		StartedAt: startedAt.UnixNano(), Image: spec, ImageRef: imageID(image), Labels: p.labels(name),
+		Annotations: annotations,
 	}
 	return id
 }
 
-// Version implements runtimeapi.RuntimeServiceServer, as the methods below.
+// Version implements runtimeapi.RuntimeServiceServer, like the methods below.
 func (r *Runtime) Version(context.Context, *runtimeapi.VersionRequest) (*runtimeapi.VersionResponse, error) {
-	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: r.name, RuntimeVersion: r.version, RuntimeApiVersion: "v1"}, nil
+	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: r.name, RuntimeVersion: r.version,
+		RuntimeApiVersion: "v1"}, nil
 }
 
-// ListPodSandbox answers only who asks about one pod.
-func (r *Runtime) ListPodSandbox(_ context.Context, request *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
+// ListPodSandbox responds only to requests about one pod.
+func (r *Runtime) ListPodSandbox(_ context.Context,
+	request *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	uid := request.GetFilter().GetLabelSelector()[uidLabel]
 	return &runtimeapi.ListPodSandboxResponse{Items: append([]*runtimeapi.PodSandbox(nil), r.sandboxes[uid]...)}, nil
 }
 
-// ListContainers answers only who asks about one pod.
-func (r *Runtime) ListContainers(_ context.Context, request *runtimeapi.ListContainersRequest) (*runtimeapi.ListContainersResponse, error) {
+// ListContainers responds only to requests about one pod.
+func (r *Runtime) ListContainers(_ context.Context,
+	request *runtimeapi.ListContainersRequest) (*runtimeapi.ListContainersResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	uid := request.GetFilter().GetLabelSelector()[uidLabel]
-	return &runtimeapi.ListContainersResponse{Containers: append([]*runtimeapi.Container(nil), r.containers[uid]...)}, nil
+	return &runtimeapi.ListContainersResponse{Containers: append([]*runtimeapi.Container(nil), r.containers[uid]...)},
+		nil
 }
 
-// ContainerStatus tells all of one container.
-func (r *Runtime) ContainerStatus(_ context.Context, request *runtimeapi.ContainerStatusRequest) (*runtimeapi.ContainerStatusResponse, error) {
+// ContainerStatus returns everything about one container.
+func (r *Runtime) ContainerStatus(_ context.Context,
+	request *runtimeapi.ContainerStatusRequest) (*runtimeapi.ContainerStatusResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	state, ok := r.statuses[request.GetContainerId()]
 	if !ok {
-		return nil, status.Errorf(codes.NotFound, "there is no container %s", request.GetContainerId())
+		return nil, status.Errorf(codes.NotFound, "container %s: not found", request.GetContainerId())
 	}
 	return &runtimeapi.ContainerStatusResponse{Status: state}, nil
 }
 
-// ImageStatus tells whether an image is on the node.
-func (r *Runtime) ImageStatus(_ context.Context, request *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
+// ImageStatus returns whether an image is on the node.
+func (r *Runtime) ImageStatus(_ context.Context,
+	request *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	reference := request.GetImage().GetImage()
 	if !r.images[reference] {
 		return &runtimeapi.ImageStatusResponse{}, nil
 	}
-	return &runtimeapi.ImageStatusResponse{Image: &runtimeapi.Image{Id: imageID(reference), RepoTags: []string{reference}, Size: imageSize}}, nil
+	return &runtimeapi.ImageStatusResponse{
+		Image: &runtimeapi.Image{Id: imageID(reference), RepoTags: []string{reference}, Size: imageSize}}, nil
 }

@@ -20,7 +20,8 @@ func TestEventIsNamedAsByKubelet(t *testing.T) {
 	at := time.Unix(1_700_000_000, 123_456_789)
 	event := example().event("c1", "Pulled", "words", at)
 	if event.Name != "pod-1.17979cfe3d85cd15" || event.InvolvedObject.FieldPath != "spec.containers{c1}" ||
-		event.Source.Component != "kubelet" || event.Source.Host != "node-2" || event.InvolvedObject.UID != "u" || event.Count != 1 {
+		event.Source.Component != "kubelet" || event.Source.Host != "node-2" || event.InvolvedObject.UID != "u" ||
+		event.Count != 1 {
 		t.Errorf("got %+v", event)
 	}
 }
@@ -54,11 +55,13 @@ func TestRuntimeTellsOfOnePod(t *testing.T) {
 
 	for uid, want := range map[string]int{"u": 1, "other": 0} {
 		selector := map[string]string{uidLabel: uid}
-		sandboxes, err := client.ListPodSandbox(t.Context(), &runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: selector}})
+		sandboxes, err := client.ListPodSandbox(t.Context(),
+			&runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: selector}})
 		if err != nil || len(sandboxes.Items) != want {
 			t.Errorf("%s: %v, %v", uid, sandboxes, err)
 		}
-		containers, err := client.ListContainers(t.Context(), &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{LabelSelector: selector}})
+		containers, err := client.ListContainers(t.Context(),
+			&runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{LabelSelector: selector}})
 		if err != nil || len(containers.Containers) != want {
 			t.Errorf("%s: %v, %v", uid, containers, err)
 		}
@@ -67,16 +70,19 @@ func TestRuntimeTellsOfOnePod(t *testing.T) {
 	if err != nil || state.Status.StartedAt != 1005 {
 		t.Errorf("got %v, %v", state, err)
 	}
-	if _, err := client.ContainerStatus(t.Context(), &runtimeapi.ContainerStatusRequest{ContainerId: "x"}); status.Code(err) != codes.NotFound {
+	if _, err := client.ContainerStatus(t.Context(),
+		&runtimeapi.ContainerStatusRequest{ContainerId: "x"}); status.Code(err) != codes.NotFound {
 		t.Errorf("error %v", err)
 	}
 	for reference, want := range map[string]bool{"r/a:1": true, "r/b:1": false} {
-		answer, err := images.ImageStatus(t.Context(), &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: reference}})
+		answer, err := images.ImageStatus(t.Context(),
+			&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: reference}})
 		if err != nil || (answer.Image != nil) != want {
 			t.Errorf("%s: %v, %v", reference, answer, err)
 		}
 	}
-	if _, err := images.PullImage(t.Context(), &runtimeapi.PullImageRequest{}); status.Code(err) != codes.Unimplemented {
+	if _, err := images.PullImage(t.Context(),
+		&runtimeapi.PullImageRequest{}); status.Code(err) != codes.Unimplemented {
 		t.Errorf("it pulls: %v", err)
 	}
 }

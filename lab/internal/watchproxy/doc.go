@@ -1,3 +1,3 @@
-// Package watchproxy stands between an agent and the API server and does to the pod watch what a broken network, proxy or watch cache
-// would: it holds events back, or loses them. All else passes as it is.
+// Package watchproxy is a proxy between an agent and the API server. Like a broken network, proxy or watch cache, it
+// delays or drops events of the pod watch. It forwards everything else unchanged.
 package watchproxy

@@ -17,13 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Fault is what happens to an event of the pod watch.
+// Fault is what the proxy does to an event of the pod watch.
 type Fault struct {
 	Lost  bool
-	Delay time.Duration // it comes so much later, and all after it no earlier
+	Delay time.Duration // delays this event and, if they would overtake it, the following ones
 }
 
-// Proxy forwards to one API server, as the user whose transport it has.
+// Proxy forwards to one API server, as the user of its transport.
 type Proxy struct {
 	server   *http.Server
 	listener net.Listener
@@ -34,7 +34,7 @@ type Proxy struct {
 	ended chan error
 }
 
-// Start listens on a port of loopback until Close.
+// Start listens on a loopback port until Close.
 func Start(ctx context.Context, target string, as http.RoundTripper) (*Proxy, error) {
 	to, err := url.Parse(target)
 	if err != nil {
@@ -64,17 +64,17 @@ func Start(ctx context.Context, target string, as http.RoundTripper) (*Proxy, er
 	return p, nil
 }
 
-// URL is where it listens.
+// URL is the proxy's URL.
 func (p *Proxy) URL() string { return "http://" + p.listener.Addr().String() }
 
-// Break asks about every event of the pod watch from now on; nil ends that.
+// Break calls fault for every event of the pod watch from now on. With nil there are no faults.
 func (p *Proxy) Break(fault func(kind watch.EventType, pod corev1.Pod) Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = fault
 }
 
-// Held is how many events are on their way.
+// Held is the number of delayed events.
 func (p *Proxy) Held() int { return int(p.held.Load()) }
 
 // Close ends all connections.
@@ -90,13 +90,13 @@ func watchesPods(r *http.Request) bool {
 	return r.URL.Path == "/api/v1/pods" && (r.URL.Query().Get("watch") == "true" || r.URL.Query().Get("watch") == "1")
 }
 
-// change puts the faults between the API server's answer to a pod watch and the agent.
+// change applies the faults to the API server's response to a pod watch.
 func (p *Proxy) change(response *http.Response) error {
 	if !watchesPods(response.Request) || response.StatusCode != http.StatusOK {
 		return nil
 	}
 	reader, writer := io.Pipe()
-	events := make(chan due, 4096) // of a minute; when it is full the API server waits
+	events := make(chan due, 4096) // enough for a minute; when it is full, the API server waits
 	upstream := response.Body
 	go func() {
 		defer close(events)
@@ -117,11 +117,11 @@ func (p *Proxy) change(response *http.Response) error {
 			_, err := writer.Write(append(event.text, '\n'))
 			p.held.Add(-1)
 			if err != nil {
-				break // the agent is gone
+				break // the agent has disconnected
 			}
 		}
 		_ = writer.Close()
-		for range events { // until the API server's end is closed as well
+		for range events { // until the API server's side is closed too
 			p.held.Add(-1)
 		}
 	}()
@@ -129,7 +129,7 @@ func (p *Proxy) change(response *http.Response) error {
 	return nil
 }
 
-// due is an event and when it is to go on.
+// due is an event and when to forward it.
 type due struct {
 	text []byte
 	at   time.Time
@@ -144,7 +144,8 @@ func (p *Proxy) judge(text json.RawMessage) (next due, lost bool) {
 	fault := p.fault
 	p.mu.Unlock()
 	next = due{text, time.Now()}
-	if fault == nil || json.Unmarshal(text, &event) != nil || event.Type == watch.Bookmark || event.Type == watch.Error {
+	if fault == nil || json.Unmarshal(text, &event) != nil || event.Type == watch.Bookmark ||
+		event.Type == watch.Error {
 		return next, false
 	}
 	f := fault(event.Type, event.Object)
@@ -152,7 +153,7 @@ func (p *Proxy) judge(text json.RawMessage) (next due, lost bool) {
 	return next, f.Lost
 }
 
-// body ends the API server's answer with the agent's.
+// body closes the API server's response together with the agent's.
 type body struct {
 	io.ReadCloser
 	upstream io.Closer

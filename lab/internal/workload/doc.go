@@ -1,8 +1,8 @@
-// Package workload plays every container of the lab: pause, init, sidecar, main, their probes and hooks.
+// Package workload is the program in every container of the lab: pause, init, sidecar, main, their probes and hooks.
 //
-// Environment variables say what the container does, so that one image stands for all of them. What
-// it did it dates in the container's log, which is the truth about the application that scenarios
-// compare with. The package uses only the standard library: it is the body of a small static program.
+// Environment variables define what the container does, so one image is enough. The program logs the time of each step
+// in the container's log. For scenarios, this log is the truth about the application. The package uses only the
+// standard library, because it is compiled into a small static program.
 package workload
 
 import (
@@ -13,19 +13,20 @@ import (
 
 // Environment variables, set in the pod's spec.
 const (
-	RunFor       = "WORKLOAD_RUN_FOR"       // Go duration; the container ends after it. Unset: it runs until SIGTERM.
-	ExitCode     = "WORKLOAD_EXIT_CODE"     // exit status after RUN_FOR or CRASH_AFTER
-	CrashAfter   = "WORKLOAD_CRASH_AFTER"   // Go duration; the container dies after it with status 139, or EXIT_CODE
-	FillAfter    = "WORKLOAD_FILL_AFTER"    // Go duration; the container takes memory from then on until it is killed
-	StartedAfter = "WORKLOAD_STARTED_AFTER" // Go duration from the start of the main process until the startup probe passes
-	ReadyAfter   = "WORKLOAD_READY_AFTER"   // Go duration from the start of the main process to readiness
-	HookFor      = "WORKLOAD_HOOK_FOR"      // Go duration that the post-start or pre-stop hook takes
-	StopFor      = "WORKLOAD_STOP_FOR"      // Go duration from SIGTERM to the end; unset: it ends at once
-	StopCode     = "WORKLOAD_STOP_CODE"     // exit status after SIGTERM
+	RunFor     = "WORKLOAD_RUN_FOR"     // Go duration until the container ends; if unset, it runs until SIGTERM
+	ExitCode   = "WORKLOAD_EXIT_CODE"   // exit status after RUN_FOR or CRASH_AFTER
+	CrashAfter = "WORKLOAD_CRASH_AFTER" // Go duration until the container crashes with status 139, or EXIT_CODE
+	// Go duration until the container starts to allocate memory until it is killed.
+	FillAfter = "WORKLOAD_FILL_AFTER"
+	// Go duration from the start of the main process until the startup probe passes.
+	StartedAfter = "WORKLOAD_STARTED_AFTER"
+	ReadyAfter   = "WORKLOAD_READY_AFTER" // Go duration from the start of the main process to readiness
+	HookFor      = "WORKLOAD_HOOK_FOR"    // Go duration of the post-start or pre-stop hook
+	StopFor      = "WORKLOAD_STOP_FOR"    // Go duration from SIGTERM to the end; if unset, it ends immediately
+	StopCode     = "WORKLOAD_STOP_CODE"   // exit status after SIGTERM
 )
 
-// Path is where the program lies in the image. The others are the argument that makes it something
-// else than the main process.
+// Path is the program's path in the image. The others are its argument if it is not the main process.
 const (
 	Path         = "/workload"
 	StartupProbe = "started"
@@ -33,14 +34,14 @@ const (
 	Hook         = "hook"
 )
 
-// Plan is what the environment asks for.
+// Plan is the configuration from the environment.
 type Plan struct {
 	RunFor       time.Duration
-	Runs         bool // RunFor was given
+	Runs         bool // RunFor is set
 	CrashAfter   time.Duration
-	Crashes      bool // CrashAfter was given
+	Crashes      bool // CrashAfter is set
 	FillAfter    time.Duration
-	Fills        bool // FillAfter was given
+	Fills        bool // FillAfter is set
 	StartedAfter time.Duration
 	ReadyAfter   time.Duration
 	HookFor      time.Duration
@@ -60,7 +61,7 @@ func ReadPlan(getenv func(string) string) (Plan, error) {
 		}
 		d, parseErr := time.ParseDuration(text)
 		if parseErr != nil || d < 0 {
-			err = fmt.Errorf("%s=%q: give a duration such as 1.5s", name, text)
+			err = fmt.Errorf("%s=%q: must be a duration, for example 1.5s", name, text)
 			return 0, false
 		}
 		return d, true
@@ -75,7 +76,7 @@ func ReadPlan(getenv func(string) string) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	const segmentationFault = 128 + 11 // what a crashed C program looks like
+	const segmentationFault = 128 + 11 // as if a C program crashed
 	if plan.Crashes {
 		plan.ExitCode = segmentationFault
 	}
@@ -86,7 +87,7 @@ func ReadPlan(getenv func(string) string) (Plan, error) {
 		}
 		code, err := strconv.ParseUint(text, 10, 8)
 		if err != nil {
-			return Plan{}, fmt.Errorf("%s=%q: give a number from 0 to 255", name, text)
+			return Plan{}, fmt.Errorf("%s=%q: must be a number from 0 to 255", name, text)
 		}
 		*status = int(code)
 	}

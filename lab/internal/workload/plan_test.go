@@ -21,13 +21,16 @@ func TestPlan(t *testing.T) {
 		"pause":        {nil, Plan{}},
 		"init":         {map[string]string{RunFor: "1.5s"}, Plan{RunFor: 1500 * time.Millisecond, Runs: true}},
 		"init at once": {map[string]string{RunFor: "0s"}, Plan{Runs: true}},
-		"failing init": {map[string]string{RunFor: "1s", ExitCode: "3"}, Plan{RunFor: time.Second, Runs: true, ExitCode: 3}},
-		"crash":        {map[string]string{CrashAfter: "1s"}, Plan{CrashAfter: time.Second, Crashes: true, ExitCode: 139}},
-		"fill":         {map[string]string{FillAfter: "2s"}, Plan{FillAfter: 2 * time.Second, Fills: true}},
-		"stop":         {map[string]string{StopFor: "2s", StopCode: "143"}, Plan{StopFor: 2 * time.Second, StopCode: 143}},
-		"hook":         {map[string]string{HookFor: "2s"}, Plan{HookFor: 2 * time.Second}},
-		"started":      {map[string]string{StartedAfter: "2s"}, Plan{StartedAfter: 2 * time.Second}},
-		"ready":        {map[string]string{ReadyAfter: "2s"}, Plan{ReadyAfter: 2 * time.Second}},
+		"failing init": {map[string]string{RunFor: "1s", ExitCode: "3"},
+			Plan{RunFor: time.Second, Runs: true, ExitCode: 3}},
+		"crash": {map[string]string{CrashAfter: "1s"},
+			Plan{CrashAfter: time.Second, Crashes: true, ExitCode: 139}},
+		"fill": {map[string]string{FillAfter: "2s"}, Plan{FillAfter: 2 * time.Second, Fills: true}},
+		"stop": {map[string]string{StopFor: "2s", StopCode: "143"},
+			Plan{StopFor: 2 * time.Second, StopCode: 143}},
+		"hook":    {map[string]string{HookFor: "2s"}, Plan{HookFor: 2 * time.Second}},
+		"started": {map[string]string{StartedAfter: "2s"}, Plan{StartedAfter: 2 * time.Second}},
+		"ready":   {map[string]string{ReadyAfter: "2s"}, Plan{ReadyAfter: 2 * time.Second}},
 	} {
 		got, err := ReadPlan(from(test.variables))
 		if err != nil || got != test.want {
@@ -37,8 +40,10 @@ func TestPlan(t *testing.T) {
 }
 
 func TestPlanNamesTheWrongVariable(t *testing.T) {
-	for name, value := range map[string]string{RunFor: "soon", CrashAfter: "-1s", ReadyAfter: "2", StopFor: "x", ExitCode: "256", StopCode: "-1"} {
-		if _, err := ReadPlan(from(map[string]string{name: value})); err == nil || !strings.Contains(err.Error(), name) {
+	for name, value := range map[string]string{RunFor: "soon", CrashAfter: "-1s", ReadyAfter: "2", StopFor: "x",
+		ExitCode: "256", StopCode: "-1"} {
+		if _, err := ReadPlan(from(map[string]string{name: value})); err == nil ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s=%s: error %v does not name it", name, value, err)
 		}
 	}
@@ -51,7 +56,8 @@ func TestTerminateEndsAtOnce(t *testing.T) {
 	t.Cleanup(func() { _ = os.Remove(startFile) })
 	terminate := make(chan os.Signal, 1)
 	terminate <- os.Interrupt
-	if status := Run(Plan{Runs: true, RunFor: time.Hour, ExitCode: 7, StopCode: 3}, time.Now(), terminate, io.Discard); status != 3 {
+	if status := Run(Plan{Runs: true, RunFor: time.Hour, ExitCode: 7, StopCode: 3}, time.Now(), terminate,
+		io.Discard); status != 3 {
 		t.Errorf("status %d, want 3", status)
 	}
 }

@@ -14,19 +14,19 @@ import (
 // startFile is written by the main process and read by the probes of the same container.
 const startFile = "/workload-started"
 
-// mainStartLimit bounds a probe's wait for a main process that never starts.
+// mainStartLimit limits how long a probe waits for the main process to start.
 const mainStartLimit = 10 * time.Second
 
 func (p Plan) probed() bool { return p.StartedAfter > 0 || p.ReadyAfter > 0 }
 
-// WaitStarted plays the startup probe, as WaitReady the readiness probe.
+// WaitStarted runs the startup probe.
 func WaitStarted(plan Plan, log io.Writer) error {
 	return waitUntil(plan.StartedAfter, WordStartup, log)
 }
 
-// WaitReady plays the readiness probe: it blocks until ReadyAfter has passed since the main process
-// started. The answer so comes at the injected instant and not at a tick of the probe's period; the
-// probe needs a timeout above ReadyAfter.
+// WaitReady runs the readiness probe: it blocks until ReadyAfter has passed since the main process started. So the
+// result comes at the injected instant and not at the next period of the probe. The probe's timeout must be longer than
+// ReadyAfter.
 func WaitReady(plan Plan, log io.Writer) error { return waitUntil(plan.ReadyAfter, WordReady, log) }
 
 func waitUntil(after time.Duration, word string, log io.Writer) error {
@@ -37,20 +37,20 @@ func waitUntil(after time.Duration, word string, log io.Writer) error {
 		}
 		time.Sleep(time.Until(startedAt.Add(after)))
 	}
-	// Only the first answer counts, kubelet asks on and on.
+	// Only the first result counts. The kubelet keeps probing.
 	mark, err := os.OpenFile("/workload-"+word, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("note the first answer: %w", err)
+		return fmt.Errorf("record the first result: %w", err)
 	}
 	say(log, word, time.Now())
 	return mark.Close()
 }
 
-// noteStart tells the probes, which are other processes, when the main process started; the wall
-// clock is what they share.
+// noteStart writes when the main process started, for the probes. They are separate processes, and share only the wall
+// clock with it.
 func noteStart(startedAt time.Time) error {
 	note := []byte(strconv.FormatInt(startedAt.UnixNano(), 10) + "\n")
 	return writeWhole(startFile, note)
@@ -63,7 +63,7 @@ func awaitStart() (time.Time, error) {
 			return startedAt, err
 		}
 		if time.Now().After(deadline) {
-			return time.Time{}, errors.New("wait for the main process: it has not noted its start")
+			return time.Time{}, errors.New("wait for the main process: it has not recorded its start")
 		}
 	}
 }
@@ -80,13 +80,13 @@ func readStart() (time.Time, error) {
 	return time.Unix(0, nanoseconds), nil
 }
 
-// writeWhole writes a file that a reader sees either whole or not at all.
+// writeWhole writes a file that readers see either complete or not at all.
 func writeWhole(path string, data []byte) error {
 	if err := os.WriteFile(path+".new", data, 0o644); err != nil {
-		return fmt.Errorf("note start: %w", err)
+		return fmt.Errorf("record the start: %w", err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {
-		return fmt.Errorf("note start: %w", err)
+		return fmt.Errorf("record the start: %w", err)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Command otlp is the OpenTelemetry collector's own OTLP receiver with a file behind it: what it takes, over HTTP or
-// gRPC, it appends as lines of OTLP JSON, each a whole request.
+// Command otlp is the OpenTelemetry collector's own OTLP receiver with file output: it appends each request that it
+// receives, over HTTP or gRPC, as a line of OTLP JSON.
 //
 //	otlp HTTP-ADDRESS GRPC-ADDRESS FILE
 package main
@@ -34,7 +34,7 @@ func main() {
 
 func run(ctx context.Context, words []string) error {
 	if len(words) != 3 {
-		return errors.New("give an address for HTTP, one for gRPC, and a file")
+		return errors.New("usage: otlp HTTP_ADDRESS GRPC_ADDRESS FILE")
 	}
 	file, err := os.OpenFile(words[2], os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -46,7 +46,8 @@ func run(ctx context.Context, words []string) error {
 	config := factory.CreateDefaultConfig().(*otlpreceiver.Config)
 	config.Protocols.HTTP.GetOrInsertDefault().ServerConfig.NetAddr.Endpoint = words[0]
 	config.Protocols.GRPC.GetOrInsertDefault().NetAddr.Endpoint = words[1]
-	settings := receiver.Settings{ID: component.NewID(factory.Type()), TelemetrySettings: componenttest.NewNopTelemetrySettings()}
+	settings := receiver.Settings{ID: component.NewID(factory.Type()),
+		TelemetrySettings: componenttest.NewNopTelemetrySettings()}
 
 	traces, err := consumer.NewTraces(func(_ context.Context, data ptrace.Traces) error {
 		return out.write((&ptrace.JSONMarshaler{}).MarshalTraces(data))
@@ -60,13 +61,13 @@ func run(ctx context.Context, words []string) error {
 	if err != nil {
 		return err
 	}
-	// One server for both: the factory keeps it by the configuration.
+	// The factory returns the same server for both, because the configuration is the same.
 	server, err := factory.CreateTraces(ctx, settings, config, traces)
 	if err != nil {
-		return fmt.Errorf("make receiver: %w", err)
+		return fmt.Errorf("create receiver: %w", err)
 	}
 	if _, err := factory.CreateMetrics(ctx, settings, config, metrics); err != nil {
-		return fmt.Errorf("make receiver: %w", err)
+		return fmt.Errorf("create receiver: %w", err)
 	}
 	if err := server.Start(ctx, componenttest.NewNopHost()); err != nil {
 		return fmt.Errorf("start receiver: %w", err)
@@ -75,7 +76,7 @@ func run(ctx context.Context, words []string) error {
 	return server.Shutdown(context.WithoutCancel(ctx))
 }
 
-// lines writes whole lines, from any goroutine.
+// lines writes complete lines, from any goroutine.
 type lines struct {
 	mu  sync.Mutex
 	out io.Writer

@@ -1,0 +1,97 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/metrics"
+)
+
+// deaf stops the receiver while a pod starts. The agent must still report the pod on standard output, and count it as
+// dropped. When the receiver is back, the next pod must be sent.
+func (t *tracedRun) deaf(ctx context.Context) error {
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: t.bench.BaseImage}}}
+	if err := settleAgent(ctx, t.bench); err != nil {
+		return err
+	}
+	before, err := t.counted(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.bench.Node.StopReceiver(); err != nil {
+		return err
+	}
+	const unheard, heard = "unheard", "heard"
+	if err := t.bench.CreatePod(ctx, unheard, spec); err != nil {
+		return err
+	}
+	if _, err := t.bench.AwaitSettled(ctx, unheard); err != nil {
+		return err
+	}
+	during, err := t.awaitCounted(ctx, func(c delivered) bool { return c.dropped > before.dropped })
+	if err != nil {
+		return err
+	}
+	health, err := t.bench.Agent.Health(ctx)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(health, "[-]otlp down") || !strings.Contains(health, "readyz check passed") {
+		t.verdict.Problem("without a receiver, /readyz?verbose returns %q", health)
+	}
+	if err := t.bench.Node.StartReceiver(ctx); err != nil {
+		return err
+	}
+	if err := t.bench.CreatePod(ctx, heard, spec); err != nil {
+		return err
+	}
+	if _, _, err := t.reported(ctx, heard); err != nil {
+		return err
+	}
+	after, err := t.awaitCounted(ctx, func(c delivered) bool { return c.sent > during.sent })
+	if err != nil {
+		return err
+	}
+	t.verdict.Compared += 2
+	if want := (delivered{before.sent, before.dropped + 1, before.printed + 1}); during != want {
+		t.verdict.Problem("one pod started without a receiver: the counters are %+v, want %+v", during, want)
+	}
+	if want := (delivered{before.sent + 1, before.dropped + 1, before.printed + 2}); after != want {
+		t.verdict.Problem("one more pod started with a receiver: the counters are %+v, want %+v", after, want)
+	}
+	if lost, err := tracesOf(t.bench, unheard); err != nil || len(lost) > 0 {
+		t.verdict.Problem("pod %s counts as dropped but was received %d times, %v", unheard, len(lost), err)
+	}
+	return nil
+}
+
+// delivered is the agent's counters of start-ups.
+type delivered struct{ sent, dropped, printed float64 }
+
+func (t *tracedRun) counted(ctx context.Context) (delivered, error) {
+	text, err := t.bench.Agent.Metrics(ctx)
+	if err != nil {
+		return delivered{}, err
+	}
+	sent, err := metrics.Sum(text, "podlapse_sink_sent_total", `sink="otlp"`)
+	dropped, droppedErr := metrics.Sum(text, "podlapse_sink_dropped_total", `sink="otlp"`)
+	printed, printedErr := metrics.Sum(text, "podlapse_sink_sent_total", `sink="records"`)
+	return delivered{sent, dropped, printed}, errors.Join(err, droppedErr, printedErr)
+}
+
+func (t *tracedRun) awaitCounted(ctx context.Context, enough func(delivered) bool) (counted delivered, err error) {
+	err = t.bench.Node.Report.Wait(ctx, "the agent's counters", deliveryLimit+5*time.Second, 100*time.Millisecond,
+		func(ctx context.Context) error {
+			var err error
+			if counted, err = t.counted(ctx); err == nil && !enough(counted) {
+				err = fmt.Errorf("the counters are %+v", counted)
+			}
+			return err
+		})
+	return counted, err
+}

@@ -1,0 +1,49 @@
+package sentences
+
+import (
+	"regexp"
+	"strings"
+)
+
+// An item of a list, or a quotation, starts a paragraph of its own.
+var item = regexp.MustCompile(`^(?:[-*+>]|\d+\.) +`)
+
+// markdown returns the sentences of running text. It skips code blocks, tables, headings, HTML and link definitions.
+func markdown(file, text string) []Sentence {
+	var sentences []Sentence
+	var paragraph []line
+	end := func() {
+		sentences = append(sentences, split(file, paragraph)...)
+		paragraph = nil
+	}
+	fence := "" // what ends the code block
+	number := 0
+	for raw := range strings.Lines(text) {
+		number++
+		bare := strings.TrimSpace(raw)
+		switch {
+		case fence != "":
+			if strings.HasPrefix(bare, fence) {
+				fence = ""
+			}
+		case strings.HasPrefix(bare, "```") || strings.HasPrefix(bare, "~~~"):
+			end()
+			fence = bare[:3]
+		case bare == "" || isMarkup(bare):
+			end()
+		default:
+			if prefix := item.FindString(bare); prefix != "" {
+				end()
+				bare = bare[len(prefix):]
+			}
+			paragraph = append(paragraph, line{number, bare})
+		}
+	}
+	end()
+	return sentences
+}
+
+func isMarkup(text string) bool {
+	return strings.HasPrefix(text, "#") || strings.HasPrefix(text, "|") || strings.HasPrefix(text, "<") ||
+		strings.HasPrefix(text, "[") && strings.Contains(text, "]: ") || strings.HasPrefix(text, "![")
+}

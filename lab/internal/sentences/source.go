@@ -1,0 +1,196 @@
+package sentences
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// goSource is the parsed Go files.
+type goSource struct {
+	files    *token.FileSet
+	messages []Sentence
+	comments []Sentence
+	helps    []helpText
+	// helpParameters is the position of the parameter help of each function that has one, by package and name.
+	helpParameters map[string]int
+}
+
+func newGoSource() *goSource {
+	return &goSource{files: token.NewFileSet(), helpParameters: map[string]int{"prometheus.NewDesc": 1}}
+}
+
+// helpText is a help text, or an argument that is one if the function has a parameter help at this position.
+type helpText struct {
+	Sentence
+	function string // its package and name; empty for the field Help of a flag or a metric
+	argument int
+}
+
+// parse reads one file. A generated file adds nothing.
+func (g *goSource) parse(name string, text []byte) error {
+	file, err := parser.ParseFile(g.files, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	if ast.IsGenerated(file) {
+		return nil
+	}
+	for _, group := range file.Comments {
+		for _, paragraph := range g.paragraphs(group) {
+			g.comments = append(g.comments, split(name, paragraph)...)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			g.addHelpParameter(qualified(file, n.Name), n.Type)
+		case *ast.AssignStmt: // a function in a variable
+			if f, ok := n.Rhs[0].(*ast.FuncLit); ok {
+				g.addHelpParameter(qualified(file, n.Lhs[0]), f.Type)
+			}
+		case *ast.KeyValueExpr:
+			if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Help" {
+				g.addHelp(n.Value, "", 0)
+			}
+		case *ast.CallExpr:
+			g.addCall(n, qualified(file, n.Fun))
+		}
+		return true
+	})
+	return nil
+}
+
+// groups returns the messages, the help texts and the comments of all files.
+func (g *goSource) groups() (messages, help, comments Group) {
+	help.Name = Help
+	for _, h := range g.helps {
+		position, found := g.helpParameters[h.function]
+		if h.function == "" || found && position == h.argument {
+			help.Sentences = append(help.Sentences, h.Sentence)
+		}
+	}
+	return Group{Messages, g.messages}, help, Group{Comments, g.comments}
+}
+
+func (g *goSource) addHelpParameter(function string, signature *ast.FuncType) {
+	position := 0
+	for _, field := range signature.Params.List {
+		for _, name := range field.Names {
+			if name.Name == "help" {
+				g.helpParameters[function] = position
+			}
+			position++
+		}
+	}
+}
+
+func (g *goSource) addHelp(value ast.Expr, function string, argument int) {
+	if s, ok := g.sentence(value); ok {
+		g.helps = append(g.helps, helpText{s, function, argument})
+	}
+}
+
+// addCall adds the message of a call that makes an error or logs, and arguments that may be help texts.
+func (g *goSource) addCall(call *ast.CallExpr, function string) {
+	if isMessage(call.Fun, function) && len(call.Args) > 0 {
+		if s, ok := g.sentence(call.Args[0]); ok {
+			g.messages = append(g.messages, s)
+		}
+		return
+	}
+	if function == "" {
+		return
+	}
+	for i, argument := range call.Args {
+		g.addHelp(argument, function, i)
+	}
+}
+
+// isMessage reports whether a function is errors.New, fmt.Errorf or a method of a zap logger. The methods are known by
+// their names, which nothing else in this repository calls with a text.
+func isMessage(expression ast.Expr, function string) bool {
+	if function == "errors.New" || function == "fmt.Errorf" {
+		return true
+	}
+	method, ok := expression.(*ast.SelectorExpr)
+	return ok && slices.Contains([]string{"Debug", "Info", "Warn", "Error", "DPanic", "Panic", "Fatal"},
+		method.Sel.Name)
+}
+
+// qualified is the name of a function with its package, such as fmt.Errorf. It is empty for other expressions.
+func qualified(file *ast.File, e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return file.Name.Name + "." + e.Name
+	case *ast.SelectorExpr:
+		if x, ok := e.X.(*ast.Ident); ok {
+			return x.Name + "." + e.Sel.Name
+		}
+	}
+	return ""
+}
+
+// sentence is the text of an expression, if it is one of at least two words.
+func (g *goSource) sentence(e ast.Expr) (Sentence, bool) {
+	text, literal := textOf(e)
+	words := strings.Fields(text)
+	if !literal || len(words) < 2 {
+		return Sentence{}, false
+	}
+	position := g.files.Position(e.Pos())
+	return Sentence{File: position.Filename, Line: position.Line, Text: strings.Join(words, " ")}, true
+}
+
+// textOf joins the literals of a concatenation, with an ellipsis for each other part. It also reports whether there is
+// a literal.
+func textOf(e ast.Expr) (text string, literal bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if text, err := strconv.Unquote(e.Value); err == nil && e.Kind == token.STRING {
+			return text, true
+		}
+	case *ast.BinaryExpr:
+		if e.Op == token.ADD {
+			left, leftLiteral := textOf(e.X)
+			right, rightLiteral := textOf(e.Y)
+			return left + right, leftLiteral || rightLiteral
+		}
+	}
+	return "…", false
+}
+
+// paragraphs returns the text of a comment, without directives and code.
+func (g *goSource) paragraphs(group *ast.CommentGroup) [][]line {
+	var all [][]line
+	var paragraph []line
+	end := func() {
+		all = append(all, paragraph)
+		paragraph = nil
+	}
+	for _, comment := range group.List {
+		number := g.files.Position(comment.Pos()).Line
+		text := strings.TrimSuffix(strings.TrimPrefix(comment.Text, "/*"), "*/")
+		for part := range strings.Lines(text) {
+			part, marked := strings.CutPrefix(part, "//")
+			bare := strings.TrimSpace(part)
+			isDirective := marked && bare != "" && part[0] != ' ' && part[0] != '\t'
+			switch {
+			case bare == "" || isDirective || strings.HasPrefix(part, "\t") || strings.HasPrefix(part, " \t"):
+				end()
+			case item.MatchString(bare):
+				end()
+				bare = item.ReplaceAllString(bare, "")
+				fallthrough
+			default:
+				paragraph = append(paragraph, line{number, bare})
+			}
+			number++
+		}
+	}
+	end()
+	return all
+}
