@@ -1,0 +1,34 @@
+package cri
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/lru"
+)
+
+// TestCachesAreBounded fills each cache of the runtime's answers with more than it may hold.
+func TestCachesAreBounded(t *testing.T) {
+	source := New(Config{Now: time.Now, Registerer: prometheus.NewRegistry()})
+	for _, test := range []struct {
+		name  string
+		cache *lru.Cache
+		most  int
+	}{
+		{"sandboxes", source.stamps, maxStamps},
+		{"containers", source.statuses, maxStatuses},
+		{"contents of images", source.contents, maxContents},
+	} {
+		for i := range test.most + 10 {
+			test.cache.Add(strconv.Itoa(i), i)
+		}
+		if got := test.cache.Len(); got != test.most || got > 8192 {
+			t.Errorf("%s: %d are cached, at most %d may be", test.name, got, test.most)
+		}
+		if _, cached := test.cache.Get("0"); cached {
+			t.Errorf("%s: the one that was used longest ago is still cached", test.name)
+		}
+	}
+}
