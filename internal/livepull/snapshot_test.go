@@ -251,7 +251,8 @@ func TestPullsAfterTheStartUp(t *testing.T) {
 	}
 	debugged := Snapshot{Now: after(10 * time.Second),
 		Starting: []timeline.Timeline{{Namespace: "shop", Name: "web", State: timeline.StateReady,
-			EphemeralPulls: []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral, Image: "ghcr.io/a/b:1",
+			EphemeralPulls: []timeline.Pull{{Container: "debugger", Kind: timeline.KindEphemeral,
+				Image:    "ghcr.io/a/b:1",
 				Registry: "ghcr.io",
 				Outcome:  imagepull.OutcomePulling, RequestedAt: after(4 * time.Second)}}}}}
 	check(t, debugged.Records(),

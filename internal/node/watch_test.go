@@ -111,7 +111,8 @@ func TestWatchAsksForBookmarks(t *testing.T) {
 				go func() { // after a while the API server ends it, having told how far it came
 					time.Sleep(5 * time.Minute)
 					fmt.Fprintf(writer,
-						`{"type":"BOOKMARK","object":{"kind":"Node","apiVersion":"v1","metadata":{"resourceVersion":"%d"}}}`, told)
+						`{"type":"BOOKMARK","object":{"kind":"Node","apiVersion":"v1",`+
+							`"metadata":{"resourceVersion":"%d"}}}`, told)
 					_ = writer.Close()
 				}()
 				return answer

@@ -17,7 +17,8 @@ func after(d time.Duration) time.Time { return createdAt.Add(d) }
 // layers after a wait in the node's queue.
 func coldStart() timeline.Timeline {
 	cri, event := timeline.SourceCRI, timeline.SourceEventWatch
-	milestone := func(m timeline.Milestone, container string, attempt int, at time.Duration) timeline.MilestoneEvidence {
+	milestone := func(m timeline.Milestone, container string, attempt int,
+		at time.Duration) timeline.MilestoneEvidence {
 		return timeline.MilestoneEvidence{
 			Milestone: m, Container: container, Attempt: attempt, At: after(at), Earliest: after(at), Latest: after(at),
 			Sources: []timeline.Source{cri},

@@ -38,11 +38,12 @@ func has(s span, key attribute.Key) bool {
 
 // The end of a run is no end of the next one, which goes on.
 func TestAContainerThatRunsAgain(t *testing.T) {
-	tl := timeline.Timeline{CreatedAt: createdAt, SettledAt: after(time.Minute), Milestones: []timeline.MilestoneEvidence{
-		{Milestone: timeline.MilestoneContainerCreated, Container: "setup", At: after(time.Second)},
-		{Milestone: timeline.MilestoneFinished, Container: "setup", At: after(2 * time.Second)},
-		{Milestone: timeline.MilestoneContainerCreated, Container: "setup", Attempt: 1, At: after(3 * time.Second)},
-	}}
+	tl := timeline.Timeline{CreatedAt: createdAt, SettledAt: after(time.Minute),
+		Milestones: []timeline.MilestoneEvidence{
+			{Milestone: timeline.MilestoneContainerCreated, Container: "setup", At: after(time.Second)},
+			{Milestone: timeline.MilestoneFinished, Container: "setup", At: after(2 * time.Second)},
+			{Milestone: timeline.MilestoneContainerCreated, Container: "setup", Attempt: 1, At: after(3 * time.Second)},
+		}}
 	if s := named(t, containersOf(tl), "container/setup"); !s.end.Equal(tl.SettledAt) || !has(s, keyOpen) {
 		t.Errorf("ends at %s, %v", s.end, s.attributes)
 	}

@@ -133,12 +133,16 @@ func TestTransitionOwners(t *testing.T) {
 
 func TestAlreadyPresentIsFromEvidence(t *testing.T) {
 	for outcome, want := range map[imagepull.Outcome]string{
-		imagepull.OutcomePresent:    `"already_present":true,"started_timestamp":"2026-03-01T12:01:00.000000000Z","finished`,
-		imagepull.OutcomeVerified:   `"already_present":true,"started_timestamp":"2026-03-01T12:01:00.000000000Z","finished`,
-		imagepull.OutcomeDownloaded: `"already_present":false,"started_timestamp":"2026-03-01T12:01:00.000000000Z","finished`,
-		imagepull.OutcomeJoined:     `"already_present":false,"started_timestamp":"2026-03-01T12:01:00.000000000Z","finished`,
-		imagepull.OutcomeUnknown:    `"image_pull":{"started_timestamp":"2026-03-01T12:01:00.000000000Z","finished`,
-		imagepull.OutcomeFailed:     `"image_pull":{"started_timestamp":"2026-03-01T12:01:00.000000000Z"}`,
+		imagepull.OutcomePresent: `"already_present":true,"started_timestamp":"2026-03-01T12:01:00.000000000Z",` +
+			`"finished`,
+		imagepull.OutcomeVerified: `"already_present":true,"started_timestamp":"2026-03-01T12:01:00.000000000Z",` +
+			`"finished`,
+		imagepull.OutcomeDownloaded: `"already_present":false,"started_timestamp":"2026-03-01T12:01:00.000000000Z",` +
+			`"finished`,
+		imagepull.OutcomeJoined: `"already_present":false,"started_timestamp":"2026-03-01T12:01:00.000000000Z",` +
+			`"finished`,
+		imagepull.OutcomeUnknown: `"image_pull":{"started_timestamp":"2026-03-01T12:01:00.000000000Z","finished`,
+		imagepull.OutcomeFailed:  `"image_pull":{"started_timestamp":"2026-03-01T12:01:00.000000000Z"}`,
 	} {
 		tl := timeline.Timeline{
 			CreatedAt: now,

@@ -26,7 +26,8 @@ type startUp struct {
 
 // known returns the start-ups for which may is true, in list order. If that fails, it writes an
 // error response and returns false.
-func (a readAPI) known(w http.ResponseWriter, r *http.Request, may func(k filter.Key, uid string) bool) ([]startUp, bool) {
+func (a readAPI) known(w http.ResponseWriter, r *http.Request,
+	may func(k filter.Key, uid string) bool) ([]startUp, bool) {
 	timelines, ok := ask(a, w, r, a.Timelines)
 	if !ok {
 		return nil, false

@@ -60,7 +60,8 @@ func TestRecordRoundTrip(t *testing.T) {
 
 func TestRecordNeverNull(t *testing.T) {
 	for _, in := range []timeline.Timeline{{}, {
-		Phases: make([]timeline.Span, 1), Pulls: make([]timeline.Pull, 1), Milestones: make([]timeline.MilestoneEvidence, 1),
+		Phases: make([]timeline.Span, 1), Pulls: make([]timeline.Pull, 1),
+		Milestones: make([]timeline.MilestoneEvidence, 1),
 	}} {
 		if text := indented(t, NewRecord(in)); strings.Contains(text, "null") {
 			t.Errorf("null in %s", text)

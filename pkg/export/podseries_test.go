@@ -20,10 +20,12 @@ func TestPodSeries(t *testing.T) {
 	pods = append(pods, before)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(NewPodSeries(func() []timeline.Timeline { return pods }))
-	const want = `# HELP podlapse_pod_startup_seconds Duration of the start-up of a pod on this node; so far, if it is in progress.
+	const want = `# HELP podlapse_pod_startup_seconds Duration of the start-up of a pod on this node; so far, ` +
+		`if it is in progress.
 # TYPE podlapse_pod_startup_seconds gauge
 podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4
-podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="web",workload_kind="StatefulSet"} 12.000000001
+podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="web",workload_kind="StatefulSet"} ` +
+		`12.000000001
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_pod_startup_seconds"); err != nil {
 		t.Error(err)
@@ -32,7 +34,8 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 	foreign := startuptest.ColdStart()
 	foreign.Owner = timeline.Owner{Kind: "K\xff" + strings.Repeat("k", 100), Name: "n\xff" + strings.Repeat("é", 1000)}
 	pods = []timeline.Timeline{foreign, startuptest.StillPulling()}
-	cut := `# HELP podlapse_pod_startup_seconds Duration of the start-up of a pod on this node; so far, if it is in progress.
+	cut := `# HELP podlapse_pod_startup_seconds Duration of the start-up of a pod on this node; so far, ` +
+		`if it is in progress.
 # TYPE podlapse_pod_startup_seconds gauge
 podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4
 podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="n` + strings.Repeat(
@@ -55,7 +58,8 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 		pods = append(pods, timeline.Timeline{Namespace: "shop", Name: fmt.Sprint("web-", i),
 			State: timeline.StateReady})
 	}
-	const dropped = `# HELP podlapse_pod_series_dropped_total Series of podlapse_pod_startup_seconds omitted from scrapes because there were too many.
+	const dropped = `# HELP podlapse_pod_series_dropped_total Series of podlapse_pod_startup_seconds omitted from ` +
+		`scrapes because there were too many.
 # TYPE podlapse_pod_series_dropped_total counter
 podlapse_pod_series_dropped_total 7
 `

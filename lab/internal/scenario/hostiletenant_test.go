@@ -87,9 +87,10 @@ func TestCounterpartsMayDifferInTruth(t *testing.T) {
 		truth  time.Duration
 		found  bool
 	}{
-		"no wait, and none in truth":           {noQueue, 0, false},
-		"no wait, and one in truth":            {noQueue, 5 * time.Second, true},
-		"no wait in truth, and another before": {func(t *agent.Timeline) { t.Pulls[0].BlockedBy.Pod = "bait-1" }, 0, true},
+		"no wait, and none in truth": {noQueue, 0, false},
+		"no wait, and one in truth":  {noQueue, 5 * time.Second, true},
+		"no wait in truth, and another before": {func(t *agent.Timeline) { t.Pulls[0].BlockedBy.Pod = "bait-1" }, 0,
+			true},
 		"a wait, and none in truth": {func(t *agent.Timeline) {
 			t.Phases[0].Seconds = "9"
 		}, 0, true},
