@@ -50,32 +50,7 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	defer targets.stop()
 	well := layout.Address(layout.RegistryPort)
-	dns := func(name, result string, least time.Duration) askedOf {
-		return askedOf{"dns-" + name, "dns", fmt.Sprintf("target: %s.lab., server: %q", name, names.address), result,
-			"dns", least}
-	}
-	registry := func(name, address, result, stage string, least time.Duration) askedOf {
-		return askedOf{"registry-" + name, "registry", fmt.Sprintf("target: %q, plain_http: true", address), result,
-			stage, least}
-	}
-	all := []askedOf{
-		dns("well", "ok", 0), dns("slow", "ok", probeSlow), dns("absent", "dns_error", 0),
-		dns("silent", "timeout", probeTimeout),
-		{"dns-dead", "dns", fmt.Sprintf("target: well.lab., server: %q", targets.dead), "dns_error", "dns", 0},
-		registry("well", well, "ok", "first_byte", 0),
-		registry("slow", targets.slow, "ok", "first_byte", probeSlow),
-		registry("silent", targets.silent, "timeout", "first_byte", probeTimeout),
-		registry("dead", targets.dead, "connect_error", "connect", 0),
-		registry("refuses", targets.refuses, "bad_status", "", 0),
-		{"port", "tcp", fmt.Sprintf("target: %q", well), "ok", "connect", 0},
-		{"page", "http", fmt.Sprintf("target: %q", "http://"+layout.Address(layout.KubeletHealth)+"/healthz"), "ok",
-			"first_byte", 0},
-		{"header", "http", fmt.Sprintf("target: %q, headers: {Metadata-Flavor: %s}", ofNode(targets.flavored),
-			probeFlavor), "ok", "first_byte", 0},
-		{"no-header", "http", fmt.Sprintf("target: %q", ofNode(targets.flavored)), "bad_status", "", 0},
-		{name: "runtime", kind: "cri", result: "ok"},
-		{"api-server", "apiserver", "", "ok", "first_byte", 0},
-	}
+	all := probesOf(names.address, well, targets)
 	file, err := probesFile(b, all, well)
 	if err != nil {
 		return err
@@ -94,22 +69,7 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	work.Go(func() error { _, err := startPlain(ctx, b, "cold", cold); return err })
 	all = append(all, askedOf{"registry:" + well, "registry", "", "ok", "first_byte", 0})
 	defer func() { _ = work.Wait() }()
-	const attempts = 4
-	err = b.Node.Report.Wait(ctx, fmt.Sprintf("%d attempts of each probe", attempts), 25*time.Second,
-		100*time.Millisecond, func(ctx context.Context) error {
-			text, err := b.Agent.Metrics(ctx)
-			if err != nil {
-				return err
-			}
-			for _, p := range all {
-				n, err := metrics.Sum(text, "podlapse_probe_attempts_total", `probe="`+p.name+`"`)
-				if err != nil || n < attempts {
-					return fmt.Errorf("%s has %v attempts: %w", p.name, n, err)
-				}
-			}
-			return nil
-		})
-	if err != nil {
+	if err := awaitProbes(ctx, b, all); err != nil {
 		v.Problem("%v", err)
 	}
 	if err := work.Wait(); err != nil {
@@ -126,6 +86,55 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	return rewriteProbes(ctx, b, v, file)
+}
+
+// probesOf are the probes of the file, each with the result that it must have.
+func probesOf(nameServer, well string, targets *probeTargets) []askedOf {
+	dns := func(name, result string, least time.Duration) askedOf {
+		return askedOf{"dns-" + name, "dns", fmt.Sprintf("target: %s.lab., server: %q", name, nameServer), result,
+			"dns", least}
+	}
+	registry := func(name, address, result, stage string, least time.Duration) askedOf {
+		return askedOf{"registry-" + name, "registry", fmt.Sprintf("target: %q, plain_http: true", address), result,
+			stage, least}
+	}
+	return []askedOf{
+		dns("well", "ok", 0), dns("slow", "ok", probeSlow), dns("absent", "dns_error", 0),
+		dns("silent", "timeout", probeTimeout),
+		{"dns-dead", "dns", fmt.Sprintf("target: well.lab., server: %q", targets.dead), "dns_error", "dns", 0},
+		registry("well", well, "ok", "first_byte", 0),
+		registry("slow", targets.slow, "ok", "first_byte", probeSlow),
+		registry("silent", targets.silent, "timeout", "first_byte", probeTimeout),
+		registry("dead", targets.dead, "connect_error", "connect", 0),
+		registry("refuses", targets.refuses, "bad_status", "", 0),
+		{"port", "tcp", fmt.Sprintf("target: %q", well), "ok", "connect", 0},
+		{"page", "http", fmt.Sprintf("target: %q", "http://"+layout.Address(layout.KubeletHealth)+"/healthz"), "ok",
+			"first_byte", 0},
+		{"header", "http", fmt.Sprintf("target: %q, headers: {Metadata-Flavor: %s}", ofNode(targets.flavored),
+			probeFlavor), "ok", "first_byte", 0},
+		{"no-header", "http", fmt.Sprintf("target: %q", ofNode(targets.flavored)), "bad_status", "", 0},
+		{name: "runtime", kind: "cri", result: "ok"},
+		{"api-server", "apiserver", "", "ok", "first_byte", 0},
+	}
+}
+
+// awaitProbes waits until each probe was tried a few times.
+func awaitProbes(ctx context.Context, b *bench.Bench, all []askedOf) error {
+	const attempts = 4
+	return b.Node.Report.Wait(ctx, fmt.Sprintf("%d attempts of each probe", attempts), 25*time.Second,
+		100*time.Millisecond, func(ctx context.Context) error {
+			text, err := b.Agent.Metrics(ctx)
+			if err != nil {
+				return err
+			}
+			for _, p := range all {
+				n, err := metrics.Sum(text, "podlapse_probe_attempts_total", `probe="`+p.name+`"`)
+				if err != nil || n < attempts {
+					return fmt.Errorf("%s has %v attempts: %w", p.name, n, err)
+				}
+			}
+			return nil
+		})
 }
 
 // ofNode returns an address of the lab in the form for a file that many nodes share.

@@ -73,8 +73,14 @@ func sitOutAnOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		v.Problem("pod waits is dated by the return of the API server: ready between %s and %s", milestone.Earliest,
 			milestone.Latest)
 	}
+	judgeOutage(ctx, b, v, before, servesAt)
+	return b.Node.Reconnect(ctx)
+}
+
+// judgeOutage requires that the comparisons during the outage failed, and that none found an error of the watch.
+func judgeOutage(ctx context.Context, b *bench.Bench, v *Verdict, before truth, servesAt time.Time) {
 	var after truth
-	err = b.Node.Report.Wait(ctx, "a comparison after the outage", 3*verifyInterval, 200*time.Millisecond,
+	err := b.Node.Report.Wait(ctx, "a comparison after the outage", 3*verifyInterval, 200*time.Millisecond,
 		func(ctx context.Context) error {
 			now, err := readTruth(ctx, b)
 			if err != nil {
@@ -100,5 +106,4 @@ func sitOutAnOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		v.Problem("no pod was created, but %v are reported as late", after.boundCount)
 	}
 	v.Note("during an outage of %s: %+v", outage, after)
-	return b.Node.Reconnect(ctx)
 }
