@@ -51,7 +51,6 @@ type Keeper struct {
 
 	mu       sync.Mutex
 	inFlight map[string]*inFlight // by pod UID
-	bytes    int                  // of inFlight
 	reported []string             // pod UIDs, the oldest report first
 	silences timeline.SilenceLog  // of the runtime: while pods start, they explain delays
 	lost     int                  // omitted since the last save
@@ -168,26 +167,11 @@ func (k *Keeper) Keep(o timeline.Observation, news bool) {
 		p = &inFlight{}
 		k.inFlight[o.PodUID()] = p
 	}
-	k.add(p, o, news)
-}
-
-// add keeps an observation of a pod, if there is room. It requires the lock.
-func (k *Keeper) add(p *inFlight, o timeline.Observation, news bool) {
-	before := p.bytes
-	if !p.take(o, news, maxLineBytes-k.bytes) {
+	if !p.take(o, news) {
 		p.full = true
 		k.lost++
 	}
-	k.bytes += p.bytes - before
 	k.nudge()
-}
-
-// remove removes a pod, which may be nil, from those in flight. It requires the lock.
-func (k *Keeper) remove(uid string, p *inFlight) {
-	if p != nil {
-		k.bytes -= p.bytes
-		delete(k.inFlight, uid)
-	}
 }
 
 // KeepEnd takes an observation of the end of a pod, and whether it was news. It keeps it if the
@@ -210,7 +194,11 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 		p = &inFlight{ends: true}
 		k.inFlight[o.PodUID()] = p
 	}
-	k.add(p, o, news)
+	if !p.take(o, news) {
+		p.full = true
+		k.lost++
+	}
+	k.nudge()
 }
 
 // Reported notes that all sinks have processed the pod's start-up: it is no longer in flight.
@@ -218,7 +206,7 @@ func (k *Keeper) Reported(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := k.inFlight[uid]
-	k.remove(uid, p)
+	delete(k.inFlight, uid)
 	k.nudge()
 	if p != nil && p.gone {
 		return // it cannot appear again
@@ -240,12 +228,11 @@ func (k *Keeper) Reported(uid string) {
 func (k *Keeper) Gone(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	p := k.inFlight[uid]
-	if p != nil && !p.ends {
+	if p := k.inFlight[uid]; p != nil && !p.ends {
 		p.gone = true
 		return
 	}
-	k.remove(uid, p)
+	delete(k.inFlight, uid)
 	if i := slices.Index(k.reported, uid); i >= 0 {
 		k.reported = slices.Delete(k.reported, i, i+1)
 		k.nudge()

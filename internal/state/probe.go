@@ -1,7 +1,6 @@
 package state
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 )
@@ -23,7 +22,13 @@ func Probe(path string) error {
 	}
 	defer func() { _ = os.Remove(file.Name()) }()
 	_, err = file.WriteString("podlapse-agent check\n")
-	if err := cmp.Or(err, file.Sync(), file.Close()); err != nil {
+	if syncErr := file.Sync(); err == nil {
+		err = syncErr
+	}
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
 		return fmt.Errorf("write a file: %w", err)
 	}
 	locked, err := d.lock()

@@ -39,10 +39,40 @@ func (k *Keeper) note(pods []*inFlight, err error) {
 	}
 }
 
-// lines returns the content of the file, and its pods.
+// lines returns the content of the file, and its pods. It encodes observations without the lock.
 func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
+	type batch struct {
+		pod   *inFlight
+		fresh []fresh
+	}
+	var batches []batch
 	k.mu.Lock()
-	k.reportLost()
+	lost, room := k.lost, maxLineBytes
+	k.lost = 0
+	for _, p := range k.inFlight {
+		room -= p.bytes
+		if len(p.fresh) > 0 {
+			batches = append(batches, batch{p, p.fresh})
+			p.fresh = nil
+		}
+	}
+	k.mu.Unlock()
+
+	var overfull []*inFlight
+	for _, b := range batches {
+		left, added := b.pod.encode(b.fresh, room)
+		room -= added
+		if left > 0 {
+			lost += left
+			overfull = append(overfull, b.pod)
+		}
+	}
+
+	k.mu.Lock()
+	for _, p := range overfull {
+		p.full = true
+	}
+	k.reportLost(lost)
 	lines, pods, err := k.content()
 	k.mu.Unlock()
 	if err != nil {
@@ -56,16 +86,14 @@ func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 	return append(lines, end), pods, err
 }
 
-// reportLost counts what was omitted since the last save, and logs when that begins. It requires the
-// lock.
-func (k *Keeper) reportLost() {
-	k.dropped.Add(float64(k.lost))
-	if k.lost > 0 && !k.full {
+// reportLost counts what was omitted, and logs when that begins. It requires the lock.
+func (k *Keeper) reportLost(lost int) {
+	k.dropped.Add(float64(lost))
+	if lost > 0 && !k.full {
 		k.config.Logger.Warn("state exceeds its size limit: the newest observations will not survive a restart",
-			zap.Int("left_out", k.lost))
+			zap.Int("left_out", lost))
 	}
-	k.full = k.lost > 0 || len(k.inFlight) == maxInFlight || len(k.reported) == maxReported
-	k.lost = 0
+	k.full = lost > 0 || len(k.inFlight) == maxInFlight || len(k.reported) == maxReported
 	for _, p := range k.inFlight {
 		k.full = k.full || p.full
 	}
