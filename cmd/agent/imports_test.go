@@ -192,10 +192,10 @@ var importers = []struct {
 	by     []string
 	reason string
 }{
-	{"internal/eventwatch", []string{"cmd/agent"}, "who asks for Events says so in the core's words"},
+	{"internal/eventwatch", []string{"cmd/agent"}, "the core requests Events by timeline.EventWatch, so that no other package needs the source"},
 	{"internal/watchdelay", []string{"cmd/agent"}, "what is off by default must be removable"},
 	{"internal/kubeclient", []string{"cmd/agent", "internal/eventwatch", "internal/node", "pkg/podwatch"},
-		"only sources speak to the API server"},
+		"cmd/agent creates the clients; only sources need more of the package than a client"},
 }
 
 func TestImportersAreKnown(t *testing.T) {

@@ -6,22 +6,30 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// registerRestarts registers a counter of container restarts for each kind and reason. What counts lacks is zero.
-func registerRestarts(registerer prometheus.Registerer, counts func() map[podwatch.RestartKey]uint64) {
+// restarts are the metrics of container restarts.
+type restarts struct {
+	counts func() map[podwatch.RestartKey]uint64 // what it lacks is zero
+	desc   *prometheus.Desc
+}
+
+func newRestarts(counts func() map[podwatch.RestartKey]uint64) prometheus.Collector {
+	return &restarts{counts, prometheus.NewDesc("podlapse_container_restarts_total",
+		"Container restarts of this node's pods since the agent first saw the pod, during start-up and after, by kind "+
+			"(init, sidecar, main) and by the reason of the previous run's end in the pod's status: signal is a "+
+			"crash or a kill by the kubelet, for example after a failed probe; unknown is a run whose end was not "+
+			"seen.", []string{"kind", "reason"}, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (r *restarts) Describe(descs chan<- *prometheus.Desc) { descs <- r.desc }
+
+// Collect implements prometheus.Collector.
+func (r *restarts) Collect(metrics chan<- prometheus.Metric) {
+	counts := r.counts()
 	for _, kind := range podwatch.RestartedKinds() {
 		for _, reason := range podwatch.RestartReasons() {
-			key := podwatch.RestartKey{Kind: kind, Reason: reason}
-			registerer.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-				Name: "podlapse_container_restarts_total",
-				Help: "Container restarts of this node's pods since the agent first saw the pod, during start-up and " +
-					"after, " +
-					"by kind (init, sidecar, main) and by the reason of the previous run's end in the pod's status: " +
-					"signal " +
-					"is a crash or a kill by the kubelet, for example after a failed probe; unknown is a run whose " +
-					"end was " +
-					"not seen.",
-				ConstLabels: prometheus.Labels{"kind": string(kind), "reason": string(reason)},
-			}, func() float64 { return float64(counts()[key]) }))
+			metrics <- prometheus.MustNewConstMetric(r.desc, prometheus.CounterValue,
+				float64(counts[podwatch.RestartKey{Kind: kind, Reason: reason}]), string(kind), string(reason))
 		}
 	}
 }

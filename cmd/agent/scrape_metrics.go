@@ -23,9 +23,8 @@ func registerReadings(ctx context.Context, d deps, r *reconcile.Reconciler, from
 			starting, _ := r.Starting(ctx)
 			return starting
 		}),
-		d.api.traffic,
+		d.api.traffic, newRestarts(from.pods.Restarts),
 	)
-	registerRestarts(d.registry, from.pods.Restarts)
 	if d.config.podSeries {
 		d.registry.MustRegister(export.NewPodSeries(func() []timeline.Timeline {
 			present, _ := r.Present(ctx)

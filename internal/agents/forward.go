@@ -2,9 +2,11 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -94,19 +96,35 @@ func saysNotLocal(response *http.Response) bool {
 func (c *Cluster) dial(ctx context.Context, pod string, port int) (net.Conn, error) {
 	address := c.address("namespaces", c.namespace, "pods", pod, "portforward")
 	address.RawQuery = url.Values{"ports": {strconv.Itoa(port)}}.Encode()
+	upgrading := *c.http
+	upgrading.Transport = upgradesOnly{cmp.Or(c.http.Transport, http.DefaultTransport)}
 	conn, response, err := websocket.Dial(ctx, address.String(), &websocket.DialOptions{
-		HTTPClient: c.http, Subprotocols: []string{"v4.channel.k8s.io"},
+		HTTPClient: &upgrading, Subprotocols: []string{"v4.channel.k8s.io"},
 	})
+	var refused *client.Refusal
 	switch {
 	case err == nil:
 		return newTunnel(conn), nil
+	case errors.As(err, &refused):
+		return nil, fmt.Errorf("port-forward to pod %s/%s: %w", c.namespace, pod, refused)
 	case response == nil:
 		return nil, fmt.Errorf("port-forward to pod %s/%s: %w", c.namespace, pod, err)
-	case response.StatusCode == http.StatusSwitchingProtocols:
-		return nil, fmt.Errorf("port-forward to pod %s/%s: the API server does not support WebSocket", c.namespace, pod)
 	}
-	body, _ := io.ReadAll(response.Body)
+	return nil, fmt.Errorf("port-forward to pod %s/%s: the API server does not support WebSocket", c.namespace, pod)
+}
+
+// upgradesOnly returns every response that does not switch protocols as a *client.Refusal, with all of its text.
+type upgradesOnly struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (u upgradesOnly) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := u.RoundTripper.RoundTrip(request)
+	if err != nil || response.StatusCode == http.StatusSwitchingProtocols {
+		return response, err
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
 	refused := client.NewRefusal(response.StatusCode, response.Header, body)
 	refused.Kubernetes = true
-	return nil, fmt.Errorf("port-forward to pod %s/%s: %w", c.namespace, pod, refused)
+	return nil, refused
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"time"
 
 	"github.com/coder/websocket"
 )
@@ -49,12 +51,15 @@ func (t *tunnel) Read(p []byte) (int, error) {
 // next begins the next message of the data channel, unless one is being read.
 func (t *tunnel) next() error {
 	for t.message == nil {
-		_, message, err := t.messages.Reader(context.Background())
+		kind, message, err := t.messages.Reader(context.Background())
 		if websocket.CloseStatus(err) >= 0 || errors.Is(err, io.EOF) {
 			return io.EOF
 		}
 		if err != nil {
 			return fmt.Errorf("read forwarded port: %w", err)
+		}
+		if kind != websocket.MessageBinary {
+			return errors.New("read forwarded port: a message of text")
 		}
 		var channel [1]byte
 		if _, err := io.ReadFull(message, channel[:]); errors.Is(err, io.EOF) {
@@ -91,6 +96,12 @@ func (t *tunnel) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// SetDeadline implements net.Conn. Nobody needs deadlines.
+func (t *tunnel) SetDeadline(time.Time) error { return os.ErrNoDeadline }
+
+// SetReadDeadline implements net.Conn.
+func (t *tunnel) SetReadDeadline(time.Time) error { return os.ErrNoDeadline }
 
 // Close implements net.Conn. It does not wait for the other side to close.
 func (t *tunnel) Close() error { return t.messages.CloseNow() }

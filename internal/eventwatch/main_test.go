@@ -2,11 +2,11 @@ package eventwatch
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
 
@@ -53,13 +53,29 @@ type stats struct {
 	Refused          [3]uint64 // oversized, pod, host
 }
 
+// statsOf reads what a scrape shows.
 func statsOf(s *Source) stats {
-	count := func(c prometheus.Collector) uint64 { return uint64(testutil.ToFloat64(c)) }
-	m := s.metrics
+	families, err := s.config.Registerer.(*prometheus.Registry).Gather()
+	if err != nil {
+		panic(err)
+	}
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := strings.TrimPrefix(family.GetName(), "podlapse_")
+			for _, label := range m.GetLabel() {
+				name += " " + label.GetValue()
+			}
+			values[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	count := func(name string) uint64 { return uint64(values[name]) }
 	return stats{
-		Open: int(count(m.open)), Waiting: s.waiting(), Opened: count(m.opened), Received: count(m.received),
-		OpenFor: s.openFor(),
-		Refused: [3]uint64{count(m.refused.oversized), count(m.refused.pod), count(m.refused.host)},
+		Open: int(values["event_watches_open"]), Waiting: int(values["event_watch_waiting_pods"]),
+		Opened: count("event_watches_opened_total"), Received: count("events_received_total"),
+		OpenFor: time.Duration(values["event_watch_open_seconds_total"] * float64(time.Second)),
+		Refused: [3]uint64{count("events_refused_total oversized"), count("events_refused_total pod"),
+			count("events_refused_total host")},
 	}
 }
 

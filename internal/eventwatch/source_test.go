@@ -207,3 +207,9 @@ func TestAnEventWithoutAName(t *testing.T) {
 		t.Errorf("saw %+v", got)
 	}
 }
+
+func TestTheRemedyFits(t *testing.T) {
+	if n := len("watch events: " + remedy); n > 150 {
+		t.Errorf("%d bytes leave no room for the API server's response", n)
+	}
+}

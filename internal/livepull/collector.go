@@ -13,9 +13,6 @@ type collector struct {
 	active, queued, unpacking, bytes, oldest, failing *prometheus.Desc
 }
 
-// orUnconfirmed is appended to the help of metrics that count failures.
-const orUnconfirmed = " The reason is unconfirmed while only Events report the failure, not the pod's status."
-
 // NewCollector returns the collector of the metrics of pulls in progress. It calls now at each scrape.
 func NewCollector(now func() Snapshot) prometheus.Collector {
 	registry := []string{"registry"}
@@ -37,7 +34,7 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 			"Time since the oldest pull in progress was requested."+registrylabel.Help, registry, nil),
 		failing: prometheus.NewDesc("podlapse_image_pulls_failing",
 			"Pulls that starting pods wait for and whose latest completed attempt failed, by the reason in the "+
-				"runtime's error, also while the next attempt is in progress."+orUnconfirmed+registrylabel.Help,
+				"runtime's error, also while the next attempt is in progress."+registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason"}, nil),
 	}
 }

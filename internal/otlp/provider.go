@@ -16,7 +16,7 @@ import (
 const (
 	// serviceName is the agent's service name unless OTEL_SERVICE_NAME sets another.
 	serviceName = "podlapse-agent"
-	scopeName   = "github.com/podlapse/podlapse/internal/otlp"
+	scopeName   = "github.com/podlapse/podlapse" // of every span and metric; it stays when packages move
 )
 
 // newResource describes the sender: the agent, its version and its node, and what

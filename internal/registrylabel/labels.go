@@ -30,11 +30,14 @@ const (
 	halveAfter = 1024
 )
 
-// Other is the label of the registries that are not among the Max with a label of their own.
-const Other = "other"
+// other is the label of the registries that are not among the Max with a label of their own.
+const other = "other"
 
 // Help is appended to the help of metrics with the label registry.
 const Help = " The registry is the host in the image reference; the content may have come from a mirror."
+
+// ReasonHelp is appended to the help of metrics that count failed pulls by reason.
+const ReasonHelp = " The reason is unconfirmed while only Events report the failure, not the pod's status."
 
 // Labels gives a label value of its own to the registries with the most pulls. What was
 // counted under other stays there, and the series of a registry that loses its label must be
@@ -83,12 +86,12 @@ func (l *Labels) confirmedLabel(registry string, confirmed bool) (label, lost st
 		}
 		return registry, ""
 	case had: // there are too many confirmed ones now: it starts again among them
-		return Other, registry
+		return other, registry
 	case c.certain() > takeover*l.confirmed.counted[least].pulls:
 		c.own, l.confirmed.counted[least].own = true, false
 		return registry, least
 	}
-	return Other, ""
+	return other, ""
 }
 
 func (l *Labels) claimedLabel(registry, namespace string) (label, lost string) {
@@ -108,5 +111,5 @@ func (l *Labels) claimedLabel(registry, namespace string) (label, lost string) {
 		c.own, c.namespace, l.claimed.counted[least].own = true, namespace, false
 		return registry, least
 	}
-	return Other, ""
+	return other, ""
 }

@@ -26,7 +26,7 @@ func TestTheMostUsedRegistriesHaveLabels(t *testing.T) {
 		t.Errorf("of %d pulls %d had their registry's label", 100*maxConfirmed, own)
 	}
 	for i := range 20 * maxCandidates { // somebody invents names
-		if label, lost := l.Label(fmt.Sprintf("invented-%d.example", i), "shop", true); label != Other {
+		if label, lost := l.Label(fmt.Sprintf("invented-%d.example", i), "shop", true); label != other {
 			t.Fatalf("an invented name after %d others has a label of its own, taken from %s", i, lost)
 		}
 		if i%10 == 0 {
@@ -57,11 +57,11 @@ func TestLabelsOfAMoment(t *testing.T) {
 	}
 	add("shop", "twice", "twice", "", imagepull.UnknownRegistry)
 	label := OfMoment(pulls)
-	for registry, want := range map[string]string{"twice": "twice", "once-00": "once-00", "once-31": Other,
+	for registry, want := range map[string]string{"twice": "twice", "once-00": "once-00", "once-31": other,
 		"":                              imagepull.UnknownRegistry,
 		imagepull.UnknownRegistry:       imagepull.UnknownRegistry,
 		fmt.Sprintf("once-%02d", Max-2): fmt.Sprintf("once-%02d", Max-2),
-		fmt.Sprintf("once-%02d", Max-1): Other} {
+		fmt.Sprintf("once-%02d", Max-1): other} {
 		if got := label(registry); got != want {
 			t.Errorf("%q is labeled %s, want %s", registry, got, want)
 		}

@@ -62,7 +62,8 @@ func (q *Queue[T]) OfferLeaving(item T, places int) error {
 		q.dropped.Inc()
 		return ErrFull
 	}
-	q.items <- &item
+	kept := item // only this copy moves to the heap
+	q.items <- &kept
 	return nil
 }
 

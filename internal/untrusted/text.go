@@ -9,7 +9,7 @@ import (
 const (
 	MaxName    = 253  // of an object: a DNS subdomain
 	MaxUID     = 128  // of an object: the API server's have 36 bytes, those of static pods 32
-	MaxReason  = 128  // of an Event, and of a status
+	maxReason  = 128  // of an Event, and of a status
 	MaxMessage = 1024 // of an Event, and of a status
 )
 
@@ -38,7 +38,7 @@ func Text(text string, limit int) string {
 func Name(name string) string { return Text(name, MaxName) }
 
 // Reason returns the reason of an Event or a status within limits.
-func Reason(reason string) string { return Text(reason, MaxReason) }
+func Reason(reason string) string { return Text(reason, maxReason) }
 
 // omitted replaces the middle of a shortened text.
 const omitted = "…"

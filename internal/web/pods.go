@@ -134,8 +134,11 @@ func (a readAPI) trace(w http.ResponseWriter, r *http.Request) {
 		a.fails(w, err)
 		return
 	}
-	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", fileName(record)))
-	a.answer(w, r, traceevent.New(record))
+	text, err := api.EncodeLine(traceevent.New(record))
+	if err == nil {
+		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", fileName(record)))
+	}
+	a.send(w, r, text, err)
 }
 
 // fileName returns a name of characters that every file system accepts, as the names of namespaces

@@ -153,7 +153,9 @@ func (o *outlet) write(frames ...[]byte) error {
 	if err != nil && !time.Now().Before(deadline) { // HTTP/2 returns another error than os.ErrDeadlineExceeded
 		return errNotRead
 	}
-	_ = o.control.SetWriteDeadline(time.Time{}) // HTTP/2 would end an idle stream at the deadline
+	if err == nil {
+		_ = o.control.SetWriteDeadline(time.Time{}) // HTTP/2 would end an idle stream at the deadline
+	}
 	return err
 }
 

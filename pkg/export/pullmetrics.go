@@ -24,9 +24,6 @@ type pullMetrics struct {
 	registries  *registrylabel.Labels
 }
 
-// orUnconfirmed is appended to the help of metrics that count failures.
-const orUnconfirmed = " The reason is unconfirmed while only Events report the failure, not the pod's status."
-
 func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 	m := &pullMetrics{
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -63,7 +60,7 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_failures_total",
-			Help: "Failed attempts to pull an image, by the reason in the runtime's error." + orUnconfirmed +
+			Help: "Failed attempts to pull an image, by the reason in the runtime's error." + registrylabel.ReasonHelp +
 				registrylabel.Help,
 		}, []string{"registry", "reason"}),
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{

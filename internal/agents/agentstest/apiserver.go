@@ -75,7 +75,8 @@ func (s *APIServer) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	if refuse != nil {
 		if code := refuse(r); code != 0 {
-			status(w, code, fmt.Sprintf("User \"jane\" cannot %s %s", strings.ToLower(r.Method), r.URL.Path))
+			message := fmt.Sprintf("User \"jane\" cannot %s %s", strings.ToLower(r.Method), r.URL.Path)
+			status(w, code, message+strings.Repeat(", says the authorizer", 100)) // webhooks may explain at length
 			return
 		}
 	}

@@ -95,6 +95,9 @@ func TestCounterpartsMayDifferInTruth(t *testing.T) {
 			t.Phases[0].Seconds = "9"
 		}, 0, true},
 		"a longer wait in truth": {func(t *agent.Timeline) { t.Phases[0].Seconds = "9" }, 9 * time.Second, false},
+		"a longer wait in truth, and a longer pull": {func(t *agent.Timeline) {
+			t.Phases[0].Seconds, t.Phases[1].Seconds = "9", "9"
+		}, 9 * time.Second, true},
 	} {
 		v := &Verdict{}
 		r := &tenantRun{v: v, exam: &exam{},

@@ -74,12 +74,10 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 			continue
 		}
 		limit := spread + loadLimit + got.errors[phase] + max(first.errors[phase], second.errors[phase])
-		// What the witnesses saw last longer or shorter beside the tenant, the agent may report so.
-		truth := got.truth[first.causes[phase]]
-		least, most := sorted(first.truth[first.causes[phase]], second.truth[first.causes[phase]])
-		shortest, longest = shortest+min(0, truth-least), longest+max(0, truth-most)
+		really := differenceInTruth(first.causes[phase], first, second, got)
+		shortest, longest = shortest+min(0, really), longest+max(0, really)
 		switch {
-		case length == 0 && least-truth > comparedFrom && shortest < comparedFrom+limit:
+		case length == 0 && -really > comparedFrom && shortest < comparedFrom+limit:
 		case length == 0:
 			r.v.Problem("%s: %s takes %s and %s s alone, and is missing beside the tenant", what, phase, seconds(one),
 				seconds(other))
@@ -90,6 +88,16 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 				seconds(length), seconds(one), seconds(other), seconds(limit))
 		}
 	}
+}
+
+// differenceInTruth is how much longer or shorter than without the attack a wait really was, by the witnesses: the wait
+// for another pull ends with that pull, and that for a missing object when the kubelet retries.
+func differenceInTruth(cause string, first, second, got startUp) time.Duration {
+	if cause != string(blame.PullQueue) && cause != string(blame.Config) {
+		return 0
+	}
+	least, most := sorted(first.truth[cause], second.truth[cause])
+	return min(0, got.truth[cause]-least) + max(0, got.truth[cause]-most)
 }
 
 func sorted(a, b time.Duration) (least, most time.Duration) { return min(a, b), max(a, b) }
