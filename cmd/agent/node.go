@@ -16,7 +16,7 @@ const (
 	partPressure = "pressure"
 )
 
-// nodeConfig is what the agent reports about the node itself.
+// nodeConfig selects what the agent reports about the node itself.
 type nodeConfig struct {
 	health   bool // from its object and its add-ons
 	warmUp   time.Duration

@@ -17,8 +17,7 @@ const (
 	maxLineBytes = maxFile - 1<<20
 )
 
-// inFlight is what is kept of one pod that is starting, or being deleted. The lock of the keeper
-// guards it.
+// inFlight holds the observations of one pod that is starting or being deleted. The lock of the keeper guards it.
 type inFlight struct {
 	lines  [][]byte
 	latest []byte // the latest pod object, if it is not the last one in lines
@@ -30,10 +29,9 @@ type inFlight struct {
 	saved  bool   // a part of it is in the file: the next agent finds it in flight
 }
 
-// take keeps an observation that adds at most room bytes, or returns false if it does not. A pod
-// object that is not news is kept only as long as it is the latest. The number of observations does
-// not limit pod objects, because no source reports the last state of a deleted pod, and the end of
-// the pod.
+// take keeps an observation that adds at most room bytes, or returns false if it does not. A pod object without new
+// evidence is kept only as long as it is the latest. The limit on the number of observations does not apply to pod
+// objects and to the removal of the pod, because no source reports these again for a deleted pod.
 func (p *inFlight) take(o timeline.Observation, news bool, room int) bool {
 	_, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)

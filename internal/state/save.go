@@ -56,7 +56,7 @@ func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 	return append(lines, end), pods, err
 }
 
-// reportLost counts what was omitted since the last save, and logs when that begins. It requires the
+// reportLost counts the observations that were omitted since the last save, and logs when this begins. It requires the
 // lock.
 func (k *Keeper) reportLost() {
 	k.dropped.Add(float64(k.lost))

@@ -23,7 +23,7 @@ type arrivedLayer struct {
 	at     time.Time
 }
 
-// add records a layer of a pod, unless it arrived with another one.
+// add records a layer of a pod, unless it arrived with another pod.
 func (l *recentLayers) add(layer Layer, uid string) {
 	a := arrivedLayer{layer.Digest, layer.DownloadedAt}
 	if _, known := l.owner[a]; known {
@@ -107,7 +107,7 @@ func (l *PullLog) joins(p *Pull, uid string) bool {
 	})
 }
 
-// mayShare reports whether a pull may have brought layers of another one. A successful pull brought all its layers
+// mayShare reports whether a pull may have brought layers of another pull. A successful pull brought all its layers
 // before it ended.
 func (o *loggedPull) mayShare(p *Pull) bool {
 	return slices.ContainsFunc(p.Layers, func(layer Layer) bool {

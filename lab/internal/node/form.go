@@ -12,7 +12,7 @@ import (
 // Form is how the agent runs on the node.
 type Form string
 
-// The forms. AsItWas is the form in which the agent ran last, or a process if it never ran.
+// The forms. AsItWas is the form in which the agent last ran; a process if it never ran.
 const (
 	AsItWas   Form = ""
 	AsProcess Form = "process"

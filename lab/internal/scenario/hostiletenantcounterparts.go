@@ -18,7 +18,8 @@ type startUp struct {
 	causes   map[string]string // of the phases
 	lengths  map[string]time.Duration
 	errors   map[string]time.Duration
-	truth    map[string]time.Duration // what the witnesses saw of each cause, with all that may be due to it
+	// The time of each cause according to the witnesses, including all time that may be due to it.
+	truth map[string]time.Duration
 }
 
 // judgeCounterparts requires each honest pod of a block with the attack to have the same outcome, pulls and long phases
@@ -74,7 +75,7 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 			continue
 		}
 		limit := spread + loadLimit + got.errors[phase] + max(first.errors[phase], second.errors[phase])
-		// What the witnesses saw last longer or shorter beside the tenant, the agent may report so.
+		// If the witnesses saw a phase last longer or shorter beside the tenant, the agent may report that too.
 		truth := got.truth[first.causes[phase]]
 		least, most := sorted(first.truth[first.causes[phase]], second.truth[first.causes[phase]])
 		shortest, longest = shortest+min(0, truth-least), longest+max(0, truth-most)
@@ -94,7 +95,7 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 
 func sorted(a, b time.Duration) (least, most time.Duration) { return min(a, b), max(a, b) }
 
-// tried says that a phase ends only when kubelet tries again, at a time of its own.
+// tried says that a phase ends only when the kubelet retries, which can be at any time.
 func tried(phase string) bool {
 	return strings.HasPrefix(phase, "container_config ") || strings.HasPrefix(phase, "pod_config")
 }

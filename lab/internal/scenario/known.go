@@ -135,8 +135,8 @@ func (p plan) lengths(a accounts) []knownLength {
 	at := a.runningAt(mainName)
 	startedAt := at
 	begunBefore, begunBy := a.runtime.StartAskedAt[mainName], a.runtime.RunningAt[mainName]
-	// All delays injected here count from the process' start. A probe that passed late used up a part of the next
-	// delay.
+	// All delays injected here count from the process' start. If a probe passed late, a part of the next delay was
+	// already over.
 	next := func(phase string, after time.Duration, word string) {
 		end := a.stated[mainName][word]
 		lengths = append(lengths, knownLength{phase: phase, container: mainName,

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// eventLate is how late the kubelet may be with an Event. It creates the Event in the same function, once that is
-	// scheduled.
+	// eventLate is how late the kubelet may be with an Event. It creates the Event in the same function as the fact,
+	// but a busy machine may delay the thread in between.
 	eventLate = 100 * time.Millisecond
 	// stampUnit is the precision of the timestamps of a repeated Event. The name of any other Event has nanoseconds.
 	stampUnit = time.Second
@@ -100,7 +100,7 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighbors) (worst time
 			worst += stampUnit // the Event at the end is a repeated one
 		}
 		if next := attempts[i+1]; next.Failed() {
-			worst += stampUnit // and so is the one at the start, if it has no duration
+			worst += stampUnit // the same applies to the Event at the start, if it has no duration
 		}
 	}
 	return worst
