@@ -36,8 +36,8 @@ func (c *config) nodeTable() flags.Table {
 		{
 			Name: "addons", Variable: "ADDONS", Value: "NAMESPACE[,NAMESPACE...][:LABELS]",
 			Default: node.DefaultSelector,
-			Help: "with --node-health, which pods are add-ons: pods of these namespaces (of all namespaces if none " +
-				"is named), limited to those that match LABELS, a label selector as in kubectl get -l",
+			Help: "with --node-health, select the add-ons: the pods in these namespaces (in all namespaces if none " +
+				"is given) that match LABELS, a label selector as in kubectl get -l",
 			Set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
 		},
 		flags.Switch("pressure", "PRESSURE", &c.node.pressure,

@@ -38,7 +38,7 @@ func (p *Pressure) High() (resource string, share float64) {
 	for _, r := range [...]struct {
 		name  string
 		share float64
-	// If pressures are equal, the one that explains more comes first.
+		// If pressures are equal, the one that explains more comes first.
 	}{{"io", p.IO}, {"memory", p.Memory}, {"cpu", p.CPU}} {
 		if r.share > share || resource == "" && r.share == share {
 			resource, share = r.name, r.share

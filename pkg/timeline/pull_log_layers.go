@@ -14,7 +14,7 @@ const maxRecentLayers = 2048
 type recentLayers struct {
 	owner map[arrivedLayer]string // pod UID
 	order []arrivedLayer          // a ring
-	next  int                     // in order, once it is full
+	next  int                     // index in order of the next entry to replace, once the ring is full
 }
 
 // arrivedLayer is one arrival of a layer. A layer that was removed from the node may arrive again.

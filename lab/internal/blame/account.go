@@ -163,7 +163,7 @@ func (a Account) during(s *stretches, c Call) {
 		s.add(c.From, last, "registry's log", Registry)
 		s.add(last, c.To, "registry's and containerd's logs", Disk)
 		s.add(last, earlier(last.Add(arrives), c.To), "registry's and containerd's logs", Disk, Registry)
-		for _, away := range a.Stopped { // the runtime reads what arrived in the meantime
+		for _, away := range a.Stopped { // the runtime reads the data that arrived in the meantime
 			if !last.Before(away.From) && last.Before(away.To) {
 				read := earlier(away.To.Add(arrives), c.To)
 				s.add(away.To, read, "registry's and containerd's logs", Disk, Registry, Runtime)

@@ -91,8 +91,8 @@ func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration)
 	}
 }
 
-// blamed is whom the phase blames. If several causes are equally to blame and it names one of them, blamed is the
-// culprit.
+// blamed returns the party that the phase blames. If several causes are equally to blame and it names one of them,
+// blamed is the culprit.
 func (t Reported) blamed(stretch Stretch) Cause {
 	if slices.Contains(stretch.Causes, t.Cause) {
 		return stretch.Causes[0]

@@ -194,7 +194,8 @@ func (a accounts) runningAt(container string) time.Time {
 }
 
 // controlPlane returns the milestones with the API server's timestamps. Creation, binding and approval lie between a
-// request and its response. What the kubelet reports lies between its cause and its arrival at the scenario's watch.
+// request and its response. Milestones that the kubelet reports lie between their cause and their arrival at the
+// scenario's watch.
 func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

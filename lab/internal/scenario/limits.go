@@ -128,7 +128,7 @@ func (r *reading) readThen(timeline agent.Timeline) error {
 	return err
 }
 
-// meetsSpan reports whether a phase into which another one is merged lies where that one happened.
+// meetsSpan reports whether a merged phase overlaps the time of the phase that is merged into it.
 func meetsSpan(happened bench.Span, holder agent.Phase) bool {
 	return !holder.StartAt.After(happened.EndAt.Add(exact)) && !holder.EndAt.Before(happened.StartAt.Add(-exact))
 }

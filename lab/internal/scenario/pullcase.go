@@ -335,7 +335,7 @@ func (j *pullJudge) reported(ctx context.Context, c pullCase) (agent.Timeline, e
 			return errors.New("it has reported no failure")
 		})
 	if err != nil && ctx.Err() == nil && timeline.Name != "" {
-		err = nil // the verdict covers what it reports instead
+		err = nil // the verdict covers the agent's report instead
 	}
 	if err != nil {
 		return timeline, err

@@ -70,7 +70,7 @@ func (s view) worst(a bench.Attempt, near neighbors) time.Duration {
 	if !near.after.IsZero() {
 		worst += near.after.Sub(a.Call.EndAt)
 	}
-	if !s.runtime { // then the pod's status dates what was before and after
+	if !s.runtime { // then the pod's status dates the steps before and after
 		worst += 2 * stampUnit
 	}
 	return max(0, worst)
@@ -88,7 +88,7 @@ func (s view) worstLength(a bench.Attempt, near neighbors) time.Duration {
 // worstBackoff is worst for all waits between attempts together. Each starts at the end of an attempt and ends with the
 // next request.
 func (s view) worstBackoff(attempts []bench.Attempt, near neighbors) (worst time.Duration) {
-	if !s.events { // the status shows failures, the runtime what was before and after
+	if !s.events { // the status shows failures; the runtime shows the steps before and after
 		if near.after.IsZero() {
 			return 0
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// tally compares many timelines with what is known about them.
+// tally compares many timelines with the known truth about them.
 type tally struct {
 	readings []reading
 	waits    waits    // if empty, every phase must be as accurate as on an idle machine
