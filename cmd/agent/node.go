@@ -10,7 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The names of the watch of the node's object and of the kernel's pressure files on the health board.
+// The names, on the health board, of the watch of the node's object and of the source that reads the kernel's pressure
+// files.
 const (
 	partNode     = "node_watch"
 	partPressure = "pressure"

@@ -219,7 +219,7 @@ func (r *Reconciler) askRuntime(object timeline.Pod, requests timeline.Requests)
 	})
 }
 
-// mayAsk reports whether the runtime may be queried now. A change of the pod object is a reason for one. But most
+// mayAsk reports whether the runtime may be queried now. A change of the pod object is a reason for a query. But most
 // changes of a starting pod come in quick succession, and the runtime's timestamps stay. Two facts cannot wait: what
 // the runtime had when the kubelet checked, and the end of the start-up.
 func (p *pod) mayAsk(requests timeline.Requests, now time.Time) bool {

@@ -173,7 +173,7 @@ func (p *Pressure) add(s Span) {
 	}
 }
 
-// describe says that a pressure was high; otherwise it is empty. The pressure is multiplied by the length.
+// describe says that a pressure was high; otherwise it is empty. The argument is the pressure multiplied by the length.
 func (p *Pressure) describe(length time.Duration) string {
 	l := float64(length)
 	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()
