@@ -13,13 +13,10 @@ func registerRestarts(registerer prometheus.Registerer, counts func() map[podwat
 			key := podwatch.RestartKey{Kind: kind, Reason: reason}
 			registerer.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 				Name: "podlapse_container_restarts_total",
-				Help: "Container restarts of this node's pods since the agent first saw the pod, during start-up and " +
-					"after, " +
-					"by kind (init, sidecar, main) and by the reason of the previous run's end in the pod's status: " +
-					"signal " +
-					"is a crash or a kill by the kubelet, for example after a failed probe; unknown is a run whose " +
-					"end was " +
-					"not seen.",
+				Help: "Container restarts of this node's pods since the agent first saw the pod, during start-up " +
+					"and after, by kind (init, sidecar, main) and by the reason why the previous run ended, from " +
+					"the pod's status: signal is a crash or a kill by the kubelet, for example after a failed " +
+					"probe; unknown is a run whose end was not seen.",
 				ConstLabels: prometheus.Labels{"kind": string(kind), "reason": string(reason)},
 			}, func() float64 { return float64(counts()[key]) }))
 		}

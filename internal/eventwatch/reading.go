@@ -62,7 +62,8 @@ func (r *reading) end(ctx context.Context) {
 	}
 }
 
-// meet updates the standings of a shared watch's pods. A new pod gets the Events that the watch has seen about it.
+// meet updates the list of the pods that a shared watch serves, with the state of their own watches. A new pod gets the
+// Events that the watch has seen about it.
 func (r *reading) meet() {
 	known := make(map[*request]*member, len(r.members))
 	for _, m := range r.members {

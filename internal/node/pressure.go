@@ -135,5 +135,5 @@ func someTotal(content []byte) (time.Duration, error) {
 			return 0, fmt.Errorf("invalid total %.40q: must be a number of microseconds", value)
 		}
 	}
-	return 0, fmt.Errorf("the line some has no total: %.80q", content)
+	return 0, fmt.Errorf("line \"some\" has no total: %.80q", content)
 }
