@@ -26,7 +26,7 @@ type fold struct {
 	sandboxes      []chain // those after the first
 	chains         []chain // one per container
 	ready          chain
-	obstacleEvents []obstacleEvent // the evidence's, with the runtime's answers about its network
+	obstacleEvents []obstacleEvent // the obstacle Events of the evidence, with the runtime's answers about its network
 	// laterObstacles holds the obstacles that the kubelet reported after the first sandbox.
 	laterObstacles []Phase
 	obstacles      []obstacleOccurrence // what prevented the sandbox, in order of time
