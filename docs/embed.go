@@ -1,4 +1,4 @@
-// Package docs holds the documents that the agent serves itself: its API's contract.
+// Package docs holds the documents that the agent serves: the OpenAPI document and the schema of records.
 package docs
 
 import _ "embed"

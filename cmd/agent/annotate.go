@@ -9,7 +9,7 @@ import (
 // partAnnotations is the name of the annotator on the health board.
 const partAnnotations = "annotations"
 
-// newAnnotator makes what annotates pods, or nil without --annotate.
+// newAnnotator makes the annotator of pods, or nil without --annotate.
 func newAnnotator(d deps, k *core) *annotate.Annotator {
 	if !d.config.annotate {
 		return nil

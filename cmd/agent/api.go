@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// apiServer is how the agent reaches the API server, with its clock and the count of requests.
+// apiServer holds the agent's connection to the API server, the server's clock, and the counters of requests.
 type apiServer struct {
 	config  *rest.Config
 	pods    rest.Interface // impersonates the node with --impersonate-node

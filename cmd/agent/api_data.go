@@ -17,7 +17,7 @@ import (
 // historyPods is how many deleted pods the history holds at most.
 const historyPods = 1000
 
-// served is what the read API keeps itself.
+// served holds the data that the read API keeps itself.
 type served struct {
 	startedAt api.Instant
 	history   *history.History
@@ -26,7 +26,7 @@ type served struct {
 	pulls     livePullsFunc
 }
 
-// newServed makes what the read API keeps. The caller sets pulls before anything runs.
+// newServed makes the parts that keep data for the read API. The caller sets pulls before anything runs.
 func newServed(d deps, k *core) *served {
 	s := &served{startedAt: api.InstantOf(time.Now()), history: history.New(history.Config{
 		Pods: historyPods, Bytes: d.config.historyBytes, Now: time.Now,

@@ -17,14 +17,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// skewLimit is how far the clocks may be apart. The phases before the kubelet starts a pod are measured by both
-// clocks.
+// skewLimit is the largest clock skew that check accepts. The phases before the kubelet starts a pod are measured by
+// both clocks.
 const skewLimit = 500 * time.Millisecond
 
 // nobodysNode is a name that no node has (RFC 6761).
 const nobodysNode = "podlapse-check.invalid"
 
-// checkControlPlane tests the API server, what it allows the agent and what it must refuse, and the clocks.
+// checkControlPlane tests three things: that the API server answers, that it allows and refuses what it should, and
+// that the clocks agree.
 func checkControlPlane(ctx context.Context, c config) []finding {
 	api, err := newAPIServer(c)
 	if err != nil {
@@ -183,7 +184,7 @@ func (k controlPlane) asNodeLimit() finding {
 	return f
 }
 
-// unsure reports whether an error does not say what is allowed.
+// unsure reports whether an error leaves open what is allowed.
 func unsure(err error) bool { return err != nil && !apierrors.IsForbidden(err) }
 
 func (k controlPlane) events() finding {
@@ -233,7 +234,7 @@ func (k controlPlane) webAuth() finding {
 // action is one that RBAC can allow.
 type action struct{ verb, group, resource string }
 
-// may tests what the agent needs with its own identity.
+// may tests the permissions that the agent needs under its own identity.
 func (k controlPlane) may(subject, detail, remedy string, needed ...action) finding {
 	for _, a := range needed {
 		may, err := k.mayI(a)

@@ -28,7 +28,8 @@ func checkRuntime(ctx context.Context, c config) finding {
 }
 
 // runtimeRemedy depends on the text, because gRPC keeps nothing else of an error. If a runtime accepts a connection and
-// does not answer, gRPC has several texts for it, so all other texts count as this case.
+// does not answer, gRPC's error has one of several texts, so every text that no case below matches counts as this
+// failure.
 func runtimeRemedy(reason string) string {
 	switch {
 	case strings.Contains(reason, "dial unix "+proxySocket+":"):

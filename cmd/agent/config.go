@@ -103,8 +103,8 @@ func (c *config) table() flags.Table {
 		},
 		{
 			Name: "events", Variable: "EVENTS", Value: "auto|off|cluster", Default: eventsAuto,
-			Help: "how to watch the kubelet's Events: auto, only for pods that need them; cluster, all with one " +
-				"watch while any pod needs them, for small clusters; off, not at all",
+			Help: "how to watch the kubelet's Events: auto watches only the pods that need them; cluster watches " +
+				"all Events with one watch while any pod needs them, for small clusters; off watches none",
 			Set: flags.Choice(&c.events, eventsAuto, eventsOff, eventsCluster),
 		},
 		{

@@ -22,11 +22,11 @@ func (c *config) webTable() flags.Table {
 		},
 		{
 			Name: "web-auth", Variable: "WEB_AUTH", Value: "auto|local|none|kubernetes", Default: webAuthAuto,
-			Help: "who may read: local, loopback clients (kubectl port-forward, kubectl podlapse) everything, other " +
-				"clients only metrics and health checks; none, every client everything; kubernetes, clients with a " +
-				"bearer token that the API server accepts (TokenReview) and allows to get the nonResourceURL " +
-				"/metrics or /podlapse/PATH (SubjectAccessReview); auto, none if --web-config-file requires " +
-				"passwords or client certificates, else local",
+			Help: "who may read: local lets loopback clients (kubectl port-forward, kubectl podlapse) read " +
+				"everything, and other clients only metrics and health checks; none lets every client read " +
+				"everything; kubernetes requires a bearer token that the API server accepts (TokenReview) and " +
+				"allows to get the nonResourceURL /metrics or /podlapse/PATH (SubjectAccessReview); auto is none " +
+				"if --web-config-file requires passwords or client certificates, otherwise local",
 			Set: c.setWebAuth,
 		},
 		{

@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// core connects reconcile with what observes and what asks. serve sets reconciler
-// before anything runs.
+// core connects reconcile with the sources and with the parts that query it. serve sets reconciler before anything
+// runs.
 type core struct {
 	reconciler *reconcile.Reconciler
 	recorder   *record.Recorder // nil without a recording
@@ -43,7 +43,7 @@ func (k *core) some(ctx context.Context, uids []string) ([]timeline.Timeline, er
 	return k.reconciler.Some(ctx, uids)
 }
 
-// latest is what serves the latest observations; nil without --debug-observations.
+// latest serves the latest observations; nil without --debug-observations.
 func (k *core) latest(c config) io.WriterTo {
 	if k.recorder == nil || !c.debugObservations {
 		return nil
@@ -59,8 +59,8 @@ func (k *core) components() []component {
 	return list
 }
 
-// newReconciler connects reconcile with the outputs, the sources and the state file. It takes over what the previous
-// agent left.
+// newReconciler connects reconcile with the outputs, the sources and the state file. It takes over the state of the
+// previous agent.
 func newReconciler(d deps, scope timeline.Scope, kept *memory, out outputs, from sources, shown *served,
 	changed func(uid string)) *reconcile.Reconciler {
 	left := kept.left

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// deps is what the parts of the agent are built from.
+// deps holds what every part of the agent is built from.
 type deps struct {
 	config   config
 	build    buildInfo

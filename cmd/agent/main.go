@@ -22,10 +22,10 @@ import (
 func main() {
 	if len(os.Args) > 1 && (os.Args[1] == "run" || os.Args[1] == runtimeProxyCommand) {
 		// Go ends a program silently when standard output has no reader. The agent must say why it ends, so the write
-		// must fail instead. In a pipeline, explain may end like any tool.
+		// must fail instead. A command such as explain may end silently in a pipeline, like any other tool.
 		signal.Ignore(syscall.SIGPIPE)
-		// The agent's work is many short steps that hand over to each other. On several processors they keep waking
-		// each other up, which takes a quarter of all CPU that the agent uses.
+		// The agent's work consists of many short steps, one after the other, on different goroutines. On several
+		// processors, waking each other up would take a quarter of all CPU that the agent uses.
 		if os.Getenv("GOMAXPROCS") == "" {
 			runtime.GOMAXPROCS(1)
 		}

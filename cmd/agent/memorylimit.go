@@ -16,8 +16,8 @@ import (
 const memoryShare = 90
 
 // collectAt is how much garbage may accumulate before Go collects it, in percent of the memory in use (GOGC, default
-// 100). The agent allocates little, and what a pod of 1.4 MB leaves behind is soon collected, so a lower value saves
-// memory at little cost.
+// 100). The agent allocates little, so a lower value saves memory at little cost: for example, the garbage of a pod of
+// 1.4 MB is collected soon.
 const collectAt = 50
 
 // limitMemory makes Go's garbage collector run more often than by default, and even more often close to the memory

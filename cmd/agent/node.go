@@ -10,13 +10,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The names of the watch of the node's object and of the kernel's pressure files on the health board.
+// The names, on the health board, of the watch of the node's object and of the source that reads the kernel's pressure
+// files.
 const (
 	partNode     = "node_watch"
 	partPressure = "pressure"
 )
 
-// nodeConfig is what the agent reports about the node itself.
+// nodeConfig selects what the agent reports about the node itself.
 type nodeConfig struct {
 	health   bool // from its object and its add-ons
 	warmUp   time.Duration
@@ -36,8 +37,8 @@ func (c *config) nodeTable() flags.Table {
 		{
 			Name: "addons", Variable: "ADDONS", Value: "NAMESPACE[,NAMESPACE...][:LABELS]",
 			Default: node.DefaultSelector,
-			Help: "with --node-health, which pods are add-ons: pods of these namespaces (of all namespaces if none " +
-				"is named), limited to those that match LABELS, a label selector as in kubectl get -l",
+			Help: "with --node-health, select the add-ons: the pods in these namespaces (in all namespaces if none " +
+				"is given) that match LABELS, a label selector as in kubectl get -l",
 			Set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
 		},
 		flags.Switch("pressure", "PRESSURE", &c.node.pressure,

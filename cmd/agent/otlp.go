@@ -13,7 +13,7 @@ const (
 	partMetrics = "otlp_metrics"
 )
 
-// tracesOf returns which trace a start-up is in, or nil without an endpoint for traces.
+// tracesOf returns the function that finds the trace of a start-up, or nil without an endpoint for traces.
 func tracesOf(c config) export.TraceOf {
 	if !c.otlp.Traces.On {
 		return nil

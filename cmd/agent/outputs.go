@@ -20,7 +20,7 @@ type outputs struct {
 	push    *otlp.Metrics     // nil without an endpoint for metrics
 
 	settledSinks []func(timeline.Timeline)
-	// terminations says that the records have a form for terminations.
+	// terminations is true if the selected records include terminations.
 	terminations bool
 }
 

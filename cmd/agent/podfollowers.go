@@ -10,7 +10,7 @@ import (
 // podFollowers passes pod objects on to several followers.
 type podFollowers []podwatch.Follower
 
-// podFollowersOf returns the followers of pod objects as one, or nil if both are off.
+// podFollowersOf combines both followers of pod objects into one. It returns nil if both are off.
 func podFollowersOf(onNode *nodeHealth, annotator *annotate.Annotator) podwatch.Follower {
 	var all podFollowers
 	if onNode != nil {

@@ -80,7 +80,8 @@ func loadProbes(path string, node probe.Node, runtime bool) (probe.Config, error
 	return config, nil
 }
 
-// newProbes makes what runs the probes, or nil without a file of probes; runtime is nil without one.
+// newProbes makes the runner of the probes, or nil without a file of probes; runtime is nil if the agent uses no
+// runtime.
 func newProbes(d deps, runtime *cri.Source, reconciler *reconcile.Reconciler) *probe.Runner {
 	c := d.config
 	if c.probes.load == nil {

@@ -12,7 +12,8 @@ import (
 // livePullsFunc returns the image pulls in progress.
 type livePullsFunc func(context.Context) (livepull.Snapshot, error)
 
-// livePulls combines the pulls that the kubelet wants with the downloads of the runtime, which is nil without one.
+// livePulls combines the pulls that the kubelet wants with the downloads of the runtime; runtime is nil if the agent
+// uses none.
 func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) livePullsFunc {
 	return func(ctx context.Context) (livepull.Snapshot, error) {
 		pulling, err := reconciler.Pulling(ctx)

@@ -10,7 +10,7 @@ import (
 // partRecording is the name of the file of observations on the health board.
 const partRecording = "recording"
 
-// newRecorder makes what records observations, or nil if no flag requests it.
+// newRecorder makes the recorder of observations, or nil if no flag requests one.
 func newRecorder(d deps, header record.Header, before []timeline.Observation) (*record.Recorder, error) {
 	c := d.config
 	if c.recordObservations == "" && !c.debugObservations {

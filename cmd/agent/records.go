@@ -53,7 +53,7 @@ func (c config) recordsHaveTerminations() bool {
 	return slices.ContainsFunc(c.recordFormats(), func(format recordFormat) bool { return format.terminations })
 }
 
-// newRecords makes what writes records, or nil with --records=none.
+// newRecords makes the writer of records, or nil with --records=none.
 func newRecords(d deps, out io.Writer, handed *reports) *jsonlines.Writer {
 	var kinds []jsonlines.Lines
 	for _, format := range d.config.recordFormats() {

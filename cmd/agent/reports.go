@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// reports knows when a start-up is reported: when every sink of the agent has finished with it.
+// reports finds out when a start-up counts as reported, which is when every sink of the agent has finished with it.
 type reports struct {
 	sinks    int // does not change once start-ups arrive
 	reported func(timeline.Timeline)

@@ -15,7 +15,7 @@ type restarts struct {
 func newRestarts(counts func() map[podwatch.RestartKey]uint64) prometheus.Collector {
 	return &restarts{counts, prometheus.NewDesc("podlapse_container_restarts_total",
 		"Container restarts of this node's pods since the agent first saw the pod, during start-up and after, by kind "+
-			"(init, sidecar, main) and by the reason of the previous run's end in the pod's status: signal is a "+
+			"(init, sidecar, main) and by the reason why the previous run ended, from the pod's status: signal is a "+
 			"crash or a kill by the kubelet, for example after a failed probe; unknown is a run whose end was not "+
 			"seen.", []string{"kind", "reason"}, nil)}
 }

@@ -110,8 +110,8 @@ func (r *runner) start(in *runningStage, c component) {
 	})
 }
 
-// stop stops one stage after the other and returns the first failure. It does not wait longer than the limit for a
-// stage: the program is about to end anyway.
+// stop stops one stage after the other and returns the first failure. It waits for a stage at most until the limit,
+// because the program is about to end anyway.
 func (r *runner) stop() error {
 	r.logger.Info("stopping")
 	var stuck []error

@@ -27,7 +27,7 @@ type proxyConfig struct {
 	logFormat string
 }
 
-// table is the flags of runtime-proxy. Flags that run has too have the same names.
+// table is the flags of runtime-proxy. Flags that the command run also has have the same names.
 func (c *proxyConfig) table() flags.Table {
 	return flags.Table{
 		{
@@ -54,7 +54,7 @@ func (c *proxyConfig) table() flags.Table {
 // maxSocketPath is the longest path in bytes that fits into a socket's address (unix(7)).
 const maxSocketPath = 107
 
-// setSocket accepts what --cri-endpoint of run accepts as a path.
+// setSocket accepts the same paths as --cri-endpoint of run.
 func setSocket(path *string) func(value string) error {
 	return func(value string) error {
 		endpoint, err := cri.ParseEndpoint(value)

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// sources is what observes the pods of the node.
+// sources holds the sources of observations about the node's pods.
 type sources struct {
 	pods     *podwatch.Pods
 	events   *eventwatch.Source // nil with --events=off
@@ -23,7 +23,7 @@ type sources struct {
 // sourcesConfig connects the sources to the rest of the agent.
 type sourcesConfig struct {
 	observe  func(context.Context, timeline.Observation)
-	known    []string          // pods whose end the pod watch reports even if it never saw them
+	known    []string          // UIDs of pods: the pod watch reports that they are gone even if it never saw them
 	objects  *podwatch.Objects // nil without --serve-objects
 	follower podwatch.Follower // nil without any
 }

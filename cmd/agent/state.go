@@ -17,8 +17,8 @@ const partState = "state"
 // deleted the Events of older ones (its default time to live).
 const newsFor = time.Hour
 
-// memory is what an agent takes over from the previous one and leaves to the next. Without --state-dir it is empty,
-// and reported does nothing.
+// memory is the state that an agent takes over from the previous agent and leaves to the next one. Without --state-dir
+// it is empty, and reported does nothing.
 type memory struct {
 	dir    *state.Dir // nil without the directory
 	left   state.Contents
@@ -67,8 +67,8 @@ func (m memory) components() []component {
 	return []component{{partState, stageRest, m.keeper.Run}}
 }
 
-// carriedOn returns from when on the agent reports start-ups: since the first agent whose state it continues, but at
-// most newsFor ago. If the clock was set back, it is now.
+// carriedOn returns the time from which the agent reports start-ups: the start of the first agent whose state it
+// continues, but at most newsFor ago. If the clock was set back, it is now.
 func carriedOn(since, now time.Time) time.Time {
 	oldest := now.Add(-newsFor)
 	switch {
@@ -80,7 +80,7 @@ func carriedOn(since, now time.Time) time.Time {
 	return since
 }
 
-// known lists the pods whose end the pod watch must report even if it never saw them.
+// known lists the pods that the pod watch must report as gone even if it never saw them.
 func (m memory) known() []string {
 	known := slices.Clone(m.left.Reported)
 	listed := map[string]bool{}

@@ -35,8 +35,8 @@ func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) e
 	}
 }
 
-// readerGone does not block. poll(2) always reports errors, and for the write end of a pipe without readers it reports
-// one.
+// readerGone does not block. poll(2) reports errors without being asked for them; a pipe without readers is such an
+// error for its write end.
 func readerGone(file *os.File) bool {
 	raw, err := file.SyscallConn()
 	if err != nil {

@@ -29,7 +29,7 @@ func (c *config) setVerifyInterval(value string) error {
 	return nil
 }
 
-// newVerify says how often to compare pods with a list: never without --verify-interval.
+// newVerify returns how often to compare pods with a list; without --verify-interval, never.
 func newVerify(d deps) podwatch.Verify {
 	if d.config.verifyInterval == 0 {
 		return podwatch.Verify{}

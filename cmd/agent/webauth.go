@@ -12,7 +12,7 @@ import (
 // partWebAuth is the name of the token reviews on the health board.
 const partWebAuth = "web_auth"
 
-// newAccess makes what reviews tokens, or nil if every client may read.
+// newAccess makes the reviewer of tokens, or nil if every client may read.
 func newAccess(d deps) (web.Access, error) {
 	if d.config.webAuth != webAuthKubernetes {
 		return nil, nil

@@ -23,15 +23,15 @@ const (
 	perSecond, burst = 5, 10
 	firstRetry       = 100 * time.Millisecond
 	maxRetry         = time.Minute
-	// refusedRetry is how long a pod waits after its annotation was refused. A role or a policy may
-	// change, a pod hardly.
+	// refusedRetry is how long a pod waits after its annotation was refused. A role or a policy may change; the pod
+	// itself rarely changes.
 	refusedRetry = 5 * time.Minute
 	// changesWithin is the time within which changes are handled together: a starting pod changes
 	// often, and completes once.
 	changesWithin = 250 * time.Millisecond
 )
 
-// Config is what an Annotator needs. Every field is required.
+// Config configures an Annotator. Every field is required.
 type Config struct {
 	Client   rest.Interface // for core/v1, with the agent's own identity
 	NodeName string         // pods of other nodes are never changed
@@ -50,7 +50,7 @@ type Annotator struct {
 	queue   workqueue.TypedDelayingInterface[string] // UIDs of pods with a request; each is queued once
 	retries workqueue.TypedRateLimiter[string]
 
-	provenAt time.Time // when a policy last refused what it must; used by Run's goroutine
+	provenAt time.Time // when a policy last refused the forbidden annotation; used by Run's goroutine
 
 	mu   sync.Mutex
 	pods map[string]*asked // by UID: those with a request, so at most as many as the node's pods
@@ -91,7 +91,7 @@ func (a *Annotator) Run(ctx context.Context) error {
 	}
 }
 
-// Seen processes a state of a pod's object. It keeps nothing of pods without a request.
+// Seen processes a state of a pod's object. It keeps no data about pods without a request.
 func (a *Annotator) Seen(pod *corev1.Pod) {
 	uid := string(pod.UID)
 	now, asks := read(pod)
@@ -231,7 +231,7 @@ func (a *Annotator) written(uid string, p asking, values map[string]string, err 
 	}
 }
 
-// got notes what a pod has, unless the watch was faster.
+// got notes the annotations of a pod after a write, unless the watch was faster.
 func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -247,7 +247,7 @@ func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	}
 }
 
-// later delays requests for a pod, whatever changes.
+// later delays requests for a pod, even if the pod changes meanwhile.
 func (a *Annotator) later(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -20,8 +20,8 @@ const answerTimeout = 10 * time.Second
 const remedy = "install the component annotate, which lets the agent patch pods of its node, see docs/annotations.md: "
 
 // applied is the configuration for server-side apply: only the annotations to own, and the identity
-// of the object. With a UID, apply never writes to another pod of that name and never creates one;
-// with a version, it never writes to a pod that has changed.
+// of the object. Because of the UID, apply never writes to another pod of that name and never creates one; because of
+// the version, it never writes to a pod that has changed.
 type applied struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        appliedMeta `json:"metadata"`
@@ -49,8 +49,9 @@ func (a *Annotator) apply(ctx context.Context, p asking, annotations map[string]
 	defer cancel()
 	request := a.config.Client.Patch(types.ApplyYAMLPatchType).Namespace(p.namespace).Resource("pods").Name(p.name).
 		Param("fieldManager", Manager).
-		Throttle(flowcontrol.NewFakeAlwaysRateLimiter()). // it would wait after the version was chosen
-		MaxRetries(0).                                    // the queue retries
+		// A limit in the client would delay the request after its version was chosen.
+		Throttle(flowcontrol.NewFakeAlwaysRateLimiter()).
+		MaxRetries(0). // the queue retries
 		Body(body)
 	if dryRun != "" {
 		request.Param("dryRun", dryRun)

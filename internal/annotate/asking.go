@@ -24,8 +24,8 @@ type asking struct {
 	uid, namespace, name string
 	version              string // of the object from which this was read
 	startUp, time        bool   // what is missing
-	// owned are annotations that this manager wrote before. Server-side apply removes what its
-	// manager no longer names.
+	// owned are annotations that this manager wrote before. Server-side apply removes fields that its manager no longer
+	// sends.
 	owned map[string]string
 }
 

@@ -119,8 +119,8 @@ func addFlags(cmd *cobra.Command, newTable func() flags.Table, call Call) {
 	}
 }
 
-// suggestValues sets the flags that the user typed so far, because suggestions depend on them. It ignores what is wrong
-// with them: the command reports that when it runs.
+// suggestValues sets the flags that the user typed so far, because suggestions depend on them. It ignores invalid
+// flags: the command reports those when it runs.
 func suggestValues(ctx context.Context, table flags.Table, name string, call Call) []string {
 	_, _ = table.Parse(call.Args, call.Getenv, 0)
 	for _, f := range table {

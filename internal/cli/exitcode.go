@@ -16,7 +16,7 @@ import (
 const (
 	ExitOK          = 0
 	ExitFailed      = 1   // any failure without a code of its own
-	ExitUsage       = 2   // wrong arguments or settings: the command tried nothing
+	ExitUsage       = 2   // wrong arguments or settings: the command did nothing
 	ExitNotFound    = 3   // the agents, or the API server, do not know the pod or node
 	ExitUnreachable = 4   // the API server or the agent cannot be reached, or cannot answer now
 	ExitForbidden   = 5   // the credentials are missing, wrong or not sufficient

@@ -92,7 +92,8 @@ func (a asking) record(ctx context.Context, pod podName) (api.Record, []error, e
 		len(answers))
 }
 
-// mayBeGone reports whether the API server has no such pod, or does not allow the query. An agent may still know it.
+// mayBeGone reports whether an error means that the pod does not exist, or that the query is not allowed. An agent may
+// still know it.
 func mayBeGone(err error) bool {
 	var refused *client.Refusal
 	return errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden)

@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// keys sends the typed keys until the terminal ends. It drops what a function key sends: an escape sequence in one
-// read, whose bytes look like keys.
+// keys sends the typed keys until the terminal is closed. It drops the escape sequence of a function key, which arrives
+// in one read and whose bytes look like keys.
 func keys(in io.Reader) <-chan byte {
 	typed := make(chan byte, 16) // further keys wait
 	go func() {                  // ends with the program: a read from a terminal cannot be canceled
@@ -55,7 +55,7 @@ type heard struct {
 	event client.Event
 }
 
-// ended is that the stream of an agent ended.
+// ended is the message that the stream of an agent ended.
 type ended struct {
 	from string
 	err  error

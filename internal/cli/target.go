@@ -176,7 +176,7 @@ type reached struct {
 	target  target
 	direct  *client.Client // nil if the agents are in the cluster
 	cluster *agents.Cluster
-	// namespace is for pods that are named without one; empty if unknown.
+	// namespace applies to pods that are named without a namespace; empty if unknown.
 	namespace string
 	close     func()
 }
@@ -227,7 +227,7 @@ func (t target) clientConfig(getenv func(string) string) clientcmd.ClientConfig 
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 }
 
-// ofServer lists the given flags that require --server.
+// ofServer lists those of the given flags that require --server.
 func (t target) ofServer() (given []string) {
 	for flag, is := range map[string]bool{
 		"--token-file":               t.token != "",
@@ -286,10 +286,10 @@ func (r reached) agents(ctx context.Context, node string) ([]agents.Agent, error
 	return r.cluster.Agents(ctx, node)
 }
 
-// several reports whether the answers can be from more than one node, so that they must name it.
+// several reports whether the answers can be from more than one node; if so, they must name the node.
 func (r reached) several() bool { return r.direct == nil && r.target.node == "" }
 
-// worded adds to an error what the user can do.
+// worded adds a remedy for the user to an error.
 func (r reached) worded(err error) error {
 	var refused *client.Refusal
 	namespace := r.target.agentNamespace

@@ -26,7 +26,7 @@ type topConfig struct {
 func (c *topConfig) table() flags.Table {
 	return slices.Concat(flags.Table{
 		flags.Switch("once", "", &c.once,
-			"print one table and exit, which is also done if standard output is not a terminal"),
+			"print one table and exit; always on if standard output is not a terminal"),
 		{
 			Name: "since", Value: "DURATION", Default: "10m",
 			Help: "show start-ups that completed within this time, at most 168h",
@@ -68,7 +68,7 @@ func runTop(ctx context.Context, call Call) int {
 	return asking.topOnce(ctx, c)
 }
 
-// snapshot is the answers of one agent to a single look.
+// snapshot holds the answers of one agent for a single table.
 type snapshot struct {
 	records []api.Record
 	pulls   []api.LivePullRecord

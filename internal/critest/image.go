@@ -21,11 +21,11 @@ type Layers struct {
 	Names   []string // of the layers; the same name is the same blob in every image
 	Size    int64    // of each layer in bytes
 	Indexed bool     // an index refers to it, which names another platform before this one
-	Discard bool     // as with containerd's discard_unpacked_layers: labels do not name the layers
+	Discard bool     // no labels for the layers, as with containerd's discard_unpacked_layers
 	At      time.Time
 }
 
-// Built is what an image was stored as.
+// Built holds the names and digests under which an image was stored.
 type Built struct {
 	Target, Manifest, Config string // digests; Target is that of the index if there is one
 	Layers, ChainIDs         []string

@@ -13,17 +13,17 @@ import (
 )
 
 // maxFrame is the largest event of an Event watch that is read, in bytes. The kubelet's have some
-// hundred bytes, or a few KiB if the runtime explains a failure at length. etcd stores up to 1.5
-// MiB: client-go would take five times that to read such an event, and keep a buffer of 2 MiB for
-// as long as the watch is open, for each of DefaultWatches.
+// hundred bytes, or a few KiB if the runtime explains a failure at length. etcd stores objects of up to 1.5 MiB. To
+// read such an event, client-go would take five times that size, and keep a buffer of 2 MiB for as long as the watch is
+// open. Up to DefaultWatches watches can be open.
 const maxFrame = 128 << 10
 
 // tooLargeAnnotation marks the bookmark that replaces an event that is too large to read. An Event
 // cannot pretend to be one: only the API server sends bookmarks.
 const tooLargeAnnotation = "podlapse/too-large"
 
-// NewClient creates a client for watches of Events only. It skips an Event that is larger than
-// any of the kubelet's before the Event takes memory.
+// NewClient creates a client for watches of Events only. It skips Events that are larger than any Event of the kubelet,
+// before they take memory.
 func NewClient(config *rest.Config) (rest.Interface, error) {
 	return kubeclient.NewWithFrames(config, func(info runtime.SerializerInfo) (kubeclient.Frames, error) {
 		instead, err := tooLargeFrame(info)

@@ -70,8 +70,8 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 }
 
 // namedAt parses <object>.<hex UnixNano>, the name that client-go (tools/record) gives an Event.
-// client-go stores the same clock reading, cut to seconds, as the first occurrence. A name that
-// disagrees with it has another origin.
+// client-go stores the same clock reading, cut to seconds, as the first occurrence. If the name and the first
+// occurrence disagree, client-go did not create the name.
 func namedAt(name string, firstAt time.Time) time.Time {
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 || firstAt.IsZero() {
@@ -88,8 +88,8 @@ func namedAt(name string, firstAt time.Time) time.Time {
 	return at
 }
 
-// containerOf parses spec.containers{name}, and the same for init and ephemeral containers. Anyone
-// who may create Events may write any text there; a name that no container can have is ignored.
+// containerOf parses spec.containers{name}, and and does the same for init and ephemeral containers. Anyone who may
+// create Events may write any text there; a name that no container can have is ignored.
 func containerOf(fieldPath string) string {
 	list, rest, ok := strings.Cut(fieldPath, "{")
 	if !ok {

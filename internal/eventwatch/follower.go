@@ -10,9 +10,10 @@ import (
 // follower keeps a watch open: on one pod, or shared by the pods of a namespace or of all
 // namespaces.
 type follower struct {
-	namespace string        // empty for all
-	alone     *request      // the pod; nil for a shared watch
-	changed   chan struct{} // capacity 1, dropped when full: the standings of the pods of a shared watch changed
+	namespace string   // empty for all
+	alone     *request // the pod; nil for a shared watch
+	// Capacity 1, dropped when full: the pods of a shared watch, or the state of their own watches, changed.
+	changed chan struct{}
 
 	// Guarded by the lock of Source.
 	pods     []*request         // of a shared watch
@@ -37,7 +38,7 @@ func (f *follower) replaces(other *follower) bool {
 	return other.alone != nil && other.alone.shared == f
 }
 
-// nudge makes an open shared watch look at its pods.
+// nudge makes an open shared watch check which pods it serves.
 func (f *follower) nudge() {
 	select {
 	case f.changed <- struct{}{}:

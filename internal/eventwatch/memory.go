@@ -10,8 +10,7 @@ import (
 )
 
 // Limits on what a shared watch remembers. A node has some hundred pods, and the kubelet creates
-// about ten Events of a few hundred bytes for a start: that leaves room for all pods that started
-// in the last hour.
+// about ten Events of a few hundred bytes for a start: so there is room for all pods that started in the last hour.
 const (
 	maxRemembered      = 1024
 	maxRememberedBytes = 512 << 10
@@ -19,15 +18,15 @@ const (
 	// number of a pod's Events far below.
 	maxOfPod     = 128
 	maxForgotten = 1024
-	// maxNamespaces is more than have pods on one node within an hour.
+	// maxNamespaces is more than the number of namespaces that have pods on one node within an hour.
 	maxNamespaces = 1024
 	// rememberedBytes is what one Event takes beside its texts, and what one pod takes beside its
 	// names.
 	rememberedBytes = 256
 )
 
-// involved is the pod that an Event is about. All fields must match: of an Event, access control
-// protects only the namespace. Whoever may write Events there chooses all others.
+// involved is the pod that an Event is about. All fields must match, because access control protects only the namespace
+// of an Event. A client that may write Events there chooses all other fields.
 type involved struct{ namespace, name, uid string }
 
 // involvedIn returns the pod of an Event, and whether the Event is about a pod at all. The API
@@ -54,10 +53,10 @@ func keyOf(event *corev1.Event) eventKey {
 	return eventKey{maphash.String(seed, event.Name), maphash.String(seed, event.ResourceVersion)}
 }
 
-// memory is what a shared watch has seen of the pods of this node, requested or not: the latest
-// state of each Event. A pod that is requested later gets it. When the limit is reached, the namespace that
-// takes the most forgets pods, those first whose latest Event is the oldest. The memory records
-// which pods it forgot. So a namespace with many Events does not affect others.
+// memory holds the latest state of each Event that a shared watch has seen about the pods of this node, requested or
+// not. A pod that is requested later gets it. When the limit is reached, the pods of the namespace that takes the most
+// memory are forgotten, starting with the pod whose latest Event is the oldest. The memory records which pods it
+// forgot. So a namespace with many Events does not affect others.
 type memory struct {
 	namespaces map[string]*share
 	full       bool // a namespace did not fit: only the namespaces in the map are complete
@@ -68,7 +67,7 @@ type memory struct {
 	added      uint64 // so far
 }
 
-// share is what is remembered of one namespace.
+// share holds the remembered Events of one namespace.
 type share struct {
 	pods          map[involved]*pastOf
 	forgotten     map[uint64]struct{} // hashes of pods; nil when blank
@@ -99,7 +98,7 @@ func (m *memory) of(w timeline.EventWatch) []pastEvent {
 	return nil
 }
 
-// forgot reports whether something about the pod may be missing.
+// forgot reports whether Events of the pod may be missing.
 func (m *memory) forgot(w timeline.EventWatch) bool {
 	pod := involvedOf(w)
 	s := m.namespaces[pod.namespace]
@@ -197,8 +196,8 @@ func (m *memory) forgetOldest(s *share) {
 }
 
 // forget drops a pod and records that it did. If there is no room for the record, the namespace
-// with the most forgotten pods becomes blank: each of its pods then gets a watch of its own, like a
-// forgotten pod.
+// with the most forgotten pods is marked as incomplete: each of its pods then gets a watch of its own, like a forgotten
+// pod.
 func (m *memory) forget(s *share, pod involved) {
 	m.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

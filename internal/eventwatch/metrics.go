@@ -30,8 +30,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		received: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_events_received_total",
-			Help: "Events of the kubelet that the API server sent, including those repeated by a new watch and those " +
-				"about pods that need none.",
+			Help: "Events of the kubelet that the API server sent, including those repeated by a new watch and " +
+				"those about pods that do not need Events.",
 		}),
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "podlapse_event_watches_open", Help: "Open watches on the kubelet's Events.",

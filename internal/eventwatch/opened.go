@@ -50,7 +50,7 @@ func (s *Source) openFor() time.Duration {
 	return total
 }
 
-// waiting counts the requested pods of which no watch has a slot.
+// waiting counts the requested pods that no watch with a slot serves.
 func (s *Source) waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,12 +8,11 @@ import (
 )
 
 // proof detects when a watch has delivered everything that the API server held when the watch was
-// opened. The API server does not mark that point: it is reached when nothing but new Events has
-// arrived for kubeclient.ProvenAfter.
+// opened. The API server does not mark that point: it is reached when only new Events have arrived for
+// kubeclient.ProvenAfter.
 //
-// Existing Events come in the order of names, from one state of etcd. New ones come in the order of
-// versions, each newer than all before. So an Event that is older than a previous one existed
-// before.
+// Existing Events come in the order of names, from one state of etcd. New Events come in the order of versions. So an
+// Event that is older than a previous one existed before.
 type proof struct {
 	timer  *time.Timer
 	at     time.Time

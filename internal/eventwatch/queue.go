@@ -6,8 +6,8 @@ import (
 )
 
 // watchQueue holds the watches that wait for a slot; guarded by the lock of Source. Watches that
-// never had a slot come first, then those whose lease ended, each first in, first out: what
-// happened to one pod must be known while it still matters, even if many others wait in vain.
+// never had a slot come first, then those whose lease ended, each first in, first out: a new pod must get its Events
+// while they still matter, even if many older pods keep waiting.
 type watchQueue struct {
 	waiting []*follower // at most as many as pods
 	taken   int         // slots in use
@@ -88,8 +88,8 @@ func (s *Source) othersWait() bool {
 	return len(s.queue.waiting) > 0
 }
 
-// isOver reports whether a watch gives up its slot: after a lease to any watch, and before that,
-// once it has delivered all existing Events, to one that never had a slot.
+// isOver reports whether a watch must give up its slot: to any watch after a full lease, or to a watch that never had a
+// slot once this one has delivered all existing Events.
 func (s *Source) isOver(r *reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

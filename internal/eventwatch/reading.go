@@ -22,8 +22,8 @@ type reading struct {
 	proof    *proof
 	proven   bool // it has delivered all existing Events
 
-	// named and renamed say whether a pod of this node had an Event with this node's name as its
-	// host, and one with another host.
+	// named says whether a pod of this node had an Event with this node's name as its host; renamed says the same for
+	// another host.
 	named, renamed bool
 }
 
@@ -52,7 +52,7 @@ func (s *Source) begin(ctx context.Context, f *follower) *reading {
 	return r
 }
 
-// end retracts what the watch vouched for.
+// end revokes the EventsWatched observations of the watch.
 func (r *reading) end(ctx context.Context) {
 	r.source.closed(r.f)
 	for _, m := range r.members {
@@ -62,8 +62,8 @@ func (r *reading) end(ctx context.Context) {
 	}
 }
 
-// meet updates the standings of a shared watch's pods. A new pod gets what the watch has seen about
-// it.
+// meet updates the list of the pods that a shared watch serves, with the state of their own watches. A new pod gets the
+// Events that the watch has seen about it.
 func (r *reading) meet() {
 	known := make(map[*request]*member, len(r.members))
 	for _, m := range r.members {
@@ -111,8 +111,7 @@ func (r *reading) settle() {
 	}
 }
 
-// hand passes observations on, which may take long. Meanwhile, more existing Events may be on their
-// way.
+// hand passes observations on, which may take long. Other existing Events may still arrive in that time.
 func (r *reading) hand(over func()) {
 	began := time.Now()
 	over()
@@ -122,15 +121,14 @@ func (r *reading) hand(over func()) {
 }
 
 // knowsKubelet reports whether the memory, which holds Events with this node's name, can be
-// complete. A kubelet that uses another name shows in the Events of requested pods. A forged
-// host alone drops nothing: the memory stays, and the kubelet's next Event about any requested pod
-// settles the question.
+// complete. A kubelet that uses another name shows in the Events of requested pods. A forged host alone does not drop
+// the memory: the kubelet's next Event about any requested pod shows whether the host is right.
 func (r *reading) knowsKubelet() bool { return r.named || !r.renamed }
 
 // take observes an Event, and a shared watch also remembers it if it is from this node. DELETED
-// means that the Event's time to live in the API server is over, and a bookmark says nothing.
-// Whoever may create Events in a namespace chooses all that they say. So take refuses an Event that
-// is longer than any of the kubelet's, or that has a requested pod's UID but is not about that pod.
+// means that the Event's time to live in the API server is over, and a bookmark contains no Event. A client that may
+// create Events in a namespace chooses all their fields. So take refuses an Event that is longer than any of the
+// kubelet's, or that has a requested pod's UID but is not about that pod.
 func (r *reading) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {

@@ -12,8 +12,8 @@ const (
 	// linger is how long a shared watch without pods stays open, so that the next pods of a burst
 	// can join it.
 	linger = 5 * time.Second
-	// clusterLinger is longer, because every opening delivers all Events of the last hour. It has
-	// an end, because a cluster should not send its Events to a node where nothing starts.
+	// clusterLinger is longer, because every opening delivers all Events of the last hour. It is limited, because the
+	// API server should not send the cluster's Events to a node where no pod starts.
 	clusterLinger = time.Minute
 )
 
@@ -51,21 +51,21 @@ func (s *Source) stopAlone(p *request) {
 	}
 }
 
-// stopShared ends a shared watch that no pod needs. The next request decides anew.
+// stopShared ends a shared watch that no pod needs. The next request decides again.
 func (s *Source) stopShared(f *follower) {
 	delete(s.shared, f.namespace)
 	s.stop(f)
 }
 
-// join adds a pod to a shared watch. If the watch is open, f then needs a nudge.
+// join adds a pod to a shared watch. If the watch is open, the caller must then nudge f.
 func (s *Source) join(f *follower, p *request) {
 	f.pods = append(f.pods, p)
 	p.shared = f
 }
 
 // share starts a shared watch. The pods' own watches that wait for a slot leave the queue, where
-// the shared watch takes the position of the first of them. Those that are open continue until the
-// shared watch has proven to be as good (reading.settle), so that every pod stays watched.
+// the shared watch takes the position of the first of them. Open watches continue until the shared watch has delivered
+// all existing Events (reading.settle), so that every pod stays watched.
 func (s *Source) share(scope string) {
 	f := newFollower(scope, nil)
 	s.shared[scope] = f
@@ -82,8 +82,7 @@ func (s *Source) share(scope string) {
 	}
 	s.queue.waiting = slices.DeleteFunc(s.queue.waiting, f.replaces)
 	if s.queue.taken >= s.queue.limit {
-		// One of the watches that it replaces can give up its slot now, so the shared watch takes
-		// no other slot.
+		// One of the watches that it replaces can give up its slot now, so the shared watch needs no additional slot.
 		if i := slices.IndexFunc(f.pods, func(p *request) bool { return p.own != nil }); i >= 0 {
 			s.stopAlone(f.pods[i])
 			at = 0
@@ -133,8 +132,8 @@ func (s *Source) standings(f *follower) []standing {
 	return list
 }
 
-// enough ends the pod's own watch, because the shared one vouches for the pod. Another pod may have
-// one now. It takes the lock.
+// enough ends the pod's own watch, because the shared one covers the pod. Another pod may have one now. It takes the
+// lock.
 func (s *Source) enough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,9 +154,9 @@ func (s *Source) besideShared(namespace string) int {
 	return count
 }
 
-// notEnough gives the pod a watch of its own beside the shared one. Whoever writes many Events in a
-// namespace makes a shared watch forget its pods. At most maxAlone of them have a watch at a time,
-// so that other namespaces get slots. It takes the lock.
+// notEnough gives the pod a watch of its own beside the shared one. A client that writes many Events in a namespace can
+// make a shared watch forget its pods. At most maxAlone of them have a watch at a time, so that other namespaces get
+// slots. It takes the lock.
 func (s *Source) notEnough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

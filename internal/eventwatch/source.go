@@ -40,7 +40,7 @@ type Config struct {
 // that all pods of a namespace share once they are many. If more than Limit watches are needed, the
 // others wait in a queue. Each open watch then gives up its slot after a lease and goes to the end
 // of the queue. That loses no Event, because a watch begins with all Events that the API server
-// still holds; but in between the pod is not watched, and EventsLost says so.
+// still holds; but the pod is not watched in between, which EventsLost reports.
 type Source struct {
 	config Config
 	wake   chan struct{} // capacity 1, dropped when full: the queue or the number of taken slots changed

@@ -25,7 +25,7 @@ type Filter struct {
 	Gone       *bool
 }
 
-// Key is what is known about a start-up without its record.
+// Key holds what is known about a start-up without its record.
 type Key struct {
 	Namespace, Name string
 	State           timeline.State
@@ -70,7 +70,7 @@ func (f Filter) MayMatch(k Key) bool {
 		(f.Gone == nil || *f.Gone == k.Gone)
 }
 
-// Match reports whether a start-up matches for which MayMatch is true.
+// Match reports whether a start-up matches. MayMatch must be true for it.
 func (f Filter) Match(d Detail) bool { return f.placed(d) && f.phased(d) }
 
 // NeedsDetail reports whether Match checks more than MayMatch.
@@ -78,8 +78,7 @@ func (f Filter) NeedsDetail() bool {
 	return f.Owner != timeline.Owner{} || f.Labels != nil || len(f.Phases) > 0
 }
 
-// Belongs reports whether a start-up can ever match, or could have matched: it checks only what
-// never changes.
+// Belongs reports whether a start-up can match now, earlier or later: it checks only fields that never change.
 func (f Filter) Belongs(k Key, d Detail) bool { return f.named(k) && f.placed(d) }
 
 func (f Filter) named(k Key) bool {

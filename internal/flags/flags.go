@@ -19,7 +19,7 @@ type Flag struct {
 	Default  string
 	Help     string
 	Required bool
-	Switch   bool // the flag is on or off, and on without a value; the function Switch makes one
+	Switch   bool // the value is on or off; the flag without a value means on; the function Switch makes such a flag
 	// Set validates the value and stores it. Its error says which values are valid.
 	Set func(value string) error
 	// Suggest lists values for completion in a shell. It is nil if Value lists all, or if the values are not known.
@@ -32,14 +32,14 @@ type Table []Flag
 // ErrHelp is returned if the arguments request help.
 var ErrHelp = errors.New("help requested")
 
-// given is a value and where it comes from.
+// given is a value and its source.
 type given struct {
 	value string
 	from  string // the flag, or the flag and the variable, as the user wrote them
 }
 
-// Parse sets every flag from the arguments, else from the environment, else to its default. It returns the arguments
-// that are not flags. The error reports every problem with the name of its flag, or is ErrHelp.
+// Parse sets every flag from the arguments, otherwise from the environment, otherwise to its default. It returns the
+// arguments that are not flags. The error reports every problem with the name of its flag, or is ErrHelp.
 func (t Table) Parse(args []string, getenv func(string) string, maxArguments int) ([]string, error) {
 	parsed, rest, problems := t.parse(args, maxArguments > 0)
 	for _, problem := range problems {

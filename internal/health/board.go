@@ -18,10 +18,9 @@ const maxDetail = 256
 type Status struct {
 	Part   string
 	Up     bool
-	Detail string    // one line for people: what is wrong and what is being done; no secrets
+	Detail string    // one line for people: the problem and what the part does about it; no secrets
 	Since  time.Time // of the last change between up and down
-	// Recoveries is how often the part was up again after it had been up before; the first time
-	// does not count.
+	// Recoveries is how often the part came up again after it had been down; the first time up does not count.
 	Recoveries uint64
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Config is what a History needs.
+// Config configures a History.
 type Config struct {
 	Pods       int                   // the maximum number of pods; 0 keeps none
 	Bytes      int                   // the maximum memory of all entries, as counted by Entry

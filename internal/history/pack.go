@@ -9,8 +9,7 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// typical is a typical record. What a record has in common with it, such as field names, takes no
-// space when compressed.
+// typical is a typical record. Text that a record shares with it, such as field names, takes no space when compressed.
 //
 //go:embed typical.txt
 var typical []byte

@@ -49,17 +49,16 @@ type Writer struct {
 	queue  *sink.Queue[timeline.Timeline]
 }
 
-// Config is what a Writer needs. Every field but Done is required.
+// Config configures a Writer. Every field but Done is required.
 type Config struct {
 	Out        io.Writer
 	Kinds      []Lines // in the order in which a start-up's lines are written
 	Now        func() time.Time
 	Registerer prometheus.Registerer // gets the metrics of the sink records
 	Logger     *zap.Logger
-	// Done is called for each completed start-up, but not for the end of a pod, whose lines were
-	// written, or dropped while the agent continues. It is not called for what is lost because
-	// writing ended: the next agent may write that. It must not block, and is called from Offer and
-	// Run.
+	// Done is called for each completed start-up whose lines were written, or were dropped while the agent continues.
+	// It is not called for terminations, nor for start-ups that are lost because writing ended: the next agent may
+	// write those. It must not block, and is called from Offer and Run.
 	Done func(timeline.Timeline)
 }
 
@@ -87,8 +86,8 @@ func (w *Writer) Offer(t timeline.Timeline) {
 }
 
 // Run writes records until ctx is done and then, for a short time, those still queued. It returns
-// an error as soon as a record cannot be written, because no line can follow half a line. It does
-// not interrupt a blocked write: the caller needs its own deadline for that.
+// an error as soon as a record cannot be written, because no line can follow half a line. It does not interrupt a
+// blocked write, so the caller needs its own deadline.
 func (w *Writer) Run(ctx context.Context) error {
 	err := w.queue.Run(ctx, func(_ context.Context, t timeline.Timeline) error { return w.write(t) }, func() {})
 	if err != nil {

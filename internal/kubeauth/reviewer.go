@@ -35,8 +35,8 @@ type Reviewer struct {
 	access  memory[struct{}]
 
 	// authorized holds tokens whose owner was once allowed something. They have a rate limit of
-	// their own. So invented tokens, or tokens without permissions here, as every pod in the
-	// cluster has one, do not keep out a scraper.
+	// their own. So a scraper is not kept out by invented tokens, nor by valid tokens without permissions here, which
+	// every pod in the cluster has.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
 	// Each client has its own small rate limit before it uses the shared limit of unknown clients. So a scraper with a
@@ -45,8 +45,7 @@ type Reviewer struct {
 }
 
 // clientRate, clientBurst and maxClients are the reviews reserved for each client, per second and
-// at once: token and access of two scrapes, and again after 20 s. 1024 clients are more than a node
-// has pods.
+// at once: token and access of two scrapes, and again after 20 s. 1024 is more than the number of pods on a node.
 const (
 	clientRate  = 0.2
 	clientBurst = 4
@@ -56,7 +55,7 @@ const (
 // authorizedFor is longer than a scrape interval.
 const authorizedFor = time.Hour
 
-// New creates a Reviewer. report gets whether the API server reviews.
+// New creates a Reviewer. report receives whether the API server answers reviews.
 func New(config *rest.Config, report health.Report, now func() time.Time) (*Reviewer, error) {
 	client, err := NewClient(config)
 	if err != nil {
@@ -145,8 +144,8 @@ func ask[A any](
 	return answer, yes, nil
 }
 
-// reportFailure reports why the API server did not review. A client that disconnected says nothing about the
-// API server.
+// reportFailure reports why the API server did not review. A failure because the client disconnected does not count
+// against the API server.
 func (r *Reviewer) reportFailure(ctx context.Context, err error) {
 	switch {
 	case apierrors.IsForbidden(err):

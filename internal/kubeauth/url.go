@@ -7,8 +7,8 @@ const prefix = "/podlapse"
 
 // nonResourceURLs returns the names of an agent's path in RBAC; permission for one of them is
 // enough. Metrics are also /metrics, as everywhere, so that the role of a Prometheus for other
-// targets works here. With permission only for /podlapse/metrics, a user can read no other program
-// of the cluster: the API server's own metrics are /metrics, too.
+// targets works here. A user with permission only for /podlapse/metrics cannot read the metrics of other programs in
+// the cluster, such as the API server, which uses /metrics too.
 func nonResourceURLs(path string) []string {
 	if path == "/metrics" {
 		return []string{path, prefix + path}

@@ -11,7 +11,7 @@ import (
 // observations wait to be read.
 const maxBuffered = 256 << 10
 
-// boundBuffers returns next unchanged: it configures the transport inside before its first request.
+// boundBuffers configures the transport inside next before its first request, and returns next.
 func boundBuffers(next http.RoundTripper) http.RoundTripper {
 	inner := next
 	for {

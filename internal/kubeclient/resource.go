@@ -19,18 +19,18 @@ import (
 const answerTimeout = 30 * time.Second
 
 const (
-	// ProvenAfter is how long a watch must last to prove that the API server is well. client-go
-	// returns a watch that is already closed if the connection broke before the response.
+	// ProvenAfter is how long a watch must last to prove that the API server works. client-go returns a watch that is
+	// already closed if the connection broke before the response.
 	ProvenAfter = time.Second
-	// CatchUp is how long after a watch was opened its events may still be about the time before:
-	// the API server sends what a watch has missed at once, in a burst without an end mark.
+	// CatchUp is the time after a watch was opened in which its events may still be old: the API server sends the
+	// events that a watch has missed at once, in a burst without an end mark.
 	CatchUp = time.Second
 )
 
 var errNoAnswer = errors.New("no response from the API server")
 
-// Retries returns how long to wait between attempts. It spares an API server that is down, and finds
-// it soon when it is back.
+// Retries returns how long to wait between attempts. They spare an API server that is down, but are short enough to
+// notice soon that it is back.
 func Retries() backoff.Policy {
 	return backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 }
@@ -88,7 +88,7 @@ func (b timedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// timedOut names the reason for an error if it is the time limit.
+// timedOut adds the reason to an error if the reason is the time limit.
 func timedOut(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errNoAnswer) {
 		return errNoAnswer

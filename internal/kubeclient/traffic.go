@@ -20,7 +20,7 @@ type Traffic struct {
 // create or patch.
 type trafficKey struct{ resource, verb string }
 
-// NewTraffic starts at zero. It has what an agent requests in any case from the start.
+// NewTraffic starts at zero. The requests that every agent sends are in it from the start.
 func NewTraffic() *Traffic {
 	vec := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "podlapse_apiserver_" + name, Help: help},

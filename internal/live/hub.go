@@ -33,10 +33,10 @@ const (
 	// pullsEvery is the shortest time between two queries of the pulls in progress, while a pod
 	// waits for one.
 	pullsEvery = 2 * time.Second
-	// othersEvery is pullsEvery while no pod waits: other clients may pull as well.
+	// othersEvery replaces pullsEvery while no pod waits for a pull: other clients of the runtime may pull as well.
 	othersEvery = 10 * time.Second
-	// restFactor is how many times as long as a query the pause after it is, so that queries take
-	// at most 2 % of a core.
+	// restFactor is the length of the pause after a query, as a multiple of the length of the query, so that queries
+	// take at most 2 % of a core.
 	restFactor = 50
 	// lingering is how long after the last viewer left its changes are still logged, in case it
 	// comes back.
@@ -49,11 +49,11 @@ const (
 	maxBatch = 64
 )
 
-// Config is what a Hub needs.
+// Config configures a Hub.
 type Config struct {
 	// Some returns the timelines of those pods that are present. The goroutine in Run calls it.
 	Some func(ctx context.Context, uids []string) ([]timeline.Timeline, error)
-	// Pulls returns the current pulls; otherwise like Some.
+	// Pulls returns the current pulls. Its contract is that of Some.
 	Pulls      func(ctx context.Context) (livepull.Snapshot, error)
 	Now        func() time.Time
 	Registerer prometheus.Registerer
@@ -91,7 +91,7 @@ func New(config Config) *Hub {
 	return h
 }
 
-// Changed notes that Some would return something new about a pod. It never blocks.
+// Changed notes that a pod changed, so that Some would return a new timeline of it. It never blocks.
 func (h *Hub) Changed(uid string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -16,8 +16,8 @@ func newMetrics(registerer prometheus.Registerer, viewers func() float64) metric
 	return metrics{
 		events: counter("podlapse_stream_events_total", "Changes encoded for the API's stream. A change for several "+
 			"viewers counts once."),
-		resets: counter("podlapse_stream_resets_total", "Times that a viewer had to list again, because it is new "+
-			"or because too much changed since it last read."),
+		resets: counter("podlapse_stream_resets_total", "Times that a viewer had to list again, because it was new "+
+			"or because too much had changed since it last read."),
 		slow: counter("podlapse_stream_disconnected_total", "Viewers disconnected because they did not read."),
 		refused: counter("podlapse_stream_refused_total", "Viewers refused because there were too many, in total or "+
 			"from one address."),

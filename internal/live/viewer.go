@@ -9,9 +9,9 @@ type Viewer struct {
 	reset bool   // it lacks events that it needs to resume
 }
 
-// Next waits for events that the viewer has not got, until ctx ends. If a pod changed several times
-// meanwhile, only the last event is returned. An event of KindReset comes first, and again whenever
-// the log dropped events that the viewer had not got.
+// Next waits for events that the viewer has not received yet, until ctx ends. If a pod changed several times meanwhile,
+// only the last event is returned. An event of KindReset comes first, and again whenever the log dropped events that
+// the viewer had not received.
 func (v *Viewer) Next(ctx context.Context) ([]*Event, error) {
 	for {
 		batch, news := v.take()

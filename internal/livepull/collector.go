@@ -22,9 +22,9 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 			"Image pulls that are receiving content, including pulls that no pod requested."+registrylabel.Help,
 			registry, nil),
 		queued: prometheus.NewDesc("podlapse_image_pulls_queued",
-			"Image pulls that the kubelet wants and that have received no content: they wait in the node's pull "+
-				"queue or for the registry's first response. If the runtime does not report progress, all pulls in "+
-				"progress."+registrylabel.Help, registry, nil),
+			"Image pulls that the kubelet has begun and that have received no content yet: they wait in the node's "+
+				"pull queue or for the registry's first response. If the runtime does not report progress, this "+
+				"counts all pulls in progress."+registrylabel.Help, registry, nil),
 		unpacking: prometheus.NewDesc("podlapse_image_pulls_unpacking",
 			"Image pulls that have received all content and that the runtime is unpacking: they wait for the disk, "+
 				"not for the registry.", nil, nil),
@@ -34,7 +34,8 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 			"Time since the oldest pull in progress was requested."+registrylabel.Help, registry, nil),
 		failing: prometheus.NewDesc("podlapse_image_pulls_failing",
 			"Pulls that starting pods wait for and whose latest completed attempt failed, by the reason in the "+
-				"runtime's error, also while the next attempt is in progress."+registrylabel.ReasonHelp+registrylabel.Help,
+				"runtime's error. A pull still counts while its next attempt is in progress."+
+				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason"}, nil),
 	}
 }

@@ -20,10 +20,10 @@ func TestUnpackingIsNotQueued(t *testing.T) {
 		Downloads: []imagepull.Download{{Complete: true, Registry: "r.example", Repository: "big",
 			StartedAt: after(2 * time.Second)},
 			{Blobs: 1, Registry: "o.example", Repository: "big", StartedAt: after(2 * time.Second)}}}
-	want := `# HELP podlapse_image_pulls_queued Image pulls that the kubelet wants and that have received no ` +
-		`content: they wait in the node's pull queue or for the registry's first response. If the runtime does not ` +
-		`report progress, all pulls in progress. The registry is the host in the image reference; the content may ` +
-		`have come from a mirror.
+	want := `# HELP podlapse_image_pulls_queued Image pulls that the kubelet has begun and that have received no ` +
+		`content yet: they wait in the node's pull queue or for the registry's first response. If the runtime does ` +
+		`not report progress, this counts all pulls in progress. The registry is the host in the image reference; ` +
+		`the content may have come from a mirror.
 # TYPE podlapse_image_pulls_queued gauge
 podlapse_image_pulls_queued{registry="o.example"} 0
 podlapse_image_pulls_queued{registry="r.example"} 0

@@ -1,6 +1,6 @@
-// Package livepull tells which image pulls of the node are in progress, and how far they are: it matches the pulls for
-// which pods wait with the downloads of the container runtime. It is pure, but for the collector of metrics, which
-// reads a Snapshot at each scrape. The read API, the stream and /metrics use it.
+// Package livepull finds out which image pulls of the node are in progress, and how far they are: it matches the pulls
+// for which pods wait with the downloads of the container runtime. It is pure, except for the collector of metrics,
+// which reads a Snapshot at each scrape. The read API, the stream and /metrics use it.
 package livepull
 
 import (
@@ -36,8 +36,8 @@ func stateOf(d imagepull.Download) string {
 // wantedPull is a pull that is, or may be, in progress.
 type wantedPull struct {
 	api.LivePullRecord
-	// A download that began between failedAt and againAt is not this pull, and before againAt no
-	// download is: the kubelet waits before it retries. Zero for a pull that did not fail.
+	// A download that began between failedAt and againAt does not belong to this pull, and before againAt no download
+	// does, because the kubelet waits before it retries. Zero for a pull that did not fail.
 	failedAt, againAt time.Time
 	notBefore         time.Time // the pull did not begin before this either
 	requestedAt       time.Time // zero if the pull is not known to be in progress
@@ -45,11 +45,11 @@ type wantedPull struct {
 	matched           bool      // with a download
 }
 
-// againSlack is how much too early the kubelet may seem to retry: the time of a failure may be
-// known that much too late.
+// againSlack is a tolerance: the kubelet may seem to retry this much too early, because the recorded time of a failure
+// may be this much too late.
 const againSlack = 2 * time.Second
 
-// requestSlack is how much too late the request for a pull may be dated.
+// requestSlack is a tolerance: the recorded time of a pull request may be this much too late.
 const requestSlack = time.Second
 
 // Since returns the earliest time at which the runtime may have begun a pull that is in progress
@@ -104,7 +104,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 		case len(fitting) > 0:
 			fitting[0].take(d, s.Now)
 		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
-			// Nothing shows that it is in progress, or its image will be known in a moment.
+			// Such a download is either not known to be in progress, or its image will be known in a moment.
 		default:
 			w := wantedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,
 				Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
@@ -259,7 +259,7 @@ func (s Snapshot) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls [
 	return wanted
 }
 
-// idle lists what may be pulled outside start-ups.
+// idle lists the images that may be pulled outside start-ups.
 func (s Snapshot) idle() []wantedPull {
 	var wanted []wantedPull
 	for _, c := range s.Idle {

@@ -42,7 +42,7 @@ type RestartKind struct {
 // AddonsState is the state at a moment. The lists are sorted and limited.
 type AddonsState struct {
 	Addons          []AddonState
-	DroppedAddons   int // beyond the limit, or with the name of another namespace's add-on
+	DroppedAddons   int // beyond the limit, or with the same name as an add-on in another namespace
 	Restarts        map[RestartKind]uint64
 	DroppedRestarts uint64 // so far
 	Available       bool   // all pods of all add-ons

@@ -29,7 +29,7 @@ const (
 	reasonNoCondition = "ConditionMissing"
 )
 
-// Health is what a Node object says. It is a value.
+// Health holds the state of a node, from its Node object. It is a value.
 type Health struct {
 	Known      bool // the API server was queried
 	Exists     bool // and has the object
@@ -41,7 +41,7 @@ type Health struct {
 	NotReady   string // the reason of condition Ready if it is not True; otherwise empty
 }
 
-// Place is where a node belongs, by well-known labels. Absent ones are empty.
+// Place is the pool, zone, region and instance type of a node, from well-known labels. Absent ones are empty.
 type Place struct{ Pool, Zone, Region, InstanceType string }
 
 // Condition is one condition of a node. Status is true, false or unknown.
@@ -72,8 +72,7 @@ var (
 	instanceLabels = []string{corev1.LabelInstanceTypeStable, corev1.LabelInstanceType}
 )
 
-// HealthOf converts a Node object; nil means that there is none. It keeps no reference to the
-// object.
+// HealthOf converts a Node object; nil means that the node has no object. It keeps no reference to the object.
 func HealthOf(n *corev1.Node) Health {
 	if n == nil {
 		return Health{Known: true, NotReady: reasonNoObject}

@@ -57,8 +57,8 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 		podsAvailable: desc("podlapse_addon_pods_available", "Pods in podlapse_addon_pods_ready without a container "+
 			"restart in the last minute.", addon...),
 		restarts: desc("podlapse_addon_restarts_total", "Container restarts of an add-on since the agent first saw "+
-			"the pod, by the reason why the previous run ended, as in podlapse_container_restarts_total, and its "+
-			"exit code.",
+			"the pod, by the exit code of the previous run and the reason why it ended (as in "+
+			"podlapse_container_restarts_total).",
 			append(addon, "container", "reason", "exit_code")...),
 		addonsAvailable: desc("podlapse_addons_available", "Whether this node and all pods of all its add-ons are "+
 			"available: 1 if they are, 0 if not."),

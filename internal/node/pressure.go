@@ -45,8 +45,7 @@ func NewPressure(config PressureConfig) *Pressure {
 	return &Pressure{config, make(chan bool, 1)}
 }
 
-// Want says whether to take samples from now on. It does not block. One goroutine at a time may
-// call it.
+// Want turns sampling on or off. It does not block. One goroutine at a time may call it.
 func (p *Pressure) Want(wanted bool) {
 	select {
 	case <-p.wanted: // the older value is dropped
@@ -136,5 +135,5 @@ func someTotal(content []byte) (time.Duration, error) {
 			return 0, fmt.Errorf("invalid total %.40q: must be a number of microseconds", value)
 		}
 	}
-	return 0, fmt.Errorf("no total in the line some of %.80q", content)
+	return 0, fmt.Errorf("line \"some\" has no total: %.80q", content)
 }

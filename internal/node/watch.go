@@ -47,7 +47,8 @@ func (w *Watch) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if received { // a list alone is no success: if watches are refused, the agent would list twice a second
+		// A list alone does not reset the back-off: if watches are refused, the agent would list twice a second.
+		if received {
 			failures = 0
 		}
 		if err != nil {

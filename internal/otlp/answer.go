@@ -47,8 +47,8 @@ const (
 	refusedHTTP    = "failed to send to "
 )
 
-// refused reports whether a collector responded that it accepts none of the data, or not all, now
-// or later, so that a retry is pointless.
+// refused reports whether a collector responded that it permanently rejects some or all of the data, so that a retry is
+// pointless.
 func refused(err error) bool {
 	if s, ok := status.FromError(err); ok { // opentelemetry.io/docs/specs/otlp/#failures
 		switch s.Code() {
@@ -91,7 +91,7 @@ func warningOf(err error) (words string, ok bool) {
 	return "", false
 }
 
-// anyOf reports whether such is true for an error or one that it wraps.
+// anyOf reports whether such returns true for an error, or for an error that it wraps.
 func anyOf(err error, such func(error) bool) bool {
 	if err == nil || such(err) {
 		return err != nil

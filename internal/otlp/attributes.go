@@ -110,7 +110,7 @@ func seconds(key string, d time.Duration) attribute.KeyValue {
 	return attribute.Float64(key, d.Seconds())
 }
 
-// known omits empty texts: what is unknown is absent.
+// known omits attributes with empty texts: unknown values are absent.
 func known(attributes ...attribute.KeyValue) []attribute.KeyValue {
 	kept := attributes[:0]
 	for _, a := range attributes {

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// containerLife is what a timeline's milestones say about one container.
+// containerLife holds the instants of one container, from a timeline's milestones.
 type containerLife struct {
 	name           string
 	begun          time.Time // its first run was created or, if unknown, started
@@ -19,9 +19,9 @@ type containerLife struct {
 	finishedOfRuns int       // number of the latest run that ended, from 0
 }
 
-// containersOf returns a span for each created container: from its creation until it was ready; for
-// a container that ends instead, as init containers do, until the end of its latest run; for one
-// that did neither, until the end of the start-up.
+// containersOf returns a span for each created container: from its creation until it was ready. If it never became
+// ready but ended, as init containers do, the span lasts until the end of its latest run; otherwise until the end of
+// the start-up.
 func containersOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, c := range livesOf(t.Milestones) {

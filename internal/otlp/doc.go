@@ -4,8 +4,7 @@
 //
 // Package reconcile passes each settled timeline, on its one goroutine, to Traces.Offer, which does
 // not block. The goroutine of Traces.Run builds and sends the traces. Metrics.Run runs on a
-// goroutine of its own. Neither sets anything global in package otel: providers and exporters
-// belong to their creators.
+// goroutine of its own. Neither sets globals of package otel: the creator of a provider or exporter owns it.
 //
 // A trace, including its IDs, is computed only from the timeline, so that a start-up that is
 // reported again by a restarted agent has the same trace.

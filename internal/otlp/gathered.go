@@ -10,7 +10,7 @@ import (
 // safe for concurrent use.
 type gathered struct {
 	from        prometheus.Gatherer
-	exponential bool  // native histograms rather than classic buckets, for histograms that have both
+	exponential bool  // for histograms that have both: send the native histogram instead of the classic buckets
 	err         error // of the latest Gather
 }
 

@@ -28,7 +28,7 @@ func spanID(of trace.TraceID, startup, key string) (id trace.SpanID) {
 	return id
 }
 
-// naming is what the IDs of the next span are derived from.
+// naming holds the names from which the IDs of the next span are derived.
 type naming struct {
 	own          trace.TraceID // of the trace if it has no parent
 	startup, key string

@@ -29,9 +29,8 @@ type MetricsConfig struct {
 	Logger     *zap.Logger
 }
 
-// Metrics sends what /metrics shows, at an interval. The next request includes what could not be
-// sent, because everything is counted from the start of the agent: nothing waits and nothing is
-// dropped.
+// Metrics sends what /metrics shows, at an interval. If a request fails, the next one includes its data, because all
+// values count from the start of the agent. So there is no queue and no loss.
 //
 // The SDK's periodic reader does not fit, because it reports failures only to a global handler.
 type Metrics struct {

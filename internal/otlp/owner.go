@@ -41,10 +41,9 @@ func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 	return attributes
 }
 
-// rolloutOf returns what the pods of one version of an owner have in common: the ID of a trace that
-// is never sent, to which each of their traces links. It is invalid for a bare pod, and for a
-// static one, whose mirror its node owns: the static pods of a node are not a rollout (kubelet:
-// pod/mirror_client.go, CreateMirrorPod).
+// rolloutOf returns the ID that the pods of one version of an owner share: the ID of a trace that is never sent, to
+// which each of their traces links. It is invalid for bare pods and for static pods. The owner of a static pod's mirror
+// is the node, but the static pods of a node are not a rollout (kubelet: pod/mirror_client.go, CreateMirrorPod).
 func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	if t.Owner.Kind == "" || t.Owner.Kind == "Node" {
 		return trace.SpanContext{}

@@ -12,7 +12,7 @@ import (
 // phasesOf returns the phases as children of the start-up, which they fill completely.
 func phasesOf(t timeline.Timeline) []span { return layOut(t, t.Phases, rootKey) }
 
-// layOut returns phases as children of a span, whose key prefixes theirs.
+// layOut returns phases as children of a span. Their keys begin with the key of that span.
 func layOut(t timeline.Timeline, phases []timeline.Span, under string) []span {
 	spans := make([]span, 0, len(phases))
 	for _, p := range phases {

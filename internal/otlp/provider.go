@@ -60,8 +60,8 @@ func newTracer(of *resource.Resource, version string, ofRollouts bool) *tracer {
 	return made
 }
 
-// above returns the parent of the root of a pod's trace: the trace in its annotation, otherwise, if
-// enabled, its rollout, whose span it also returns; otherwise nothing.
+// above returns the parent of the root of a pod's trace: the trace in its annotation, or, if enabled, its rollout, or
+// nothing. For a rollout, it also returns the rollout's span.
 func (t *tracer) above(of timeline.Timeline) (context.Context, trace.Span) {
 	ctx := withParent(context.Background(), of)
 	rollout := rolloutOf(of)
@@ -98,7 +98,7 @@ func (t *tracer) spans(of timeline.Timeline) (spans []sdktrace.ReadOnlySpan, byt
 	convert := spansOf
 	above, rollout := t.above(of)
 	switch {
-	case !of.StartUp(): // its root was sent when the start-up was over, or is not to be sent
+	case !of.StartUp(): // its root was sent when the start-up was over, or must not be sent
 		if convert = terminationOf; of.PostStartup != nil {
 			convert = postStartupOf
 		}

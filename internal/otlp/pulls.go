@@ -19,7 +19,7 @@ func pullsOf(t timeline.Timeline) []span {
 	for _, p := range t.Pulls {
 		pull := pullOf(t, p)
 		if pull.start.IsZero() || pull.end.IsZero() || pull.end.Before(pull.start) {
-			continue // the image was present; or out of order: a conflict says why
+			continue // the image was present, or the instants are out of order, which a conflict explains
 		}
 		spans = append(append(spans, pull), partsOf(t, p, pull.key)...)
 	}

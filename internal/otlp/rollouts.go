@@ -10,8 +10,8 @@ import (
 // maxRollouts is how many sent rollouts are remembered; a node runs pods of at most a few hundred.
 const maxRollouts = 1024
 
-// rollouts remembers whose span was sent, so that it is sent once. The oldest are forgotten first.
-// It is not safe for concurrent use.
+// rollouts remembers the rollouts whose span was sent, so that each is sent once. The oldest are forgotten first. It is
+// not safe for concurrent use.
 type rollouts struct {
 	sent  map[trace.TraceID]bool
 	order []trace.TraceID

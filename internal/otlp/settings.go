@@ -22,7 +22,7 @@ const (
 	defaultInterval = time.Minute
 )
 
-// Settings is what the OTEL_* variables configure. The zero Settings configure nothing.
+// Settings holds the values of the OTEL_* variables. The zero Settings configure nothing.
 //
 // The SDK and its exporters read their variables themselves and silently ignore invalid values. So
 // the important ones are checked here first. Endpoints, keys and so on are therefore not in
@@ -44,8 +44,8 @@ type Signal struct {
 	Timeout time.Duration
 }
 
-// FromEnvironment reads the variables. The error lists every problem of a signal that is on, each
-// with the variable's name but, because headers hold keys, without the value of headers.
+// FromEnvironment reads the variables. The error lists every problem of the enabled signals, each with the variable's
+// name. It omits the values of headers, because headers hold keys.
 func FromEnvironment(getenv func(string) string) (Settings, error) {
 	e := &environment{getenv: getenv}
 	if e.check("OTEL_SDK_DISABLED", isBool); strings.EqualFold(e.value("OTEL_SDK_DISABLED"), "true") {
@@ -91,8 +91,8 @@ type environment struct {
 
 func (e *environment) value(name string) string { return strings.TrimSpace(e.getenv(name)) }
 
-// of returns the variable of a signal that is set, its own before the general one; the name is
-// empty if neither is.
+// of returns the variable that applies to a signal: its own if it is set, otherwise the general one. The name is empty
+// if neither is set.
 func (e *environment) of(signal, what string) (name, value string) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_" + what, "OTEL_EXPORTER_OTLP_" + what} {
 		if value := e.value(name); value != "" {
@@ -126,7 +126,7 @@ func (e *environment) duration(otherwise time.Duration, name string) time.Durati
 	return otherwise
 }
 
-// signal is off without an endpoint, and if the signal's exporter is not otlp.
+// A signal is off without an endpoint, or if its exporter is not otlp.
 func (e *environment) signal(name string, exporters ...string) Signal {
 	exporter := "OTEL_" + name + "_EXPORTER"
 	_, endpoint := e.of(name, "ENDPOINT")

@@ -10,9 +10,8 @@ import (
 )
 
 // maxSpans limits the trace of one start-up. A start-up with ten containers has about a hundred
-// spans; more than maxSpans come from the attempts of a crash loop, of which the first are kept.
-// maxTrace limits them in bytes, so that even an unusual start-up fits into a request that
-// collectors accept.
+// spans; more than maxSpans come from a crash loop, and only its first attempts are kept. maxTrace limits them in
+// bytes, so that even an unusual start-up fits into a request that collectors accept.
 const (
 	maxSpans = 1000
 	maxTrace = 1 << 20

@@ -14,8 +14,8 @@ import (
 // which was sent in an earlier request.
 const endKey = "termination/"
 
-// terminationOf returns what the end of a pod adds to the trace of its start-up: one span from the request
-// to delete the pod until its object was removed, its phases, and how each container stopped.
+// terminationOf returns the spans that the end of a pod adds to the trace of its start-up: one span from the request to
+// delete the pod until its object was removed, its phases, and how each container stopped.
 func terminationOf(t timeline.Timeline) []span {
 	end := *t.Termination
 	attributes := append(podOf(t),

@@ -57,7 +57,7 @@ func appendList[S ~string](attributes []attribute.KeyValue, key string, list []S
 	return append(attributes, attribute.StringSlice(key, slices.Concat(texts, more)))
 }
 
-// What a span, and each of its parts, needs in a request besides its texts: IDs, times, and the
+// The bytes that a span, and each of its parts, takes in a request in addition to its texts: IDs, times, and the
 // overhead of protobuf.
 const (
 	spanBytes      = 160

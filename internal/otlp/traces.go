@@ -16,16 +16,16 @@ import (
 
 const (
 	// tracesQueue is how many settled start-ups wait for a slow collector: as many as the state
-	// holds in flight. So none of those that were in progress when an agent was killed is dropped
-	// because all of them end at once. They take 1 MiB while the pods are present, because
-	// reconcile holds the same timelines, and some 5 MiB if all pods are gone.
+	// holds in flight. So if an agent is killed and all start-ups that were in progress end at once, none of them is
+	// dropped. They take 1 MiB while the pods are present, because reconcile holds the same timelines, and some 5 MiB
+	// if all pods are gone.
 	tracesQueue = 1024
 	// batchStartups, batchSpans and batchBytes limit a request: collectors accept 4 MiB by default,
 	// and a span is about 500 bytes.
 	batchStartups = 32
 	batchSpans    = 1024
 	batchBytes    = 2 << 20
-	// flush is how long Run keeps sending what waits after its context ends.
+	// flush is how long Run keeps sending queued start-ups after its context ends.
 	flush = 800 * time.Millisecond
 	// closing limits the shutdown of an exporter without requests in progress.
 	closing = 50 * time.Millisecond
@@ -40,18 +40,18 @@ type TracesConfig struct {
 	Registerer prometheus.Registerer // gets podlapse_sink_*{sink="otlp"}
 	Report     health.Report
 	Logger     *zap.Logger
-	// Done is called for each start-up, but not for later events, whose trace the collector
-	// accepted or refused for good, that the sampler dropped, or that was dropped while the agent
-	// continues. It is not called for what is lost after the agent was told to stop: the next agent
-	// may send that. It must not block, and is called from Offer and Run.
+	// Done is called for each start-up whose trace the collector accepted or rejected permanently, that the sampler
+	// dropped, or that was dropped while the agent continues. It is not called for later events, nor for start-ups that
+	// are lost after the agent was told to stop: the next agent may send those. It must not block, and is called from
+	// Offer and Run.
 	Done func(timeline.Timeline)
-	// Stopping reports whether the agent was told to stop, which Run learns later than the caller
-	// of Offer. It may be called from any goroutine.
+	// Stopping reports whether the agent was told to stop. The caller of Offer learns this earlier than Run does. It
+	// may be called from any goroutine.
 	Stopping func() bool
 }
 
-// Traces sends a trace of each settled start-up. What the collector does not accept in time is
-// dropped, and counted once per start-up.
+// Traces sends a trace of each settled start-up. Traces that the collector does not accept in time are dropped, and
+// counted once per start-up.
 type Traces struct {
 	config   TracesConfig
 	queue    *sink.Queue[timeline.Timeline]
@@ -105,8 +105,8 @@ func (s *Traces) Offer(t timeline.Timeline) {
 	}
 }
 
-// Run sends until ctx is done, and then, for less than a second, what still waits. An absent
-// collector is not an error: the health board reports it. Run may be called once.
+// Run sends until ctx is done. Then it sends queued start-ups for less than a second. An absent collector is not an
+// error: the health board reports it. Run may be called once.
 func (s *Traces) Run(ctx context.Context) error {
 	s.config.Report(true, "nothing sent yet to "+s.config.Signal.Endpoint)
 	s.run = ctx
@@ -159,7 +159,8 @@ func (s *Traces) send() {
 	} else {
 		s.queue.Drop(len(startups))
 		s.tracer.rollouts.lost(spans)
-		if s.run.Err() != nil && !refused(err) { // the end may be the reason: the next agent has the time
+		// The agent's end may be the reason: the next agent has time to send it.
+		if s.run.Err() != nil && !refused(err) {
 			return
 		}
 	}

@@ -23,7 +23,7 @@ func Of(address string) netip.Prefix {
 	return prefix
 }
 
-// Latest holds a value for each of the peers that came last. It is safe for concurrent use.
+// Latest holds a value for each of the most recent peers. It is safe for concurrent use.
 type Latest[V any] struct {
 	most  int
 	start func() V

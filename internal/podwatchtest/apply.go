@@ -92,8 +92,7 @@ func (s *Server) Pod(namespace, name string) *corev1.Pod {
 }
 
 // apply answers PATCH /api/v1/namespaces/NS/pods/NAME as the API server does, for annotations.
-// Another UID or version than the object's is a conflict. What a manager no longer names is
-// removed.
+// Another UID or version than the object's is a conflict. Annotations that a manager no longer names are removed.
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	interfere, answer := s.interfere, s.noApply

@@ -162,8 +162,8 @@ func (s *Server) Hang() {
 	s.hang = true
 }
 
-// Lose makes watches omit changes (ADDED, MODIFIED or DELETED) of objects, as no API server should;
-// nil ends that.
+// Lose makes watches omit changes (ADDED, MODIFIED or DELETED) of objects, which a correct API server never does; nil
+// ends that.
 func (s *Server) Lose(which func(kind string, o metav1.Object) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +213,7 @@ func resourceOf(o object) string {
 	panic(fmt.Sprintf("not a pod, a node or an event: %T", o))
 }
 
-// query is what a list or watch selects.
+// query holds the selection of a list or watch.
 type query struct {
 	resource, namespace string
 	selector            fields.Selector

@@ -14,8 +14,8 @@ type asked struct {
 	registries func()            // what stops their probes; nil for none
 }
 
-// begin runs ask on a goroutine. The function that it returns ends and waits for it, and abandons
-// the current attempt.
+// begin runs ask on a goroutine. The returned function stops it, abandons the current attempt, and waits until it has
+// ended.
 func begin(ctx context.Context, ask func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -35,7 +35,7 @@ func (r *Runner) ask(ctx context.Context, config Config) *asked {
 	return a
 }
 
-// become starts and stops probes for a new configuration. Unchanged probes continue. The series of
+// become starts and stops probes so that they match a new configuration. Unchanged probes continue. The series of
 // changed and removed ones are deleted.
 func (a *asked) become(ctx context.Context, config Config) {
 	for _, was := range a.config.Probes {

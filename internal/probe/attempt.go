@@ -71,7 +71,8 @@ func dnsAsker(p Probe) asker {
 	}
 }
 
-// withoutTrace hides from a lookup's own connections to DNS servers that stages are traced.
+// withoutTrace removes the tracing of stages from the context of a lookup, because the lookup opens connections to DNS
+// servers of its own.
 func withoutTrace(ctx context.Context) context.Context { return untraced{ctx} }
 
 // untraced has the deadline and end of a context, but not its values.

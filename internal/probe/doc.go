@@ -4,6 +4,6 @@
 // configured, the registries from which pods of the node pull. It uses no proxy, cookie or
 // credential, and follows no redirect to another host.
 //
-// cmd/agent creates a Runner if there is a configuration, and otherwise nothing of this package.
-// Each probe runs on a goroutine of its own.
+// cmd/agent creates a Runner if there is a configuration; otherwise it does not use this package. Each probe runs on a
+// goroutine of its own.
 package probe

@@ -8,7 +8,7 @@ import (
 )
 
 // refused are the addresses to which the agent never connects because a pod's image names them:
-// those of clouds' metadata services, which hand out credentials, and those of no host.
+// the addresses of clouds' metadata services, which hand out credentials, and addresses that no host has.
 var refused = []netip.Prefix{
 	// link-local: metadata of AWS, Azure, Google Cloud, OpenStack, Oracle; ECS, EKS Pod Identity
 	netip.MustParsePrefix("169.254.0.0/16"),

@@ -41,8 +41,8 @@ const (
 	StageTotal     Stage = "total"
 )
 
-// stageOrder lists the stages in order, with the result of an attempt that ends in one for another
-// reason than time.
+// stageOrder lists the stages in order. For each, it gives the result of an attempt that ends in it, unless the attempt
+// timed out.
 var stageOrder = []struct {
 	stage  Stage
 	failed Result
@@ -67,8 +67,8 @@ type StageOutcome struct {
 }
 
 // Recorder records every completed attempt. Several goroutines call it at once, and it must not
-// block. Prometheus metrics leave the agent both ways: /metrics shows the registry, and the OTLP
-// push reads the same one (internal/otlp, bridge.NewMetricProducer). Metrics is that recorder.
+// block. Prometheus metrics leave the agent in two ways: /metrics shows the registry, and the OTLP push reads the same
+// one (internal/otlp, bridge.NewMetricProducer). Metrics is that recorder.
 type Recorder interface {
 	Record(Outcome)
 	// Forget is called when a probe was removed.

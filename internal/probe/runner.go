@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// RunnerConfig is what a Runner needs. Runtime is required for probes of kind cri, APIServer for
+// RunnerConfig configures a Runner. Runtime is required for probes of kind cri, APIServer for
 // apiserver, Pulled for registries.
 type RunnerConfig struct {
 	Config Config

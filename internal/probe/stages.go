@@ -26,13 +26,13 @@ func newStages() *stages {
 func (s *stages) begin(stage Stage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, open := s.open[stage]; !open && !s.over { // if several addresses are tried, the first begin counts
+	// If several addresses are tried, the stage begins with the first of them.
+	if _, open := s.open[stage]; !open && !s.over {
 		s.open[stage] = time.Now()
 	}
 }
 
-// end leaves a failed stage open: another address may succeed, and otherwise the attempt ends in
-// it.
+// end leaves a failed stage open: another address may still succeed, otherwise the attempt ends in this stage.
 func (s *stages) end(stage Stage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -56,7 +56,7 @@ func (r *Reconciler) advanceEphemeral(p *pod) {
 	r.watchEvents(p, object)
 }
 
-// endEphemeral reports the pulls of ephemeral containers. Later ones are followed anew.
+// endEphemeral reports the pulls of ephemeral containers. For later ones, it starts again.
 func (r *Reconciler) endEphemeral(p *pod) {
 	if p.ephemeral == nil {
 		return

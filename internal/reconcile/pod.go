@@ -16,8 +16,8 @@ const (
 	askAgainMax   = time.Minute
 	// askGap is the shortest time between questions that changes of a pod's object cause.
 	askGap = 200 * time.Millisecond
-	// askAboutPulls is the shortest time between questions whether a pod can already pull. It has no back-off: until
-	// the answer, a forged request can take a name from other pods' timelines.
+	// askAboutPulls is the shortest time between questions whether a pod can already pull. It has no back-off, because
+	// until the runtime answers, a forged Event can hide the image that other pods wait for.
 	askAboutPulls = 2 * time.Second
 )
 
@@ -86,7 +86,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	object, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
 	if p == nil {
-		if !seen { // an answer about a pod that has left meanwhile, or a report that one left while no agent ran
+		if !seen { // an answer about a pod that is already gone, or a report that a pod was removed while no agent ran
 			if gone {
 				r.leave(o.PodUID())
 			}
@@ -219,10 +219,9 @@ func (r *Reconciler) askRuntime(object timeline.Pod, requests timeline.Requests)
 	})
 }
 
-// mayAsk reports whether it is time for a question to the runtime. A change of the pod object is a
-// reason for one. But most changes of a starting pod come in quick succession, and the runtime's
-// timestamps stay. Only what the runtime had when the kubelet looked, and what ends the start-up,
-// cannot wait.
+// mayAsk reports whether the runtime may be queried now. A change of the pod object is a reason for a query. But most
+// changes of a starting pod come in quick succession, and the runtime's timestamps stay. Two facts cannot wait: what
+// the runtime had when the kubelet checked, and the end of the start-up.
 func (p *pod) mayAsk(requests timeline.Requests, now time.Time) bool {
 	since := now.Sub(p.askedAt)
 	if p.asked > 0 {
@@ -252,8 +251,8 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 }
 
 // settle makes the pod's timeline final. A start-up that was over before the agent first saw the
-// pod is shown but not reported, because it may have been counted already. The same holds for one
-// that was reported before.
+// pod is shown but not reported, because it may have been counted already. The same applies to a start-up that was
+// reported before.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.requestsEvents = false
@@ -275,8 +274,8 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.config.Report(Report{Settled, p.settled})
 }
 
-// settleEnded is called at the end of the agent: late Events will not come any more. What the
-// runtime has yet to report is left to the next agent, if that will know of the start-up.
+// settleEnded is called at the end of the agent: late Events will not come any more. Start-ups that still wait for the
+// runtime are left to the next agent, if it will find them in the state.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {

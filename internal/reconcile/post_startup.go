@@ -6,11 +6,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// eventsWindow is how old an Event may be to be reported as news: an older one is not news, however
-// long no agent ran.
+// eventsWindow is the maximum age of an Event to be reported: older Events are not reported, however long no agent ran.
 const eventsWindow = 5 * time.Minute
 
-// restoreEvents sets the time from which Events are news.
+// restoreEvents sets the time from which Events are reported.
 func (r *Reconciler) restoreEvents() {
 	now := r.config.Now()
 	r.eventsUntil = r.config.Restored.EventsUntil

@@ -29,8 +29,7 @@ const (
 	maxGone = 128
 )
 
-// Config is what a Reconciler works with. No function or method may block. All but Now are called
-// on its goroutine.
+// Config configures a Reconciler. No function or method may block. All but Now are called on its goroutine.
 type Config struct {
 	Now     func() time.Time
 	Scope   timeline.Scope
@@ -38,7 +37,7 @@ type Config struct {
 	Follow  Follow
 	// Report gets every report, in the order of the constants of ReportKind for one pod.
 	Report func(Report)
-	// Restored is what a previous agent left. Keeper, if set, keeps the same for the next one.
+	// Restored is the state that a previous agent left. Keeper, if set, keeps the same for the next one.
 	Restored Restored
 	Keeper   Keeper
 	Logger   *zap.Logger
@@ -53,8 +52,8 @@ type Sources interface {
 	// WatchEvents and UnwatchEvents begin and end the stream of timeline.EventSeen about a pod.
 	WatchEvents(timeline.EventWatch)
 	UnwatchEvents(uid string)
-	// SampleNode says whether to sample the node's pressure and its runtime: it is called when the
-	// first pod begins to start, and when none is starting any more.
+	// SampleNode turns sampling of the node's pressure and its runtime on or off. It is called when the first pod
+	// begins to start, and when no pod is starting any more.
 	SampleNode(wanted bool)
 }
 
@@ -69,11 +68,9 @@ type Follow struct {
 
 // Keeper keeps what the next agent needs.
 type Keeper interface {
-	// Keep gets observations of start-ups that are to be reported, and whether they were news
-	// (timeline.Evidence.Apply).
+	// Keep gets observations of start-ups that are to be reported, and whether they were new (timeline.Evidence.Apply).
 	Keep(o timeline.Observation, news bool)
-	// KeepEnd gets observations of terminations, and whether they were news
-	// (timeline.TerminationEvidence.Apply).
+	// KeepEnd gets observations of terminations, and whether they were new (timeline.TerminationEvidence.Apply).
 	KeepEnd(o timeline.Observation, news bool)
 	// Kept reports whether the next agent will find the pod's start-up in flight, whatever happens
 	// now. It is called when Run ends. Start-ups for which it returns false are settled then.
@@ -89,8 +86,8 @@ type ReportKind uint8
 
 // The kinds of reports.
 const (
-	// Changed: Some would return something new about the pod, apart from the time. Only the UID of
-	// the timeline is set. It is reported often, so it must cost little.
+	// Changed: the pod changed, so Some would return a different timeline, not only a later time. Only the UID of the
+	// timeline is set. It is reported often, so it must cost little.
 	Changed ReportKind = iota
 	// Partial: a start-up in progress changed. At most one per pod and second; changes within the
 	// second are reported together at its end.
@@ -103,14 +100,13 @@ const (
 	// PostStartup: something happened after the start-up (Timeline.PostStartup). No Event is older
 	// than the latest one that was reported, nor older than Restored.EventsUntil.
 	PostStartup
-	// Terminated: the object was removed of a pod whose deletion request the agent saw
-	// (Timeline.Termination).
+	// Terminated: the object of a pod was removed, and the agent had seen its deletion request (Timeline.Termination).
 	Terminated
 	// Forgotten: a pod was removed.
 	Forgotten
 )
 
-// Report is a change of what the Reconciler knows about one pod.
+// Report is a change in the Reconciler's data about one pod.
 type Report struct {
 	Kind     ReportKind
 	Timeline timeline.Timeline
@@ -220,8 +216,8 @@ func (r *Reconciler) Skew(ctx context.Context) (timeline.Skew, error) {
 	return ask(ctx, r, "clock skew", r.clocks.Skew)
 }
 
-// EventsUsed returns how many observed Events were news to a start-up so far. It may be called from
-// any goroutine.
+// EventsUsed returns how many observed Events have added evidence to a start-up so far. It may be called from any
+// goroutine.
 func (r *Reconciler) EventsUsed() uint64 { return r.eventsUsed.Load() }
 
 // Present returns the pods on the node, by namespace and name, the latest of a name first.

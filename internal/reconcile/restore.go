@@ -7,21 +7,21 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Restored is what a previous agent left: the observations of unreported start-ups, those of each
-// pod in the order of arrival, and the UIDs of its pods.
+// Restored is the state that a previous agent left: the observations of unreported start-ups, those of each pod in the
+// order of arrival, and the UIDs of its pods.
 type Restored struct {
 	InFlight []timeline.Observation
 	Reported []string
 	// Ends are observations of reported pods that were being deleted.
 	Ends []timeline.Observation
-	// EventsUntil is the time of the latest kubelet Event that Config.PostStartup got. If it is zero,
-	// only Events from now on are news.
+	// EventsUntil is the time of the latest kubelet Event that Config.PostStartup got. If it is zero, only Events from
+	// now on are reported.
 	EventsUntil time.Time
 }
 
-// restore continues where the previous agent ended. Evidence is a join, so what the sources report
-// again, now later and no longer live, does not degrade what was seen at the time. Open questions
-// to the runtime and open Event watches are unknown: whatever is still wanted is requested again.
+// restore continues where the previous agent ended. Evidence is a join, so observations that the sources repeat now,
+// later and no longer live, do not make it less precise. Open questions to the runtime and open Event watches are
+// unknown: whatever is still wanted is requested again.
 func (r *Reconciler) restore() {
 	r.reported = make(map[string]bool, len(r.config.Restored.Reported))
 	for _, uid := range r.config.Restored.Reported {
@@ -29,7 +29,7 @@ func (r *Reconciler) restore() {
 	}
 	r.restoreEvents()
 	scope := r.config.Scope
-	scope.Since = time.Unix(0, 0) // they were the previous agent's to report, so they are this one's, however old
+	scope.Since = time.Unix(0, 0) // the previous agent had to report them, so this agent must, however old they are
 	scope.ResumedAt = r.config.Now()
 	gone := map[string]bool{}
 	var events []timeline.EventSeen
@@ -70,8 +70,8 @@ func (r *Reconciler) restore() {
 	}
 }
 
-// restorePulls remembers what the Events say about pulls: other pods wait for them, or find what
-// they downloaded. Pulls that ended before, also of other pods, show when a failed pull began.
+// restorePulls remembers the pulls in the Events, because other pods may wait for them or find their content. Pulls
+// that ended before, also of other pods, show when a failed pull began.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })
 	for _, event := range events {

@@ -25,8 +25,7 @@ type cachedStarting struct {
 	at       time.Time
 }
 
-// cacheFor is how old an answer may be. Open phases in it have the age that they had when it was
-// created.
+// cacheFor is how old an answer may be. The length of open phases in it is as of its creation.
 const cacheFor = 50 * time.Millisecond
 
 func (r *Reconciler) startingTimelines() []timeline.Timeline {

@@ -51,8 +51,8 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 	return true
 }
 
-// lasts reports whether the next agent needs an observation. It can query the runtime itself for
-// what is still running.
+// lasts reports whether the next agent needs an observation. It can query the runtime itself about containers that are
+// still running.
 func lasts(o timeline.Observation) bool {
 	answer, ok := o.(timeline.RuntimeSeen)
 	return !ok || slices.ContainsFunc(answer.Containers, func(c timeline.ContainerRun) bool {
@@ -61,7 +61,7 @@ func lasts(o timeline.Observation) bool {
 		!slices.ContainsFunc(answer.Sandboxes, func(s timeline.Sandbox) bool { return s.Ready })
 }
 
-// advanceTermination queries the runtime as often as something new is likely.
+// advanceTermination queries the runtime, more often while changes are likely.
 func (r *Reconciler) advanceTermination(p *pod) {
 	if p.terminating == nil {
 		return

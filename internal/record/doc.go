@@ -1,5 +1,5 @@
-// Package record stores observations as text, so that what happened on a node can be folded again
-// anywhere: a recording is a bug report that becomes a test.
+// Package record stores observations as text, so that they can be folded again on any machine: a recording is a bug
+// report that becomes a test.
 //
 // A recording is lines of JSON. The first is a header with the version of the format; each other
 // line is one observation, tagged by its kind. Encode, EncodeHeader, Reader and Replay are pure. A
@@ -9,10 +9,10 @@
 //
 // # What a recording contains
 //
-// Exactly the fields of timeline's observations: names, images, states, instants, and the kubelet's
-// messages about pulls and failures from its Events. A pod's environment, commands, annotations,
-// volumes, credentials, and labels other than the recommended app.kubernetes.io ones never become
-// observations, so no recording contains them.
+// A recording contains exactly the fields of timeline's observations: names, images, states, instants, and the
+// kubelet's messages about pulls and failures from its Events. A pod's environment, commands, annotations, volumes,
+// credentials, and labels other than the recommended app.kubernetes.io ones never become observations, so no recording
+// contains them.
 //
 // # Promise
 //

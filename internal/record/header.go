@@ -11,7 +11,7 @@ import (
 // Header describes the agent that recorded.
 type Header struct {
 	Agent string         // version of the agent
-	Scope timeline.Scope // what it could observe
+	Scope timeline.Scope // the sources that it could observe
 	Ends  bool           // it followed the ends of pods
 }
 

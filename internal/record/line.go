@@ -24,7 +24,7 @@ const (
 const kindHeader = "header"
 
 // kinds are the kinds of line beside the header. The fields of a line are those of the observation, as
-// their tags name them. What is false, zero, empty or absent is omitted.
+// their tags name them. Values that are false, zero, empty or absent are omitted.
 var kinds = []kind{
 	kindOf[timeline.PodSeen]("pod_seen"),
 	kindOf[timeline.PodGone]("pod_gone"),

@@ -22,7 +22,7 @@ const (
 	drain = 800 * time.Millisecond
 )
 
-// Config is what a Recorder needs. File and Report may be omitted together.
+// Config configures a Recorder. File and Report may be omitted together.
 type Config struct {
 	Header     Header
 	Before     []timeline.Observation // what was observed earlier, recorded first
@@ -64,9 +64,9 @@ func (r *Recorder) Observe(o timeline.Observation) {
 	_ = r.queue.Offer(o) // a gap in a recording is better than a slow source
 }
 
-// Run records until ctx is done, and then for a short time what is still queued. If the file cannot
-// take more, Run reports that once and closes the file; the latest observations in memory continue.
-// It returns an error if not everything queued was recorded.
+// Run records until ctx is done. Then it records queued observations for a short time. If the file cannot take more,
+// Run reports that once and closes the file; the latest observations in memory continue. It returns an error if not
+// everything queued was recorded.
 func (r *Recorder) Run(ctx context.Context) error {
 	r.begin()
 	for _, o := range r.config.Before {
@@ -110,7 +110,7 @@ func (r *Recorder) record(o timeline.Observation) {
 	}
 }
 
-// after counts what the disk has, and stops writing if it did not accept everything.
+// after counts the lines that are on the disk, and stops writing if the disk did not accept everything.
 func (r *Recorder) after(taken int, err error) {
 	r.queue.Sent(taken)
 	if err != nil {
@@ -136,7 +136,7 @@ func (r *Recorder) flush() {
 	r.after(r.file.flush())
 }
 
-// end also reports an error that only closing shows, as on network file systems.
+// end also reports errors that appear only when the file is closed, as on network file systems.
 func (r *Recorder) end() {
 	r.flush()
 	if r.file == nil {

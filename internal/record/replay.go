@@ -45,8 +45,8 @@ func (n *node) complete(t *timeline.Timeline) {
 // same, one for the pod's end. The clock is the latest arrival so far. Pods that do not settle are
 // folded as of the latest arrival in the recording. Timelines are in the order of timeline.Sorted.
 //
-// A restarted agent continues with the evidence of the previous one. On a read error, Replay also
-// returns what was folded so far; the error wraps ErrTruncated if only the end is missing.
+// A restarted agent continues with the evidence of the previous one. On a read error, Replay also returns the timelines
+// so far; the error wraps ErrTruncated if only the end is missing.
 func Replay(r *Reader) ([]timeline.Timeline, error) {
 	pods, started := map[string]*replayed{}, map[string]bool{}
 	var node node
@@ -97,7 +97,7 @@ func (p *replayed) follow(o timeline.Observation) {
 }
 
 func (p *replayed) observe(o timeline.Observation, now time.Time, node *node) {
-	p.settle(now, node) // time alone settles it: what comes after is too late
+	p.settle(now, node) // it settles by time alone: later observations are too late
 	if p.evidence == nil {
 		return
 	}

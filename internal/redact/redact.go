@@ -66,8 +66,8 @@ var (
 		`x-(?:auth|vault|amz-security|registry|gitlab|api)-?(?:token|auth|key)|(?:set-)?cookie)(` +
 		`\\?"?\s*:\s*\[?\\?"?)` +
 		`((?:basic|bearer|digest|negotiate|token)\s+)?([^\s"'\\,\]]+)`)
-	// scheme matches bearer and basic credentials of RFC 9110 outside a header; what follows the
-	// word decides.
+	// scheme matches bearer and basic credentials of RFC 9110 outside a header. The text after that word decides
+	// whether it is a credential.
 	scheme = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([a-z0-9._~+/-]+=*)`)
 	// known matches tokens with a known prefix: JSON web tokens, GitHub's, GitLab's, Slack's, npm's
 	// and Docker Hub's.
@@ -122,7 +122,7 @@ func bounded(text string) string {
 	}
 	head, tail := text[:maxText/2], text[len(text)-maxText/2:]
 	head = head[:max(0, strings.LastIndexAny(head, " \n\t"))]
-	for range 2 { // the second word may be what a first one such as Bearer is about
+	for range 2 { // the first word may be one such as Bearer, and the second its token
 		_, rest, found := strings.Cut(tail, " ")
 		if !found {
 			return head + " …"

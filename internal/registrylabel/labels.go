@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	// Max limits the values of the label registry: whoever may create a pod can invent
-	// host names, and each has some 100 series.
+	// Max limits the values of the label registry: anyone who may create a pod can invent host names, and each host has
+	// about 100 series.
 	Max = 6
-	// maxConfirmed is how many labels registries may have from which the runtime is known to have
-	// pulled. The last label is for a registry that has been down since the agent started.
+	// maxConfirmed is how many labels are for registries from which the runtime is known to have pulled. The last label
+	// is for a registry that has been down since the agent started.
 	maxConfirmed = Max - 1
-	// maxClaimed is how many of the remaining labels registries may have that only pods and Events
-	// name. Each namespace may have one of them.
+	// maxClaimed is how many of the remaining labels are for registries that only pods and Events name. Each namespace
+	// may have one of them.
 	maxClaimed = Max / 2
 	// maxCandidates limits the registries of either kind whose pulls are counted, to find out which
 	// get a label of their own.
 	maxCandidates = 8 * Max
 	// takeover is the factor by which another registry must have more pulls than the least used
-	// registry with a label to take that label. So registries with similar use do not take it from
-	// each other again and again.
+	// registry with a label to take that label. So registries with similar use do not keep taking the label from each
+	// other.
 	takeover = 2
 	// halveAfter is the number of pulls after which all counts are halved: recent use counts, not
 	// total use.
@@ -55,8 +55,8 @@ func New() *Labels {
 	return &Labels{confirmed: newTable(), claimed: newTable()}
 }
 
-// Label returns the label for one pull from a registry, for a pod of a namespace. lost is the
-// registry that loses its label through that, possibly this one; otherwise it is empty.
+// Label returns the label for one pull from a registry, for a pod of a namespace. lost is the registry that loses its
+// label as a result, possibly this one; empty if none does.
 func (l *Labels) Label(registry, namespace string, confirmed bool) (label, lost string) {
 	registry = strings.ToValidUTF8(registry, "") // label values must be valid
 	switch {

@@ -23,8 +23,8 @@ func newTable() *table {
 	return &table{counted: make(map[string]*count, maxCandidates)}
 }
 
-// count notes one pull. A pull that does not count in full only restores what halving removed, and
-// adds nothing: failures cost nothing to whoever causes them.
+// count notes one pull. A pull that does not count in full only restores what halving removed, and adds nothing,
+// because failures are free for those who cause them.
 func (t *table) count(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0

@@ -39,7 +39,7 @@ const (
 	maxReconnectDelay = 500 * time.Millisecond
 )
 
-// Config is what a Proxy needs.
+// Config configures a Proxy.
 type Config struct {
 	Runtime string // absolute path of the runtime's socket
 	Listen  string // absolute path of the socket to serve on

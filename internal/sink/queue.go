@@ -14,10 +14,10 @@ import (
 var (
 	ErrFull  = errors.New("queue is full")
 	ErrEnded = errors.New("delivery has ended")
-	ErrSlow  = errors.New("what was queued could not be delivered in time")
+	ErrSlow  = errors.New("queued items could not be delivered in time")
 )
 
-// Config is what a Queue needs. Every field is required.
+// Config configures a Queue. Every field is required.
 type Config struct {
 	Name     string // value of the label sink, the same for the life of the agent
 	Capacity int    // the maximum number of queued items
@@ -26,8 +26,8 @@ type Config struct {
 	Registerer prometheus.Registerer // gets the three metrics of this sink
 }
 
-// Queue holds items that wait for delivery, in order. When it is full, it drops the newest item and
-// keeps what it accepted first. All methods but Run may be called from any goroutine.
+// Queue holds items that wait for delivery, in order. When it is full, it drops the newest item and keeps the older
+// ones. All methods but Run may be called from any goroutine.
 type Queue[T any] struct {
 	config  Config
 	sent    prometheus.Counter
@@ -73,7 +73,7 @@ func (q *Queue[T]) Len() int { return len(q.items) }
 // Sent counts items as delivered.
 func (q *Queue[T]) Sent(items int) { q.sent.Add(float64(items)) }
 
-// Drop counts items as dropped that deliver accepted and that did not arrive.
+// Drop counts items as dropped that deliver took but that did not arrive.
 func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 
 // Run delivers queued items, one at a time, until ctx is done, and then the remaining ones for at most Drain. It

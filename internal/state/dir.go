@@ -21,7 +21,7 @@ const (
 // maxFile limits the file, in bytes. The largest start-up seen so far needs some 30 KiB.
 const maxFile = 16 << 20
 
-// ErrInUse says that an agent is running with the directory.
+// ErrInUse says that another agent uses the directory.
 var ErrInUse = errors.New("another agent uses it; stop that agent, or give each agent its own directory")
 
 // dir is the directory that holds the file.
@@ -95,7 +95,7 @@ func (d dir) read() ([]byte, error) {
 	return text, nil
 }
 
-// setAside keeps the latest unusable file for people to look at, in place of any older one.
+// setAside keeps the latest unusable file for inspection and replaces an older one.
 func setAside(path, bad string) error {
 	if err := os.Rename(path, bad); err == nil {
 		return nil

@@ -1,7 +1,6 @@
 // Package state owns the file through which an agent passes its knowledge to its successor: the
-// observations of unreported start-ups, and the UIDs of the reported pods. An agent that is killed
-// at any time loses at most what arrived in the last moments before, and the sources report most of
-// that again.
+// observations of unreported start-ups, and the UIDs of the reported pods. An agent that is killed loses at most the
+// observations of its last moments, and the sources report most of these again.
 //
 // Open reads the file when the agent starts. A Keeper then holds what must survive and writes it,
 // from the goroutine of its Run. Reconcile and the sinks call it from any goroutine, and never wait
@@ -11,8 +10,8 @@
 //
 // Evidence is a join: the same observations give the same evidence in any order and number. So the
 // file holds observations, in package record's stable text, not the internals of the evidence: an
-// agent can read the file of another version. For each pod, it holds the observations that were
-// news, and the latest pod object.
+// agent can read the file of another version. For each pod, it holds the observations that added evidence, and the
+// latest pod object.
 //
 // # The order
 //
@@ -23,6 +22,6 @@
 // # The file
 //
 // Lines of JSON: a header with the version of the format and the node; a line for each reported
-// pod; a recording of what is in flight; and an end line with a checksum of all lines before. It is
-// replaced as a whole, never changed. A file that cannot be read completely is not used at all.
+// pod; a recording of the pods in flight; and an end line with a checksum of all lines before. It is replaced as a
+// whole, never changed. A file that cannot be read completely is not used at all.
 package state

@@ -46,7 +46,7 @@ type endLine struct {
 
 // Contents is the content of a file.
 type Contents struct {
-	// Since is the time from which start-ups were the agent's to report; zero if there was no file.
+	// Since is the time from which the agent had to report start-ups; zero if there was no file.
 	Since    time.Time
 	InFlight []timeline.Observation // silences of the runtime, then by pod, in the order of arrival
 	Reported []string               // UIDs, in the order of their reports
@@ -157,10 +157,9 @@ func (c *Contents) read(reader *record.Reader) error {
 	}
 }
 
-// survives is false for timeline.EventsWatched, and for EventsLost, which retracts it:
-// EventsWatched lets the absence of an Event prove something, but without an agent no watch was
-// open. The next agent opens a watch of its own, which begins with all Events that the API server
-// still holds. It also reads the clocks again.
+// survives is false for timeline.EventsWatched, and for EventsLost, which retracts it. After EventsWatched, the absence
+// of an Event is a proof; but no watch was open while no agent ran. The next agent opens a watch of its own, which
+// begins with all Events that the API server still holds. It also reads the clocks again.
 func survives(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:

@@ -15,21 +15,21 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// saveGap is the shortest time from one save to the next. What an agent that is killed has observed
-// since, the sources report again, at most a little less precisely. A hundred pods that start at
-// once cause five small writes a second, the same as one pod.
+// saveGap is the shortest time from one save to the next. If the agent is killed, the sources repeat the observations
+// since the last save, at most a little less precisely. A hundred pods that start at once cause five small writes a
+// second, the same as one pod.
 //
-// saveDelay is how long the first save waits for what follows the change that caused it, such as
-// the runtime's answer about a pod that was just seen.
+// saveDelay is how long the first save waits for further changes, such as the runtime's answer about a pod that was
+// just seen.
 const (
 	saveGap   = 200 * time.Millisecond
 	saveDelay = 20 * time.Millisecond
 )
 
-// retries limits the writes to a full disk, and finds out soon when it has room again.
+// retries limits the writes to a full disk, but retries soon enough to notice that it has room again.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
-// Config is what a Keeper needs. Every field is required.
+// Config configures a Keeper. Every field is required.
 type Config struct {
 	Node       string
 	Header     record.Header // of the running agent; its Scope.Since survives
@@ -52,7 +52,7 @@ type Keeper struct {
 	mu       sync.Mutex
 	inFlight map[string]*inFlight // by pod UID
 	reported []string             // pod UIDs, the oldest report first
-	silences timeline.SilenceLog  // of the runtime: while pods start, they explain delays
+	silences timeline.SilenceLog  // silences of the runtime while pods start, which explain delays
 	lost     int                  // omitted since the last save
 	// eventsUntil is the time of the latest kubelet Event after a start-up that was reported.
 	eventsUntil time.Time
@@ -61,7 +61,7 @@ type Keeper struct {
 	full bool // used by save: something that is still current was omitted
 }
 
-// Dir is a directory that is ready to hold the state, and what a previous agent left there.
+// Dir is a directory that is ready to hold the state, with the state that a previous agent left there.
 type Dir struct {
 	Contents
 	file    string
@@ -89,8 +89,8 @@ func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 func (d *Dir) Close() error { return d.locked.Close() }
 
 // Keeper creates a Keeper with the contents of the directory. The Keeper saves at once: to check
-// that it can, and because an agent that is killed before any pod starts must pass on since when
-// start-ups are to be reported. It panics if its metric is already registered.
+// that it can, and because even if the agent is killed before any pod starts, the next agent must know the time from
+// which start-ups are to be reported. It panics if its metric is already registered.
 func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	recording, err := record.EncodeHeader(config.Header)
 	if err != nil {
@@ -100,8 +100,8 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 		config: config, recording: recording, file: d.file, replace: d.replace,
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_state_dropped_total",
-			Help: "Observations of start-ups in progress, and reported pods, that would not survive a restart of " +
-				"the agent, because the state in --state-dir is limited.",
+			Help: "Observations of start-ups in progress, and entries of reported pods, that were left out of the " +
+				"state in --state-dir because it is full. They do not survive a restart of the agent.",
 		}),
 		changed:  make(chan struct{}, 1),
 		inFlight: map[string]*inFlight{}, eventsUntil: d.EventsUntil,
@@ -143,9 +143,8 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	return k, nil
 }
 
-// Keep takes an observation of a start-up that is to be reported, and whether it was news. News is
-// kept, and so is a pod object until the next one. A silence of the runtime is kept while any pod
-// is.
+// Keep takes an observation of a start-up that is to be reported, and whether it was new. New observations are kept,
+// and so is a pod object until the next one. A silence of the runtime is kept as long as any pod is kept.
 func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !survives(o) || !news && !seen {

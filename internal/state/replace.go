@@ -31,8 +31,8 @@ func (d dir) lock() (io.Closer, error) {
 }
 
 // replace replaces the file by the lines atomically: after a kill at any time, either the older or
-// the newer file is there. The lines are on the disk before the rename. If power fails before the
-// rename is, the older file remains, which loses no more than a kill a moment earlier.
+// the newer file is there. The lines are on the disk before the rename. If power fails before the rename is on the
+// disk, the older file remains, which loses no more than a kill a moment earlier would.
 func (d dir) replace(lines [][]byte) error {
 	pending, err := renameio.NewPendingFile(d.file(), renameio.WithTempDir(d.path),
 		renameio.WithStaticPermissions(0o600))

@@ -54,8 +54,8 @@ func (s *Screen) Size() (columns, lines int) {
 	return columns, lines
 }
 
-// Draw shows lines from the top. There must not be more than the screen has. It does not write
-// again what the screen already shows.
+// Draw shows lines from the top. There must not be more than the screen has. It does not write again a line that the
+// screen already shows.
 func (s *Screen) Draw(lines []string) error {
 	columns, height := s.Size()
 	picture := home + strings.Join(lines, clearLine+"\r\n") + clearLine + clearBelow

@@ -14,9 +14,9 @@ const MaxText = 4 << 10
 // ellipsis ends, or begins, a shortened text.
 const ellipsis = "…"
 
-// Inert reports whether a character only shows itself. Control and format characters (including
-// bidirectional marks) do more, unusual spaces and combining marks change their neighbors, and
-// invisible letters, such as U+3164, show nothing.
+// Inert reports whether a character is visible and has no effect on other characters. Control and format characters
+// (including bidirectional marks) do more, unusual spaces and combining marks change their neighbors, and invisible
+// letters, such as U+3164, show nothing.
 func Inert(r rune) bool {
 	return unicode.IsPrint(r) && !unicode.In(r, unicode.Mn, unicode.Me, unicode.Other_Default_Ignorable_Code_Point)
 }

@@ -21,7 +21,7 @@ const (
 	maxPulls    = 2000
 )
 
-// Board is what is known of all connected agents.
+// Board holds the state of all connected agents.
 type Board struct {
 	since  time.Duration     // how long completed start-ups are shown
 	agents map[string]*agent // by the agent's own name
@@ -34,7 +34,7 @@ type agent struct {
 	node    string
 	rows    map[string]row // by the start-up's ID
 	pulls   map[puller]pull
-	trouble string // why nothing arrives from it; empty while it does
+	trouble string // why no data arrives from it; empty while data arrives
 	lostAt  time.Time
 	crowded bool // there was no room for all starting pods
 }
@@ -51,7 +51,7 @@ type row struct {
 	total, inPhase        time.Duration // when it was received
 	heardAt               time.Time
 	settledAt             time.Time
-	lostAt                time.Time // since when nothing arrives about it; zero while something does
+	lostAt                time.Time // time since which no data about it has arrived; zero while data arrives
 }
 
 // puller is the container that waits for a pull.
@@ -69,7 +69,7 @@ func (r row) starting() bool { return r.state == timeline.StateStarting }
 func (r row) age(now time.Time) time.Duration { return r.grown(r.total, now) }
 
 // grown adds the time since the row was received, by the reader's own clock, because the node's may
-// differ. If nothing arrives any more, the start-up may be over, and the length stays the same.
+// differ. If no data arrives any more, the start-up may be over, so the length stays the same.
 func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	if !r.starting() {
 		return length
@@ -101,8 +101,7 @@ func (b *Board) Leave(name string) {
 	}
 }
 
-// Lose notes that nothing arrives from an agent, and why. What it reported stays and is shown as
-// old.
+// Lose notes that no data arrives from an agent, and why. Its data stays on the board and is shown as old.
 func (b *Board) Lose(name string, err error, now time.Time) {
 	a := b.agents[name]
 	if a == nil {

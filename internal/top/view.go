@@ -13,10 +13,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxTroubles is for how many unreachable agents the reason is shown.
+// maxTroubles limits the number of unreachable agents whose reason is shown.
 const maxTroubles = 3
 
-// leastShown is how many rows either table has at least, if both have that many.
+// leastShown is the minimum number of rows of each table, if both have that many.
 const leastShown = 5
 
 // View shows the board at an instant of the reader's clock, in at most the given number of lines;

@@ -27,7 +27,7 @@ func labelsOf(t timeline.Timeline) Labels {
 		l.QOS = t.Traits.QOSClass
 	}
 	l.own(t.Traits.Controller)
-	l.own(t.Owner) // the controller's own controller, or the same again
+	l.own(t.Owner) // the controller of that controller; if it has none, the same controller
 	return l
 }
 

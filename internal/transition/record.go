@@ -4,7 +4,7 @@ import "github.com/podlapse/podlapse/pkg/api"
 
 // Record is one line in the format of kube-transition-metrics, for its existing readers:
 // a pod, one of its containers, or the pull of one container's image. Names and meanings are those
-// of its JSON schema; docs/records.md lists the differences. What is unknown is omitted.
+// of its JSON schema; docs/records.md lists the differences. Unknown values are omitted.
 type Record struct {
 	Metrics Metrics     `json:"kube_transition_metrics"`
 	Time    api.Instant `json:"time"` // when the line was created

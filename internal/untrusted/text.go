@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on texts, in bytes. A text that is longer than the API allows is not what it claims to be.
+// Limits on texts, in bytes. A text that is longer than the API allows is invalid.
 const (
 	MaxName    = 253  // of an object: a DNS subdomain
 	MaxUID     = 128  // of an object: the API server's have 36 bytes, those of static pods 32

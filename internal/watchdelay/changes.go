@@ -15,7 +15,7 @@ type change string
 
 // For each change, the object itself holds a timestamp, in whole seconds.
 const (
-	// the pod came to the node: when it was bound or, if it never waited for that, created
+	// the pod arrived on the node: when it was bound or, if it was created with a node, when it was created
 	changeBound    change = "bound"
 	changeModified change = "modified" // one of the kubelet's conditions changed: its lastTransitionTime
 	changeDeleting change = "deleting" // its deletion was requested: deletionTimestamp minus the grace period

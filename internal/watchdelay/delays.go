@@ -10,38 +10,40 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// podBuckets begin at the resolution of timestamps of whole seconds.
+// podBuckets begin at one second, the resolution of the timestamps.
 var podBuckets = []float64{1, 2, 3, 5, 10, 30, 60, 120, 300}
 
 // eventBuckets begin with the time that the kubelet needs to send an Event.
 var eventBuckets = []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 
 // Delays measures how late watches deliver. It is safe for concurrent use. It implements
-// podwatch.Delays. Timestamps have whole seconds, so up to one second of a pod's delay is none. For
-// timestamps of the control plane, its clock is compared with the node's.
+// podwatch.Delays. Timestamps have whole seconds, so a pod's delay is up to one second too long. Delays from timestamps
+// of the control plane also include the skew between its clock and the node's.
 type Delays struct {
 	ofPod   func(change, time.Duration)
 	ofEvent prometheus.Histogram
 }
 
-// New registers the histograms, with one for each change of a pod.
+// New registers the histograms, with one series for each kind of change of a pod.
 func New(registerer prometheus.Registerer) *Delays {
 	pods := prometheus.NewHistogramVec(histogram("podlapse_pod_watch_delay_seconds",
-		"Time from a change of a pod, by the object's timestamps, until the watch delivered it; excludes lists. "+
-			"The timestamps have whole seconds: a delay is up to 1 s too long, and never too short except by "+
-			"clock skew. By change: bound (to this node, or created bound) and deleting (requested, without the "+
-			"grace period), by the control plane's clock; modified (a condition set by the kubelet, which sends "+
-			"it some time later) and deleted (requested by the kubelet, without grace), by the clock of the "+
-			"kubelet or the control plane. Only with --watch-delays.", podBuckets), []string{"change"})
+		"Time from a change of a pod, by the object's timestamps, until the watch delivered it; excludes lists. The "+
+			"timestamps have whole seconds, so a delay is up to 1 s too long; only clock skew can make it too "+
+			"short. Changes: bound, the pod was bound to this node or created there; deleting, its deletion was "+
+			"requested (the delay excludes the grace period); modified, the kubelet set a condition, which it "+
+			"sends some time later; deleted, the object was removed at the kubelet's request. The timestamps of "+
+			"bound and deleting are from the control plane's clock, the others from the kubelet's or the control "+
+			"plane's clock. Only with --watch-delays.", podBuckets), []string{"change"})
 	for _, c := range changes() {
 		pods.WithLabelValues(string(c))
 	}
 	d := &Delays{
 		ofPod: func(c change, late time.Duration) { pods.WithLabelValues(string(c)).Observe(late.Seconds()) },
 		ofEvent: prometheus.NewHistogram(histogram("podlapse_event_watch_delay_seconds",
-			"Time from the creation of an Event by this node's kubelet, to the nanosecond by its name, until a "+
-				"watch delivered it: the kubelet's queue, the API server, the watch. First occurrences only: "+
-				"repetitions have whole seconds. Only with --watch-delays.", eventBuckets)),
+			"Time from the creation of an Event by this node's kubelet, which the Event's name contains to the "+
+				"nanosecond, until a watch delivered it. Includes the kubelet's queue, the API server and the "+
+				"watch. Excludes repetitions of an Event, because their timestamps have whole seconds. Only with "+
+				"--watch-delays.", eventBuckets)),
 	}
 	registerer.MustRegister(pods, d.ofEvent)
 	return d

@@ -20,16 +20,16 @@ const (
 )
 
 const (
-	// stalledAfter is how long a client may read nothing of a response before its memory goes to
-	// another response that waits for memory. A network with 300 KB/s transfers one part
-	// (writtenAtOnce) in that time.
+	// stalledAfter is how long a client may stop reading a response before another response that waits may take the
+	// memory. A network with 300 KB/s transfers one part (writtenAtOnce) in that time.
 	stalledAfter = 50 * time.Millisecond
 	// stalledReader is stalledAfter for a client that is known to read its responses. A node that
 	// is short of CPU sometimes delays such a client by a second.
 	stalledReader = 2 * time.Second
 	// writtenAtOnce is the size of a part of a response. Progress is noted after each part.
 	writtenAtOnce = 16 << 10
-	// notReadFor is how long a client whose response was cut off may not wait for a slot.
+	// notReadFor is how long requests of a client are refused instead of waiting for a slot, after one of its responses
+	// was cut off.
 	notReadFor = 30 * time.Second
 	// readFor is how long the agent remembers that a client reads its responses. It is longer than
 	// a scrape interval.

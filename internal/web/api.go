@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// askTimeout is how long a request waits for a snapshot from reconcile's goroutine.
+// askTimeout limits how long a request waits for a snapshot from reconcile's goroutine.
 const askTimeout = 3 * time.Second
 
 // ask takes a snapshot. If that fails, it writes an error response and returns false.

@@ -18,15 +18,15 @@ const (
 	maxConnections = 128
 	// maxPerClient leaves connections for other clients when one client opens as many as it can.
 	maxPerClient = 32
-	// guaranteedPerClient is how many connections any client may have even if no other client has more: the
+	// guaranteedPerClient is how many connections every client can always have, even if all slots are taken: the
 	// kubelet's two probes, or a scraper's old connection and its new one.
 	guaranteedPerClient = 2
 	// guaranteedNearby is guaranteedPerClient for clients on the agent's own node, such as the kubelet. Forwarded
 	// ports come from there as well.
 	guaranteedNearby = 4
 	// takeRate and takeBurst limit how often one client may replace the connections of others to
-	// get its guaranteedPerClient, per second and at once. Many clients that reconnect again and again must
-	// leave a scraper the time to send its request.
+	// get its guaranteedPerClient, per second and at once. This leaves a scraper the time to send its request, even if
+	// many clients keep reconnecting.
 	takeRate, takeBurst = 1, guaranteedPerClient
 	// reservedForNearby is how many connections from the agent's own node do not yield to clients from
 	// elsewhere: both probes, twice.
@@ -140,8 +140,8 @@ func (l *fair) least(may func(*counted) bool) *counted {
 	return least
 }
 
-// lessUse reports whether a yields before b: first by use, then the client with the most
-// connections, then the one that has been in its state the longest.
+// lessUse reports whether a yields before b: the less useful one yields first, then the one whose client has more
+// connections, then the one that has been in its state longer.
 func (l *fair) lessUse(a, b *counted, now time.Time) bool {
 	if p, q := a.use(now), b.use(now); p != q {
 		return p < q
@@ -169,7 +169,7 @@ func (l *fair) remove(c *counted) {
 	}
 }
 
-// activity is what a connection is used for.
+// activity is the current use of a connection.
 type activity int
 
 const (
@@ -180,8 +180,8 @@ const (
 )
 
 const (
-	// waitingYoung is how long a client may take to send its request before its connection is worth
-	// less than one that was answered.
+	// waitingYoung is how long a client may take to send its first request. After that, its connection is less useful
+	// than one that was answered.
 	waitingYoung = time.Second
 	// answeringYoung is how long a response usually takes at most, also on a slow network.
 	answeringYoung = 2 * time.Second

@@ -18,7 +18,7 @@ const (
 	droppedCrossSite  dropped = "cross_site" // a page of another site in the reader's browser sent the request
 )
 
-// counters counts what was dropped. It is safe for concurrent use.
+// counters counts what the server dropped, by reason. It is safe for concurrent use.
 type counters struct{ ended *prometheus.CounterVec }
 
 // newCounters registers the counters, unless registerer is nil.

@@ -16,14 +16,14 @@ import (
 const (
 	serverRate, serverBurst = 100, 500
 	clientRate, clientBurst = 20, 200
-	// calmRate is guaranteed to every client, so that others cannot use it up for a scraper that
-	// sends one request per second.
+	// calmRate is guaranteed to every client, so that other clients cannot use up the rate of a scraper that sends one
+	// request per second.
 	calmRate, calmBurst = 1, 5
 	// requestsAtOnce limits what requests hold while they wait for the API server, for a password
 	// hash or for another slot. One request of each connection fits; with HTTP/2 there could be
 	// more.
 	requestsAtOnce = maxConnections
-	// requestsOfOne leaves most of them to other clients.
+	// requestsOfOne is requestsAtOnce for one client; it leaves most slots to other clients.
 	requestsOfOne = maxPerClient
 	// requestPatience is how long a request may wait for a slot.
 	requestPatience = 2 * time.Second

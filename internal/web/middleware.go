@@ -23,7 +23,7 @@ func middleware(limits *limits, hosts []string, probes *http.ServeMux, rest http
 	return harmless(unforeign(hosts, limits.dropped, listed(probes, probes, limits.hold(rest))))
 }
 
-// harmless passes on only requests that read, and sets the headers that every response has.
+// harmless passes on only read requests (GET and HEAD), and sets the headers that every response has.
 func harmless(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -51,7 +51,7 @@ func harmless(next http.Handler) http.Handler {
 	})
 }
 
-// plain reports whether a path has nothing that the mux would clean up.
+// plain reports whether the mux would leave a path unchanged.
 func plain(p string) bool {
 	return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")
 }

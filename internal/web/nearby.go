@@ -12,8 +12,8 @@ import (
 
 // nearby lists the addresses from which the agent's own node, and so the kubelet, connects. For an
 // agent with its own pod network, that is its gateway on most networks; on the host network, it is
-// any address that is also the agent's. A client that is wrongly not listed only has fewer
-// guaranteed connections.
+// any address that is also the agent's. A local client that is missing from the list only has fewer guaranteed
+// connections.
 type nearby []netip.Addr
 
 // newNearby reads the gateways. It returns none if the kernel has no routing table.

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// unforeign rejects requests that a page of another site sends through a reader's browser. The
-// browser reaches more than the page's owner does, such as a port that kubectl forwards.
+// unforeign rejects requests that a page of another site sends through a reader's browser. The browser can reach
+// addresses that the page's owner cannot, such as a port that kubectl forwards.
 //
 // After DNS rebinding, where the site's name suddenly resolves to 127.0.0.1, the browser takes the
 // agent for the site and sends its name. So requests over loopback must name an address, localhost

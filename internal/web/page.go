@@ -22,8 +22,7 @@ func handlePage(mux *http.ServeMux, p page.Page) {
 	}))
 }
 
-// root serves the page to browsers, and the list of paths, which reveals nothing about the node, to
-// all other clients.
+// root serves the page to browsers. All other clients get the list of paths, which reveals nothing about the node.
 func root(p page.Page, access func(http.Handler) http.Handler) http.Handler {
 	shown := access(packed(func(w http.ResponseWriter, _ *http.Request) { writeFile(w, p.Index) }))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,9 +14,9 @@ import (
 // does not repair an API server or a runtime.
 func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
-// readiness serves /readyz: 200 while every required part is up, otherwise 503. Parts that are not
-// required cost precision or a recording, so they are listed but do not count. As in Kubernetes, a
-// failed check and ?verbose list every part.
+// readiness serves /readyz: 200 while every required part is up, otherwise 503. Without the other parts, the agent is
+// only less precise or does not record, so they are listed but do not count. As in Kubernetes, a failed check and
+// ?verbose list every part.
 type readiness struct {
 	statuses func() []health.Status
 	required []string

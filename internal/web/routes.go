@@ -15,8 +15,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// API is what the read API needs beside the timelines and pulls. Every field but Objects is
-// required.
+// API holds the data sources of the read API, apart from the timelines and pulls. Every field but Objects is required.
 type API struct {
 	Node    string
 	Agent   api.AgentRecord

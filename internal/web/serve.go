@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// Asked is what a web configuration file requires of every client.
+// Asked holds what a web configuration file requires of every client.
 type Asked struct{ Passwords, Certificates bool }
 
 // CheckConfigFile validates the file of Config.WebConfigFile and the files that it names, and

@@ -29,13 +29,13 @@ const (
 	shutdownTimeout = 1500 * time.Millisecond
 )
 
-// Config is what a Server needs. Every field is required except WebConfigFile, Access, Registerer
+// Config configures a Server. Every field is required except WebConfigFile, Access, Registerer
 // and Observations.
 type Config struct {
 	ListenAddress string // host:port; an empty host is every address, port 0 any free port
 	// WebConfigFile is a file in the format of prometheus/exporter-toolkit, with TLS and basic
-	// authentication. The server reads it, and the files that it names, anew for each connection
-	// and request. Empty for plain HTTP.
+	// authentication. The server reads it, and the files that it names, again for each connection and request. Empty
+	// for plain HTTP.
 	WebConfigFile string
 	// Access guards all paths but the probes and the list of paths. Nil if every client may read.
 	Access Access
@@ -48,7 +48,7 @@ type Config struct {
 	// Timelines returns the present pods as of now. It may block until ctx is done. It is called
 	// from many goroutines at once.
 	Timelines func(ctx context.Context) ([]timeline.Timeline, error)
-	// Pulls returns the image pulls in progress; otherwise like Timelines.
+	// Pulls returns the image pulls in progress. Its contract is that of Timelines.
 	Pulls    func(ctx context.Context) (livepull.Snapshot, error)
 	Statuses func() []health.Status // safe for concurrent use
 	Required []string               // parts that must be up for /readyz; the others only degrade
@@ -59,7 +59,7 @@ type Config struct {
 	// keeps none.
 	Observations io.WriterTo
 	Profiles     bool      // serve profiles of the agent itself
-	API          API       // what the API serves beside timelines and pulls
+	API          API       // data that the API serves in addition to timelines and pulls
 	Page         page.Page // what browsers get
 	Logger       *zap.Logger
 }
@@ -90,7 +90,8 @@ func (s *Server) Close() error { return s.listener.Close() }
 // Run serves until ctx is done. Then it lets requests in progress finish, for at most
 // shutdownTimeout. It returns nil after a stop by ctx.
 func (s *Server) Run(ctx context.Context) error {
-	errorLog, err := zap.NewStdLogAt(s.config.Logger, zap.DebugLevel) // faulty clients are not the operator's problem
+	// Errors that faulty clients cause do not concern the operator.
+	errorLog, err := zap.NewStdLogAt(s.config.Logger, zap.DebugLevel)
 	if err != nil {
 		return fmt.Errorf("make error log: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/internal/peer"
 )
 
-// shares limits how many of something one client has at once. It is safe for concurrent use.
+// shares limits how many slots of one kind a client can hold at once. It is safe for concurrent use.
 type shares struct {
 	most int
 
@@ -17,8 +17,8 @@ type shares struct {
 
 func newShares(most int) *shares { return &shares{most: most, have: map[netip.Prefix]int{}} }
 
-// enter takes one for the client at an address, until leave is called. It returns false if the
-// client has its share already.
+// enter takes a slot for the client at an address, until leave is called. It returns false if the client already holds
+// as many as it may.
 func (s *shares) enter(address string) (leave func(), ok bool) {
 	client := peer.Of(address)
 	s.mu.Lock()

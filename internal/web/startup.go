@@ -24,8 +24,8 @@ type startUp struct {
 	gone  *history.Entry
 }
 
-// known returns the start-ups for which may is true, in list order. If that fails, it writes an
-// error response and returns false.
+// known returns the start-ups for which the function may returns true, in list order. If that fails, it writes an error
+// response and returns false.
 func (a readAPI) known(w http.ResponseWriter, r *http.Request,
 	may func(k filter.Key, uid string) bool) ([]startUp, bool) {
 	timelines, ok := ask(a, w, r, a.Timelines)

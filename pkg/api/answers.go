@@ -82,7 +82,7 @@ type PullCounts struct {
 	Pulling int `json:"pulling"`
 }
 
-// HistoryRecord is how much of deleted pods the agent keeps.
+// HistoryRecord is the number of deleted pods that the agent keeps, and their limits.
 type HistoryRecord struct {
 	Pods       int     `json:"pods"`
 	Bytes      int     `json:"bytes"`

@@ -5,8 +5,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Values of LivePullRecord.State. The state is empty if it is unknown, or if it is unknown to
-// which of several pulls it belongs.
+// Values of LivePullRecord.State. The state is empty if it is unknown, or if it may belong to one of several pulls.
 const (
 	// nothing has arrived: it waits in the node's queue, or for the registry's first response
 	PullStateQueued    = "queued"
@@ -28,10 +27,10 @@ type LivePullRecord struct {
 	Image    string            `json:"image"`
 	Registry string            `json:"registry"`
 	Outcome  imagepull.Outcome `json:"outcome"` // pulling or external
-	// absent if the runtime does not report it, or if it is unknown which pull it belongs to
+	// absent if the runtime does not report it, or if it may belong to one of several pulls
 	State string  `json:"state,omitempty"`
 	Age   Seconds `json:"age_seconds"` // since the kubelet requested it, or since it began
-	// How much has arrived, and of how much; absent while unknown.
+	// The bytes that have arrived, and the total; absent while unknown.
 	DoneBytes  int64 `json:"done_bytes,omitempty"`
 	TotalBytes int64 `json:"total_bytes,omitempty"`
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Quality is what is wrong with the evidence of a start-up.
+// Quality describes the problems with the evidence of a start-up.
 type Quality struct {
 	Reconstructed, Conflicts, Missing, LostEvents bool
 	Unattributed                                  time.Duration

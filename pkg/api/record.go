@@ -6,8 +6,8 @@ import (
 )
 
 // Record is one pod's timeline as JSON: the contract with everything outside the agent. Lists are
-// never null. What is unknown or does not apply is omitted: the owner of a bare pod, the end of a
-// start-up in progress, the instants and durations of a pull without timestamps.
+// never null. Values that are unknown or do not apply are omitted: the owner of a bare pod, the end of a start-up in
+// progress, the instants and durations of a pull without timestamps.
 type Record struct {
 	// ID is the same whenever the same start-up is reported again: readers use it to drop
 	// repetitions.

@@ -2,8 +2,8 @@ package api
 
 import "github.com/podlapse/podlapse/pkg/timeline"
 
-// TerminationRecord is how one pod ended, or ends. Lists are never null. What is unknown or does
-// not apply is omitted.
+// TerminationRecord is how one pod ended, or ends. Lists are never null. Values that are unknown or do not apply are
+// omitted.
 type TerminationRecord struct {
 	RequestedAt Instant `json:"requested_at"`
 	GoneAt      Instant `json:"gone_at,omitzero"`

@@ -22,7 +22,7 @@ import (
 const (
 	askTimeout = 10 * time.Second
 	maxAnswer  = 64 << 20 // bytes; a page of the largest records is a tenth of it
-	maxRecords = 20_000   // of one agent, which knows a tenth of it
+	maxRecords = 20_000   // one agent has at most a tenth of this
 )
 
 // Client queries one agent. It is a value and safe for concurrent use.
@@ -37,13 +37,13 @@ type Client struct {
 // Refusal is an error response.
 type Refusal struct {
 	Status int
-	Word   string // for programs; empty if another server than an agent responded
+	Word   string // for programs; empty if the response is not from an agent
 	Reason string // for people
 	// Requests is the authentication that the server requires: WantsToken, WantsPassword, or another
 	// scheme; empty if it requires none.
 	Requests string
-	// Kubernetes says that the API server responded, through whose proxy the request went. Word is
-	// then the reason of its Status.
+	// Kubernetes is true if the response is from the API server, whose proxy the request went through. Word is then the
+	// reason of its Status.
 	Kubernetes bool
 }
 
@@ -58,7 +58,7 @@ func (r *Refusal) Error() string {
 	switch {
 	case r.Kubernetes:
 		return fmt.Sprintf("the API server says: %q", r.Reason)
-	case r.Requests == WantsPassword: // what requires a password has no text of an agent
+	case r.Requests == WantsPassword: // a response that requires a password has no text of an agent
 		return "the agent requires a valid password"
 	case r.Reason == "":
 		return fmt.Sprintf("answer %d %s: is this a podlapse agent?", r.Status, http.StatusText(r.Status))

@@ -25,7 +25,7 @@ const (
 
 // The kinds of events.
 const (
-	KindReset = "reset" // forget all pods: the present ones follow, as KindPod
+	KindReset = "reset" // forget all pods; the current ones follow as KindPod
 	KindPod   = "pod"   // Record
 	KindOut   = "out"   // Pod: it has changed and does not match the filter, or no longer does
 	KindGone  = "gone"  // Pod: its object was removed
@@ -47,9 +47,8 @@ type Event struct {
 }
 
 // Follow passes the present start-ups and then changes to handle, one event at a time. It returns
-// when ctx ends, with the error of handle, or when the agent refuses for good. When a connection
-// breaks, it reports that, opens another one, and resumes, or starts again with KindReset. It omits
-// kinds that this client does not know.
+// when ctx ends, with the error of handle, or when the agent refuses permanently. When a connection breaks, it reports
+// that, opens another one, and resumes, or starts again with KindReset. It skips kinds that this client does not know.
 func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) error) error {
 	filter.Gone = nil
 	f := follower{client: c, filter: filter, handle: handle}
@@ -78,7 +77,7 @@ func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) er
 	}
 }
 
-// forGood reports whether the same request will be refused again, however often it is repeated.
+// forGood reports whether the refusal is permanent, so that repeating the request is pointless.
 func (r *Refusal) forGood() bool {
 	return r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests
 }

@@ -93,9 +93,8 @@ func allowStream(
 	}}, nil
 }
 
-// judgedStream checks the request of a stream, which gRPC sends as a separate message, and only
-// then opens the stream: the runtime never sees a refused stream. No other method may be called
-// before the request.
+// judgedStream checks the request of a stream, which gRPC sends as a separate message, before it opens the stream. So
+// the runtime never sees a refused stream. No other method may be called before the request.
 type judgedStream struct {
 	grpc.ClientStream // nil before the request
 	method            string

@@ -2,7 +2,7 @@ package cri
 
 import (
 	"context"
-	_ "crypto/sha256" // go-digest supports only the algorithms that its users import
+	_ "crypto/sha256" // go-digest supports only the hash algorithms that are imported
 	_ "crypto/sha512"
 	"errors"
 	"fmt"
@@ -60,8 +60,7 @@ func (c *client) readBlob(ctx context.Context, blob digest.Digest) ([]byte, erro
 	return data, nil
 }
 
-// listBlobs calls tell for each complete blob that matches one of the filters, in no particular
-// order.
+// listBlobs calls the function tell for each complete blob that matches one of the filters, in no particular order.
 func (c *client) listBlobs(ctx context.Context, filters []string, visit func(*contentapi.Info)) error {
 	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
 	defer cancel()

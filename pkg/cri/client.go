@@ -55,7 +55,8 @@ func dial(path string, timeout time.Duration) (*client, error) {
 			MinConnectTimeout: timeout,
 		}),
 		grpc.WithDisableServiceConfig(),
-		grpc.WithDisableRetry(), // there is no retry policy, and support for one costs each call
+		// No retry policy is configured, and support for one would make each call more expensive.
+		grpc.WithDisableRetry(),
 		grpc.WithNoProxy(),
 	)
 	if err != nil {

@@ -22,8 +22,8 @@ type stores struct {
 	snapshots degradable // containerd: unpacked layers
 }
 
-// storesOf derives from the version what timestamps mean: 1.7 has a sandbox store as well, but
-// there CRI's created_at is taken before the network plugins run.
+// storesOf decides by the version which stores to use, because the meaning of timestamps depends on it: 1.7 has a
+// sandbox store as well, but takes CRI's created_at before the network plugins run.
 func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *stores {
 	s := &stores{}
 	containerd := version.GetRuntimeName() == "containerd"
@@ -41,7 +41,7 @@ func (s *stores) all() []*degradable {
 	return []*degradable{&s.sandboxes, &s.images, &s.content, &s.snapshots}
 }
 
-// missing returns the names of the absent stores, and what is unknown without them.
+// missing returns the names of the absent stores, and the facts that are unknown without them.
 func (s *stores) missing() (names, costs []string) {
 	for _, store := range s.all() {
 		if !store.on() {
@@ -68,8 +68,8 @@ const podSandboxer = "podsandbox"
 // containerd ≥ 2.0, internal/cri/server/sandbox_run.go: the store's created_at is taken before the
 // network is set up. CRI's created_at is taken when the sandbox container is created after that,
 // and updated_at is written last, right after that container was started. Only a change of the
-// pod's resources writes updated_at again. So the first value seen counts, and none that is later
-// than a container.
+// pod's resources writes updated_at again. So only the first value seen counts, and only if it is not later than a
+// container.
 func (l *lookUp) stampSandbox(
 	ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time,
 ) error {
@@ -111,7 +111,7 @@ func (l *lookUp) stampSandbox(
 func (l *lookUp) stampImage(ctx context.Context, image *timeline.Image) error {
 	name, err := imagepull.Normalize(image.Ref)
 	if err != nil || !image.Present || !l.stores.images.on() {
-		return nil // e.g. a bare image ID: there is no such name
+		return nil // for example a bare image ID, which is not a name
 	}
 	stored, err := l.client.storedImage(ctx, name)
 	if err != nil {

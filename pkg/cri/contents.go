@@ -17,7 +17,7 @@ const (
 	maxTries = 4
 )
 
-// contents is what an image consists of. The image's digest determines it, so it never changes.
+// contents lists the parts of an image. The image's digest determines it, so it never changes.
 type contents struct {
 	manifest digest.Digest // empty if the image is invalid
 	config   blob

@@ -25,7 +25,7 @@ func (d *degradable) set(enabled bool, logger *zap.Logger, name, costs string) {
 
 func (d *degradable) on() bool { return d.enabled.Load() }
 
-// disable disables the feature and logs that the first time.
+// disable disables the feature and logs this the first time.
 func (d *degradable) disable() {
 	if d.enabled.CompareAndSwap(true, false) {
 		d.logger.Warn("containerd store not served; timelines are less precise", zap.String("store", d.name),
@@ -33,14 +33,15 @@ func (d *degradable) disable() {
 	}
 }
 
-// forgive returns nil for an error that an answer can do without: the store does not have the
-// object, fails internally, or is not served at all, which disables it. It returns err if the
-// runtime did not respond.
+// forgive returns nil for errors after which the answer only lacks details: the store does not have the object, fails
+// internally, or is not served at all. In the last case, it disables the store. It returns err if the runtime did not
+// respond.
 func (d *degradable) forgive(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }
 
-// unlessMissing returns err unless it says that the store is not served at all, which disables it.
+// unlessMissing returns nil and disables the store if err says that the store is not served at all; otherwise it
+// returns err.
 func (d *degradable) unlessMissing(err error) error {
 	if status.Code(err) == codes.Unimplemented {
 		d.disable()

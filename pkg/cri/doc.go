@@ -5,10 +5,9 @@
 // (allow.go) and refuses every other method before it is sent, because the runtime's socket itself
 // has no read-only mode.
 //
-// What an image consists of comes from containerd's content store, and is as untrusted as the
-// image's author: manifest.go limits it, contents.go caches it, and layers.go adds when each layer
-// arrived. Downloads in progress are not observed: the code that shows them queries them
-// (download.go).
+// The list of an image's parts comes from containerd's content store, and is as untrusted as the image's author:
+// manifest.go limits it, contents.go caches it, and layers.go adds when each layer arrived. Downloads in progress are
+// not observed: the code that shows them queries them (download.go).
 //
 // cmd/agent runs a Source on one goroutine. The Source sends queries from a few worker goroutines
 // of its own and passes each answer on from the worker that got it. A missing or broken runtime is

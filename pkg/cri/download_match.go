@@ -12,9 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// look matches the blobs that are being written to the manifests that name them, and adds the
-// images whose pull began since then and of which no blob is being written. It must not run twice at
-// the same time.
+// look matches the blobs that are being written to the manifests that name them, and adds the images whose pull began
+// since then although none of their blobs is being written. It must not run twice at the same time.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.lookUp.stores.content
 	statuses, err := s.client.ingests(ctx)

@@ -19,8 +19,8 @@ type look struct {
 	snapshotters map[digest.Digest]string
 }
 
-// at returns the progress of one image, and which of the running blobs belong to it. If none does,
-// there is nothing to report, unless a pull of it has begun and is not over.
+// at returns the progress of one image, and which of the running blobs belong to it. If none belongs to it, there is
+// nothing to report, unless a pull of the image is in progress.
 func (l *look) at(
 	ctx context.Context, image contents, begun bool,
 ) (imagepull.Download, map[digest.Digest]ingest, error) {
@@ -58,8 +58,8 @@ func (l *look) at(
 	return download, own, nil
 }
 
-// over reports whether an image without running blobs has no pull in progress: none was begun, or
-// everything is unpacked, as a label on the config says.
+// over reports whether an image without running blobs has no pull in progress: no pull was begun, or a label on the
+// config says that everything is unpacked.
 func (l *look) over(ctx context.Context, image contents, begun bool) (bool, error) {
 	if !begun || image.manifest == "" {
 		return true, nil
@@ -76,8 +76,8 @@ func (l *look) over(ctx context.Context, image contents, begun bool) (bool, erro
 	return false, nil
 }
 
-// own selects the running blobs that an image needs. It does not need what it has unpacked and
-// discarded: then the download of that blob is for another image.
+// own selects the running blobs that an image needs. It does not need blobs that it has unpacked and discarded; a
+// download of such a blob is for another image.
 func (l *look) own(ctx context.Context, image contents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
 	for _, part := range image.parts() {
@@ -113,8 +113,8 @@ func (c contents) parts() []blob {
 }
 
 // here reports whether a blob is complete or unpacked: containerd does not download such a blob
-// (core/unpack/unpacker.go). A blob that was complete at the last look is not queried again,
-// because a pull keeps it.
+// (core/unpack/unpacker.go). A blob that was complete in the previous look is not queried again, because a running pull
+// does not remove it.
 func (l *look) here(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
 	if l.session.arrived[blob] || l.arrived[blob] {
 		l.arrived[blob] = true

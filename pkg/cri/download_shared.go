@@ -43,7 +43,7 @@ func (d *sharedDownloads) get(
 	if age := d.now().Sub(d.at); d.at.IsZero() || age < 0 || age >= downloadsAge {
 		answer, err := ask(brief)
 		if err != nil && ctx.Err() != nil {
-			return nil, err // the end of this caller's context says nothing about the others
+			return nil, err // the end of this caller's context must not affect the other callers
 		}
 		d.answer, d.err, d.at = answer, err, d.now()
 	}

@@ -59,8 +59,8 @@ func Sockets() []string {
 	}
 }
 
-// Discover lists the sockets to try now: the explicit one, whether it exists or not, otherwise
-// those of sockets that exist. That a socket exists does not prove that it serves CRI.
+// Discover lists the sockets to try now: the configured one, whether it exists or not, otherwise all default sockets
+// that exist. That a socket exists does not prove that it serves CRI.
 func (e Endpoint) Discover(sockets []string) []string {
 	if e.off {
 		return nil

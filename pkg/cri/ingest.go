@@ -16,9 +16,8 @@ const (
 	// discard_unpacked_layers, layers have no such labels.
 	childLabel = "containerd.io/gc.ref.content."
 	layerLabel = childLabel + "l."
-	// sourceLabel, followed by a registry's host without its port, names the repositories on that
-	// host from which a blob came, separated by commas (containerd,
-	// core/remotes/docker/handler.go).
+	// sourceLabel, followed by a registry's host without its port, is the label with the repositories on that host from
+	// which a blob came, separated by commas (containerd, core/remotes/docker/handler.go).
 	sourceLabel = "containerd.io/distribution.source."
 
 	// abandonedAfter is how long an ingest without progress still counts as running. containerd
@@ -27,7 +26,7 @@ const (
 	abandonedAfter = 10 * time.Minute
 	maxIngests     = 1024 // considered at once; containerd downloads three layers of an image at a time
 	maxDownloads   = 64   // manifests considered at once
-	// maxUnlabelled limits how many manifests are read whose labels do not name their layers.
+	// maxUnlabelled limits the number of manifests that are read because their labels do not name their layers.
 	maxUnlabelled = 8
 )
 
@@ -128,8 +127,8 @@ func (m *manifestsOf) add(info *contentapi.Info) {
 	}
 }
 
-// sourceOf returns where a blob came from. A part for which several pulls differ is empty, because
-// it is unknown which of them runs.
+// sourceOf returns where a blob came from. If several pulls differ in a part, the part is empty, because it is unknown
+// which of them is in progress.
 func sourceOf(labels map[string]string) (registry, repository string) {
 	hosts := 0
 	for key, value := range labels {

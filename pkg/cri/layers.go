@@ -24,9 +24,8 @@ const (
 	defaultSnapshotter = "overlayfs"
 )
 
-// layers adds the layers to the images whose references are wanted. All together take at most as
-// long as one call may take, however slow the stores are: an answer can do without them, and says
-// so.
+// layers adds the layers to the images whose references are wanted. All queries together take at most as long as one
+// call may take, however slow the stores are: an answer without layers is valid and marked as such.
 func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, l.client.timeout)
 	defer cancel()
@@ -52,8 +51,8 @@ func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.
 	return nil
 }
 
-// untold notes that an image's layers are unknown, for an error that only means that the store was
-// slow or does not have an object. It returns any other error.
+// untold notes that an image's layers are unknown if the error only means that the store was slow or does not have an
+// object. It returns any other error.
 func untold(image *timeline.Image, err error) error {
 	if err != nil {
 		image.Incomplete = true

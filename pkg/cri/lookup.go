@@ -25,8 +25,8 @@ type lookUp struct {
 	now func() time.Time
 }
 
-// answer runs all queries of one question. It fails as a whole: a partial answer would look like a
-// pod that has lost something.
+// answer runs all queries of one question. It fails as a whole, because a partial answer would look as if the pod had
+// lost a sandbox or container.
 func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline.RuntimeSeen, error) {
 	seen := timeline.RuntimeSeen{UID: question.UID, AskedAt: l.now()}
 	sandboxes, err := l.client.listSandboxes(ctx, question.RuntimeUID)
@@ -107,8 +107,8 @@ func (l *lookUp) containerStatus(
 	return state, nil
 }
 
-// ifBroken returns err if the runtime did not respond, and nil if it responded with an internal
-// error. The answer then omits what it can do without, instead of a retry.
+// ifBroken returns err if the runtime did not respond, and nil if it responded with an internal error. In that case the
+// answer omits optional parts, and there is no retry.
 func ifBroken(err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:

@@ -15,8 +15,8 @@ import (
 // overflow.
 const maxSize = 1 << 50
 
-// document is what the agent reads of an index or of a manifest: an index has manifests, a manifest
-// the other fields.
+// document holds the fields of an index or a manifest that the agent reads: an index has manifests, a manifest has the
+// other fields.
 type document struct {
 	Manifests entries[descriptor] `json:"manifests"`
 	Config    descriptor          `json:"config"`
@@ -30,7 +30,7 @@ type descriptor struct {
 	Platform  *platform     `json:"platform"`
 }
 
-// imageConfig is what the agent reads of an image's config.
+// imageConfig holds the fields of an image's config that the agent reads.
 type imageConfig struct {
 	RootFS struct {
 		DiffIDs entries[digest.Digest] `json:"diff_ids"`

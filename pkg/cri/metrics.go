@@ -36,9 +36,9 @@ func newStoresCollector(served func() map[string]bool) *storesCollector {
 	return &storesCollector{
 		served: served,
 		desc: prometheus.NewDesc("podlapse_runtime_store_served",
-			"Whether the container runtime serves each of containerd's stores: 1 if it does, 0 if not. Without one, "+
-				"timelines lose precision: sandboxes dates volumes and network, images the end of pulls, content "+
-				"layers, snapshots unpacking.",
+			"Whether the container runtime serves each of containerd's stores: 1 if it does, 0 if not. Timelines "+
+				"are less precise without a store: sandboxes separates volumes and network, images dates the end "+
+				"of pulls, content dates layers, and snapshots dates unpacking.",
 			[]string{"store"}, nil),
 	}
 }

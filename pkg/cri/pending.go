@@ -12,8 +12,7 @@ import (
 const (
 	maxPending = 1024 // pods with an open question
 	maxImages  = 256  // references in one question; a pod has few
-	// giveUpAfter is how long a failing question is retried: a caller that still wants the answer
-	// asks again.
+	// giveUpAfter is how long a failing question is retried. A caller that still wants the answer must ask again.
 	giveUpAfter = 30 * time.Second
 )
 
@@ -25,7 +24,7 @@ type question struct {
 	failures  int
 }
 
-// pending holds one question per pod. Further questions about the pod are merged, so it stays small
+// pending holds one question per pod. Further questions about the pod are merged into it, so the queue stays small
 // however fast pods change. It is safe for concurrent use.
 type pending struct {
 	wake chan struct{} // capacity 1, dropped when full: a question may be ready
@@ -140,8 +139,8 @@ func (p *pending) nudge() {
 	}
 }
 
-// merge adds what an earlier question about the pod wanted, each reference once, in the order
-// asked. A reference whose layers are wanted is also queried as an image.
+// merge adds the references of an earlier question about the pod, each once, in the order asked. A reference whose
+// layers are wanted is also queried as an image.
 func merge(lookUp, earlier timeline.LookUp) timeline.LookUp {
 	lookUp.Network = lookUp.Network || earlier.Network
 	lookUp.Layers = union(earlier.Layers, lookUp.Layers)

@@ -18,9 +18,9 @@ import (
 // tenants' images.
 type rule struct {
 	request proto.Message
-	fields  []string                   // that a request may set; nested ones with their path
-	check   func(proto.Message) error  // of the values of these fields; nil allows any
-	answer  func(encoded []byte) error // of the first message of the response; nil allows any
+	fields  []string                   // fields that a request may set; nested fields with their path
+	check   func(proto.Message) error  // checks the values of these fields; nil allows any
+	answer  func(encoded []byte) error // checks the first message of the response; nil allows any
 }
 
 func (r rule) judge(request any) error {

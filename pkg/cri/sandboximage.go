@@ -17,10 +17,10 @@ import (
 const pinnedFilter = `labels."io.cri-containerd.pinned"==pinned`
 
 // shortStart is the usual longest time from the beginning of a sandbox to its sandbox container if
-// no image is pulled in between. Only for slower ones are the runtime's images queried again.
+// no image is pulled in between. The runtime's images are queried again only for slower sandboxes.
 const shortStart = 100 * time.Millisecond
 
-// sandboxImage is what is known of the sandbox image. It is safe for concurrent use.
+// sandboxImage holds what is known about the sandbox image. It is safe for concurrent use.
 type sandboxImage struct {
 	mu       sync.Mutex
 	pulledAt time.Time // when the latest pull that began without it ended; zero while unknown
@@ -99,9 +99,8 @@ func isPause(name string) bool {
 		repository == "pod-infra-container"
 }
 
-// sandboxImages returns the pinned images that may be the sandbox image, the first to arrive first:
-// those called pause, or all if none is. An upgrade leaves the image of the previous version, and
-// one image has up to three names.
+// sandboxImages returns the pinned images that may be the sandbox image, in the order of their arrival: those called
+// pause, or all if none is. An upgrade leaves the image of the previous version, and one image has up to three names.
 func sandboxImages(pinned []*imagesapi.Image) []*imagesapi.Image {
 	candidates := slices.DeleteFunc(slices.Clone(pinned), func(image *imagesapi.Image) bool {
 		return !isPause(image.GetName())

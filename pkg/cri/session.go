@@ -30,7 +30,7 @@ type session struct {
 	client  *client
 	lookUp  *lookUp
 	runtime string     // name and version, for people
-	broken  chan error // capacity 1, dropped when full: the first reason is enough
+	broken  chan error // capacity 1, dropped when full: only the first reason counts
 	// arrived are the blobs that were complete at the last look at downloads. Only the goroutine
 	// that queries downloads uses it.
 	arrived map[digest.Digest]bool

@@ -38,8 +38,7 @@ func (s *silence) answered(ctx context.Context, c Config, sentAt time.Time) {
 	s.answeredAt = c.Now()
 }
 
-// ended notes the first response after a time without any, and observes that time if pods started
-// meanwhile.
+// ended notes the first response after a silence, and observes the silence if pods started meanwhile.
 func (s *silence) ended(ctx context.Context, c Config) {
 	now, last := c.Now(), s.answeredAt
 	s.answeredAt = now

@@ -26,10 +26,10 @@ const (
 	maxStatuses    = 8192 // cached running and exited containers
 )
 
-// retries limits how often an absent runtime is tried, and how late one that came back is found.
+// retries limits how often the agent tries an absent runtime, and how soon it notices that the runtime is back.
 var retries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
 
-// Config is what a Source needs. Sockets and Timeout have defaults.
+// Config configures a Source. Sockets and Timeout have defaults.
 type Config struct {
 	Endpoint Endpoint
 	// Observe takes RuntimeSeen, from one of a few workers, and RuntimeSilent. While it blocks,
@@ -81,9 +81,9 @@ func New(config Config) *Source {
 }
 
 // Ask requests one RuntimeSeen about a pod. It does not block and may be called before Run and from
-// any goroutine. Unanswered questions about one pod become one, about the images of all. Beyond
-// 1024 pods, questions are dropped and counted. If the runtime keeps failing, a question is given
-// up 30 s after it was last asked, so a caller that still wants the answer asks again.
+// any goroutine. Unanswered questions about one pod are merged into one question about all their images. Beyond 1024
+// pods, questions are dropped and counted. If the runtime keeps failing, a question is given up 30 s after it was last
+// asked, so a caller that still wants the answer asks again.
 func (s *Source) Ask(lookUp timeline.LookUp) {
 	if s.config.Endpoint.Off() {
 		return
@@ -180,7 +180,7 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 	return session, nil
 }
 
-// logCoarse logs once per runtime what it cannot report because of its version, however often the
+// logCoarse logs which facts the runtime cannot report because of its version: once per runtime, however often the
 // connection breaks.
 func (s *Source) logCoarse(session *session) {
 	missing, costs := session.lookUp.stores.missing()
@@ -220,7 +220,7 @@ func (s *Source) Ping(ctx context.Context) error {
 	return err
 }
 
-// latestWatch returns the latest value of Watch while no session receives it.
+// latestWatch keeps the latest value of Watch while no session receives it.
 func (s *Source) latestWatch() bool {
 	select {
 	case wanted := <-s.watch:

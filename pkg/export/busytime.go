@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// maxBusy limits the remembered intervals: pulls with so many others in between do not overlap.
+// maxBusy limits the remembered intervals: two pulls with that many others in between do not overlap.
 const maxBusy = 256
 
 // busyTime adds up the time during which at least one of several things was in progress. The zero

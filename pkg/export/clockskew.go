@@ -18,8 +18,8 @@ func NewClockSkew(skew func() timeline.Skew) prometheus.Collector {
 	return &clockSkew{
 		skew: skew,
 		desc: prometheus.NewDesc("podlapse_clock_skew_seconds",
-			"Bounds (at least, at most) of how far the control plane's clock is ahead of this node's; negative if "+
-				"it is behind. If both bounds have the same sign, the clocks differ for certain.",
+			"Lower and upper bound (least, most) of how far the control plane's clock is ahead of this node's "+
+				"clock; negative if it is behind. If both bounds have the same sign, the clocks differ for certain.",
 			[]string{"bound"}, nil),
 	}
 }

@@ -37,20 +37,22 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 			durationBuckets)),
 		sli: prometheus.NewHistogram(histogram("podlapse_pod_startup_sli_duration_seconds",
 			"Time from the creation of a pod until all its containers had started for the first time, excluding "+
-				"image pulls and the run of init containers, as in the Kubernetes service level indicator. Only the "+
-				"pods in podlapse_pod_startup_duration_seconds whose pulls and runs can be separated from the rest, "+
-				"and without unexplained time until then. Has the buckets of kubelet_pod_start_sli_duration_seconds.",
+				"image pulls and the run of init containers, as in the Kubernetes service level indicator. "+
+				"Includes only those pods in podlapse_pod_startup_duration_seconds whose pulls and runs can be "+
+				"separated from the rest, and whose time until then is fully explained. Has the buckets of "+
+				"kubelet_pod_start_sli_duration_seconds.",
 			kubeletBuckets)),
 		phase: prometheus.NewHistogramVec(histogram("podlapse_pod_phase_duration_seconds",
 			"Total time that one pod's start-up spent in one phase. Each stretch counts from the end of the "+
-				"previous phase to the start of the next. Covers the pods in podlapse_pod_startup_duration_seconds, "+
-				"so that the sums agree. Phases that the evidence cannot separate count as the first of them if "+
-				"they have the same cause, else as unattributed, like time that nothing explains.",
+				"previous phase to the start of the next. Covers the pods in "+
+				"podlapse_pod_startup_duration_seconds, so that the sums agree. Phases that the evidence cannot "+
+				"separate count as the first of them if they have the same cause, otherwise as unattributed. "+
+				"Unexplained time also counts as unattributed.",
 			phaseBuckets), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
-			Help: "Times that the start-ups in podlapse_pod_phase_duration_seconds, which counts each once, went " +
-				"through a phase: a pod with three containers has three steps of container_start.",
+			Help: "Steps in each phase of the start-ups in podlapse_pod_phase_duration_seconds: a pod with three " +
+				"containers has three steps of container_start, but counts once in that histogram.",
 		}, []string{"phase"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_startups_total",
@@ -59,11 +61,11 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}, []string{"state"}),
 		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_evidence_conflicts_total",
-			Help: "Contradictions between the sources of a start-up, by the instant that they disagree about.",
+			Help: "Contradictions between the sources of a start-up, by the milestone that they disagree about.",
 		}, []string{"milestone"}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
-			Help: "Start-ups without some evidence that would have separated their phases.",
+			Help: "Start-ups with phases that could not be separated because evidence was missing.",
 		}),
 		pulls: newPullMetrics(registerer),
 	}

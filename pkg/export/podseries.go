@@ -22,7 +22,7 @@ func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 	return &podSeries{
 		pods: pods,
 		startup: prometheus.NewDesc("podlapse_pod_startup_seconds",
-			"Duration of the start-up of a pod on this node; so far, if it is in progress.",
+			"Duration of the start-up of a pod on this node. For a start-up in progress, the time so far.",
 			[]string{"namespace", "pod", "workload_kind", "workload", "state"}, nil),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_pod_series_dropped_total",

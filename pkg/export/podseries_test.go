@@ -20,8 +20,8 @@ func TestPodSeries(t *testing.T) {
 	pods = append(pods, before)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(NewPodSeries(func() []timeline.Timeline { return pods }))
-	const want = `# HELP podlapse_pod_startup_seconds Duration of the start-up of a pod on this node; so far, ` +
-		`if it is in progress.
+	const want = `# HELP podlapse_pod_startup_seconds Duration of the start-up of a pod on this node. ` +
+		`For a start-up in progress, the time so far.
 # TYPE podlapse_pod_startup_seconds gauge
 podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4
 podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="web",workload_kind="StatefulSet"} ` +
@@ -34,8 +34,8 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 	foreign := startuptest.ColdStart()
 	foreign.Owner = timeline.Owner{Kind: "K\xff" + strings.Repeat("k", 100), Name: "n\xff" + strings.Repeat("é", 1000)}
 	pods = []timeline.Timeline{foreign, startuptest.StillPulling()}
-	cut := `# HELP podlapse_pod_startup_seconds Duration of the start-up of a pod on this node; so far, ` +
-		`if it is in progress.
+	cut := `# HELP podlapse_pod_startup_seconds Duration of the start-up of a pod on this node. ` +
+		`For a start-up in progress, the time so far.
 # TYPE podlapse_pod_startup_seconds gauge
 podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4
 podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="n` + strings.Repeat(

@@ -33,7 +33,7 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 				"start-up.",
 		}, []string{"kind", "outcome"}),
 		pull: prometheus.NewHistogramVec(histogram("podlapse_image_pull_duration_seconds",
-			"Time from the pull request to the runtime until it answered, without the wait in the node's pull "+
+			"Time from the kubelet's pull request until the runtime's response, without the wait in the node's pull "+
 				"queue. Excludes images found on the node, pulls of unknown duration, and pulls that resumed an "+
 				"interrupted attempt."+registrylabel.Help,
 			pullBuckets), []string{"registry", "outcome"}),

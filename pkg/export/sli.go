@@ -8,9 +8,9 @@ import (
 
 // sliDuration returns the start-up duration by the definition of Kubernetes' service level
 // indicator: from the creation of the pod until all its containers were started, without image
-// pulls and without the run of init containers. It is unknown, and ok is false, if a span that may
-// contain a pull or such a run cannot be told apart from others, or if a span is unexplained.
-// (kubernetes/community, sig-scalability/slos/pod_startup_latency.md)
+// pulls and without the run of init containers. It is unknown, and ok is false, if a span that may contain a pull or
+// such a run cannot be separated from others, or if a span is unexplained. (kubernetes/community,
+// sig-scalability/slos/pod_startup_latency.md)
 //
 // It ends when the last container was started for the first time: a container that crashes
 // afterwards, or is lost with its sandbox, was started. An init container that crashes delays the
@@ -56,7 +56,7 @@ func allStarted(containers []timeline.ContainerReached) (last time.Time, known b
 	return last, !last.IsZero()
 }
 
-// mayHold returns the phases of which a span may consist; none if unknown.
+// mayHold returns the phases that a span may consist of; none if unknown.
 func mayHold(s timeline.Span) []timeline.Phase {
 	if s.Phase == timeline.PhaseUnattributed {
 		return s.MergedWith

@@ -35,8 +35,8 @@ const (
 	FailureUnconfirmed Failure = "unconfirmed"
 )
 
-// Counted returns the reason under which a failed pull counts for its registry. What only Events
-// report proves nothing about a registry that others use, because tenants may create Events.
+// Counted returns the reason under which a failed pull counts for its registry. A failure that only Events report
+// proves nothing about a registry that others use, because tenants may create Events.
 func (f Failure) Counted(unconfirmed bool) Failure {
 	if unconfirmed {
 		return FailureUnconfirmed
@@ -53,9 +53,9 @@ func (f Failure) Counted(unconfirmed bool) Failure {
 // like a registry, but is not one.
 //
 // If the runtime itself responds that a pull was canceled, the pull made no progress: containerd
-// and CRI-O cancel it for that reason (image_pull_progress_timeout). Their response reaches no
-// reader if the kubelet has stopped waiting or they are stopping. If the kubelet cancels, its error
-// says nothing else (gRPC, status.FromContextError).
+// and CRI-O cancel it for that reason (image_pull_progress_timeout). If the kubelet has stopped waiting, or if the
+// runtime is stopping, that response is not delivered. If the kubelet cancels, the error contains only that (gRPC,
+// status.FromContextError).
 var failureTable = []struct {
 	failure Failure
 	words   []string
@@ -98,14 +98,13 @@ var failureTable = []struct {
 		"connection reset by peer", "broken pipe",
 		"server closed", "stream error: stream id", "server sent goaway", "registryunavailable", "failed commit on ref",
 		"unexpected commit digest", "unexpected media type"}},
-	{FailureUnauthorized, []string{"failed to authorize"}}, // and nothing says that the token server failed
+	{FailureUnauthorized, []string{"failed to authorize"}}, // and no word says that the token server failed
 	{FailureNotFound, []string{": not found", "404 not found", "manifest unknown", "name unknown", "code = notfound",
 		"does not exist"}},
-	{FailureRegistryError, []string{"httpreadseeker"}}, // a blob whose download began, or was about to
+	{FailureRegistryError, []string{"httpreadseeker"}}, // a blob whose download had begun or was about to begin
 }
 
-// quoted matches what an error quotes: image references, URLs and media types, in which others can
-// put any words.
+// quoted matches quoted text in an error: image references, URLs and media types, which can contain any words.
 var quoted = regexp.MustCompile(`\\?"[^"]*"`)
 
 // WithoutQuotes removes quoted text: names that users choose freely.
@@ -124,8 +123,8 @@ func spoken(text string) string {
 	return strings.Join(words, " ")
 }
 
-// isName reports whether a word, without punctuation around it, is a name rather than a word of a
-// language: it contains punctuation.
+// isName reports whether a word is a name rather than a word of a language: it contains punctuation, not only around
+// it.
 func isName(word string) bool {
 	switch word {
 	case "i/o", "client.timeout": // Go's own words

@@ -25,8 +25,8 @@ const (
 type Message struct {
 	Kind  Kind
 	Image string // as the kubelet wrote it: the reference in the container's spec
-	// Combined says that the Event stands for several different ones: its container and first
-	// timestamps belong to another occurrence than the text.
+	// Combined says that the Event stands for several different Events: its container and first timestamp may belong to
+	// another occurrence than its text.
 	Combined bool
 
 	// Pull is how long the runtime took, on the kubelet's monotonic clock; known if Timed (kubelet
@@ -110,8 +110,8 @@ func cutQuoted(text string) (value, rest string, ok bool) {
 	return value, text[len(quoted):], true
 }
 
-// readLengths parses ` in D (D including waiting). Image size: N bytes.`, of which every part but
-// the first may be missing.
+// readLengths parses ` in D (D including waiting). Image size: N bytes.`, where every part except the first may be
+// missing.
 func (m *Message) readLengths(rest string) {
 	lengths, size, _ := strings.Cut(rest, ". Image size: ")
 	m.SizeBytes = parseSize(size)
@@ -153,8 +153,8 @@ func parseLength(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0 && d <= maxLength
 }
 
-// unitOf distinguishes a kubelet that cuts to milliseconds from one that does not: of the latter's
-// durations, one in a million looks cut.
+// unitOf distinguishes kubelets that cut durations to milliseconds from others. Only one in a million durations of the
+// others looks cut.
 func unitOf(a, b time.Duration) time.Duration {
 	if a%time.Millisecond == 0 && b%time.Millisecond == 0 {
 		return time.Millisecond

@@ -1,9 +1,9 @@
 // Package imagepull holds what is known about image pulls independent of pods: the kubelet's
-// messages about them, how they can end, and which registry a reference names. It is pure. Package
-// timeline uses it from the goroutine that folds.
+// messages about them, how they can end, and which registry a reference names. It is pure. Package timeline uses it on
+// the goroutine that folds.
 package imagepull
 
-// Outcome is how one pull ended, decided from evidence and never from its absence.
+// Outcome is how one pull ended. It is decided by evidence, never by the absence of evidence.
 type Outcome string
 
 // Values of Outcome.

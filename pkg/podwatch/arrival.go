@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits on what followers get of an object, in bytes and entries. The annotations of podlapse and
-// of add-ons come to some hundred bytes.
+// Limits on what followers get of an object, in bytes and entries. The annotations of podlapse and of add-ons have a
+// few hundred bytes in total.
 const (
 	maxAnnotation  = 4 << 10
 	maxAnnotations = 16 << 10
@@ -27,9 +27,9 @@ const (
 // its size in memory.
 const maxContainers = 256
 
-// arrival is what is kept of a pod object, made as soon as the object is decoded. An object may
-// have 1.4 MB, and a list some hundred objects, so no object is held until the list is complete. It
-// is a runtime.Object because the reflector requires one.
+// arrival holds the parts of a pod object that are kept. It is made as soon as the object is decoded. An object may
+// have 1.4 MB, and a list some hundred objects, so no object is held until the list is complete. It is a runtime.Object
+// because the reflector requires one.
 type arrival struct {
 	*corev1.Pod // only what followers, restarts and delays need
 	converted   timeline.Pod
@@ -69,8 +69,8 @@ func (p *Pods) arrived(obj any) (*arrival, error) {
 	return nil, fmt.Errorf("unexpected %T", obj)
 }
 
-// Transformer implements cache.TransformingStore: the reflector collects the first events of a
-// watch, which take the place of a list.
+// Transformer implements cache.TransformingStore. The reflector collects the first events of a watch, which replace a
+// list.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) { return s.pods.arrived(obj) }
 }
@@ -86,7 +86,8 @@ func countContainers(pod *corev1.Pod) int {
 	return count
 }
 
-// slim copies what Follower promises of a pod: of a container its name, of a status the restarts.
+// slim copies only the parts of a pod that Follower promises: for example, only the names of containers and the
+// restarts in statuses.
 func slim(pod *corev1.Pod) *corev1.Pod {
 	copied := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -147,7 +148,7 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return copied
 }
 
-// atMost copies texts by name. It cuts each to a length and omits those that exceed the total.
+// atMost copies texts by name. It cuts each text to a maximum length and omits those that exceed the total limit.
 func atMost(texts map[string]string, each, all int) map[string]string {
 	copied, size := map[string]string{}, 0
 	for _, key := range slices.Sorted(maps.Keys(texts)) {

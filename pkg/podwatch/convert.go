@@ -21,7 +21,7 @@ const traceParentAnnotation = "traceparent"
 // Limits on what is kept of a pod, in bytes and entries. Longer texts are cut.
 const (
 	maxTraceParent = 128  // longer than any version of the header so far; longer values are ignored
-	maxReference   = 1024 // of an image: repository, tag and digest come to some 500
+	maxReference   = 1024 // of an image: repository, tag and digest have about 500 in total
 	maxLabels      = 16 << 10
 	maxConditions  = 64
 )
@@ -198,8 +198,8 @@ func convertContainer(
 	return converted
 }
 
-// pullFailure returns why a container waits whose image could not be pulled. The kubelet's message
-// contains the runtime's error; in back-off only since 1.31.
+// pullFailure returns why the image of a waiting container could not be pulled. The kubelet's message contains the
+// runtime's error; in back-off only since 1.31.
 func pullFailure(waiting *corev1.ContainerStateWaiting) imagepull.Failure {
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed", "InvalidImageName":

@@ -14,7 +14,7 @@ import (
 type Delays interface {
 	// Added gets a pod that is new to the watch.
 	Added(pod *corev1.Pod, at time.Time)
-	// Changed gets a pod of which something was known before.
+	// Changed gets a pod that the watch had delivered before.
 	Changed(known timeline.Pod, pod *corev1.Pod, at time.Time)
 	// Deleted gets a pod whose object was removed.
 	Deleted(pod *corev1.Pod, at time.Time)

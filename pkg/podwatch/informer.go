@@ -63,7 +63,7 @@ type Config struct {
 	Verify Verify
 }
 
-// Pods observes the pods of one node. Of each pod it keeps only what timeline.Pod holds.
+// Pods observes the pods of one node. It keeps only the fields of a pod that timeline.Pod has.
 type Pods struct {
 	config   Config
 	resource podResource
@@ -142,7 +142,7 @@ func (p *Pods) Run(ctx context.Context) error {
 	}
 }
 
-// onSynced gets how many pods a list or the initial events of a watch held.
+// onSynced receives the number of pods in a list or in the initial events of a watch.
 func (p *Pods) onSynced(count int) {
 	p.synced.Store(true)
 	p.config.Objects.connect(true)
@@ -192,7 +192,8 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	return kubeclient.OnStop(w, func() { proof.Stop(); p.open.Store(false) }), nil
 }
 
-// List implements cache.ListerWatcher, which the reflector's constructor requires and never uses.
+// List implements cache.ListerWatcher. The reflector's constructor requires this method, but the reflector never calls
+// it.
 func (p *Pods) List(options metav1.ListOptions) (runtime.Object, error) {
 	return p.ListWithContext(context.Background(), options)
 }

@@ -18,7 +18,7 @@ type ledger struct {
 	tombstones []string          // UIDs, the oldest first
 }
 
-// older reports whether a version of a pod is not newer than what is known.
+// older reports whether a version of a pod is not newer than the known version.
 func (l *ledger) older(uid, version string) bool {
 	if l == nil {
 		return false
@@ -26,7 +26,7 @@ func (l *ledger) older(uid, version string) bool {
 	return slices.Contains(l.tombstones, uid) || before(version, l.versions[uid])
 }
 
-// newerThan reports whether what is known of a pod is newer than a list.
+// newerThan reports whether the known version of a pod is newer than a list.
 func (l *ledger) newerThan(uid, list string) bool { return l != nil && before(list, l.versions[uid]) }
 
 func (l *ledger) note(uid, version string) {
@@ -55,8 +55,8 @@ func (l *ledger) removeTombstone(uid string) {
 	}
 }
 
-// before compares versions of pods, which grow (KEP-5504; before that, etcd's revisions). A version
-// that is not a number is before nothing.
+// before compares versions of pods, which grow (KEP-5504; before that, etcd's revisions). A version that is not a
+// number is not before any other.
 func before(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

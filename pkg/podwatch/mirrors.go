@@ -40,19 +40,19 @@ func readAt(mirror *corev1.Pod) time.Time {
 	return at.UTC()
 }
 
-// isMirror reports whether the runtime knows a pod by another UID than its own.
+// isMirror reports whether the runtime knows a pod by a UID other than its own.
 func isMirror(pod timeline.Pod) bool { return pod.RuntimeUID != pod.UID }
 
-// ownUID returns the pod as one that the runtime knows by the object's UID.
+// ownUID returns a copy of the pod that the runtime knows by the object's UID.
 func ownUID(pod timeline.Pod) timeline.Pod {
 	pod.RuntimeUID, pod.ReadAt = pod.UID, time.Time{}
 	return pod
 }
 
-// claim decides which pod the runtime means by a UID, because that pod gets what the runtime and
-// the kubelet say about it: the pod whose own UID it is, before any mirror; of mirrors with one
-// name the latest, because the kubelet recreates them; of others the one that was created first. It
-// returns the pod with the UID that it may use, and takes the UID from another pod that had it.
+// claim decides which pod the runtime means by a UID, because that pod gets the evidence of the runtime and the
+// kubelet. A pod with this UID of its own comes before any mirror. Among mirrors with one name, the latest counts,
+// because the kubelet recreates them; among others, the one that was created first. It returns the pod with the UID
+// that it may use, and takes the UID from another pod that had it.
 func (s *store) claim(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrors[pod.UID], now)
@@ -72,8 +72,7 @@ func (s *store) claim(pod timeline.Pod, now time.Time) timeline.Pod {
 	return pod
 }
 
-// takeFrom observes that a pod, if it is present, is not known to the runtime by the UID that it
-// claimed.
+// takeFrom observes that the runtime does not know a pod, if it is present, by the UID that the pod claimed.
 func (s *store) takeFrom(uid string, now time.Time) {
 	pod, ok := s.seen[uid]
 	if !ok {

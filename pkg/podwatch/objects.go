@@ -122,7 +122,7 @@ func (p packedPod) unpack() (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// cacheState says how current the objects are.
+// cacheState describes how current the objects are.
 type cacheState struct {
 	Connected  bool     `json:"connected"`
 	Age        *float64 `json:"age_seconds,omitempty"`

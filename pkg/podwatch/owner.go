@@ -20,12 +20,12 @@ const podTemplateHash = "pod-template-hash"
 // pod.
 const controllerRevisionHash = "controller-revision-hash"
 
-// maxJobAge is how long before the pod its Job may have been scheduled for the Job's name to count
-// as made by a CronJob. It excludes names that end in a date, such as backup-20260817.
+// maxJobAge limits the time from the schedule in a Job's name to the creation of its pod, if a CronJob made that name.
+// It excludes names that end in a date, such as backup-20260817.
 const maxJobAge = 30 * 24 * time.Hour
 
-// OwnerOf returns a pod's controller, or that controller's own controller if the names prove it:
-// the agent reads no ReplicaSets and no Jobs.
+// OwnerOf returns a pod's controller, or that controller's own controller if the names prove it. It relies on names
+// because the agent does not read ReplicaSets and Jobs.
 func OwnerOf(pod *corev1.Pod) timeline.Owner {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
@@ -46,7 +46,7 @@ func OwnerOf(pod *corev1.Pod) timeline.Owner {
 	return convertController(controller)
 }
 
-// convertController converts the owner that the object names; nil is none.
+// convertController converts the owner that the object names; nil if it names none.
 func convertController(controller *metav1.OwnerReference) timeline.Owner {
 	if controller == nil {
 		return timeline.Owner{}

@@ -11,9 +11,9 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// NewClient creates a client for core/v1 whose watches omit what the agent does not read of pods, such
-// as commands, environment and volumes' sources. client-go copies each event three times before it
-// decodes it, so one pod of 1.5 MB, etcd's limit, takes 6 MB of memory.
+// NewClient creates a client for core/v1 whose watches omit the parts of pods that the agent does not read, such as
+// commands, environment and volumes' sources. client-go copies each event three times before it decodes it, so one pod
+// of 1.5 MB, etcd's limit, takes 6 MB of memory.
 func NewClient(config *rest.Config) (rest.Interface, error) {
 	return kubeclient.NewWithFrames(config, func(info runtime.SerializerInfo) (kubeclient.Frames, error) {
 		if info.MediaType != runtime.ContentTypeProtobuf {
@@ -83,14 +83,13 @@ func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 	return encoded[:len(protobufMagic)+len(pruned)], nil
 }
 
-// readFields are the fields of a message that the agent reads. For a field of bytes it has the fields
-// to keep of the message in it: nil keeps it whole, and noFields only that it is set. Numbers and
-// booleans are always kept.
+// readFields are the fields of a message that the agent reads. For a field of bytes, it lists the fields to keep of the
+// message inside: nil keeps the whole message, and noFields keeps an empty one. Numbers and booleans are always kept.
 type readFields map[protowire.Number]readFields
 
-// maxElements limits the elements of each list in a pod, because a small one takes much more memory
-// once it is decoded: 90,000 volumes of 14 bytes take 23 MB. It is larger than maxContainers, and
-// than any number that the agent reads.
+// maxElements limits the elements of each list in a pod, because a small element takes much more memory once it is
+// decoded: 90,000 volumes of 14 bytes take 23 MB. It is larger than maxContainers, and than any number that the agent
+// reads.
 const maxElements = 512
 
 var (
@@ -138,7 +137,7 @@ var (
 	volumeSourceFields = newVolumeSourceFields()
 )
 
-// newVolumeSourceFields keeps the image of a volume whole, and of any other volume only its kind.
+// newVolumeSourceFields keeps the whole image of an image volume, but only the kind of any other volume.
 func newVolumeSourceFields() readFields {
 	kinds := readFields{}
 	for kind := protowire.Number(1); kind <= 64; kind++ { // more than there are
@@ -148,7 +147,7 @@ func newVolumeSourceFields() readFields {
 	return kinds
 }
 
-// prune returns a message with only these fields, and of each list its first maxElements elements.
+// prune returns a message with only these fields, and with the first maxElements elements of each list.
 func (f readFields) prune(message []byte, write bool) ([]byte, error) {
 	counts := map[protowire.Number]int{}
 	return rewrite(message, write, func(field protowire.Number, value []byte) ([]byte, error) {

@@ -11,8 +11,8 @@ import (
 // lastApplied holds the object as kubectl got it, secrets included.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// redacted copies a pod without the fields into which people put secrets although they should not.
-// References to Secrets stay: they are names.
+// redacted copies a pod without the fields in which people sometimes put secrets, although they should not. References
+// to Secrets stay: they are names.
 func redacted(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.ManagedFields = nil
@@ -35,7 +35,7 @@ func redacted(pod *corev1.Pod) *corev1.Pod {
 	}
 	for i := range pod.Spec.Volumes {
 		if git := pod.Spec.Volumes[i].GitRepo; git != nil {
-			hide(&git.Repository) // a URL and other arguments of git, each with a password in another place
+			hide(&git.Repository) // a URL and other arguments of git, each of which can hold a password
 		}
 		if image := pod.Spec.Volumes[i].Image; image != nil {
 			hideWithin(&image.Reference)

@@ -2,7 +2,7 @@ package podwatch
 
 import "time"
 
-// listing is what the API server listed.
+// listing holds the pods that the API server listed.
 type listing struct {
 	version  string            // of the list
 	versions map[string]string // of the pods, by UID
@@ -56,7 +56,7 @@ func (s *store) extra(uid string, list listing) bool {
 	return !listed && before(s.ledger.versions[uid], list.version)
 }
 
-// repair observes what two lists show and the watch between them did not.
+// repair observes the differences that two lists show and that the watch did not report in between.
 func (s *store) repair(first, second listing, found *findings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

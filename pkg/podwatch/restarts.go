@@ -106,7 +106,7 @@ func newRestarts(report func(*corev1.Pod, Restart)) *restarts {
 	return &restarts{report: report, of: map[RestartKey]uint64{}, highest: map[string]map[string]int32{}}
 }
 
-// counts copies the counts so far. What is absent is zero.
+// counts copies the counts so far. Absent values are zero.
 func (r *restarts) counts() map[RestartKey]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

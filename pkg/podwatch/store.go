@@ -16,9 +16,9 @@ import (
 
 // store is the store that the reflector updates. It turns changes into observations, and holds the
 // latest observation of each pod. The reflector calls Replace with a list, and Add, Update and
-// Delete with the events of a watch, all from one goroutine. So the store knows where a change came
-// from, which an informer's handlers do not. If Verify is on, comparisons with lists repair the
-// store from another goroutine.
+// Delete with the events of a watch, all from one goroutine. So the store knows whether a change came from a list or a
+// watch, unlike the handlers of an informer. If Verify is on, comparisons with lists repair the store from another
+// goroutine.
 type store struct {
 	ctx  context.Context // of Run, which sets it: the reflector's interface has no parameter for it
 	pods *Pods
@@ -120,7 +120,7 @@ func (s *store) Replace(list []any, version string) error {
 		}
 	}
 	s.known = nil
-	// Pods with UIDs of their own come first: no mirror may claim one of them.
+	// Pods with UIDs of their own come first, so that no mirror can claim one of these UIDs.
 	slices.SortStableFunc(pods, func(a, b *arrival) int {
 		switch isMirror(a.converted) {
 		case isMirror(b.converted):
@@ -148,7 +148,7 @@ func (s *store) UpdateResourceVersion(version string) { s.pods.config.Objects.he
 // Resync implements cache.ReflectorStore; there is none.
 func (s *store) Resync() error { return nil }
 
-// live reports whether what the watch delivers now has just happened.
+// live reports whether the events that the watch delivers now have just happened.
 func (s *store) live(now time.Time) bool {
 	return now.Sub(time.Unix(0, s.pods.openedAt.Load())) >= kubeclient.CatchUp
 }
@@ -181,8 +181,8 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Live: live, Pod: converted})
 }
 
-// ignore notes that a pod is present but is not observed: a timeline of some of its containers
-// would be wrong.
+// ignore notes that a pod is present but is not observed, because a timeline of only some of its containers would be
+// wrong.
 func (s *store) ignore(pod *arrival) {
 	uid := string(pod.UID)
 	if _, known := s.seen[uid]; known {

@@ -10,7 +10,7 @@ type verification struct {
 	// Differences that were found and repaired: pods that the watch never reported, pods whose
 	// removal it never reported, and pods whose change it never reported.
 	missing, extra, stale prometheus.Counter
-	verifiedAt            *prometheus.GaugeVec // without labels, so that it is absent before it is set
+	verifiedAt            *prometheus.GaugeVec // a vector without labels, so that the metric is absent before it is set
 }
 
 func newVerification(registerer prometheus.Registerer) *verification {
@@ -21,8 +21,8 @@ func newVerification(registerer prometheus.Registerer) *verification {
 	}, []string{"result"})
 	repairs := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_pod_cache_repairs_total",
-		Help: "Pods that two lists five seconds apart showed differently than the watch, and that were repaired from " +
-			"the list: missing, extra, stale. Only with --verify-interval.",
+		Help: "Pods whose state from the watch differed from two lists taken five seconds apart, and was repaired " +
+			"from the list, by difference: missing, extra, stale. Only with --verify-interval.",
 	}, []string{"difference"})
 	v := &verification{
 		complete: comparisons.WithLabelValues("complete"),

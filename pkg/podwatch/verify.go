@@ -25,7 +25,7 @@ const (
 )
 
 // Verify configures the comparison of the pods from the watch with those that the API server lists.
-// Without an interval there is none, and the other fields are not used.
+// Without an interval there is no comparison, and the other fields are not used.
 type Verify struct {
 	Interval   time.Duration // between comparisons, plus or minus a tenth, the first at a random time within it
 	Report     health.Report // gets the result of each comparison
@@ -65,9 +65,9 @@ func (p *Pods) verifyOnce(ctx context.Context) {
 	}
 }
 
-// compare lists the pods, finds what the watch has not reported, waits for the watch, and lists
-// again what is still open. What two lists show and the watch in between does not is counted, and
-// observed in place of the watch.
+// compare lists the pods, finds changes that the watch has not reported, waits for the watch, and lists again the pods
+// that still differ. Differences that two lists show, and that the watch did not report in between, are counted and
+// observed.
 func (p *Pods) compare(ctx context.Context) (findings, error) {
 	if !p.watched() {
 		return findings{}, errWatchNotOpen
@@ -99,13 +99,13 @@ func (p *Pods) compare(ctx context.Context) (findings, error) {
 	return found, nil
 }
 
-// watched reports whether the watch is open and had time to report everything.
+// watched reports whether the watch is open and has had time to report everything.
 func (p *Pods) watched() bool {
 	return p.synced.Load() && p.open.Load() && p.config.Now().Sub(time.Unix(0, p.openedAt.Load())) >= p.patience
 }
 
-// listPages lists the current state or a newer one: without a resource version, the API server
-// checks whether its watch cache is behind. A watch does not check that.
+// listPages lists the state at the time of the request or later: without a resource version, the API server checks
+// whether its watch cache is behind. A watch does not check that.
 func (p *Pods) listPages(ctx context.Context, into *listing) error {
 	options := metav1.ListOptions{FieldSelector: p.selector(), Limit: verifyPage}
 	for range verifyPages {

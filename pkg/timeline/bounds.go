@@ -26,7 +26,7 @@ func (b *bound) estimate() instant {
 	return best
 }
 
-// leaning is the estimate by the evidence of this milestone alone.
+// leaning is the estimate from the evidence of this milestone alone.
 func (b *bound) leaning() instant {
 	switch {
 	case b.earliest == minInstant || b.lean == leanLatest:
@@ -44,8 +44,8 @@ type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
 
-// ofControlPlane reports whether, apart from the arrival of the news, only the control plane's clock dates the
-// milestone.
+// ofControlPlane reports whether only the control plane's clock dates the milestone, apart from the arrival of the
+// observation.
 func (os origins) ofControlPlane() bool {
 	return os.has(originControlPlane) && os&^(1<<originControlPlane|1<<originArrival) == 0
 }
@@ -95,7 +95,7 @@ var sourceLists = func() (lists [1 << len(trusted)][]Source) {
 	return lists
 }()
 
-// overlaps reports whether either milestone may have come first.
+// overlaps reports whether the intervals overlap, so that either milestone may have come first.
 func (b *bound) overlaps(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
 
 // bounds is the bounds of all known milestones, sorted by key.
@@ -108,8 +108,8 @@ func (bs bounds) find(k milestoneKey) *bound {
 	return nil
 }
 
-// search returns the index of the first milestone that is not before the key. A fold calls nothing else as often, and a
-// search with a callback costs twice as much.
+// search returns the index of the first milestone that is not before the key. A fold calls this more often than
+// anything else, and a search with a callback costs twice as much.
 func (bs bounds) search(k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(bs)
 	for low < high {
@@ -158,8 +158,8 @@ func (bs bounds) leanToPickup() {
 	}
 }
 
-// intersect combines the constraints, sorted by key and trust, into one bound per milestone. A constraint that leaves
-// nothing of what more trusted constraints allow is a conflict and is not used.
+// intersect combines the constraints, sorted by key and trust, into one bound per milestone. A constraint that does not
+// overlap the interval of more trusted constraints is a conflict and is not used.
 func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 	milestones := 0
 	for i := range constraints {
@@ -180,14 +180,15 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 				c.origin, interval(c.earliest, c.latest), b.origins, interval(b.earliest, b.latest))}
 			if c.origin == originControlPlane {
 				d.detail += ": the clocks of control plane and node may differ"
-				if b.earliest == minInstant { // the truth may be off by as much as the timestamp is
+				if b.earliest == minInstant { // the truth may differ from the estimate by as much as the timestamp does
 					b.earliest = b.latest - (c.latest - b.latest)
 				}
 			}
 			conflicts = append(conflicts, d)
 			continue
 		}
-		// The most trusted constraint that leans, and that sets the end to which it leans, decides.
+		// The estimate follows the most trusted constraint that leans to an end of its interval and also sets that end
+		// of the bound.
 		if b.lean == leanSlack && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack ||
 			b.lean == leanEarliest && earliest > b.earliest {
 			b.lean = leanNone

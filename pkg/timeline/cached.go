@@ -2,17 +2,17 @@ package timeline
 
 import "slices"
 
-// cachedTimeline is the latest timeline of evidence that has not changed since. Until time alone changes more, only
-// its last phase has to be extended: on a node that restarts with many pods, clients ask every few seconds where
-// each pod is stuck, and a fold costs ten times as much.
+// cachedTimeline is the latest timeline of evidence that has not changed since. As long as the passing of time changes
+// nothing else, only its last phase has to be extended. This matters on a node that restarts with many pods: clients
+// ask every few seconds where each pod is stuck, and a fold costs ten times as much.
 type cachedTimeline struct {
 	timeline Timeline
 	from     instant // the instant of the fold
 	until    instant // when it must be folded again
 }
 
-// validUntil is when time alone changes more of the timeline than the length of the current phase. That is at once
-// if the instant of the fold cut an interval short.
+// validUntil is the instant from which the passing of time changes more of the timeline than the length of the current
+// phase. That is at once if the instant of the fold cut an interval short.
 func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	if cut {
 		return f.asOf
@@ -42,8 +42,8 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	return until
 }
 
-// changesFrom is when the current phase gets other candidates, or an error that grows with it; maxInstant if it does
-// not. From then on each request folds again.
+// changesFrom is the instant from which the current phase has other candidates, or an error that grows with it;
+// maxInstant if there is none. From then on each request folds again.
 func (f *fold) changesFrom(t *Timeline) instant {
 	from := maxInstant
 	if t.State != StateStarting {

@@ -23,7 +23,7 @@ func (s Skew) Known() bool { return s != Skew{} }
 // Proven reports whether the clocks do differ.
 func (s Skew) Proven() bool { return s.Least > 0 || s.Most < 0 }
 
-// same reports whether timelines are equal under both skews, apart from the skew itself: only a proven skew widens
+// same reports whether both skews lead to equal timelines, apart from the skew itself. Only a proven skew widens
 // intervals.
 func (s Skew) same(o Skew) bool { return s == o || !s.Proven() && !o.Proven() }
 
@@ -50,7 +50,7 @@ type reading struct {
 	bound time.Duration
 }
 
-// Observe takes what an observation says about the clocks. Most say nothing.
+// Observe takes the readings of the clocks from an observation. Most say nothing.
 func (c *Clocks) Observe(o Observation) {
 	switch o := o.(type) {
 	case ClockSeen:

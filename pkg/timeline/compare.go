@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Two observations of one instant may differ, for example where a clock is coarse. Then any of them may count, but
-// the choice must not depend on their order. So there is a total order for each kind.
+// Two observations of one instant may differ, for example where a clock is coarse. Either of them may count, but the
+// choice must not depend on the order of arrival. So there is a total order for each kind.
 
-// compareSightings orders by time. At equal times, a sighting of the pod before its start-up was over comes first,
-// so that no start-up is lost.
+// compareSightings orders by time. At equal times, a sighting of the pod before the end of its start-up comes first, so
+// that no start-up is lost.
 func compareSightings(a, b sighting) int {
 	rank := func(s sighting) int {
 		switch {

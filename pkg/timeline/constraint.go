@@ -9,16 +9,16 @@ const (
 	// eventSlack bounds the time from a fact to the kubelet's Event about it. Both are in the same function, so it
 	// is the scheduling delay of a thread: 34 ms on a node with three times as much work as cores.
 	eventSlack = instant(100 * time.Millisecond)
-	// liveSlack is how long after the fact a running watch delivers it. If it arrives that soon after the end of a
-	// truncated timestamp's second, the end of that second is the best estimate.
+	// liveSlack is how long after the fact a running watch delivers it. If an event arrives within this time after the
+	// second of its truncated timestamp, the end of that second is the best estimate.
 	liveSlack = instant(100 * time.Millisecond)
-	// durationSlack is how much more the kubelet's durations contain than their name says: the duration of a pull
+	// durationSlack is how much longer the kubelet's durations are than their names suggest: the duration of a pull
 	// includes a request for the image's size, and the one with the wait begins a moment after the Event.
 	durationSlack = 10 * time.Millisecond
 )
 
-// origin is the kind of evidence that a constraint comes from. If constraints contradict each other, the lower
-// origin is trusted.
+// origin is the kind of evidence that a constraint comes from. If constraints contradict each other, the one with the
+// lower origin is trusted.
 type origin uint8
 
 const (
@@ -42,7 +42,7 @@ var originSources = [...]Source{
 
 func (o origin) source() Source { return originSources[o] }
 
-// originNames tells the origins of one source apart.
+// originNames distinguishes the origins of one source.
 var originNames = [...]string{
 	originRuntime:       "stamp",
 	originStore:         "stamp",
@@ -62,9 +62,9 @@ type lean uint8
 
 const (
 	leanNone     lean = iota // anywhere
-	leanLatest               // just before the end: news that arrived live
+	leanLatest               // just before the end: the observation arrived live
 	leanEarliest             // at the start: a request whose timestamp is taken first
-	leanSlack                // eventSlack before the end: live news of what the kubelet was about to do
+	leanSlack                // eventSlack before the end: a live Event about something that the kubelet was about to do
 )
 
 // podWide is the container index of the milestones of the whole pod.
@@ -100,7 +100,7 @@ func second(k milestoneKey, o origin, t time.Time) constraint {
 	return constraint{key: k, origin: o, earliest: from, latest: from + instant(time.Second) - 1}
 }
 
-// arrival is an upper bound: the milestone was in the past when the news of it arrived.
+// arrival is an upper bound: the milestone was in the past when the observation arrived.
 func arrival(k milestoneKey, o origin, t time.Time, live bool) constraint {
 	c := constraint{key: k, origin: o, earliest: minInstant, latest: at(t)}
 	if live {

@@ -1,7 +1,7 @@
 package timeline
 
-// usedBy is the latest instant at which something was first created from the image of a container or a volume, so
-// that the image was present. It is maxInstant if nothing was.
+// usedBy is the latest instant at which anything was first created from the image of a container or a volume. By then,
+// the image was present. It is maxInstant if nothing was.
 func (e *Evidence) usedBy(index int16) instant {
 	if e.isVolume(index) {
 		end := maxInstant

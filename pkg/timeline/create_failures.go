@@ -37,13 +37,13 @@ func (e *Evidence) applyCreateFailure(o EventSeen) {
 	}
 }
 
-// alsoNotConfig is what a container may wait for, in addition to its configuration.
+// alsoNotConfig returns what a container may wait for in addition to its configuration.
 var alsoNotConfig = []Phase{PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseKubeletSync}
 
 // createFailureConstraints dates the first failure to create a container by the container's image. The kubelet tries
 // right after it got or found the image (pkg/kubelet/kuberuntime, startContainer), but reports the failure in the pod's
-// status only when it comes back to the pod, possibly after the reason is gone. A status that is later than that was
-// not written by a kubelet at work.
+// status only when it comes back to the pod, possibly after the reason is gone. If the status is later than that, the
+// kubelet was stopped or starved.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	pulled := f.pulls[index].pulled
 	if !pulled.known() || pulled.present && pulled.origin != originEventName {

@@ -26,8 +26,8 @@
 //
 // No source gives an instant exactly, so a constraint is an interval [earliest, latest] with the best estimate inside
 // it. A timestamp t that is truncated to seconds gives [t, t+1s). A runtime's nanosecond timestamp is a point. The
-// arrival of news is an upper bound. If the news arrived live it is also the estimate, because a watch delivers within
-// milliseconds.
+// arrival of news is an upper bound. If the observation arrived live, the arrival is also the estimate, because a watch
+// delivers within milliseconds.
 //
 // # Files
 //

@@ -78,7 +78,7 @@ func (d *EphemeralEvidence) Settled(now time.Time) bool { return d.evidence.Sett
 // Pod is the pod as last seen, with its ephemeral containers only.
 func (d *EphemeralEvidence) Pod() Pod { return d.evidence.Pod() }
 
-// Over returns the names of all ephemeral containers that need no report once this is settled.
+// Over returns the names of all ephemeral containers that need no report once these pulls are settled.
 func (d *EphemeralEvidence) Over() []string {
 	over := slices.Clone(d.reported)
 	for _, c := range d.evidence.Pod().Containers {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the Events that are kept as text for one pod. A start-up without trouble has about ten Events; in one
-// with trouble, the first ones name it.
+// Limits of the Events that are kept as text for one pod. A start-up without problems has about ten Events. In a
+// start-up with a problem, the first Events name it.
 const (
 	maxMessages     = 32
 	maxMessageBytes = 256 // bytes

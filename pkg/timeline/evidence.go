@@ -14,8 +14,8 @@ const (
 	maxAttempts   = 16
 	maxContainers = 256
 	maxFailures   = 16
-	// maxNetworkDowns is more than the number of questions about the network for one pod in an hour, at growing
-	// intervals.
+	// maxNetworkDowns is larger than the number of questions about the network for one pod in an hour; their intervals
+	// grow.
 	maxNetworkDowns = 256
 	// maxUnknownContainers limits the container names that are not in the pod's spec and arrive after the spec:
 	// ephemeral containers whose Event comes before the spec. Anyone who may create Events can invent more.
@@ -34,15 +34,15 @@ type Scope struct {
 	// those that ended unseen while the agent or the API server was away. Zero: the agent reports only start-ups
 	// that it saw.
 	Since time.Time
-	// ResumedAt is when the agent continued from the state of an earlier process, on the agent's clock. Evidence
-	// that was late by then is awaited again, because it was not fetched in the meantime. Zero: the agent began
+	// ResumedAt is when the agent continued from the state of an earlier process, on the agent's clock. Evidence that
+	// was overdue at that time is awaited again, because no agent fetched it in the meantime. Zero: the agent began
 	// without state.
 	ResumedAt time.Time
 }
 
-// Evidence is all that is known about one pod. The same observations give the same evidence in any order and any
-// number of times, with one exception: if a pod has more container or image names than are kept, the first to arrive
-// are kept. Not safe for concurrent use.
+// Evidence holds everything that is known about one pod's start-up. The same observations give the same evidence in any
+// order and any number of times, with one exception: if a pod has more container or image names than are kept, the
+// first to arrive are kept. Not safe for concurrent use.
 type Evidence struct {
 	scope Scope
 
@@ -52,10 +52,10 @@ type Evidence struct {
 	gone      bool
 	waiting   waitingReason
 
-	constraints      []constraint // sorted by key, then origin; at most one each
+	constraints      []constraint // sorted by key, then by origin; at most one for each pair
 	containers       []containerEvidence
 	images           []imageEvidence
-	obstacleEvents   []obstacleEvent // what prevented the sandbox, by the kubelet's Events, in order of time
+	obstacleEvents   []obstacleEvent // obstacles to the sandbox according to the kubelet's Events, in order of time
 	messages         []EventMessage  // the earliest, in order of time
 	ignoreMessages   bool            // Events are not kept as text, because they are not reported
 	networkDowns     []instant       // when the runtime said that its network was not ready; the earliest, in order
@@ -99,7 +99,7 @@ func (w waitingReason) compare(o waitingReason) int {
 	return cmp.Or(cmp.Compare(w.at, o.at), cmp.Compare(w.reason, o.reason))
 }
 
-// containerEvidence is what is known about one container, apart from constraints.
+// containerEvidence holds what is known about one container, apart from constraints.
 type containerEvidence struct {
 	name     string
 	image    string // as last parsed, with its registry
@@ -108,9 +108,9 @@ type containerEvidence struct {
 	// laterPulled are further such Events, in order of time.
 	laterPulled []pulledEvent
 	failures    []failureEvent
-	// requested is when the kubelet requested the first pull, by its Events. inspected is when the runtime did not
-	// say whether it has the image. Both are in order of time. There is more than one only if the kubelet restarted
-	// or Events were forged.
+	// requested is when the kubelet requested the first pull, by its Events. inspected holds the times at which the
+	// runtime did not say whether it has the image. Both are in order of time. There is more than one only if the
+	// kubelet restarted or Events were forged.
 	requested, inspected []window
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
@@ -166,7 +166,7 @@ func (e *Evidence) constrain(c constraint) {
 	i, found := slices.BinarySearchFunc(e.constraints, c, compareConstraints)
 	switch {
 	case !found:
-		// A few at a time: doubling would leave half of the capacity unused.
+		// Grow by a few at a time, because doubling would leave half of the capacity unused.
 		if len(e.constraints) == cap(e.constraints) {
 			e.constraints = append(make([]constraint, 0, len(e.constraints)+constraintGrowth), e.constraints...)
 		}

@@ -8,7 +8,8 @@ import (
 )
 
 // applyStatus reads one container's status. The kubelet learns of starts and exits from the runtime's list, up to a
-// second later, so their arrival is only an upper bound. It runs probes itself, so news of probes is fresh.
+// second later, so their arrival is only an upper bound. It runs probes itself, so it reports their results without
+// delay.
 func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	index, evidence := e.container(c.Name)
 	if evidence == nil {
@@ -104,7 +105,7 @@ var createFailureMilestones = map[string]Milestone{
 }
 
 // applyPullFailure reads a status that reports a failed pull. The kubelet writes it right after the failure. It is
-// useful if the Events about failures are not seen.
+// useful if the Events about failures are missing.
 func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
 	news := arrival(milestoneKey{}, originArrival, o.ArrivedAt, o.Live)
 	f := failureEvent{window{news.origin, news.lean, news.earliest, news.latest}, 0, why}
@@ -116,7 +117,8 @@ func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepu
 	}
 }
 
-// keepExit records the exit code of a run. Of contradictory codes the highest is kept, whichever came first.
+// keepExit records the exit code of a run. If exit codes contradict each other, the highest is kept, in whatever order
+// they arrive.
 func (e *Evidence) keepExit(c *containerEvidence, attempt, code int) {
 	if attempt >= maxAttempts {
 		return

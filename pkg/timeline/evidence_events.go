@@ -16,7 +16,7 @@ type pulledEvent struct {
 	lengths pullLengths
 }
 
-// pullLengths is what the kubelet's message says about a pull, apart from its end; see imagepull.Message.
+// pullLengths holds the durations in the kubelet's message about a pull; see imagepull.Message.
 type pullLengths struct {
 	Pull, Waiting, Unit time.Duration
 	SizeBytes           int64
@@ -171,7 +171,7 @@ func latestOccurrence(o EventSeen) window {
 	return w
 }
 
-// keepRepeated keeps one occurrence of a repeated failure. Of several reports of it the earliest is kept.
+// keepRepeated keeps one occurrence of a repeated failure. If several Events report it, the earliest is kept.
 func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 	for i, known := range c.failures {
 		if known.atLeast != f.atLeast || known.why != f.why || known.earliest != f.earliest {
@@ -186,8 +186,8 @@ func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 	keepEarliest(e, &c.failures, f, maxFailures)
 }
 
-// floored is the second in which the kubelet created an Event about something that may have ended in the second
-// before.
+// floored is the interval from the timestamp of an Event, which is truncated to seconds. The subject of the Event may
+// have ended in the second before.
 func floored(t time.Time) window {
 	c := second(milestoneKey{}, originEventSecond, t)
 	return window{c.origin, leanNone, c.earliest - eventSlack, c.latest}

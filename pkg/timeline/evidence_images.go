@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// imageEvidence has three answers about an image, often the same one. The first says what the kubelet found. The
-// last says whether a pull brought something new. The last one with layers is nil if there is none.
+// imageEvidence holds three answers about an image, which are often the same one. The first one shows what the kubelet
+// found. The last one shows whether a pull brought new content. The third, layered, is the last one with layers; nil if
+// there is none.
 type imageEvidence struct {
 	*imageAnswer
 	last, layered *imageAnswer
@@ -60,8 +61,8 @@ func (a *imageAnswer) before(askedAt time.Time, image *Image) bool {
 	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
 }
 
-// containsLess reports whether another answer about layers should replace this one: the later one, unless it is less
-// complete.
+// containsLess reports whether another answer about layers should replace this one. The later answer wins, unless it is
+// less complete.
 func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
 	if a.Incomplete != image.Incomplete {
 		return a.Incomplete

@@ -14,7 +14,7 @@ type obstacleEvent struct {
 	obstacle    obstacle
 	first, last window
 	count       int  // so far
-	runtime     bool // the last occurrence is the runtime's answer about its network, not the kubelet's
+	runtime     bool // the last occurrence is from the runtime's answer about its network, not from the kubelet's Event
 }
 
 func (h obstacleEvent) row() *obstacleRow { return &obstacleTable[h.obstacle] }
@@ -164,8 +164,8 @@ func retryMilestone(obstacle int) milestoneKey {
 // until is the latest time of the kubelet's next attempt after this occurrence; maxInstant if unknown.
 func (o obstacleOccurrence) until() instant { return o.from.until() }
 
-// dueBy is until for an occurrence that need not be the latest of its Event. The latest one says more only if the
-// Event repeated without a gap.
+// dueBy is like until, for an occurrence that need not be the latest of its Event. The latest occurrence adds evidence
+// only if the Event repeated without a gap.
 func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {
 	case retry == nil:
@@ -226,8 +226,8 @@ func (f *fold) sandboxBegunSince() instant {
 	return since
 }
 
-// firstSignOfSandbox is the earliest instant by which a sandbox had begun. Without containerd's store, nothing says
-// since when.
+// firstSignOfSandbox is the earliest instant by which a sandbox had begun. Without containerd's store, there is no
+// evidence of when it began.
 func (f *fold) firstSignOfSandbox() instant {
 	first := f.asOf
 	for _, c := range f.e.constraints {
@@ -241,8 +241,8 @@ func (f *fold) firstSignOfSandbox() instant {
 	return first
 }
 
-// retryDue is when the kubelet should have requested a sandbox if only the last obstacle was in the way; maxInstant
-// if unknown.
+// retryDue is the time by which the kubelet should have requested a sandbox if the last obstacle was the only one;
+// maxInstant if unknown.
 func (f *fold) retryDue() instant {
 	if len(f.obstacles) == 0 {
 		return maxInstant

@@ -91,8 +91,8 @@ func (e *Evidence) keepFirstSighting(o PodSeen) {
 	}
 }
 
-// keepReason keeps the latest reason why a container waits, until the pod was deleted or failed. After that the
-// statuses report the consequences.
+// keepReason keeps the latest reason why a container waits, until the pod was deleted or failed. After that, the
+// statuses only report the consequences.
 func (e *Evidence) keepReason(o PodSeen) {
 	if !o.Pod.DeletedAt.IsZero() || o.Pod.Phase == "Failed" || o.Pod.Phase == "Succeeded" {
 		return

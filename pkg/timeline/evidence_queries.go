@@ -23,7 +23,8 @@ func (e *Evidence) arrivalOf(k milestoneKey) (instant, bool) {
 	return e.constraints[i].latest, true
 }
 
-// runtimeEarliest is the earliest instant of a milestone by the runtime; minInstant if the runtime does not say.
+// runtimeEarliest is the earliest instant of a milestone according to the runtime; minInstant if the runtime does not
+// date it.
 func (e *Evidence) runtimeEarliest(k milestoneKey) instant {
 	since := minInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
@@ -51,7 +52,8 @@ func (e *Evidence) sandboxRan() bool {
 	})
 }
 
-// sandboxMayHaveFailed reports whether sandboxes may have failed unseen before the one that begun is about.
+// sandboxMayHaveFailed reports whether sandboxes may have failed, without evidence, before the one that the argument
+// begun is about.
 func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	acknowledged, known := e.latest(podMilestone(MilestoneAcknowledged))
 	return known && begun != nil && e.mayHaveMissedEvents(begun.latest) &&

@@ -8,12 +8,12 @@ import (
 // An Event is only a hint: anyone who may create Events in a namespace can create one that looks like the kubelet's.
 // An Event that the runtime's facts contradict is a conflict and changes nothing else.
 
-// futureSlack is how much later than its arrival an Event may be dated. The kubelet's clock is the agent's, and
-// truncation only makes a timestamp earlier, but the clock may be set back in between.
+// futureSlack is how much later than its arrival an Event may be dated. The kubelet and the agent use the same clock,
+// and truncation only makes a timestamp earlier. But the clock may be set back in between.
 const futureSlack = time.Second
 
-// maxPulledEvents is the number of Events per container that are kept, the earliest, of those that say that its
-// image is present. The kubelet creates one for each run, so only crash loops and forgeries have more.
+// maxPulledEvents limits the Events that are kept for each container and that say that its image is present. The
+// earliest are kept. The kubelet creates one for each run, so only crash loops and forgeries have more.
 const maxPulledEvents = 16
 
 // ofFuture reports whether an Event is dated later than it arrived.
@@ -151,8 +151,8 @@ func (r refuter) refutes(p pulledEvent) string {
 }
 
 // absentUntil is the instant until which the runtime says that the image of a container was absent: the time of such
-// an answer, or the first timestamp of an image that was absent before. It is minInstant if the runtime says nothing
-// of the kind, or if something was created from the image by then.
+// an answer, or the first timestamp of an image that was absent before. It is minInstant if the runtime did not say
+// that, or if something was created from the image by then.
 func (e *Evidence) absentUntil(index int16) instant {
 	c := e.specOf(index)
 	if c == nil {

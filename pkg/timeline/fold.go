@@ -26,8 +26,8 @@ type fold struct {
 	sandboxes      []chain // those after the first
 	chains         []chain // one per container
 	ready          chain
-	obstacleEvents []obstacleEvent // the evidence's, with the runtime's answers about its network
-	// laterObstacles is what the kubelet reported after the first sandbox.
+	obstacleEvents []obstacleEvent // the obstacle Events of the evidence, with the runtime's answers about its network
+	// laterObstacles holds the obstacles that the kubelet reported after the first sandbox.
 	laterObstacles []Phase
 	obstacles      []obstacleOccurrence // what prevented the sandbox, in order of time
 
@@ -52,7 +52,7 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	return t, true
 }
 
-// fold computes the timeline, and until when it is valid if the evidence does not change.
+// fold computes the timeline, and how long the timeline stays valid if the evidence does not change.
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.sequences()
@@ -141,7 +141,7 @@ func (f *fold) inOrder() []*Container {
 
 func (f *fold) index(container string) int16 { return f.e.indexOf(container) }
 
-// assemble follows the chains from the creation to the end of the start-up.
+// assemble follows the chains of steps from the creation to the end of the start-up.
 func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
@@ -247,7 +247,7 @@ func (f *fold) name(k milestoneKey) string {
 	return f.e.containers[k.container].name
 }
 
-// missing names the milestones without evidence that the pod has passed.
+// missing names the milestones that the pod has passed but that have no evidence.
 func (f *fold) missing() []string {
 	var missing []string
 	for _, c := range append([]chain{f.pod}, f.chains...) {

@@ -24,9 +24,9 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	return max(bounded, credentials)
 }
 
-// credentials is how much of a pull, by the kubelet's own start of it, may be the run of a credential plugin. Up to
-// 1.32 the kubelet counts that as pulling (pkg/kubelet/images/puller.go). The plugin had returned when the image's
-// manifest arrived.
+// credentials is how much of a pull, as the kubelet measures it, may be the run of a credential plugin. Up to 1.32 the
+// kubelet counts that as pulling (pkg/kubelet/images/puller.go). The plugin had returned when the image's manifest
+// arrived.
 func (f *fold) credentials(from, to *bound) time.Duration {
 	if from.key.milestone != MilestonePullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
 		return 0
@@ -61,14 +61,15 @@ func (f *fold) reportedLength(from, to milestoneKey) (pullLengths, bool) {
 // many times as much work as cores.
 const runtimeSlack = 500 * time.Millisecond
 
-// busySlack usually bounds, on a busy node, the time that the runtime takes from the timestamp of a running sandbox
-// or container to its answer, the kubelet from the answer that a container was created to the request to start it,
-// and the runtime from the last byte of a layer to the timestamp of its download. Each side dates only its own part.
+// busySlack usually bounds three delays on a busy node: the runtime's delay from the timestamp of a running sandbox or
+// container to its answer; the kubelet's delay from the answer that a container was created to the request to start it;
+// and the runtime's delay from the last byte of a layer to the timestamp of its download. Each side dates only its own
+// part.
 const busySlack = 100 * time.Millisecond
 
 // slowestStart is the longest time that the runtime took to start a container or a sandbox of the pod, if that is
-// longer than on a node with enough CPU and disk bandwidth; otherwise 0. On a node without enough, everything that
-// the kubelet and the runtime do without a timestamp takes longer, too.
+// longer than on a node with enough CPU and disk bandwidth; otherwise 0. On a node that lacks them, the work of the
+// kubelet and the runtime that has no timestamp takes longer too.
 func (f *fold) slowestStart() time.Duration {
 	longest := instant(0)
 	for _, b := range f.bounds {
@@ -89,10 +90,10 @@ func (f *fold) slowestStart() time.Duration {
 	return 0
 }
 
-// undatedWork is how much of a phase may be the work of another party whose start has no timestamp: the kubelet's
-// and the runtime's if they are merged; the creation of a container after a wait that the kubelet ended, or the
-// kubelet's own part of it; and the runtime's work on a sandbox before and after the network plugin, which is less
-// than its work to start the sandbox.
+// undatedWork is how much of a phase may be work of another party whose start has no timestamp. There are three cases:
+// the kubelet's and the runtime's work if they are merged; the creation of a container after a wait that the kubelet
+// ended, or the kubelet's part of it; and the runtime's work on a sandbox before and after the network plugin, which is
+// less than its work to start the sandbox.
 func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	mixed := func(p Phase) bool { return CauseOf(p) != s.Cause }
 	switch {
@@ -119,7 +120,7 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	case end.milestone == MilestoneSandboxImagePulled && s.Phase == PhaseSandboxImage:
 		return runtimeSlack // the image is also unpacked
 	case end.milestone == MilestoneSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
-		// The failed attempt began after the kubelet's wait, with other steps first.
+		// The failed attempt began after the kubelet's wait, and other steps came before the one that failed.
 		return max(0, s.Duration()-podRetryLeast)
 	case end.milestone == MilestoneSandboxFailed:
 		return f.kubeletAway(begin) + f.beforeFailedSandbox(end)
@@ -134,7 +135,7 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return f.kubeletAway(begin)
 	case end.milestone == MilestoneSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst &&
 		f.e.watchFirstOpened.IsZero():
-		return s.Duration() // the kubelet may have been held up once or twice while no watch was open
+		return s.Duration() // obstacles may have delayed the kubelet once or twice while no watch was open
 	case end.milestone == MilestoneNetworkReady && s.Phase == PhaseNetwork:
 		ready, running := f.bounds.find(end), f.bounds.find(milestoneKey{podWide, end.attempt, MilestoneSandboxRunning})
 		if ready != nil && running != nil {
@@ -155,9 +156,9 @@ func maxBackoff(phase Phase, failures int) time.Duration {
 	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
-// obstacleUncertainty is how much of the time from an obstacle to the kubelet's next attempt nothing confirms. The
-// obstacle may have ended right after the Event. After a failed sandbox the kubelet waits in any case, but it is
-// unknown how much longer than at least.
+// obstacleUncertainty is the part of the time from an obstacle to the kubelet's next attempt that no evidence confirms.
+// The obstacle may have ended right after the Event. After a failed sandbox the kubelet waits in any case, but only the
+// shortest wait is known.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandbox {
 		return podRetry - podRetryLeast
@@ -165,8 +166,8 @@ func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	return o.dueBy().sub(o.earliest)
 }
 
-// afterObstacle is how long something else may have been in the way between an obstacle and a later milestone. After a
-// failed sandbox, the kubelet waits before it tries again; it may have been stopped for any longer time.
+// afterObstacle is how much of the time between an obstacle and a later milestone may have another cause. After a
+// failed sandbox, the kubelet waits before it tries again; beyond that wait, it may have been stopped.
 func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	switch {
 	case o.from.row().sandbox:
@@ -188,7 +189,7 @@ func (f *fold) beforeFailedSandbox(failed milestoneKey) time.Duration {
 }
 
 // kubeletAway is how long the kubelet may have been stopped while an obstacle repeated after a milestone: the time that
-// its reports cover, without its own waits between them.
+// its Events cover, minus its own waits between them.
 func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	from, away := f.bounds.find(begin), time.Duration(0)
 	for i := range f.obstacleEvents {
@@ -199,8 +200,8 @@ func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	return away
 }
 
-// beyondWaits is how much longer than the kubelet's shortest waits between its attempts the time from the first to
-// the latest occurrence of an obstacle may have been.
+// beyondWaits is the time from the first to the latest occurrence of an obstacle, minus the kubelet's shortest waits
+// between its attempts.
 func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 	least := h.row().retryLeast
 	if least == nil || h.runtime || h.count < 2 {
@@ -222,8 +223,8 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 	return max(0, beyond)
 }
 
-// beyondRefusals is how much longer than the kubelet's waits between its attempts the time may have been in which it
-// could not create a container: between the attempts that Events report, and after the last one that is known.
+// beyondRefusals is the time in which the kubelet could not create a container, minus its waits between attempts:
+// between the attempts that Events report, and after the last known attempt.
 func (f *fold) beyondRefusals(begin, end milestoneKey) time.Duration {
 	from, created := f.bounds.find(begin), f.bounds.find(end)
 	if from == nil || created == nil {
@@ -233,7 +234,7 @@ func (f *fold) beyondRefusals(begin, end milestoneKey) time.Duration {
 	if refused := f.e.containers[begin.container].refused; refused.count > 1 && refused.last.latest > last &&
 		refused.last.latest <= created.latest {
 		last, beyond = refused.last.latest, refused.last.latest.sub(from.earliest)
-		if refused.first.latest >= from.earliest-instant(firstCheck) { // otherwise there were earlier refusals
+		if refused.first.latest >= from.earliest-instant(firstCheck) { // otherwise there were earlier failures to create the container
 			beyond = max(0, beyond-time.Duration(refused.count-1)*podRetryLeast)
 		}
 	}

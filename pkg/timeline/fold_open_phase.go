@@ -2,8 +2,8 @@ package timeline
 
 import "slices"
 
-// crashLoop is the reason in a container's status during back-off, but only in a part of it: the kubelet leaves the
-// status at the run's end until its next attempt.
+// crashLoop is the reason in a container's status during back-off. The kubelet sets it only with its next attempt;
+// until then, the status shows the end of the run.
 const crashLoop = "CrashLoopBackOff"
 
 // phaseCandidates is the phases that a stretch of time may be, with their container and attempt.
@@ -14,8 +14,8 @@ type phaseCandidates struct {
 }
 
 // openPhase is the first step without evidence, of the first container that is not done. Work on a main container
-// comes before the wait for another container's next run, as on the path. A run that ended after until was running
-// then.
+// comes before the wait for another container's next run, as on the path. A run that ended after the instant until
+// counts as running.
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		return *f.nextStep(f.pod)
@@ -94,7 +94,7 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	w.add(c.steps[next].also...)
 	if n := len(f.obstacles); key.milestone == MilestoneSandboxBegun && n > 0 &&
 		f.bounds.find(retryMilestone(n-1)) == nil {
-		return w // the kubelet retries because of what made the last attempt fail
+		return w // the kubelet retries for the reason for which the last attempt failed
 	}
 	for _, s := range c.steps[next+1:] {
 		if !reportedOnlyAfter(key.milestone, s.key.milestone) {
@@ -115,9 +115,9 @@ func (w *phaseCandidates) add(phases ...Phase) {
 	}
 }
 
-// reportedOnlyAfter reports whether the first milestone is reported only after the second. While both are unknown the
-// pod may be on its way to either: a runtime shows a sandbox once it runs, and the answer to a pull says when the
-// pull began.
+// reportedOnlyAfter reports whether the first milestone is reported only after the second. While both are unknown, the
+// pod may be in either step: the runtime shows a sandbox only once it runs, and the answer to a pull dates the start of
+// the pull.
 func reportedOnlyAfter(first, second Milestone) bool {
 	switch first {
 	case MilestoneSandboxBegun:

@@ -9,7 +9,7 @@ import (
 // so a few suffice. Stopping early leaves wider intervals, not false ones.
 const maxTighteningRounds = 8
 
-// sequence is the known milestones of those that must follow each other.
+// sequence lists known milestones that must follow each other.
 type sequence []*bound
 
 // sequences is the order that the kubelet keeps: pod steps, init containers one after the other, then the main
@@ -136,7 +136,7 @@ func (f *fold) endsBeforeFailure() []sequence {
 }
 
 // tighten narrows the bounds of milestones that must follow each other, until nothing changes. It returns the
-// contradictions to the order, which stay as they are.
+// milestones that contradict the order, and does not change those.
 func tighten(sequences []sequence) []milestoneConflict {
 	broken := relaxControlPlane(sequences)
 	first := len(broken)
@@ -156,7 +156,7 @@ func tighten(sequences []sequence) []milestoneConflict {
 }
 
 // relaxControlPlane extends a control plane's timestamp that is later than the node's evidence of what followed. The
-// clocks differ, and the truth may be off by as much as the timestamp is.
+// clocks differ, so the interval is extended by the whole contradiction.
 func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {
@@ -178,8 +178,8 @@ func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	return broken
 }
 
-// order tightens the milestones of one sequence and reports whether anything changed. It returns milestones that
-// contradict the order, which stay as they are.
+// order tightens the milestones of one sequence and reports whether anything changed. It returns the milestones that
+// contradict the order and does not change those.
 func (s sequence) order() (changed bool, broken []milestoneConflict) {
 	var before *bound
 	for _, b := range s {
@@ -191,7 +191,7 @@ func (s sequence) order() (changed bool, broken []milestoneConflict) {
 				continue
 			}
 			if before.latest > b.latest {
-				// The milestone that follows is at its own end at the latest, so this one leans to that end.
+				// The following milestone ends this one's interval, so this one's estimate leans to that end.
 				before.latest, changed = b.latest, true
 				if before.lean == leanNone || before.lean == leanSlack {
 					before.lean = leanLatest

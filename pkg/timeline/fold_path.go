@@ -13,7 +13,7 @@ type boundary struct {
 	container  string
 	attempt    uint16
 	from       instant // the previous milestone in its own chain
-	concurrent bool    // it happens in parallel with the kubelet's work
+	concurrent bool    // this step happens in parallel with the kubelet's work
 }
 
 // path is every known boundary from scheduling to readiness, in order of time. A container's boundaries keep their
@@ -37,15 +37,15 @@ func (f *fold) path() []boundary {
 	})
 	f.shareUnordered(work)
 	if len(work) > 0 && len(pending) > 0 {
-		// The pending steps of the pod lie before the first sign of a container.
+		// The pod's steps without evidence come before the first sign of a container.
 		work[0].phases, work[0].container = union(pending, work[0].phases), ""
 	}
 	return path[1 : first+len(work)] // the first boundary is the creation
 }
 
-// shareUnordered handles milestones of main containers that are known only to the second. What lies before such a
-// milestone, and before milestones of other main containers that may have come first, is charged to all of them,
-// because nothing shows in which order the kubelet worked on them.
+// shareUnordered handles milestones of main containers that are known only to the second. Other main containers may
+// have reached their milestones first. So the time before such a milestone is charged to all of them, because no
+// evidence shows in which order the kubelet worked on them.
 func (f *fold) shareUnordered(work []boundary) {
 	vague := func(b *boundary) bool { return b.bound.latest-b.bound.earliest > 2*eventSlack && f.ofMain(b) }
 	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) }) {
@@ -65,7 +65,7 @@ func (f *fold) shareUnordered(work []boundary) {
 	}
 }
 
-// share adds phases that may also lie before the boundary.
+// share adds phases that may also be in the time before the boundary.
 func (b *boundary) share(phases []Phase) {
 	for _, p := range phases {
 		if !slices.Contains(b.phases, p) {

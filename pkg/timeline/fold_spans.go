@@ -33,7 +33,7 @@ func (f *fold) end(path []boundary) (State, *bound) {
 }
 
 // spans partitions the time from start to end: each stretch between two neighboring boundaries is one phase. A step
-// without duration is a phase, too; its error says how sure that is.
+// without duration is a phase too; its error shows how certain that is.
 func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 	spans := make([]Span, 0, len(path)+1)
 	from := start
@@ -68,7 +68,7 @@ func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 		w := f.openPhase(to)
 		switch {
 		case f.e.overflow:
-			w = phaseCandidates{phases: []Phase{PhaseUnattributed}} // attempts that were not kept lie in there
+			w = phaseCandidates{phases: []Phase{PhaseUnattributed}} // the stretch contains attempts that were not kept
 		case state == StateFailed && f.failedAfterRun(from.key):
 			w = phaseCandidates{[]Phase{PhaseKubeletSync}, f.name(from.key), from.key.attempt}
 		}
@@ -81,8 +81,8 @@ func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 	return spans
 }
 
-// runsMissing reports whether runs that were not kept lie between a container's milestone and the next milestone: later
-// containers had to wait for a success of this one, and none of its known runs succeeded.
+// runsMissing reports whether there were runs that were not kept between a container's milestone and the next
+// milestone: later containers had to wait for a success of this one, and none of its known runs succeeded.
 func (f *fold) runsMissing(from, next milestoneKey) bool {
 	if from.container == podWide || from.container == next.container || !f.e.containers[from.container].overflow {
 		return false
@@ -118,9 +118,9 @@ func (f *fold) failedAfterRun(k milestoneKey) bool {
 	})
 }
 
-// charge names a stretch that may hold several phases. Neighbors with the same cause get the name of the first one.
-// So do the kubelet and the runtime, who work together. If different parties may be to blame, the phase is
-// unattributed.
+// charge names a stretch that may contain several phases. If all have the same cause, it gets the name of the first
+// one. The same applies to phases of the kubelet and the runtime, which work together. If different parties may be to
+// blame, the phase is unattributed.
 func charge(phases []Phase) (name Phase, merged []Phase) {
 	party := func(p Phase) Cause {
 		if cause := CauseOf(p); cause != CauseRuntime {

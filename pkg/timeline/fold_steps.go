@@ -8,7 +8,7 @@ import (
 type step struct {
 	key      milestoneKey
 	previous bool // the phase belongs to the container before the chain's own
-	undated  bool // known only to be before what follows: not a boundary
+	undated  bool // known only to come before the next step, so not a boundary
 	optional bool // there may never be evidence of this milestone, so it does not count as missing
 	phase    Phase
 	also     []Phase // other phases that may be in there
@@ -25,7 +25,8 @@ type chain struct {
 // concurrent reports whether a step happens in parallel with the kubelet's work.
 func (c *chain) concurrent(s step) bool { return c.probes && s.key.milestone == MilestoneStarted }
 
-// podSteps leads to the first sandbox that ran. Of several sandboxes before that, the first one is the begin.
+// podSteps leads to the first sandbox that ran. If there were several sandboxes before it, the first one counts as the
+// beginning.
 func (f *fold) podSteps() chain {
 	ran := f.firstSandbox()
 	steps := append(make([]step, 0, 8), step{key: podMilestone(MilestoneCreated)})
@@ -47,7 +48,7 @@ func (f *fold) containerSteps(c *Container) chain {
 	last := f.lastAttempt(index, MilestoneConfigRefused, MilestoneCreateFailed, MilestoneContainerCreated,
 		MilestoneRunning, MilestoneFinished)
 	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
-		// Once a sidecar has started, the kubelet continues. Its later restarts are not part of the way.
+		// Once a sidecar has started, the kubelet continues. Its later restarts are not part of the start-up.
 		last = f.firstAttempt(index, MilestoneStarted, last)
 	}
 	ended := PhaseFailedRun
@@ -98,8 +99,8 @@ func (f *fold) containerSteps(c *Container) chain {
 	return chain{container: c.Name, steps: steps}
 }
 
-// createFailure returns the milestone at which the kubelet first could not create a container for a run, and what it
-// may have waited for since. The reason in the status separates configuration from everything else, but a failed
+// createFailure returns the milestone at which the kubelet first failed to create a container for a run, and the phases
+// that it may have been in since. The reason in the status separates configuration from everything else, but a failed
 // creation may also be caused by the configuration.
 func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, why []Phase) {
 	config := milestoneKey{index, attempt, MilestoneConfigRefused}
@@ -131,8 +132,8 @@ func (f *fold) killed(index int16, attempt uint16) bool {
 	return !seen || ended >= failed
 }
 
-// untilKilled is the step that a container was in when the kubelet ended it: the way to ready, if the container was
-// not ready and all main containers had been started.
+// untilKilled is the step that a container was in when the kubelet ended it. If the container was not ready and all
+// main containers had been started, that is the step to readiness.
 func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	index := f.index(c.Name)
 	allRan := !slices.ContainsFunc(f.containers, func(o *Container) bool {
@@ -147,7 +148,7 @@ func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 		phase: probePhase(c.ReadinessProbe, PhaseReadinessProbe),
 	}
 	switch {
-	case !c.StartupProbe || c.Kind == KindSidecar: // a sidecar's startup probe is on the way to the other containers
+	case !c.StartupProbe || c.Kind == KindSidecar: // the other containers wait for a sidecar's startup probe
 		return []step{finished}
 	case f.bounds.find(started) == nil:
 		finished.phase = PhaseStartupProbe
@@ -198,7 +199,7 @@ func (f *fold) lastAttempt(container int16, milestones ...Milestone) uint16 {
 	return last
 }
 
-// firstAttempt is the lowest attempt with evidence of the milestone; otherwise if there is none.
+// firstAttempt is the lowest attempt with evidence of the milestone; if there is none, the argument otherwise.
 func (f *fold) firstAttempt(container int16, milestone Milestone, otherwise uint16) uint16 {
 	i := searchConstraints(f.constraints, milestoneKey{container: container, milestone: milestone})
 	if i < len(f.constraints) && f.constraints[i].key.container == container &&

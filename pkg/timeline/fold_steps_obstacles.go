@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// obstacleSteps leads from the kubelet's pickup to the sandbox that ran, if Events report obstacles. Between two of
-// them the pod waited for what either of them names, and for every volume that the kubelet had not tried to mount
-// again by then.
+// obstacleSteps leads from the kubelet's pickup to the sandbox that ran, if Events report obstacles. Between two
+// obstacles, the pod waited for the resource that either of them names, and for every volume that the kubelet had not
+// tried to mount again by then.
 func (f *fold) obstacleSteps(begun step) []step {
 	steps := make([]step, 0, len(f.obstacles)+2)
 	phases := f.phasesBeforeFirst(begun)
@@ -37,8 +37,9 @@ func (f *fold) obstacleSteps(begun step) []step {
 // network.
 const firstCheck = instant(2 * time.Second)
 
-// phasesBeforeFirst is what a pod may have waited for between the kubelet's pickup and the first obstacle. If the
-// kubelet's first check reported an obstacle, it existed before. If it was reported later, its start is unknown.
+// phasesBeforeFirst returns the phases that a pod may have been in between the kubelet's pickup and the first obstacle.
+// If the kubelet's first check reported an obstacle, it existed before. If a later check reported it, its start is
+// unknown.
 func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	first, acknowledged := f.obstacles[0], f.bounds.find(podMilestone(MilestoneAcknowledged))
 	phases := first.from.row().before
@@ -48,8 +49,8 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	return union(phases, []Phase{begun.phase}, begun.also, []Phase{PhaseKubeletSync, PhaseAPIServer})
 }
 
-// phasesBetween is what a pod waited for between one obstacle and an instant at which the next one, if any, was
-// reported.
+// phasesBetween returns the phases that a pod may have been in between one obstacle and the instant at which the next
+// one, if any, was reported.
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
@@ -83,14 +84,15 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	return phases
 }
 
-// phasesAfterRetry is what a pod may have waited for between the kubelet's next attempt and the next obstacle.
+// phasesAfterRetry returns the phases that a pod may have been in between the kubelet's next attempt and the next
+// obstacle.
 func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []Phase {
 	return union([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().before,
 		[]Phase{PhaseKubeletSync}, f.unreportedObstacles())
 }
 
-// stepToSandbox is the step to a sandbox after the time of the kubelet's next attempt. The obstacle may have lasted
-// longer if Events were lost, or something else was in the way.
+// stepToSandbox is the step to a sandbox after the time of the kubelet's next attempt. If Events were lost, the
+// obstacle may have lasted longer, or there was another one.
 func (f *fold) stepToSandbox(begun step, obstacles []Phase) step {
 	ahead := stepWith(begun.key,
 		union([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.unreportedObstacles()))
@@ -107,7 +109,7 @@ func mergeRepeated(steps []step) []step {
 	return steps
 }
 
-// stepWith is a step that may hold several phases.
+// stepWith is a step that may contain several phases.
 func stepWith(key milestoneKey, phases []Phase) step {
 	return step{key: key, phase: phases[0], also: phases[1:]}
 }
@@ -127,8 +129,8 @@ func union(lists ...[]Phase) []Phase {
 // every five minutes (client-go, tools/record, defaultSpamBurst).
 const spamLimit = 25
 
-// unreportedObstacles is what may have held the pod up without an Event, because the kubelet had created as many
-// Events as its client lets through; nil if it had not.
+// unreportedObstacles returns the obstacles that may have delayed the pod without an Event, because the kubelet had
+// created as many Events as its client lets through; nil if it had not.
 func (f *fold) unreportedObstacles() []Phase {
 	made := 0
 	for _, h := range f.obstacleEvents {

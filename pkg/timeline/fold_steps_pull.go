@@ -2,7 +2,7 @@ package timeline
 
 import "github.com/podlapse/podlapse/pkg/imagepull"
 
-// waitForWork is the time before the kubelet starts working on a container: the post-start hook of the previous
+// waitForWork is the phase before the kubelet starts working on a container: the post-start hook of the previous
 // container, if it has one.
 func (f *fold) waitForWork(c *Container) step {
 	if before := f.before(c.Name); before != nil && before.PostStartHook {
@@ -29,7 +29,7 @@ func (f *fold) pullSteps(c *Container) []step {
 		if i > 0 {
 			wait = step{phase: PhaseImageBackoff}
 			if attempts[i-1].failure == imagepull.FailureInvalidReference {
-				wait.phase = PhaseContainerConfig // retrying does not make an invalid name valid
+				wait.phase = PhaseContainerConfig // the name stays invalid, so no attempt can succeed
 			}
 		}
 		if a.outcome == imagepull.OutcomePresent {

@@ -18,8 +18,8 @@ func (f *fold) readySteps() chain {
 		gates = PhaseReadinessGates
 	}
 	steps := make([]step, 0, 3)
-	// Without a startup probe the kubelet reports a container as started when it runs. A sidecar's probe is on the
-	// way to the other containers.
+	// Without a startup probe the kubelet reports a container as started when it runs. The other containers wait for a
+	// sidecar's probe.
 	if last.StartupProbe && last.Kind != KindSidecar {
 		started := step{key: milestoneKey{index, attempt, MilestoneStarted}, phase: PhaseStartupProbe}
 		started.undated = name == "" || last.ReadinessProbe &&
@@ -39,8 +39,8 @@ func (f *fold) readySteps() chain {
 	return chain{name, steps, attempt, true}
 }
 
-// sameNews reports whether both milestones were first seen in the same news. Then nothing shows how the time before
-// it is divided.
+// sameNews reports whether the same observation first showed both milestones. If so, no evidence shows how the time
+// before it is divided.
 func (f *fold) sameNews(a, b milestoneKey) bool {
 	first, seen := f.e.arrivalOf(a)
 	second, both := f.e.arrivalOf(b)
@@ -55,8 +55,8 @@ func probePhase(probed bool, phase Phase) Phase {
 	return PhaseKubeletSync
 }
 
-// alsoReadyLast is the phase of another container that may also have become ready last, because both were first seen
-// ready in the same news; nil if there is none.
+// alsoReadyLast is the phase of another container that may also have become ready last, because the same observation
+// first showed both as ready; nil if there is none.
 func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {
@@ -65,7 +65,8 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 		switch {
 		case c.Kind == KindInit || c.Name == last.Name || b == nil ||
 			b.latest != f.latestOf(last, MilestoneContainerReady).latest:
-		case !probed && !last.ReadinessProbe && !last.StartupProbe: // either way the kubelet's status is to blame
+		case !probed && !last.ReadinessProbe && !last.StartupProbe:
+			// In either case, the wait is for the kubelet's status.
 		case !probed && f.ranLongBefore(c, b): // it was ready then
 		case also == "" || c.ReadinessProbe != last.ReadinessProbe:
 			also = probePhase(probed, PhaseReadinessProbe)

@@ -29,7 +29,7 @@ func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 	return append(steps, ready, step{key: milestoneKey{podWide, attempt, MilestoneSandboxRunning}, phase: PhaseSandbox})
 }
 
-// Phases that may lie in a step, in addition to its own.
+// Phases that a step may contain in addition to its own.
 var (
 	alsoSandboxImage  = []Phase{PhaseSandboxImage}
 	alsoPull          = []Phase{PhasePull}
@@ -50,7 +50,7 @@ func (f *fold) firstSandbox() uint16 {
 	return f.lastAttempt(podWide, MilestoneSandboxBegun, MilestoneNetworkReady, MilestoneSandboxRunning)
 }
 
-// laterSandboxes leads to each sandbox that replaced one that had run. The work in the old one is lost, and the
+// laterSandboxes leads to each sandbox that replaced one that had run. The work in the old sandbox is lost, and the
 // kubelet begins again.
 func (f *fold) laterSandboxes() []chain {
 	var chains []chain
@@ -84,7 +84,7 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 func (f *fold) sandboxSteps() []step {
 	begun := step{key: podMilestone(MilestoneSandboxBegun), phase: PhaseVolumes}
 	if b := f.bounds.find(begun.key); b != nil {
-		begun.undated = !b.origins.has(originStore) // other runtimes have one timestamp, which is later
+		begun.undated = !b.origins.has(originStore) // other runtimes have only one timestamp, which is later
 	}
 	if f.e.pod.ResourceClaims {
 		begun.also = alsoDevice

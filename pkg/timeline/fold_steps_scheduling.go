@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// schedulingSlack usually bounds the time from a pod's creation to the scheduler's result that no node fits. It is
-// also the shortest delay by a scheduling gate that is reported. The timestamps are truncated to seconds.
+// schedulingSlack usually bounds the time from a pod's creation to the scheduler's result that no node fits. It is also
+// the shortest delay by a scheduling gate that the timeline reports. The timestamps are truncated to seconds.
 const schedulingSlack = instant(time.Second)
 
-// alsoScheduling is what a wait for a node may also be if nothing separates the scheduler from the owner of a gate.
+// alsoScheduling returns the other phases that a wait for a node may contain, if no evidence separates the scheduler
+// from the owner of a gate.
 var (
 	alsoScheduling = []Phase{PhaseScheduling}
 	alsoEither     = []Phase{PhaseUnschedulable, PhaseScheduling}
@@ -25,8 +26,8 @@ func (e *Evidence) keepGeneration(generation int64) {
 // appendScheduling adds the steps from the creation to the binding. The agent sees a pod only once it is bound, so
 // it derives what happened before from the object:
 //
-//   - A scheduler that finds no node writes that to the pod's condition, and so to its managed fields. Only the
-//     latest such write is there: until then the pod may have waited for the scheduler itself.
+//   - A scheduler that finds no node writes that to the pod's condition, and so to its managed fields.
+//     Only the latest such write is kept; until then, the pod may have waited for the scheduler itself.
 //   - A scheduler that has chosen a node for a pod whose claim is bound late waits for the volume. The object does
 //     not show that.
 //   - The removal of a scheduling gate creates a new generation of the spec. So no gate held up a pod of the first
@@ -82,8 +83,8 @@ func (f *fold) undatedScheduling(s Span) time.Duration {
 	return 0
 }
 
-// alsoForClaims adds what a pod may wait for without a trace on the object, because it claims a volume or a device
-// that is not ready.
+// alsoForClaims adds the phases for a pod that claims a volume or a device. If the volume or device is not ready, the
+// wait for it leaves no trace on the object.
 func (f *fold) alsoForClaims(also []Phase) []Phase {
 	also = slices.Clip(also)
 	if f.e.pod.VolumeClaims {
@@ -95,7 +96,7 @@ func (f *fold) alsoForClaims(also []Phase) []Phase {
 	return also
 }
 
-// boundAfter reports whether a pod was bound later than slack after an instant, whatever the intervals leave open.
+// boundAfter reports whether a pod was certainly bound later than slack after an instant.
 func (f *fold) boundAfter(begun *bound, slack instant) bool {
 	bound := f.bounds.find(podMilestone(MilestoneScheduled))
 	return begun != nil && bound != nil && bound.earliest-begun.latest > slack

@@ -3,10 +3,10 @@ package timeline
 import "github.com/podlapse/podlapse/pkg/imagepull"
 
 // lostEvents names the Events that the kubelet must have created but that never arrived although a watch was open
-// that delivered everything. A container runs from its image, so the kubelet has decided whether to pull it, and
-// reports that each time with a Pulled Event. Before a pull, which the policy Always or the result proves, it
-// creates a Pulling Event. The kubelet drops Events if it creates many about one pod (client-go, tools/record: 25,
-// then one in five minutes), and if its queue is full.
+// that delivered everything. If a container runs, the kubelet has decided whether to pull its image, and reports each
+// such decision with a Pulled Event. Before a pull, which the policy Always or the result proves, it creates a Pulling
+// Event. The kubelet drops Events if it creates many about one pod (client-go, tools/record: 25, then one in five
+// minutes), and if its queue is full.
 func (f *fold) lostEvents() []string {
 	e := f.e
 	if e.watchLastOpened <= e.watchLost {
@@ -23,7 +23,7 @@ func (f *fold) lostEvents() []string {
 			continue // no watch was opened for it
 		}
 		if e.hasImageEvent(c.Image) && e.only(c.Image) == nil {
-			continue // unknown how many of the containers that share the image it stands for
+			continue // it is unknown for how many of the containers that share the image it stands
 		}
 		pulled := f.pulls[index].pulled
 		if f.wasPulled(c, index) && !f.hasRequestEvent(index) && e.pullEventsOf(index) == &e.containers[index] {

@@ -12,7 +12,7 @@ const (
 	MilestoneUnschedulable                         // a scheduler reported that no node fits
 	MilestoneHeldUp                                // the kubelet reported an obstacle; counts the occurrences
 	MilestoneSandboxFailed                         // a sandbox could not be created; counts the failures
-	MilestoneRetryDue                              // the kubelet tried again after it was held up
+	MilestoneRetryDue                              // the kubelet tried again after an obstacle
 	MilestoneSandboxBegun                          // the runtime was asked for the sandbox that ran
 	MilestoneSandboxImageResolved                  // the manifest of the sandbox image arrived
 	MilestoneSandboxImagePulled                    // the sandbox image arrived, while the sandbox was created

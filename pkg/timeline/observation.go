@@ -68,8 +68,8 @@ type EventsWatched struct {
 	OpenedAt  time.Time `json:"opened_at,omitzero"`  // agent's clock
 }
 
-// EventsLost revokes an EventsWatched: from then on Events about the pod may be missed, until another EventsWatched,
-// whose watch began with everything that the API server held.
+// EventsLost revokes an EventsWatched: from then on, Events about the pod may be missed. This lasts until another
+// EventsWatched, because a new watch begins with everything that the API server holds.
 type EventsLost struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock, when the source noticed
@@ -84,7 +84,8 @@ type RuntimeSeen struct {
 	Containers []ContainerRun `json:"containers,omitempty"`
 	Images     []Image        `json:"images,omitempty"` // answers to LookUp.Images, in no particular order
 	// NetworkDown says that the runtime's network was not ready, for example because no network plugin is
-	// configured. NetworkUp says that it was ready. Both are false if LookUp.Network did not ask.
+	// configured. NetworkUp says that it was ready. NetworkUp and NetworkDown are both false if LookUp.Network did not
+	// ask.
 	NetworkDown bool `json:"network_down,omitzero"`
 	NetworkUp   bool `json:"network_up,omitzero"`
 }

@@ -28,11 +28,11 @@ const (
 	obstacleSandbox                         // any other failure to create a sandbox
 )
 
-// obstacleRow is what an obstacle says about the time around its Event.
+// obstacleRow describes what an obstacle means for the time around its Event.
 type obstacleRow struct {
 	phases []Phase // what the pod waits for; several if the Event does not separate them
-	// before is what may lie between the kubelet's pickup and the first of these Events. What was missing at the
-	// kubelet's first check was missing before.
+	// before lists the phases that may come between the kubelet's pickup and the first of these Events. An object that
+	// was missing at the kubelet's first check had been missing before.
 	before []Phase
 	// sandbox says that an attempt to create a sandbox failed.
 	sandbox bool
@@ -88,7 +88,7 @@ var obstacleTable = [...]obstacleRow{
 		sandbox: true, retry: afterSandbox},
 }
 
-// possibleObstacles is what may have held a pod up, apart from its volumes, if no Event watch was open.
+// possibleObstacles lists the phases that may have delayed a pod, apart from its volumes, if no Event watch was open.
 var possibleObstacles = []Phase{PhaseNetwork, PhaseAPIServer, PhasePodConfig, PhaseSandboxImage, PhaseSandbox}
 
 const (
@@ -101,9 +101,9 @@ const (
 	// networkPoll is how often the kubelet asks the runtime whether its network is ready (pkg/kubelet,
 	// updateRuntimeUp).
 	networkPoll = 5 * time.Second
-	// podRetry and podRetryLeast are the longest and the shortest time until the kubelet syncs a pod again that it
-	// could not start (pkg/kubelet/pod_workers.go, backOffPeriod with its jitter, and a queue that is checked once a
-	// second). resync is the longest time if the kubelet knows of no failure.
+	// podRetry and podRetryLeast are the longest and the shortest time until the kubelet retries a pod that it could
+	// not start (pkg/kubelet/pod_workers.go, backOffPeriod with its jitter, and a queue that is checked once a second).
+	// resync is the longest time until the kubelet syncs a pod without a known failure.
 	podRetry      = 16 * time.Second
 	podRetryLeast = 10 * time.Second
 	resync        = 90 * time.Second
@@ -192,7 +192,7 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 		text := imagepull.WithoutQuotes(message)
 		switch {
 		case strings.HasPrefix(text, "Unable to attach or mount volumes"):
-			return 0, false // it repeats which volumes are missing, and does not say why
+			return 0, false // this Event repeats which volumes are missing, but not why
 		case strings.HasSuffix(strings.TrimRight(text, "]"), "not registered"):
 			return obstacleNotRegistered, true
 		}
@@ -200,7 +200,7 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 			return obstacleMountSync, true
 		}
 		for _, row := range mountTexts {
-			// Volumes on a network may fail with the same texts.
+			// Network volumes may fail with the same texts.
 			if strings.Contains(text, row.text) &&
 				(row.obstacle != obstacleMountAPI || strings.Contains(text, "failed to fetch token")) {
 				return row.obstacle, true

@@ -58,7 +58,7 @@ const (
 	CauseUnknown   Cause = "unknown"
 )
 
-// about says what the text of a phase names.
+// about is the kind of thing that the text of a phase names.
 type about uint8
 
 const (
@@ -67,11 +67,11 @@ const (
 	aboutContainer
 )
 
-// phaseRow is all that is written about a phase.
+// phaseRow holds the name, the cause and the texts of a phase.
 type phaseRow struct {
 	phase   Phase
 	cause   Cause  // the party that it is charged to
-	text    string // its words in the verdict, with a %s for what it names
+	text    string // its words in the verdict, with a %s for the name
 	about   about
 	meaning string // one sentence for the page
 }

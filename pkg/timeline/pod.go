@@ -40,7 +40,7 @@ type Pod struct {
 	Disruption string `json:"disruption,omitzero"`
 
 	// Generation is metadata.generation, which counts versions of the spec from 1; binding the pod to a node does
-	// not change it (registry/core/pod). 0 before Kubernetes 1.33, which does not count.
+	// not change it (registry/core/pod). It is 0 before Kubernetes 1.33, which does not count versions.
 	Generation int64 `json:"generation,omitzero"`
 	// KubeletGeneration is status.observedGeneration, which the kubelet sets since 1.33; 0 if not set.
 	KubeletGeneration int64 `json:"kubelet_generation,omitzero"`

@@ -14,7 +14,7 @@ type CompletedRun struct {
 	Signal int // by the exit code; 0 for none
 }
 
-// StartUp reports whether the timeline is of a start-up, and not of something later.
+// StartUp reports whether the timeline is about a start-up and not about a later event.
 func (t Timeline) StartUp() bool { return t.PostStartup == nil && !t.Ended() }
 
 // PostStartupRuns follows the containers of a pod whose start-up is over. Not safe for concurrent use.
@@ -35,8 +35,8 @@ func NewPostStartupRuns(p Pod) *PostStartupRuns {
 	return s
 }
 
-// Observe returns the runs that have ended since, once each. More runs may have ended between two objects than the
-// later one reports. It returns nothing for a pod that is being deleted: see TerminationEvidence.
+// Observe returns the runs that have ended since, once each. Between two objects, more runs may have ended than the
+// later object reports. It returns nothing for a pod that is being deleted: see TerminationEvidence.
 func (s *PostStartupRuns) Observe(p Pod) (ended []CompletedRun) {
 	if !p.DeletedAt.IsZero() {
 		return nil

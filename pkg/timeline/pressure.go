@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Limits of the samples, in at most 48 KiB: all of the latest ones, about a minute, and before them one in six
-// seconds. So an hour fits, after which a start-up is given up.
+// Limits of the samples, which take at most 48 KiB: every sample of about the last minute, and before that one sample
+// for every six seconds. So an hour fits, after which a start-up is given up.
 const (
 	maxPressureLog = 1024
 	fineSamples    = 256
@@ -38,7 +38,8 @@ func (p *Pressure) High() (resource string, share float64) {
 	for _, r := range [...]struct {
 		name  string
 		share float64
-	}{{"io", p.IO}, {"memory", p.Memory}, {"cpu", p.CPU}} { // of equal ones, the one that explains more comes first
+		// If pressures are equal, the one that explains more comes first.
+	}{{"io", p.IO}, {"memory", p.Memory}, {"cpu", p.CPU}} {
 		if r.share > share || resource == "" && r.share == share {
 			resource, share = r.name, r.share
 		}
@@ -102,7 +103,7 @@ func (l *PressureLog) Complete(t *Timeline) {
 }
 
 // during is the pressure of a stretch, over the part that samples enclose, which must be at least half. Two samples
-// that are farther apart than the stretch is long say nothing about it.
+// whose distance is longer than the stretch do not count.
 func (l *PressureLog) during(start, end time.Time) (Pressure, bool) {
 	before, after := l.at(start, end.Sub(start), +1), l.at(end, end.Sub(start), -1)
 	length := after.ArrivedAt.Sub(before.ArrivedAt)

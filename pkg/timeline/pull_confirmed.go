@@ -18,8 +18,8 @@ func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 	image, runs := f.e.image(c.Image), c.runsFromImage()
 	switch {
 	case runs && (c.PullPolicy == PullAlways || !f.e.scope.Runtime):
-		// The kubelet runs it only if the registry answered; or, without a runtime, that it runs is the most that
-		// is known.
+		// The kubelet runs it only if the registry answered. Without a runtime, the fact that it runs is the best
+		// evidence.
 		return true
 	case image == nil:
 		return false
@@ -45,8 +45,8 @@ func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 		func(c containerEvidence) bool { return slices.Contains(c.statusReasons, why) })
 }
 
-// began is when the kubelet picked up the pod, or else when the pod was created. No pull for the pod had ended by
-// then. Both are truncated to seconds.
+// began is when the kubelet picked up the pod or, if unknown, when the pod was created. No pull for the pod had ended
+// by then. Both are truncated to seconds.
 func (f *fold) began() time.Time {
 	if f.e.pod.AcknowledgedAt.IsZero() {
 		return f.e.pod.CreatedAt

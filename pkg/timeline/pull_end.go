@@ -18,8 +18,8 @@ func (s pullEnd) known() bool { return s.earliest != 0 }
 // bounded reports whether the timestamps prove that the pull was over.
 func (s pullEnd) bounded() bool { return s.known() && s.latest != maxInstant }
 
-// pullEndBetween is the end of a pull whose runtime answered after the first instant, and whose timestamp is last at
-// the latest.
+// pullEndBetween is the end of a pull that the runtime answered after the instant first; the image's timestamp is not
+// later than last.
 func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + answerSlack} }
 
 // pullEnd is the end of a container's pull by the image's timestamps. Timestamps before the pull, or after the
@@ -40,7 +40,8 @@ func (f *fold) pullEnd(index int16) pullEnd {
 	first, last := image.last.FirstPulledAt, image.last.PulledAt
 	ofFirst := of(first) && image.wasAbsent()
 	switch {
-	case of(last) && !p.present && at(image.last.askedAt) >= p.latest: // there was no later pull, so this is the one
+	case of(last) && !p.present && at(image.last.askedAt) >= p.latest:
+		// There was no later pull, so the timestamp belongs to this one.
 		if ofFirst && !image.pulledOnce() {
 			return pullEndBetween(at(first), at(last)) // two pulls at the same time
 		}
@@ -54,9 +55,9 @@ func (f *fold) pullEnd(index int16) pullEnd {
 }
 
 // pullEndWithoutEvent is the end of a pull that has no Event. The pull is this container's if the image had been
-// pulled once when the container was created, and not before the kubelet started working on the container. That is
-// not so if another container of the pod has the same image, or if pulls failed: then another pod may have pulled it
-// during the kubelet's back-off.
+// pulled once when the container was created, and not before the kubelet started working on the container. This does
+// not hold if another container of the pod has the same image, or if pulls failed, because another pod may have pulled
+// it during the kubelet's back-off.
 func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	first, last, used := image.last.FirstPulledAt, image.last.PulledAt, f.e.usedBy(index)
 	if !image.wasAbsent() || first.IsZero() || used == maxInstant {
@@ -72,8 +73,8 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	return pullEndBetween(at(last), at(last))
 }
 
-// only is the one container of the pod that has an image; nil if several have it, because any of them may have
-// pulled it.
+// only returns the only container of the pod with an image; nil if several have it, because any of them may have pulled
+// it.
 func (e *Evidence) only(image string) (only *Container) {
 	for i := range e.pod.Containers {
 		switch c := &e.pod.Containers[i]; {
@@ -98,8 +99,8 @@ func (p pulledEvent) began() instant {
 	return minInstant
 }
 
-// eventOnTime reports whether nothing shows that the kubelet's Event about the pull's end was late. If it was late,
-// the kubelet's duration of the pull includes the delay.
+// eventOnTime reports whether there is no evidence that the kubelet's Event about the pull's end was late. If it was
+// late, the kubelet's duration of the pull includes the delay.
 func (p pullEvidence) eventOnTime() bool {
 	return !p.runtimeEnd.bounded() || p.pulled.earliest <= p.runtimeEnd.earliest
 }
@@ -115,7 +116,7 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	if p.runtimeEnd.known() {
 		c := constraint{finished, originStore, leanNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
 		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) {
-			// The end that is nearer than the kubelet's next sign.
+			// The image's timestamps bound the end more closely than the kubelet's next sign of work.
 			c.lean = leanEarliest
 		}
 		constraints = append(constraints, c)
@@ -131,7 +132,7 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 }
 
 // answerDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is
-// longer than usual, so that its content is unknown. Either the runtime took long to write the image again before it
+// unusually long, so that its cause is unknown. Either the runtime took long to write the image again before it
 // answered, because the disk was busy, or the kubelet, starved or stopped, got the answer late.
 func (f *fold) answerDelayed(index int16, next milestoneKey) bool {
 	p := f.pulls[index]

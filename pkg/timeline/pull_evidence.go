@@ -19,8 +19,8 @@ type pullEvidence struct {
 	maybeRestart bool // an Event may be about a restart
 	// finalAttempt is the attempt that succeeded or is running: the number of failed ones, or the last one requested.
 	finalAttempt  uint16
-	layers        []Layer // those that the pull brought; nil if the runtime does not say
-	resumed       bool    // an earlier attempt had begun to bring them
+	layers        []Layer // the layers that the pull brought; nil if the runtime does not say
+	resumed       bool    // an earlier attempt had begun to download them
 	layersUndated bool    // the pull may have brought others, but the runtime does not date them
 	runtimeEnd    pullEnd // when the pull ended, by the runtime's timestamps
 }
@@ -135,7 +135,7 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	return own
 }
 
-// before reports whether the request did not get the image that is present. A later request did, or none: the
+// before reports whether this request is not the one that got the present image. Either a later request got it, or the
 // attempt in between failed without an Event.
 func (p pulledEvent) before(request constraint) bool {
 	if p.present {
@@ -144,8 +144,8 @@ func (p pulledEvent) before(request constraint) bool {
 	return p.lengths.WaitingTimed && request.latest < p.earliest-instant(p.lengths.Waiting+p.lengths.Unit)-eventSlack
 }
 
-// pullConstraints dates what a container's Events say together: the end of every failed attempt, and for the one
-// that succeeded its end and, by the durations in the message, its start.
+// pullConstraints combines the Events of a container. They date the end of every failed attempt and, for the one that
+// succeeded, its end and (by the durations in the message) its start.
 func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	var constraints []constraint
 	for _, f := range evidence.failures {
@@ -171,8 +171,8 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	return constraints
 }
 
-// maxRequests is the number of Events per container that are kept, the earliest, about the kubelet's first request
-// for a pull, and likewise about a runtime that did not say whether it has the image.
+// maxRequests limits the Events that are kept for each container about the kubelet's first request for a pull, and also
+// those about a runtime that did not say whether it has the image. The earliest are kept.
 const maxRequests = 16
 
 // findRequests finds the requests for a container's image. The first one is dated by its first Event that is not

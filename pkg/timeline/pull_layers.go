@@ -17,8 +17,8 @@ func (i *imageEvidence) pulledOnce() bool {
 	return !i.last.PulledAt.IsZero() && i.last.PulledAt.Sub(i.last.FirstPulledAt) < pulledOnceWithin
 }
 
-// layerConstraints decides which layers of an image came with a container's pull. By the runtime's stores it dates
-// when that pull had begun and when the last byte had arrived.
+// layerConstraints decides which layers of an image came with a container's pull. It uses the runtime's stores to date
+// the beginning of that pull and the arrival of the last byte.
 func (f *fold) layerConstraints(c *Container) []constraint {
 	index, image := f.index(c.Name), f.e.pulledImage(c.Name)
 	if index == podWide || image == nil || image.layered == nil {
@@ -64,7 +64,7 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	return constraints
 }
 
-// beganAfter is the earliest start of a pull whose duration the kubelet reported.
+// beganAfter is the earliest possible start of a pull, from the duration that the kubelet reported.
 func (p pulledEvent) beganAfter() instant {
 	return p.earliest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
 }
@@ -94,7 +94,7 @@ func (i *Image) undatedSince(began instant) bool {
 	})
 }
 
-// layersKnown reports whether the runtime gives the layers of an image at all.
+// layersKnown reports whether the runtime reports the layers of an image at all.
 func (i *Image) layersKnown() bool { return len(i.Layers) > 0 || !i.ResolvedAt.IsZero() }
 
 // layersSince returns the layers that arrived at or after an instant.
@@ -112,15 +112,15 @@ func lastDownload(layers []Layer) (last time.Time) {
 	return last
 }
 
-// startedBy reports whether the manifest's arrival is the only bound on the start of a pull. Before it, the pull was
-// in the queue, or the registry took its time.
+// startedBy reports whether the manifest's arrival is the only bound on the start of a pull. Before that, the pull may
+// have been in the queue, or the registry may have been slow.
 func (f *fold) startedBy(index int16, attempt uint16) bool {
 	return f.bounds.find(milestoneKey{index, attempt, MilestonePullResolved}) != nil
 }
 
-// mayHoldUnpacking reports whether a pull may have brought an image, or still may, without a timestamp of its last
-// byte: registry and disk share that time in unknown parts. The same holds for an attempt that may have failed while
-// it unpacked.
+// mayHoldUnpacking reports whether a pull has brought an image, or may still do so, without a timestamp of its last
+// byte. The shares of registry and disk in that time are unknown. The same applies to an attempt that may have failed
+// while it unpacked.
 func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 	switch a.outcome {
 	case imagepull.OutcomeVerified:
@@ -160,9 +160,9 @@ func (p Pull) Bytes() (sum int64) {
 
 func (p Pull) shared(layer int) bool { return layer < len(p.Shared) && p.Shared[layer] }
 
-// Unpacking returns from when to when layers of the pull were unpacked, and the time spent on it. Layers are
-// unpacked one after the other, each as soon as it has arrived, while others still arrive. Zero if the runtime does
-// not say.
+// Unpacking returns the start and the end of the time in which layers of the pull were unpacked, and how much of it was
+// spent unpacking. Layers are unpacked one after the other, each as soon as it has arrived, while others still arrive.
+// Zero if the runtime does not say.
 func (p Pull) Unpacking() (from, to time.Time, busy time.Duration) {
 	var before time.Time // when the layer below was done
 	for _, l := range p.Layers {

@@ -8,7 +8,7 @@ import (
 // A lazy snapshotter (stargz, SOCI, nydus, overlaybd) answers a pull once it has mounted the image's layers from the
 // registry. Their content is downloaded when it is read, after the pull: while the container starts and runs.
 
-// lazy reports whether the runtime mounted layers of a container's image from the registry, as far as it was asked
+// lazy reports whether the runtime mounted layers of a container's image from the registry; false if it was not asked
 // about layers.
 func (f *fold) lazy(c *Container) bool {
 	image := f.e.image(c.Image)
@@ -24,7 +24,7 @@ func (i *Image) mountedAfter(then time.Time) bool {
 	return slices.ContainsFunc(i.Layers, func(l Layer) bool { return l.Remote && l.UnpackedAt.After(then) })
 }
 
-// loads reports whether a container reads its image in a phase.
+// loads reports whether the container reads its image during a phase.
 func (p Phase) loads() bool {
 	switch p {
 	case PhaseContainerStart, PhaseInitRun, PhasePostStartHook, PhaseFailedRun, PhaseStartupProbe, PhaseReadinessProbe:

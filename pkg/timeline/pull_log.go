@@ -16,8 +16,8 @@ const (
 	leastBlocked = 50 * time.Millisecond
 )
 
-// PullLog holds the node's latest pulls, by the kubelet's Events. It completes what one pod's evidence cannot show:
-// which pull a pull waited for, and whether another pull had brought the image. Not safe for concurrent use.
+// PullLog holds the node's latest pulls, by the kubelet's Events. It adds two facts that one pod's evidence cannot
+// show: which pull a pull waited for, and whether another pull had brought the image. Not safe for concurrent use.
 type PullLog struct {
 	pulls    []loggedPull           // the oldest first
 	pending  []loggedPull           // pulls of pods without a known sandbox; see sandboxKnown
@@ -38,7 +38,7 @@ type loggedPull struct {
 	blocker         Blocker
 	requestedAt     time.Time // when the kubelet requested it; zero if unknown
 	from, until     time.Time // when the runtime was asked, and when it answered
-	startUnknown    bool      // from is only the time of the request, as for every failed pull
+	startUnknown    bool      // from is only the time of the request, which is true for every failed pull
 	error           time.Duration
 	overlappedUntil time.Time // until when another pull certainly ran at the same time; zero if none did
 	dequeued        bool      // it waited long, and began as another one ended
@@ -152,7 +152,7 @@ func podOf(request string) string {
 }
 
 // request records when the kubelet requested a pull. A pod pulls one image after the other, so only its latest request
-// can be open: an open one is displaced only by those of as many pods as there are logged pulls.
+// can be open. An open request is displaced only if as many other pods have requests as the log has entries.
 func (l *PullLog) request(uid, container string, at time.Time, bound time.Duration) {
 	if l.requests == nil {
 		l.requests = map[string]pullRequest{}
@@ -220,7 +220,7 @@ func (l *PullLog) Settle(t Timeline) {
 	}
 }
 
-// Complete adds to the pulls of a timeline what other pods' pulls show. The caller must own the pulls.
+// Complete adds the evidence of other pods' pulls to the pulls of a timeline. The caller must own the pulls.
 func (l *PullLog) Complete(t *Timeline) {
 	for _, pulls := range [...][]Pull{t.Pulls, t.EphemeralPulls} {
 		for i := range pulls {
@@ -246,7 +246,7 @@ func (l *PullLog) complete(p *Pull, uid string) {
 		if o.uid == uid {
 			continue
 		}
-		// If this pod's evidence alone does not decide, a pull that began with the image absent does.
+		// If this pod's evidence alone does not decide the outcome, a pull that began with the image absent does.
 		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.imageAbsent
 		if open && image == "" {
 			image = normalized(p.Image)
@@ -256,7 +256,7 @@ func (l *PullLog) complete(p *Pull, uid string) {
 			if p.sharesAll() {
 				p.Outcome = imagepull.OutcomeJoined
 			} else {
-				// The rest arrived after the other pull: the image had been removed, or was a different one.
+				// Some layers arrived after the other pull: the image had been removed, or was a different one.
 				p.Outcome = imagepull.OutcomeDownloaded
 			}
 		}
@@ -278,8 +278,8 @@ func normalized(ref string) string {
 	return name
 }
 
-// provided reports whether this pull brought the image that p requested: it began before p, and ended after the
-// image was last known to be absent, while p was in the queue, or while p found its content.
+// provided reports whether this pull brought the image that p requested. It did if it began before p, and ended after
+// the image was last known to be absent: while p was in the queue, or while p found its content.
 func (o *loggedPull) provided(p *Pull) bool {
 	absent := at(p.RequestedAt)
 	if p.absentAt != 0 {

@@ -14,7 +14,7 @@ const maxRecentLayers = 2048
 type recentLayers struct {
 	owner map[arrivedLayer]string // pod UID
 	order []arrivedLayer          // a ring
-	next  int                     // in order, once it is full
+	next  int                     // index in order of the next entry to replace, once the ring is full
 }
 
 // arrivedLayer is one arrival of a layer. A layer that was removed from the node may arrive again.
@@ -23,7 +23,7 @@ type arrivedLayer struct {
 	at     time.Time
 }
 
-// add records a layer of a pod, unless it arrived with another one.
+// add records a layer of a pod, unless it arrived with another pod.
 func (l *recentLayers) add(layer Layer, uid string) {
 	a := arrivedLayer{layer.Digest, layer.DownloadedAt}
 	if _, known := l.owner[a]; known {
@@ -107,7 +107,7 @@ func (l *PullLog) joins(p *Pull, uid string) bool {
 	})
 }
 
-// mayShare reports whether a pull may have brought layers of another one. A successful pull brought all its layers
+// mayShare reports whether a pull may have brought layers of another pull. A successful pull brought all its layers
 // before it ended.
 func (o *loggedPull) mayShare(p *Pull) bool {
 	return slices.ContainsFunc(p.Layers, func(layer Layer) bool {

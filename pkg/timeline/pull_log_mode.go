@@ -4,9 +4,9 @@ import (
 	"time"
 )
 
-// What the pulls of a node show about its kubelet. By default the kubelet pulls one image after the other; with
-// serializeImagePulls: false it pulls all at once, and with maxParallelImagePulls that many. No API reports which,
-// so nothing is assumed: the durations that the kubelet reports have to show it.
+// This file derives the settings of a node's kubelet from its pulls. By default the kubelet pulls one image after the
+// other; with serializeImagePulls: false it pulls all at once, and with maxParallelImagePulls that many. No API reports
+// this setting, so the agent derives it from the durations that the kubelet reports.
 const (
 	// loggedError bounds the error of a logged pull's instants: an Event's name is up to 100 ms late, and later on a
 	// node that is short of CPU. floorError is added if only the second is known.
@@ -24,7 +24,7 @@ const (
 	evidenceAge = time.Hour
 )
 
-// compare records what a new pull and the known pulls show together.
+// compare records what a new pull, compared with the known pulls, shows about the node.
 func (l *PullLog) compare(p *loggedPull) {
 	for i := range l.pulls {
 		o := &l.pulls[i]
@@ -38,7 +38,7 @@ func (l *PullLog) compare(p *loggedPull) {
 	}
 }
 
-// overlapEnd is until when two pulls certainly ran at the same time; zero if they may not have.
+// overlapEnd is the end of the time in which two pulls certainly ran at once; zero if they may not have.
 func (o *loggedPull) overlapEnd(p *loggedPull) time.Time {
 	if o.startUnknown || p.startUnknown || o.overlap(p.from, p.until) <= o.error+p.error {
 		return time.Time{}
@@ -81,11 +81,10 @@ type pullMode struct {
 	serial   bool // it runs one at a time
 }
 
-// mode returns how the node pulls. p is the pull in question, which the log may not have.
+// mode returns how the node pulls. p is the pull in question, which need not be in the log.
 //
-// A pull that waited, began as another one ended, and ran alone shows that the node runs one pull at a time: if it
-// ran several, others would have continued. The latest evidence counts, because the kubelet's configuration may
-// change.
+// If a pull waited, began as another one ended, and ran alone, the node runs one pull at a time: otherwise other pulls
+// would have continued. The latest evidence counts, because the kubelet's configuration may change.
 func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	own := loggedPull{uid: uid, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
 	if p.QueueTimed {
@@ -118,8 +117,8 @@ func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	return m
 }
 
-// overtook reports whether a pull ran although one that was requested earlier has not ended: either that one was
-// running in parallel, or its end was not reported.
+// overtook reports whether a pull ran although an earlier request has not ended. Either the earlier pull was running in
+// parallel, or its end was not reported.
 func (l *PullLog) overtook(p *Pull, uid string) bool {
 	for _, r := range l.open(p.FinishedAt, uid) {
 		if r.from.Add(2 * loggedError).Before(p.RequestedAt) {

@@ -13,7 +13,7 @@ type pullRequest struct {
 	over  bool
 }
 
-// running is another pull of the node, and when it ran, as far as that is known.
+// running is another pull of the node, with the time in which it ran, if known.
 type running struct {
 	from, until  time.Time // from is the time of the request if startUnknown; until is zero while it runs
 	startUnknown bool      // only the time of the request is known
@@ -47,8 +47,8 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 }
 
 // concurrent is the highest number of other pulls of the node that ran at the same time during a pull. If only the
-// request of a pull is known, it counts from then on if the node is not known to have a queue; otherwise it does not
-// count for the time in which it may have waited.
+// request of a pull is known, the pull counts from its request on, unless the node is known to have a queue. With a
+// queue, the time in which it may have waited does not count.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0
@@ -92,7 +92,7 @@ func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	return most
 }
 
-// explainQueue says what a pull waited for in the node's queue: how many pulls were ahead of it and, if the node
+// explainQueue records what a pull waited for in the node's queue: how many pulls were ahead of it and, if the node
 // pulls one image after the other, which of them took most of its wait.
 func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	wait := p.StartedAt.Sub(p.RequestedAt)

@@ -40,7 +40,7 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	l.noteSandboxes(o)
 }
 
-// sandboxSince is what the runtime said about a pod's sandboxes. begunAt is the start of the earliest one, and
+// sandboxSince holds what the runtime said about a pod's sandboxes. begunAt is the start of the earliest one, and
 // askedAt when the runtime was asked last. If none is true, it has never had one.
 type sandboxSince struct {
 	begunAt, askedAt time.Time
@@ -108,9 +108,10 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	return known && !since.none && !at.Before(since.begunAt)
 }
 
-// requestRefuted reports whether the runtime shows that a pod had no sandbox when, by an Event, the kubelet
-// requested a pull for it. Until the runtime was asked after the request, it is believed: it counts as one more pull
-// in the queue, and no pull is named as the one that another pod waited for. Without it, the wrong pull may be named.
+// requestRefuted reports whether the runtime shows that a pod had no sandbox at the time at which, according to an
+// Event, the kubelet requested a pull for it. Until the runtime is asked, the request is believed: it counts as one
+// more pull in the queue, and no pull is named as the one that another pod waited for. Without it, the wrong pull may
+// be named.
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]
@@ -131,7 +132,7 @@ func (l *PullLog) RequestsRuntime(uid string) bool {
 	return false
 }
 
-// forgetOldest removes the oldest of more than most answers, but not the newest.
+// forgetOldest removes the oldest answers until at most most remain, but never the newest.
 func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt func(A) time.Time) {
 	if len(answers) <= most {
 		return

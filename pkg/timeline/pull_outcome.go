@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// lastOutcome decides the result of the last attempt from what was seen only.
+// lastOutcome decides the result of the last attempt only from evidence that was seen.
 func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	pulled, final, image := f.pulls[index].pulled, f.pulls[index].finalAttempt, f.e.image(c.Image)
 	there := image != nil && !image.wasAbsent() && image.beforeSandbox
@@ -47,7 +47,7 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
 	switch {
 	case len(f.pulls[index].layers) > 0:
-		// If another pull had brought the image by then, its tag was moved or it was removed.
+		// If another pull had already brought the image, its tag was moved or the image was removed.
 		return imagepull.OutcomeDownloaded
 	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
 		if image.last.Digest == image.Digest {
@@ -66,7 +66,8 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	return imagepull.OutcomeUnknown
 }
 
-// outcomeWithoutEvent is how an absent image that a container runs from was pulled, if there is no Event.
+// outcomeWithoutEvent is the outcome for an absent image, from which a container now runs, if there is no Event about
+// its pull.
 func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	switch {
 	case f.inBackoff(index, image.last.FirstPulledAt) && c.PullPolicy == PullAlways:
@@ -74,7 +75,7 @@ func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEviden
 	case f.e.foundPresent(c, image), f.inBackoff(index, image.last.FirstPulledAt):
 		return imagepull.OutcomePresent
 	case image.layered != nil && f.inBackoff(index, image.layered.ResolvedAt):
-		// Another pull had begun; unknown whether the kubelet's next attempt still downloaded anything.
+		// Another pull had begun, so it is unknown whether the kubelet's next attempt still downloaded anything.
 		return imagepull.OutcomeUnknown
 	case image.nothingCameSince(f.e.workStart(c)):
 		return imagepull.OutcomeVerified // it was present under another name
@@ -113,8 +114,8 @@ func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
 	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.workStart(c)
 }
 
-// inBackoff reports whether the kubelet was in back-off between two attempts to pull a container's image. What
-// arrived then was pulled by others. A failure that only a status reports is dated by its arrival: it came soon
+// inBackoff reports whether the kubelet was in back-off between two attempts to pull a container's image. Content that
+// arrived then was pulled by other clients. A failure that only a status reports is dated by its arrival: it came soon
 // after the failure if it arrived live.
 func (f *fold) inBackoff(index int16, t time.Time) bool {
 	failures := f.pulls[index].failures

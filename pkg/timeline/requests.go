@@ -7,14 +7,14 @@ import (
 
 // How long to wait for evidence that should be on its way.
 const (
-	// How long late evidence is awaited after the end of the start-up: an answer of the runtime, and the Events that
-	// the kubelet sends in parallel with its status, after 10 s again if the API server was away (client-go,
-	// tools/record).
+	// How long the agent waits for late evidence after the end of the start-up: for an answer of the runtime, and for
+	// the Events, which the kubelet sends in parallel with its status and again after 10 s if the API server was away
+	// (client-go, tools/record).
 	runtimeGrace = 3 * time.Second
 	eventGrace   = 15 * time.Second
-	// layersGrace is how long stores are asked again that did not give the layers of a new image in time.
+	// layersGrace is how long the agent asks the stores again if they did not report the layers of a new image in time.
 	layersGrace = 15 * time.Second
-	// reaskAfter is the interval after which the runtime is asked again if its answer lacked what the pod object
+	// reaskAfter is the interval after which the runtime is asked again if its answer lacked facts that the pod object
 	// reports.
 	reaskAfter = time.Second
 	// statusPatience is how long the kubelet may take from a container's start to the status that reports it: it
@@ -22,12 +22,12 @@ const (
 	statusPatience = 2 * time.Second
 	// presentPatience is how long the kubelet may take to create a container whose image is present.
 	presentPatience = 2 * time.Second
-	// giveUpAfter is how long a start-up is followed after the agent first saw the pod. A longer start-up is not
-	// slow but needs a person, and belongs in the records as it is.
+	// giveUpAfter is how long a start-up is followed after the agent first saw the pod. A longer start-up is not slow
+	// but stuck: a person must look at it, so it is recorded as it is.
 	giveUpAfter = time.Hour
-	// sandboxPatience is how long the kubelet may take from picking a pod up to a sandbox before an Event watch is
-	// worth opening to learn why. After a failure the kubelet waits longer than this before the next attempt
-	// (pod_workers.go, backOffPeriod), so an earlier sandbox was the first one.
+	// sandboxPatience is how long the kubelet may take from picking up a pod to creating a sandbox. After that, it is
+	// worth opening an Event watch to learn the reason. After a failure the kubelet waits longer than this before the
+	// next attempt (pod_workers.go, backOffPeriod), so an earlier sandbox was the first one.
 	sandboxPatience = 2 * time.Second
 	// runtimePatience is how long the runtime may take to say whether an image is on the node. An answer takes less
 	// than a second. A runtime that does not answer must not delay the request for the kubelet's Events.
@@ -59,8 +59,8 @@ func (e *Evidence) Requests(now time.Time) Requests {
 	return w
 }
 
-// requestedImages returns the references whose presence decides whether the kubelet pulls, each once and once more
-// after a pull, and of those the ones whose layers are wanted, too.
+// requestedImages returns the references whose presence decides whether the kubelet pulls: each is requested once, and
+// once more after a pull. It also returns those of them whose layers are wanted.
 func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	for _, c := range e.pod.Containers {
 		image := e.image(c.Image)
@@ -81,8 +81,8 @@ func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	return refs, layers
 }
 
-// mayHaveNewLayers reports whether a pull may have brought layers that were not asked for yet. A runtime that does
-// not date its pulls does not give layers either.
+// mayHaveNewLayers reports whether a pull may have brought layers that were not asked for yet. A runtime that does not
+// date its pulls does not report layers either.
 func (i *imageEvidence) mayHaveNewLayers() bool {
 	return i.layered == nil && (i.wasAbsent() || i.last.Digest != i.Digest) &&
 		(!i.last.Present || !i.last.PulledAt.IsZero())
@@ -127,7 +127,7 @@ func (e *Evidence) mayBeRemoved(c *Container, index int16) bool {
 		made-max(e.workStart(c), at(e.firstSeen.at)) > instant(presentPatience)
 }
 
-// runtimeComplete reports whether the runtime has given everything it can about the way to readiness.
+// runtimeComplete reports whether the runtime has reported everything that it can about the start-up.
 func (e *Evidence) runtimeComplete() bool {
 	_, over := e.endLearned()
 	return over && !e.runtimeBehind()
@@ -162,8 +162,8 @@ func (e *Evidence) askedSince() time.Time {
 }
 
 // requestsEvents reports whether a container waits for a pull, or its image was pulled, and the kubelet's Event about
-// it has not arrived. A pod whose images are all on the node needs no Events. Once the runtime is overdue, an image
-// that it has not answered for may be pulled.
+// it has not arrived. A pod whose images are all on the node needs no Events. Once the runtime's answer is overdue, any
+// image that it has not answered for may need a pull.
 //
 // After a post-start hook Events are needed: only an Event about the next image says when the hook ended.
 func (e *Evidence) requestsEvents(overdue bool) bool {
@@ -189,7 +189,7 @@ func (e *Evidence) requestsEvents(overdue bool) bool {
 	return false
 }
 
-// requestsSandboxEvents reports whether the sandbox takes, or took, so long that one may have failed.
+// requestsSandboxEvents reports whether the sandbox takes, or took, so long that an attempt may have failed.
 func (e *Evidence) requestsSandboxEvents(now time.Time) bool {
 	acknowledged, _ := e.latest(podMilestone(MilestoneAcknowledged))
 	if acknowledged == 0 {

@@ -3,7 +3,7 @@ package timeline
 import "time"
 
 // Sandbox is one pod sandbox in the runtime. Timestamps are exact instants on the node's clock. The zero time means
-// that this runtime does not give it.
+// that this runtime does not report it.
 type Sandbox struct {
 	ID      string `json:"id,omitzero"`
 	Attempt int    `json:"attempt,omitzero"`
@@ -24,7 +24,7 @@ type Sandbox struct {
 	// RunningAt is when the sandbox ran (containerd ≥ 2.0: the sandbox store's updated_at, last
 	// written after the sandbox container was started; only meaningful when Ready).
 	RunningAt time.Time `json:"running_at,omitzero"`
-	// CreatedAt is CRI's created_at if its place among the three above is unknown.
+	// CreatedAt is CRI's created_at if it is unknown which of the three instants above it is near.
 	CreatedAt time.Time `json:"created_at,omitzero"`
 }
 
@@ -59,11 +59,11 @@ type Image struct {
 	Layers     []Layer   `json:"layers,omitempty"` // the bottom one first; empty unless LookUp.Layers asked for it
 	// LookUp.Layers asked for the layers, whether or not the runtime could give them
 	Layered    bool `json:"layered,omitzero"`
-	Incomplete bool `json:"untold,omitzero"` // some of that was not given in time: another answer may have it
+	Incomplete bool `json:"untold,omitzero"` // some layers were not reported in time: another answer may have them
 }
 
 // Layer is one layer of an image in containerd's stores. Timestamps are exact instants on the node's clock. The zero
-// time means that the runtime does not give it, or no longer has it.
+// time means that the runtime does not report it, or no longer has it.
 type Layer struct {
 	Digest       string    `json:"digest"`                 // of the blob in the registry, e.g. sha256:…
 	SizeBytes    int64     `json:"size_bytes,omitzero"`    // of that blob; 0 if unknown

@@ -45,9 +45,9 @@ func (l *SilenceLog) Observe(o Observation) {
 // Silences returns the silences in the log.
 func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences) }
 
-// Complete separates from phases the time in which the runtime was silent: a network plugin or a registry that was
-// done by then had to wait for the runtime, and so had the kubelet. Nothing shows which of them was done. It copies
-// the phases first, because others may read them.
+// Complete separates from phases the time in which the runtime was silent: a network plugin, a registry or the kubelet
+// may have been done already and waiting for the runtime. Nothing shows which of them was done. It copies the phases
+// first, because others may read them.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
 		if !slices.ContainsFunc(t.Phases, silent.within) {

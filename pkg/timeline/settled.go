@@ -33,8 +33,8 @@ func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
 	return time.Time{}, false
 }
 
-// graceOver reports whether the start-up has been over for longer than a grace, in either direction: after a clock
-// was set back the elapsed time is unknown, and it may take hours until the clock is there again.
+// graceOver reports whether the end of the start-up is farther from now than a grace, in either direction. After a
+// clock was set back the elapsed time is unknown, and waiting until the clock catches up could take hours.
 func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	end, over := e.endLearned()
 	if end.Before(e.scope.ResumedAt) {

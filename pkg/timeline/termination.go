@@ -4,7 +4,7 @@ import "time"
 
 // The phases of a termination, in addition to PhaseKubeletPickup and PhaseUnattributed, which a start-up also has.
 const (
-	// PhasePreStopHook: deletion picked up → hook over, which only the container's end shows.
+	// PhasePreStopHook: deletion picked up → hook over; only the container's end shows that the hook is over.
 	PhasePreStopHook    Phase = "pre_stop_hook"
 	PhaseGrace          Phase = "grace"           // asked to stop → stopped, or out of time
 	PhaseKill           Phase = "kill"            // out of time → killed
@@ -25,7 +25,7 @@ func TerminationPhases() []Phase {
 		PhaseFinalizers, PhaseUnattributed}
 }
 
-// Termination is what is known about one pod's termination, from the request to delete it until its object is gone.
+// Termination holds what is known about one pod's termination, from the request to delete it until its object is gone.
 // It is a value: it does not change after TerminationEvidence.Termination returned it. Its phases and errors have the
 // same meaning as a Timeline's.
 type Termination struct {
@@ -33,7 +33,7 @@ type Termination struct {
 	GoneAt      time.Time // when the object was gone; zero while it exists
 	// Grace is the shortest grace period that was requested; 0 only if Hurried.
 	Grace time.Duration
-	// Hurried says that no grace period other than 0 was seen.
+	// Hurried says that the only grace period seen was 0.
 	Hurried bool
 	// Reason is why the pod was deleted, from the condition DisruptionTarget, e.g. EvictionByEvictionAPI; empty if
 	// the condition is not set, for example after kubectl delete.
@@ -70,7 +70,7 @@ const (
 	HowExited      How = "exited"        // by itself, with its own exit code
 	HowSignalled   How = "signalled"     // by a signal other than SIGKILL, such as SIGTERM, in time
 	HowKilled      How = "killed"        // by SIGKILL, when its grace period was over
-	HowKilledEarly How = "killed_early"  // by SIGKILL before its grace period was over, so not because of it
+	HowKilledEarly How = "killed_early"  // by SIGKILL before its grace period was over, so for another reason
 	HowOutOfMemory How = "out_of_memory" // by the kernel, while it was asked to stop
 	HowUnknown     How = "unknown"       // no evidence
 	HowRunning     How = "running"       // not stopped yet

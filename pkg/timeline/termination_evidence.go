@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// maxGrace is the longest grace period that is calculated with.
+// maxGrace limits grace periods, so that calculations with them do not overflow.
 const maxGrace = 365 * 24 * time.Hour
 
 // maxStops is the number of containers whose end is followed. Missing says that others were left out.
@@ -19,10 +19,11 @@ type TerminationEvidence struct {
 	podAt   instant // its arrival
 	created instant
 
-	requestSecond instant       // the control plane's timestamp, truncated to seconds
-	learnedAt     instant       // the arrival of the first pod object with the request
-	learnedLive   bool          // it arrived live
-	observedAt    instant       // the arrival of the first pod object by which the kubelet knows; zero for never
+	requestSecond instant // the control plane's timestamp, truncated to seconds
+	learnedAt     instant // the arrival of the first pod object with the request
+	learnedLive   bool    // it arrived live
+	// The arrival of the first pod object that shows that the kubelet knows of the request; zero for never.
+	observedAt    instant
 	observedLive  bool          // it arrived live
 	releasedAt    instant       // the arrival of the first pod object with grace 0, which the kubelet released; or zero
 	hadFinalizers bool          // an object without grace had finalizers
@@ -38,7 +39,7 @@ type TerminationEvidence struct {
 	goneLive bool
 }
 
-// stopEvidence is what is known about the end of a container's latest run.
+// stopEvidence holds what is known about the end of a container's latest run.
 type stopEvidence struct {
 	name        string
 	attempt     int
@@ -54,7 +55,7 @@ type stopEvidence struct {
 	statusLive   bool
 	statusCode   int
 	statusReason string
-	notStarted   bool // the pod object, as last seen, has no run of it
+	notStarted   bool // the latest pod object shows no run of it
 	waitsForNext bool // the latest run has ended, and the kubelet waits before the next
 }
 
@@ -178,10 +179,10 @@ func (e *TerminationEvidence) applyStatus(c Container, o PodSeen, latest bool) b
 	return *s != before
 }
 
-// statusMissing reports whether the kubelet had no status of the container and invented one, with the exit code 137
-// of no real process, and with one more restart if it had run. It does so when a pod ends for each container that it
-// does not find, such as those that never started (kubelet: status/status_manager.go, TerminatePod; kubelet_pods.go,
-// convertToAPIContainerStatuses).
+// statusMissing reports whether the kubelet had no status of the container and invented one. Its exit code 137 is not
+// from a real process, and its restart count is one too high if the container had run. It does so when a pod ends for
+// each container that it does not find, such as those that never started (kubelet: status/status_manager.go,
+// TerminatePod; kubelet_pods.go, convertToAPIContainerStatuses).
 func (c Container) statusMissing() bool {
 	return c.State == StateTerminated && c.EndReason == "ContainerStatusUnknown" && c.FinishedAt.IsZero()
 }
@@ -219,8 +220,8 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 }
 
 // applyEvent reads from the Event Killing when the kubelet began to stop a container. The Event is created just
-// before the hook runs and the runtime is asked (kubelet: kuberuntime/kuberuntime_container.go, killContainer). One
-// from before the deletion belongs to another end.
+// before the hook runs and the runtime is asked (kubelet: kuberuntime/kuberuntime_container.go, killContainer). An
+// Event from before the deletion belongs to an earlier stop.
 func (e *TerminationEvidence) applyEvent(o EventSeen) bool {
 	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.requestSecond.time()) ||
 		!e.pod.has(o.Container) {

@@ -36,8 +36,8 @@ func (f *terminationFold) conflict(milestone, container, detail string) {
 	f.t.Conflicts = append(f.t.Conflicts, TerminationConflict{milestone, container, detail})
 }
 
-// request is when the deletion was requested: in the second of the control plane's timestamp, and before the news
-// arrived.
+// request is when the deletion was requested: in the second of the control plane's timestamp, and before the
+// observation arrived.
 func (f *terminationFold) request() bound {
 	b := boundOf(f.skew.widen(second(milestoneKey{container: podWide, milestone: MilestoneDeleted}, originControlPlane,
 		f.requestSecond.time())))
@@ -81,14 +81,14 @@ func (f *terminationFold) objectGone() bound {
 	return b
 }
 
-// goneBy is when the news arrived that the object is gone. That cannot be before the request.
+// goneBy is when the agent learned that the object is gone. That cannot be before the request.
 func (f *terminationFold) goneBy() instant {
 	return max(f.TerminationEvidence.gone, f.requested.earliest)
 }
 
 // stopBegun is when the kubelet began to stop the containers. The kubelet's first Killing Event dates that. Without
-// one, it was before the status that the kubelet writes then, which says which generation of the object it is about
-// (Kubernetes 1.34 and newer), and usually when the agent learned of the deletion, because that status is late.
+// one, it was before the status that the kubelet writes at that time (since Kubernetes 1.34, that status names the
+// generation of the object). It was usually when the agent learned of the deletion, because that status is late.
 // Without such a status, a container that was killed at the end of its grace period dates it: the grace period began
 // that long before.
 func (f *terminationFold) stopBegun() (bound, bool) {
@@ -151,11 +151,11 @@ const statusLate = instant(300 * time.Millisecond)
 // (kubelet: kuberuntime/kuberuntime_container.go, minimumGracePeriodInSeconds).
 const leastGrace = 2 * time.Second
 
-// killAfter is the earliest time after which the kubelet kills.
+// killAfter is the earliest time at which the kubelet kills a container.
 func (f *terminationFold) killAfter() time.Duration { return max(f.grace, leastGrace) }
 
-// killedOnTime reports whether a container is killed right then: it waits neither for a hook nor for the containers
-// that it serves.
+// killedOnTime reports whether a container is killed exactly at that time, because it waits neither for a hook nor for
+// the containers that it serves.
 func (f *terminationFold) killedOnTime(name string) bool {
 	return !slices.ContainsFunc(f.pod.Containers, func(c Container) bool {
 		return c.Name == name && (c.PreStopHook || c.Kind == KindSidecar)

@@ -19,7 +19,7 @@ const (
 	askStuck, askStuckAfter = time.Minute, 10 * time.Minute
 )
 
-// AskEvery is the interval at which the runtime is worth asking now; 0 if it has given everything.
+// AskEvery is the interval at which it is worth asking the runtime now; 0 if the runtime has reported everything.
 func (e *TerminationEvidence) AskEvery(now time.Time) time.Duration {
 	if e.Over() || e.sandboxDown != 0 && !slices.ContainsFunc(e.stops, stopEvidence.open) {
 		return 0

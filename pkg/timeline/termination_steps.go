@@ -16,8 +16,8 @@ type terminationStep struct {
 	milestone string
 }
 
-// steps is what happened after the request, in order. Containers stop at the same time. The others, and the pod,
-// wait for the last of them. Sidecars are asked to stop after the containers that they serve.
+// steps returns the steps of the pod after the request, in order. Containers stop at the same time. The others, and the
+// pod, wait for the last of them. Sidecars are asked to stop after the containers that they serve.
 func (f *terminationFold) steps() []terminationStep {
 	steps := []terminationStep{{phase: PhaseKubeletPickup, end: f.begun, known: f.begunKnown, milestone: "stop_begun"}}
 	var mains, sidecars []stopBound
@@ -28,7 +28,7 @@ func (f *terminationFold) steps() []terminationStep {
 			mains = append(mains, s)
 		}
 	}
-	later := func(a, b stopBound) int { // one without evidence may have been the last
+	later := func(a, b stopBound) int { // a container without evidence may have been the last
 		return cmp.Or(cmp.Compare(a.latest, b.latest), cmp.Compare(a.estimate(), b.estimate()))
 	}
 	last := bound{earliest: f.requested.earliest, latest: f.requested.latest}
@@ -63,9 +63,9 @@ func (f *terminationFold) steps() []terminationStep {
 	return append(steps, terminationStep{phase: PhaseObjectDeletion, end: gone, known: f.Over(), milestone: "gone"})
 }
 
-// stopSteps is what a container did until it stopped. The end of its time is known if that was the end of the common
-// grace period, and if that was not shortened, because then it begins again. If there are too many containers,
-// another one may be the last.
+// stopSteps returns the steps of a container until it stopped. The end of its grace period is known only if it has the
+// pod's grace period and that was not shortened, because a shortened period begins again. If there were too many
+// containers to follow, another one may have been the last.
 func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
 	stop := f.t.Stops[s.index]
 	step := terminationStep{

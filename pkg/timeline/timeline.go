@@ -22,7 +22,7 @@ const (
 	StateGivenUp   State = "given_up" // still not ready an hour after the agent first saw it
 )
 
-// Timeline is what is known about one pod's start-up. It is a value: it does not change after Evidence.Timeline
+// Timeline holds what is known about one pod's start-up. It is a value: it does not change after Evidence.Timeline
 // returned it.
 type Timeline struct {
 	Namespace, Name, UID, Node string
@@ -45,7 +45,7 @@ type Timeline struct {
 	Total, TotalError time.Duration
 	Reached           // how far the pod came, and when
 
-	Phases []Span // end to end from CreatedAt: no gap, no overlap
+	Phases []Span // contiguous from CreatedAt on, without gaps and overlaps
 	Pulls  []Pull
 	// EphemeralPulls are the pulls for ephemeral containers, which are not part of the start-up and may come after it.
 	EphemeralPulls []Pull
@@ -67,12 +67,12 @@ type Timeline struct {
 	// Termination is how the pod terminates, or has terminated; nil without a deletion request, and if terminations
 	// are not followed. It is not part of the start-up.
 	Termination *Termination
-	// PostStartup is what has just happened to a pod after its start-up. It is set only in timelines that report
-	// exactly that.
+	// PostStartup is an event that has just happened to a pod after its start-up. It is set only in timelines that
+	// report exactly that.
 	PostStartup *PostStartup
 
-	// Reconstructed says that the start-up was over before the agent's time (Scope.Since), so the timeline rests on
-	// what could be read afterwards. Such a timeline is shown, but not counted.
+	// Reconstructed says that the start-up was over before the agent's time (Scope.Since), so the timeline is based on
+	// evidence that was read afterwards. Such a timeline is shown, but not counted.
 	Reconstructed bool
 }
 
@@ -120,8 +120,8 @@ type Span struct {
 	// Error bounds |EndAt − StartAt − truth|.
 	Error   time.Duration
 	Sources []Source
-	// MergedWith lists the phases that the evidence could not separate from this one; for PhaseUnattributed, all
-	// phases that may lie in it.
+	// MergedWith lists the phases that the evidence could not separate from this one; for PhaseUnattributed, all phases
+	// that it may contain.
 	MergedWith []Phase
 	// Open says that the phase is in progress. EndAt is then the time of the request.
 	Open bool
@@ -167,7 +167,7 @@ type Pull struct {
 	Sources []Source
 
 	// Resumed says that the image's manifest was on the node before this pull began, so an interrupted attempt may
-	// have brought a part of the layers, and containerd continued from there. Then it is unknown how much came with
+	// have brought a part of the layers, and containerd continued from there. If so, it is unknown how much came with
 	// this pull.
 	Resumed bool
 
@@ -186,9 +186,9 @@ type Pull struct {
 	// runs.
 	Lazy bool
 
-	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil if unknown, or unless
-	// evidence shows that the node pulls one image after the other. Ahead is the number of pulls of the node,
-	// including running ones, that are known to have been ahead of this one in the queue; 0 if unknown.
+	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil if unknown, or if no evidence
+	// shows that the node pulls one image at a time. Ahead is the number of pulls of the node, including running ones,
+	// that are known to have been ahead of this one in the queue; 0 if unknown.
 	BlockedBy *Blocker
 	Ahead     int
 	// Beside is the highest number of other pulls of the node that ran at the same time during this one and shared

@@ -1,7 +1,7 @@
 package timeline
 
-// Traits is what readers of records group by: facts in a pod object that do not concern its start-up. Empty fields
-// are absent in the object.
+// Traits holds facts in a pod object that do not concern its start-up, but by which readers of records group. Empty
+// fields are absent in the object.
 type Traits struct {
 	// Controller is the owner in the object itself: the ReplicaSet if Pod.Owner is its Deployment.
 	Controller    Owner     `json:"controller,omitzero"`

@@ -14,7 +14,7 @@ const verdictParts = 3
 // severalImages is the text for the pulls of several images, with their number and the registry.
 const severalImages = "pulling %d images from %s"
 
-// part is what one party did in all phases of a start-up together.
+// part adds up what one party did in all phases of a start-up.
 type part struct {
 	key      string // what the party did, the same in all its phases
 	spans    []Span
@@ -58,7 +58,7 @@ func (t Timeline) parts() []part {
 	return parts
 }
 
-// keyOf is equal for spans that a verdict adds up.
+// keyOf returns the same key for spans that a verdict adds up.
 func (t Timeline) keyOf(s Span) string {
 	if s.Phase != PhaseUnattributed {
 		return t.keyOfPhase(s.Phase, s)
@@ -173,7 +173,7 @@ func (p *Pressure) add(s Span) {
 	}
 }
 
-// describe says that a pressure, which is multiplied by length, was high; otherwise it is empty.
+// describe says that a pressure was high; otherwise it is empty. The argument is the pressure multiplied by the length.
 func (p *Pressure) describe(length time.Duration) string {
 	l := float64(length)
 	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// blockerOf is the image that all pulls which waited in these spans waited for the longest; empty if it is not the
-// same for all, or unknown for one.
+// blockerOf is the image for which all waiting pulls in these spans waited the longest; empty if it is not the same for
+// all, or is unknown for one.
 func (t Timeline) blockerOf(spans []Span) (image string) {
 	for _, s := range spans {
 		if s.Duration() < leastBlocked {

@@ -7,14 +7,14 @@ import "time"
 const relistEvery = time.Second
 
 // The kubelet takes a container from its image to its start without interruption (pkg/kubelet/kuberuntime,
-// startContainer), one container after the other. So its work before it created a container bounds when it checked
-// that container's image.
+// startContainer), one container after the other. So the steps before the creation of a container bound the time at
+// which the kubelet checked that container's image.
 
 // workStart is the earliest instant at which the kubelet started working on a container, in the attempt in which it
-// created the container. By then the sandbox ran, the init containers before it had ended, and so had the start of
-// every container that ran before this one was created. A container that ran later was skipped, for example in
-// back-off. If the creation failed before, there was an earlier attempt, in which the image may have been pulled,
-// and only what every attempt waits for counts.
+// created the container. By then the sandbox ran, the init containers before it had ended, and every container that ran
+// before this one was created had been started. A container that ran later was skipped, for example in back-off. If the
+// creation failed before, the image may have been pulled in an earlier attempt. So only conditions that every attempt
+// waits for count.
 func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
 	start, created, failed, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)
@@ -29,7 +29,7 @@ func (e *Evidence) workStart(c *Container) instant {
 		case known.key.container == podWide:
 			if known.key.milestone == MilestoneSandboxRunning && known.origin <= originStore &&
 				known.earliest <= created {
-				start = known.earliest // not every runtime dates its latest instant
+				start = known.earliest // some runtimes give no latest instant
 			}
 		case volume, known.latest > created:
 		case known.key.milestone == MilestoneRunning && !failed, e.mustPrecede(known.key, c):
@@ -50,7 +50,7 @@ func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 		(before.Kind == KindInit || before.Kind == KindSidecar && k.milestone == MilestoneRunning && k.attempt == 0)
 }
 
-// predecessor returns the container of that name if the kubelet works on it before another one; otherwise nil.
+// predecessor returns the container of that name if the kubelet works on it before the other container; otherwise nil.
 func (e *Evidence) predecessor(name string, c *Container) *Container {
 	for i := range e.pod.Containers {
 		switch before := &e.pod.Containers[i]; before.Name {

@@ -1,5 +1,5 @@
-// Package kubeclienttest has what the tests of the sources share that watch the API server: a Source
-// that runs one, servers that send what a test wants, and the memory in use.
+// Package kubeclienttest supports the tests of sources that watch the API server. It has a Source that runs one,
+// servers that send given events, and a measurement of the memory in use.
 package kubeclienttest
 
 import (

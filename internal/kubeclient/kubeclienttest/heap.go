@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// PeakHeap returns how much more memory is in use at most while a function runs than before it, in
-// bytes.
+// PeakHeap returns, in bytes, by how much the memory in use grows at most while a function runs.
 func PeakHeap(run func()) int {
 	var stats runtime.MemStats
 	runtime.GC()

@@ -14,9 +14,8 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// RefusedWatch runs a source that may list and not watch, because its role lacks a verb: it must not
-// list twice a second for ever. Once it may, it must open again at once a watch that ends after it
-// delivered object.
+// RefusedWatch runs a source that may list but not watch, because its role lacks a verb. It must not list twice a
+// second forever. Once it may watch, it must reopen a watch that ends after delivering object at once.
 func RefusedWatch(t *testing.T, source func(rest.Interface) func(context.Context) error, object interface {
 	metav1.Object
 	runtime.Object
@@ -43,7 +42,7 @@ func RefusedWatch(t *testing.T, source func(rest.Interface) func(context.Context
 		server.ExpireWatches()
 		time.Sleep(time.Second)
 		if len(server.Requests()) == before {
-			t.Error("a watch that lasted is not opened again within a second")
+			t.Error("the watch was not opened again within a second")
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Patience is how long a test waits for what must happen.
+// Patience is how long a test waits for an expected event.
 const Patience = 15 * time.Second
 
 // Begun returns the time on a Source's clock when a test begins.
@@ -65,7 +65,7 @@ func NewSource(t *testing.T) *Source {
 	}
 }
 
-// Observe takes an observation of the source.
+// Observe receives the observations of the source.
 func (s *Source) Observe(ctx context.Context, o timeline.Observation) {
 	select {
 	case s.Seen <- o:
@@ -73,7 +73,7 @@ func (s *Source) Observe(ctx context.Context, o timeline.Observation) {
 	}
 }
 
-// Report takes a report of the source about its health.
+// Report receives the health reports of the source.
 func (s *Source) Report(up bool, detail string) { s.Told <- Report{up, detail} }
 
 // Run runs the source until the test or Stop ends it.
@@ -108,7 +108,7 @@ func (s *Source) Next() timeline.Observation {
 	}
 }
 
-// Nothing fails when an observation is there that the test does not expect.
+// Nothing fails the test if there is an unexpected observation.
 func (s *Source) Nothing() {
 	s.t.Helper()
 	select {
@@ -134,7 +134,7 @@ func (s *Source) Until(up bool, text string) {
 	}
 }
 
-// Eventually polls what cannot be waited for.
+// Eventually polls a condition that has no channel to wait on.
 func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
@@ -144,7 +144,7 @@ func Eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// InBackground runs a source until what it returns is called.
+// InBackground runs a source until the returned function is called.
 func InBackground(t *testing.T, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

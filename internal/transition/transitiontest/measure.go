@@ -21,7 +21,7 @@ func (a *agreement) within(what string, at api.Instant, container string, milest
 	a.Errorf("%s %s at %s, which no milestone allows", container, what, at)
 }
 
-// length checks a duration against its ends: it is present if they are, and in order.
+// length checks a duration against its ends: it is present if both ends are present and in order.
 func (a *agreement) length(what string, length *api.Seconds, from, to api.Instant) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from.Time)
 	if known != (length != nil) || known && length.Duration() != to.Sub(from.Time) {

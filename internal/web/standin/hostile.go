@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// attacks returns texts that would have an effect if they were treated as more than text.
+// attacks returns texts that would do harm if the page did not treat them as plain text.
 func attacks() []string {
 	return []string{
 		`<img src=x onerror="window.attacked=1;alert(1)">`,

@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// beside runs what the kubelet runs beside the main process: a probe or a hook.
+// beside runs a probe or a hook, which the kubelet starts beside the main process.
 func beside(role string, plan workload.Plan) error {
 	log, err := os.OpenFile(workload.MainOutput, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

@@ -84,7 +84,7 @@ func (c *comparison) length(what string, length json.Number, from, to time.Time)
 	}
 }
 
-// absent requires that durations that this type of record does not have are omitted.
+// absent requires that a record omits the durations that its type does not have.
 func (c *comparison) absent(what string, lengths ...json.Number) {
 	for _, length := range lengths {
 		if length != "" {

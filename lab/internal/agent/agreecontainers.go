@@ -83,8 +83,8 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 	c.since(name+" previous to running", r.PreviousToRunning, c.passed(containers[last-1]), r.RunningAt)
 }
 
-// succeeded returns the interval in which the init container's run ended: the run in the record, else the last one. The
-// timeline does not say which run succeeded; one did if a later container ran.
+// succeeded returns the interval in which the init container's run ended: the run in the record, otherwise the last
+// one. The timeline does not say which run succeeded; one did if a later container ran.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {

@@ -69,8 +69,8 @@ func (c *comparison) running(container string) span {
 	return span{}
 }
 
-// started is when a container's startup probe passed, else when its hook returned, else when it ran. The timeline does
-// not say which of these a container has. It says which milestones exist and which are missing.
+// started is when a container's startup probe passed; without a probe, when its hook returned; without a hook, when it
+// ran. The timeline does not say which of these a container has. It says which milestones exist and which are missing.
 func (c *comparison) started(container string) span {
 	for _, name := range []string{"started", "post_started"} {
 		if s := c.marked(name, container); s.known {

@@ -24,13 +24,13 @@ func Nanoseconds(seconds json.Number) (time.Duration, error) {
 	return time.Duration(value.Num().Int64()), nil
 }
 
-// Problems checks what the contract promises of every settled timeline: the phases follow each other without gaps, each
-// is as long as the time between its ends, and they add up to the total, to the nanosecond.
+// Problems checks what the contract promises about every settled timeline: the phases follow each other without gaps,
+// each is as long as the time between its ends, and they add up to the total, to the nanosecond.
 func (t Timeline) Problems() []string {
 	return inexact(t.Phases, t.TotalSeconds, t.CreatedAt, "settled_at", t.SettledAt)
 }
 
-// Problems checks the same of a termination.
+// Problems checks the same for a termination.
 func (t Termination) Problems() []string {
 	return inexact(t.Phases, t.TotalSeconds, t.RequestedAt, "gone_at", t.GoneAt)
 }

@@ -1,4 +1,4 @@
-// Package bench gives scenarios and the sample what they need on the running node: a namespace and images of their own,
+// Package bench provides what scenarios and the sample need on the running node: a namespace and images of their own,
 // faults that end with them, and the agent to query.
 package bench
 
@@ -73,7 +73,7 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	return b, b.Kube.CreateNamespace(ctx, n.Report, namespace, purpose)
 }
 
-// ClearAll removes what killed runs with the same purpose left behind.
+// ClearAll removes leftovers of killed runs with the same purpose.
 func ClearAll(ctx context.Context, n node.Node, purpose string) error {
 	client, err := n.Kube()
 	if err != nil {

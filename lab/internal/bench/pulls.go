@@ -168,7 +168,7 @@ func (a *Attempt) read(accesses []registry.Access) {
 	}
 }
 
-// Pull is the pull as the registry saw it, if that covers all but this much of it; otherwise as the runtime saw it.
+// Pull is the pull as the registry saw it, or as the runtime saw it if the registry missed more than this much of it.
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false

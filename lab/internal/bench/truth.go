@@ -19,7 +19,7 @@ type Span struct{ StartAt, EndAt time.Time }
 // Length is the time between the ends.
 func (s Span) Length() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
-// Dated runs a call and returns its start and end. What it requested happened in between.
+// Dated runs a call and returns its start and end. The requested action happened in between.
 func Dated(call func() error) (Span, error) {
 	sentAt := time.Now()
 	err := call()

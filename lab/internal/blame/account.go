@@ -17,8 +17,8 @@ type Account struct {
 	BackedOff []Request // BackOff Events in the kubelet's log
 	Runs      []Run
 
-	// SandboxFault is who is to blame if a sandbox failed. If empty, it is the network if its plugin failed, else the
-	// runtime.
+	// SandboxFault is who is to blame if a sandbox failed. If empty, the network is to blame if its plugin failed,
+	// otherwise the runtime.
 	SandboxFault []Cause
 	Stopped      []Stop  // while containerd was stopped
 	Faults       []Fault // injected by the scenario
@@ -27,7 +27,7 @@ type Account struct {
 // Stop is a stretch in which containerd was stopped.
 type Stop struct {
 	Span
-	Ended bool // the process ended, and unanswered calls with it; otherwise it continued with them
+	Ended bool // the process ended, so its unanswered calls failed; otherwise it continued with them
 }
 
 // Kinds of calls.
@@ -76,7 +76,7 @@ type Run struct {
 // the witnesses see, until it was fixed. The rest of that stretch is charged to Then.
 type Fault struct {
 	Causes  []Cause
-	From    time.Time // zero: the start of the stretch that contains FixedAt
+	From    time.Time // if zero, the start of the stretch that contains FixedAt
 	FixedAt time.Time
 	Then    []Cause // empty: as the witnesses say
 	Witness string
@@ -163,7 +163,7 @@ func (a Account) during(s *stretches, c Call) {
 		s.add(c.From, last, "registry's log", Registry)
 		s.add(last, c.To, "registry's and containerd's logs", Disk)
 		s.add(last, earlier(last.Add(arrives), c.To), "registry's and containerd's logs", Disk, Registry)
-		for _, away := range a.Stopped { // the runtime reads what arrived in the meantime
+		for _, away := range a.Stopped { // the runtime reads the data that arrived in the meantime
 			if !last.Before(away.From) && last.Before(away.To) {
 				read := earlier(away.To.Add(arrives), c.To)
 				s.add(away.To, read, "registry's and containerd's logs", Disk, Registry, Runtime)

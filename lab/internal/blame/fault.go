@@ -2,7 +2,7 @@ package blame
 
 import "slices"
 
-// stopped charges the runtime with the time in which it was stopped and needed. The registry may have been slow at the
+// stopped charges the runtime with the time in which it was needed but stopped. The registry may have been slow at the
 // same time: while it was still sending, either is to blame.
 func (a Account) stopped(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
@@ -49,7 +49,7 @@ func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	return parts
 }
 
-// over puts the scenario's faults above the stretches of the witnesses.
+// over replaces the stretches of the witnesses by the scenario's faults where they overlap.
 func (f Fault) over(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	from := f.From

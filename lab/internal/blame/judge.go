@@ -42,7 +42,7 @@ func (s *Score) Add(other Score) {
 }
 
 // Judge compares the phases in the agent's timeline with the truth, whose stretches are in order and do not overlap.
-// Where the slack of a stretch leaves open who was to blame, each possible cause is right. A phase is shrunk by its
+// If the slack of a stretch leaves open who was to blame, each possible cause counts as right. A phase is shrunk by its
 // stated error before it is called wrong:
 //
 //   - a phase with a cause of the stretch is right;
@@ -67,8 +67,8 @@ func Judge(reported []Reported, truth []Stretch) Score {
 	return s
 }
 
-// count adds the time that a stretch and a phase have in common. proven is the part of it that the stated error does
-// not excuse.
+// count adds the time that a stretch and a phase have in common. proven is the part of the phase that its stated error
+// does not cover.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamed(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)
@@ -91,8 +91,8 @@ func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration)
 	}
 }
 
-// blamed is whom the phase blames. If several causes are equally to blame and it names one of them, blamed is the
-// culprit.
+// blamed returns the party that the phase blames. If several causes are equally to blame and it names one of them,
+// blamed is the culprit.
 func (t Reported) blamed(stretch Stretch) Cause {
 	if slices.Contains(stretch.Causes, t.Cause) {
 		return stretch.Causes[0]

@@ -6,8 +6,8 @@ import (
 )
 
 // sharpen converts stretches whose ends have slack to stretches with exact ends. Around the instant at which one
-// stretch follows another, the culprits of either are right. Around an end that is followed by nothing, the culprit is
-// unknown, and the time is left out. A gap that is no longer than the slack on both sides counts as such an instant.
+// stretch follows another, the culprits of either are right. If no stretch follows an end, the culprit around that end
+// is unknown, and the time is left out. A gap that is no longer than the slack on both sides counts as such an instant.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
 	var instants []time.Time

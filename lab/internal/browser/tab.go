@@ -206,10 +206,10 @@ func (t *Tab) Picture(path string, whole bool) error {
 	}
 	png, err := do(t, shot)
 	if err != nil {
-		return fmt.Errorf("take a picture: %w", err)
+		return fmt.Errorf("take a screenshot: %w", err)
 	}
 	if err := os.WriteFile(path, png, 0o600); err != nil {
-		return fmt.Errorf("save a picture: %w", err)
+		return fmt.Errorf("save a screenshot: %w", err)
 	}
 	return nil
 }

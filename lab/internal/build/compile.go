@@ -28,7 +28,7 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", arguments...)
 	cmd.Dir = filepath.Join(b.Source, g.module)
-	// A workspace or build flags of the user would build something other than what the key describes.
+	// A workspace or build flags of the user would change the result, which the cache key does not cover.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+g.cgo, "GOWORK=off", "GOFLAGS=")
 	// The build ends when the lab ends, for whatever reason. The kernel ties this to the thread that started it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -9,13 +9,13 @@ import (
 	"runtime"
 )
 
-// SourceVariable names the directory of the lab's source for when FindSource cannot find it.
+// SourceVariable is the environment variable with the directory of the lab's source, in case FindSource cannot find it.
 const SourceVariable = "PODLAPSE_LAB_SOURCE"
 
 const modulePath = "github.com/podlapse/podlapse/lab"
 
-// FindSource returns the lab's source directory: that of the variable, else the nearest one at or above the working
-// directory, else the one that this program was compiled from.
+// FindSource returns the lab's source directory: the one in the variable, otherwise the nearest one at or above the
+// working directory, otherwise the one that this program was compiled from.
 func FindSource() (string, error) {
 	if dir := os.Getenv(SourceVariable); dir != "" {
 		if isLab(dir) {

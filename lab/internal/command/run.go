@@ -97,7 +97,7 @@ func plan(ctx context.Context, n node.Node) (build.Programs, build.Builder, bool
 	return programs, builder, missing, err
 }
 
-// raise starts the node, after everything that it needs.
+// raise starts the node after preparing everything that it needs.
 func raise(ctx context.Context, n node.Node, agent node.Agent) (node.Node, error) {
 	if agent.Program != "" {
 		path, err := node.CheckAgent(agent.Program)

@@ -45,8 +45,8 @@ func groupsExist() bool {
 	return false
 }
 
-// Containers returns the IDs of the containers that a containerd with this state directory and a runc with this root
-// know or knew.
+// Containers returns the IDs of all containers, running or not, of a containerd with this state directory and a runc
+// with this root.
 func Containers(containerdState, runcRoot string) []string {
 	seen := make(map[string]bool)
 	var ids []string

@@ -100,7 +100,7 @@ func (l Layout) Kubeconfig(user string) string { return l.In("kubeconfig", user+
 // CNIFaults is the file in which scenarios configure the faults of the CNI plugin.
 func (l Layout) CNIFaults() string { return l.In("cni", "faults.json") }
 
-// CNILog is the CNI plugin's log of what it did when.
+// CNILog is the CNI plugin's log of its actions and their times.
 func (l Layout) CNILog() string { return l.In("cni", "log.jsonl") }
 
 // AgentRecords is the file for the standard output of an agent that runs as a process.

@@ -94,7 +94,7 @@ func Documents(rendered string) ([][]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("split rendered objects: %w", err)
 		}
-		// Empty before the first separator, and for a template without output.
+		// The text is empty before the first separator, and for a template without output.
 		if len(bytes.Trim(document, "-\n ")) > 0 {
 			documents = append(documents, document)
 		}

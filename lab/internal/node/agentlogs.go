@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// containerLog is the name of a log that a runtime writes, or wrote until the kubelet rotated it.
+// containerLog matches the name of a container's log, including logs that the kubelet has rotated.
 var containerLog = regexp.MustCompile(`^[0-9]+\.log(\.[0-9-]+)?$`)
 
 // KeepAgentLogs preserves the logs of agents in containers when the kubelet removes them with their pods: it gives each

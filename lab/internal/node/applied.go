@@ -26,7 +26,7 @@ func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered stri
 	if err != nil {
 		return err
 	}
-	// Note both sets, so that an interrupted change can be continued.
+	// Store both sets, so that an interrupted change can be continued.
 	if err := writeFile(n.agentObjects(), before+"---\n"+rendered); err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func (n Node) await(ctx context.Context, c component) error {
 	return nil
 }
 
-// listensOn is where a component can be reached, for status.
+// listensOn is the address of a component, for the command status.
 func (c component) listensOn() string {
 	var text string
 	for _, port := range c.ports {

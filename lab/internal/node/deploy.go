@@ -78,7 +78,7 @@ func (n Node) pushAgentImage(ctx context.Context, archive string) error {
 		return err
 	}
 	if err := os.WriteFile(n.agentImageFile(), []byte(reference), 0o600); err != nil {
-		return fmt.Errorf("note the agent's image: %w", err)
+		return fmt.Errorf("store the agent's image: %w", err)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (n Node) clean(ctx context.Context) error {
 	if err := os.Remove(n.readyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove lab state: %w", err)
 	}
-	// The kubelet is first. Otherwise it would restart what is stopped.
+	// The kubelet is first. Otherwise it would restart processes that are stopped here.
 	gently := n.stop(5*time.Second, agentProcess, kubeletName, schedulerName, controllerName)
 	containers := footprint.Containers(n.ContainerdState(), n.RuncRoot())
 	n.removePods(ctx)

@@ -12,7 +12,7 @@ import (
 // Form is how the agent runs on the node.
 type Form string
 
-// The forms. AsItWas is the form in which the agent ran last, or a process if it never ran.
+// The forms. AsItWas is the form in which the agent last ran; a process if it never ran.
 const (
 	AsItWas   Form = ""
 	AsProcess Form = "process"
@@ -64,7 +64,7 @@ func (n Node) takeAgent(ctx context.Context, a Agent) error {
 			return err
 		}
 		if err := os.WriteFile(n.agentFile(), []byte(program), 0o600); err != nil {
-			return fmt.Errorf("note the agent's program: %w", err)
+			return fmt.Errorf("store the agent's program: %w", err)
 		}
 	}
 	if a.Archive != "" {
@@ -76,7 +76,7 @@ func (n Node) takeAgent(ctx context.Context, a Agent) error {
 // changeForm stores the form before the change, so that an interrupted change can be continued.
 func (n Node) changeForm(form Form, change func() error) error {
 	if err := os.WriteFile(n.formFile(), []byte(form), 0o600); err != nil {
-		return fmt.Errorf("note how the agent runs: %w", err)
+		return fmt.Errorf("store how the agent runs: %w", err)
 	}
 	return change()
 }

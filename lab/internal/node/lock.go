@@ -26,7 +26,7 @@ func (n Node) Hold(ctx context.Context) (release func(), err error) {
 			if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 				return fmt.Errorf("%s is held: %w", n.Lock(), err)
 			}
-			// Down removes the file. A lock on a removed file excludes nothing.
+			// Down removes the file. A lock on a removed file does not exclude other commands.
 			mine, err := file.Stat()
 			if err != nil {
 				return err

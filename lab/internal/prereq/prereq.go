@@ -25,7 +25,7 @@ func Supported(system string, uid int) error {
 	return nil
 }
 
-// Here is Supported for this machine and user.
+// Here calls Supported for this machine and user.
 func Here() error { return Supported(runtime.GOOS, os.Getuid()) }
 
 // requirement is a Debian package, why it is needed, and how to check for what it installs.
@@ -112,7 +112,7 @@ func describe(missing []requirement) error {
 	for _, r := range missing {
 		parts = append(parts, fmt.Sprintf("%s (%s)", r.pkg, r.why))
 	}
-	return fmt.Errorf("install these packages, or those of your distribution with the same content: %s",
+	return fmt.Errorf("install these packages, or their equivalents in your distribution: %s",
 		strings.Join(parts, ", "))
 }
 

@@ -69,7 +69,7 @@ func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Dura
 		if err == nil {
 			return nil
 		}
-		// If the end of the wait interrupted a check, the previous error says more.
+		// If the end of the wait interrupted a check, the previous error is more useful.
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}

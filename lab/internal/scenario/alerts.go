@@ -208,7 +208,7 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 	if err != nil {
 		v.Problem("slow %s: %v", a.what, err)
 	}
-	if err := sleep(ctx, alertPatience/2); err != nil { // both have seen the same since the last pod was reported
+	if err := sleep(ctx, alertPatience/2); err != nil { // both have the same data since the last pod was reported
 		return err
 	}
 	alerts, err := firing(a.fires)

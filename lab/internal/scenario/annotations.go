@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// The annotations with which a pod requests, and those that it gets.
+// The annotations with which a pod requests annotations, and those that it gets.
 const (
 	askStartUp, gotStartUp = "podlapse.dev/annotate", "podlapse.dev/startup"
 	askTime, gotTime       = "addtime", "timestamp"

@@ -25,7 +25,7 @@ type examRow struct {
 // playFunc creates the pod, injects the fault, and returns when the start-up is over.
 type playFunc = func(ctx context.Context, x *examPod) error
 
-// examStage is rows that run concurrently, with the state of the node in the meantime.
+// examStage is a group of rows that run concurrently, and the state of the node while they run.
 type examStage struct {
 	name  string
 	set   func(ctx context.Context, e *exam) error // puts the node into the state that the rows need; may be nil

@@ -89,7 +89,7 @@ func pullRows(long func() time.Duration) []examRow {
 	}
 }
 
-// neverComes pulls an image that cannot be pulled, and judges the start-up some time after the second attempt.
+// neverComes runs a pod whose image cannot be pulled, and judges the start-up some time after the second attempt.
 func neverComes(long func() time.Duration, reference func(x *examPod) (string, error)) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		image, err := reference(x)

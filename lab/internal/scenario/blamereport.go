@@ -66,7 +66,8 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 	return nil
 }
 
-// print writes a line about the row. If anything is not right, it also writes whom each side blames for what.
+// print writes a line about the row. If anything is not right, it also writes the stretches of both sides with the
+// parties that they blame.
 func (r examResult) print(out io.Writer) {
 	fmt.Fprintf(out, "%-14s %-26s %8s %8s %8s %8s\n", r.stage, r.name, seconds(r.score.Right),
 		seconds(r.score.Unattributed), seconds(r.score.Wrong), seconds(r.score.Unjudged))

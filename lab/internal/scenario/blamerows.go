@@ -33,7 +33,7 @@ func examStages(seed uint64) []examStage {
 // drawnRows is the number of rows in the exam with randomly drawn faults.
 const drawnRows = 8
 
-// one returns a pod with one container that is ready this long after its start.
+// one returns a pod with one container that becomes ready this long after its start.
 func one(image string, readyAfter time.Duration) corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, image, readyAfter)}}
 }

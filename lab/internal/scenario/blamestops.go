@@ -35,8 +35,8 @@ func (e *exam) away(meanwhile bench.Span, ended bool) {
 		blame.Stop{Span: blame.Span{From: meanwhile.StartAt, To: meanwhile.EndAt}, Ended: ended})
 }
 
-// meeting is where the rows of a stage wait for each other. When all have arrived, one of them does something, and then
-// all continue.
+// meeting is where the rows of a stage wait for each other. When all rows have arrived, one of them runs a function,
+// and then all continue.
 type meeting struct {
 	wait    int
 	mu      sync.Mutex
@@ -47,7 +47,7 @@ type meeting struct {
 
 func newMeeting(rows int) *meeting { return &meeting{wait: rows, over: make(chan struct{})} }
 
-// join does it if this row is the last to arrive, otherwise waits until it is done.
+// join runs the function if this row is the last to arrive; otherwise it waits until the function has returned.
 func (m *meeting) join(ctx context.Context, do func() error) error {
 	m.mu.Lock()
 	m.arrived++
@@ -99,7 +99,7 @@ func stopRows(component, words string, long func() time.Duration) []examRow {
 	}
 }
 
-// spoken waits until the first run of a container has logged a word.
+// spoken waits until the first run of a container has logged a given word.
 func (x *examPod) spoken(ctx context.Context, container, word string) error {
 	return x.await(ctx, "word "+word, func() (bool, error) {
 		stated, err := x.bench().StatedBy(x.name, x.uid(), container, 0)

@@ -120,7 +120,7 @@ func (c *costRun) judgeReported(ctx context.Context, namespace string, started [
 	return nil
 }
 
-// reported waits for the records of all pods in a namespace. An agent that misses an Event waits for it.
+// reported waits for the records of all pods in a namespace. An agent that has not received an Event waits for it.
 func (c *costRun) reported(ctx context.Context, namespace string, extra,
 	pods int) (reported map[string]agent.Timeline, err error) {
 	err = c.bench.Node.Report.Wait(ctx, "the records of "+namespace, 40*time.Second, 500*time.Millisecond,

@@ -41,11 +41,11 @@ func (k costKind) times() int { return k.agents + k.counterparts }
 //
 // A start costs the API server about 35 ms of CPU without agents. This varies by 3 ms from block to block, mostly
 // because of garbage collection, so smaller costs only show if they occur many times. An agent whose pods' images are
-// present sends no requests besides its pod watch. This is checked: the agent's request counter must not grow while
-// pods start, and the API server counts its Event watches. So such an agent costs as much as its pod watch, and there
-// are 60 of these: one of an agent and 59 bare ones with the same request. More agents would use the same two cores and
-// slow the API server down. A bare watch must receive the same bytes as the agent. With cold images, agents open Event
-// watches as needed, so all 60 are agents.
+// present sends no requests besides its pod watch. The scenario checks this: the agent's request counter must not grow
+// while pods start, and the API server counts its Event watches. So such an agent costs as much as its pod watch, and
+// there are 60 of these: one of an agent and 59 bare ones with the same request. More agents would use the same two
+// cores and slow the API server down. A bare watch must receive the same bytes as the agent. With cold images, agents
+// open Event watches as needed, so all 60 are agents.
 func costKinds() []costKind {
 	return []costKind{
 		{name: "present", pods: 100, agents: 1, counterparts: 59, pairs: 6, tail: 2 * time.Second,

@@ -19,7 +19,7 @@ import (
 const (
 	honestFault  = 2 * time.Second  // how long each fault of an honest pod lasts
 	coldPull     = 8 * time.Second  // how long others wait for the first cold image: a busy machine starts them late
-	attackLead   = 5 * time.Second  // the attack goes on for so long before the honest pods start
+	attackLead   = 5 * time.Second  // how long the attack lasts before the honest pods start
 	attackAtMost = 90 * time.Second // an attack ends after this time, whatever the honest pods do
 )
 
@@ -69,7 +69,7 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	if err := r.attacked(ctx, t, "attacked"); err != nil {
 		return err
 	}
-	// The agent restarts in the state that the tenant has left, and is attacked before it runs undisturbed.
+	// The agent restarts among the objects that the tenant left, and is attacked before it runs undisturbed.
 	if err := r.configure(ctx, "--events=cluster"); err != nil {
 		return err
 	}

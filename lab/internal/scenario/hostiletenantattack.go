@@ -22,9 +22,10 @@ import (
 
 // Limits of an attack.
 const (
-	attacksAtOnce = 2               // attacks that run at the same time
-	roundsAtMost  = 20              // of all attacks in one block
-	roundsAtLeast = 3               // before an attack may end, because some change what earlier rounds created
+	attacksAtOnce = 2  // attacks that run at the same time
+	roundsAtMost  = 20 // of all attacks in one block
+	// Before an attack may end, because some attacks change objects that earlier rounds created.
+	roundsAtLeast = 3
 	roundEvery    = 2 * time.Second // between the starts of two rounds
 )
 

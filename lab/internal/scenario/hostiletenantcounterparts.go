@@ -18,7 +18,8 @@ type startUp struct {
 	causes   map[string]string // of the phases
 	lengths  map[string]time.Duration
 	errors   map[string]time.Duration
-	truth    map[string]time.Duration // what the witnesses saw of each cause, with all that may be due to it
+	// The time of each cause according to the witnesses, including all time that may be due to it.
+	truth map[string]time.Duration
 }
 
 // judgeCounterparts requires each honest pod of a block with the attack to have the same outcome, pulls and long phases
@@ -102,7 +103,7 @@ func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 
 func sorted(a, b time.Duration) (least, most time.Duration) { return min(a, b), max(a, b) }
 
-// tried says that a phase ends only when kubelet tries again, at a time of its own.
+// tried says that a phase ends only when the kubelet retries, which can be at any time.
 func tried(phase string) bool {
 	return strings.HasPrefix(phase, "container_config ") || strings.HasPrefix(phase, "pod_config")
 }

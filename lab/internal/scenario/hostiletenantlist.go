@@ -99,7 +99,7 @@ func (t *thrower) some(most int) (pods []corev1.Pod) {
 	return pods
 }
 
-// about creates an Event about each of this many of the tenant's own pods, with a change.
+// about creates one Event for each of this many of the tenant's own pods, after change has modified it.
 func about(most int, change func(*corev1.Event)) func(context.Context, *thrower) {
 	return func(ctx context.Context, t *thrower) {
 		for _, pod := range t.some(most) {

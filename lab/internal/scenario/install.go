@@ -162,7 +162,8 @@ func dryRun(ctx context.Context, b *bench.Bench, document []byte) error {
 	return b.Kube.Apply(ctx, "podlapse-lab-dry-run", document, true)
 }
 
-// judgeStrictness requires that mistakes are refused. Otherwise it proves nothing that everything was accepted.
+// judgeStrictness requires that mistakes are refused. Without this check, the acceptance of all manifests would prove
+// nothing.
 func judgeStrictness(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	for want, mistake := range map[string]string{
 		".spec.template.spec.hostNetworks: field not declared in schema": `{apiVersion: apps/v1, kind: DaemonSet, ` +

@@ -135,8 +135,8 @@ func (p plan) lengths(a accounts) []knownLength {
 	at := a.runningAt(mainName)
 	startedAt := at
 	begunBefore, begunBy := a.runtime.StartAskedAt[mainName], a.runtime.RunningAt[mainName]
-	// All delays injected here count from the process' start. A probe that passed late used up a part of the next
-	// delay.
+	// All delays injected here count from the process' start. If a probe passed late, a part of the next delay was
+	// already over.
 	next := func(phase string, after time.Duration, word string) {
 		end := a.stated[mainName][word]
 		lengths = append(lengths, knownLength{phase: phase, container: mainName,
@@ -194,7 +194,8 @@ func (a accounts) runningAt(container string) time.Time {
 }
 
 // controlPlane returns the milestones with the API server's timestamps. Creation, binding and approval lie between a
-// request and its response. What the kubelet reports lies between its cause and its arrival at the scenario's watch.
+// request and its response. Milestones that the kubelet reports lie between their cause and their arrival at the
+// scenario's watch.
 func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

@@ -55,14 +55,14 @@ type reading struct {
 	then                  string
 	injected              time.Duration
 	happened              bench.Span    // the truth
-	begunEarlier          time.Duration // the most by which the start may precede its first log line
-	begunLater            time.Duration // the most by which its timestamp may follow it
-	endedLater            time.Duration // the most by which the end may follow its last log line
+	begunEarlier          time.Duration // how much earlier than its first log line the phase may have started, at most
+	begunLater            time.Duration // how much later than the start its timestamp may be, at most
+	endedLater            time.Duration // how much later than its last log line the phase may have ended, at most
 	waited                time.Duration // how long tasks waited for a CPU or the disk near both ends
 	reported              bench.Span    // by the agent: the ends of the phase
 	measured, stated      time.Duration
 	missing               bool
-	mergedIn              string        // the phase into which this missing phase, or a part of it, is merged
+	mergedIn              string        // the phase that this missing phase, or a part of it, is merged into
 	partly                time.Duration // the duration of that phase if it contains only a part
 }
 
@@ -128,7 +128,7 @@ func (r *reading) readThen(timeline agent.Timeline) error {
 	return err
 }
 
-// meetsSpan reports whether a phase into which another one is merged lies where that one happened.
+// meetsSpan reports whether a merged phase overlaps the time of the phase that is merged into it.
 func meetsSpan(happened bench.Span, holder agent.Phase) bool {
 	return !holder.StartAt.After(happened.EndAt.Add(exact)) && !holder.EndAt.Before(happened.StartAt.Add(-exact))
 }
@@ -137,8 +137,8 @@ func (r reading) truth() time.Duration { return r.happened.Length() }
 
 func (r reading) off() time.Duration { return r.measured - r.truth() }
 
-// within reports whether the agent is accurate enough. If tasks waited near an end, so did the witness or the component
-// that the agent reads, so the two may differ by this time in addition.
+// within reports whether the agent is accurate enough. If tasks waited near an end, the witness may have waited too, or
+// the component whose timestamps the agent reads. So the two may also differ by this time.
 func (r reading) within() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
 // kept reports whether the truth lies within the error that the agent stated. The time that a process on a busy machine

@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// networkFailure makes the network plugin fail until the kubelet has tried at least once. containerd keeps nothing of a
-// failed sandbox, so an agent that only looks at what is left would blame the volumes.
+// networkFailure makes the network plugin fail until the kubelet has tried at least once. containerd keeps no data
+// about a failed sandbox, so an agent that only looks at the remaining data would blame the volumes.
 func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		broken = 4 * time.Second

@@ -9,7 +9,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// eventStamp is how far an Event's time can be from what it reports, because it may be truncated to seconds.
+// eventStamp is the largest difference between an Event's time and the time of its subject, because the Event's time
+// may be truncated to seconds.
 const eventStamp = time.Second
 
 // Limits for the kubelet's messages, as documented.

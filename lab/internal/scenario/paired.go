@@ -2,7 +2,8 @@ package scenario
 
 import "math"
 
-// paired summarizes differences within pairs, one with and one without something, as durations or bytes.
+// paired summarizes the differences within pairs of measurements, one with and one without something, as durations or
+// bytes.
 type paired[T ~int64] struct {
 	mean, standardError T
 	pairs               int

@@ -74,7 +74,7 @@ func answerName(conn net.PacketConn, to net.Addr, question dnsmessage.Message, l
 }
 
 // probeTargets are proxies of the lab's registry: one responds late, one accepts requests and never responds, one
-// refuses all clients, and one requires a header. In addition there is an address without a listener.
+// refuses all clients, and one requires a header. One more target is an address without a listener.
 type probeTargets struct {
 	slow, silent, refuses, flavored, dead string
 	stop                                  func()

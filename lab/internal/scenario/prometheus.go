@@ -119,7 +119,7 @@ func (p *promRun) awaitScrapes(ctx context.Context) error {
 	return nil
 }
 
-// middleOf is the quantile in the middle of the share of one pod.
+// middleOf returns the quantile in the middle of one pod's share, by the pod's position.
 func (p *promRun) middleOf(i int) float64 { return (float64(i) + 0.5) / float64(len(p.pods)) }
 
 func (p *promRun) sum() (seconds float64) {

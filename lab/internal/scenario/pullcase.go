@@ -63,8 +63,8 @@ const (
 	caseLimit      = 90 * time.Second // for any other pod
 )
 
-// cases creates the images and returns their faults: one that fails for a minute, those that fail once, and those that
-// are measured alone.
+// cases creates the images and returns three groups of cases: one that fails for a minute, those that fail once, and
+// those that are measured alone.
 func (p *pullRun) cases(ctx context.Context) (backoff pullCase, failing, alone []pullCase, err error) {
 	if backoff, err = p.refused(ctx, "backoff", http.StatusNotFound, backoffTries, "not_found"); err != nil {
 		return
@@ -162,7 +162,7 @@ func (p *pullRun) unknownHost(context.Context) (pullCase, error) {
 	return plain("dns", host+"/image:1", agent.Failed).failsFirst(1, nil, "dns"), nil
 }
 
-// nobodyThere is an image in a registry that does not listen.
+// nobodyThere is an image in a registry at an address without a listener.
 func (p *pullRun) nobodyThere(context.Context) (pullCase, error) {
 	return plain("refused", "127.0.0.1:1/image:1", agent.Failed).failsFirst(1, nil, "connection_refused"), nil
 }
@@ -335,7 +335,7 @@ func (j *pullJudge) reported(ctx context.Context, c pullCase) (agent.Timeline, e
 			return errors.New("it has reported no failure")
 		})
 	if err != nil && ctx.Err() == nil && timeline.Name != "" {
-		err = nil // the verdict covers what it reports instead
+		err = nil // the verdict covers the agent's report instead
 	}
 	if err != nil {
 		return timeline, err

@@ -18,9 +18,9 @@ type unseen struct {
 	took time.Duration // the time that it did not see
 }
 
-// seenByRegistry limits how much longer a pull may take for the runtime, which resolves before and unpacks afterwards,
-// than for the registry, if the registry's log is to be the truth. Otherwise containerd's log is. The limit leaves room
-// for an agent that is right by containerd's log.
+// seenByRegistry limits how much longer a pull may take for the runtime than for the registry if the registry's log is
+// the truth. The runtime also resolves the name before, and unpacks afterwards. Otherwise containerd's log is. The
+// limit leaves room for an agent that is right by containerd's log.
 const seenByRegistry = exact / 2
 
 // judge compares what the agent reports about a pod's pulls with the logs of the kubelet, containerd and the registry.

@@ -80,8 +80,7 @@ func (w *liveWatch) stop() error { w.cancel(); return <-w.ended }
 // judgeLive requires that each response contains only pulls in progress, and that each slow pull was reported while it
 // was in progress.
 func (j *pullJudge) judgeLive(watched *liveWatch) {
-	// News takes time: about the start and the end until it reaches the agent, and the kubelet's until it reaches its
-	// log.
+	// There are delays until the agent learns of a start or an end, and until the kubelet's log shows it.
 	const slack = 2 * time.Second
 	seen := make(map[goingOn]bool)
 	wrong := make(map[string]int) // description → how often

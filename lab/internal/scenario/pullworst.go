@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// eventLate is how late the kubelet may be with an Event. It creates the Event in the same function, once that is
-	// scheduled.
+	// eventLate is how late the kubelet may be with an Event. It creates the Event in the same function as the fact,
+	// but a busy machine may delay the thread in between.
 	eventLate = 100 * time.Millisecond
 	// stampUnit is the precision of the timestamps of a repeated Event. The name of any other Event has nanoseconds.
 	stampUnit = time.Second
@@ -70,7 +70,7 @@ func (s view) worst(a bench.Attempt, near neighbors) time.Duration {
 	if !near.after.IsZero() {
 		worst += near.after.Sub(a.Call.EndAt)
 	}
-	if !s.runtime { // then the pod's status dates what was before and after
+	if !s.runtime { // then the pod's status dates the steps before and after
 		worst += 2 * stampUnit
 	}
 	return max(0, worst)
@@ -88,7 +88,7 @@ func (s view) worstLength(a bench.Attempt, near neighbors) time.Duration {
 // worstBackoff is worst for all waits between attempts together. Each starts at the end of an attempt and ends with the
 // next request.
 func (s view) worstBackoff(attempts []bench.Attempt, near neighbors) (worst time.Duration) {
-	if !s.events { // the status shows failures, the runtime what was before and after
+	if !s.events { // the status shows failures; the runtime shows the steps before and after
 		if near.after.IsZero() {
 			return 0
 		}
@@ -100,7 +100,7 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighbors) (worst time
 			worst += stampUnit // the Event at the end is a repeated one
 		}
 		if next := attempts[i+1]; next.Failed() {
-			worst += stampUnit // and so is the one at the start, if it has no duration
+			worst += stampUnit // the same applies to the Event at the start, if it has no duration
 		}
 	}
 	return worst

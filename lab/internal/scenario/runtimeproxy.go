@@ -21,8 +21,8 @@ import (
 // proxySocket is the path of the component runtime-proxy's socket in the agent's container.
 const proxySocket = "/run/podlapse/runtime.sock"
 
-// runtimeProxy deploys the agent without the runtime's socket and requires correct timelines. Then it tries what an
-// attacker in the agent's container would.
+// runtimeProxy deploys the agent without the runtime's socket and requires correct timelines. Then it tries the actions
+// of an attacker in the agent's container.
 func runtimeProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.DeployBase(ctx, node.ProxyContainer); err != nil {
 		return err

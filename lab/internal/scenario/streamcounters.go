@@ -45,7 +45,7 @@ func readTruth(ctx context.Context, b *bench.Bench) (now truth, err error) {
 	return now, err
 }
 
-// minus returns what was counted since then. The time of the last verification stays.
+// minus returns what was counted since then. The time of the last verification is not a count, so it stays as it is.
 func (t truth) minus(before truth) truth {
 	return truth{
 		t.complete - before.complete, t.failed - before.failed, t.skipped - before.skipped,

@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/watchproxy"
 )
 
-// How late the watch is: longer than the agent needs to notice, which is twice an interval, a tenth more, and its
-// patience.
+// The delay of the watch: longer than the agent needs to notice it. The agent needs at most two intervals, plus a
+// tenth, plus its patience.
 const (
 	verifyInterval = 10 * time.Second
 	watchBehind    = 25 * time.Second

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// tally compares many timelines with what is known about them.
+// tally compares many timelines with the known truth about them.
 type tally struct {
 	readings []reading
 	waits    waits    // if empty, every phase must be as accurate as on an idle machine
@@ -107,15 +107,15 @@ func (t *tally) problem(pod string, err error) {
 }
 
 // meets is the rule for instants: the interval of the truth and the agent's interval must overlap. The truth is known
-// to within the interval of a call, or of a cause and a consequence, mostly some milliseconds. So what does not overlap
-// is wrong, and what overlaps is right to within these.
+// to within the interval of a call, or of a cause and a consequence, mostly some milliseconds. So an interval that does
+// not overlap is wrong, and one that overlaps is right to within some milliseconds.
 func meets(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
-// between is the same rule for durations: the agent's value, with its stated error, must overlap the range from
-// shortest to longest.
+// between is the same rule for durations: the agent's value, widened by its stated error, must overlap the range from
+// the shortest to the longest possible duration.
 func (s knownSpan) between() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }
@@ -161,7 +161,7 @@ func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duratio
 	return measured, stated, err
 }
 
-// judgeExactness requires that 99 of 100 phases are accurate, and that every stated error holds.
+// judgeExactness requires that 99 of 100 phases are accurate, and that every true duration is within the stated error.
 func (t *tally) judgeExactness(v *Verdict) {
 	t.judgeShare(v, fmt.Sprintf("within %s of the truth", exact), len(t.readings)/100, reading.within)
 	for _, r := range t.readings {

@@ -49,7 +49,8 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	cases := []struct {
 		name   string
 		layers []v1.Layer
-		// Of the registry, in bytes per second; 0 for unlimited, so that much is left to unpack after the last byte.
+		// The registry's rate in bytes per second. 0 is unlimited, so most of the image is still to be unpacked after
+		// the last byte.
 		rate int64
 	}{
 		{"slow-registry", bytes[:1], downloadRate},
@@ -129,7 +130,7 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 		if err != nil {
 			return err
 		}
-		// Such a short phase may be part of the other.
+		// Such a short phase may be merged into the other one.
 		v.Compare(c.pod+" "+part.phase, part.injected, part.truth, measured, there || part.truth < exact, exact)
 		for _, phase := range timeline.Phases {
 			if phase.Phase == part.phase && phase.Cause != part.cause {

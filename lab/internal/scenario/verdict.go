@@ -35,7 +35,7 @@ type Verdict struct {
 	Text     string   // tables of the scenario, printed first
 }
 
-// Compare adds a row. there is false if the agent's API has no such value.
+// Compare adds a row. The argument there is false if the agent's API has no such value.
 func (v *Verdict) Compare(what string, injected, truth, measured time.Duration, there bool, limit time.Duration) {
 	v.Rows = append(v.Rows, Row{What: what, Injected: injected, Truth: truth, Measured: measured, Missing: !there,
 		Limit: limit})
@@ -95,7 +95,7 @@ func (v *Verdict) Include(agent string, found *Verdict) {
 	}
 }
 
-// Failed reports whether anything is wrong, or nothing was compared.
+// Failed reports whether anything is wrong, or whether nothing was compared.
 func (v *Verdict) Failed() bool { return len(v.Wrong()) > 0 }
 
 // Wrong describes everything that is wrong, one line each.

@@ -110,8 +110,8 @@ func (g *goSource) addCall(call *ast.CallExpr, function string) {
 	}
 }
 
-// isMessage reports whether a function is errors.New, fmt.Errorf or a method of a zap logger. The methods are known by
-// their names, which nothing else in this repository calls with a text.
+// isMessage reports whether a function is errors.New, fmt.Errorf or a method of a zap logger. It recognizes the methods
+// by their names. No other function in this repository with such a name takes a text.
 func isMessage(expression ast.Expr, function string) bool {
 	if function == "errors.New" || function == "fmt.Errorf" {
 		return true

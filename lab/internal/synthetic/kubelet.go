@@ -33,9 +33,9 @@ type Pace struct {
 func Usual() Pace {
 	const ms = time.Millisecond
 	return Pace{Pickup: 20 * ms,
-		// This is what containerd takes with a network plugin. The synthetic runtime, like CRI, does not date images.
-		// So the agent knows that an image was present before only if it asked before the sandbox existed. Here the
-		// agent shares two cores with an entire cluster.
+		// containerd with a network plugin takes this long. The synthetic runtime, like CRI, does not date images. So
+		// the agent knows that an image was present before only if it asked before the sandbox existed. Here the agent
+		// shares two cores with an entire cluster.
 		Network: 300 * ms,
 		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
 }
@@ -138,7 +138,7 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 			fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 	}
 	pulling := s.pod.event(name, "Pulling", fmt.Sprintf("Pulling image %q", image), time.Now())
-	askedAt := time.Now() // the kubelet starts its clock after it names the Event
+	askedAt := time.Now() // the kubelet starts to measure the duration after it has named the Event
 	if err := s.send(ctx, pulling); err != nil {
 		return err
 	}

@@ -25,8 +25,8 @@ func WaitStarted(plan Plan, log io.Writer) error {
 }
 
 // WaitReady runs the readiness probe: it blocks until ReadyAfter has passed since the main process started. So the
-// result comes at the injected instant and not at the next period of the probe. The probe's timeout must be longer than
-// ReadyAfter.
+// result arrives at the injected instant and not at the next period of the probe. The probe's timeout must be longer
+// than ReadyAfter.
 func WaitReady(plan Plan, log io.Writer) error { return waitUntil(plan.ReadyAfter, WordReady, log) }
 
 func waitUntil(after time.Duration, word string, log io.Writer) error {
