@@ -192,7 +192,8 @@ var importers = []struct {
 	by     []string
 	reason string
 }{
-	{"internal/eventwatch", []string{"cmd/agent"}, "the core requests Events by timeline.EventWatch, so that no other package needs the source"},
+	{"internal/eventwatch", []string{"cmd/agent"},
+		"the core requests Events by timeline.EventWatch, so that no other package needs the source"},
 	{"internal/watchdelay", []string{"cmd/agent"}, "what is off by default must be removable"},
 	{"internal/kubeclient", []string{"cmd/agent", "internal/eventwatch", "internal/node", "pkg/podwatch"},
 		"cmd/agent creates the clients; only sources need more of the package than a client"},
