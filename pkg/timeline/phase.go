@@ -152,11 +152,11 @@ func CauseOf(p Phase) Cause { return rowOf(p).cause }
 func MeaningOf(p Phase) string { return rowOf(p).meaning }
 
 // rowOf returns the row of a phase, or that of PhaseUnattributed for an unknown phase.
-func rowOf(p Phase) phaseRow {
-	for _, row := range phaseTable {
-		if row.phase == p {
+func rowOf(p Phase) *phaseRow {
+	for i := range phaseTable {
+		if row := &phaseTable[i]; row.phase == p {
 			return row
 		}
 	}
-	return phaseTable[len(phaseTable)-1]
+	return &phaseTable[len(phaseTable)-1]
 }
