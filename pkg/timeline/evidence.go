@@ -163,9 +163,12 @@ func (e *Evidence) constrain(c constraint) {
 		}
 		return
 	}
-	i, found := slices.BinarySearchFunc(e.constraints, c, compareConstraints)
+	i := searchConstraints(e.constraints, c.key)
+	for i < len(e.constraints) && e.constraints[i].key == c.key && e.constraints[i].origin < c.origin {
+		i++
+	}
 	switch {
-	case !found:
+	case i == len(e.constraints) || e.constraints[i].key != c.key || e.constraints[i].origin != c.origin:
 		// Grow by a few at a time, because doubling would leave half of the capacity unused.
 		if len(e.constraints) == cap(e.constraints) {
 			e.constraints = append(make([]constraint, 0, len(e.constraints)+constraintGrowth), e.constraints...)
