@@ -97,7 +97,7 @@ func (t *tunnel) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// SetDeadline implements net.Conn. Nobody needs deadlines.
+// SetDeadline implements net.Conn. A tunnel has no deadlines.
 func (t *tunnel) SetDeadline(time.Time) error { return os.ErrNoDeadline }
 
 // SetReadDeadline implements net.Conn.

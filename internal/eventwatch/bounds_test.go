@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestTextsAreBounded fills every text of an Event that whoever makes Events may fill with as much as
+// TestTextsAreBounded fills every text that the creator of an Event chooses with as much as
 // an object may have.
 func TestTextsAreBounded(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)

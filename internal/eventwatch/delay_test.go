@@ -26,10 +26,10 @@ func TestEventDelays(t *testing.T) {
 		}
 	}
 	server.Put(named(kubeclienttest.Begun().Add(-time.Minute), nodeName)) // from before
-	told := make(chan time.Duration, 16)
+	delays := make(chan time.Duration, 16)
 	events := New(Config{
 		Client: clientFor(t, server.URL()), NodeName: nodeName, Registerer: prometheus.NewRegistry(),
-		Observe: h.observe, Report: h.Report, Now: h.Clock.Now, Delay: func(late time.Duration) { told <- late },
+		Observe: h.observe, Report: h.Report, Now: h.Clock.Now, Delay: func(late time.Duration) { delays <- late },
 	})
 	h.Run(events.Run)
 	events.Watch(watchOf("1"))
@@ -45,7 +45,7 @@ func TestEventDelays(t *testing.T) {
 	repeated.LastTimestamp = metav1.NewTime(kubeclienttest.Begun().Add(10 * time.Second).Truncate(time.Second))
 	server.Put(repeated)
 	h.Next()
-	if late := <-told; late != 300*time.Millisecond || len(told) > 0 {
-		t.Errorf("late by %s, and %d more", late, len(told))
+	if late := <-delays; late != 300*time.Millisecond || len(delays) > 0 {
+		t.Errorf("late by %s, and %d more", late, len(delays))
 	}
 }
