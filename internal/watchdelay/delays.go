@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/podlapse/podlapse/internal/histogram"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -26,7 +27,7 @@ type Delays struct {
 
 // New registers the histograms, with one series for each kind of change of a pod.
 func New(registerer prometheus.Registerer) *Delays {
-	pods := prometheus.NewHistogramVec(histogram("podlapse_pod_watch_delay_seconds",
+	pods := prometheus.NewHistogramVec(histogram.Options("podlapse_pod_watch_delay_seconds",
 		"Time from a change of a pod, by the object's timestamps, until the watch delivered it; excludes lists. The "+
 			"timestamps have whole seconds, so a delay is up to 1 s too long; only clock skew can make it too "+
 			"short. Changes: bound, the pod was bound to this node or created there; deleting, its deletion was "+
@@ -39,7 +40,7 @@ func New(registerer prometheus.Registerer) *Delays {
 	}
 	d := &Delays{
 		ofPod: func(c change, late time.Duration) { pods.WithLabelValues(string(c)).Observe(late.Seconds()) },
-		ofEvent: prometheus.NewHistogram(histogram("podlapse_event_watch_delay_seconds",
+		ofEvent: prometheus.NewHistogram(histogram.Options("podlapse_event_watch_delay_seconds",
 			"Time from the creation of an Event by this node's kubelet, which the Event's name contains to the "+
 				"nanosecond, until a watch delivered it. Includes the kubelet's queue, the API server and the "+
 				"watch. Excludes repetitions of an Event, because their timestamps have whole seconds. Only with "+
@@ -47,16 +48,6 @@ func New(registerer prometheus.Registerer) *Delays {
 	}
 	registerer.MustRegister(pods, d.ofEvent)
 	return d
-}
-
-// histogram returns the options of a histogram with classic buckets and, for servers that scrape
-// them, native ones that are each at most a tenth wider than the previous one.
-func histogram(name, help string, buckets []float64) prometheus.HistogramOpts {
-	return prometheus.HistogramOpts{
-		Name: name, Help: help, Buckets: buckets,
-		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100,
-		NativeHistogramMinResetDuration: time.Hour,
-	}
 }
 
 // Added implements podwatch.Delays. The watch never repeats events: it resumes where it ended.

@@ -41,13 +41,3 @@ var pullBuckets = []float64{0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 var kubeletBuckets = []float64{
 	0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600,
 }
-
-// histogram returns the options of a histogram with classic buckets and, for servers that scrape
-// them, native ones that are each at most a tenth wider than the previous one.
-func histogram(name, help string, buckets []float64) prometheus.HistogramOpts {
-	return prometheus.HistogramOpts{
-		Name: name, Help: help, Buckets: buckets,
-		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100,
-		NativeHistogramMinResetDuration: time.Hour,
-	}
-}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/podlapse/podlapse/internal/histogram"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -30,19 +31,19 @@ type Metrics struct {
 func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	m := &Metrics{
 		trace: trace,
-		startup: prometheus.NewHistogram(histogram("podlapse_pod_startup_duration_seconds",
+		startup: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_duration_seconds",
 			"Time from the creation of a pod until it was ready, or had succeeded without ever being ready. "+
 				"Excludes pods that failed, were deleted before or were given up, and pods whose start-up ended "+
 				"before the agent saw them.",
 			durationBuckets)),
-		sli: prometheus.NewHistogram(histogram("podlapse_pod_startup_sli_duration_seconds",
+		sli: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_sli_duration_seconds",
 			"Time from the creation of a pod until all its containers had started for the first time, excluding "+
 				"image pulls and the run of init containers, as in the Kubernetes service level indicator. "+
 				"Includes only those pods in podlapse_pod_startup_duration_seconds whose pulls and runs can be "+
 				"separated from the rest, and whose time until then is fully explained. Has the buckets of "+
 				"kubelet_pod_start_sli_duration_seconds.",
 			kubeletBuckets)),
-		phase: prometheus.NewHistogramVec(histogram("podlapse_pod_phase_duration_seconds",
+		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that one pod's start-up spent in one phase. Each stretch counts from the end of the "+
 				"previous phase to the start of the next. Covers the pods in "+
 				"podlapse_pod_startup_duration_seconds, so that the sums agree. Phases that the evidence cannot "+

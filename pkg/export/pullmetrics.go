@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/podlapse/podlapse/internal/histogram"
 	"github.com/podlapse/podlapse/internal/registrylabel"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -32,17 +33,17 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 				"means that the image was on the node. Includes ephemeral containers, which are not part of a " +
 				"start-up.",
 		}, []string{"kind", "outcome"}),
-		pull: prometheus.NewHistogramVec(histogram("podlapse_image_pull_duration_seconds",
+		pull: prometheus.NewHistogramVec(histogram.Options("podlapse_image_pull_duration_seconds",
 			"Time from the kubelet's pull request until the runtime's response, without the wait in the node's pull "+
 				"queue. Excludes images found on the node, pulls of unknown duration, and pulls that resumed an "+
 				"interrupted attempt."+registrylabel.Help,
 			pullBuckets), []string{"registry", "outcome"}),
-		queue: prometheus.NewHistogramVec(histogram("podlapse_image_pull_queue_seconds",
+		queue: prometheus.NewHistogramVec(histogram.Options("podlapse_image_pull_queue_seconds",
 			"Time in the node's pull queue, from the kubelet's decision to pull an image until its request to the "+
 				"runtime. Only the pulls in podlapse_image_pull_duration_seconds whose wait is known."+
 				registrylabel.Help,
 			pullBuckets), []string{"registry"}),
-		unpack: prometheus.NewHistogram(histogram("podlapse_image_unpack_duration_seconds",
+		unpack: prometheus.NewHistogram(histogram.Options("podlapse_image_unpack_duration_seconds",
 			"Time that the runtime spent unpacking the layers of one pull, during and after the download. Only "+
 				"pulls that received content.",
 			pullBuckets)),
