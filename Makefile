@@ -123,14 +123,23 @@ unit: ## Run the tests that need no node.
 	go test $(RACE) ./...
 	cd lab && go test -count=1 $(RACE) ./...
 
+# Linking takes as long as testing, so each test program is built once.
 stress-tests: ## Run the tests without a node N=10 times on one thread beside two busy loops per core, in random order.
-	@set -e; loops=; trap 'kill $$loops 2>/dev/null' EXIT; trap 'exit 1' INT TERM; \
+	@set -e; work="$$(mktemp -d)"; loops=; trap 'kill $$loops 2>/dev/null; rm -rf "$$work"' EXIT; trap 'exit 1' INT TERM; \
+	for module in . lab; do \
+		(cd $$module; go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | while read -r dir; do \
+			program="$$work/$$(echo "$$dir" | tr / _)"; go test -c -o "$$program" "$$dir"; echo "$$program $$dir" >>"$$work/programs"; \
+		done); \
+	done; \
 	for _ in $$(seq $$((2 * $$(nproc)))); do while :; do :; done & loops="$$loops $$!"; done; \
-	for run in $$(seq $(or $(N),10)); do \
-		echo "run $$run"; \
-		GOMAXPROCS=1 go test -count=1 -shuffle=on -timeout 30m ./...; \
-		(cd lab && GOMAXPROCS=1 go test -count=1 -shuffle=on -timeout 30m ./...); \
-	done
+	status=0; for run in $$(seq $(or $(N),10)); do \
+		began="$$(date +%s)"; \
+		while read -r program dir; do \
+			(cd "$$dir"; GOMAXPROCS=1 "$$program" -test.shuffle=on -test.timeout=30m) >"$$work/output" 2>&1 </dev/null || \
+				{ status=1; cat "$$work/output"; echo "run $$run: FAIL $$dir"; }; \
+		done <"$$work/programs"; \
+		echo "run $$run took $$(($$(date +%s) - began)) s"; \
+	done; exit $$status
 
 fuzz: ## Run each fuzz target for FUZZTIME inputs, or for a duration.
 	@set -e; grep -rl '^func Fuzz' --include='*_test.go' pkg internal | while read -r file; do \

@@ -74,29 +74,39 @@ func run(t *testing.T, config cri.Config) *harness {
 	return h
 }
 
-// counted compares the metrics of queries.
+// counted waits until the metrics of queries have these values: a query is counted after its answer was observed.
 func (h *harness) counted(open float64, ended map[string]float64) {
+	h.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		gotOpen, got := h.queries()
+		if gotOpen == open && maps.Equal(got, ended) {
+			return
+		}
+		if time.Now().After(deadline) {
+			h.t.Fatalf("%v queries are open, want %v; they ended %v, want %v", gotOpen, open, got, ended)
+		}
+	}
+}
+
+// queries returns the metrics of queries: how many are open, and how the others ended.
+func (h *harness) queries() (open float64, ended map[string]float64) {
 	h.t.Helper()
 	families, err := h.registry.Gather()
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	got := map[string]float64{}
+	ended = map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
 			switch family.GetName() {
 			case "podlapse_runtime_questions_open":
-				if is := metric.GetGauge().GetValue(); is != open {
-					h.t.Errorf("%v queries are open, want %v", is, open)
-				}
+				open = metric.GetGauge().GetValue()
 			case "podlapse_runtime_questions_total":
-				got[metric.GetLabel()[0].GetValue()] = metric.GetCounter().GetValue()
+				ended[metric.GetLabel()[0].GetValue()] = metric.GetCounter().GetValue()
 			}
 		}
 	}
-	if !maps.Equal(got, ended) {
-		h.t.Errorf("queries ended %v, want %v", got, ended)
-	}
+	return open, ended
 }
 
 // end stops the source and fails when that takes long.
