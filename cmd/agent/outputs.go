@@ -60,13 +60,13 @@ func (out outputs) report(r reconcile.Report) {
 	case reconcile.EphemeralPulled:
 		out.metrics.ObserveEphemeral(r.Timeline)
 	case reconcile.PostStartup:
-		out.traces.Offer(r.Timeline)
+		out.traces.OfferPostStartup(r.Timeline, r.PostStartup)
 	case reconcile.Terminated:
 		if out.lines != nil && out.terminations {
-			out.lines.Offer(r.Timeline)
+			out.lines.OfferTermination(r.Timeline)
 		}
 		if out.traces != nil {
-			out.traces.Offer(r.Timeline)
+			out.traces.OfferTermination(r.Timeline)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func TestJSONLinesOfAnEnd(t *testing.T) {
 	startUp := startuptest.Killed()
 	startUp.Termination = nil
 	sink.Offer(startUp)
-	sink.Offer(startuptest.Killed())
+	sink.OfferTermination(startuptest.Killed())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // what waits is written all the same
 	if err := sink.Run(ctx); err != nil {
@@ -75,7 +75,7 @@ func TestJSONLinesOfAnEndThatFindsNoRoom(t *testing.T) {
 		Logger: zap.NewNop(), Done: func(timeline.Timeline) { done++ },
 	})
 	for range 2000 {
-		sink.Offer(startuptest.Killed())
+		sink.OfferTermination(startuptest.Killed())
 	}
 	if done != 0 {
 		t.Errorf("%d ends are done as if they were start-ups", done)

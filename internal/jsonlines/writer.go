@@ -46,7 +46,13 @@ func TerminationLines(t timeline.Timeline, _ time.Time) []any {
 // Writer writes records of start-ups to a stream, each as a whole line.
 type Writer struct {
 	config Config
-	queue  *sink.Queue[timeline.Timeline]
+	queue  *sink.Queue[item]
+}
+
+// item is a start-up or, if terminated, the termination of a pod.
+type item struct {
+	timeline.Timeline
+	terminated bool
 }
 
 // Config configures a Writer. Every field but Done is required.
@@ -68,37 +74,42 @@ func New(config Config) *Writer {
 	if config.Done == nil {
 		config.Done = func(timeline.Timeline) {}
 	}
-	return &Writer{config: config, queue: sink.NewQueue[timeline.Timeline](sink.Config{
+	return &Writer{config: config, queue: sink.NewQueue[item](sink.Config{
 		Name: "records", Capacity: queueLength, Drain: drainTime, Registerer: config.Registerer,
 	})}
 }
 
-// Offer queues a start-up or, with Timeline.Ended, the end of a pod. If the queue is full, it
-// counts the item as dropped. It never blocks and may be called from any goroutine.
+// Offer queues a start-up. If the queue is full, it counts the start-up as dropped. It never blocks and may be called
+// from any goroutine.
 func (w *Writer) Offer(t timeline.Timeline) {
 	if t.Partial {
-		_ = w.queue.OfferLeaving(t, queueSpare) // counted; a later record has more
+		_ = w.queue.OfferLeaving(item{Timeline: t}, queueSpare) // counted; a later record has more
 		return
 	}
-	if err := w.queue.Offer(t); errors.Is(err, sink.ErrFull) && !t.Ended() {
+	if err := w.queue.Offer(item{Timeline: t}); errors.Is(err, sink.ErrFull) {
 		w.config.Done(t)
 	}
+}
+
+// OfferTermination is Offer for a completed Timeline.Termination.
+func (w *Writer) OfferTermination(t timeline.Timeline) {
+	_ = w.queue.Offer(item{Timeline: t, terminated: true}) // counted
 }
 
 // Run writes records until ctx is done and then, for a short time, those still queued. It returns
 // an error as soon as a record cannot be written, because no line can follow half a line. It does not interrupt a
 // blocked write, so the caller needs its own deadline.
 func (w *Writer) Run(ctx context.Context) error {
-	err := w.queue.Run(ctx, func(_ context.Context, t timeline.Timeline) error { return w.write(t) }, func() {})
+	err := w.queue.Run(ctx, func(_ context.Context, i item) error { return w.write(i) }, func() {})
 	if err != nil {
 		return fmt.Errorf("write records to standard output: %w", err)
 	}
 	return nil
 }
 
-// write writes all lines of a start-up at once.
-func (w *Writer) write(t timeline.Timeline) error {
-	lines, err := w.encode(t)
+// write writes all lines of an item at once.
+func (w *Writer) write(i item) error {
+	lines, err := w.encode(i)
 	if err == nil {
 		if _, err := w.config.Out.Write(lines); err != nil {
 			return err
@@ -106,24 +117,24 @@ func (w *Writer) write(t timeline.Timeline) error {
 		w.queue.Sent(1)
 	} else { // one bad record is no reason to stop the others
 		w.queue.Drop(1)
-		w.config.Logger.Error("cannot encode record", zap.String("namespace", t.Namespace),
-			zap.String("pod", t.Name), zap.Error(err))
+		w.config.Logger.Error("cannot encode record", zap.String("namespace", i.Namespace),
+			zap.String("pod", i.Name), zap.Error(err))
 	}
-	if !t.Partial && !t.Ended() {
-		w.config.Done(t)
+	if !i.Partial && !i.terminated {
+		w.config.Done(i.Timeline)
 	}
 	return nil
 }
 
-func (w *Writer) encode(t timeline.Timeline) ([]byte, error) {
+func (w *Writer) encode(i item) ([]byte, error) {
 	var lines bytes.Buffer
 	now := w.config.Now()
 	kinds := w.config.Kinds
-	if t.Ended() {
+	if i.terminated {
 		kinds = []Lines{TerminationLines}
 	}
 	for _, kind := range kinds {
-		for _, value := range kind(t, now) {
+		for _, value := range kind(i.Timeline, now) {
 			line, err := api.EncodeLine(value)
 			if err != nil {
 				return nil, err

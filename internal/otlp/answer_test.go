@@ -134,7 +134,7 @@ func TestRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = exporter.Shutdown(context.Background()) }()
-			spans, _ := newTracer(resource.Empty(), "", false).spans(stuck())
+			spans, _ := newTracer(resource.Empty(), "", false).spans(item{Timeline: stuck()})
 			err = send(t.Context(), settings.Traces.Timeout, func(ctx context.Context) error {
 				return exporter.ExportSpans(ctx, spans)
 			})

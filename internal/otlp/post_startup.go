@@ -12,11 +12,11 @@ import (
 )
 
 // postStartupOf returns what one event after a pod's start-up adds to its trace.
-func postStartupOf(t timeline.Timeline) []span {
-	if run := t.PostStartup.Run; run != nil {
-		return []span{runOf(t, *run)}
+func postStartupOf(t timeline.Timeline, event timeline.PostStartup) []span {
+	if event.Run != nil {
+		return []span{runOf(t, *event.Run)}
 	}
-	return []span{eventOf(t, *t.PostStartup.Event)}
+	return []span{eventOf(t, *event.Event)}
 }
 
 // runOf returns a run of a container, from when the kubelet says that it began until it ended. If

@@ -11,24 +11,20 @@ import (
 
 // What happens to a pod after its start-up is under the root of that, by the same ID whenever it is sent.
 func TestWhatComesLaterIsInTheTraceOfTheStartUp(t *testing.T) {
-	later := func(l timeline.PostStartup) timeline.Timeline {
-		tl := coldStart()
-		tl.PostStartup = &l
-		return tl
-	}
-	crash := later(timeline.PostStartup{Run: &timeline.CompletedRun{Container: "app", Attempt: 3, Signal: 9,
+	crash := timeline.PostStartup{Run: &timeline.CompletedRun{Container: "app", Attempt: 3, Signal: 9,
 		Run: timeline.Run{StartedAt: after(time.Hour), FinishedAt: after(2 * time.Hour), ExitCode: 137,
-			Reason: "OOMKilled"}}})
-	fine := later(timeline.PostStartup{Run: &timeline.CompletedRun{Container: "app", Attempt: 4,
-		Run: timeline.Run{StartedAt: after(3 * time.Hour), FinishedAt: after(4 * time.Hour)}}})
-	unhealthy := later(timeline.PostStartup{Event: &timeline.EventMessage{At: after(5 * time.Hour), Container: "app",
-		Reason: "Unhealthy", Message: "Liveness \xffprobe failed"}})
+			Reason: "OOMKilled"}}}
+	fine := timeline.PostStartup{Run: &timeline.CompletedRun{Container: "app", Attempt: 4,
+		Run: timeline.Run{StartedAt: after(3 * time.Hour), FinishedAt: after(4 * time.Hour)}}}
+	unhealthy := timeline.PostStartup{Event: &timeline.EventMessage{At: after(5 * time.Hour), Container: "app",
+		Reason: "Unhealthy", Message: "Liveness \xffprobe failed"}}
 	var collector receiver
 	collector.overHTTP(t)
 	var done int
 	sink := runWith(t, func(c *TracesConfig) { c.Done = func(timeline.Timeline) { done++ } })
-	for _, tl := range []timeline.Timeline{coldStart(), crash, fine, unhealthy, crash} {
-		sink.Offer(tl)
+	sink.Offer(coldStart())
+	for _, event := range []timeline.PostStartup{crash, fine, unhealthy, crash} {
+		sink.OfferPostStartup(coldStart(), event)
 	}
 	sink.wait(t, 5)
 	spans, times := map[string]*tracepb.Span{}, map[string]int{}

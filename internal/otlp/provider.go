@@ -90,24 +90,21 @@ func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// spans creates the trace of a start-up, its root first, or what a later event adds to it. bytes is
+// spans creates the trace of a start-up, its root first, or what a termination or a later event adds to it. bytes is
 // the approximate size in a request. The result is empty if the sampler drops the trace.
-func (t *tracer) spans(of timeline.Timeline) (spans []sdktrace.ReadOnlySpan, bytes int) {
+func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
+	of := i.Timeline
 	own := ownTrace(of)
 	under := map[string]context.Context{}
-	convert := spansOf
 	above, rollout := t.above(of)
 	switch {
-	case !of.StartUp(): // its root was sent when the start-up was over, or must not be sent
-		if convert = terminationOf; of.PostStartup != nil {
-			convert = postStartupOf
-		}
+	case i.kind != startUp: // its root was sent when the start-up was over, or must not be sent
 		under[rootKey], _ = t.Start(withNaming(above, naming{own, of.ID(), rootKey}), rootKey)
 	case rollout != nil && rollout.IsRecording() && t.rollouts.first(rollout.SpanContext().TraceID()):
 		rollout.End(trace.WithTimestamp(of.SettledAt))
 		bytes += rolloutSpanOf(of).bytes()
 	}
-	for _, s := range convert(of) {
+	for _, s := range i.spans() {
 		bytes += s.bytes()
 		options := []trace.SpanStartOption{trace.WithTimestamp(s.start), trace.WithAttributes(s.attributes...)}
 		parent := under[s.parent]

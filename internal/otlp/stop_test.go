@@ -54,7 +54,7 @@ func TestStopSendsWhatWaits(t *testing.T) {
 	for _, test := range []struct {
 		each time.Duration // 1024 start-ups are 32 batches
 		sent int
-	}{{0, tracesQueue}, {20 * ms, tracesQueue}, {90 * ms, 8 * batchStartups}} {
+	}{{0, tracesQueue}, {20 * ms, tracesQueue}, {90 * ms, 8 * batchItems}} {
 		synctest.Test(t, func(t *testing.T) {
 			sink, done := stubbed(taking(test.each), defaultTimeout)
 			for range tracesQueue {
@@ -77,7 +77,7 @@ func TestStopSendsWhatWaits(t *testing.T) {
 // Of what is lost after the agent was told to stop, only what a collector refused for good is done,
 // however soon a try is given up.
 func TestStopLeavesToTheNextAgentWhatWasNotRefused(t *testing.T) {
-	const waiting = 3 * batchStartups
+	const waiting = 3 * batchItems
 	for name, test := range map[string]struct {
 		exporter stub
 		done     int

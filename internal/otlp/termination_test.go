@@ -51,7 +51,7 @@ func TestTheEndIsInTheTraceOfTheStartUp(t *testing.T) {
 			var done int
 			sink := runWith(t, func(c *TracesConfig) { c.Done = func(timeline.Timeline) { done++ } })
 			sink.Offer(one)
-			sink.Offer(end)
+			sink.OfferTermination(end)
 			sink.wait(t, 2)
 			spans := map[string]*tracepb.Span{}
 			for _, s := range collector.spans() {
@@ -82,7 +82,7 @@ func TestTheEndIsInTheTraceOfTheStartUp(t *testing.T) {
 func TestRolloutsThatWereTold(t *testing.T) {
 	tracer := newTracer(resource.Empty(), "", true)
 	rootsOf := func(tl timeline.Timeline) (roots []sdktrace.ReadOnlySpan) {
-		spans, _ := tracer.spans(tl)
+		spans, _ := tracer.spans(item{Timeline: tl})
 		for _, s := range spans {
 			if !s.Parent().IsValid() {
 				roots = append(roots, s)
@@ -115,9 +115,10 @@ func TestOneRolloutIsOneTrace(t *testing.T) {
 	gone.UID, gone.Revision = "a", "7d4b"
 	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
 	for _, tl := range []timeline.Timeline{replica("a", "7d4b"), replica("b", "7d4b"), replica("c", "7d4b"),
-		replica("d", "other"), stuck(), gone} {
+		replica("d", "other"), stuck()} {
 		sink.Offer(tl)
 	}
+	sink.OfferTermination(gone)
 	sink.wait(t, 6)
 	byID, roots := map[string]*tracepb.Span{}, map[string]int{}
 	for _, s := range collector.spans() {
@@ -244,7 +245,7 @@ func TestAnEndThatFindsNoRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range tracesQueue + 5 {
-		sink.Offer(killed())
+		sink.OfferTermination(killed())
 	}
 	if done != 0 {
 		t.Errorf("%d ends are done as if they were start-ups", done)

@@ -20,11 +20,11 @@ const (
 	// dropped. They take 1 MiB while the pods are present, because reconcile holds the same timelines, and some 5 MiB
 	// if all pods are gone.
 	tracesQueue = 1024
-	// batchStartups, batchSpans and batchBytes limit a request: collectors accept 4 MiB by default,
+	// batchItems, batchSpans and batchBytes limit a request: collectors accept 4 MiB by default,
 	// and a span is about 500 bytes.
-	batchStartups = 32
-	batchSpans    = 1024
-	batchBytes    = 2 << 20
+	batchItems = 32
+	batchSpans = 1024
+	batchBytes = 2 << 20
 	// flush is how long Run keeps sending queued start-ups after its context ends.
 	flush = 800 * time.Millisecond
 	// closing limits the shutdown of an exporter without requests in progress.
@@ -54,17 +54,17 @@ type TracesConfig struct {
 // counted once per start-up.
 type Traces struct {
 	config   TracesConfig
-	queue    *sink.Queue[timeline.Timeline]
+	queue    *sink.Queue[item]
 	tracer   *tracer
 	exporter sdktrace.SpanExporter
 
 	answers answers
 
-	batch    []sdktrace.ReadOnlySpan
-	bytes    int                 // of the batch, approximately
-	startups []timeline.Timeline // in the batch
-	run      context.Context     // of Run
-	limit    context.Context     // of the current delivery: it ends a while after that of Run
+	batch []sdktrace.ReadOnlySpan
+	bytes int             // of the batch, approximately
+	items []item          // in the batch
+	run   context.Context // of Run
+	limit context.Context // of the current delivery: it ends a while after that of Run
 }
 
 // NewTraces creates a sink that does not connect until there is something to send. It panics if its
@@ -91,18 +91,28 @@ func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExport
 	return &Traces{
 		config: config, tracer: tracer, exporter: exporter,
 		answers: answers{endpoint: config.Signal.Endpoint, logger: config.Logger},
-		queue: sink.NewQueue[timeline.Timeline](sink.Config{
+		queue: sink.NewQueue[item](sink.Config{
 			Name: "otlp", Capacity: tracesQueue, Drain: flush, Registerer: config.Registerer,
 		}),
 	}
 }
 
-// Offer queues a start-up, or a later event (Timeline.StartUp). If 1024 wait, it counts the item as
-// dropped. It never blocks and may be called from any goroutine.
+// Offer queues a start-up. If 1024 items wait, it counts the start-up as dropped. It never blocks and may be called
+// from any goroutine.
 func (s *Traces) Offer(t timeline.Timeline) {
-	if err := s.queue.Offer(t); errors.Is(err, sink.ErrFull) && !s.config.Stopping() && t.StartUp() {
+	if err := s.queue.Offer(item{Timeline: t}); errors.Is(err, sink.ErrFull) && !s.config.Stopping() {
 		s.config.Done(t)
 	}
+}
+
+// OfferTermination is Offer for a completed Timeline.Termination.
+func (s *Traces) OfferTermination(t timeline.Timeline) {
+	_ = s.queue.Offer(item{Timeline: t, kind: termination}) // counted
+}
+
+// OfferPostStartup is Offer for what happened to a pod after its start-up.
+func (s *Traces) OfferPostStartup(t timeline.Timeline, event timeline.PostStartup) {
+	_ = s.queue.Offer(item{Timeline: t, kind: postStartup, event: event}) // counted
 }
 
 // Run sends until ctx is done. Then it sends queued start-ups for less than a second. An absent collector is not an
@@ -112,8 +122,8 @@ func (s *Traces) Run(ctx context.Context) error {
 	s.run = ctx
 	err := s.queue.Run(ctx, s.take, s.send)
 	s.run, s.limit = nil, nil
-	s.queue.Drop(len(s.startups))
-	s.batch, s.bytes, s.startups = nil, 0, nil
+	s.queue.Drop(len(s.items))
+	s.batch, s.bytes, s.items = nil, 0, nil
 	if err != nil {
 		s.config.Report(false, err.Error())
 	}
@@ -123,17 +133,17 @@ func (s *Traces) Run(ctx context.Context) error {
 	return nil
 }
 
-// take adds a start-up to the batch, and sends the batch when it is full.
-func (s *Traces) take(ctx context.Context, t timeline.Timeline) error {
+// take adds an item to the batch, and sends the batch when it is full.
+func (s *Traces) take(ctx context.Context, i item) error {
 	s.limit = ctx
-	spans, bytes := s.tracer.spans(t)
+	spans, bytes := s.tracer.spans(i)
 	if s.bytes+bytes > batchBytes {
 		s.send()
 	}
 	s.batch = append(s.batch, spans...)
 	s.bytes += bytes
-	s.startups = append(s.startups, t)
-	if len(s.startups) >= batchStartups || len(s.batch) >= batchSpans {
+	s.items = append(s.items, i)
+	if len(s.items) >= batchItems || len(s.batch) >= batchSpans {
 		s.send()
 	}
 	return nil
@@ -141,9 +151,9 @@ func (s *Traces) take(ctx context.Context, t timeline.Timeline) error {
 
 // send sends the batch, and counts the result.
 func (s *Traces) send() {
-	spans, startups := s.batch, s.startups
-	s.batch, s.bytes, s.startups = nil, 0, nil
-	if len(startups) == 0 {
+	spans, items := s.batch, s.items
+	s.batch, s.bytes, s.items = nil, 0, nil
+	if len(items) == 0 {
 		return
 	}
 	var err error
@@ -155,18 +165,18 @@ func (s *Traces) send() {
 	taken, detail := s.answers.read(err)
 	s.config.Report(taken, detail)
 	if taken {
-		s.queue.Sent(len(startups))
+		s.queue.Sent(len(items))
 	} else {
-		s.queue.Drop(len(startups))
+		s.queue.Drop(len(items))
 		s.tracer.rollouts.lost(spans)
 		// The agent's end may be the reason: the next agent has time to send it.
 		if s.run.Err() != nil && !refused(err) {
 			return
 		}
 	}
-	for _, t := range startups {
-		if t.StartUp() {
-			s.config.Done(t)
+	for _, i := range items {
+		if i.kind == startUp {
+			s.config.Done(i.Timeline)
 		}
 	}
 }

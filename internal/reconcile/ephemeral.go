@@ -72,7 +72,7 @@ func (r *Reconciler) endEphemeral(p *pod) {
 	r.followed--
 	r.watchEvents(p, object)
 	r.reportChanged(pulled.UID)
-	r.config.Report(Report{EphemeralPulled, pulled})
+	r.config.Report(Report{Kind: EphemeralPulled, Timeline: pulled})
 }
 
 // ephemeralPulls returns the latest pulls for ephemeral containers.

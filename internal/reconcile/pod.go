@@ -271,7 +271,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	}
 	r.config.Logger.Debug("pod settled", zap.String("namespace", p.settled.Namespace),
 		zap.String("pod", p.settled.Name), zap.String("state", string(p.settled.State)))
-	r.config.Report(Report{Settled, p.settled})
+	r.config.Report(Report{Kind: Settled, Timeline: p.settled})
 }
 
 // settleEnded is called at the end of the agent: late Events will not come any more. Start-ups that still wait for the
@@ -304,5 +304,5 @@ func (r *Reconciler) forget(uid string, p *pod) {
 	}
 	gone, _ := r.timeline(p, r.config.Now())
 	r.terminate(p, gone)
-	r.config.Report(Report{Forgotten, gone})
+	r.config.Report(Report{Kind: Forgotten, Timeline: gone})
 }

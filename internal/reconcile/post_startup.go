@@ -66,7 +66,5 @@ func (r *Reconciler) reportEvent(p *pod, o timeline.EventSeen) {
 }
 
 func (r *Reconciler) reportPostStartup(p *pod, event timeline.PostStartup) {
-	t := p.settled
-	t.PostStartup = &event
-	r.config.Report(Report{PostStartup, t})
+	r.config.Report(Report{Kind: PostStartup, Timeline: p.settled, PostStartup: event})
 }

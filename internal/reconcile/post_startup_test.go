@@ -13,11 +13,11 @@ func followLater(d *desk, events bool, kept *time.Time) func(*Config) {
 	return func(c *Config) {
 		c.Follow.PostStartup, c.Follow.Events = true, events
 		c.Keeper = &keeper{eventsUntil: kept}
-		c.also(PostStartup, func(tl timeline.Timeline) {
-			if run := tl.PostStartup.Run; run != nil {
-				d.note("run %d of %s in %s ended with %d", run.Attempt, run.Container, tl.Name, run.ExitCode)
+		c.alsoReport(PostStartup, func(r Report) {
+			if run := r.PostStartup.Run; run != nil {
+				d.note("run %d of %s in %s ended with %d", run.Attempt, run.Container, r.Timeline.Name, run.ExitCode)
 			} else {
-				d.note("said %s of %s", tl.PostStartup.Event.Reason, tl.Name)
+				d.note("said %s of %s", r.PostStartup.Event.Reason, r.Timeline.Name)
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 const progressEvery = time.Second
 
 func (r *Reconciler) reportChanged(uid string) {
-	r.config.Report(Report{Changed, timeline.Timeline{UID: uid}})
+	r.config.Report(Report{Kind: Changed, Timeline: timeline.Timeline{UID: uid}})
 }
 
 // reportProgress reports the progress of a start-up if it is new, and if the start-up will be reported as
@@ -25,6 +25,6 @@ func (r *Reconciler) reportProgress(p *pod) {
 	}
 	if t, ok := r.timeline(p, now); ok {
 		p.changed, p.partialAt = false, now
-		r.config.Report(Report{Partial, t})
+		r.config.Report(Report{Kind: Partial, Timeline: t})
 	}
 }

@@ -97,7 +97,7 @@ const (
 	// EphemeralPulled: everything is known about the pulls for ephemeral containers, in
 	// Timeline.EphemeralPulls. Those during a start-up are in its Settled report as well.
 	EphemeralPulled
-	// PostStartup: something happened after the start-up (Timeline.PostStartup). No Event is older
+	// PostStartup: something happened after the start-up (Report.PostStartup). No Event is older
 	// than the latest one that was reported, nor older than Restored.EventsUntil.
 	PostStartup
 	// Terminated: the object of a pod was removed, and the agent had seen its deletion request (Timeline.Termination).
@@ -108,8 +108,9 @@ const (
 
 // Report is a change in the Reconciler's data about one pod.
 type Report struct {
-	Kind     ReportKind
-	Timeline timeline.Timeline
+	Kind        ReportKind
+	Timeline    timeline.Timeline
+	PostStartup timeline.PostStartup // of the kind PostStartup
 }
 
 // Reconciler is the only owner of evidence.

@@ -74,11 +74,15 @@ func (d *desk) report(r Report) {
 
 // also has a function get the reports of a kind, too.
 func (c *Config) also(kind ReportKind, get func(timeline.Timeline)) {
+	c.alsoReport(kind, func(r Report) { get(r.Timeline) })
+}
+
+func (c *Config) alsoReport(kind ReportKind, get func(Report)) {
 	before := c.Report
 	c.Report = func(r Report) {
 		before(r)
 		if r.Kind == kind {
-			get(r.Timeline)
+			get(r)
 		}
 	}
 }

@@ -90,5 +90,5 @@ func (r *Reconciler) terminate(p *pod, gone timeline.Timeline) {
 		return
 	}
 	r.terminations--
-	r.config.Report(Report{Terminated, gone})
+	r.config.Report(Report{Kind: Terminated, Timeline: gone})
 }

@@ -67,14 +67,14 @@ func TestEndOfAPod(t *testing.T) {
 		expect(t, d) // all is known
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
 		expect(t, d, "terminated pod")
-		if len(ended) != 1 || !ended[0].Ended() {
+		if len(ended) != 1 || !terminated(ended[0]) {
 			t.Fatalf("ended %+v", ended)
 		}
 		end := ended[0].Termination
 		if s := end.Stops; len(s) != 1 || s[0].How != timeline.HowSignalled || !s[0].StoppedAt.Equal(run.FinishedAt) {
 			t.Errorf("stops %+v", s)
 		}
-		if len(d.gone) != 1 || !d.gone[0].Ended() {
+		if len(d.gone) != 1 || !terminated(d.gone[0]) {
 			t.Errorf("the history got %+v", d.gone)
 		}
 		time.Sleep(time.Minute)
@@ -234,4 +234,8 @@ func TestAnEndAcrossARestart(t *testing.T) {
 			t.Errorf("gone at %s, total ±%s", end.GoneAt, end.TotalError)
 		}
 	})
+}
+
+func terminated(t timeline.Timeline) bool {
+	return t.Termination != nil && !t.Termination.GoneAt.IsZero()
 }

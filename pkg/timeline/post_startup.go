@@ -14,9 +14,6 @@ type CompletedRun struct {
 	Signal int // by the exit code; 0 for none
 }
 
-// StartUp reports whether the timeline is about a start-up and not about a later event.
-func (t Timeline) StartUp() bool { return t.PostStartup == nil && !t.Ended() }
-
 // PostStartupRuns follows the containers of a pod whose start-up is over. Not safe for concurrent use.
 type PostStartupRuns struct {
 	over map[string]int // the latest completed run that was seen, by container; -1 for none

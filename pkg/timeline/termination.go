@@ -50,9 +50,6 @@ type Termination struct {
 	Listed bool
 }
 
-// Ended reports whether the timeline is the last one of its pod, with a completed Termination.
-func (t Timeline) Ended() bool { return t.Termination != nil && !t.Termination.GoneAt.IsZero() }
-
 // TerminationConflict is a contradiction between sources about a termination.
 type TerminationConflict struct {
 	Milestone string

@@ -67,9 +67,6 @@ type Timeline struct {
 	// Termination is how the pod terminates, or has terminated; nil without a deletion request, and if terminations
 	// are not followed. It is not part of the start-up.
 	Termination *Termination
-	// PostStartup is an event that has just happened to a pod after its start-up. It is set only in timelines that
-	// report exactly that.
-	PostStartup *PostStartup
 
 	// Reconstructed says that the start-up was over before the agent's time (Scope.Since), so the timeline is based on
 	// evidence that was read afterwards. Such a timeline is shown, but not counted.
