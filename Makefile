@@ -32,7 +32,7 @@ GOVULNCHECK   := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 .PHONY: FORCE help build image lab up down status list scenario blame-soak accuracy-page test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test compare bench sample-sentences clean
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build bin/podlapse-agent.
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(AGENT) ./cmd/agent
@@ -124,7 +124,7 @@ unit: ## Run the tests that need no node.
 	cd lab && go test -count=1 $(RACE) ./...
 
 # Linking takes as long as testing, so each test program is built once.
-stress-tests: ## Run the tests without a node N=10 times on one thread beside two busy loops per core, in random order.
+stress-tests: ## Run the tests without a node N=10 times, in random order, beside two busy loops per core.
 	@set -e; work="$$(mktemp -d)"; loops=; trap 'kill $$loops 2>/dev/null; rm -rf "$$work"' EXIT; trap 'exit 1' INT TERM; \
 	for module in . lab; do \
 		(cd $$module; go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | while read -r dir; do \
@@ -134,10 +134,8 @@ stress-tests: ## Run the tests without a node N=10 times on one thread beside tw
 	for _ in $$(seq $$((2 * $$(nproc)))); do while :; do :; done & loops="$$loops $$!"; done; \
 	status=0; for run in $$(seq $(or $(N),10)); do \
 		began="$$(date +%s)"; \
-		while read -r program dir; do \
-			(cd "$$dir"; GOMAXPROCS=1 "$$program" -test.shuffle=on -test.timeout=30m) >"$$work/output" 2>&1 </dev/null || \
-				{ status=1; cat "$$work/output"; echo "run $$run: FAIL $$dir"; }; \
-		done <"$$work/programs"; \
+		xargs -n 2 -P "$$(nproc)" sh -c 'cd "$$2" && GOMAXPROCS=1 "$$1" -test.shuffle=on -test.timeout=30m >"$$1.log" 2>&1 || \
+			{ cat "$$1.log"; echo "FAIL $$2"; exit 1; }' sh <"$$work/programs" || status=1; \
 		echo "run $$run took $$(($$(date +%s) - began)) s"; \
 	done; exit $$status
 
