@@ -9,7 +9,7 @@ ARG REVISION=unknown
 # The flags of `make build`: the same program comes out.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 GOOS=linux GOARCH=$TARGETARCH go build -trimpath -buildvcs=false \
-    -ldflags "-s -w -X main.version=$VERSION -X main.revision=$REVISION" -o /podlapse-agent ./cmd/agent
+    -gcflags=all=-dwarf=false -ldflags "-s -w -X main.version=$VERSION -X main.revision=$REVISION" -o /podlapse-agent ./cmd/agent
 
 FROM scratch
 ARG VERSION=unknown

@@ -2,6 +2,9 @@
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+# The agent, the lab and the programs of its node are built with the same flags, so they share compiled packages. The
+# compiler leaves out the debugging information, which the linker would strip.
+GOBUILD := -trimpath -gcflags=all=-dwarf=false
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
 AGENT   := bin/podlapse-agent
 LAB     := bin/lab
@@ -35,7 +38,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build bin/podlapse-agent.
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(AGENT) ./cmd/agent
+	CGO_ENABLED=0 go build $(GOBUILD) -buildvcs=false -ldflags '$(LDFLAGS)' -o $(AGENT) ./cmd/agent
 
 image: bin/.image ## Build the image for amd64 and arm64 as an OCI archive, bin/podlapse-image.tar.
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $(ARCHIVE)
@@ -50,9 +53,10 @@ bin/.image: FORCE
 FORCE:
 
 lab: ## Build bin/lab, which runs a real Kubernetes node on loopback.
-	cd lab && CGO_ENABLED=0 go build -trimpath -o ../$(LAB) .
+	cd lab && CGO_ENABLED=0 go build $(GOBUILD) -ldflags '-s -w' -o ../$(LAB) .
 
-up: build lab $(LOCAL_ARCHIVE) ## Start a node with the agent and a sample workload (needs root on Linux).
+up: lab build ## Start a node with the agent and a sample workload (needs root on Linux).
+	@$(LAB) build & tools=$$!; trap 'kill $$tools 2>/dev/null' EXIT; $(MAKE) --no-print-directory $(LOCAL_ARCHIVE) && wait $$tools
 	$(LAB) up --agent $(AGENT) --image $(LOCAL_ARCHIVE) --sample
 
 down: lab ## Stop the node and remove everything but the cache of built tools.

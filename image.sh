@@ -15,8 +15,8 @@ if ! command -v buildah >/dev/null; then
 		echo "image.sh: needs buildah: install the package of that name" >&2
 		exit 1
 	fi
-	apt-get update -q >&2
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends buildah >&2
+	apt-get -o DPkg::Lock::Timeout=300 update -q >&2
+	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -q --no-install-recommends buildah >&2
 fi
 
 # Nothing is left behind, and nothing of the machine's own storage is used.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
@@ -91,10 +93,13 @@ func (b Builder) fill(ctx context.Context, dir string, groups []group) error {
 	if err := os.Chmod(half, 0o755); err != nil {
 		return fmt.Errorf("create build directory: %w", err)
 	}
+	// All groups at once: while one of them links, on one core, another one compiles.
+	builds, ctx := errgroup.WithContext(ctx)
 	for _, g := range groups {
-		if err := b.compile(ctx, half, g); err != nil {
-			return err
-		}
+		builds.Go(func() error { return b.compile(ctx, half, g) })
+	}
+	if err := builds.Wait(); err != nil {
+		return err
 	}
 	if err := os.Rename(half, dir); err != nil {
 		return fmt.Errorf("fill build cache: %w", err)

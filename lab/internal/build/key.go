@@ -40,7 +40,7 @@ func toolKey(source, goVersion string) (string, error) {
 			files = append(files, file, g.module+"/go.sum")
 		}
 	}
-	return keyOf(source, files, append(words, goVersion)...)
+	return keyOf(source, files, append(words, compilerFlags, goVersion)...)
 }
 
 // payloadKey identifies the cached programs of the lab by their sources.
@@ -57,5 +57,5 @@ func payloadKey(source, goVersion string) (string, error) {
 			}
 		}
 	}
-	return keyOf(source, files, goVersion)
+	return keyOf(source, files, compilerFlags, goVersion)
 }

@@ -19,6 +19,7 @@ type Quiet struct{ error }
 
 const usage = `Usage: lab COMMAND
 
+  build                             build the programs of the node, which "up" does, too
   up [--agent PATH] [--image ARCHIVE] [--sample]
                                     start or repair the node; run the agent from an image as the DaemonSet of
                                     manifests/, otherwise as a process; show a sample
@@ -73,7 +74,7 @@ func parse(words []string, getenv func(string) string, scenarios []string) (argu
 		operands = 1
 	case registryCommand:
 		operands = 1
-	case "down", "status", "list":
+	case "build", "down", "status", "list":
 	case "help", "-h", "--help":
 		a.command = "help"
 		return a, nil

@@ -45,6 +45,9 @@ func Run(ctx context.Context, words []string, getenv func(string) string, stdout
 	}
 	n := node.Node{Layout: place, Report: progress.New(stderr)}
 	switch a.command {
+	case "build":
+		_, err := prepare(ctx, n)
+		return err
 	case "down":
 		return down(ctx, n)
 	case "status":
@@ -106,6 +109,19 @@ func raise(ctx context.Context, n node.Node, agent node.Agent) (node.Node, error
 		}
 		agent.Program = path
 	}
+	n, err := prepare(ctx, n)
+	if err != nil {
+		return n, err
+	}
+	if err := n.Up(ctx, agent); err != nil {
+		return n, err
+	}
+	n.Report.Say("the node is up")
+	return n, nil
+}
+
+// prepare installs the packages and builds the programs that the node needs.
+func prepare(ctx context.Context, n node.Node) (node.Node, error) {
 	programs, builder, missing, err := plan(ctx, n)
 	if err != nil {
 		return n, err
@@ -117,10 +133,6 @@ func raise(ctx context.Context, n node.Node, agent node.Agent) (node.Node, error
 		return n, err
 	}
 	n.Programs = programs
-	if err := n.Up(ctx, agent); err != nil {
-		return n, err
-	}
-	n.Report.Say("the node is up")
 	return n, nil
 }
 

@@ -19,7 +19,7 @@ type definition struct{ module, version, file string }
 func definitions() []definition {
 	const (
 		operator        = "github.com/prometheus-operator/prometheus-operator"
-		operatorVersion = "v0.93.0" // the version of the operator's types in go.mod
+		operatorVersion = "v0.91.0" // the version of the operator's types in go.mod
 		openshift       = "github.com/openshift/api"
 		// The module has no releases.
 		openshiftVersion = "v0.0.0-20240830023148-b7d0481c9094"
