@@ -38,7 +38,7 @@ func (c *comparison) instant(what string, at time.Time, allowed span) {
 	case at.IsZero() && allowed.known:
 		c.problem("%s is missing, but the timeline has it between %s and %s", what, allowed.from, allowed.to)
 	case !at.IsZero() && !allowed.holds(at):
-		c.problem("%s is %s, but the timeline knows it: %t, between %s and %s", what, at,
+		c.problem("%s is %s, but reported in the timeline: %t, between %s and %s", what, at,
 			allowed.known || allowed.doubtful, allowed.from, allowed.to)
 	}
 }

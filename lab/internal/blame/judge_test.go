@@ -104,7 +104,7 @@ func TestLay(t *testing.T) {
 	}
 }
 
-func TestScoresAndMatricesAddUp(t *testing.T) {
+func TestAddScoresAndMatrices(t *testing.T) {
 	var sum Score
 	sum.Add(Judge([]Reported{reported(0, 4, 0, Volumes)}, []Stretch{truth(0, 4, 0, Network)}))
 	sum.Add(Judge([]Reported{reported(0, 3, 0, Network)}, []Stretch{truth(0, 3, 0, Network)}))
