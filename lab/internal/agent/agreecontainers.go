@@ -84,7 +84,7 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 }
 
 // succeeded returns the interval in which the init container's run ended: the run in the record, otherwise the last
-// one. The timeline does not say which run succeeded; one did if a later container ran.
+// one. The timeline does not show which run succeeded. If a later container ran, one of the runs succeeded.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {

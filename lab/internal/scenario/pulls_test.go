@@ -137,7 +137,7 @@ func TestPullVerdict(t *testing.T) {
 		test.edit(&timeline)
 		j := &pullJudge{verdict: &Verdict{}, view: test.view}
 		j.judgeImage(c, c.wants[0], truth, near, timeline)
-		j.judgeWholes(c, [][]bench.Attempt{truth}, near, timeline)
+		j.judgeStartUp(c, [][]bench.Attempt{truth}, near, timeline)
 		var out bytes.Buffer
 		j.verdict.Print(&out)
 		if j.verdict.Failed() != (test.want != "") || !strings.Contains(out.String(), test.want) {
@@ -265,7 +265,7 @@ func TestLivePulls(t *testing.T) {
 	} {
 		j := &pullJudge{bench: &bench.Bench{Namespace: "ns"}, verdict: &Verdict{},
 			view: view{events: true, runtime: true}}
-		j.going = []goingOn{{pod: "a", container: mainName, image: image, outcome: agent.Pulling,
+		j.going = []realPull{{pod: "a", container: mainName, image: image, outcome: agent.Pulling,
 			span: span(time.Second, 5*time.Second)}}
 		j.verdict.Compared = 1
 		j.judgeLive(&liveWatch{answers: []liveAnswer{{asked: span(test.at, test.at), items: test.items}}})
