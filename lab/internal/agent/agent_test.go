@@ -23,7 +23,7 @@ func TestNanoseconds(t *testing.T) {
 	}
 }
 
-// whole is a timeline that meets the contract.
+// whole is a valid timeline.
 const whole = `{"namespace":"n","name":"p","state":"ready",
  "created_at":"2026-01-01T00:00:00Z","settled_at":"2026-01-01T00:00:03.000000001Z","total_seconds":3.000000001,
  "phases":[
@@ -42,22 +42,22 @@ func read(t *testing.T, text string) Timeline {
 	return timeline
 }
 
-func TestContractIsChecked(t *testing.T) {
+func TestTimelineProblems(t *testing.T) {
 	if problems := read(t, whole).Problems(); len(problems) != 0 {
-		t.Errorf("a whole timeline has problems: %v", problems)
+		t.Errorf("a valid timeline has problems: %v", problems)
 	}
 	for name, edit := range map[string][2]string{
-		"the sum is off by a nanosecond": {`"total_seconds":3.000000001`, `"total_seconds":3`},
-		"a gap": {`"end_at":"2026-01-01T00:00:01Z","seconds":1`,
+		"the sum is wrong by a nanosecond": {`"total_seconds":3.000000001`, `"total_seconds":3`},
+		"gap": {`"end_at":"2026-01-01T00:00:01Z","seconds":1`,
 			`"end_at":"2026-01-01T00:00:00.9Z","seconds":0.9`},
-		"an overlap": {
+		"overlap": {
 			`"start_at":"2026-01-01T00:00:01Z","end_at":"2026-01-01T00:00:02.5Z","seconds":1.5`,
 			`"start_at":"2026-01-01T00:00:00.5Z","end_at":"2026-01-01T00:00:02.5Z","seconds":2`},
-		"a length that is not its ends'": {`"seconds":1.5`, `"seconds":1.4`},
-		"a rounded length":               {`"seconds":0.500000001`, `"seconds":0.5000000012`},
-		"a late first phase": {`"created_at":"2026-01-01T00:00:00Z"`,
+		"a phase longer than its ends are apart": {`"seconds":1.5`, `"seconds":1.4`},
+		"rounded duration":                       {`"seconds":0.500000001`, `"seconds":0.5000000012`},
+		"first phase too late": {`"created_at":"2026-01-01T00:00:00Z"`,
 			`"created_at":"2025-12-31T23:59:59Z"`},
-		"an early last phase": {`"settled_at":"2026-01-01T00:00:03.000000001Z"`,
+		"last phase too early": {`"settled_at":"2026-01-01T00:00:03.000000001Z"`,
 			`"settled_at":"2026-01-01T00:00:04Z"`},
 		"no phases": {`"phases":[`, `"was":[`},
 	} {
@@ -66,7 +66,7 @@ func TestContractIsChecked(t *testing.T) {
 			t.Fatalf("%s: the edit changes nothing", name)
 		}
 		if len(read(t, broken).Problems()) == 0 {
-			t.Errorf("%s goes unnoticed", name)
+			t.Errorf("%s: no problem reported", name)
 		}
 	}
 }
@@ -80,13 +80,13 @@ func TestPhasesAndPulls(t *testing.T) {
 		t.Errorf("all pulls: %s, %v", sum, ok)
 	}
 	if _, ok, _ := timeline.In("network", ""); ok {
-		t.Error("a phase that is not there is found")
+		t.Error("found a phase that the timeline lacks")
 	}
 	if pull, ok := timeline.PullOf("main"); !ok || pull.QueueSeconds != "0.25" {
 		t.Errorf("pull %+v, %v", pull, ok)
 	}
 	if _, ok := timeline.PullOf("other"); ok {
-		t.Error("a pull that is not there is found")
+		t.Error("found a pull that the timeline lacks")
 	}
 }
 

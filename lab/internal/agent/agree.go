@@ -52,7 +52,7 @@ func (c *comparison) problem(format string, arguments ...any) {
 func (c *comparison) comparePod() {
 	p, t := c.pod, c.timeline
 	if !p.CreatedAt.Equal(t.CreatedAt) {
-		c.problem("created at %s, the timeline says %s", p.CreatedAt, t.CreatedAt)
+		c.problem("created at %s, but at %s in the timeline", p.CreatedAt, t.CreatedAt)
 	}
 	c.instant("pod scheduled", p.ScheduledAt, c.marked("scheduled", ""))
 	c.instant("pod initialized", p.InitializedAt, c.initialized())

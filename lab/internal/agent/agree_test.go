@@ -46,7 +46,7 @@ func readPrinted(t *testing.T, text string) Records {
 	return records
 }
 
-func TestTransitionsBelongToTheirTimeline(t *testing.T) {
+func TestReadRecordsGroupsTransitions(t *testing.T) {
 	other := strings.ReplaceAll(strings.ReplaceAll(printed, `"namespace":"n"`, `"namespace":"o"`),
 		`"kube_namespace":"n"`, `"kube_namespace":"o"`)
 	records := readPrinted(t, other+printed+other)
@@ -65,74 +65,74 @@ func TestTransitionsBelongToTheirTimeline(t *testing.T) {
 	}
 }
 
-func TestDisagreementsAreSeen(t *testing.T) {
+func TestDisagreements(t *testing.T) {
 	if problems := readPrinted(t, printed).Timelines[0].Disagreements(); len(problems) != 0 {
 		t.Errorf("records that agree have problems: %q", problems)
 	}
 	for name, edits := range map[string][]string{
-		"another creation": {`"creation_timestamp":"2026-01-01T00:00:00.0`,
+		"other creation time": {`"creation_timestamp":"2026-01-01T00:00:00.0`,
 			`"creation_timestamp":"2026-01-01T00:00:00.1`},
-		"another total": {`"creation_to_ready_seconds":8.000000001`,
+		"other total": {`"creation_to_ready_seconds":8.000000001`,
 			`"creation_to_ready_seconds":8.000000002`},
-		"a length that is not its ends'": {`"scheduled_to_initialized_seconds":2.5`,
+		"duration differs from its ends": {`"scheduled_to_initialized_seconds":2.5`,
 			`"scheduled_to_initialized_seconds":2.6`},
-		"a length that is left out": {`"scheduled_to_initialized_seconds":2.5,`, ``},
-		"a length without an end": {
+		"duration is missing": {`"scheduled_to_initialized_seconds":2.5,`, ``},
+		"duration without its end": {
 			`"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.000000000Z"`,
 			`"initialized_to_running_seconds":3`},
-		"an instant outside of its milestone": {
+		"instant outside its milestone": {
 			`"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.0`,
 			`"initialized_to_running_seconds":3.1,"running_timestamp":"2026-01-01T00:00:06.1`},
-		"a length that is not its phase's": {`"end_at":"2026-01-01T00:00:03.000000000Z","seconds":1}`,
+		"duration differs from its phase": {`"end_at":"2026-01-01T00:00:03.000000000Z","seconds":1}`,
 			`"end_at":"2026-01-01T00:00:03.000000000Z","seconds":1.1}`},
-		"another node": {`"kube_node":"a","container_name":"main","short_image"`,
+		"other node": {`"kube_node":"a","container_name":"main","short_image"`,
 			`"kube_node":"b","container_name":"main","short_image"`},
 		"initialized a second late": {`"initialized_timestamp":"2026-01-01T00:00:03.000000000Z","creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001`,
 			`"initialized_timestamp":"2026-01-01T00:00:04.000000000Z","creation_to_initialized_seconds":4,"scheduled_to_initialized_seconds":3.5,"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":4.000000001`,
 			`"initialized_to_running_seconds":3`, `"initialized_to_running_seconds":2`},
-		"something before the first": {`"init_container":true,`,
+		"first container with a previous one": {`"init_container":true,`,
 			`"init_container":true,"previous_to_running_seconds":77,`},
-		"an owner out of nowhere": {`"kube_node":"a",`, `"kube_node":"a","kube_deployment":"none",`},
-		"an owner of one record":  {`"kube_node":"a","pod"`, `"kube_node":"a","kube_qos":"Burstable","pod"`},
-		"an owner that is left out": {`"node":"a","state"`,
+		"unknown owner":                {`"kube_node":"a",`, `"kube_node":"a","kube_deployment":"none",`},
+		"QoS class in a single record": {`"kube_node":"a","pod"`, `"kube_node":"a","kube_qos":"Burstable","pod"`},
+		"owner is missing": {`"node":"a","state"`,
 			`"node":"a","owner":{"kind":"Deployment","name":"d"},"state"`},
-		"a service": {`"kube_node":"a",`, `"kube_node":"a","kube_service":"s",`},
-		"another image": {`"image_name":"r:5000/main","image_tag":"1","container"`,
+		"service": {`"kube_node":"a",`, `"kube_node":"a","kube_service":"s",`},
+		"other image": {`"image_name":"r:5000/main","image_tag":"1","container"`,
 			`"image_name":"r:5000/other","image_tag":"1","container"`},
-		"another tag":            {`"image_tag":"1","image_pull"`, `"image_tag":"2","image_pull"`},
-		"another short image":    {`"short_image":"init"`, `"short_image":"library"`},
+		"other tag":              {`"image_tag":"1","image_pull"`, `"image_tag":"2","image_pull"`},
+		"other short image":      {`"short_image":"init"`, `"short_image":"library"`},
 		"main as init container": {`"init_container":false`, `"init_container":true`},
-		"main as the first of two": {`"init_container":false,"initialized_to_running_seconds":3`,
+		"main as first init container": {`"init_container":false,"initialized_to_running_seconds":3`,
 			`"init_container":true,"previous_to_running_seconds":3`},
 		"init as main container": {`"init_container":true`, `"init_container":false`},
-		"nothing of when scheduled": {
+		"no scheduled timestamp": {
 			`"scheduled_timestamp":"2026-01-01T00:00:00.500000000Z","creation_to_scheduled_seconds":0.5,`, ``,
 			`"scheduled_to_initialized_seconds":2.5,`, ``},
-		"nothing of when ready": {`"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001`, `"creation_to_ready_seconds":8.000000001`},
-		"nothing of when initialized": {`"initialized_timestamp":"2026-01-01T00:00:03.000000000Z","creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,`, ``,
+		"no ready timestamp of the pod": {`"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001`, `"creation_to_ready_seconds":8.000000001`},
+		"no initialized timestamp": {`"initialized_timestamp":"2026-01-01T00:00:03.000000000Z","creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,`, ``,
 			`,"initialized_to_ready_seconds":5.000000001`, ``, `"initialized_to_running_seconds":3,`, ``},
-		"nothing of when it ran": {
+		"no running timestamp": {
 			`,"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.000000000Z"`, ``},
-		"nothing of when it was done": {
+		"no ready timestamp of the init container": {
 			`,"ready_timestamp":"2026-01-01T00:00:03.000000000Z","running_to_ready_seconds":1`, ``},
-		"nothing of the pull's end": {
+		"no end of the pull": {
 			`,"finished_timestamp":"2026-01-01T00:00:05.000000000Z","duration_seconds":2`, ``},
-		"init is started": {`"init_container":true,`,
+		"init container with a started timestamp": {`"init_container":true,`,
 			`"init_container":true,"started_timestamp":"2026-01-01T00:00:02.000000000Z",`},
-		"made at another time": {`"time":"2026-01-01T00:00:09.0`, `"time":"2026-01-01T00:00:09.1`},
-		"a partial record": {
+		"other time of the record": {`"time":"2026-01-01T00:00:09.0`, `"time":"2026-01-01T00:00:09.1`},
+		"partial record": {
 			`"partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","pod"`,
 			`"partial":true,"kube_namespace":"n","pod_name":"p","kube_node":"a","pod"`},
-		"a container of another name":      {`"container_name":"init"`, `"container_name":"other"`},
-		"a download told as present":       {`"already_present":false`, `"already_present":true`},
-		"a download of which nobody tells": {`"already_present":false,`, ``},
-		"another beginning of the pull": {`"started_timestamp":"2026-01-01T00:00:03.0`,
+		"other container name":         {`"container_name":"init"`, `"container_name":"other"`},
+		"download reported as present": {`"already_present":false`, `"already_present":true`},
+		"already_present is missing":   {`"already_present":false,`, ``},
+		"other start of the pull": {`"started_timestamp":"2026-01-01T00:00:03.0`,
 			`"started_timestamp":"2026-01-01T00:00:03.1`},
-		"another end of the pull": {
+		"other end of the pull": {
 			`"finished_timestamp":"2026-01-01T00:00:05.000000000Z","duration_seconds":2`,
 			`"finished_timestamp":"2026-01-01T00:00:05.500000000Z","duration_seconds":2.5`},
-		"a pull for nobody":      {`"container_name":"main","short_image":"main","image_name":"r:5000/main","image_tag":"1","image_pull"`, `"container_name":"none","short_image":"main","image_name":"r:5000/main","image_tag":"1","image_pull"`},
-		"a pull that is missing": {`"type":"image_pull"`, `"type":"image"`},
+		"pull for an unknown container": {`"container_name":"main","short_image":"main","image_name":"r:5000/main","image_tag":"1","image_pull"`, `"container_name":"none","short_image":"main","image_name":"r:5000/main","image_tag":"1","image_pull"`},
+		"pull is missing":               {`"type":"image_pull"`, `"type":"image"`},
 	} {
 		broken := printed
 		for edit := range slices.Chunk(edits, 2) {
@@ -142,7 +142,7 @@ func TestDisagreementsAreSeen(t *testing.T) {
 			}
 		}
 		if len(readPrinted(t, broken).Timelines[0].Disagreements()) == 0 {
-			t.Errorf("%s goes unnoticed", name)
+			t.Errorf("%s: no problem reported", name)
 		}
 	}
 	lines := slices.Collect(strings.Lines(printed)) // of the timeline, the pod, init, main and main's pull
@@ -153,17 +153,17 @@ func TestDisagreementsAreSeen(t *testing.T) {
 			broken.WriteString(lines[i])
 		}
 		if len(readPrinted(t, broken.String()).Timelines[0].Disagreements()) == 0 {
-			t.Errorf("%s goes unnoticed", name)
+			t.Errorf("%s: no problem reported", name)
 		}
 	}
 	first, _, _ := strings.Cut(printed, "\n")
 	if len(readPrinted(t, first+"\n").Timelines[0].Disagreements()) == 0 {
-		t.Error("a timeline without transition records goes unnoticed")
+		t.Error("timeline without transition records: no problem reported")
 	}
 }
 
 // The files are the agent's output for two of its scripts: an init container, a sidecar, the image of a volume.
-func TestWhatTheAgentPrintsAgrees(t *testing.T) {
+func TestAgentOutputHasNoDisagreements(t *testing.T) {
 	for _, file := range []string{"first-light", "image-volume"} {
 		text, err := os.ReadFile(filepath.Join("testdata", file+".jsonl"))
 		if err != nil {
@@ -179,7 +179,7 @@ func TestWhatTheAgentPrintsAgrees(t *testing.T) {
 	}
 }
 
-func TestImagesAreReadAsKubernetesDoes(t *testing.T) {
+func TestSplitReference(t *testing.T) {
 	const digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	for ref, want := range map[string][2]string{
 		"busybox":                   {"docker.io/library/busybox", "latest"},
@@ -190,7 +190,7 @@ func TestImagesAreReadAsKubernetesDoes(t *testing.T) {
 		"NOT an image":              {"", ""},
 	} {
 		if repository, tag := splitReference(ref); repository != want[0] || tag != want[1] {
-			t.Errorf("%s is %s %s", ref, repository, tag)
+			t.Errorf("%s: got %s %s, want %s %s", ref, repository, tag, want[0], want[1])
 		}
 	}
 }
@@ -201,12 +201,12 @@ func TestSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := Validate(schemas.Timeline, []byte(`{"id":"u/0"}`)); err == nil {
-		t.Error("half a timeline record is valid")
+		t.Error("an incomplete timeline record is valid")
 	}
 	if err := Validate(schemas.Transition, []byte(`{"kube_transition_metrics":{}}`)); err == nil {
-		t.Error("half a transition record is valid")
+		t.Error("an incomplete transition record is valid")
 	}
 	if _, err := ReadSchemas(t.TempDir()); err == nil {
-		t.Error("a missing schema goes unnoticed")
+		t.Error("ReadSchemas without schemas returns no error")
 	}
 }

@@ -29,7 +29,7 @@ func (c *comparison) compareContainers() {
 	}
 	for i, m := range c.containers {
 		if m.Container != known[i].Name {
-			c.problem("container %d is %s, the timeline says %s", i, m.Container, known[i].Name)
+			c.problem("container %d is %s, but %s in the timeline", i, m.Container, known[i].Name)
 			continue
 		}
 		c.image(m, known[i].Image)
@@ -49,7 +49,7 @@ func (c *comparison) compareContainers() {
 
 func (c *comparison) compareMain(name string, r *ContainerTransition) {
 	if r.InitContainer {
-		c.problem("%s is told as an init container", name)
+		c.problem("%s is reported as an init container", name)
 	}
 	c.instant(name+" started", r.StartedAt, c.started(name))
 	c.instant(name+" ready", r.ReadyAt, c.marked("container_ready", name))
@@ -64,10 +64,10 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 	last := len(containers) - 1
 	name := containers[last].Name
 	if !r.InitContainer {
-		c.problem("%s is told as no init container", name)
+		c.problem("%s is not reported as an init container", name)
 	}
 	if !r.StartedAt.IsZero() {
-		c.problem("%s is an init container, and told to have started at %s", name, r.StartedAt)
+		c.problem("%s is an init container, but has started_timestamp %s", name, r.StartedAt)
 	}
 	c.absent(name+" from initialized or started", r.InitializedToRunning, r.RunningToStarted, r.StartedToReady)
 	if containers[last].Kind == Sidecar {
@@ -84,7 +84,7 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 }
 
 // succeeded returns the interval in which the init container's run ended: the run in the record, otherwise the last
-// one. The timeline does not say which run succeeded; one did if a later container ran.
+// one. The timeline does not show which run succeeded. If a later container ran, one of the runs succeeded.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {

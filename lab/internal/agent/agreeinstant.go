@@ -38,7 +38,7 @@ func (c *comparison) instant(what string, at time.Time, allowed span) {
 	case at.IsZero() && allowed.known:
 		c.problem("%s is missing, but the timeline has it between %s and %s", what, allowed.from, allowed.to)
 	case !at.IsZero() && !allowed.holds(at):
-		c.problem("%s is %s, but the timeline knows it: %t, between %s and %s", what, at,
+		c.problem("%s is %s, but reported in the timeline: %t, between %s and %s", what, at,
 			allowed.known || allowed.doubtful, allowed.from, allowed.to)
 	}
 }
@@ -70,7 +70,7 @@ func (c *comparison) running(container string) span {
 }
 
 // started is when a container's startup probe passed; without a probe, when its hook returned; without a hook, when it
-// ran. The timeline does not say which of these a container has. It says which milestones exist and which are missing.
+// ran. The timeline does not show which of these a container has, only which milestones exist and which are missing.
 func (c *comparison) started(container string) span {
 	for _, name := range []string{"started", "post_started"} {
 		if s := c.marked(name, container); s.known {

@@ -33,10 +33,10 @@ func (c *comparison) comparePull(what string, reported, want PullTransition) {
 		c.problem("%s: already_present contradicts the outcome", what)
 	}
 	if !reported.StartedAt.Equal(want.StartedAt) {
-		c.problem("%s: started at %s, the timeline says %s", what, reported.StartedAt, want.StartedAt)
+		c.problem("%s: started at %s, but at %s in the timeline", what, reported.StartedAt, want.StartedAt)
 	}
 	if !reported.FinishedAt.Equal(want.FinishedAt) {
-		c.problem("%s: ended at %s, the timeline says %s", what, reported.FinishedAt, want.FinishedAt)
+		c.problem("%s: ended at %s, but at %s in the timeline", what, reported.FinishedAt, want.FinishedAt)
 	}
 	c.length(what, reported.Duration, reported.StartedAt, reported.FinishedAt)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestWhatAContainerPrinted(t *testing.T) {
+func TestPrinted(t *testing.T) {
 	const log = `2026-01-02T03:04:05.123456789Z stdout F {"a": 1}
 2026-01-02T03:04:05.2Z stderr F {"level":"info"}
 2026-01-02T03:04:06Z stdout P {"b":
@@ -27,9 +27,9 @@ func TestWhatAContainerPrinted(t *testing.T) {
 		t.Errorf("logged %q", got)
 	}
 	if got := begunAt([]byte(log)); !got.Equal(time.Date(2026, 1, 2, 3, 4, 5, 123456789, time.UTC)) {
-		t.Errorf("begun at %s", got)
+		t.Errorf("the log begins at %s", got)
 	}
 	if got := begunAt(nil); !got.IsZero() {
-		t.Errorf("an empty log has begun at %s", got)
+		t.Errorf("an empty log begins at %s", got)
 	}
 }

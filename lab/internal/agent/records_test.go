@@ -60,7 +60,7 @@ func TestRecordsInContainerLogs(t *testing.T) {
 		t.Errorf("got %v, %d torn, %v", got, records.Torn, err)
 	}
 	if _, err := ReadRecords(Output{Logs: []string{dir + "/none"}}, "n"); err == nil {
-		t.Error("a log that is not there is no error")
+		t.Error("a missing log returns no error")
 	}
 }
 

@@ -23,10 +23,10 @@ import (
 
 // The files that `make image-test` built.
 var (
-	archive = flag.String("archive", "", "an archive of the image")
-	again   = flag.String("again", "", "another, of the same sources in another directory")
-	agent   = flag.String("agent", "", "the program that make build made")
-	version = flag.String("version", "", "the version of all three")
+	archive = flag.String("archive", "", "OCI archive of the image")
+	again   = flag.String("again", "", "OCI archive of another build from the same sources in another directory")
+	agent   = flag.String("agent", "", "agent program from make build")
+	version = flag.String("version", "", "version of both images and the program")
 )
 
 const (
@@ -37,7 +37,7 @@ const (
 func index(t *testing.T, archive string) v1.ImageIndex {
 	t.Helper()
 	if archive == "" {
-		t.Skip("make image-test builds what this looks at")
+		t.Skip("no image: run make image-test")
 	}
 	index, err := Open(archive, t.TempDir())
 	if err != nil {
@@ -46,7 +46,7 @@ func index(t *testing.T, archive string) v1.ImageIndex {
 	return index
 }
 
-func TestSameInputsGiveTheSameImage(t *testing.T) {
+func TestImageIsReproducible(t *testing.T) {
 	first, err := index(t, *archive).Digest()
 	if err != nil {
 		t.Fatal(err)
@@ -56,11 +56,11 @@ func TestSameInputsGiveTheSameImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first != second {
-		t.Errorf("one build gives %s, another %s", first, second)
+		t.Errorf("two builds have the digests %s and %s", first, second)
 	}
 }
 
-func TestImageHoldsTheProgramAndCertificates(t *testing.T) {
+func TestImageContents(t *testing.T) {
 	index := index(t, *archive)
 	manifest, err := index.IndexManifest()
 	if err != nil {
@@ -72,33 +72,33 @@ func TestImageHoldsTheProgramAndCertificates(t *testing.T) {
 		t.Run(platform.String(), func(t *testing.T) {
 			machine, ok := machines[platform.Architecture]
 			if !ok || platform.OS != "linux" {
-				t.Fatalf("there is an image for %s", platform)
+				t.Fatalf("unexpected image for %s", platform)
 			}
 			delete(machines, platform.Architecture)
 			image, err := index.Image(descriptor.Digest)
 			if err != nil {
 				t.Fatal(err)
 			}
-			configuration(t, image, platform.Architecture)
+			checkConfiguration(t, image, platform.Architecture)
 			files := contents(t, image)
 			if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, []string{certificates, program}) {
-				t.Fatalf("the image holds %q", got)
+				t.Fatalf("the image contains %q", got)
 			}
 			if !x509.NewCertPool().AppendCertsFromPEM(files[certificates]) {
-				t.Error("the certificates are none")
+				t.Error("the certificate file has no certificates")
 			}
-			static(t, files[program], machine)
+			requireStatic(t, files[program], machine)
 			if platform.Architecture == runtime.GOARCH {
-				same(t, files[program])
+				requireBuilt(t, files[program])
 			}
 		})
 	}
 	if len(machines) != 0 {
-		t.Errorf("there is no image for %v", slices.Collect(maps.Keys(machines)))
+		t.Errorf("no image for %v", slices.Collect(maps.Keys(machines)))
 	}
 }
 
-func configuration(t *testing.T, image v1.Image, architecture string) {
+func checkConfiguration(t *testing.T, image v1.Image, architecture string) {
 	t.Helper()
 	file, err := image.ConfigFile()
 	if err != nil {
@@ -106,7 +106,7 @@ func configuration(t *testing.T, image v1.Image, architecture string) {
 	}
 	config := file.Config
 	if file.OS != "linux" || file.Architecture != architecture {
-		t.Errorf("the image says it is for %s/%s", file.OS, file.Architecture)
+		t.Errorf("the configuration is for %s/%s", file.OS, file.Architecture)
 	}
 	if config.User != "65532:65532" {
 		t.Errorf("runs as %q", config.User)
@@ -115,7 +115,7 @@ func configuration(t *testing.T, image v1.Image, architecture string) {
 		t.Errorf("runs %q %q", config.Entrypoint, config.Cmd)
 	}
 	if got := config.Labels["org.opencontainers.image.version"]; got != *version {
-		t.Errorf("calls itself version %q, not %q", got, *version)
+		t.Errorf("the version label is %q, want %q", got, *version)
 	}
 }
 
@@ -143,23 +143,23 @@ func contents(t *testing.T, image v1.Image) map[string][]byte {
 			name := strings.TrimPrefix(header.Name, "/")
 			files[name] = data
 			if header.Mode&0o004 == 0 || header.Mode&0o022 != 0 || name == program && header.Mode&0o001 == 0 {
-				t.Errorf("%s has mode %o: any user must be able to use it, and none to change it", name, header.Mode)
+				t.Errorf("%s has mode %o, want it usable by every user and writable by root only", name, header.Mode)
 			}
 		default:
-			t.Errorf("%s is neither file nor directory", header.Name)
+			t.Errorf("%s is neither a file nor a directory", header.Name)
 		}
 	}
 }
 
-// static requires a program that needs no file of a distribution.
-func static(t *testing.T, data []byte, machine elf.Machine) {
+// requireStatic requires a statically linked program for the machine.
+func requireStatic(t *testing.T, data []byte, machine elf.Machine) {
 	t.Helper()
 	file, err := elf.NewFile(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if file.Machine != machine {
-		t.Errorf("the program is for %s", file.Machine)
+		t.Errorf("the program is for %s, want %s", file.Machine, machine)
 	}
 	for _, segment := range file.Progs {
 		if segment.Type == elf.PT_INTERP || segment.Type == elf.PT_DYNAMIC {
@@ -168,15 +168,15 @@ func static(t *testing.T, data []byte, machine elf.Machine) {
 	}
 }
 
-// same requires the program that make build built, which contains its version.
-func same(t *testing.T, data []byte) {
+// requireBuilt requires the same program as from make build, with the expected version.
+func requireBuilt(t *testing.T, data []byte) {
 	t.Helper()
 	built, err := os.ReadFile(*agent)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(built, data) {
-		t.Errorf("make build gives another program, of %d bytes, not %d", len(built), len(data))
+		t.Errorf("the program differs from that of make build: %d bytes, want %d", len(data), len(built))
 	}
 	path := filepath.Join(t.TempDir(), program)
 	if err := os.WriteFile(path, data, 0o700); err != nil {
@@ -187,6 +187,6 @@ func same(t *testing.T, data []byte) {
 		t.Fatal(err)
 	}
 	if want := program + " " + *version + " "; !strings.HasPrefix(string(reported), want) {
-		t.Errorf("it says %q, not %q", reported, want)
+		t.Errorf("version prints %q, want %q", reported, want)
 	}
 }

@@ -31,7 +31,7 @@ type event struct {
 	ResponseStatus         *metav1.Status
 }
 
-// Use is the permissions that the requests of one pod needed.
+// Use lists the permissions that the requests of one pod needed.
 type Use struct {
 	Rights  []string // "verb resource" or "verb resource group", sorted, without repetition
 	Refused []string // requests that the API server forbade, without repetition

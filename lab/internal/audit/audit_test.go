@@ -12,7 +12,7 @@ import (
 
 const mine = `"user":{"username":"system:serviceaccount:podlapse:podlapse-agent","extra":{"authentication.kubernetes.io/pod-name":["agent-1"]}}`
 
-func TestUseOfRights(t *testing.T) {
+func TestUsedPermissions(t *testing.T) {
 	const asNode = `"impersonatedUser":{"username":"system:node:node-1"},"authenticationMetadata":{"impersonationConstraint":"impersonate:associated-node"}`
 	log := `{"stage":"ResponseStarted","verb":"watch",` + mine +
 		`,"objectRef":{"resource":"events","namespace":"n","apiVersion":"v1"},"responseStatus":{"code":200}}
@@ -36,7 +36,7 @@ func TestUseOfRights(t *testing.T) {
 		"impersonate-on:associated-node:list pods",
 		"impersonate:associated-node nodes authentication.k8s.io", "watch events"}
 	if !slices.Equal(use.Rights, want) {
-		t.Errorf("rights %q, want %q", use.Rights, want)
+		t.Errorf("permissions %q, want %q", use.Rights, want)
 	}
 	if !slices.Equal(use.Refused, []string{"get /api/v1/secrets"}) {
 		t.Errorf("refused %q", use.Refused)

@@ -13,18 +13,18 @@ import (
 // TakenUpAt is when the kubelet picked up a pod, according to its own log. Immediately afterwards it writes the pod's
 // start time into its first status.
 func (b *Bench) TakenUpAt(pod string) (time.Time, error) {
-	return b.kubeletStated(syncLoopAdd, pod, time.Time{})
+	return b.kubeletLogged(syncLoopAdd, pod, time.Time{})
 }
 
 // HeardReadyAt is when the kubelet learned that a readiness probe passed after an instant, according to its own log. At
 // that time it sets the condition.
 func (b *Bench) HeardReadyAt(pod string, after time.Time) (time.Time, error) {
-	return b.kubeletStated(syncLoopReady, pod, after)
+	return b.kubeletLogged(syncLoopReady, pod, after)
 }
 
 // StopRequestedAt is when the kubelet received the request to delete a pod, according to its own log.
 func (b *Bench) StopRequestedAt(pod string) (time.Time, error) {
-	return b.kubeletStated(syncLoopDelete, pod, time.Time{})
+	return b.kubeletLogged(syncLoopDelete, pod, time.Time{})
 }
 
 // klog's lines: severity, month, day, time of day, thread, source, message.
@@ -34,21 +34,21 @@ var (
 	syncLoopReady  = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop \(probe\)" probe="readiness" status="ready" pod=(.*)`)
 )
 
-func (b *Bench) kubeletStated(line *regexp.Regexp, pod string, after time.Time) (time.Time, error) {
+func (b *Bench) kubeletLogged(line *regexp.Regexp, pod string, after time.Time) (time.Time, error) {
 	file, err := os.Open(b.Node.KubeletLog())
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the kubelet's log: %w", err)
 	}
 	defer file.Close()
-	at, err := statedOf(file, line, b.Namespace+"/"+pod, after, time.Now())
+	at, err := firstLineAbout(file, line, b.Namespace+"/"+pod, after, time.Now())
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the kubelet's log about pod %s: %w", pod, err)
 	}
 	return at, nil
 }
 
-// statedOf returns the time of the first line about a pod after an instant.
-func statedOf(log io.Reader, line *regexp.Regexp, pod string, after, now time.Time) (time.Time, error) {
+// firstLineAbout returns the time of the first matching line about a pod after an instant.
+func firstLineAbout(log io.Reader, line *regexp.Regexp, pod string, after, now time.Time) (time.Time, error) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {

@@ -23,7 +23,7 @@ type Attempt struct {
 	Call           PullCall  // to the runtime
 	ReportedAt     time.Time // when the kubelet reported the end
 	ResolvedAt     time.Time // when the registry had sent the first manifest; zero if it did not
-	// The registry's view: from the first request to the last byte; zero if it received no request.
+	// The time in the registry's log: from the first request to the last byte; zero if it received no request.
 	Asked     Span
 	BlobBytes int64 // sent by the registry for configuration and layers
 	Bytes     int64 // sent by the registry in total
@@ -168,7 +168,8 @@ func (a *Attempt) read(accesses []registry.Access) {
 	}
 }
 
-// Pull is the pull as the registry saw it, or as the runtime saw it if the registry missed more than this much of it.
+// Pull returns the time of the pull according to the registry. If the registry missed more than besides of it, Pull
+// returns the time according to the runtime.
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false

@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-func TestAttemptsArePairedByContainer(t *testing.T) {
+func TestAttemptsIn(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2026, 1, 1, 0, 0, s, 0, time.UTC) }
 	attempts := attemptsIn([]KubeletEvent{
 		{at(0), "a", "main", "Pulling", `Pulling image "r/x:1"`},
@@ -32,7 +32,7 @@ func TestAttemptsArePairedByContainer(t *testing.T) {
 	}
 }
 
-func TestAttemptReadsItsOwnRequests(t *testing.T) {
+func TestAttemptReadsOnlyItsRequests(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2026, 1, 1, 0, 0, s, 0, time.UTC) }
 	a := Attempt{Call: PullCall{Span: Span{at(10), at(20)}}}
 	a.read([]registry.Access{

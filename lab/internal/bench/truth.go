@@ -35,7 +35,7 @@ func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 	}
 	var span Span
 	for _, access := range log {
-		// A push also asks whether content is already there.
+		// A push also sends requests, to learn which content the registry already has.
 		if strings.HasPrefix(access.Client, image.Pusher) {
 			continue
 		}
@@ -111,7 +111,7 @@ func (b *Bench) eventNamedAt(ctx context.Context, pod, reason string) (first tim
 	return first, err
 }
 
-// BoundAt is when the scheduler reported that it had bound the pod to the node, shortly after it had.
+// BoundAt is when the scheduler reported that it bound the pod to the node, shortly after the binding.
 func (b *Bench) BoundAt(ctx context.Context, pod string) (time.Time, error) {
 	events, err := b.Kube.Events(ctx, b.Namespace)
 	if err != nil {

@@ -40,11 +40,11 @@ not a line of it
 		t.Errorf("got %+v", log)
 	}
 	if _, err := readRuntimeLog(strings.NewReader(text), "u3", ""); err == nil {
-		t.Error("a pod that it does not know has a sandbox")
+		t.Error("found a sandbox of an unknown pod")
 	}
 }
 
-func TestWhatKubeletSaid(t *testing.T) {
+func TestKubeletLog(t *testing.T) {
 	text := `I1231 23:59:58.000001    7 kubelet.go:2709] "SyncLoop ADD" source="file" pods=["n/pod-1"]
 I1231 23:59:58.500001    7 kubelet.go:2709] "SyncLoop ADD" source="api" pods=["n/pod-12","n/pod-2"]
 I1231 23:59:59.250001    7 kubelet.go:2709] "SyncLoop ADD" source="api" pods=["n/pod-3","n/pod-1"]
@@ -55,26 +55,26 @@ I1231 23:59:59.450001    7 kubelet.go:2826] "SyncLoop (probe)" probe="startup" s
 I1231 23:59:59.500001    7 kubelet.go:2826] "SyncLoop (probe)" probe="readiness" status="ready" pod="n/pod-1"
 `
 	now := time.Date(2026, 1, 1, 0, 0, 1, 0, time.Local)
-	at, err := statedOf(strings.NewReader(text), syncLoopAdd, "n/pod-1", time.Time{}, now)
+	at, err := firstLineAbout(strings.NewReader(text), syncLoopAdd, "n/pod-1", time.Time{}, now)
 	if want := time.Date(2025, 12, 31, 23, 59, 59, 250001000, time.Local); err != nil || !at.Equal(want) {
 		t.Errorf("got %s, %v, want %s", at, err, want)
 	}
-	if _, err := statedOf(strings.NewReader(text), syncLoopAdd, "n/pod-4", time.Time{}, now); err == nil {
-		t.Error("a pod that it does not know was taken up")
+	if _, err := firstLineAbout(strings.NewReader(text), syncLoopAdd, "n/pod-4", time.Time{}, now); err == nil {
+		t.Error("found a line about an unknown pod")
 	}
-	at, err = statedOf(strings.NewReader(text), syncLoopReady, "n/pod-1", at.Add(60*time.Millisecond), now)
+	at, err = firstLineAbout(strings.NewReader(text), syncLoopReady, "n/pod-1", at.Add(60*time.Millisecond), now)
 	if want := time.Date(2025, 12, 31, 23, 59, 59, 500001000, time.Local); err != nil || !at.Equal(want) {
 		t.Errorf("ready at %s, %v, want %s", at, err, want)
 	}
 }
 
-func TestSaidFirst(t *testing.T) {
+func TestFirstLogged(t *testing.T) {
 	log := `2026-01-01T00:00:00.1Z stdout F started at 2026-01-01T00:00:00Z
 2026-01-01T00:00:02.1Z stdout F readiness-probe-passes at 2026-01-01T00:00:02Z
 2026-01-01T00:00:03.1Z stdout F readiness-probe-passes at 2026-01-01T00:00:03Z
 2026-01-01T00:00:03.1Z stderr F workload: something else
 `
-	happened := statedFirst(log)
+	happened := firstLogged(log)
 	if len(happened) != 2 || happened[workload.WordReady].Sub(happened[workload.WordStarted]) != 2*time.Second {
 		t.Errorf("got %v", happened)
 	}

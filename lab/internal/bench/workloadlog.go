@@ -20,15 +20,17 @@ func (b *Bench) WorkloadLog(pod, uid, container string) (map[string]time.Time, e
 	if err != nil {
 		return nil, fmt.Errorf("read the log of container %s of pod %s: %w", container, pod, err)
 	}
-	happened := statedFirst(string(data))
+	happened := firstLogged(string(data))
 	if happened[workload.WordStarted].IsZero() {
-		return nil, errors.New("read the log of container " + container + " of pod " + pod + " of pod ")
+		return nil, fmt.Errorf("read the log of container %s of pod %s: the program has not logged its start",
+			container, pod)
 	}
 	return happened, nil
 }
 
-// statedFirst parses the runtime's log format: a timestamp, the stream, a tag, and the line.
-func statedFirst(log string) map[string]time.Time {
+// firstLogged returns when each step was first logged. It parses the runtime's log format: a timestamp, the stream, a
+// tag, and the line.
+func firstLogged(log string) map[string]time.Time {
 	happened := make(map[string]time.Time)
 	for line := range strings.Lines(log) {
 		fields := strings.SplitN(line, " ", 4)
@@ -40,9 +42,9 @@ func statedFirst(log string) map[string]time.Time {
 	return happened
 }
 
-// StatedBy is WorkloadLog for any run of a container, counted from 0. Steps that the program has not logged yet are
+// WorkloadLogOfRun is WorkloadLog for any run of a container, counted from 0. Steps that the program has not logged yet are
 // missing.
-func (b *Bench) StatedBy(pod, uid, container string, run int) (map[string]time.Time, error) {
+func (b *Bench) WorkloadLogOfRun(pod, uid, container string, run int) (map[string]time.Time, error) {
 	path := filepath.Join(b.Node.ContainerLogs(b.Namespace, pod, uid, container), fmt.Sprintf("%d.log", run))
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,5 +53,5 @@ func (b *Bench) StatedBy(pod, uid, container string, run int) (map[string]time.T
 	if err != nil {
 		return nil, fmt.Errorf("read the log of container %s of pod %s: %w", container, pod, err)
 	}
-	return statedFirst(string(data)), nil
+	return firstLogged(string(data)), nil
 }

@@ -78,7 +78,7 @@ type Fault struct {
 	Causes  []Cause
 	From    time.Time // if zero, the start of the stretch that contains FixedAt
 	FixedAt time.Time
-	Then    []Cause // empty: as the witnesses say
+	Then    []Cause // if empty, the causes according to the witnesses
 	Witness string
 }
 

@@ -20,7 +20,7 @@ func text(stretches []Stretch) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestAccounts(t *testing.T) {
+func TestStretches(t *testing.T) {
 	sandbox := Call{Span: span(2, 5), Kind: Sandbox, Network: []Span{span(3, 4)}}
 	ordinary := func() Account {
 		return Account{CreatedAt: at(0), BoundAt: at(0.5), TakenUpAt: at(1), Until: at(30), Calls: []Call{sandbox,

@@ -32,15 +32,15 @@ func TestJudge(t *testing.T) {
 		reported                             []Reported
 		right, unattributed, wrong, unjudged float64
 	}{
-		"right": {[]Stretch{truth(0, 4, 0, Network)}, []Reported{reported(0, 4, 0, Network)}, 4, 0, 0,
+		"correct": {[]Stretch{truth(0, 4, 0, Network)}, []Reported{reported(0, 4, 0, Network)}, 4, 0, 0,
 			0},
 		"wrong": {[]Stretch{truth(0, 4, 0, Network)}, []Reported{reported(0, 4, 0, Volumes)}, 0, 0, 4,
 			0},
 		"one of several culprits": {[]Stretch{truth(0, 4, 0, Config, Volumes)}, []Reported{reported(0, 4, 0, Volumes)},
 			4, 0, 0, 0},
-		"unattributed, the culprit among the candidates": {[]Stretch{truth(0, 4, 0, Network)},
+		"unattributed with the culprit among the candidates": {[]Stretch{truth(0, 4, 0, Network)},
 			[]Reported{reported(0, 4, 0, Unknown, Volumes, Network)}, 0, 4, 0, 0},
-		"unattributed, the culprit not among the candidates": {[]Stretch{truth(0, 4, 0, Network)},
+		"unattributed with other candidates": {[]Stretch{truth(0, 4, 0, Network)},
 			[]Reported{reported(0, 4, 0, Unknown, Volumes, Registry)}, 0, 0, 4, 0},
 		"unattributed without candidates": {[]Stretch{truth(0, 4, 0, Network)},
 			[]Reported{reported(0, 4, 0, Unknown)}, 0, 4, 0, 0},
@@ -52,18 +52,18 @@ func TestJudge(t *testing.T) {
 			[]Reported{reported(0, 4.5, 0, Network), reported(4.5, 8, 0, App)}, 7, 0, 0, 1},
 		"shifted boundary beyond the slack": {[]Stretch{truth(0, 4, 0.5, Network), truth(4, 8, 0.5, App)},
 			[]Reported{reported(0, 5, 0, Network), reported(5, 8, 0, App)}, 6.5, 0, 0.5, 1},
-		"a gap as short as the slack": {[]Stretch{truth(0, 4, 0.5, Network), truth(4.5, 8, 0.5, App)},
+		"gap as short as the slack": {[]Stretch{truth(0, 4, 0.5, Network), truth(4.5, 8, 0.5, App)},
 			[]Reported{reported(0, 8, 0, Network)}, 4.25, 0, 2.75, 1},
-		"a gap of which nobody knows": {[]Stretch{truth(0, 3, 0.5, Network), truth(5, 8, 0.5, App)},
+		"gap longer than the slack": {[]Stretch{truth(0, 3, 0.5, Network), truth(5, 8, 0.5, App)},
 			[]Reported{reported(0, 8, 0, Network)}, 2, 0, 2, 4},
-		"a short stretch of a third": {[]Stretch{truth(0, 4, 0.5, Network), truth(4, 4.5, 0.5, Kubelet),
+		"short stretch of a third culprit": {[]Stretch{truth(0, 4, 0.5, Network), truth(4, 4.5, 0.5, Kubelet),
 			truth(4.5, 8, 0.5, App)}, []Reported{reported(0, 4, 0, Network), reported(4, 8, 0, App)}, 7, 0, 0, 1},
-		"a huge error buys no right seconds": {[]Stretch{truth(0, 4, 0, Network)},
+		"large error of a wrong cause": {[]Stretch{truth(0, 4, 0, Network)},
 			[]Reported{reported(0, 4, 10, Volumes)}, 0, 4, 0, 0},
-		"an error around the culprit's name": {[]Stretch{truth(0, 4, 0, Network)},
+		"large error of the culprit": {[]Stretch{truth(0, 4, 0, Network)},
 			[]Reported{reported(0, 4, 10, Network)}, 4, 0, 0, 0},
 		"no witness": {nil, []Reported{reported(0, 4, 0, Network)}, 0, 0, 0, 4},
-		"truth outside of the timeline": {[]Stretch{truth(3, 9, 0, Network)},
+		"truth beyond the timeline": {[]Stretch{truth(3, 9, 0, Network)},
 			[]Reported{reported(0, 4, 0, Network)}, 1, 0, 0, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestLay(t *testing.T) {
 	}
 }
 
-func TestScoresAndMatricesAddUp(t *testing.T) {
+func TestAddScoresAndMatrices(t *testing.T) {
 	var sum Score
 	sum.Add(Judge([]Reported{reported(0, 4, 0, Volumes)}, []Stretch{truth(0, 4, 0, Network)}))
 	sum.Add(Judge([]Reported{reported(0, 3, 0, Network)}, []Stretch{truth(0, 3, 0, Network)}))

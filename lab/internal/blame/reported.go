@@ -49,7 +49,8 @@ func Read(timeline agent.Timeline) ([]Reported, error) {
 				t.Candidates = append(t.Candidates, causeOf[name])
 			}
 		} else if known := causeOf[p.Phase]; known != p.Cause {
-			return nil, fmt.Errorf("phase %s is charged to %q, but the table says %q", p.Phase, p.Cause, known)
+			return nil, fmt.Errorf("phase %s is charged to %q, but to %q in the published table", p.Phase, p.Cause,
+				known)
 		}
 		reported = append(reported, t)
 	}

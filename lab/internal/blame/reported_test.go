@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/agent"
 )
 
-func TestAPhaseThatGoesOnIsReadUntilNewsCanHaveCome(t *testing.T) {
+func TestReadShortensPhasesInProgress(t *testing.T) {
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	phase := func(length time.Duration, open bool) agent.Phase {
 		return agent.Phase{Phase: "readiness_probe", Cause: "app", StartAt: from, EndAt: from.Add(length), Error: "0",
@@ -20,7 +20,7 @@ func TestAPhaseThatGoesOnIsReadUntilNewsCanHaveCome(t *testing.T) {
 	}
 	for i, want := range []time.Duration{2 * time.Second, 3 * time.Second, 0} {
 		if got := reported[i].Length(); got != want {
-			t.Errorf("phase %d is read for %s, want %s", i, got, want)
+			t.Errorf("phase %d has length %s, want %s", i, got, want)
 		}
 	}
 }

@@ -30,7 +30,7 @@ type Stretch struct {
 	Span
 	Causes  []Cause       // each is right; the first is the culprit
 	Slack   time.Duration // how far each end may be from the truth
-	Witness string        // which log says so
+	Witness string        // the log that shows it
 }
 
 // Lay merges stretches. Later arguments replace earlier ones where they overlap. The result is ordered by time, and its

@@ -1,4 +1,4 @@
-// Package browser runs a real Chromium without a screen, and collects all its complaints.
+// Package browser runs a real Chromium without a screen, and collects the errors and warnings that it reports.
 package browser
 
 import (

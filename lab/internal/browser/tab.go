@@ -191,7 +191,7 @@ func (t *Tab) Await(what, expression string, limit time.Duration) error {
 			return nil
 		}
 		if time.Since(began) > limit {
-			// The best description of what went wrong.
+			// The content of the page describes the problem best.
 			shown, _ := Ask[string](t, "location.href + ' ' + document.body.innerText.slice(0, 600)")
 			return fmt.Errorf("wait for %s: not true after %s; the page shows: %s", what, limit, shown)
 		}

@@ -47,7 +47,7 @@ func add(t *testing.T, path, text string) {
 	}
 }
 
-func TestToolKeyFollowsVersionsOnly(t *testing.T) {
+func TestToolKeyDependsOnlyOnVersions(t *testing.T) {
 	dir := copySource(t)
 	key := func(version string) string {
 		k, err := toolKey(dir, version)
@@ -58,7 +58,7 @@ func TestToolKeyFollowsVersionsOnly(t *testing.T) {
 	}
 	first := key("go1")
 	if first != key("go1") {
-		t.Error("the key changes by itself")
+		t.Error("the key differs although nothing changed")
 	}
 	if first == key("go2") {
 		t.Error("the key ignores the Go version")
@@ -76,7 +76,7 @@ func TestToolKeyFollowsVersionsOnly(t *testing.T) {
 	}
 }
 
-func TestReceiverKeyFollowsSourceAndVersions(t *testing.T) {
+func TestReceiverKeyDependsOnSourceAndVersions(t *testing.T) {
 	dir := copySource(t)
 	key := func() string {
 		k, err := receiverKey(dir, "go1")
@@ -101,7 +101,7 @@ func TestReceiverKeyFollowsSourceAndVersions(t *testing.T) {
 	}
 }
 
-func TestPayloadKeyFollowsItsSources(t *testing.T) {
+func TestPayloadKeyDependsOnSources(t *testing.T) {
 	dir := copySource(t)
 	key := func() string {
 		k, err := payloadKey(dir, "go1")
@@ -166,7 +166,7 @@ func TestOutputName(t *testing.T) {
 	}
 }
 
-func TestHalfBuiltIsNotTaken(t *testing.T) {
+func TestRemoveHalfBuilt(t *testing.T) {
 	b := Builder{Cache: t.TempDir()}
 	half := filepath.Join(b.Cache, halfPrefix+"1")
 	if err := os.MkdirAll(half, 0o755); err != nil {
@@ -174,6 +174,6 @@ func TestHalfBuiltIsNotTaken(t *testing.T) {
 	}
 	b.removeHalfBuilt()
 	if exists(half) {
-		t.Error("a half-built directory stays")
+		t.Error("the half-built directory remains")
 	}
 }

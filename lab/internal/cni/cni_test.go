@@ -50,7 +50,7 @@ func ip(answer map[string]any) string {
 	return text
 }
 
-func TestLifeOfAnAttachment(t *testing.T) {
+func TestCommands(t *testing.T) {
 	b := bench{t, t.TempDir()}
 	if status, answer := b.call("VERSION", "", nil); status != 0 || len(answer["supportedVersions"].([]any)) == 0 {
 		t.Fatalf("VERSION: %d %v", status, answer)
@@ -74,7 +74,7 @@ func TestLifeOfAnAttachment(t *testing.T) {
 		t.Error("CHECK of a detached container succeeds")
 	}
 	if _, third := b.call("ADD", "c", nil); ip(third) != "127.2.0.2/16" {
-		t.Errorf("the freed address is not used again: %v", third)
+		t.Errorf("the released address is not reused: %v", third)
 	}
 	if status, answer := b.call("STATUS", "", nil); status != 0 || answer != nil {
 		t.Errorf("STATUS: %d %v", status, answer)
@@ -87,7 +87,7 @@ func TestLifeOfAnAttachment(t *testing.T) {
 		t.Error("GC kept a stale address")
 	}
 	if status, _ := b.call("CHECK", "c", nil); status != 0 {
-		t.Error("GC took a valid address")
+		t.Error("GC released a valid address")
 	}
 }
 
@@ -121,7 +121,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestWrongUse(t *testing.T) {
+func TestInvalidCalls(t *testing.T) {
 	b := bench{t, t.TempDir()}
 	for name, test := range map[string]struct {
 		command, id string
@@ -140,6 +140,6 @@ func TestWrongUse(t *testing.T) {
 	}
 	var out bytes.Buffer
 	if status := Main(func(string) string { return "" }, strings.NewReader("{"), &out); status == 0 {
-		t.Error("broken configuration is accepted")
+		t.Error("an invalid configuration is accepted")
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-func none(string) string { return "" }
+func emptyEnvironment(string) string { return "" }
 
-func TestWrongCallsNameTheRemedy(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	for call, want := range map[string]string{
 		"":                        "missing command",
 		"rise":                    `unknown command "rise"`,
@@ -25,7 +25,7 @@ func TestWrongCallsNameTheRemedy(t *testing.T) {
 		"list everything":         `unexpected argument "everything"`,
 		"scenario first --sample": "-sample",
 	} {
-		_, err := parse(strings.Fields(call), none, []string{"first", "second"})
+		_, err := parse(strings.Fields(call), emptyEnvironment, []string{"first", "second"})
 		var usageError UsageError
 		if !errors.As(err, &usageError) || !strings.Contains(usageError.Problem, want) ||
 			!strings.Contains(err.Error(), "lab help") {
@@ -34,7 +34,7 @@ func TestWrongCallsNameTheRemedy(t *testing.T) {
 	}
 }
 
-func TestRightCalls(t *testing.T) {
+func TestValidArguments(t *testing.T) {
 	agent := func(name string) string {
 		if name == "PODLAPSE_AGENT" {
 			return "/from/environment"

@@ -65,7 +65,7 @@ func Containers(containerdState, runcRoot string) []string {
 
 func isID(name string) bool { return regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(name) }
 
-// RemoveContainers kills every process of the given containers and removes their cgroups.
+// RemoveContainers kills all processes of the given containers and removes their cgroups.
 func RemoveContainers(ids []string) error {
 	points, err := hierarchies()
 	if err != nil {

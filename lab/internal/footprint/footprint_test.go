@@ -30,7 +30,7 @@ func TestBelow(t *testing.T) {
 	}
 }
 
-func TestOnlyLinksIntoTheLabGo(t *testing.T) {
+func TestRemoveLinksKeepsOtherLinks(t *testing.T) {
 	dir, state := t.TempDir(), "/var/lib/podlapse-lab"
 	for name, target := range map[string]string{"ours": state + "/pod-logs/a", "theirs": "/var/log/pods/a"} {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
@@ -50,7 +50,7 @@ func TestRestoreRemovesOnlyKnownDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dir); err != nil {
-		t.Error("a directory that is not built in was removed")
+		t.Error("a directory that is not in the built-in list was removed")
 	}
 }
 
@@ -69,7 +69,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 }
 
-func TestContainersAreKnownByTheirIDs(t *testing.T) {
+func TestContainers(t *testing.T) {
 	state, runc := t.TempDir(), t.TempDir()
 	id := strings.Repeat("0123456789abcdef", 4)
 	for _, dir := range []string{filepath.Join(state, "io.containerd.runtime.v2.task", "k8s.io", id),

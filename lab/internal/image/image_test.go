@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 )
 
-func TestRandomLayersAreFreshAndTheBaseIsShared(t *testing.T) {
+func TestRandomLayersDifferAndBaseIsShared(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(path, []byte("program"), 0o755); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestRandomLayersAreFreshAndTheBaseIsShared(t *testing.T) {
 	}
 }
 
-func TestManyFilesUnpackToWhatTheConfigurationNames(t *testing.T) {
+func TestManyFilesMatchTheirDiffID(t *testing.T) {
 	layer, err := ManyFiles(1001)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestManyFilesUnpackToWhatTheConfigurationNames(t *testing.T) {
 	}
 }
 
-func TestForeignPlatformIsTheOnlyOne(t *testing.T) {
+func TestForHasOnePlatform(t *testing.T) {
 	index, err := For(empty.Image, "s390x")
 	if err != nil {
 		t.Fatal(err)

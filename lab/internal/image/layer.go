@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// RandomLayer returns a layer with one file of random bytes, which is on no node.
+// RandomLayer returns a new layer with one file of random bytes.
 func RandomLayer(size int) (v1.Layer, error) {
 	content := make([]byte, size)
 	_, _ = rand.Read(content) // crypto/rand does not fail on Linux
@@ -36,8 +36,8 @@ func RandomLayers(sizes ...int) ([]v1.Layer, error) {
 	return layers, nil
 }
 
-// ManyFiles returns a layer with this many tiny files, which is on no node. It is compressed, so creating the files
-// takes longer than downloading the layer.
+// ManyFiles returns a new layer with this many tiny files. It is compressed, so creating the files takes longer than
+// downloading the layer.
 func ManyFiles(count int) (v1.Layer, error) {
 	const perDirectory = 1000
 	var archive bytes.Buffer

@@ -15,8 +15,8 @@ import (
 )
 
 // Apply applies an object, a YAML document, like kubectl apply --server-side: it removes fields that the same manager
-// set before and no longer sets. A field that the API server does not know is an error. With dryRun, the API server
-// validates the request and stores nothing.
+// set before and no longer sets. An unknown field is an error. With dryRun, the API server validates the request and
+// stores nothing.
 func (c *Client) Apply(ctx context.Context, manager string, document []byte, dryRun bool) error {
 	object, body, err := read(document)
 	if err != nil {

@@ -14,7 +14,8 @@ func TestApply(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		switch request.URL.Path {
 		case "/apis/apps/v1":
-			fmt.Fprint(response, `{"resources":[{"name":"daemonsets/status","kind":"DaemonSet","namespaced":true},{"name":"daemonsets","kind":"DaemonSet","namespaced":true}]}`)
+			fmt.Fprint(response, `{"resources":[{"name":"daemonsets/status","kind":"DaemonSet","namespaced":true},
+{"name":"daemonsets","kind":"DaemonSet","namespaced":true}]}`)
 		case "/api/v1":
 			fmt.Fprint(response, `{"resources":[{"name":"namespaces","kind":"Namespace"}]}`)
 		default:
@@ -29,7 +30,8 @@ func TestApply(t *testing.T) {
 	if err := client.Apply(t.Context(), "me", []byte(daemonSet), true); err != nil {
 		t.Fatal(err)
 	}
-	const want = "PATCH /apis/apps/v1/namespaces/ns/daemonsets/d?dryRun=All&fieldManager=me&fieldValidation=Strict&force=true application/apply-patch+yaml"
+	const want = "PATCH /apis/apps/v1/namespaces/ns/daemonsets/d" +
+		"?dryRun=All&fieldManager=me&fieldValidation=Strict&force=true application/apply-patch+yaml"
 	if asked != want || sent != `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"d","namespace":"ns"}}` {
 		t.Errorf("asked %s\nsent %s", asked, sent)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestAnswersBecomeErrors(t *testing.T) {
+func TestStatusErrors(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		switch request.URL.Path {
 		case "/there":

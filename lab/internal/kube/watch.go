@@ -15,7 +15,7 @@ import (
 )
 
 // WatchPods calls seen for each state of a namespace's pods and with its time of arrival, starting with the existing
-// pods. The last call for a pod says that it was deleted. WatchPods blocks until ctx ends, which is not an error, or
+// pods. The last call for a pod reports its deletion. WatchPods blocks until ctx ends, which is not an error, or
 // the watch breaks.
 func (c *Client) WatchPods(ctx context.Context, namespace string,
 	seen func(pod corev1.Pod, gone bool, arrivedAt time.Time)) error {
@@ -50,9 +50,9 @@ func (c *Client) WatchPods(ctx context.Context, namespace string,
 }
 
 // FollowNode keeps a watch on the pods of a node open, like a kubelet: it sends the same request as client-go's
-// reflector, including protobuf, and copies the response to the writer. It calls opened whenever the API server starts
-// to respond, because the API server ends watches of slow readers, and FollowNode then opens another. It blocks until
-// ctx ends, which is not an error, or until the API server refuses.
+// reflector, including protobuf, and copies the response to the writer. The API server ends watches of slow readers;
+// FollowNode then opens another one. It calls opened whenever the API server starts to respond. It blocks until ctx
+// ends, which is not an error, or until the API server refuses.
 func (c *Client) FollowNode(ctx context.Context, node string, into io.Writer, opened func()) error {
 	for ctx.Err() == nil {
 		if err := c.followOnce(ctx, node, into, opened); err != nil {

@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-func TestFollowNodeAsksLikeAKubeletAndAgain(t *testing.T) {
-	var asked int
+func TestFollowNodeReopensKubeletsWatch(t *testing.T) {
+	var requests int
 	server := httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
-		asked++
+		requests++
 		query := request.URL.Query()
 		if query.Get("fieldSelector") != "spec.nodeName=node-2" || query.Get("watch") != "true" ||
 			!strings.HasPrefix(request.Header.Get("Accept"), "application/vnd.kubernetes.protobuf") {
-			http.Error(response, "not like a kubelet", http.StatusBadRequest)
+			http.Error(response, "not the request of a kubelet", http.StatusBadRequest)
 		}
-		if asked == 4 {
+		if requests == 4 {
 			http.Error(response, "no more", http.StatusForbidden)
 		}
 		_, _ = fmt.Fprint(response, "news")
@@ -35,6 +35,6 @@ func TestFollowNodeAsksLikeAKubeletAndAgain(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if err := client.FollowNode(ended, "node-2", &got, func() { t.Error("opened") }); err != nil {
-		t.Errorf("the end is an error: %v", err)
+		t.Errorf("a canceled context returns the error %v", err)
 	}
 }

@@ -27,7 +27,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestMovedStateKeepsSocketsShort(t *testing.T) {
+func TestMovedStateHasShortSocketPaths(t *testing.T) {
 	state := "/srv/" + strings.Repeat("deep/", 40) + "lab"
 	l, err := FromEnvironment(environment(StateVariable, state, CacheVariable, "/c"))
 	if err != nil {
@@ -38,11 +38,11 @@ func TestMovedStateKeepsSocketsShort(t *testing.T) {
 		t.Errorf("shim socket directory %s has %d bytes", l.ShimSockets(), n)
 	}
 	if l.Run == "/run/podlapse-lab" {
-		t.Errorf("a moved lab shares %s with the default one", l.Run)
+		t.Errorf("a moved lab uses the default run directory %s", l.Run)
 	}
 }
 
-func TestRelativePathsAreRefused(t *testing.T) {
+func TestRelativePathsAreRejected(t *testing.T) {
 	for _, pairs := range [][]string{{StateVariable, "here"}, {CacheVariable, "here"}, {StateVariable, "/"}} {
 		if _, err := FromEnvironment(environment(pairs...)); err == nil || !strings.Contains(err.Error(), pairs[0]) {
 			t.Errorf("%v: error %v does not name the variable", pairs, err)

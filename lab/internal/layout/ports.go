@@ -27,7 +27,7 @@ const (
 	SchedulerPort  = 26259
 	APIServerPort  = 26443
 	AgentPort      = 9717
-	FirstGuestPort = 9718 // of the first agent for a synthetic node; the others have the following ports
+	FirstExtraPort = 9718 // of the first agent for a synthetic node; the others have the following ports
 )
 
 // Address is the loopback address with a port.

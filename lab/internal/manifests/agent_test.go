@@ -25,7 +25,7 @@ import (
 )
 
 // The manifests match the agent: its settings, and its requests to the API server.
-func TestManifestsFitTheAgent(t *testing.T) {
+func TestManifestsMatchAgent(t *testing.T) {
 	agent := filepath.Join(t.TempDir(), "podlapse-agent")
 	// As make build does: cached.
 	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", agent, "./cmd/agent")
@@ -38,32 +38,32 @@ func TestManifestsFitTheAgent(t *testing.T) {
 		known := map[string][]string{"run": variablesOf(t, agent, "run"),
 			"runtime-proxy": variablesOf(t, agent, "runtime-proxy")}
 		commands := map[string]string{"agent": "run", "runtime-proxy": "runtime-proxy"}
-		for component := range asValues() {
+		for component := range componentValues() {
 			for _, c := range find[*appsv1.DaemonSet](t, compose(t, component), "").Spec.Template.Spec.Containers {
 				command := commands[c.Name]
 				if !slices.Equal(c.Args, []string{command}) {
-					t.Errorf("%s: arguments %q: flags go before variables, which then would not do", component, c.Args)
+					t.Errorf("%s: arguments %q: flags would override the variables", component, c.Args)
 				}
 				for _, variable := range c.Env {
 					if !slices.Contains(known[command], variable.Name) {
-						t.Errorf("%s: podlapse-agent %s knows no %s", component, command, variable.Name)
+						t.Errorf("%s: podlapse-agent %s has no variable %s", component, command, variable.Name)
 					}
 				}
 			}
 		}
 	})
 	t.Run("access", func(t *testing.T) {
-		compareAccess(t, asked(t, agent), compose(t))
+		compareAccess(t, requestedAccess(t, agent), compose(t))
 	})
 	t.Run("access as the node", func(t *testing.T) {
-		compareAccess(t, asked(t, agent, "--impersonate-node=on"), compose(t, "node-impersonation"))
+		compareAccess(t, requestedAccess(t, agent, "--impersonate-node=on"), compose(t, "node-impersonation"))
 	})
 	t.Run("access to annotate", func(t *testing.T) {
-		compareAccess(t, asked(t, agent, "--annotate=on"), compose(t, "annotate"))
+		compareAccess(t, requestedAccess(t, agent, "--annotate=on"), compose(t, "annotate"))
 	})
 	t.Run("access to its node", func(t *testing.T) {
-		compareAccess(t, asked(t, agent, "--node-health"), compose(t, "node-health"))
-		compareAccess(t, asked(t, agent, "--node-health", "--impersonate-node=on"),
+		compareAccess(t, requestedAccess(t, agent, "--node-health"), compose(t, "node-health"))
+		compareAccess(t, requestedAccess(t, agent, "--node-health", "--impersonate-node=on"),
 			compose(t, "node-health", "node-impersonation"))
 	})
 	t.Run("probes", func(t *testing.T) {
@@ -76,10 +76,10 @@ func TestManifestsFitTheAgent(t *testing.T) {
 		// of the node.
 		out, _ := exec.Command(agent, "run", "--node-name=No_Name", "--probes-file="+path).CombinedOutput()
 		if text := string(out); !strings.Contains(text, "No_Name") || strings.Contains(text, "probes-file") {
-			t.Errorf("the agent says of the probes:\n%s", text)
+			t.Errorf("the agent rejects the probes:\n%s", text)
 		}
 	})
-	t.Run("TLS", func(t *testing.T) { servesTLS(t, agent) })
+	t.Run("TLS", func(t *testing.T) { testTLS(t, agent) })
 }
 
 // variablesOf returns the variables that a command reads.
@@ -100,12 +100,12 @@ func variablesOf(t *testing.T, agent, command string) []string {
 }
 
 // compareAccess requires the agent's roles to allow exactly what it requested.
-func compareAccess(t *testing.T, asked []string, objects []object) {
+func compareAccess(t *testing.T, requested []string, objects []object) {
 	t.Helper()
 	var allowed []string
 	for _, rule := range agentRules(objects) {
 		if len(rule.ResourceNames)+len(rule.NonResourceURLs) > 0 {
-			t.Errorf("this test does not understand %+v", rule)
+			t.Errorf("this test does not support the rule %+v", rule)
 		}
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
@@ -116,8 +116,8 @@ func compareAccess(t *testing.T, asked []string, objects []object) {
 		}
 	}
 	slices.Sort(allowed)
-	if !slices.Equal(asked, allowed) {
-		t.Errorf("the agent asks for  %q\nits role allows     %q", asked, allowed)
+	if !slices.Equal(requested, allowed) {
+		t.Errorf("the agent requests  %q\nits role allows     %q", requested, allowed)
 	}
 }
 
@@ -137,10 +137,10 @@ func agentRules(objects []object) (rules []rbacv1.PolicyRule) {
 	return rules
 }
 
-// asked runs the agent against an API server with one pod, which waits and requests an annotation. It waits until the
-// agent has watched pods and Events and, if enabled, written the annotation. It returns the permissions that the agent
-// needed, as "verb resource" or "verb resource group".
-func asked(t *testing.T, agent string, flags ...string) []string {
+// requestedAccess runs the agent against an API server with one pod, which waits and requests an annotation. It waits
+// until the agent has watched pods and Events and, if enabled, written the annotation. It returns the permissions that
+// the agent needed, as "verb resource" or "verb resource group".
+func requestedAccess(t *testing.T, agent string, flags ...string) []string {
 	t.Helper()
 	const node = "node-1"
 	var mu sync.Mutex
@@ -171,7 +171,7 @@ func asked(t *testing.T, agent string, flags ...string) []string {
 			done <- struct{}{}
 			w.WriteHeader(http.StatusOK)
 		case r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, "/api/v1/"):
-			t.Errorf("the agent asks for %s %s", r.Method, r.URL)
+			t.Errorf("unexpected request %s %s", r.Method, r.URL)
 			http.NotFound(w, r)
 		case r.URL.Query().Get("sendInitialEvents") != "": // an API server without streaming lists
 			http.Error(w, "unknown parameter", http.StatusUnprocessableEntity)
@@ -196,8 +196,9 @@ func asked(t *testing.T, agent string, flags ...string) []string {
 	defer server.Close()
 
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], "+
-		"users: [{name: u}], clusters: [{name: c, cluster: {server: %q}}]}", server.URL)
+	text := fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: c, "+
+		"contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}], "+
+		"clusters: [{name: c, cluster: {server: %q}}]}", server.URL)
 	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +218,7 @@ func asked(t *testing.T, agent string, flags ...string) []string {
 		select {
 		case <-done:
 		case <-time.After(30 * time.Second):
-			t.Error("the agent did not ask for all that it needs")
+			t.Error("the agent did not send all expected requests within 30 s")
 		}
 	}
 	_ = run.Process.Signal(os.Interrupt)
@@ -229,7 +230,7 @@ func asked(t *testing.T, agent string, flags ...string) []string {
 	return slices.Sorted(maps.Keys(rights))
 }
 
-// waitingPod has been waiting for its sandbox, and requests the time.
+// waitingPod returns a list with one pod that waits for its sandbox and has the annotation addtime.
 func waitingPod(node string) corev1.PodList {
 	now := metav1.Now()
 	return corev1.PodList{

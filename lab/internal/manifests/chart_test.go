@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestValuesThatTheSchemaRefuses(t *testing.T) {
+func TestSchemaRejectsInvalidValues(t *testing.T) {
 	for _, test := range []struct{ values, want string }{
 		{"nodeimpersonation: {enabled: true}", "'nodeimpersonation'"},
 		{"nodeImpersonation: true", "/nodeImpersonation': got boolean, want object"},
@@ -24,8 +24,8 @@ func TestValuesThatTheSchemaRefuses(t *testing.T) {
 		{"runtime: docker", "/runtime': value must be one of '', 'containerd', 'crio', 'k3s', 'microk8s'"},
 		{"runtimeSocket: run/containerd.sock", "/runtimeSocket': 'run/containerd.sock' does not match pattern"},
 		{"runtimeSocket: unix:///run/containerd/containerd.sock", "/runtimeSocket'"},
-		{"runtimeSocket: /containerd.sock", "/runtimeSocket'"},   // it would mount the whole host
-		{"runtimeSocket: /run/../etc/c.sock", "/runtimeSocket'"}, // so would /etc
+		{"runtimeSocket: /containerd.sock", "/runtimeSocket'"},   // it would mount the host's root directory
+		{"runtimeSocket: /run/../etc/c.sock", "/runtimeSocket'"}, // it would mount /etc
 		{"runtimeSocket: \"/run/a #/c.sock\"", "/runtimeSocket'"},
 		{"events: always", "/events': value must be one of 'auto', 'cluster', 'off'"},
 		{"env: {RECORDS_PARTIAL: on}", "/env/RECORDS_PARTIAL': got boolean, want string"},
@@ -45,7 +45,7 @@ func TestValuesThatTheSchemaRefuses(t *testing.T) {
 		{"podMonitor: {interval: 30}", "/podMonitor/interval': got number, want string"},
 		{"podMonitor: {interval: 0s}", "/podMonitor/interval'"},
 		{"podMonitor: {labels: {app.kubernetes.io/name: x}}", "invalid propertyName 'app.kubernetes.io/name'"},
-		// Of the selector.
+		// This label is part of the DaemonSet's selector.
 		{"podLabels: {app.kubernetes.io/component: x}", "invalid propertyName 'app.kubernetes.io/component'"},
 		{"env: {WEB_CONFIG_FILE: /w}", "invalid propertyName 'WEB_CONFIG_FILE'"},
 		{"tls: {enabled: true, secretName: \"\"}", "/tls/secretName'"},
@@ -68,14 +68,14 @@ func TestValuesThatTheSchemaRefuses(t *testing.T) {
 }
 
 // A variable that a value sets is refused in env, because server-side apply rejects two with the same name.
-func TestNoVariableIsGivenTwice(t *testing.T) {
+func TestEnvRejectsVariablesSetByValues(t *testing.T) {
 	var all []string
 	for _, name := range names(t, directory(t)+"/components") {
 		if !slices.Contains([]string{"crio", "k3s", "microk8s"}, name) {
 			all = append(all, name)
 		}
 	}
-	for _, variable := range container(t, ofChart(t, valuesOf(all...)+"\nevents: cluster")).Env {
+	for _, variable := range container(t, renderChart(t, valuesOf(all...)+"\nevents: cluster")).Env {
 		_, err := Chart(chartDirectory(t), "podlapse", "podlapse", "env: {"+variable.Name+": x}")
 		if err == nil || !strings.Contains(err.Error(), "invalid propertyName '"+variable.Name+"'") {
 			t.Errorf("%s: %v", variable.Name, err)
@@ -84,7 +84,7 @@ func TestNoVariableIsGivenTwice(t *testing.T) {
 }
 
 // Every value in the schema has a default in values.yaml, where users look for it. The schema ensures the reverse.
-func TestEveryValueIsListed(t *testing.T) {
+func TestEveryValueHasDefault(t *testing.T) {
 	var schema struct {
 		Properties map[string]struct{ Properties map[string]any }
 	}
@@ -109,52 +109,52 @@ func TestEveryValueIsListed(t *testing.T) {
 	}
 }
 
-func TestChartGoesItsOwnWay(t *testing.T) {
-	t.Run("an image by digest, and of another registry", func(t *testing.T) {
+func TestChartValues(t *testing.T) {
+	t.Run("image", func(t *testing.T) {
 		digest := "sha256:" + strings.Repeat("0a", 32)
 		for values, want := range map[string]string{
 			"image: {repository: registry.example/podlapse, digest: " + digest +
 				", tag: v9}": "registry.example/podlapse@" + digest,
 			"image: {tag: v9}": "ghcr.io/podlapse/podlapse:v9",
 		} {
-			if got := container(t, ofChart(t, values)).Image; got != want {
+			if got := container(t, renderChart(t, values)).Image; got != want {
 				t.Errorf("%s: image %s", values, got)
 			}
 		}
 	})
-	t.Run("no events", func(t *testing.T) {
+	t.Run("events off", func(t *testing.T) {
 		for _, values := range []string{"events: off", `events: "off"`} { // the first is a boolean in YAML
-			objects := ofChart(t, values)
+			objects := renderChart(t, values)
 			if env := environment(container(t, objects)); env["EVENTS"] != "off" {
 				t.Errorf("%s: EVENTS=%s", values, env["EVENTS"])
 			}
 			for _, rule := range find[*rbacv1.ClusterRole](t, objects, "podlapse-agent").Rules {
 				if slices.Contains(rule.Resources, "events") {
-					t.Errorf("%s: may %v events", values, rule.Verbs)
+					t.Errorf("%s: the role allows %v of events", values, rule.Verbs)
 				}
 			}
 		}
 	})
-	t.Run("settings and OTEL_* as they are", func(t *testing.T) {
-		env := environment(container(t, ofChart(t,
+	t.Run("OTEL variables", func(t *testing.T) {
+		env := environment(container(t, renderChart(t,
 			`env: {OTEL_EXPORTER_OTLP_ENDPOINT: "http://c.o11y:4318", OTEL_METRIC_EXPORT_INTERVAL: "10000000"}`)))
 		if env["OTEL_EXPORTER_OTLP_ENDPOINT"] != "http://c.o11y:4318" ||
 			env["OTEL_METRIC_EXPORT_INTERVAL"] != "10000000" {
 			t.Errorf("environment %v", env)
 		}
 	})
-	t.Run("a socket elsewhere", func(t *testing.T) {
-		objects := ofChart(t, "runtime: k3s\nruntimeSocket: /srv/k3s/c.sock")
+	t.Run("runtimeSocket", func(t *testing.T) {
+		objects := renderChart(t, "runtime: k3s\nruntimeSocket: /srv/k3s/c.sock")
 		if got := environment(container(t, objects))["CONTAINER_RUNTIME_ENDPOINT"]; got != "unix:///srv/k3s/c.sock" {
 			t.Errorf("endpoint %s", got)
 		}
 		pod := find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec
-		if got := mountedOfHost(t, pod, pod.Containers[0]); !slices.Equal(got, []string{"ro /srv/k3s"}) {
+		if got := hostMounts(t, pod, pod.Containers[0]); !slices.Equal(got, []string{"ro /srv/k3s"}) {
 			t.Errorf("mounts %v", got)
 		}
 	})
-	t.Run("a certificate of another name", func(t *testing.T) {
-		objects := ofChart(t,
+	t.Run("tls.secretName and tls.serverName", func(t *testing.T) {
+		objects := renderChart(t,
 			"tls: {enabled: true, secretName: wildcard, serverName: agents.example}\npodMonitor: {enabled: true}")
 		web := volume(t, find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec, "web")
 		if got := web.Projected.Sources[1].Secret.Name; got != "wildcard" {
@@ -162,25 +162,31 @@ func TestChartGoesItsOwnWay(t *testing.T) {
 		}
 		config := find[*monitoringv1.PodMonitor](t, objects, "").Spec.PodMetricsEndpoints[0].TLSConfig
 		if config.CA.Secret.Name != "wildcard" || *config.ServerName != "agents.example" {
-			t.Errorf("Prometheus wants %s of Secret %s", *config.ServerName, config.CA.Secret.Name)
+			t.Errorf("the PodMonitor has server name %s and Secret %s", *config.ServerName, config.CA.Secret.Name)
 		}
 	})
-	t.Run("a sidecar of Grafana that looks for another label", func(t *testing.T) {
+	t.Run("dashboard.labels", func(t *testing.T) {
 		for values, want := range map[string]string{
 			"dashboard: {enabled: true}": "1",
 			`dashboard: {enabled: true, labels: {grafana_dashboard: "yes", team: nodes}}`: "yes",
 		} {
-			if got := find[*corev1.ConfigMap](t, ofChart(t, values),
+			if got := find[*corev1.ConfigMap](t, renderChart(t, values),
 				"podlapse-dashboard").Labels["grafana_dashboard"]; got != want {
 				t.Errorf("%s: %q", values, got)
 			}
 		}
 	})
-	t.Run("values as people write them", func(t *testing.T) {
-		ofChart(t, "image: {repository: \"registry.example:5000/mirror/podlapse\", tag: v0.1.0-rc.1}\npodMonitor: {enabled: true, interval: 1m30s, labels: {release: kube-prometheus-stack}}\n"+
-			"stateDir: {enabled: true, path: /data/podlapse.d}\nruntimeSocket: /var/snap/k8s/common/run/containerd.sock\ntls: {enabled: true, serverName: agents.example}")
+	t.Run("typical values are valid", func(t *testing.T) {
+		renderChart(t, `
+image: {repository: "registry.example:5000/mirror/podlapse", tag: v0.1.0-rc.1}
+podMonitor: {enabled: true, interval: 1m30s, labels: {release: kube-prometheus-stack}}
+stateDir: {enabled: true, path: /data/podlapse.d}
+runtimeSocket: /var/snap/k8s/common/run/containerd.sock
+tls: {enabled: true, serverName: agents.example}
+`)
 	})
-	t.Run("no namespace unless asked for, since Helm makes it before", func(t *testing.T) {
+	// helm install --create-namespace creates the namespace before the chart's objects.
+	t.Run("no namespace by default", func(t *testing.T) {
 		rendered, err := Chart(chartDirectory(t), "podlapse", "monitoring", "")
 		if err != nil {
 			t.Fatal(err)
@@ -200,7 +206,7 @@ func TestChartGoesItsOwnWay(t *testing.T) {
 }
 
 // Before Kubernetes 1.30, the policy that limits the permission to patch pods cannot exist.
-func TestNoRightToPatchPodsWithoutAPolicy(t *testing.T) {
+func TestAnnotateRequiresAdmissionPolicy(t *testing.T) {
 	const kind = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
 	cluster := func(version string, kinds ...string) *common.Capabilities {
 		c := common.DefaultCapabilities.Copy()
@@ -237,11 +243,11 @@ func TestNoRightToPatchPodsWithoutAPolicy(t *testing.T) {
 	}
 	if strings.Contains(rendered.Objects, "ValidatingAdmissionPolicy") ||
 		!strings.Contains(rendered.Objects, "verbs: [patch]") {
-		t.Error("with annotate.withoutPolicy there is a policy, or no role")
+		t.Error("with annotate.withoutPolicy, the chart renders a policy or no role")
 	}
 }
 
-func TestNotes(t *testing.T) {
+func TestChartNotes(t *testing.T) {
 	for values, want := range map[string][]string{
 		"": {"pod-security.kubernetes.io/enforce=privileged", "nodeImpersonation.enabled limits", "metricsAuth.enabled",
 			"explain"},
@@ -256,17 +262,17 @@ func TestNotes(t *testing.T) {
 		}
 		for _, word := range want {
 			if !strings.Contains(rendered.Notes, word) {
-				t.Errorf("with %q the notes do not say %q:\n%s", values, word, rendered.Notes)
+				t.Errorf("with %q, the notes lack %q:\n%s", values, word, rendered.Notes)
 			}
 		}
 		if values != "" && strings.Contains(rendered.Notes, "nodeImpersonation.enabled limits") {
-			t.Errorf("the notes advise what was done:\n%s", rendered.Notes)
+			t.Errorf("the notes advise to set nodeImpersonation.enabled, which is set:\n%s", rendered.Notes)
 		}
 	}
 }
 
 // The image's name and version are in base/kustomization.yaml, and where Helm and make need them.
-func TestOneNameAndVersion(t *testing.T) {
+func TestImageNameAndVersionAgree(t *testing.T) {
 	var base struct {
 		Images []struct{ Name, NewTag string }
 	}
@@ -294,7 +300,7 @@ func volume(t *testing.T, pod corev1.PodSpec, name string) corev1.Volume {
 	t.Helper()
 	i := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == name })
 	if i < 0 {
-		t.Fatalf("there is no volume %s", name)
+		t.Fatalf("no volume %s", name)
 	}
 	return pod.Volumes[i]
 }

@@ -62,7 +62,7 @@ func decode(t *testing.T, text string) []object {
 	slices.SortFunc(objects, func(a, b object) int { return strings.Compare(key(a), key(b)) })
 	for i := 1; i < len(objects); i++ {
 		if key(objects[i-1]) == key(objects[i]) {
-			t.Errorf("%s is there twice", key(objects[i]))
+			t.Errorf("%s is repeated", key(objects[i]))
 		}
 	}
 	return objects

@@ -37,10 +37,10 @@ func definitions() []definition {
 func Definitions(ctx context.Context) ([][]byte, error) {
 	all := definitions()
 	arguments := []string{"mod", "download", "-json"}
-	asked := map[string]bool{}
+	seen := map[string]bool{}
 	for _, d := range all {
-		if module := d.module + "@" + d.version; !asked[module] {
-			asked[module] = true
+		if module := d.module + "@" + d.version; !seen[module] {
+			seen[module] = true
 			arguments = append(arguments, module)
 		}
 	}

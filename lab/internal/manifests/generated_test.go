@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the files that are made from manifests/monitoring")
+var update = flag.Bool("update", false, "write the files that are generated from manifests/monitoring")
 
 // A chart cannot read files outside its directory, and the Prometheus operator requires rules in an object.
-func TestFilesMadeFromMonitoring(t *testing.T) {
+func TestGeneratedFilesMatchMonitoring(t *testing.T) {
 	monitoring := filepath.Join(directory(t), "monitoring")
 	rules, dashboard := read(t, monitoring, "rules.yaml"), read(t, monitoring, "dashboard.json")
 	for path, want := range map[string][]byte{
@@ -27,8 +27,7 @@ func TestFilesMadeFromMonitoring(t *testing.T) {
 			}
 		}
 		if got := read(t, path); !bytes.Equal(got, want) {
-			t.Errorf("%s is not what manifests/monitoring says: go test ./internal/manifests -update in lab/ writes it",
-				path)
+			t.Errorf("%s differs from manifests/monitoring; run go test ./internal/manifests -update in lab/", path)
 		}
 	}
 	// kubectl apply stores the object in an annotation, and all annotations together are limited to 256 KiB.

@@ -10,7 +10,7 @@ import (
 // Each series gets its node, and the agent's own labels, which name pods, are unchanged.
 func TestPodMonitor(t *testing.T) {
 	for from, objects := range map[string][]object{"base": compose(t, "pod-monitor"),
-		"chart": ofChart(t, "podMonitor: {enabled: true}")} {
+		"chart": renderChart(t, "podMonitor: {enabled: true}")} {
 		endpoint := find[*monitoringv1.PodMonitor](t, objects, "").Spec.PodMetricsEndpoints[0]
 		if !endpoint.HonorLabels || *endpoint.Port != "metrics" || len(endpoint.RelabelConfigs) != 1 {
 			t.Fatalf("%s: %+v", from, endpoint)
@@ -24,7 +24,7 @@ func TestPodMonitor(t *testing.T) {
 
 // Operators select objects by their own labels.
 func TestLabelsForOperators(t *testing.T) {
-	objects := ofChart(t, `
+	objects := renderChart(t, `
 podMonitor: {enabled: true, interval: 15s, labels: {release: ours}}
 rules: {enabled: true, labels: {role: alerts}}
 dashboard: {enabled: true, labels: {folder: nodes}}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// endsWithin is the longest time that the agent takes to end.
+// endsWithin is the longest time that the agent takes to stop.
 const endsWithin = 5 * time.Second
 
 // hostPaths lists the host paths that each component mounts, with ro or rw; "" is the base.
@@ -28,18 +28,18 @@ var hostPaths = map[string][]string{
 	"runtime-proxy": nil,
 }
 
-// volumes is the name of the violation by the socket's hostPath in Pod Security's level restricted.
+// volumes is Pod Security's name for the violation of the level restricted that the socket's hostPath causes.
 const volumes = "restricted volume types"
 
-// moreRights lists the further violations of that level in a component's pod.
-var moreRights = map[string][]string{
+// furtherViolations lists the further violations of that level in a component's pod.
+var furtherViolations = map[string][]string{
 	"host-network": {"host namespaces"},
 	"microk8s":     {"runAsNonRoot != true", "runAsUser=0"},
 	"state-dir":    {"runAsNonRoot != true", "runAsUser=0"},
 	"openshift":    {"seLinuxOptions"},
 }
 
-func TestWhatThePodMayDo(t *testing.T) {
+func TestPodPrivileges(t *testing.T) {
 	checks, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -61,10 +61,10 @@ func TestWhatThePodMayDo(t *testing.T) {
 			if !ok {
 				want = hostPaths[""]
 			}
-			if got := mountedOfHost(t, pod, pod.Containers[0]); !slices.Equal(got, want) {
-				t.Errorf("of the host it mounts %v, not %v", got, want)
+			if got := hostMounts(t, pod, pod.Containers[0]); !slices.Equal(got, want) {
+				t.Errorf("it mounts the host paths %v, want %v", got, want)
 			}
-			wantEveryVolumeMounted(t, pod)
+			requireVolumesMounted(t, pod)
 
 			var refused []string
 			for _, result := range checks.EvaluatePod(restricted, &template.ObjectMeta, &pod) {
@@ -72,17 +72,17 @@ func TestWhatThePodMayDo(t *testing.T) {
 					refused = append(refused, result.ForbiddenReason)
 				}
 			}
-			rights := append([]string{volumes}, moreRights[component]...)
+			rights := append([]string{volumes}, furtherViolations[component]...)
 			slices.Sort(rights)
 			slices.Sort(refused)
 			if !slices.Equal(refused, rights) {
-				t.Errorf("restricted refuses %q, not %q", refused, rights)
+				t.Errorf("the level restricted rejects %q, want %q", refused, rights)
 			}
 
 			// Pod Security does not check these.
 			for _, container := range pod.Containers {
 				if readOnly := container.SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
-					t.Errorf("the root file system of %s can be written to", container.Name)
+					t.Errorf("the root file system of %s is writable", container.Name)
 				}
 				if c := container.SecurityContext.Capabilities; len(c.Add) != 0 ||
 					!slices.Equal(c.Drop, []corev1.Capability{"ALL"}) {
@@ -90,16 +90,16 @@ func TestWhatThePodMayDo(t *testing.T) {
 				}
 			}
 			if pod.SecurityContext.RunAsUser == nil || pod.SecurityContext.RunAsGroup == nil {
-				t.Error("the user is left to the image")
+				t.Error("the pod does not set the user and group, so the image decides")
 			}
 			if pod.HostPID || pod.HostIPC || pod.ShareProcessNamespace != nil {
-				t.Error("it shares processes")
+				t.Error("the pod shares the host's PID or IPC namespace, or one between its containers")
 			}
 		})
 	}
 }
 
-func mountedOfHost(t *testing.T, pod corev1.PodSpec, container corev1.Container) []string {
+func hostMounts(t *testing.T, pod corev1.PodSpec, container corev1.Container) []string {
 	t.Helper()
 	var mounted []string
 	for _, mount := range container.VolumeMounts {
@@ -112,7 +112,7 @@ func mountedOfHost(t *testing.T, pod corev1.PodSpec, container corev1.Container)
 			continue
 		}
 		if source.Path != mount.MountPath {
-			t.Errorf("%s is mounted at %s: messages would name a path that the node does not have", source.Path,
+			t.Errorf("%s is mounted at %s: messages would name a path that does not exist on the node", source.Path,
 				mount.MountPath)
 		}
 		mode := "rw"
@@ -125,18 +125,18 @@ func mountedOfHost(t *testing.T, pod corev1.PodSpec, container corev1.Container)
 	return mounted
 }
 
-func wantEveryVolumeMounted(t *testing.T, pod corev1.PodSpec) {
+func requireVolumesMounted(t *testing.T, pod corev1.PodSpec) {
 	t.Helper()
 	for _, v := range pod.Volumes {
 		if !slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool {
 			return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == v.Name })
 		}) {
-			t.Errorf("volume %s is mounted nowhere", v.Name)
+			t.Errorf("no container mounts volume %s", v.Name)
 		}
 	}
 }
 
-func TestTokenIsProjectedAndNothingElse(t *testing.T) {
+func TestServiceAccountTokenIsProjected(t *testing.T) {
 	objects := compose(t)
 	if mounts := find[*corev1.ServiceAccount](t, objects, "").AutomountServiceAccountToken; mounts == nil || *mounts {
 		t.Error("the ServiceAccount mounts its token into every pod")
@@ -164,11 +164,11 @@ func TestTokenIsProjectedAndNothingElse(t *testing.T) {
 	}
 	// rest.InClusterConfig reads these files. 3600 s is the shortest time that the kubelet renews without a warning.
 	if want := []string{"token for 3600s", "kube-root-ca.crt ca.crt"}; !slices.Equal(got, want) {
-		t.Errorf("projects %q, not %q", got, want)
+		t.Errorf("projects %q, want %q", got, want)
 	}
 }
 
-func TestDaemonSetRunsEverywhereAndStays(t *testing.T) {
+func TestDaemonSetSettings(t *testing.T) {
 	daemonSet := find[*appsv1.DaemonSet](t, compose(t), "")
 	pod := daemonSet.Spec.Template.Spec
 	if len(pod.Tolerations) != 1 || pod.Tolerations[0] != (corev1.Toleration{Operator: corev1.TolerationOpExists}) {
@@ -179,13 +179,13 @@ func TestDaemonSetRunsEverywhereAndStays(t *testing.T) {
 	}
 	quota := find[*corev1.ResourceQuota](t, compose(t), "")
 	if !slices.Equal(quota.Spec.ScopeSelector.MatchExpressions[0].Values, []string{pod.PriorityClassName}) {
-		t.Errorf("the quota is for %v", quota.Spec.ScopeSelector.MatchExpressions[0].Values)
+		t.Errorf("the quota applies to the priority classes %v", quota.Spec.ScopeSelector.MatchExpressions[0].Values)
 	}
 	if daemonSet.Spec.UpdateStrategy.Type != appsv1.RollingUpdateDaemonSetStrategyType {
-		t.Errorf("updates by %s", daemonSet.Spec.UpdateStrategy.Type)
+		t.Errorf("update strategy %s", daemonSet.Spec.UpdateStrategy.Type)
 	}
 	if grace := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; grace <= endsWithin {
-		t.Errorf("%s are too short for an agent that ends within %s", grace, endsWithin)
+		t.Errorf("a grace period of %s is too short for an agent that stops within %s", grace, endsWithin)
 	}
 
 	container := pod.Containers[0]
@@ -205,12 +205,12 @@ func TestDaemonSetRunsEverywhereAndStays(t *testing.T) {
 		t.Errorf("a memory limit of %s for a budget of %s", got, &budget)
 	}
 	if container.Resources.Requests.Cpu().IsZero() || container.Resources.Limits.Cpu().IsZero() {
-		t.Error("CPU is neither asked for nor limited")
+		t.Error("no CPU request or no CPU limit")
 	}
 }
 
-func TestValuesOfThePod(t *testing.T) {
-	template := find[*appsv1.DaemonSet](t, ofChart(t, `
+func TestPodValues(t *testing.T) {
+	template := find[*appsv1.DaemonSet](t, renderChart(t, `
 imagePullSecrets: [{name: pull}]
 podLabels: {team: nodes}
 podAnnotations: {ad.datadoghq.com/agent.checks: "{}"}
@@ -230,6 +230,6 @@ priorityClassName: ours
 			pod.NodeSelector, pod.Tolerations, pod.PriorityClassName)
 	}
 	if got := pod.Containers[0].Resources.Requests.Cpu().String(); got != "7m" {
-		t.Errorf("asks for %s of CPU", got)
+		t.Errorf("requests %s of CPU", got)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The proxy has only the socket's directory, and the agent cannot reach it, whatever the path of the runtime's socket.
-func TestTheProxyAloneHasTheSocket(t *testing.T) {
+// For every path of the runtime's socket, the proxy mounts only the socket's directory. The agent does not mount it.
+func TestOnlyRuntimeProxyMountsSocket(t *testing.T) {
 	for _, test := range []struct {
 		components  []string
 		dir, socket string
@@ -24,7 +24,7 @@ func TestTheProxyAloneHasTheSocket(t *testing.T) {
 		components := append(slices.Clone(test.components), "runtime-proxy")
 		t.Run(strings.Join(components, " "), func(t *testing.T) {
 			for from, objects := range map[string][]object{
-				"kustomize": compose(t, components...), "chart": ofChart(t, valuesOf(components...)),
+				"kustomize": compose(t, components...), "chart": renderChart(t, valuesOf(components...)),
 			} {
 				pod := find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec
 				if len(pod.Containers) != 2 || pod.Containers[0].Name != "agent" ||
@@ -32,21 +32,20 @@ func TestTheProxyAloneHasTheSocket(t *testing.T) {
 					t.Fatalf("%s: %d containers", from, len(pod.Containers))
 				}
 				agent, proxy := pod.Containers[0], pod.Containers[1]
-				if got := mountedOfHost(t, pod, proxy); !slices.Equal(got, []string{"ro " + test.dir}) {
-					t.Errorf("%s: the proxy mounts %v of the host", from, got)
+				if got := hostMounts(t, pod, proxy); !slices.Equal(got, []string{"ro " + test.dir}) {
+					t.Errorf("%s: the proxy mounts the host paths %v", from, got)
 				}
-				if got := mountedOfHost(t, pod, agent); slices.Contains(got, "ro "+test.dir) {
-					t.Errorf("%s: the agent mounts %v of the host", from, got)
+				if got := hostMounts(t, pod, agent); slices.Contains(got, "ro "+test.dir) {
+					t.Errorf("%s: the agent mounts the host paths %v", from, got)
 				}
 				const served = "unix:///run/podlapse/runtime.sock"
 				if endpoint := variable(proxy,
 					"CONTAINER_RUNTIME_ENDPOINT"); endpoint != "unix://"+test.dir+"/"+test.socket {
-					t.Errorf("%s: the proxy asks %s", from, endpoint)
+					t.Errorf("%s: the proxy connects to %s", from, endpoint)
 				}
-				if asks, serves := variable(agent, "CONTAINER_RUNTIME_ENDPOINT"),
-					variable(proxy, "PROXY_ENDPOINT"); asks != served ||
-					serves != served {
-					t.Errorf("%s: the agent asks %s, the proxy serves on %s", from, asks, serves)
+				if endpoint, listens := variable(agent, "CONTAINER_RUNTIME_ENDPOINT"),
+					variable(proxy, "PROXY_ENDPOINT"); endpoint != served || listens != served {
+					t.Errorf("%s: the agent connects to %s, the proxy listens on %s", from, endpoint, listens)
 				}
 				if agent.Image != proxy.Image || agent.ImagePullPolicy != proxy.ImagePullPolicy {
 					t.Errorf("%s: images %s and %s", from, agent.Image, proxy.Image)
@@ -73,7 +72,7 @@ func TestTheProxyAloneHasTheSocket(t *testing.T) {
 				}
 				if proxy.Resources.Limits.Memory().IsZero() ||
 					proxy.Resources.Limits.Memory().Cmp(*agent.Resources.Limits.Memory()) >= 0 {
-					t.Errorf("%s: the proxy may have %s of memory", from, proxy.Resources.Limits.Memory())
+					t.Errorf("%s: the proxy has a memory limit of %s", from, proxy.Resources.Limits.Memory())
 				}
 			}
 		})

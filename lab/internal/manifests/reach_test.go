@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Prometheus and the rules need this from a PodMonitor.
-func TestPrometheusFindsTheAgents(t *testing.T) {
+// Without these settings, Prometheus does not find the agents, or the rules lack labels.
+func TestPodMonitorSelectsAgents(t *testing.T) {
 	objects := compose(t, "pod-monitor")
 	template := find[*appsv1.DaemonSet](t, objects, "").Spec.Template
 	monitor := find[*monitoringv1.PodMonitor](t, objects, "").Spec
-	selects(t, monitor.Selector, template.Labels)
-	// By which the rules know an agent that never answered.
+	requireSelected(t, monitor.Selector, template.Labels)
+	// The rules need the job to find an agent that was never scraped.
 	if job := template.Labels[monitor.JobLabel]; job != "podlapse" {
 		t.Errorf("the job is called %q", job)
 	}
@@ -29,42 +29,42 @@ func TestPrometheusFindsTheAgents(t *testing.T) {
 	endpoint := monitor.PodMetricsEndpoints[0]
 	if endpoint.Port == nil || *endpoint.Port != template.Spec.Containers[0].Ports[0].Name ||
 		endpoint.Path != "/metrics" {
-		t.Errorf("it asks port %v for %s", endpoint.Port, endpoint.Path)
+		t.Errorf("it scrapes %s on port %v", endpoint.Path, endpoint.Port)
 	}
 	if !endpoint.HonorLabels {
-		t.Error("namespace and pod of start-ups would be those of the agent")
+		t.Error("honorLabels is false: labels namespace and pod of start-ups would name the agent's pod")
 	}
-	named := slices.ContainsFunc(endpoint.RelabelConfigs, func(r monitoringv1.RelabelConfig) bool {
+	hasNode := slices.ContainsFunc(endpoint.RelabelConfigs, func(r monitoringv1.RelabelConfig) bool {
 		return r.TargetLabel == "node" && slices.Equal(r.SourceLabels,
 			[]monitoringv1.LabelName{"__meta_kubernetes_pod_node_name"})
 	})
-	if !named {
+	if !hasNode {
 		t.Errorf("no label node: %+v", endpoint.RelabelConfigs)
 	}
 }
 
-func selects(t *testing.T, selector metav1.LabelSelector, of map[string]string) {
+func requireSelected(t *testing.T, selector metav1.LabelSelector, agent map[string]string) {
 	t.Helper()
 	s, err := metav1.LabelSelectorAsSelector(&selector)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Empty() || !s.Matches(labels.Set(of)) {
-		t.Errorf("it selects %s, the agents have %v", s, of)
+	if s.Empty() || !s.Matches(labels.Set(agent)) {
+		t.Errorf("the selector %s does not match the agents' labels %v", s, agent)
 	}
 }
 
 // The policy must allow incoming scrapes and requests of users, and outgoing DNS, API server and OTLP requests. A
 // policy applies to the ports of the pods behind a Service, so OpenShift's DNS has port 5353, and the API server has
 // the port on which it listens.
-func TestNetworkPolicyLetsThroughWhatTheAgentNeeds(t *testing.T) {
+func TestNetworkPolicyAllowsAgentTraffic(t *testing.T) {
 	objects := compose(t, "network-policy")
 	template := find[*appsv1.DaemonSet](t, objects, "").Spec.Template
 	policy := find[*networkingv1.NetworkPolicy](t, objects, "").Spec
-	selects(t, policy.PodSelector, template.Labels)
+	requireSelected(t, policy.PodSelector, template.Labels)
 	if !slices.Equal(policy.PolicyTypes,
 		[]networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}) {
-		t.Errorf("binds %v", policy.PolicyTypes)
+		t.Errorf("policy types %v", policy.PolicyTypes)
 	}
 	type port struct {
 		protocol corev1.Protocol
@@ -94,7 +94,7 @@ func TestNetworkPolicyLetsThroughWhatTheAgentNeeds(t *testing.T) {
 }
 
 // A policy that is not enforced, or that is ignored on errors, does not limit the permission to patch pods.
-func TestPolicyOfAnnotationsIsEnforced(t *testing.T) {
+func TestAnnotationPolicyIsEnforced(t *testing.T) {
 	objects := compose(t, "annotate")
 	policy := find[*admissionv1.ValidatingAdmissionPolicy](t, objects, "")
 	binding := find[*admissionv1.ValidatingAdmissionPolicyBinding](t, objects, "")
@@ -107,38 +107,45 @@ func TestPolicyOfAnnotationsIsEnforced(t *testing.T) {
 }
 
 // The socket belongs to root and its group. A process that is not root needs the group.
-func TestTheSocketsGroupIsThePods(t *testing.T) {
+func TestPodHasGroupOfRuntimeSocket(t *testing.T) {
 	pod := find[*appsv1.DaemonSet](t, compose(t), "").Spec.Template.Spec.SecurityContext
 	if *pod.RunAsUser == 0 || !slices.Contains(pod.SupplementalGroups, 0) {
 		t.Errorf("user %d with groups %v", *pod.RunAsUser, pod.SupplementalGroups)
 	}
 }
 
-// Other reasons that could prevent the pods.
-func TestNothingKeepsThePodAway(t *testing.T) {
+// Pod Security and the quota admit the agents' pods on every node.
+func TestNamespaceAdmitsAgents(t *testing.T) {
 	objects := compose(t)
 	for _, mode := range []string{"enforce", "audit", "warn"} {
 		if level := find[*corev1.Namespace](t, objects,
 			"").Labels["pod-security.kubernetes.io/"+mode]; level != "privileged" {
-			t.Errorf("Pod Security would %s %s", mode, level)
+			t.Errorf("Pod Security has level %s for %s", level, mode)
 		}
 	}
 	pods := find[*corev1.ResourceQuota](t, objects, "").Spec.Hard[corev1.ResourcePods]
 	if pods.Value() < 100_000 { // more nodes than any cluster has
 		t.Errorf("the quota allows %s pods", &pods)
 	}
-	rolling := find[*appsv1.DaemonSet](t, objects, "").Spec.UpdateStrategy.RollingUpdate
+}
+
+// A faulty version stops few agents.
+func TestRollingUpdateLimitsUnavailableAgents(t *testing.T) {
+	rolling := find[*appsv1.DaemonSet](t, compose(t), "").Spec.UpdateStrategy.RollingUpdate
 	if rolling == nil || rolling.MaxUnavailable == nil || rolling.MaxUnavailable.String() != "10%" {
-		t.Errorf("a bad version takes %v of the agents away at once", rolling)
-	}
-	if policy := find[*appsv1.DaemonSet](t, compose(t, "host-network"),
-		"").Spec.Template.Spec.DNSPolicy; policy != corev1.DNSClusterFirstWithHostNet {
-		t.Errorf("on the node's network it resolves names by %s", policy)
+		t.Errorf("the rolling update is %v, want maxUnavailable 10%%", rolling)
 	}
 }
 
-// Only root and its group, which is the agent's, can read the key.
-func TestKeyIsNotForEverybody(t *testing.T) {
+func TestHostNetworkUsesClusterDNS(t *testing.T) {
+	if policy := find[*appsv1.DaemonSet](t, compose(t, "host-network"),
+		"").Spec.Template.Spec.DNSPolicy; policy != corev1.DNSClusterFirstWithHostNet {
+		t.Errorf("DNS policy %s, want %s", policy, corev1.DNSClusterFirstWithHostNet)
+	}
+}
+
+// Only root and its group can read the key. The agent has this group.
+func TestTLSKeyIsNotWorldReadable(t *testing.T) {
 	pod := find[*appsv1.DaemonSet](t, compose(t, "tls"), "").Spec.Template.Spec
 	if mode := volume(t, pod, "web").Projected.DefaultMode; mode == nil || *mode != 0o440 {
 		t.Errorf("mode %v", mode)

@@ -7,16 +7,16 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// The token that metrics-auth creates for Prometheus can read only the agents' metrics, because the metrics of other
-// programs are at /metrics.
-func TestMetricsReaderReadsTheAgentsAlone(t *testing.T) {
+// The token that metrics-auth creates for Prometheus can read only the agents' metrics, at /podlapse/metrics. With the
+// usual path /metrics it could also read the metrics of other programs.
+func TestMetricsReaderReadsOnlyAgentMetrics(t *testing.T) {
 	for from, objects := range map[string][]object{"component": compose(t, "metrics-auth"),
-		"chart": ofChart(t, "metricsAuth: {enabled: true}")} {
+		"chart": renderChart(t, "metricsAuth: {enabled: true}")} {
 		rules := find[*rbacv1.ClusterRole](t, objects, "podlapse-metrics-reader").Rules
 		if len(rules) != 1 || !slices.Equal(rules[0].NonResourceURLs, []string{"/podlapse/metrics"}) ||
 			!slices.Equal(rules[0].Verbs, []string{"get"}) ||
 			len(rules[0].Resources) > 0 {
-			t.Errorf("%s: it may %+v", from, rules)
+			t.Errorf("%s: its role has the rules %+v", from, rules)
 		}
 		var bound []string
 		for _, o := range objects {

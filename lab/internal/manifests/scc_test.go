@@ -12,7 +12,7 @@ import (
 
 // On OpenShift, the constraints admit the pod with every component for OpenShift, and allow nothing more. Otherwise the
 // pod is refused, or other pods get permissions that the agent does not need.
-func TestSecurityContextConstraintsAdmitThePod(t *testing.T) {
+func TestSecurityContextConstraintsAdmitPod(t *testing.T) {
 	var others []string
 	for _, name := range names(t, directory(t)+"/components") {
 		if !slices.Contains([]string{"openshift", "crio", "k3s", "microk8s"}, name) {
@@ -24,28 +24,28 @@ func TestSecurityContextConstraintsAdmitThePod(t *testing.T) {
 		combinations = append(combinations, []string{"openshift", name})
 	}
 	for _, components := range combinations {
-		slices.SortStableFunc(components, laterLast)
+		slices.SortStableFunc(components, byInstallOrder)
 		for from, objects := range map[string][]object{"kustomize": compose(t, components...),
-			"chart": ofChart(t, valuesOf(components...))} {
+			"chart": renderChart(t, valuesOf(components...))} {
 			scc := find[*securityContextConstraints](t, objects, "podlapse-agent")
 			pod := find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec
-			for problem := range refusals(*scc, pod) {
+			for problem := range violations(*scc, pod) {
 				t.Errorf("%s %v: %s", from, components, problem)
 			}
 		}
 	}
 }
 
-// laterLast orders components like the table in docs/install.md, if their order matters.
-func laterLast(a, b string) int {
+// byInstallOrder orders components like the table in docs/install.md, if their order matters.
+func byInstallOrder(a, b string) int {
 	late := func(name string) int {
 		return slices.Index([]string{"node-impersonation", "metrics-auth", "tls"}, name)
 	}
 	return late(a) - late(b)
 }
 
-// refusals lists the conflicts between constraints and a pod.
-func refusals(scc securityContextConstraints, pod corev1.PodSpec) map[string]bool {
+// violations returns what the constraints refuse to the pod, and what they allow although the pod does not need it.
+func violations(scc securityContextConstraints, pod corev1.PodSpec) map[string]bool {
 	problems := map[string]bool{}
 	want := func(ok bool, problem string) {
 		if !ok {
@@ -59,23 +59,24 @@ func refusals(scc securityContextConstraints, pod corev1.PodSpec) map[string]boo
 	for kind := range kinds {
 		want(slices.Contains(scc.Volumes, kind), "volumes of kind "+kind+" are refused")
 	}
-	want(scc.AllowHostDirVolumePlugin == kinds["hostPath"], "hostPath")
-	want(scc.AllowHostNetwork == pod.HostNetwork && scc.AllowHostPorts == pod.HostNetwork, "the host's network")
-	want(!scc.AllowHostPID && !scc.AllowHostIPC, "the host's processes are open")
+	want(scc.AllowHostDirVolumePlugin == kinds["hostPath"], "hostPath differs from the pod's need")
+	want(scc.AllowHostNetwork == pod.HostNetwork && scc.AllowHostPorts == pod.HostNetwork,
+		"host network differs from the pod's need")
+	want(!scc.AllowHostPID && !scc.AllowHostIPC, "the host's PID or IPC namespace is allowed")
 	want(!scc.AllowPrivilegedContainer && scc.AllowPrivilegeEscalation != nil && !*scc.AllowPrivilegeEscalation,
-		"privileges are open")
+		"privileged containers or privilege escalation are allowed")
 	want(len(scc.AllowedCapabilities) == 0 && len(scc.DefaultAddCapabilities) == 0 &&
-		slices.Equal(scc.RequiredDropCapabilities, []string{"ALL"}), "capabilities are open")
-	want(scc.ReadOnlyRootFilesystem, "the root file system is open")
+		slices.Equal(scc.RequiredDropCapabilities, []string{"ALL"}), "capabilities are allowed")
+	want(scc.ReadOnlyRootFilesystem, "a writable root file system is allowed")
 	want(slices.Equal(scc.SeccompProfiles, []string{"runtime/default"}) &&
 		pod.SecurityContext.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault,
-		"the seccomp profile")
+		"the seccomp profile is not runtime/default")
 	for name, s := range map[string]strategy{"user": scc.RunAsUser, "groups": scc.SupplementalGroups,
 		"SELinux type": scc.SELinuxContext, "fsGroup": scc.FSGroup} {
-		// No other strategy admits a user, group 0 and spc_t that the pod names itself.
+		// No other strategy admits a pod that sets its user, group 0 and spc_t itself.
 		want(s.Type == "RunAsAny", name+" of the pod is refused")
 	}
-	want(len(scc.Users)+len(scc.Groups) == 0, "they are open to all")
+	want(len(scc.Users)+len(scc.Groups) == 0, "they apply to users or groups without RBAC")
 	return problems
 }
 
@@ -96,10 +97,10 @@ func kindOf(v corev1.Volume) string {
 	return "unknown to this test"
 }
 
-// Only the agent may use them.
-func TestSecurityContextConstraintsAreTheAgents(t *testing.T) {
+// Only the agent may use the constraints.
+func TestSecurityContextConstraintsOnlyForAgent(t *testing.T) {
 	for from, objects := range map[string][]object{"kustomize": compose(t, "openshift"),
-		"chart": ofChart(t, "openshift: {enabled: true}")} {
+		"chart": renderChart(t, "openshift: {enabled: true}")} {
 		rules := find[*rbacv1.ClusterRole](t, objects, "podlapse-agent-scc").Rules
 		if len(rules) != 1 || !slices.Equal(rules[0].Verbs, []string{"use"}) ||
 			!slices.Equal(rules[0].ResourceNames, []string{"podlapse-agent"}) ||
@@ -115,15 +116,15 @@ func TestSecurityContextConstraintsAreTheAgents(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreFound(t *testing.T) {
+func TestSecurityContextConstraintsViolations(t *testing.T) {
 	objects := compose(t, "openshift")
 	pod := find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec
 	pod.Volumes = append(pod.Volumes,
 		corev1.Volume{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	pod.HostNetwork = true
-	problems := refusals(*find[*securityContextConstraints](t, objects, ""), pod)
+	problems := violations(*find[*securityContextConstraints](t, objects, ""), pod)
 	if got := slices.Sorted(maps.Keys(problems)); !slices.Equal(got,
-		[]string{"the host's network", "volumes of kind emptyDir are refused"}) {
-		t.Errorf("finds %q", got)
+		[]string{"host network differs from the pod's need", "volumes of kind emptyDir are refused"}) {
+		t.Errorf("violations %q", got)
 	}
 }

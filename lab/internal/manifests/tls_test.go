@@ -19,14 +19,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/pki"
 )
 
-// servesTLS runs the agent with the files that the kubelet mounts for the component tls, and queries it like its probes
+// testTLS runs the agent with the files that the kubelet mounts for the component tls, and queries it like its probes
 // and like a Prometheus with the PodMonitor.
-func servesTLS(t *testing.T, agent string) {
+func testTLS(t *testing.T, agent string) {
 	objects := compose(t, "pod-monitor", "tls")
 	pod := find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec
 	monitor := find[*monitoringv1.PodMonitor](t, objects, "").Spec.PodMetricsEndpoints[0]
 	if monitor.Scheme == nil || *monitor.Scheme != "https" {
-		t.Fatalf("Prometheus asks by %v", monitor.Scheme)
+		t.Fatalf("the PodMonitor has scheme %v, want https", monitor.Scheme)
 	}
 	secret := t.TempDir()
 	authority, err := pki.NewAuthority(secret)
@@ -46,7 +46,8 @@ func servesTLS(t *testing.T, agent string) {
 			continue
 		}
 		if source.Secret.Name != monitor.TLSConfig.CA.Secret.Name {
-			t.Errorf("the agent has Secret %s, Prometheus %s", source.Secret.Name, monitor.TLSConfig.CA.Secret.Name)
+			t.Errorf("the agent mounts Secret %s, Prometheus uses %s", source.Secret.Name,
+				monitor.TLSConfig.CA.Secret.Name)
 		}
 		for _, item := range source.Secret.Items {
 			write(t, read(t, secret, item.Key), mount, item.Path)
@@ -54,7 +55,7 @@ func servesTLS(t *testing.T, agent string) {
 	}
 
 	address := freeAddress(t)
-	kubeconfig := filepath.Join(mount, "kubeconfig") // of an API server that does not exist
+	kubeconfig := filepath.Join(mount, "kubeconfig") // for an API server that does not exist
 	if err := pki.WriteTokenKubeconfig(kubeconfig, "https://"+freeAddress(t), secret, "agent", "token"); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func servesTLS(t *testing.T, agent string) {
 	prometheus := &tls.Config{RootCAs: roots, ServerName: *monitor.TLSConfig.ServerName}
 	for _, probe := range []*corev1.Probe{pod.Containers[0].LivenessProbe, pod.Containers[0].ReadinessProbe} {
 		if probe.HTTPGet.Scheme != corev1.URISchemeHTTPS {
-			t.Errorf("kubelet probes %s by %s", probe.HTTPGet.Path, probe.HTTPGet.Scheme)
+			t.Errorf("the kubelet probes %s with scheme %s", probe.HTTPGet.Path, probe.HTTPGet.Scheme)
 		}
 	}
 	url := "https://" + address + monitor.Path
@@ -91,11 +92,11 @@ func servesTLS(t *testing.T, agent string) {
 		t.Errorf("get %s: %v, %v", url, response, err)
 	}
 	if _, err := getUntilUp(t, url, &tls.Config{ServerName: prometheus.ServerName}); err == nil {
-		t.Error("anybody's authority has signed its certificate")
+		t.Error("the certificate is valid without the Secret's CA")
 	}
 }
 
-// getUntilUp waits until a server listens.
+// getUntilUp waits until a server listens, and returns its response or the error of the TLS handshake.
 func getUntilUp(t *testing.T, url string, config *tls.Config) (*http.Response, error) {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: config}

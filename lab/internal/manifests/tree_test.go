@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// directory is the tree's manifests/ without links, which kustomize rejects.
+// directory returns the path of manifests/ without symbolic links, which kustomize rejects.
 func directory(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("../../../manifests")
@@ -56,8 +56,8 @@ func compose(t *testing.T, components ...string) []object {
 	return decode(t, text)
 }
 
-// ofChart renders the chart with its namespace, like kustomize's base.
-func ofChart(t *testing.T, values string) []object {
+// renderChart renders the chart with its namespace, like kustomize's base.
+func renderChart(t *testing.T, values string) []object {
 	t.Helper()
 	rendered, err := Chart(chartDirectory(t), "podlapse", "podlapse", "namespace: {create: true}\n"+values)
 	if err != nil {

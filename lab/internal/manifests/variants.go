@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// asValues maps each component to the chart's values with the same effect.
-func asValues() map[string]string {
+// componentValues maps each component to the chart's values with the same effect.
+func componentValues() map[string]string {
 	return map[string]string{
 		"node-impersonation": "nodeImpersonation: {enabled: true}",
 		"host-network":       "hostNetwork: {enabled: true}",
@@ -37,7 +37,7 @@ func asValues() map[string]string {
 func valuesOf(components ...string) string {
 	var lines []string
 	for _, name := range components {
-		lines = append(lines, asValues()[name])
+		lines = append(lines, componentValues()[name])
 	}
 	return strings.Join(lines, "\n")
 }
@@ -52,7 +52,7 @@ type Variant struct {
 // and the chart, with its defaults, with the values for each component, and with all values that can be combined.
 // scratch is a directory to write to.
 func Variants(manifests, scratch string) ([]Variant, error) {
-	components := slices.Sorted(maps.Keys(asValues()))
+	components := slices.Sorted(maps.Keys(componentValues()))
 	var all []Variant
 	var failures []error
 	add := func(name, objects string, err error) {

@@ -31,7 +31,7 @@ func TestVariantsAreComplete(t *testing.T) {
 	}
 	for _, name := range want {
 		if !have[name] {
-			t.Errorf("no %s", name)
+			t.Errorf("no variant %s", name)
 		}
 	}
 	if len(variants) != len(want) {

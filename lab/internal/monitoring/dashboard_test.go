@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write manifests/monitoring/dashboard.json anew")
+var update = flag.Bool("update", false, "rewrite manifests/monitoring/dashboard.json")
 
 func TestDashboardFile(t *testing.T) {
 	made, err := Dashboard()
@@ -21,12 +21,12 @@ func TestDashboardFile(t *testing.T) {
 		}
 	}
 	if kept, err := os.ReadFile(path); err != nil || !bytes.Equal(kept, made) {
-		t.Errorf("%s is not what the panels make (%v): go test ./internal/monitoring -update", path, err)
+		t.Errorf("%s differs from the panels (%v); run go test ./internal/monitoring -update in lab/", path, err)
 	}
 }
 
 // A click selects by a label, which the panel's series must have.
-func TestLinksHaveTheirLabel(t *testing.T) {
+func TestLinksUseExistingLabels(t *testing.T) {
 	known := everything(t)
 	links := 0
 	for _, s := range sections {

@@ -79,7 +79,7 @@ func fasterExpression(text string, times time.Duration) (string, error) {
 		case *parser.VectorSelector:
 			n.OriginalOffset /= times
 		case *parser.BinaryExpr:
-			if n.Op.IsComparisonOperator() && asksTheTime(n.LHS) {
+			if n.Op.IsComparisonOperator() && usesTime(n.LHS) {
 				if limit, ok := n.RHS.(*parser.NumberLiteral); ok {
 					limit.Val /= float64(times)
 				}
@@ -90,12 +90,13 @@ func fasterExpression(text string, times time.Duration) (string, error) {
 	return expression.String(), nil
 }
 
-func asksTheTime(expression parser.Expr) (asks bool) {
+// usesTime reports whether an expression calls time().
+func usesTime(expression parser.Expr) (uses bool) {
 	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
 		if call, ok := node.(*parser.Call); ok && call.Func.Name == "time" {
-			asks = true
+			uses = true
 		}
 		return nil
 	})
-	return asks
+	return uses
 }

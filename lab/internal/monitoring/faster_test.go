@@ -42,13 +42,13 @@ func TestFasterRules(t *testing.T) {
 	}
 	for _, broken := range []string{"groups: [", "groups: [{interval: soon}]", "groups: [{rules: [{expr: 'sum('}]}]"} {
 		if _, err := Faster([]byte(broken), 30); err == nil {
-			t.Errorf("%s is no error", broken)
+			t.Errorf("%s: want an error", broken)
 		}
 	}
 }
 
-// The rules stay valid: with factor one they are unchanged, with factor thirty they are still rules.
-func TestFasterRulesAreTheSame(t *testing.T) {
+// With factor 1 the rules are unchanged. With factor 30 they are valid.
+func TestFasterRulesStayValid(t *testing.T) {
 	original := read(t, manifests, "rules.yaml")
 	same, err := Faster(original, 1)
 	if err != nil {
@@ -66,7 +66,7 @@ func TestFasterRulesAreTheSame(t *testing.T) {
 	}
 	for _, slow := range []string{"[1h]", "[15m]", "offset 1h", "for: 5m", "interval: 1m", "< 3600"} {
 		if bytes.Contains(fast, []byte(slow)) {
-			t.Errorf("there is %s in the faster rules", slow)
+			t.Errorf("the faster rules contain %s", slow)
 		}
 	}
 	promtool := promtool(t)

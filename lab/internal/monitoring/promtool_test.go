@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// promtool returns the path of promtool: from PROMTOOL, from PATH, or from the lab's Prometheus. So rules are always
-// tested on machines that run the lab.
+// promtool returns the path of promtool: from PROMTOOL, from PATH, or from the lab's Prometheus, which every machine
+// that runs the lab can download.
 func promtool(t *testing.T) string {
 	t.Helper()
 	if given := os.Getenv("PROMTOOL"); given != "" {
@@ -22,7 +22,8 @@ func promtool(t *testing.T) string {
 		return path
 	}
 	if err := prereq.Here(); err != nil {
-		t.Skip("no promtool (2.42 or later): install Debian's package prometheus, or name it in PROMTOOL; it is not fetched here: ", err)
+		t.Skip("no promtool (2.42 or later): install Debian's package prometheus, or set PROMTOOL to its path; "+
+			"it cannot be downloaded here: ", err)
 	}
 	place, err := layout.FromEnvironment(os.Getenv)
 	if err != nil {

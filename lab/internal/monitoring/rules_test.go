@@ -29,7 +29,7 @@ func TestRecordedNames(t *testing.T) {
 			t.Errorf("%s is not level:metric:operation", r.Record)
 			continue
 		}
-		if m[1] == "podlapse" || m[1] == "fleet" { // tables, and everything together
+		if m[1] == "podlapse" || m[1] == "fleet" { // constants, and sums over all nodes
 			continue
 		}
 		for level := range strings.SplitSeq(m[1], "_") {
@@ -42,7 +42,7 @@ func TestRecordedNames(t *testing.T) {
 
 var templateLabel = regexp.MustCompile(`\$labels\.(\w+)`)
 
-func TestAlertsSayWhatIsNeeded(t *testing.T) {
+func TestAlertLabelsAndAnnotations(t *testing.T) {
 	known := everything(t)
 	for _, r := range alerts(t) {
 		if wait, err := time.ParseDuration(r.For); err != nil || wait <= 0 {
@@ -57,7 +57,7 @@ func TestAlertsSayWhatIsNeeded(t *testing.T) {
 		have := known.labelsOf(parse(t, r.Expr))
 		for _, name := range []string{"summary", "description"} {
 			if !strings.Contains(r.Annotations[name], "{{") {
-				t.Errorf("%s: the %s names nothing", r.Alert, name)
+				t.Errorf("%s: the %s has no template, so it names no node, registry or phase", r.Alert, name)
 			}
 			for _, m := range templateLabel.FindAllStringSubmatch(r.Annotations[name], -1) {
 				if !have[m[1]] {
@@ -68,7 +68,7 @@ func TestAlertsSayWhatIsNeeded(t *testing.T) {
 	}
 }
 
-func TestEveryAlertHasItsPage(t *testing.T) {
+func TestEveryAlertHasRunbook(t *testing.T) {
 	var names, have []string
 	for _, r := range alerts(t) {
 		names = append(names, r.Alert)
@@ -84,7 +84,7 @@ func TestEveryAlertHasItsPage(t *testing.T) {
 			}
 		}
 		if !promqlBlock.MatchString(text) {
-			t.Errorf("%s has no query to confirm with", path)
+			t.Errorf("%s has no PromQL query", path)
 		}
 	}
 	slices.Sort(names)
@@ -103,7 +103,8 @@ func unitTests(t *testing.T) []string {
 	return paths
 }
 
-// Every alert is tested to fire and not to fire, with series that agents really expose.
+// For every alert, one unit test expects it to fire and another one expects it not to fire. Their input series are
+// series that agents expose.
 func TestUnitTestsCoverEveryAlert(t *testing.T) {
 	known := exposed(t)
 	fires, silent := map[string]bool{}, map[string]bool{}
@@ -137,7 +138,7 @@ func TestUnitTestsCoverEveryAlert(t *testing.T) {
 	}
 	for _, r := range alerts(t) {
 		if !fires[r.Alert] || !silent[r.Alert] {
-			t.Errorf("%s: a test in which it fires: %t, one in which it does not: %t", r.Alert, fires[r.Alert],
+			t.Errorf("%s: a test expects it to fire: %t, a test expects it not to fire: %t", r.Alert, fires[r.Alert],
 				silent[r.Alert])
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // The runbook's table has every phase with its limit in the rules.
-func TestRunbookTellsTheLimitsOfPhases(t *testing.T) {
+func TestRunbookListsPhaseLimits(t *testing.T) {
 	reported := map[string]string{}
 	row := regexp.MustCompile("(?m)^\\| (`[a-z_`, ]+`) \\| (\\d+) min")
 	for _, m := range row.FindAllStringSubmatch(string(read(t, docs, "runbooks", "PodlapsePodsStuckInPhase.md")), -1) {
@@ -19,7 +19,7 @@ func TestRunbookTellsTheLimitsOfPhases(t *testing.T) {
 	}
 	limits := 0
 	for _, r := range rules(t) {
-		// Which no agent sees.
+		// No agent sees a pod in these phases.
 		beforeNode := slices.Contains([]string{"scheduling_gate", "unschedulable", "scheduling"}, r.Labels["phase"])
 		if r.Record != "podlapse:phase_stuck:seconds" || beforeNode {
 			continue
@@ -37,10 +37,14 @@ func TestRunbookTellsTheLimitsOfPhases(t *testing.T) {
 }
 
 // The runbook explains exactly the failure reasons for which a registry is to blame.
-func TestRunbookTellsTheReasonsOfRegistries(t *testing.T) {
+func TestRunbookListsRegistryReasons(t *testing.T) {
+	reasons := regexp.MustCompile(`reason=~"([a-z_|]+)"`)
 	var blamed []string
 	for _, r := range rules(t) {
-		if m := regexp.MustCompile(`reason=~"([a-z_|]+)"`).FindStringSubmatch(r.Expr); r.Record == "node_registry:podlapse_image_pulls_failing:sum" && m != nil {
+		if r.Record != "node_registry:podlapse_image_pulls_failing:sum" {
+			continue
+		}
+		if m := reasons.FindStringSubmatch(r.Expr); m != nil {
 			blamed = strings.Split(m[1], "|")
 		}
 	}
@@ -55,11 +59,11 @@ func TestRunbookTellsTheReasonsOfRegistries(t *testing.T) {
 	slices.Sort(blamed)
 	slices.Sort(reported)
 	if len(blamed) == 0 || !slices.Equal(blamed, reported) {
-		t.Errorf("the rules blame registries for %v, the runbook knows %v", blamed, reported)
+		t.Errorf("the rules blame registries for %v, the runbook lists %v", blamed, reported)
 	}
 	for _, reason := range blamed {
 		if strings.Contains(silent, "`"+reason+"`") {
-			t.Errorf("the runbook says that it is silent for %s", reason)
+			t.Errorf("the runbook says that the alert does not fire for %s", reason)
 		}
 	}
 }

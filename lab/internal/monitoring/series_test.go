@@ -43,13 +43,13 @@ func (s labelSet) String() string { return strings.Join(slices.Sorted(maps.Keys(
 // metric describes the series of a name.
 type metric struct {
 	labels labelSet
-	counts bool // never decreases, so rates of it are meaningful
+	counts bool // a counter or a part of a histogram, so its rate is meaningful
 }
 
 // catalog is all metrics by name.
 type catalog map[string]metric
 
-// ofTarget lists the labels that Prometheus adds to everything that it scrapes, and node, which docs/monitoring.md
+// ofTarget lists the labels that Prometheus adds to all series that it scrapes, and node, which docs/monitoring.md
 // requires.
 var ofTarget = []string{"job", "instance", "node"}
 
@@ -109,8 +109,8 @@ func (c catalog) add(t *testing.T, r rule) {
 	c[r.Record] = metric{labels: made}
 }
 
-// everything returns the exposed metrics and those that rules record. Rules use each other in any order, so everything
-// repeats until it adds nothing new. This takes at most as many rounds as there are rules.
+// everything returns the exposed metrics and those that rules record. A rule may use series of later rules, so
+// everything repeats until no labels change. This takes at most as many rounds as there are rules.
 func everything(t *testing.T) catalog {
 	t.Helper()
 	known := exposed(t)
@@ -124,19 +124,19 @@ func everything(t *testing.T) catalog {
 			return known
 		}
 	}
-	t.Fatal("the rules' labels do not settle")
+	t.Fatal("the labels of the recorded series still change after as many rounds as there are rules")
 	return nil
 }
 
 // labelsOf returns the labels that the series of an expression can have.
 func (c catalog) labelsOf(expr parser.Expr) labelSet { return c.check(expr, func(string, ...any) {}) }
 
-// check is labelsOf, and also reports what an expression uses but does not exist.
+// check is labelsOf, and reports the metrics and labels that an expression uses but that do not exist.
 func (c catalog) check(expr parser.Expr, problem func(string, ...any)) labelSet {
 	need := func(have labelSet, what string, names ...string) {
 		for _, name := range names {
 			if !have[name] {
-				problem("%s %s: there are only %s", what, name, have)
+				problem("%s %s: the labels are %s", what, name, have)
 			}
 		}
 	}
@@ -207,7 +207,7 @@ func (c catalog) check(expr parser.Expr, problem func(string, ...any)) labelSet 
 		}
 		return left.without(m.MatchingLabels...)
 	}
-	problem("an expression of a kind that this test does not know: %T", expr)
+	problem("this test does not support expressions of type %T", expr)
 	return labelSet{}
 }
 
@@ -223,11 +223,11 @@ func (c catalog) checkCall(e *parser.Call, problem func(string, ...any)) labelSe
 	case "increase", "rate":
 		matrix, ok := e.Args[0].(*parser.MatrixSelector)
 		if !ok || !c[matrix.VectorSelector.(*parser.VectorSelector).Name].counts {
-			problem("%s of what is no counter", e.Func.Name)
+			problem("%s of a metric that is not a counter", e.Func.Name)
 		}
 	case "label_replace":
 		if source := e.Args[3].(*parser.StringLiteral).Val; source != "" && !vector[source] {
-			problem("label_replace from %s: there are only %s", source, vector)
+			problem("label_replace from %s: the labels are %s", source, vector)
 		}
 		return vector.with(e.Args[1].(*parser.StringLiteral).Val)
 	case "histogram_quantile":
@@ -250,8 +250,8 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// What is checked has to be found when it is wrong.
-func TestCheckFinds(t *testing.T) {
+// check reports a problem for each kind of mistake.
+func TestCheckFindsInvalidExpressions(t *testing.T) {
 	known := everything(t)
 	for _, wrong := range []string{
 		`podlapse_pod_startup_duration_seconds`, // a histogram's series have suffixes
@@ -268,7 +268,7 @@ func TestCheckFinds(t *testing.T) {
 		problems := 0
 		known.check(parse(t, wrong), func(string, ...any) { problems++ })
 		if problems == 0 {
-			t.Errorf("nothing is found wrong with %s", wrong)
+			t.Errorf("no problem is reported for %s", wrong)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (n Node) keptLogs() ([]string, error) {
 	return filepath.Glob(filepath.Join(n.KeptLogs(), "*.log"))
 }
 
-// latestKeptLog is the log of the agent that started last; empty if there is none.
+// latestKeptLog is the log of the agent that started last; empty if no log was kept.
 func (n Node) latestKeptLog() (latest string) {
 	kept, _ := n.keptLogs() // the pattern is valid
 	var at time.Time

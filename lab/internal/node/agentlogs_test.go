@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestLogsOfAgentsOutliveTheirPods(t *testing.T) {
+func TestKeepAgentLogs(t *testing.T) {
 	n := testNode(t)
 	dir := n.ContainerLogs(AgentNamespace, "podlapse-agent-x", "uid", agentContainer)
 	other := n.ContainerLogs("default", "podlapse-agent-x", "uid", agentContainer)
@@ -29,7 +29,7 @@ func TestLogsOfAgentsOutliveTheirPods(t *testing.T) {
 	}
 	write(filepath.Join(dir, "0.log"), "one ")
 	write(filepath.Join(dir, "0.log.20260102-030405.gz"), "packed")
-	write(filepath.Join(other, "0.log"), "of somebody else")
+	write(filepath.Join(other, "0.log"), "of another namespace")
 	keep := func() []string {
 		t.Helper()
 		output, err := n.AgentOutput()
@@ -50,7 +50,7 @@ func TestLogsOfAgentsOutliveTheirPods(t *testing.T) {
 		t.Fatalf("kept %q", got)
 	}
 	write(filepath.Join(dir, "0.log"), "two")
-	// Kubelet rotates it.
+	// The kubelet rotates the log.
 	if err := os.Rename(filepath.Join(dir, "0.log"), filepath.Join(dir, "0.log.20260102-030405")); err != nil {
 		t.Fatal(err)
 	}
@@ -63,12 +63,12 @@ func TestLogsOfAgentsOutliveTheirPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := keep(); len(got) != 2 {
-		t.Errorf("after the pod's end: %q", got)
+		t.Errorf("after the pod was deleted: %q", got)
 	}
 	if err := n.ForgetAgentLogs(); err != nil {
 		t.Fatal(err)
 	}
 	if got := keep(); len(got) != 0 {
-		t.Errorf("not forgotten: %q", got)
+		t.Errorf("after ForgetAgentLogs: %q", got)
 	}
 }

@@ -53,7 +53,7 @@ func (n Node) UninstallAgent(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	if err := n.withdrawAgent(ctx, client); err != nil {
+	if err := n.removeAgentPod(ctx, client); err != nil {
 		return err
 	}
 	namespace := fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", AgentNamespace)

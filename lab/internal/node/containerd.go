@@ -106,9 +106,9 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
     config_path = "@hosts@"
 
 [plugins."io.containerd.cri.v1.runtime"]
-  # Where the lab itself runs in a container it may not lower the score, and runc would fail.
+  # In a container, the lab is not allowed to lower the score, and runc would fail.
   restrict_oom_score_adj = true
-  # AppArmor would load a profile into the kernel that nobody removes.
+  # With AppArmor, containerd would load a profile into the kernel and never remove it.
   disable_apparmor = true
   enable_unprivileged_ports = false
   enable_unprivileged_icmp = false

@@ -79,17 +79,17 @@ func (n Node) apiServer(flags ...string) component {
 	}
 }
 
-// ListPlainly restarts the API server without streaming lists, like older versions: clients then send a list before a
-// watch. ListAtOnce, Restore, or the next Up undoes that.
-func (n Node) ListPlainly(ctx context.Context) error {
+// DisableStreamingLists restarts the API server without streaming lists, like older versions: clients then send a list
+// before a watch. EnableStreamingLists, Restore, or the next Up undoes that.
+func (n Node) DisableStreamingLists(ctx context.Context) error {
 	return n.restartAPIServer(ctx, "--feature-gates=WatchList=false")
 }
 
-// ListAtOnce undoes ListPlainly.
-func (n Node) ListAtOnce(ctx context.Context) error { return n.restartAPIServer(ctx) }
+// EnableStreamingLists undoes DisableStreamingLists.
+func (n Node) EnableStreamingLists(ctx context.Context) error { return n.restartAPIServer(ctx) }
 
 // ReachPodsThrough restarts the API server so that it reaches pods through a proxy on a Unix socket, like an API server
-// outside the cluster's network. ListAtOnce, Restore, or the next Up undoes that.
+// outside the cluster's network. EnableStreamingLists, Restore, or the next Up undoes that.
 func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
 	path := n.In("egress.yaml")
 	config := "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n" +

@@ -326,8 +326,8 @@ func (n Node) AgentPod(ctx context.Context) (corev1.Pod, error) {
 	return pods[0], nil
 }
 
-// withdrawAgent removes the DaemonSet's pod from the node, if there is one, and waits until it is gone.
-func (n Node) withdrawAgent(ctx context.Context, client *kube.Client) error {
+// removeAgentPod removes the DaemonSet's pod from the node, if there is one, and waits until it is gone.
+func (n Node) removeAgentPod(ctx context.Context, client *kube.Client) error {
 	if err := labelNode(ctx, client, nil); err != nil {
 		return err
 	}

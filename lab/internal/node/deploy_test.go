@@ -37,11 +37,11 @@ func deployed(t *testing.T, n Node, components []string, patches ...string) apps
 		}
 		return set
 	}
-	t.Fatal("there is no DaemonSet")
+	t.Fatal("no DaemonSet")
 	return appsv1.DaemonSet{}
 }
 
-func TestLabDeploysWhatManifestsSay(t *testing.T) {
+func TestDeployedDaemonSet(t *testing.T) {
 	n := testNode(t)
 	pod := deployed(t, n, []string{"state-dir"}, labPatch, filesPatch).Spec.Template.Spec
 	c := pod.Containers[0]
@@ -50,10 +50,10 @@ func TestLabDeploysWhatManifestsSay(t *testing.T) {
 	}
 	if !slices.Equal(c.Args, []string{"run"}) || c.SecurityContext.Capabilities.Drop[0] != "ALL" ||
 		c.Resources.Limits.Memory().IsZero() {
-		t.Errorf("it is not the manifests' container: %+v", c)
+		t.Errorf("the container differs from the manifests: %+v", c)
 	}
 	if pod.NodeSelector[nodeLabel] == "" || pod.NodeSelector["kubernetes.io/os"] != "linux" {
-		t.Errorf("runs where %v", pod.NodeSelector)
+		t.Errorf("node selector %v", pod.NodeSelector)
 	}
 	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe} {
 		if probe.HTTPGet.Host != "127.0.0.1" || probe.HTTPGet.Path == "" {
@@ -85,40 +85,40 @@ func TestLabDeploysWhatManifestsSay(t *testing.T) {
 }
 
 // The base runs as in its manifests, except for the path of the lab's socket.
-func TestLabDeploysTheBase(t *testing.T) {
+func TestDeployedBase(t *testing.T) {
 	n := testNode(t)
 	pod := deployed(t, n, nil, labPatch).Spec.Template.Spec
 	if user := pod.SecurityContext.RunAsUser; user == nil || *user == 0 || pod.SecurityContext.RunAsNonRoot == nil ||
 		!*pod.SecurityContext.RunAsNonRoot {
-		t.Errorf("runs as %+v", pod.SecurityContext)
+		t.Errorf("security context %+v", pod.SecurityContext)
 	}
 	for _, v := range pod.Volumes {
 		if v.HostPath != nil && v.HostPath.Path != n.Run {
-			t.Errorf("has %s of the node", v.HostPath.Path)
+			t.Errorf("mounts host path %s", v.HostPath.Path)
 		}
 	}
 }
 
-func TestLabDeploysComponents(t *testing.T) {
+func TestDeployedComponents(t *testing.T) {
 	for _, v := range deployed(t, testNode(t), []string{"node-impersonation"},
 		labPatch).Spec.Template.Spec.Containers[0].Env {
 		if v.Name == "IMPERSONATE_NODE" && v.Value == "on" {
 			return
 		}
 	}
-	t.Error("the component is not there")
+	t.Error("IMPERSONATE_NODE is not set")
 }
 
-func TestDeployingNeedsAnImage(t *testing.T) {
+func TestDeployRequiresImage(t *testing.T) {
 	if err := testNode(t).DeployAgent(t.Context()); err == nil || !strings.Contains(err.Error(), "make image") {
-		t.Errorf("error %v does not name the remedy", err)
+		t.Errorf("error %v does not name make image", err)
 	}
 }
 
-func TestFormIsRemembered(t *testing.T) {
+func TestFormIsStored(t *testing.T) {
 	n := testNode(t)
 	if n.Form() != AsProcess {
-		t.Errorf("at first it is %q", n.Form())
+		t.Errorf("the form of a new node is %q, want %q", n.Form(), AsProcess)
 	}
 	for _, form := range []Form{Deployed, AsProcess} {
 		if err := n.changeForm(form, func() error { return nil }); err != nil || n.Form() != form {
@@ -128,7 +128,7 @@ func TestFormIsRemembered(t *testing.T) {
 }
 
 // The proxy's container has the lab's socket, and the agent's container mounts nothing from the node.
-func TestLabDeploysTheProxy(t *testing.T) {
+func TestDeployedRuntimeProxy(t *testing.T) {
 	n := testNode(t)
 	pod := deployed(t, n, []string{"runtime-proxy"}, labPatch).Spec.Template.Spec
 	if len(pod.Containers) != 2 || pod.Containers[0].Name != agentContainer ||

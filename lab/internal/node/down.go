@@ -56,7 +56,7 @@ func (n Node) clean(ctx context.Context) error {
 		nativeName), n.stop(0, apiServerName, etcdName))
 	n.Report.Say("processes ended, removing mounts, cgroups and files")
 	// Remove containers before shims. A running shim reaps its processes immediately; init would do so later.
-	if err := errors.Join(gently, quickly, footprint.RemoveContainers(containers), n.killMarked()); err != nil {
+	if err := errors.Join(gently, quickly, footprint.RemoveContainers(containers), n.endMarkedProcesses()); err != nil {
 		return err
 	}
 	if err := footprint.Unmount(n.State, n.Run); err != nil {
@@ -119,9 +119,9 @@ func (n Node) removePods(ctx context.Context) {
 	}
 }
 
-// killMarked ends every process with the lab's mark, until it finds none: shims, and processes that an interrupted lab
-// did not record.
-func (n Node) killMarked() error {
+// endMarkedProcesses ends every process with the lab's mark, until it finds none: shims, and processes that an
+// interrupted lab did not record.
+func (n Node) endMarkedProcesses() error {
 	const looks = 50
 	for range looks {
 		found := process.FindMarked(n.Run)

@@ -18,7 +18,7 @@ const maxExtraAgents = 8
 // extraProcess is the process name of an extra agent, counted from 0.
 func extraProcess(extra int) string { return fmt.Sprintf("podlapse-agent-extra-%d", extra+1) }
 
-func extraAddress(extra int) string { return layout.Address(layout.FirstGuestPort + extra) }
+func extraAddress(extra int) string { return layout.Address(layout.FirstExtraPort + extra) }
 
 // Extra queries one of the extra agents.
 func (n Node) Extra(extra int) agent.Client {
@@ -80,20 +80,20 @@ func (n Node) startExtraAgents(ctx context.Context, agents []ExtraAgent) error {
 		return err
 	}
 	for extra, agent := range agents {
-		if err := n.startGuest(ctx, agent, extra); err != nil {
+		if err := n.startExtraAgent(ctx, agent, extra); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (n Node) startGuest(ctx context.Context, agent ExtraAgent, extra int) error {
+func (n Node) startExtraAgent(ctx context.Context, agent ExtraAgent, extra int) error {
 	program, err := CheckAgent(agent.Program)
 	if err != nil {
 		return err
 	}
 	c := n.agent(program, AgentChange{})
-	c.Name, c.ports, c.Stdout = extraProcess(extra), []int{layout.FirstGuestPort + extra}, n.ExtraRecords(extra)
+	c.Name, c.ports, c.Stdout = extraProcess(extra), []int{layout.FirstExtraPort + extra}, n.ExtraRecords(extra)
 	c.Args = append([]string{"run", "--kubeconfig=" + agent.Kubeconfig, "--listen-address=" + extraAddress(extra)},
 		agent.Flags...)
 	c.ready = func(ctx context.Context) error { return get(ctx, "http://"+extraAddress(extra)+"/readyz") }

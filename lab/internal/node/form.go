@@ -36,9 +36,10 @@ func (n Node) Form() Form {
 	return AsProcess
 }
 
-// bringAgent runs the agent in its form, and ends the other one. There may be no agent at all.
-func (n Node) bringAgent(ctx context.Context, client *kube.Client, a Agent) error {
-	if err := n.takeAgent(ctx, a); err != nil {
+// runAgent stores the agent that was set, runs it in its form, and ends the agent of the other form. As a process, it
+// starts nothing if no program was ever set.
+func (n Node) runAgent(ctx context.Context, client *kube.Client, a Agent) error {
+	if err := n.storeAgent(ctx, a); err != nil {
 		return err
 	}
 	form := a.Form
@@ -49,15 +50,15 @@ func (n Node) bringAgent(ctx context.Context, client *kube.Client, a Agent) erro
 		return n.changeForm(Deployed, func() error { return n.DeployAgent(ctx) })
 	}
 	return n.changeForm(AsProcess, func() error {
-		if err := n.withdrawAgent(ctx, client); err != nil {
+		if err := n.removeAgentPod(ctx, client); err != nil {
 			return err
 		}
 		return n.startAgent(ctx)
 	})
 }
 
-// takeAgent stores the program and the image that were set.
-func (n Node) takeAgent(ctx context.Context, a Agent) error {
+// storeAgent stores the program and the image that were set.
+func (n Node) storeAgent(ctx context.Context, a Agent) error {
 	if a.Program != "" {
 		program, err := CheckAgent(a.Program)
 		if err != nil {

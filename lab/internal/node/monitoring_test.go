@@ -7,7 +7,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-func TestMonitoringNamesNodes(t *testing.T) {
+func TestMonitoringLabelsNodes(t *testing.T) {
 	var config struct {
 		Global  map[string]string `yaml:"global"`
 		Rules   []string          `yaml:"rule_files"`
@@ -35,7 +35,7 @@ func TestMonitoringNamesNodes(t *testing.T) {
 	}
 }
 
-func TestRulesAreThere(t *testing.T) {
+func TestRules(t *testing.T) {
 	if rules, err := Rules(); err != nil || len(rules) == 0 {
 		t.Errorf("%d bytes, %v", len(rules), err)
 	}

@@ -31,7 +31,7 @@ func TestConfigurationIsComplete(t *testing.T) {
 	n := testNode(t)
 	config := n.containerdConfig("127.0.0.1:25000/image:tag")
 	if strings.Contains(config, "@") {
-		t.Errorf("a placeholder is left in\n%s", config)
+		t.Errorf("the configuration contains a placeholder:\n%s", config)
 	}
 	if err := n.writeContainerdConfig("image"); err != nil {
 		t.Error(err)
@@ -41,11 +41,11 @@ func TestConfigurationIsComplete(t *testing.T) {
 	}
 	data, _ := os.ReadFile(n.In("kubelet.json"))
 	if !json.Valid(data) {
-		t.Errorf("kubelet's configuration is not JSON:\n%s", data)
+		t.Errorf("the kubelet's configuration is not JSON:\n%s", data)
 	}
 }
 
-func TestPortsAreApart(t *testing.T) {
+func TestPortsDiffer(t *testing.T) {
 	n := testNode(t)
 	taken := make(map[int]string)
 	sometimes := []component{n.agent("/agent", AgentChange{}), n.receiver("/receiver"),
@@ -59,12 +59,12 @@ func TestPortsAreApart(t *testing.T) {
 			taken[port] = c.Name
 		}
 		if c.limit <= 0 || c.ready == nil {
-			t.Errorf("%s: no limit or no check", c.Name)
+			t.Errorf("%s: no time limit or no readiness check", c.Name)
 		}
 	}
 }
 
-func TestTakenPortIsNamed(t *testing.T) {
+func TestPortInUse(t *testing.T) {
 	n := testNode(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -75,11 +75,11 @@ func TestTakenPortIsNamed(t *testing.T) {
 	c.Inputs, c.ports = nil, []int{listener.Addr().(*net.TCPAddr).Port}
 	if err := n.ensure(c); err == nil || !strings.Contains(err.Error(), agentProcess) ||
 		!strings.Contains(err.Error(), listener.Addr().String()) {
-		t.Errorf("error %v names neither component nor port", err)
+		t.Errorf("error %v does not name the component and the port", err)
 	}
 }
 
-func TestDeathWhileStartingIsTold(t *testing.T) {
+func TestAwaitReportsEndedProcess(t *testing.T) {
 	n := testNode(t)
 	c := n.agent("/bin/sh", AgentChange{})
 	c.Args, c.Inputs, c.ports = []string{"-c", "echo what went wrong >&2; exit 1"}, nil, nil
@@ -94,7 +94,7 @@ func TestDeathWhileStartingIsTold(t *testing.T) {
 	}
 }
 
-func TestAgentHasToBeAProgram(t *testing.T) {
+func TestCheckAgent(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "plain")
 	if err := os.WriteFile(plain, nil, 0o644); err != nil {
 		t.Fatal(err)

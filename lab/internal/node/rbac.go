@@ -13,8 +13,7 @@ import (
 // processRole is the role of agents that run as processes. The manifests have their own.
 const processRole = "podlapse-lab-agent"
 
-// grantAgent lets agents that run as processes list and watch pods and watch Events, and nothing else, like the
-// manifests.
+// grantAgent lets agents that run as processes list and watch pods and watch Events. The manifests grant the same.
 func grantAgent(ctx context.Context, client *kube.Client) error {
 	const path = "/apis/rbac.authorization.k8s.io/v1/"
 	role := rbacv1.ClusterRole{

@@ -63,17 +63,17 @@ func (n Node) StartContainerd(ctx context.Context) error {
 	return n.await(ctx, n.containerd())
 }
 
-// TakeNetworkAway removes the network's configuration, so the runtime has no network for pods. BringNetworkBack,
+// RemoveNetwork removes the network's configuration, so the runtime has no network for pods. RestoreNetwork,
 // Restore, or the next Up writes it again.
-func (n Node) TakeNetworkAway() error {
+func (n Node) RemoveNetwork() error {
 	if err := os.Remove(n.networkConfig()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the network's configuration: %w", err)
 	}
 	return nil
 }
 
-// BringNetworkBack writes the network's configuration.
-func (n Node) BringNetworkBack() error { return n.writeNetworkConfig() }
+// RestoreNetwork writes the network's configuration.
+func (n Node) RestoreNetwork() error { return n.writeNetworkConfig() }
 
 // AwaitReady waits until pods can be scheduled and start at the first attempt.
 func (n Node) AwaitReady(ctx context.Context) error {

@@ -51,7 +51,7 @@ func (n Node) Status(ctx context.Context, out io.Writer) bool {
 	}
 	states := n.look(ctx)
 	if n.Form() == Deployed {
-		states = append(states, n.lookAtDaemonSet(ctx))
+		states = append(states, n.daemonSetState(ctx))
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "COMPONENT\tPID\tHEALTH\tLISTENS ON")
@@ -88,8 +88,8 @@ func (n Node) look(ctx context.Context) []state {
 	return states
 }
 
-// lookAtDaemonSet is the agent's line if it runs as a DaemonSet.
-func (n Node) lookAtDaemonSet(ctx context.Context) state {
+// daemonSetState is the agent's line if it runs as a DaemonSet.
+func (n Node) daemonSetState(ctx context.Context) state {
 	s := state{component: component{Spec: process.Spec{Name: "daemonset/" + agentDaemonSet},
 		ports: []int{layout.AgentPort}},
 		record: process.Record{Log: n.AgentLog()}, health: "ready", well: true}

@@ -133,7 +133,7 @@ func (n Node) startNode(ctx context.Context, agent Agent) error {
 	if err := n.startClients(ctx, client); err != nil {
 		return err
 	}
-	if err := n.bringAgent(ctx, client, agent); err != nil {
+	if err := n.runAgent(ctx, client, agent); err != nil {
 		return err
 	}
 	if err := os.WriteFile(n.readyFile(), []byte(process.BootID()+"\n"), 0o600); err != nil {
@@ -163,7 +163,7 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 // If there are none, it does nothing. Up does the same after a killed scenario.
 func (n Node) Restore(ctx context.Context) error {
 	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopExtraAgents(), n.StopReceiver(), n.StopPrometheus(),
-		n.ListAtOnce(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))
+		n.EnableStreamingLists(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))
 }
 
 // awaitNode waits until pods can be scheduled and start at the first attempt.

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// taken is two requests with traces, the first of two pods, and one with metrics.
-const taken = `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"a"}}]},` +
+// received has two requests with traces, the first about two pods, and one with metrics. The last line is incomplete.
+const received = `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"a"}}]},` +
 	`"scopeSpans":[{"scope":{},"spans":[{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708",` +
 	`"name":"root","startTimeUnixNano":"1","endTimeUnixNano":"2000000003","attributes":[{"key":"k8s.pod.uid",` +
 	`"value":{"stringValue":"u"}},{"key":"podlapse.kind","value":{"stringValue":"startup"}},{"key":"list",` +
@@ -34,8 +34,8 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
-func TestReports(t *testing.T) {
-	reports, err := ReadTraces(write(t, taken))
+func TestReadTraces(t *testing.T) {
+	reports, err := ReadTraces(write(t, received))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,12 +57,12 @@ func TestReports(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSpanIsAnError(t *testing.T) {
+func TestInvalidSpans(t *testing.T) {
 	for name, line := range map[string]string{
-		"a short ID":            `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"01","spanId":"0102030405060708","startTimeUnixNano":"1","endTimeUnixNano":"2"}]}]}]}`,
-		"no time":               `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708"}]}]}]}`,
-		"an event without time": `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708","startTimeUnixNano":"1","endTimeUnixNano":"2","events":[{"name":"Pulled"}]}]}]}]}`,
-		"no JSON":               `{"resourceSpans":[`,
+		"short ID":           `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"01","spanId":"0102030405060708","startTimeUnixNano":"1","endTimeUnixNano":"2"}]}]}]}`,
+		"no time":            `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708"}]}]}]}`,
+		"event without time": `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708","startTimeUnixNano":"1","endTimeUnixNano":"2","events":[{"name":"Pulled"}]}]}]}]}`,
+		"not JSON":           `{"resourceSpans":[`,
 	} {
 		if _, err := ReadTraces(write(t, line+"\n")); err == nil {
 			t.Errorf("%s: no error", name)
@@ -71,15 +71,15 @@ func TestWhatIsNoSpanIsAnError(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	path := write(t, taken)
+	path := write(t, received)
 	if count, ok, err := Count(path, "lengths"); count != 3 || !ok || err != nil {
 		t.Errorf("%d, %v, %v", count, ok, err)
 	}
-	zero := write(t, taken[:strings.LastIndex(taken, "\n")+1]+`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"lengths","exponentialHistogram":{"dataPoints":[{}]}}]}]}]}`+"\n")
+	zero := write(t, received[:strings.LastIndex(received, "\n")+1]+`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"lengths","exponentialHistogram":{"dataPoints":[{}]}}]}]}]}`+"\n")
 	if count, ok, err := Count(zero, "lengths"); count != 0 || !ok || err != nil {
 		t.Errorf("none: %d, %v, %v", count, ok, err)
 	}
 	if _, ok, err := Count(path, "other"); ok || err != nil {
-		t.Errorf("a counter is a histogram: %v, %v", ok, err)
+		t.Errorf("a counter is read as a histogram: %v, %v", ok, err)
 	}
 }

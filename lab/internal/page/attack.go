@@ -20,8 +20,8 @@ var attacks = map[string]string{
 		s.src = 'data:text/javascript,window.attacked=1'; document.body.append(s);`,
 }
 
-// Attack tries to run code that the page's policy forbids, and returns an error for each attempt that was not refused.
-// The browser's complaints prove that it checked the policy.
+// Attack tries to run code that the page's policy forbids, and returns an error for the first attempt that is not
+// refused. The browser's complaints prove that it checked the policy.
 func Attack(t *browser.Tab) error {
 	for name, code := range attacks {
 		t.Complaints()

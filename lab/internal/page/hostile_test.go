@@ -8,13 +8,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// inert is an expression that lists everything that untrusted texts have become other than text, and control characters
-// that could mislead readers.
-const inert = `(() => {
+// findAttacks is an expression that lists the effects of untrusted text: elements, attributes and scripts made from it,
+// control characters that could mislead readers, and a page that is too large.
+const findAttacks = `(() => {
 	const wrong = [];
 	if (window.attacked) wrong.push('a script ran');
 	for (const node of document.querySelectorAll('main :is(img, script, svg, iframe, object, link, style, base, form)'))
-		wrong.push('there is a ' + node.tagName);
+		wrong.push('the page has a ' + node.tagName);
 	for (const node of document.querySelectorAll('main *')) for (const { name } of node.attributes)
 		if (name.startsWith('on')) wrong.push(node.tagName + ' has ' + name);
 	for (const node of document.querySelectorAll('a[href]'))
@@ -35,11 +35,11 @@ const inert = `(() => {
 	return wrong;
 })()`
 
-// TestHostileNamesAndMessages shows start-ups in which all untrusted text is an attack, with a megabyte in each Event.
+// TestHostileNamesAndMessages opens start-ups in which all untrusted text is an attack, with a megabyte in each Event.
 func TestHostileNamesAndMessages(t *testing.T) {
 	s := standIn(t, "--pods=3", "--hostile")
 	tab := open(t, wide)
-	var links []string // of all rows: on a phone, the page holds fewer at a time
+	var links []string // of all rows: on a phone, the page shows fewer at a time
 	for i, look := range []browser.Look{wide, narrow} {
 		name := []string{"desk", "phone"}[i]
 		must(t, tab.Show(look))
@@ -54,7 +54,7 @@ func TestHostileNamesAndMessages(t *testing.T) {
 			t.Errorf("%s: only %d rows", name, len(links))
 		}
 		check(t, tab, name+", list")
-		must(t, tab.Await("the page to say what it does not see",
+		must(t, tab.Await("the message about the missing source",
 			`document.querySelector('#alert').innerText.includes('cri is down')`, soon))
 		for _, link := range slices.Concat(links, []string{"#/pulls", "#/registries", "#/evidence"}) {
 			must(t, tab.Go("http://"+s.address+"/#/"))
@@ -66,7 +66,8 @@ func TestHostileNamesAndMessages(t *testing.T) {
 				tab.Await("the view",
 					`!document.querySelector('.pod-view') || document.querySelector('.wf-rows')?.childElementCount > 5`,
 					soon))
-			ask[int](t, tab, `(document.querySelectorAll('.can-open').forEach((row) => row.click()), document.querySelectorAll('details').forEach((d) => { d.open = true; }), 0)`)
+			ask[int](t, tab, `(document.querySelectorAll('.can-open').forEach((row) => row.click()),
+				document.querySelectorAll('details').forEach((d) => { d.open = true; }), 0)`)
 			ask[int](t, tab, `(document.querySelector('.wf-event')?.focus(), 0)`)
 			must(t,
 				tab.Await("frames",
@@ -79,7 +80,7 @@ func TestHostileNamesAndMessages(t *testing.T) {
 
 func check(t *testing.T, tab *browser.Tab, where string) {
 	t.Helper()
-	for _, wrong := range ask[[]string](t, tab, inert) {
+	for _, wrong := range ask[[]string](t, tab, findAttacks) {
 		t.Errorf("%s: %.300s", where, wrong)
 	}
 	for _, complaint := range tab.Complaints() {
@@ -87,12 +88,12 @@ func check(t *testing.T, tab *browser.Tab, where string) {
 	}
 }
 
-// TestThePolicyRefuses tries what an attack would have to do, from inside the page.
-func TestThePolicyRefuses(t *testing.T) {
+// TestContentSecurityPolicy tries the actions of an attacker's script from inside the page.
+func TestContentSecurityPolicy(t *testing.T) {
 	s := standIn(t, "--pods=3")
 	tab := open(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("rows", HasRow("", "")+` || document.querySelector('.row')`, soon))
-	quiet(t, tab)
+	requireNoComplaints(t, tab)
 	must(t, Attack(tab))
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// TestLoad has 500 pods, 20 changes per second, and six viewers: the page, four that read, and one that does not.
+// TestLoad measures the page and the stand-in with 500 pods, 20 changes per second, and six viewers: the page, four
+// that read, and one that does not.
 func TestLoad(t *testing.T) {
 	const during = 4 * time.Second
 	s := standIn(t, "--pods=500", "--changes=20")
@@ -28,12 +29,12 @@ func TestLoad(t *testing.T) {
 	for range 4 {
 		viewers.Go(func() { read(ctx, t, s.address) })
 	}
-	stopsReading(t, s.address)
+	openWithoutReading(t, s.address)
 	tab := open(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("all pods", `document.querySelector('.chip b').textContent === '500'`, soon))
 	must(t, tab.Await("changes", Live+` && document.querySelector('.row.state-starting')`, soon))
-	time.Sleep(3 * time.Second) // one-time work is over
+	time.Sleep(3 * time.Second) // the work after loading is done by then
 
 	busy, cost := math.Inf(1), math.Inf(1)
 	for range 3 { // other load on the machine only makes numbers larger
@@ -51,7 +52,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("the stand-in took %.1f %% of a core", 100*cost)
 	}
 	if shown := ask[int](t, tab, `document.querySelectorAll('.rows > *').length`); shown < 10 || shown > 80 {
-		t.Errorf("%d rows of 500 are in the page", shown)
+		t.Errorf("the page contains %d rows of 500", shown)
 	}
 	took := ask[[]string](t, tab,
 		`[...document.querySelectorAll('.row.state-starting .took')].map((node) => node.textContent)`)
@@ -59,7 +60,7 @@ func TestLoad(t *testing.T) {
 	if later := ask[[]string](t, tab,
 		`[...document.querySelectorAll('.row.state-starting .took')].map((node) => node.textContent)`); strings.Join(
 		later, "") == strings.Join(took, "") {
-		t.Error("no row moves")
+		t.Error("no duration of a starting pod changes")
 	}
 	must(t,
 		tab.Await("the last row",
@@ -68,19 +69,20 @@ func TestLoad(t *testing.T) {
 				[...document.querySelectorAll('.row:not([hidden])')].some((row) =>
 					Math.abs(row.getBoundingClientRect().bottom -
 						document.querySelector('.rows').getBoundingClientRect().bottom) < 2))`, soon))
-	quiet(t, tab)
+	requireNoComplaints(t, tab)
 }
 
-// TestBusyIsMeasured checks that work of a page is measured.
-func TestBusyIsMeasured(t *testing.T) {
+// TestBusy checks the measurement of a page that works for 30 % of the time.
+func TestBusy(t *testing.T) {
 	s := standIn(t, "--pods=1")
 	tab := open(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
-	ask[int](t, tab, `setInterval(() => { const began = performance.now(); while (performance.now() - began < 30); }, 100)`)
+	ask[int](t, tab, `setInterval(() => { const began = performance.now();
+		while (performance.now() - began < 30); }, 100)`)
 	busy, err := tab.Busy(2 * time.Second)
 	must(t, err)
 	if busy < 0.1 || busy > 0.5 { // less if the machine lacks CPUs
-		t.Errorf("a page that works for 30 %% of the time is said to be busy for %.1f %%", 100*busy)
+		t.Errorf("a page that works for 30 %% of the time is measured as busy for %.1f %%", 100*busy)
 	}
 }
 
@@ -108,8 +110,8 @@ func read(ctx context.Context, t *testing.T, address string) {
 	_, _ = io.Copy(io.Discard, answer.Body) // until ctx ends
 }
 
-// stopsReading requests the stream and reads only its beginning.
-func stopsReading(t *testing.T, address string) {
+// openWithoutReading requests the stream and reads only its first bytes.
+func openWithoutReading(t *testing.T, address string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
 	must(t, err)

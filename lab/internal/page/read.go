@@ -1,5 +1,5 @@
-// Package page reads the agent's page like a user: from the screen and not from the API. It knows the page's CSS
-// classes and nothing about its code.
+// Package page reads the agent's page like a user: from the screen and not from the API. It depends on the page's CSS
+// classes, and not on its code.
 package page
 
 import (

@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-var inBrowser = flag.Bool("browser", false, "test the page in a real browser, and install it where it is missing")
+var inBrowser = flag.Bool("browser", false, "test the page in a real browser, and install the browser if it is missing")
 
 // wide is a desktop window, narrow one of a phone.
 var (
@@ -75,7 +75,7 @@ type standin struct {
 func standIn(t *testing.T, arguments ...string) standin {
 	t.Helper()
 	if !*inBrowser {
-		t.Skip("make page-test runs this")
+		t.Skip("no browser: run make page-test")
 	}
 	cmd := exec.Command(program, arguments...)
 	cmd.Stderr = os.Stderr
@@ -101,7 +101,7 @@ func standIn(t *testing.T, arguments ...string) standin {
 	t.Cleanup(s.stop)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		t.Fatalf("the stand-in says no address: %v", err)
+		t.Fatalf("the stand-in prints no address: %v", err)
 	}
 	s.address = strings.TrimSpace(line)
 	return s
@@ -140,8 +140,8 @@ func ask[V any](t *testing.T, tab *browser.Tab, expression string) V {
 	return value
 }
 
-// quiet requires that the browser has no complaints.
-func quiet(t *testing.T, tab *browser.Tab) {
+// requireNoComplaints requires that the browser has no complaints.
+func requireNoComplaints(t *testing.T, tab *browser.Tab) {
 	t.Helper()
 	for _, complaint := range tab.Complaints() {
 		t.Errorf("the browser complains: %.1000s", complaint)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestCertificatesServeAndIdentify(t *testing.T) {
+func TestCertificates(t *testing.T) {
 	dir := t.TempDir()
 	authority, err := NewAuthority(dir)
 	if err != nil {
@@ -18,7 +18,7 @@ func TestCertificatesServeAndIdentify(t *testing.T) {
 	if err := authority.Issue("server", "server", nil, "127.0.0.1", "localhost"); err != nil {
 		t.Fatal(err)
 	}
-	if err := authority.Issue("client", "somebody", []string{"friends"}); err != nil {
+	if err := authority.Issue("client", "user-1", []string{"friends"}); err != nil {
 		t.Fatal(err)
 	}
 	ca, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
@@ -43,14 +43,14 @@ func TestCertificatesServeAndIdentify(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := client.Verify(x509.VerifyOptions{Roots: pool}); err == nil {
-		t.Error("a client's certificate serves")
+		t.Error("a client's certificate is valid for a server")
 	}
-	if client.Subject.CommonName != "somebody" || client.Subject.Organization[0] != "friends" {
+	if client.Subject.CommonName != "user-1" || client.Subject.Organization[0] != "friends" {
 		t.Errorf("subject %v", client.Subject)
 	}
 }
 
-func TestKubeconfigCarriesItsCertificates(t *testing.T) {
+func TestKubeconfigContainsCertificates(t *testing.T) {
 	dir := t.TempDir()
 	authority, err := NewAuthority(dir)
 	if err != nil {
@@ -60,7 +60,7 @@ func TestKubeconfigCarriesItsCertificates(t *testing.T) {
 	if err := WriteKubeconfig(path, "https://127.0.0.1:1", dir, "client"); err == nil {
 		t.Error("a kubeconfig without a certificate is written")
 	}
-	if err := authority.Issue("client", "somebody", nil); err != nil {
+	if err := authority.Issue("client", "user-1", nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := WriteKubeconfig(path, "https://127.0.0.1:1", dir, "client"); err != nil {
@@ -80,6 +80,6 @@ func TestKubeconfigCarriesItsCertificates(t *testing.T) {
 		t.Error(err)
 	}
 	if info, _ := os.Stat(path); info.Mode().Perm() != 0o600 {
-		t.Errorf("a private key may be read by others: %s", info.Mode())
+		t.Errorf("the kubeconfig contains a private key, but its mode is %s", info.Mode())
 	}
 }

@@ -18,11 +18,11 @@ func TestSupported(t *testing.T) {
 		t.Errorf("error %v does not name the system", err)
 	}
 	if err := Supported("linux", 1000); err == nil || !strings.Contains(err.Error(), "root") {
-		t.Errorf("error %v does not name the remedy", err)
+		t.Errorf("error %v does not name root", err)
 	}
 }
 
-func TestEveryMissingPackageIsNamed(t *testing.T) {
+func TestErrorNamesEveryMissingPackage(t *testing.T) {
 	never := func() bool { return false }
 	missing := absent([]requirement{{"one", "first", never}, {"two", "second", never},
 		{"three", "third", func() bool { return true }}})
@@ -33,7 +33,7 @@ func TestEveryMissingPackageIsNamed(t *testing.T) {
 	}
 }
 
-func TestPrometheusIsNamedWhereNothingInstallsIt(t *testing.T) {
+func TestPrometheusWithoutAptGet(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	cache := t.TempDir()
 	if _, err := Prometheus(t.Context(), progress.New(io.Discard), cache); err == nil ||
@@ -48,6 +48,6 @@ func TestPrometheusIsNamedWhereNothingInstallsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := Prometheus(t.Context(), progress.New(io.Discard), cache); err != nil || got != programs {
-		t.Errorf("unpacked before: %s, %v", got, err)
+		t.Errorf("with unpacked programs in the cache: got %s, %v", got, err)
 	}
 }

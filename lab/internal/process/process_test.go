@@ -17,7 +17,7 @@ func sleeper(name string) Spec {
 	return Spec{Name: name, Path: "/bin/sh", Args: []string{"-c", "echo hello; exec sleep 60"}}
 }
 
-func TestLifeOfAProcess(t *testing.T) {
+func TestStartAndStop(t *testing.T) {
 	s := starter(t)
 	record, err := s.Start(sleeper("one"))
 	if err != nil {
@@ -26,14 +26,14 @@ func TestLifeOfAProcess(t *testing.T) {
 	t.Cleanup(func() { _ = record.Stop(0) })
 	known, ok := s.Table.Get("one")
 	if !ok || known.Identity != record.Identity || !known.Alive() {
-		t.Fatalf("the table says %+v", known)
+		t.Fatalf("the table has %+v", known)
 	}
 	found := FindMarked(s.Run)
 	if len(found) != 1 || found[0].Identity != record.Identity || found[0].Component != "one" {
 		t.Errorf("found by mark: %+v", found)
 	}
 	if len(FindMarked(s.Run+"x")) != 0 {
-		t.Error("another lab's mark finds it too")
+		t.Error("another lab's mark also finds the process")
 	}
 	if err := known.Stop(5 * time.Second); err != nil || known.Alive() {
 		t.Errorf("after stop: alive %v, %v", known.Alive(), err)
@@ -43,7 +43,7 @@ func TestLifeOfAProcess(t *testing.T) {
 	}
 }
 
-func TestReusedPidIsNobody(t *testing.T) {
+func TestReusedPIDIsNotSignaled(t *testing.T) {
 	s := starter(t)
 	record, err := s.Start(sleeper("one"))
 	if err != nil {
@@ -54,13 +54,13 @@ func TestReusedPidIsNobody(t *testing.T) {
 	other := record
 	other.Start++
 	if other.Alive() {
-		t.Error("the new owner of the pid counts as the recorded process")
+		t.Error("another process with the recorded PID counts as the recorded process")
 	}
 	if err := other.Stop(0); err != nil {
 		t.Error(err)
 	}
 	if !record.Alive() {
-		t.Error("the new owner of the pid was killed")
+		t.Error("another process with the recorded PID was killed")
 	}
 	other = record
 	other.Boot = "an earlier one"
@@ -69,7 +69,7 @@ func TestReusedPidIsNobody(t *testing.T) {
 	}
 }
 
-func TestStopWakesAndKills(t *testing.T) {
+func TestStopKillsAfterGracePeriod(t *testing.T) {
 	s := starter(t)
 	stubborn := Spec{Name: "stubborn", Path: "/bin/sh",
 		Args: []string{"-c", "trap '' TERM; echo up; while :; do sleep 0.05; done"}}
@@ -100,7 +100,7 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-func TestFingerprintFollowsArgumentsAndInputs(t *testing.T) {
+func TestFingerprintDependsOnArgumentsAndInputs(t *testing.T) {
 	input := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(input, []byte("a"), 0o600); err != nil {
 		t.Fatal(err)
@@ -117,12 +117,12 @@ func TestFingerprintFollowsArgumentsAndInputs(t *testing.T) {
 	changed := spec
 	changed.Args = []string{"a", "b"}
 	if of(changed) == first {
-		t.Error("the arguments do not count")
+		t.Error("the fingerprint ignores the arguments")
 	}
 	if err := os.WriteFile(input, []byte("b"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if of(spec) == first {
-		t.Error("the input file does not count")
+		t.Error("the fingerprint ignores the input file")
 	}
 }

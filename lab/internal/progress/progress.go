@@ -56,7 +56,7 @@ func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func
 }
 
 // Wait polls check until it returns nil, the limit is reached, or ctx ends. Every ten seconds it reports what is still
-// missing. The error says what it waited for and why that did not happen.
+// missing. The error names what it waited for, and contains the last error of check.
 func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Duration,
 	check func(context.Context) error) error {
 	startedAt := time.Now()

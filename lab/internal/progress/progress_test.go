@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestWaitNamesWhatIsMissing(t *testing.T) {
+func TestWaitReportsLastError(t *testing.T) {
 	var out bytes.Buffer
 	err := New(&out).Wait(t.Context(), "the moon", 20*time.Millisecond, time.Millisecond,
 		func(context.Context) error { return errors.New("still below the horizon") })
@@ -18,7 +18,7 @@ func TestWaitNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestWaitStopsWhenHopeless(t *testing.T) {
+func TestWaitStopsAtHopelessError(t *testing.T) {
 	calls := 0
 	died := errors.New("it died")
 	err := New(&bytes.Buffer{}).Wait(t.Context(), "it", time.Minute, time.Millisecond,

@@ -16,8 +16,8 @@ const docs = "../../../docs"
 // page is a document whose tables name proofs.
 type page struct {
 	file  string
-	head  string // of the tables with proofs
-	least int    // least number of rows; fewer mean that the page was not read
+	head  string // header of the tables with proofs
+	least int    // minimum number of rows; with fewer, the tables were not recognized
 }
 
 // pages returns all such documents.
@@ -28,10 +28,10 @@ func pages() []page {
 	}
 }
 
-// The beginning of the second cell of a row without proof, and what replaces the proof.
+// The start of the second cell of a row without proof, and the text in place of the proof.
 const (
-	leftOut, remains, nothing = "Left out", "Remains", "–"
-	notYet, later             = "Not yet", "not yet"
+	leftOut, remains, noProof = "Left out", "Remains", "–"
+	notYet, proofLater        = "Not yet", "not yet"
 )
 
 // row is a row of a table: a capability of a predecessor and its counterpart in podlapse, or an attempt and its result.
@@ -72,26 +72,26 @@ func (r row) problems(source func(path string) string) []string {
 	waits := strings.HasPrefix(r.answer, notYet)
 	missing := strings.HasPrefix(r.answer, leftOut) || strings.HasPrefix(r.answer, remains)
 	switch {
-	case waits != (r.proof == later):
-		return append(wrong, "what is not there yet has no proof, and what has none yet is not there")
+	case waits != (r.proof == proofLater):
+		return append(wrong, `a row needs both "`+notYet+`" and the proof "`+proofLater+`", or neither`)
 	case waits:
 		return nil
-	case r.proof == nothing && !missing:
-		return append(wrong, "nothing proves it")
-	case r.proof == nothing:
+	case r.proof == noProof && !missing:
+		return append(wrong, "no proof")
+	case r.proof == noProof:
 		return nil
 	}
 	tests := named.FindAllStringSubmatch(r.proof, -1)
 	for _, test := range tests {
 		if !strings.Contains(source(filepath.Join(docs, test[2])), "\nfunc "+test[1]+"(") {
-			wrong = append(wrong, "there is no "+test[1]+" in "+test[2])
+			wrong = append(wrong, "no "+test[1]+" in "+test[2])
 		}
 	}
 	played := 0
 	for _, list := range scenarios.FindAllString(r.proof, -1) {
 		for _, name := range quoted.FindAllStringSubmatch(list, -1) {
 			if played++; !slices.Contains(scenario.Names(), name[1]) {
-				wrong = append(wrong, "there is no scenario "+name[1])
+				wrong = append(wrong, "no scenario "+name[1])
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func (r row) problems(source func(path string) string) []string {
 	return wrong
 }
 
-func TestEachRowIsProven(t *testing.T) {
+func TestEveryRowHasProof(t *testing.T) {
 	for _, p := range pages() {
 		all := p.rows(t, read(t, docs, p.file))
 		if len(all) < p.least {
@@ -116,14 +116,14 @@ func TestEachRowIsProven(t *testing.T) {
 	}
 }
 
-// What is checked has to be found when it is wrong.
-func TestProblemsAreFound(t *testing.T) {
+// problems accepts valid rows, and reports a problem for each kind of mistake.
+func TestRowProblems(t *testing.T) {
 	source := func(string) string { return "package p\n\nfunc TestThis(t *testing.T) {}\n" }
 	for _, right := range []row{
 		{"a", "flag", "[TestThis](../p/p_test.go); scenarios `pulls`, `otlp`"},
-		{"b", leftOut + ": why", nothing},
-		{"c", notYet, later},
-		{"d", remains + ": why", nothing},
+		{"b", leftOut + ": why", noProof},
+		{"c", notYet, proofLater},
+		{"d", remains + ": why", noProof},
 		{"e", remains + ": why", "[TestThis](../p/p_test.go)"},
 	} {
 		if got := right.problems(source); len(got) > 0 {
@@ -132,8 +132,8 @@ func TestProblemsAreFound(t *testing.T) {
 	}
 	for _, wrong := range []row{
 		{"a", "flag", ""},
-		{"b", "flag", nothing},
-		{"c", "flag", later},
+		{"b", "flag", noProof},
+		{"c", "flag", proofLater},
 		{"d", notYet + ": soon", "[TestThis](../p/p_test.go)"},
 		{"e", "flag", "[TestThat](../p/p_test.go)"},
 		{"f", "flag", "[TestThi](../p/p_test.go)"},
@@ -144,7 +144,7 @@ func TestProblemsAreFound(t *testing.T) {
 		{"k", "flag", "[TestThis](../p/p_test.go), [TestThis](p.md)"},
 	} {
 		if len(wrong.problems(source)) == 0 {
-			t.Errorf("nothing is found wrong with %+v", wrong)
+			t.Errorf("no problem is reported for %+v", wrong)
 		}
 	}
 }
@@ -156,14 +156,14 @@ var (
 	suffix  = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-func TestWhatIsNamedIsThere(t *testing.T) {
+func TestReferencesExist(t *testing.T) {
 	for _, p := range pages() {
-		t.Run(p.file, func(t *testing.T) { p.names(t, read(t, docs, p.file)) })
+		t.Run(p.file, func(t *testing.T) { p.checkReferences(t, read(t, docs, p.file)) })
 	}
 }
 
-// names searches for the files, metrics and flags that a page names.
-func (p page) names(t *testing.T, text string) {
+// checkReferences requires that the files, metrics and flags that a page names exist.
+func (p page) checkReferences(t *testing.T, text string) {
 	t.Helper()
 	metrics, configuration := read(t, docs, "metrics.md"), read(t, docs, "configuration.md")
 	for _, m := range link.FindAllStringSubmatch(text, -1) {

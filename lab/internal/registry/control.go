@@ -10,10 +10,10 @@ import (
 // Control is the handler for scenarios:
 //
 //	GET    /healthz                  200 when the registry serves
-//	GET    /rules                    the rules in force
-//	PUT    /rules                    replace them all by a JSON list of Rule
-//	GET    /log?repository=PATTERN   what was asked of matching repositories, a JSON list of Access
-//	DELETE /blobs?repository=PATTERN forget what matching repositories hold
+//	GET    /rules                    the active rules
+//	PUT    /rules                    replace all rules with a JSON list of Rule
+//	GET    /log?repository=PATTERN   the requests for matching repositories, a JSON list of Access
+//	DELETE /blobs?repository=PATTERN remove the blobs of matching repositories
 func (s *Server) Control() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(response http.ResponseWriter, _ *http.Request) {

@@ -41,7 +41,7 @@ func TestThrottleIsAccurate(t *testing.T) {
 				t.Errorf("%d bytes at %d/s took %s, want %s", test.size, test.rate, took, test.want)
 			}
 			if logged := writer.lastAt.Sub(writer.startAt); logged != took {
-				t.Errorf("the log would say %s, it took %s", logged, took)
+				t.Errorf("the timestamps for the log are %s apart, but it took %s", logged, took)
 			}
 		})
 	}
@@ -57,7 +57,7 @@ func TestThrottleIsSmooth(t *testing.T) {
 	})
 }
 
-func TestStallDelaysWithoutABurst(t *testing.T) {
+func TestNoBurstAfterStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rule := Rule{BytesPerSecond: 1 << 20, Stall: Duration{3 * time.Second}, StallAfterBytes: 1 << 20}
 		_, took := serve(t, rule, 2<<20)
@@ -67,7 +67,7 @@ func TestStallDelaysWithoutABurst(t *testing.T) {
 	})
 }
 
-func TestSharedLinkIsOneForAll(t *testing.T) {
+func TestSharedLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all rules
 		if err := all.replace([]Rule{{Repository: "*/*", BytesPerSecond: 1 << 20, Shared: true}}); err != nil {

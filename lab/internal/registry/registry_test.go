@@ -99,7 +99,8 @@ func TestThrottleOverTheNetwork(t *testing.T) {
 	b := newBench(t, 1<<30)
 	path, content := b.push("slow/image", size)
 	b.rules(Rule{Repository: "slow/*", BytesPerSecond: rate})
-	// Too early is always wrong. Too late may be a busy machine: one good attempt is enough.
+	// A response that comes too early is always wrong. One that comes too late may be caused by a busy machine, so a
+	// single exact attempt is enough.
 	var late []time.Duration
 	for attempt := range 5 {
 		_, body, took, err := b.get(path, "")
@@ -111,7 +112,7 @@ func TestThrottleOverTheNetwork(t *testing.T) {
 		}
 		last := b.logged("slow/*", attempt+1)[attempt]
 		if logged := last.LastByteAt.Sub(last.StartAt); logged < want-want/100 || logged > took+5*time.Millisecond {
-			t.Errorf("the log says %s, the client %s", logged, took)
+			t.Errorf("%s according to the log, %s according to the client", logged, took)
 		}
 		if last.Bytes != size || last.Status != http.StatusOK || last.Kind != KindBlob {
 			t.Errorf("log entry %+v", last)
@@ -136,7 +137,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatMatches(t *testing.T) {
+func TestRulesApplyToMatchingRequests(t *testing.T) {
 	b := newBench(t, 1<<20)
 	red, _ := b.push("red/image", 10)
 	blue, _ := b.push("blue/image", 10)
@@ -181,14 +182,14 @@ func TestResetAndResume(t *testing.T) {
 		t.Errorf("resume: %d, %d bytes, %v", status, len(rest), err)
 	}
 	log := b.logged("red/*", 2)
-	// The client may return before the registry has logged what it broke off.
+	// The client may return before the registry has logged the broken response.
 	slices.SortFunc(log, func(a, b Access) int { return a.StartAt.Compare(b.StartAt) })
 	if n := len(log); n != 2 || log[n-2].Failure == "" || log[n-2].Bytes != 40_000 || log[n-1].Failure != "" {
 		t.Errorf("log %+v", log)
 	}
 }
 
-func TestWrongRulesChangeNothing(t *testing.T) {
+func TestInvalidRulesAreRejected(t *testing.T) {
 	b := newBench(t, 1<<20)
 	path, _ := b.push("red/image", 10)
 	b.rules(Rule{Repository: "red/*", Status: 500})
@@ -200,11 +201,11 @@ func TestWrongRulesChangeNothing(t *testing.T) {
 		}
 	}
 	if got, _, _, _ := b.get(path, ""); got != 500 {
-		t.Errorf("the rules in force changed: got %d", got)
+		t.Errorf("the active rules changed: got %d", got)
 	}
 }
 
-func TestFullAndForget(t *testing.T) {
+func TestForgetAndStorageLimit(t *testing.T) {
 	b := newBench(t, 1000)
 	kept, _ := b.push("blue/image", 300)
 	gone, _ := b.push("red/image", 600)
@@ -224,6 +225,6 @@ func TestFullAndForget(t *testing.T) {
 	}
 	content := io.NopCloser(strings.NewReader("eleven byte"))
 	if err := store.Put(t.Context(), "red", hashOf(t), content); err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("a full registry takes more: %v", err)
+		t.Errorf("a full registry accepts another blob: %v", err)
 	}
 }

@@ -56,7 +56,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	witnessed, stop := witnessAnnotations(ctx, b)
-	if err := annotateAmidTrouble(ctx, b, v, change); err != nil {
+	if err := annotateDuringKills(ctx, b, v, change); err != nil {
 		_ = stop()
 		return err
 	}
@@ -167,8 +167,8 @@ func annotatedPod(i int) string { return fmt.Sprintf("asks-%d", i+1) }
 // contended reports whether another client overwrites the pod's annotation by force.
 func contended(i int) bool { return i%6 == 5 }
 
-// annotateAmidTrouble starts pods, kills agents, and continuously writes to the pods.
-func annotateAmidTrouble(ctx context.Context, b *bench.Bench, v *Verdict, change node.AgentChange) error {
+// annotateDuringKills starts pods, kills agents, and continuously writes to the pods.
+func annotateDuringKills(ctx context.Context, b *bench.Bench, v *Verdict, change node.AgentChange) error {
 	random := rand.New(rand.NewPCG(b.Seed, 0))
 	v.Note("the times were drawn with --seed %d", b.Seed)
 	pauses := make([]time.Duration, agentKills)
@@ -179,7 +179,7 @@ func annotateAmidTrouble(ctx context.Context, b *bench.Bench, v *Verdict, change
 	defer enough()
 	work, together := errgroup.WithContext(ctx)
 	meddled := make(chan int, 1)
-	go func() { meddled <- meddle(meddling, b) }()
+	go func() { meddled <- writeContinuously(meddling, b) }()
 	for i := range annotatedPods {
 		work.Go(func() error {
 			if err := sleep(together, time.Duration(i)*500*time.Millisecond); err != nil {
@@ -216,8 +216,9 @@ func annotateAmidTrouble(ctx context.Context, b *bench.Bench, v *Verdict, change
 	return err
 }
 
-// meddle writes to the pods as fast as the API server responds, and overwrites the annotation of some by force.
-func meddle(ctx context.Context, b *bench.Bench) (writes int) {
+// writeContinuously writes to the pods as fast as the API server responds, and overwrites the annotation of some by
+// force.
+func writeContinuously(ctx context.Context, b *bench.Bench) (writes int) {
 	for n := 1; ctx.Err() == nil; n++ {
 		for i := range annotatedPods {
 			change := map[string]string{"meddled": fmt.Sprint(n)}
@@ -285,6 +286,6 @@ func (v *Verdict) startUpAnnotation(ctx context.Context, b *bench.Bench, pod, te
 	most, alsoWrong := timeline.TotalError.Float64()
 	if wrong != nil || alsoWrong != nil ||
 		reported.Error != nil && math.Abs(reported.Total-total) > most+*reported.Error {
-		v.Problem("%s: the annotation says %.3f s, the API %v s ±%v s", pod, reported.Total, total, most)
+		v.Problem("%s: the annotation has %.3f s, the API %v s ±%v s", pod, reported.Total, total, most)
 	}
 }

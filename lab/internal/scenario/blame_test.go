@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestExamHasEnoughRowsWithNamesOfTheirOwn(t *testing.T) {
+func TestExamRows(t *testing.T) {
 	const least = 45
 	seen := make(map[string]bool)
 	for _, stage := range examStages(1) {
@@ -14,7 +14,7 @@ func TestExamHasEnoughRowsWithNamesOfTheirOwn(t *testing.T) {
 				t.Errorf("two rows are named %s", row.name)
 			}
 			if seen[row.name] = true; row.culprit == "" || row.play == nil {
-				t.Errorf("row %s has no culprit, or cannot be played", row.name)
+				t.Errorf("row %s has no culprit or no function to play it", row.name)
 			}
 		}
 	}
@@ -23,7 +23,7 @@ func TestExamHasEnoughRowsWithNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestDrawnRowsFollowTheSeed(t *testing.T) {
+func TestDrawnRowsDependOnSeed(t *testing.T) {
 	words := func(seed uint64) (all []string) {
 		for _, row := range drawn("row", 20, seed) {
 			all = append(all, row.culprit)

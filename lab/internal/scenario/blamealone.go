@@ -52,12 +52,12 @@ func aloneRows(long func() time.Duration) []examRow {
 		},
 		{
 			"pause-image",
-			"the sandbox image is not on the node and its registry is slow: registry",
+			"the sandbox image is absent and its registry is slow: registry",
 			pauseImage(false, registry.Rule{BytesPerSecond: examRate}),
 		},
 		{
 			"pause-image-host-network",
-			"the same with hostNetwork: registry",
+			"the sandbox image of a pod on the host network is absent and its registry is slow: registry",
 			pauseImage(true, registry.Rule{BytesPerSecond: examRate}),
 		},
 		{"pause-image-missing", "the sandbox image cannot be pulled at first: registry", pauseImageMissing(long)},
@@ -101,8 +101,8 @@ const examFiles = 25_000
 func networkAway(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		n := x.bench().Node
-		defer func() { _ = n.BringNetworkBack() }()
-		if err := errors.Join(n.TakeNetworkAway(), x.nodeNotReady(ctx)); err != nil {
+		defer func() { _ = n.RestoreNetwork() }()
+		if err := errors.Join(n.RemoveNetwork(), x.nodeNotReady(ctx)); err != nil {
 			return err
 		}
 		spec := one(x.bench().BaseImage, readySoon)
@@ -110,7 +110,7 @@ func networkAway(long func() time.Duration) playFunc {
 		x.sandboxFault = only(blame.Network)
 		err := errors.Join(x.create(ctx, spec), x.takenUp(ctx), sleep(ctx, long()+4*time.Second))
 		return errors.Join(err,
-			x.blames(only(blame.Network), []blame.Cause{blame.Network, blame.Kubelet}, n.BringNetworkBack),
+			x.blames(only(blame.Network), []blame.Cause{blame.Network, blame.Kubelet}, n.RestoreNetwork),
 			x.ready(ctx), n.AwaitReady(ctx))
 	}
 }

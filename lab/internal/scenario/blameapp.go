@@ -42,7 +42,8 @@ func crashRows() []examRow {
 				spec.Containers[0].LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: fails},
 					PeriodSeconds: 2, FailureThreshold: 2, InitialDelaySeconds: 2}
 			})},
-		{"out-of-memory", "the kernel repeatedly OOM-kills the container: application, then back-off",
+		{"out-of-memory", "the kernel repeatedly kills the container for exceeding its memory limit: application, " +
+			"then back-off",
 			endless(mainName, 2, func(_ *examPod, spec *corev1.PodSpec) {
 				variable(&spec.Containers[0], workload.FillAfter, 2*time.Second)
 				limit := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}

@@ -158,7 +158,7 @@ func severalAtOnce(prefix string, faults []int, long func() time.Duration) examR
 	}
 	return examRow{
 		prefix,
-		"several at once: " + strings.Join(names, ", "),
+		"combined faults: " + strings.Join(names, ", "),
 		func(ctx context.Context, x *examPod) error {
 			spec := one(x.bench().BaseImage, readySoon)
 			// Faults of the container itself replace the container, so they go first.

@@ -25,17 +25,17 @@ var notTried = [][2]string{
 	},
 	{
 		"Credential plugins that run within the pull time",
-		"the kubelet up to 1.32 includes them; the lab's newer kubelet runs them before the pull",
+		"only a kubelet up to 1.32 counts them as pull time; the lab's newer kubelet runs them before the pull",
 	},
 	{"Runtimes that create sandboxes themselves (shim sandboxers)", "the lab has only runc"},
 	{"CRI-O, and other versions of Kubernetes and containerd", "the lab builds one version of each"},
 	{
 		"The API server unreachable while the kubelet reads the objects of a volume",
-		"the lab cannot stop it between the binding and the read without blocking both",
+		"the lab cannot stop the API server after the binding and before the read",
 	},
 	{
 		"The API server unreachable between the binding and the kubelet's pickup of the pod",
-		"the lab cannot stop it in time: the two are milliseconds apart",
+		"the lab cannot stop the API server in time: only milliseconds pass between the two",
 	},
 	{
 		"The kubelet stopped during a back-off or a probe",
@@ -70,17 +70,17 @@ The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`
 // pageRules is the page's explanation of its figures.
 const pageRules = `
 - **Right**: podlapse blames the culprit.
-- **Unattributed**: podlapse blames no one (phase ` + "`unattributed`" +
-	`), or blames another party but only within its stated
-  error.
-- **Wrong**: podlapse blames another party by more than its stated error, or lists candidates that do not include the
-  culprit.
-- **Not judged**: no witness knows the culprit.
+- **Unattributed**: podlapse blames no party (phase ` + "`unattributed`" +
+	`), or it blames another party for no longer than its
+  stated error.
+- **Wrong**: podlapse blames another party for longer than its stated error, or it lists candidates that do not include
+  the culprit.
+- **Not judged**: the witnesses do not show the culprit.
 
-Logs date an instant to within 50 ms. Around the instant at which the culprit changes, either culprit counts as right.
+Timestamps in logs are accurate to 50 ms. When one culprit follows another, both count as right within this time of the
+change.
 
-Where two parties are equally to blame, for example a registry that was slow while containerd was stopped, either counts
-as right.
+If two parties are equally to blame, both count as right. An example is a slow registry while containerd is stopped.
 `
 
 // writePage writes the result of the exam as a page.
@@ -103,17 +103,17 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	fmt.Fprintf(&page, "| not judged | %.1f | |\n", sum.Unjudged.Seconds())
 	page.WriteString(pageRules)
 	fmt.Fprintf(&page,
-		"\nThe true length of %d phases is known. "+
-			"For %d of them the true length is within the error that podlapse states.\n",
+		"\nFor %d phases, the witnesses show the exact duration. "+
+			"For %d of these, podlapse is right within its stated error.\n",
 		lengths, lengths-violations)
 	page.WriteString(
-		"\n## Culprits and whom podlapse blames\n\n" +
+		"\n## Culprits and blamed causes\n\n" +
 			"Rows are culprits, columns are the causes that podlapse blames. All values are seconds.\n\n",
 	)
 	sum.Cells.Markdown(&page)
 	page.WriteString(
 		"\n## What was tested\n\nAll values are seconds.\n\n" +
-			"| start-up | what is wrong, and the culprit | right | unattributed | wrong |\n|---|---|--:|--:|--:|\n",
+			"| start-up | fault and culprit | right | unattributed | wrong |\n|---|---|--:|--:|--:|\n",
 	)
 	for _, r := range e.results {
 		if r.failed == nil {

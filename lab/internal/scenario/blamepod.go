@@ -18,7 +18,7 @@ import (
 // rowLimit is the longest time for any step of a row.
 const rowLimit = 2 * time.Minute
 
-// examPod is the pod of a row, and what the row knows about its start-up in addition to the witnesses.
+// examPod is the pod of a row, with the faults that the row injected into its start-up.
 type examPod struct {
 	exam *exam
 	name string
@@ -100,7 +100,7 @@ func (x *examPod) await(ctx context.Context, what string, so func() (bool, error
 		return report.Wait(ctx, what+" of pod "+x.name, rowLimit, 20*time.Millisecond, func(context.Context) error {
 			yes, err := so()
 			if err == nil && !yes {
-				err = errors.New("it has not happened")
+				err = errors.New("the condition is not met yet")
 			}
 			return err
 		})
@@ -179,7 +179,7 @@ func (x *examPod) exited(ctx context.Context, container string, times int) error
 	})
 }
 
-// pulling waits until the runtime was asked this often to pull a container's image.
+// pulling waits until the runtime has received this many requests to pull a container's image.
 func (x *examPod) pulling(ctx context.Context, container string, times int) error {
 	return x.await(ctx, "pull", func() (bool, error) {
 		calls, err := x.exam.pulls.Of(x.images[container])

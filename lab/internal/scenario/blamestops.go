@@ -102,7 +102,7 @@ func stopRows(component, words string, long func() time.Duration) []examRow {
 // spoken waits until the first run of a container has logged a given word.
 func (x *examPod) spoken(ctx context.Context, container, word string) error {
 	return x.await(ctx, "word "+word, func() (bool, error) {
-		stated, err := x.bench().StatedBy(x.name, x.uid(), container, 0)
+		stated, err := x.bench().WorkloadLogOfRun(x.name, x.uid(), container, 0)
 		return !stated[word].IsZero(), err
 	})
 }

@@ -90,7 +90,7 @@ func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []re
 // run reads one run of a container.
 func (x *examPod) run(call bench.RuntimeCall) (blame.Run, error) {
 	r := blame.Run{Container: call.Container, Attempt: call.Attempt, ExitedAt: call.ExitedAt, HeardAt: call.HeardAt}
-	stated, err := x.bench().StatedBy(x.name, x.uid(), call.Container, call.Attempt)
+	stated, err := x.bench().WorkloadLogOfRun(x.name, x.uid(), call.Container, call.Attempt)
 	if err != nil {
 		return r, err
 	}

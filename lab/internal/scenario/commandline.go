@@ -215,9 +215,9 @@ func (p plugin) judgeRules(ctx context.Context, v *Verdict) error {
 			{APIGroups: []string{""}, Resources: []string{"pods/proxy"}, Verbs: []string{"get"}},
 			{APIGroups: []string{""}, Resources: []string{"pods/portforward"}, Verbs: []string{"get", "create"}},
 		},
-		"nobody": {},
+		"unprivileged": {},
 	}
-	for account, code := range map[string]int{"user": 0, "nobody": 5} {
+	for account, code := range map[string]int{"user": 0, "unprivileged": 5} {
 		if err := p.b.CreateAccount(ctx, account, rules[account]...); err != nil {
 			return err
 		}

@@ -89,8 +89,8 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeRequests(b, v, versions)
 }
 
-// prepare gives it its own name in the API server's audit log, and a copy of the program, because how much of a file is
-// mapped depends on how it was written and read before.
+// prepare gives the version its own name in the API server's audit log, and its own copy of the program. How much of a
+// file is mapped depends on how the file was written and read before.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {

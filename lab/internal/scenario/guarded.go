@@ -70,7 +70,7 @@ func scrapeGuarded(ctx context.Context, b *bench.Bench, v *Verdict, trust *tls.C
 	}
 	transport := &http.Transport{TLSClientConfig: trust}
 	defer transport.CloseIdleConnections()
-	agent := asker{"https://" + layout.Address(layout.AgentPort), http.Client{Transport: transport}}
+	agent := tokenClient{"https://" + layout.Address(layout.AgentPort), http.Client{Transport: transport}}
 	for _, attempt := range []struct {
 		token string
 		want  int

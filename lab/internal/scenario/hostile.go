@@ -119,7 +119,7 @@ func (h hostile) tokens(ctx context.Context) error {
 		counts[status]++
 	}
 	h.v.Compared++
-	// Cached as invalid, without asking the API server.
+	// The agent caches them as invalid, so it does not query the API server.
 	refused := counts[http.StatusUnauthorized] + counts[http.StatusServiceUnavailable]
 	if counts[http.StatusTooManyRequests] == 0 || refused+counts[http.StatusTooManyRequests] != asked {
 		h.v.Problem("%d made-up tokens at once: responses %v, want all refused, some of them with 429", asked, counts)
@@ -182,7 +182,7 @@ func (c connections) judge(v *Verdict) {
 func (h hostile) probe(ctx context.Context, when string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	status, _, err := asker{server: "http://" + h.agent}.ask(ctx, "/livez", "")
+	status, _, err := tokenClient{server: "http://" + h.agent}.ask(ctx, "/livez", "")
 	h.v.Compared++
 	if err != nil || status != http.StatusOK {
 		h.v.Problem("a probe %s: %d, %v", when, status, err)
@@ -191,7 +191,7 @@ func (h hostile) probe(ctx context.Context, when string) {
 
 // memory is the agent's own memory metric, in bytes.
 func (h hostile) memory(ctx context.Context, token string) (float64, error) {
-	status, text, err := asker{server: "http://" + h.agent}.ask(ctx, "/metrics", token)
+	status, text, err := tokenClient{server: "http://" + h.agent}.ask(ctx, "/metrics", token)
 	if err != nil {
 		return 0, err
 	}

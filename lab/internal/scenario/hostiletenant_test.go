@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// honestTimeline is a possible timeline of a pod with a cold image that waited for another pull.
+// honestTimeline returns a timeline of a pod with a cold image whose pull waited for another one.
 func honestTimeline(block string, change func(*agent.Timeline)) agent.Timeline {
 	timeline := agent.Timeline{State: agent.Ready,
 		Phases: []agent.Phase{
@@ -30,29 +30,29 @@ func honestTimeline(block string, change func(*agent.Timeline)) agent.Timeline {
 	return timeline
 }
 
-// TestCounterpartsAreCompared holds that each thing that an attack could change of an honest pod is found.
-func TestCounterpartsAreCompared(t *testing.T) {
+// TestJudgeCounterparts edits everything that an attack could change in the timeline of an honest pod.
+func TestJudgeCounterparts(t *testing.T) {
 	const queued = 1200 * time.Millisecond
 	for what, test := range map[string]struct {
 		change func(*agent.Timeline)
 		found  bool
 	}{
-		"the same": {nil, false},
-		"a longer sandbox": {func(t *agent.Timeline) {
+		"equal": {nil, false},
+		"longer sandbox": {func(t *agent.Timeline) {
 			t.Phases = append(t.Phases, agent.Phase{Phase: "sandbox", Seconds: "4", Error: "0"})
 		}, false},
-		"a pull of 8 s":          {func(t *agent.Timeline) { t.Phases[1].Seconds = "8" }, true},
-		"a pull of no time":      {func(t *agent.Timeline) { t.Phases[1].Seconds = "0" }, true},
-		"no pull":                {func(t *agent.Timeline) { t.Phases = t.Phases[:1] }, true},
-		"another cause":          {func(t *agent.Timeline) { t.Phases[1].Cause = "disk" }, true},
-		"another state":          {func(t *agent.Timeline) { t.State = "failed" }, true},
-		"a pull that was joined": {func(t *agent.Timeline) { t.Pulls[0].Outcome = agent.Joined }, true},
-		"a failed attempt more": {func(t *agent.Timeline) {
+		"pull of 8 s": {func(t *agent.Timeline) { t.Phases[1].Seconds = "8" }, true},
+		"pull of 0 s": {func(t *agent.Timeline) { t.Phases[1].Seconds = "0" }, true},
+		"no pull":     {func(t *agent.Timeline) { t.Phases = t.Phases[:1] }, true},
+		"other cause": {func(t *agent.Timeline) { t.Phases[1].Cause = "disk" }, true},
+		"other state": {func(t *agent.Timeline) { t.State = "failed" }, true},
+		"joined pull": {func(t *agent.Timeline) { t.Pulls[0].Outcome = agent.Joined }, true},
+		"additional failed attempt": {func(t *agent.Timeline) {
 			t.Pulls = append([]agent.Pull{{Outcome: agent.Failed, Failure: "rate_limited"}}, t.Pulls...)
 		}, true},
-		"nobody who was before": {func(t *agent.Timeline) { t.Pulls[0].BlockedBy = nil }, true},
-		"somebody else before":  {func(t *agent.Timeline) { t.Pulls[0].BlockedBy.Pod = "bait-1" }, true},
-		"another registry":      {func(t *agent.Timeline) { t.Pulls[0].Registry = "registry-1.mallory.example" }, true},
+		"no blocker":     {func(t *agent.Timeline) { t.Pulls[0].BlockedBy = nil }, true},
+		"other blocker":  {func(t *agent.Timeline) { t.Pulls[0].BlockedBy.Pod = "bait-1" }, true},
+		"other registry": {func(t *agent.Timeline) { t.Pulls[0].Registry = "registry-1.mallory.example" }, true},
 	} {
 		v := &Verdict{}
 		r := &tenantRun{v: v, exam: &exam{},
@@ -72,30 +72,30 @@ func TestCounterpartsAreCompared(t *testing.T) {
 	}
 }
 
-// queuedFor is what the witnesses see of a pod that waited so long for other pulls.
+// queuedFor returns the witnesses' stretch of a pod that waited this long for other pulls.
 func queuedFor(length time.Duration) []blame.Stretch {
 	from := time.Unix(1_000_000_000, 0)
 	return []blame.Stretch{{Span: blame.Span{From: from, To: from.Add(length)}, Causes: []blame.Cause{blame.PullQueue}}}
 }
 
-// TestCounterpartsMayDifferInTruth holds that a wait that was shorter beside the tenant may be reported so, and that no
-// other wait may.
-func TestCounterpartsMayDifferInTruth(t *testing.T) {
+// TestCounterpartsWithOtherTrueWait changes how long the pod waited for another pull, in the report and according to
+// the witnesses. The report may differ from that of the counterparts only if the wait really differed.
+func TestCounterpartsWithOtherTrueWait(t *testing.T) {
 	noQueue := func(t *agent.Timeline) { t.Phases, t.Pulls[0].BlockedBy = t.Phases[1:], nil }
 	for what, test := range map[string]struct {
 		change func(*agent.Timeline)
 		truth  time.Duration
 		found  bool
 	}{
-		"no wait, and none in truth": {noQueue, 0, false},
-		"no wait, and one in truth":  {noQueue, 5 * time.Second, true},
-		"no wait in truth, and another before": {func(t *agent.Timeline) { t.Pulls[0].BlockedBy.Pod = "bait-1" }, 0,
+		"no wait, and none reported": {noQueue, 0, false},
+		"a wait, but none reported":  {noQueue, 5 * time.Second, true},
+		"no wait, but another blocker reported": {func(t *agent.Timeline) { t.Pulls[0].BlockedBy.Pod = "bait-1" }, 0,
 			true},
-		"a wait, and none in truth": {func(t *agent.Timeline) {
+		"no wait, but a longer one reported": {func(t *agent.Timeline) {
 			t.Phases[0].Seconds = "9"
 		}, 0, true},
-		"a longer wait in truth": {func(t *agent.Timeline) { t.Phases[0].Seconds = "9" }, 9 * time.Second, false},
-		"a longer wait in truth, and a longer pull": {func(t *agent.Timeline) {
+		"a longer wait, and reported": {func(t *agent.Timeline) { t.Phases[0].Seconds = "9" }, 9 * time.Second, false},
+		"a longer wait, and a longer pull reported": {func(t *agent.Timeline) {
 			t.Phases[0].Seconds, t.Phases[1].Seconds = "9", "9"
 		}, 9 * time.Second, true},
 	} {
@@ -117,8 +117,8 @@ func TestCounterpartsMayDifferInTruth(t *testing.T) {
 	}
 }
 
-// TestMetricsOfAnAttackAreJudged checks that sums, names and clocks changed by an attack are found.
-func TestMetricsOfAnAttackAreJudged(t *testing.T) {
+// TestJudgeMetricsOfAttack changes sums, names and the clock skew, as an attack could.
+func TestJudgeMetricsOfAttack(t *testing.T) {
 	text := func(pulls int, seconds, least float64, more string) string {
 		const pull, label = "podlapse_image_pull_duration_seconds_", `{outcome="downloaded",registry="127.0.0.1:25000"}`
 		const skew = "podlapse_clock_skew_seconds"
@@ -129,12 +129,12 @@ func TestMetricsOfAnAttackAreJudged(t *testing.T) {
 		after string
 		found bool
 	}{
-		"two pulls":              {text(2, 5, -0.1, ""), false},
-		"a sum of a year":        {text(3, 31536000, -0.1, ""), true},
-		"no pull of the label":   {text(0, 0, -0.1, ""), true},
-		"clocks that are apart":  {text(2, 5, 0.2, ""), true},
-		"clocks that say little": {text(2, 5, -3, ""), true},
-		"an invented registry": {text(2, 5, -0.1,
+		"two pulls":               {text(2, 5, -0.1, ""), false},
+		"sum of a year":           {text(3, 31536000, -0.1, ""), true},
+		"no pull of the registry": {text(0, 0, -0.1, ""), true},
+		"skew without zero":       {text(2, 5, 0.2, ""), true},
+		"wider skew":              {text(2, 5, -3, ""), true},
+		"invented registry": {text(2, 5, -0.1,
 			`podlapse_image_pulls_failing{registry="r.mallory.example"} 1`+"\n"), true},
 	} {
 		v := &Verdict{}
@@ -148,15 +148,15 @@ func TestMetricsOfAnAttackAreJudged(t *testing.T) {
 	}
 }
 
-// TestMemoryOfAnAttackIsJudged checks that too much memory, an agent that ended, and failed scrapes are found.
-func TestMemoryOfAnAttackIsJudged(t *testing.T) {
+// TestJudgeMemoryOfAttack has too much memory, an agent that ended, and failed scrapes.
+func TestJudgeMemoryOfAttack(t *testing.T) {
 	for what, test := range map[string]struct {
 		memory memoryWatch
 		found  bool
 	}{
 		"little":   {memoryWatch{most: process.Usage{Memory: 50 << 20}, peak: 59 << 20, samples: 10}, false},
 		"too much": {memoryWatch{peak: 61 << 20, samples: 10}, true},
-		"an agent ended": {memoryWatch{most: process.Usage{Memory: 50 << 20}, samples: 10,
+		"ended agent": {memoryWatch{most: process.Usage{Memory: 50 << 20}, samples: 10,
 			err: fmt.Errorf("it has ended")}, true},
 		"never sampled": {memoryWatch{}, true},
 		"failed scrapes": {memoryWatch{most: process.Usage{Memory: 50 << 20}, samples: 10, failed: []string{"503"}},
@@ -170,31 +170,30 @@ func TestMemoryOfAnAttackIsJudged(t *testing.T) {
 	}
 }
 
-// TestLivesOfATenantsPods checks that a phase or pull that is longer than the pod's age is found.
-func TestLivesOfATenantsPods(t *testing.T) {
+// TestOutlives has a pull that is longer than the pod's age.
+func TestOutlives(t *testing.T) {
 	now := time.Now()
 	for length, found := range map[string]bool{"": false, "9.5": false, "10.9": false, "11.5": true, "31536000": true} {
 		timeline := agent.Timeline{CreatedAt: now.Add(-10 * time.Second),
 			Pulls: []agent.Pull{{PullSeconds: json.Number(length)}}}
 		if got := outlives(timeline, now); (len(got) > 0) != found {
-			t.Errorf("a pull of %s s in a life of 10 s: found %s", length, strings.Join(got, ", "))
+			t.Errorf("a pull of %s s in a pod that is 10 s old: found %s", length, strings.Join(got, ", "))
 		}
 	}
 }
 
-// TestAlertsAreCompared checks that an additional and a missing alert are found, and that an alert that fires only
-// sometimes is ignored.
-func TestAlertsAreCompared(t *testing.T) {
+// TestJudgeAlerts has an additional and a missing alert, and an alert that fires only in some runs without the attack.
+func TestJudgeAlerts(t *testing.T) {
 	always, sometimes := map[string]bool{"slow": true, "skew": true}, map[string]bool{"slow": true}
 	for what, test := range map[string]struct {
 		attacked map[string]bool
 		found    int
 	}{
-		"the same":             {always, 0},
-		"one that comes alone": {sometimes, 0},
-		"one too few":          {map[string]bool{"skew": true}, 1},
-		"one too many":         {map[string]bool{"slow": true, "failing": true}, 1},
-		"none":                 {nil, 1},
+		"equal":            {always, 0},
+		"one of two":       {sometimes, 0},
+		"missing alert":    {map[string]bool{"skew": true}, 1},
+		"additional alert": {map[string]bool{"slow": true, "failing": true}, 1},
+		"none":             {nil, 1},
 	} {
 		v := &Verdict{}
 		judgeAlerts(v, what, []map[string]bool{always, sometimes}, test.attacked)
@@ -205,11 +204,11 @@ func TestAlertsAreCompared(t *testing.T) {
 	for alert, want := range map[string]bool{"PodlapsePodsStuckInPhase": true, "PodlapseRegistryFailing": true,
 		"PodlapseNodeSlow": false, "PodlapseClockSkew": false} {
 		if got := ofTenants(map[string]string{"alertname": alert, "registry": "mallory.example"}); got != want {
-			t.Errorf("%s may be of the tenant's own pods: %t", alert, got)
+			t.Errorf("%s may be about the tenant's own pods: got %t", alert, got)
 		}
 	}
 	if ofTenants(map[string]string{"alertname": "PodlapseRegistryFailing",
 		"registry": layout.Address(layout.RegistryPort)}) {
-		t.Error("an alert about the honest pods' registry is not compared")
+		t.Error("an alert about the honest pods' registry counts as one about the tenant's own pods")
 	}
 }

@@ -35,10 +35,10 @@ const invention = "mallory"
 
 // tenant is a client with the built-in role edit in one namespace.
 type tenant struct {
-	bench     *bench.Bench // to learn what a tenant may know: names, UIDs and images of other tenants' pods
+	bench     *bench.Bench // for names, UIDs and images of other tenants' pods, which a tenant may know
 	namespace string
 	kube      *kube.Client // with the tenant's token
-	attacks   []*thrower
+	attacks   []*attackRun
 	absent    string // an image that is in the registry and not on the node
 
 	mu      sync.Mutex
@@ -52,11 +52,11 @@ type hostileAttack struct {
 	name    string
 	rounds  int  // how often it is tried in a block; 0 for every round
 	refused bool // the API server may refuse all of it
-	try     func(ctx context.Context, t *thrower)
+	try     func(ctx context.Context, t *attackRun)
 }
 
-// thrower runs one attack and counts the results.
-type thrower struct {
+// attackRun runs one attack and counts the results.
+type attackRun struct {
 	*tenant
 	attack hostileAttack
 	round  int // of the block, from 0
@@ -97,7 +97,7 @@ func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 		return nil, errors.Join(err, t.remove(ctx))
 	}
 	for _, attack := range hostileAttacks() {
-		t.attacks = append(t.attacks, &thrower{tenant: t, attack: attack, mirrored: make(map[types.UID]bool)})
+		t.attacks = append(t.attacks, &attackRun{tenant: t, attack: attack, mirrored: make(map[types.UID]bool)})
 	}
 	return t, nil
 }
@@ -118,7 +118,7 @@ func (t *tenant) attack(ctx context.Context) error {
 	t.mu.Lock()
 	t.rounds = 0
 	t.mu.Unlock()
-	if err := t.layBaits(ctx); err != nil {
+	if err := t.createWaitingPods(ctx); err != nil {
 		return err
 	}
 	for round := range roundsAtMost {
@@ -229,13 +229,14 @@ func (t *tenant) event(pod corev1.Pod, reason, message string) corev1.Event {
 	}
 }
 
-// throw creates an Event.
-func (t *thrower) throw(ctx context.Context, event corev1.Event) {
+// createEvent creates an Event.
+func (t *attackRun) createEvent(ctx context.Context, event corev1.Event) {
 	t.count(ctx, t.kube.Create(ctx, t.path("events"), event))
 }
 
 // create creates a pod.
-func (t *thrower) create(ctx context.Context, name string, annotations, labels map[string]string, spec corev1.PodSpec) {
+func (t *attackRun) create(ctx context.Context, name string, annotations, labels map[string]string,
+	spec corev1.PodSpec) {
 	meta := metav1.ObjectMeta{Name: name, Annotations: annotations, Labels: labels}
 	t.count(ctx, t.kube.Create(ctx, t.path("pods"), corev1.Pod{ObjectMeta: meta, Spec: spec}))
 }
@@ -246,7 +247,7 @@ func (t *tenant) path(resource string) string {
 }
 
 // count counts one request. Requests that the end of the attack interrupts do not count.
-func (t *thrower) count(ctx context.Context, err error) {
+func (t *attackRun) count(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return
 	}

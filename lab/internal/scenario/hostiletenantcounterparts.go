@@ -103,7 +103,7 @@ func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 
 func sorted(a, b time.Duration) (least, most time.Duration) { return min(a, b), max(a, b) }
 
-// tried says that a phase ends only when the kubelet retries, which can be at any time.
+// tried reports whether a phase ends only when the kubelet retries, which can be at any time.
 func tried(phase string) bool {
 	return strings.HasPrefix(phase, "container_config ") || strings.HasPrefix(phase, "pod_config")
 }
@@ -125,7 +125,7 @@ func (r *tenantRun) counterpartsOf(block string) map[string]startUp {
 	counterparts := make(map[string]startUp)
 	for _, result := range r.resultsOf(block) {
 		if result.failed != nil {
-			continue // the exam's report says so
+			continue // the exam's report contains the failure
 		}
 		counterpart, err := counterpartOf(result.timeline, block)
 		if err != nil {

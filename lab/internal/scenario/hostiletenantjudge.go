@@ -223,9 +223,9 @@ func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block hones
 			r.v.Problem("%s: the tenant's pod %s: %s", block.name, timeline.Name, problem)
 		}
 	}
-	r.v.Note("%s: the agent knows %d pods of the tenant", block.name, own)
+	r.v.Note("%s: the agent serves %d pods of the tenant", block.name, own)
 	if own < baits {
-		r.v.Problem("%s: the agent knows only %d pods of the tenant, so the scenario is not conclusive", block.name,
+		r.v.Problem("%s: the agent serves only %d pods of the tenant, so the scenario is not conclusive", block.name,
 			own)
 	}
 	return nil

@@ -91,7 +91,7 @@ func hostileAttacks() []hostileAttack {
 }
 
 // some returns up to this many of the tenant's own pods, different ones in each round.
-func (t *thrower) some(most int) (pods []corev1.Pod) {
+func (t *attackRun) some(most int) (pods []corev1.Pod) {
 	own := t.own()
 	for i := range min(most, len(own)) {
 		pods = append(pods, own[(t.round*most+i)%len(own)])
@@ -100,35 +100,35 @@ func (t *thrower) some(most int) (pods []corev1.Pod) {
 }
 
 // about creates one Event for each of this many of the tenant's own pods, after change has modified it.
-func about(most int, change func(*corev1.Event)) func(context.Context, *thrower) {
-	return func(ctx context.Context, t *thrower) {
+func about(most int, change func(*corev1.Event)) func(context.Context, *attackRun) {
+	return func(ctx context.Context, t *attackRun) {
 		for _, pod := range t.some(most) {
 			event := t.event(pod, "Pulling", fmt.Sprintf("Pulling image %q", t.absent))
 			change(&event)
-			t.throw(ctx, event)
+			t.createEvent(ctx, event)
 		}
 	}
 }
 
-func floodOwn(ctx context.Context, t *thrower) {
+func floodOwn(ctx context.Context, t *attackRun) {
 	own := t.own()
 	for i := range floodOf {
 		if len(own) == 0 || ctx.Err() != nil {
 			return
 		}
 		reason := []string{"Pulling", "Pulled", "Failed", "BackOff", "Created", "Started", "FailedMount"}[i%7]
-		t.throw(ctx, t.event(own[i%len(own)], reason, fmt.Sprintf("Pulling image %q", inventedImage(i))))
+		t.createEvent(ctx, t.event(own[i%len(own)], reason, fmt.Sprintf("Pulling image %q", inventedImage(i))))
 	}
 }
 
-func floodNever(ctx context.Context, t *thrower) {
+func floodNever(ctx context.Context, t *attackRun) {
 	for range floodOf {
 		if ctx.Err() != nil {
 			return
 		}
 		name := bench.FreshName("never-" + invention)
 		never := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
-		t.throw(ctx, t.event(never, "Pulling", fmt.Sprintf("Pulling image %q", t.absent)))
+		t.createEvent(ctx, t.event(never, "Pulling", fmt.Sprintf("Pulling image %q", t.absent)))
 	}
 }
 
@@ -149,19 +149,19 @@ func inventedImage(i int) string {
 }
 
 // pulledOf claims for the tenant's own pods that images were pulled at some time relative to now.
-func pulledOf(images func(*tenant) []string, from time.Duration, took string) func(context.Context, *thrower) {
-	return func(ctx context.Context, t *thrower) {
+func pulledOf(images func(*tenant) []string, from time.Duration, took string) func(context.Context, *attackRun) {
+	return func(ctx context.Context, t *attackRun) {
 		message := "Successfully pulled image %q in " + took + " (" + took + " including waiting). Image size: 7 bytes."
-		throwOf(ctx, t, images(t.tenant), "Pulled", message, from)
+		createEventsOf(ctx, t, images(t.tenant), "Pulled", message, from)
 	}
 }
 
 // statedOf makes a claim about images for the tenant's own pods.
-func statedOf(images func(*tenant) []string, reason, message string) func(context.Context, *thrower) {
-	return func(ctx context.Context, t *thrower) { throwOf(ctx, t, images(t.tenant), reason, message, 0) }
+func statedOf(images func(*tenant) []string, reason, message string) func(context.Context, *attackRun) {
+	return func(ctx context.Context, t *attackRun) { createEventsOf(ctx, t, images(t.tenant), reason, message, 0) }
 }
 
-func throwOf(ctx context.Context, t *thrower, images []string, reason, message string, from time.Duration) {
+func createEventsOf(ctx context.Context, t *attackRun, images []string, reason, message string, from time.Duration) {
 	own := t.own()
 	for i, image := range images {
 		if len(own) == 0 {
@@ -169,7 +169,7 @@ func throwOf(ctx context.Context, t *thrower, images []string, reason, message s
 		}
 		event := t.event(own[(i+t.round)%len(own)], reason, fmt.Sprintf(message, image))
 		dated(&event, time.Now().Add(from))
-		t.throw(ctx, event)
+		t.createEvent(ctx, event)
 	}
 }
 
@@ -180,7 +180,7 @@ func dated(event *corev1.Event, at time.Time) {
 }
 
 // stated makes a claim about all of the tenant's own pods.
-func stated(reason, message string) func(context.Context, *thrower) {
+func stated(reason, message string) func(context.Context, *attackRun) {
 	return about(baits, func(e *corev1.Event) {
 		e.Reason, e.Message, e.Type = reason, message, corev1.EventTypeWarning
 		e.InvolvedObject.FieldPath = ""
@@ -204,7 +204,7 @@ func (t *tenant) aboutOthers(pod corev1.Pod) []corev1.Event {
 }
 
 // elsewhere stores Events in another tenant's namespace.
-func elsewhere(ctx context.Context, t *thrower) {
+func elsewhere(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {
 			event.InvolvedObject.Namespace = pod.Namespace
@@ -214,25 +214,25 @@ func elsewhere(ctx context.Context, t *thrower) {
 }
 
 // namedElsewhere stores Events in the tenant's namespace that refer to a pod in another namespace.
-func namedElsewhere(ctx context.Context, t *thrower) {
+func namedElsewhere(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {
 			event.InvolvedObject.Namespace = pod.Namespace
-			t.throw(ctx, event)
+			t.createEvent(ctx, event)
 		}
 	}
 }
 
 // foreignUID stores Events in the tenant's namespace that have the name and UID of a pod in another namespace.
-func foreignUID(ctx context.Context, t *thrower) {
+func foreignUID(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {
-			t.throw(ctx, event)
+			t.createEvent(ctx, event)
 		}
 	}
 }
 
-func oddClocks(ctx context.Context, t *thrower) {
+func oddClocks(ctx context.Context, t *attackRun) {
 	now := time.Now()
 	suffixes := []string{"0", "-1", "ffffffffffffffff", "1", "zz", "", fmt.Sprintf("%x", int64(math.MaxInt64))}
 	for _, off := range []time.Duration{time.Hour, -time.Hour, 5 * time.Second, -5 * time.Second} {
@@ -242,12 +242,12 @@ func oddClocks(ctx context.Context, t *thrower) {
 		for _, suffix := range suffixes {
 			event := t.event(pod, "Pulling", fmt.Sprintf("Pulling image %q", t.absent))
 			event.Name = fmt.Sprintf("%s-%s.%s", pod.Name, bench.FreshName("odd"), suffix)
-			t.throw(ctx, event)
+			t.createEvent(ctx, event)
 		}
 	}
 }
 
-func oddStamps(ctx context.Context, t *thrower) {
+func oddStamps(ctx context.Context, t *attackRun) {
 	stamps := []time.Time{{}, time.Unix(0, 0), time.Now().Add(24 * time.Hour),
 		time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
 	for _, pod := range t.some(2) {
@@ -255,7 +255,7 @@ func oddStamps(ctx context.Context, t *thrower) {
 			event := t.event(pod, "Pulled", fmt.Sprintf("Container image %q already present on machine", t.absent))
 			event.FirstTimestamp, event.LastTimestamp = metav1.NewTime(at), metav1.NewTime(at)
 			event.Count = []int32{0, -1, math.MaxInt32, 2}[i]
-			t.throw(ctx, event)
+			t.createEvent(ctx, event)
 		}
 	}
 }

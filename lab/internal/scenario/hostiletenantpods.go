@@ -20,9 +20,9 @@ const (
 	baits      = 6
 )
 
-// layBaits creates pods that wait for a ConfigMap that is never created, half of them with an image that is not on the
-// node. They stay until the tenant is removed.
-func (t *tenant) layBaits(ctx context.Context) error {
+// createWaitingPods creates pods that wait for a ConfigMap that is never created, half of them with an image that is
+// not on the node. They stay until the tenant is removed.
+func (t *tenant) createWaitingPods(ctx context.Context) error {
 	if err := t.look(ctx); err != nil || len(t.own()) > 0 {
 		return err
 	}
@@ -52,7 +52,7 @@ func (t *tenant) rejected(image string) corev1.PodSpec {
 
 // newerAPI creates Events through the newer API, which the kubelet does not use. The agent's watch selects Events by
 // their source, which such Events lack, so the watch does not deliver them.
-func newerAPI(ctx context.Context, t *thrower) {
+func newerAPI(ctx context.Context, t *attackRun) {
 	for _, pod := range t.some(2) {
 		event := map[string]any{
 			"metadata": map[string]any{"name": bench.FreshName(pod.Name)},
@@ -68,7 +68,7 @@ func newerAPI(ctx context.Context, t *thrower) {
 
 // kubelets returns the Events in the tenant's namespace that the kubelet itself created, by messages that only it uses
 // here.
-func (t *thrower) kubelets(ctx context.Context, most int) []string {
+func (t *attackRun) kubelets(ctx context.Context, most int) []string {
 	var list corev1.EventList
 	if err := t.kube.Get(ctx, t.path("events")+"?limit=300&fieldSelector=reason%3DFailedMount", &list); err != nil {
 		t.count(ctx, err)
@@ -84,7 +84,7 @@ func (t *thrower) kubelets(ctx context.Context, most int) []string {
 }
 
 // changeKubelets changes the message and the time of the kubelet's own Events.
-func changeKubelets(ctx context.Context, t *thrower) {
+func changeKubelets(ctx context.Context, t *attackRun) {
 	for i, name := range t.kubelets(ctx, 4) {
 		at := time.Now().Add([]time.Duration{time.Hour, -time.Hour}[i%2]).UTC().Format(time.RFC3339)
 		message := fmt.Sprintf("Successfully pulled image %q in 8760h0m0s (8760h0m0s including waiting).", t.absent)
@@ -94,7 +94,7 @@ func changeKubelets(ctx context.Context, t *thrower) {
 	}
 }
 
-func deleteKubelets(ctx context.Context, t *thrower) {
+func deleteKubelets(ctx context.Context, t *attackRun) {
 	if t.round == 0 {
 		return // changeKubelets needs some of them
 	}
@@ -104,7 +104,7 @@ func deleteKubelets(ctx context.Context, t *thrower) {
 }
 
 // mirrors creates pods that claim to mirror a static pod with another pod's UID, one for each pod of other tenants.
-func mirrors(ctx context.Context, t *thrower) {
+func mirrors(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		if t.mirrored[pod.UID] {
 			continue
@@ -120,7 +120,7 @@ func mirrors(ctx context.Context, t *thrower) {
 }
 
 // largePods creates pods of the maximum size. The kubelet rejects most; one waits.
-func largePods(ctx context.Context, t *thrower) {
+func largePods(ctx context.Context, t *attackRun) {
 	text := strings.Repeat("x", largeText/10)
 	for i := range 3 {
 		spec := t.rejected(t.absent)
@@ -138,7 +138,7 @@ func largePods(ctx context.Context, t *thrower) {
 
 // manyContainers creates pods with more containers than any real pod: on the node and waiting, rejected, and without a
 // node.
-func manyContainers(ctx context.Context, t *thrower) {
+func manyContainers(ctx context.Context, t *attackRun) {
 	unbound := corev1.PodSpec{NodeSelector: map[string]string{"no-such": "label"}}
 	specs := []corev1.PodSpec{t.waiting(t.absent), t.rejected(t.absent), unbound, unbound}
 	for _, spec := range specs {
@@ -155,7 +155,7 @@ func manyContainers(ctx context.Context, t *thrower) {
 
 // unreachable creates pods for which the kubelet really pulls from registries that do not exist. These pulls fail
 // immediately, so others do not wait for them.
-func unreachable(ctx context.Context, t *thrower) {
+func unreachable(ctx context.Context, t *attackRun) {
 	for i := range 4 {
 		image := fmt.Sprintf("127.0.0.1:%d/image:1", 2+4*t.round+i)
 		spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
@@ -164,7 +164,7 @@ func unreachable(ctx context.Context, t *thrower) {
 }
 
 // posing creates pods with the labels of add-ons. They run, and one crashes.
-func posing(ctx context.Context, t *thrower) {
+func posing(ctx context.Context, t *attackRun) {
 	labels := map[string]string{"k8s-app": "kube-dns", "app.kubernetes.io/name": "podlapse", "tier": "node"}
 	for i := range 2 {
 		c := corev1.Container{Name: mainName, Image: t.bench.BaseImage}
@@ -176,7 +176,7 @@ func posing(ctx context.Context, t *thrower) {
 }
 
 // oddParents creates pods with invalid trace parents. They start immediately.
-func oddParents(ctx context.Context, t *thrower) {
+func oddParents(ctx context.Context, t *attackRun) {
 	for _, value := range []string{
 		"00-ffffffffffffffffffffffffffffffff-ffffffffffffffff-ff",
 		"00-00000000000000000000000000000000-0000000000000000-00",

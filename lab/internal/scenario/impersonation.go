@@ -198,7 +198,7 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		{"a client with a made-up token", "/metrics", http.StatusUnauthorized},
 		{"an anonymous client", "/readyz", http.StatusOK}, {"an anonymous client", "/livez", http.StatusOK},
 	} {
-		status, _, err := asker{server: b.Agent.Server}.ask(ctx, attempt.path, tokens[attempt.who])
+		status, _, err := tokenClient{server: b.Agent.Server}.ask(ctx, attempt.path, tokens[attempt.who])
 		if err != nil {
 			return err
 		}
@@ -211,13 +211,13 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return judgeHostile(ctx, b, v, tokens[scraper])
 }
 
-// asker queries an agent with a token.
-type asker struct {
+// tokenClient queries an agent with a token.
+type tokenClient struct {
 	server string
 	client http.Client
 }
 
-func (a asker) ask(ctx context.Context, path, token string) (status int, body string, err error) {
+func (a tokenClient) ask(ctx context.Context, path, token string) (status int, body string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.server+path, nil)

@@ -31,7 +31,7 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	// Without streaming lists, the agent needs the permission to list. With them, it would not.
-	if err := b.Node.ListPlainly(ctx); err != nil {
+	if err := b.Node.DisableStreamingLists(ctx); err != nil {
 		return err
 	}
 	if err := b.CreateSecret(ctx, "secret"); err != nil {
@@ -150,9 +150,9 @@ func judgeManifests(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return judgeStrictness(ctx, b, v)
 }
 
-// dryRun waits until the API server knows the kind, which takes a moment.
+// dryRun applies an object in a dry run. Before, it waits until the API server serves the kind, which takes a moment.
 func dryRun(ctx context.Context, b *bench.Bench, document []byte) error {
-	err := b.Node.Report.Wait(ctx, "the API server to know a kind", 20*time.Second, 100*time.Millisecond,
+	err := b.Node.Report.Wait(ctx, "the API server to serve a kind", 20*time.Second, 100*time.Millisecond,
 		func(ctx context.Context) error {
 			return b.Kube.Knows(ctx, document)
 		})
@@ -300,11 +300,11 @@ func rightsOf(ctx context.Context, b *bench.Bench, pod corev1.Pod) ([]string, er
 	if token, err = b.AccountToken(ctx, b.Namespace, "default"); err != nil {
 		return nil, err
 	}
-	anybody, err := reviewRules(ctx, b, token)
+	common, err := reviewRules(ctx, b, token)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(own, func(right string) bool { return slices.Contains(anybody, right) }), nil
+	return slices.DeleteFunc(own, func(right string) bool { return slices.Contains(common, right) }), nil
 }
 
 func reviewRules(ctx context.Context, b *bench.Bench, token string) ([]string, error) {

@@ -99,7 +99,7 @@ func (s sample) of(text string) error {
 	return err
 }
 
-// until waits for all samples together. If that takes too long, its error says what is missing.
+// until waits until all samples have their values at the same time. If that takes too long, its error names the others.
 func (h healthRun) until(ctx context.Context, what string, limit time.Duration, wanted ...sample) error {
 	h.verdict.Compared += len(wanted)
 	return h.Node.Report.Wait(ctx, what, limit, 50*time.Millisecond, func(ctx context.Context) error {
@@ -164,7 +164,7 @@ func (h healthRun) cordon(ctx context.Context) error {
 func (h healthRun) notReady(ctx context.Context) error {
 	now := metav1.Now()
 	condition := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "LabNotReady",
-		Message:           "a scenario says so",
+		Message:           "set by a scenario",
 		LastHeartbeatTime: now, LastTransitionTime: now}
 	change := map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{condition}}}
 	if err := h.Kube.MergeLists(ctx, nodePath+"/status", change); err != nil {

@@ -26,16 +26,16 @@ func traces(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	t := &tracedRun{bench: b, verdict: v}
-	if err := t.whole(ctx); err != nil {
+	if err := t.fullTrace(ctx); err != nil {
 		return err
 	}
-	if err := t.kinds(ctx); err != nil {
+	if err := t.failedAndOwnedPods(ctx); err != nil {
 		return err
 	}
-	if err := t.again(ctx); err != nil {
+	if err := t.sendTwice(ctx); err != nil {
 		return err
 	}
-	if err := t.deaf(ctx); err != nil {
+	if err := t.withoutReceiver(ctx); err != nil {
 		return err
 	}
 	return t.pushedMetrics(ctx)
@@ -64,9 +64,9 @@ func (t *tracedRun) reported(ctx context.Context, pod string) (agent.Timeline, o
 	return timeline, report, nil
 }
 
-// whole starts a pod with an init container and a slow pull, and compares its trace with the truth.
-func (t *tracedRun) whole(ctx context.Context) error {
-	p := plan{name: "whole", initRun: time.Second, readyAfter: 1500 * time.Millisecond, throttled: true,
+// fullTrace starts a pod with an init container and a slow pull, and compares its trace with the truth.
+func (t *tracedRun) fullTrace(ctx context.Context) error {
+	p := plan{name: "full", initRun: time.Second, readyAfter: 1500 * time.Millisecond, throttled: true,
 		networkDelay: time.Second}
 	images, err := coldImages(ctx, t.bench, []plan{p})
 	if err != nil {
@@ -107,8 +107,8 @@ const (
 	parentSpan  = "00f067aa0ba902b7"
 )
 
-// kinds starts a pod that fails, a pod with a trace parent, and a Deployment.
-func (t *tracedRun) kinds(ctx context.Context) error {
+// failedAndOwnedPods starts a pod that fails, a pod with a trace parent, and a Deployment.
+func (t *tracedRun) failedAndOwnedPods(ctx context.Context) error {
 	const failing, child, owned = "failing", "child", "owned"
 	fails := bench.InitContainer(initName, t.bench.BaseImage, 500*time.Millisecond)
 	fails.Env = append(fails.Env, corev1.EnvVar{Name: workload.ExitCode, Value: "3"})
@@ -150,7 +150,7 @@ func (t *tracedRun) judgeFailing(ctx context.Context, pod string) error {
 	}
 	root := rootOf(report)
 	if timeline.State != agent.Failed || !root.Failed || root.Message == "" || root.Attributes["error.type"] == "" {
-		t.verdict.Problem("pod %s failed: its record says %s, its trace has the status error %t, %q, error.type %q",
+		t.verdict.Problem("pod %s failed: state %s in its record; error status %t, %q, error.type %q in its trace",
 			pod, timeline.State, root.Failed, root.Message, root.Attributes["error.type"])
 	}
 	return nil
@@ -190,11 +190,12 @@ func (t *tracedRun) judgeOwned(ctx context.Context, pod, deployment string) erro
 	return nil
 }
 
-// again kills the agent once before it has reported a pod, and once after, and then makes it forget that it did.
-// Whatever is sent twice must be the same spans. The restarted agent sends over gRPC.
-func (t *tracedRun) again(ctx context.Context) error {
+// sendTwice kills the agent before it has reported a pod, and again after it has. Then it restores the agent's state
+// from before the report, so that the agent sends the start-up again. Both times, the spans must be the same. The
+// restarted agent sends over gRPC.
+func (t *tracedRun) sendTwice(ctx context.Context) error {
 	const ready = 4 * time.Second
-	p := plan{name: "again", initRun: 500 * time.Millisecond, readyAfter: ready}
+	p := plan{name: "sent-twice", initRun: 500 * time.Millisecond, readyAfter: ready}
 	images, err := coldImages(ctx, t.bench, []plan{p})
 	if err != nil {
 		return err
@@ -228,8 +229,8 @@ func (t *tracedRun) again(ctx context.Context) error {
 	return nil
 }
 
-// startsSaved is a copy of the agent's state from when a pod was starting.
-func (t *tracedRun) startsSaved() string { return t.bench.Node.AgentState() + "-earlier" }
+// savedState is the directory with a copy of the agent's state from when a pod was starting.
+func (t *tracedRun) savedState() string { return t.bench.Node.AgentState() + "-earlier" }
 
 // killWhileStarting kills the agent when the pod's main container runs, saves a copy of its state, and restarts it.
 func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
@@ -254,10 +255,10 @@ func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 	if err := t.bench.Node.KillAgent(); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(t.startsSaved()); err != nil { // left by a killed scenario
+	if err := os.RemoveAll(t.savedState()); err != nil { // left by a killed scenario
 		return fmt.Errorf("save the agent's state: %w", err)
 	}
-	if err := os.CopyFS(t.startsSaved(), os.DirFS(t.bench.Node.AgentState())); err != nil {
+	if err := os.CopyFS(t.savedState(), os.DirFS(t.bench.Node.AgentState())); err != nil {
 		return fmt.Errorf("save the agent's state: %w", err)
 	}
 	if reports, err := tracesOf(t.bench, pod); err != nil || len(reports) > 0 {
@@ -275,7 +276,7 @@ func (t *tracedRun) forgetAndRestart(ctx context.Context) error {
 	if err := os.RemoveAll(t.bench.Node.AgentState()); err != nil {
 		return fmt.Errorf("restore the agent's earlier state: %w", err)
 	}
-	if err := os.Rename(t.startsSaved(), t.bench.Node.AgentState()); err != nil {
+	if err := os.Rename(t.savedState(), t.bench.Node.AgentState()); err != nil {
 		return fmt.Errorf("restore the agent's earlier state: %w", err)
 	}
 	return t.bench.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverGRPC()})
@@ -296,7 +297,8 @@ func (t *tracedRun) pushedMetrics(ctx context.Context) error {
 		func(context.Context) error {
 			sent, ok, err := otlp.Count(t.bench.Node.OTLP(), startupHistogram)
 			if err == nil && (!ok || float64(sent) != shown) {
-				err = fmt.Errorf("/metrics has %v start-ups, the latest export %d, %t", shown, sent, ok)
+				err = fmt.Errorf("/metrics counts %v start-ups, the latest export over OTLP %d (exported: %t)", shown,
+					sent, ok)
 			}
 			return err
 		})

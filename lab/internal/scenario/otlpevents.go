@@ -22,9 +22,9 @@ const (
 // combined is the start of an Event's message if the kubelet combined several Events, possibly of several containers.
 const combined = "(combined from similar events)"
 
-// stated requires the kubelet's Events on the root span: those on which the record's milestones are based, and those
-// about any container before the last of these, because an Event watch was open until then.
-func (v *Verdict) stated(root otlp.Span, t agent.Timeline) {
+// judgeEvents requires the kubelet's Events on the root span: those on which the record's milestones are based, and
+// those about any container before the last of these, because an Event watch was open until then.
+func (v *Verdict) judgeEvents(root otlp.Span, t agent.Timeline) {
 	stated, err := agent.Nanoseconds(t.TotalError)
 	if err != nil {
 		v.Problem("record of %s: total_error_seconds: %v", t.Name, err)
@@ -49,7 +49,7 @@ func (v *Verdict) stated(root otlp.Span, t agent.Timeline) {
 				!startsWith(t, m.Container) {
 				continue
 			}
-			v.heard(root, t, m, reason)
+			v.requireEvent(root, t, m, reason)
 			if m.Earliest.After(until) {
 				until = m.Earliest
 			}
@@ -59,7 +59,7 @@ func (v *Verdict) stated(root otlp.Span, t agent.Timeline) {
 		for _, m := range t.Milestones {
 			if m.Milestone == milestone && m.Attempt == 0 && !m.Latest.IsZero() &&
 				m.Latest.Add(eventStamp).Before(until) {
-				v.heard(root, t, m, reason)
+				v.requireEvent(root, t, m, reason)
 			}
 		}
 	}
@@ -72,8 +72,8 @@ func startsWith(t agent.Timeline, container string) bool {
 	return known && pull.Kind != agent.Ephemeral
 }
 
-// heard requires an Event for a milestone, unless the record says that it was lost.
-func (v *Verdict) heard(root otlp.Span, t agent.Timeline, m agent.Milestone, reason string) {
+// requireEvent requires an Event for a milestone, unless the record lists it as lost.
+func (v *Verdict) requireEvent(root otlp.Span, t agent.Timeline, m agent.Milestone, reason string) {
 	if slices.Contains(t.LostEvents, reason+"/"+m.Container) || len(root.Events) == mostEvents {
 		return
 	}

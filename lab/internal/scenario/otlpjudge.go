@@ -48,7 +48,7 @@ func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
 	}
 	root := rootOf(r)
 	v.under(r, "", wantedOf(t, root))
-	v.stated(root, t)
+	v.judgeEvents(root, t)
 	v.rollout(root, t)
 }
 

@@ -80,7 +80,7 @@ func (p *pageRun) judgeBar(pod string, got, want page.Bar) {
 	}
 	got.From, got.To = want.From, want.To
 	if got != want {
-		p.verdict.Problem("pod %s: the page shows %+v, the API says %+v", pod, got, want)
+		p.verdict.Problem("pod %s: the page shows %+v, the API has %+v", pod, got, want)
 	}
 }
 

@@ -19,15 +19,15 @@ func TestPaired(t *testing.T) {
 	}
 }
 
-func TestCostThatCannotBeToldFailsAsWell(t *testing.T) {
+func TestJudgeCost(t *testing.T) {
 	const target = 200 * time.Microsecond
 	for name, test := range map[string]struct {
 		differences []time.Duration
 		problems    int
 	}{
-		"little, and sure":      {[]time.Duration{90, 100, 110}, 0},
-		"little, but not sure":  {[]time.Duration{-400, 100, 600}, 1},
-		"more than it may cost": {[]time.Duration{290, 300, 310}, 1},
+		"below the target":               {[]time.Duration{90, 100, 110}, 0},
+		"below the target, inconclusive": {[]time.Duration{-400, 100, 600}, 1},
+		"above the target":               {[]time.Duration{290, 300, 310}, 1},
 	} {
 		var v Verdict
 		for i := range test.differences {

@@ -120,7 +120,7 @@ func (p plan) carryOut(ctx context.Context, b *bench.Bench, arrivals *bench.Arri
 		return b.Node.Report.Wait(ctx, "pod "+p.name+" to be "+what, startLimit, 10*time.Millisecond,
 			func(context.Context) error {
 				if at(arrivals.Of(p.name)).IsZero() {
-					return errors.New("its status does not say so yet")
+					return errors.New("its status does not show it yet")
 				}
 				return nil
 			})

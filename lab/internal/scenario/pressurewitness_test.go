@@ -30,14 +30,14 @@ func TestPressureVerdict(t *testing.T) {
 		reported agent.Timeline
 		problems int
 	}{
-		"right": {"io", reported("unpack", "4.0 s unpacking while io pressure was 90 %",
+		"correct": {"io", reported("unpack", "4.0 s unpacking while io pressure was 90 %",
 			&agent.Pressure{IO: 0.9}), 0},
-		"right, of cpu": {"cpu", reported("unpack", "while cpu pressure was 90 %", &agent.Pressure{CPU: 0.9}),
+		"correct, for cpu": {"cpu", reported("unpack", "while cpu pressure was 90 %", &agent.Pressure{CPU: 0.9}),
 			0},
-		"the other's":          {"io", reported("unpack", "while cpu pressure was 90 %", &agent.Pressure{CPU: 0.9}), 2},
+		"other resource":       {"io", reported("unpack", "while cpu pressure was 90 %", &agent.Pressure{CPU: 0.9}), 2},
 		"too little":           {"io", reported("unpack", "while io pressure was 70 %", &agent.Pressure{IO: 0.7}), 2},
 		"none":                 {"io", reported("unpack", "4.0 s unpacking", nil), 2},
-		"in another phase":     {"io", reported("pull", "while io pressure was 90 %", &agent.Pressure{IO: 0.9}), 1},
+		"other phase":          {"io", reported("pull", "while io pressure was 90 %", &agent.Pressure{IO: 0.9}), 1},
 		"not in the verdict":   {"io", reported("unpack", "4.0 s unpacking", &agent.Pressure{IO: 0.9}), 1},
 		"no phase of a second": {"io", agent.Timeline{Verdict: "while io pressure was 90 %"}, 1},
 	} {
@@ -50,7 +50,7 @@ func TestPressureVerdict(t *testing.T) {
 }
 
 // During the second second, the kernel counts 20 ms of each 100 ms as waiting, and none before and after.
-func TestWaitsNearTheEndsOfAPhase(t *testing.T) {
+func TestWaitsNearEndsOfPhase(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	after := at.Add
 	w := &pressureWitness{resource: "cpu", measured: true}
@@ -61,12 +61,12 @@ func TestWaitsNearTheEndsOfAPhase(t *testing.T) {
 	for name, test := range map[string]struct {
 		from, to, want time.Duration
 	}{
-		"quiet":               {0, 800 * time.Millisecond, 0},
-		"one end":             {0, 1500 * time.Millisecond, 60 * time.Millisecond},
-		"both ends":           {1200 * time.Millisecond, 1800 * time.Millisecond, 120 * time.Millisecond},
-		"short":               {1500 * time.Millisecond, 1510 * time.Millisecond, 60 * time.Millisecond},
-		"busy in between":     {200 * time.Millisecond, 2500 * time.Millisecond, 0},
-		"nobody looked since": {5 * time.Second, 6 * time.Second, 0},
+		"quiet":             {0, 800 * time.Millisecond, 0},
+		"one end":           {0, 1500 * time.Millisecond, 60 * time.Millisecond},
+		"both ends":         {1200 * time.Millisecond, 1800 * time.Millisecond, 120 * time.Millisecond},
+		"short":             {1500 * time.Millisecond, 1510 * time.Millisecond, 60 * time.Millisecond},
+		"busy in between":   {200 * time.Millisecond, 2500 * time.Millisecond, 0},
+		"after the samples": {5 * time.Second, 6 * time.Second, 0},
 	} {
 		if got := (waits{w}).near(bench.Span{StartAt: after(test.from), EndAt: after(test.to)}); got != test.want {
 			t.Errorf("%s: tasks waited %s, want %s", name, got, test.want)
@@ -74,10 +74,10 @@ func TestWaitsNearTheEndsOfAPhase(t *testing.T) {
 	}
 	span := bench.Span{StartAt: after(1200 * time.Millisecond), EndAt: after(1800 * time.Millisecond)}
 	if got := (waits{w, w}).near(span); got != longestWait {
-		t.Errorf("for two: tasks waited %s, want %s", got, longestWait)
+		t.Errorf("two witnesses: tasks waited %s, want %s", got, longestWait)
 	}
 	if got := (waits)(nil).near(span); got != 0 {
-		t.Errorf("nobody looked: tasks waited %s", got)
+		t.Errorf("no witness: tasks waited %s", got)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestBusyDisk(t *testing.T) {
 	dir := t.TempDir()
 	rest, err := busyDisk(dir, 2)
 	if err != nil && strings.Contains(err.Error(), "invalid argument") {
-		t.Skip("this file system has no direct reads")
+		t.Skip("this file system does not support direct reads")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +95,6 @@ func TestBusyDisk(t *testing.T) {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left %v, %v", left, err)
+		t.Errorf("remaining files %v, %v", left, err)
 	}
 }

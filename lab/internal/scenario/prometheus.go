@@ -101,7 +101,7 @@ func (p *promRun) expect(ctx context.Context, client prometheus.Client, expressi
 func (p *promRun) awaitScrapes(ctx context.Context) error {
 	for client, count := range map[prometheus.Client]string{p.classic: startupHistogram + "_count",
 		p.native: "histogram_count(" + startupHistogram + ")"} {
-		err := p.await(ctx, "Prometheus to know of all pods", scrapeLimit, func(ctx context.Context) error {
+		err := p.await(ctx, "Prometheus to scrape all pods' metrics", scrapeLimit, func(ctx context.Context) error {
 			known, err := p.value(ctx, client, count)
 			if err == nil && known < float64(len(p.pods)) {
 				err = fmt.Errorf("%s is %v", count, known)

@@ -25,8 +25,8 @@ func TestBucketOf(t *testing.T) {
 	}
 }
 
-// The edges are those of the agent's golden exposition, which its own tests check.
-func TestEdgesAreTheAgents(t *testing.T) {
+// The edges must equal those in the agent's golden file of metrics, which the agent's tests check.
+func TestBucketEdgesMatchAgent(t *testing.T) {
 	text, err := os.ReadFile("../../../pkg/export/testdata/cold-start.metrics")
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// scraped is one pod that Prometheus must know.
+// scraped is one pod whose metrics Prometheus must have.
 type scraped struct {
 	plan     plan
 	truth    time.Duration // from the request to create it until the watch delivered it as ready

@@ -10,9 +10,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// TestWrongNamesPassWithNoError judges the report of an agent without Events, or without one of them, about a registry
+// TestJudgeBlame judges the report of an agent without Events, or without one of them, about a registry
 // that took 30 s for a manifest, after 10 ms in the queue.
-func TestWrongNamesPassWithNoError(t *testing.T) {
+func TestJudgeBlame(t *testing.T) {
 	truth := []bench.Attempt{{Pod: "pod", Container: mainName, RequestedAt: after(0),
 		ReportedAt: after(32 * time.Second),
 		Call:       bench.PullCall{Span: span(10*time.Millisecond, 32*time.Second)},
@@ -23,22 +23,22 @@ func TestWrongNamesPassWithNoError(t *testing.T) {
 		return phase
 	}
 	pull := reported("pull", 30*time.Second, 31*time.Second, 30*time.Second)
-	full, deaf := view{events: true, runtime: true}, view{runtime: true}
+	full, withoutEvents := view{events: true, runtime: true}, view{runtime: true}
 	for name, test := range map[string]struct {
 		view   view
 		phases []agent.Phase
 		want   string // in the output; empty if it passes
 	}{
-		"nobody blamed": {deaf, []agent.Phase{unattributed("kubelet_sync", "pull_queue", "pull"), pull},
-			""},
-		"the queue blamed": {deaf,
+		"unattributed with all candidates": {withoutEvents,
+			[]agent.Phase{unattributed("kubelet_sync", "pull_queue", "pull"), pull}, ""},
+		"queue blamed": {withoutEvents,
 			[]agent.Phase{reported("pull_queue", 0, 30*time.Second, 30*time.Second), pull}, "charges 30"},
-		"the registry left out": {deaf, []agent.Phase{unattributed("kubelet_sync", "pull_queue"), pull},
-			"not among the candidates"},
+		"registry missing among the candidates": {withoutEvents,
+			[]agent.Phase{unattributed("kubelet_sync", "pull_queue"), pull}, "not among the candidates"},
 		"exact": {full,
 			[]agent.Phase{reported("pull_queue", 0, 10*time.Millisecond, 0),
 				reported("pull", 10*time.Millisecond, 31*time.Second, 0)}, ""},
-		"the queue blamed, with all sources": {full,
+		"queue blamed, with all sources": {full,
 			[]agent.Phase{reported("pull_queue", 0, 70*time.Millisecond, time.Second), pull}, "charges 0"},
 	} {
 		for i := range test.phases {

@@ -84,7 +84,7 @@ func (p *pullRun) cases(ctx context.Context) (backoff pullCase, failing, alone [
 		}
 		failing = append(failing, c)
 	}
-	for _, make := range []func(context.Context) (pullCase, error){p.reset, p.elsewhere, p.unknownHost, p.nobodyThere} {
+	for _, make := range []func(context.Context) (pullCase, error){p.reset, p.elsewhere, p.unknownHost, p.noListener} {
 		c, err := make(ctx)
 		if err != nil {
 			return backoff, nil, nil, err
@@ -162,13 +162,13 @@ func (p *pullRun) unknownHost(context.Context) (pullCase, error) {
 	return plain("dns", host+"/image:1", agent.Failed).failsFirst(1, nil, "dns"), nil
 }
 
-// nobodyThere is an image in a registry at an address without a listener.
-func (p *pullRun) nobodyThere(context.Context) (pullCase, error) {
+// noListener is an image in a registry at an address without a listener.
+func (p *pullRun) noListener(context.Context) (pullCase, error) {
 	return plain("refused", "127.0.0.1:1/image:1", agent.Failed).failsFirst(1, nil, "connection_refused"), nil
 }
 
 // coldAndAgain returns a cold image while another client pulls a different one, the same image again, and the image
-// with a pull policy that makes the kubelet ask the registry.
+// with a pull policy that makes the kubelet check the image with the registry.
 func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 	image, err := p.cold(ctx, "cold")
 	if err != nil {
@@ -190,7 +190,7 @@ func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 	cold.neighbors = func(ctx context.Context) error {
 		pulled, err := p.bench.Warm(ctx, foreign)
 		for _, j := range p.judges {
-			j.wasPulled(goingOn{image: foreign, outcome: agent.External, span: pulled})
+			j.wasPulled(realPull{image: foreign, outcome: agent.External, span: pulled})
 		}
 		return err
 	}
@@ -321,7 +321,7 @@ func (j *pullJudge) reported(ctx context.Context, c pullCase) (agent.Timeline, e
 	}
 	var timeline agent.Timeline
 	want := c.wants[0]
-	err := j.bench.Node.Report.Wait(ctx, "the agent to hear of "+c.pod, 5*time.Second, 100*time.Millisecond,
+	err := j.bench.Node.Report.Wait(ctx, "the agent to observe pod "+c.pod, 5*time.Second, 100*time.Millisecond,
 		func(ctx context.Context) error {
 			var err error
 			if timeline, err = j.agent.Agent.Timeline(ctx, j.bench.Namespace, c.pod); err != nil {

@@ -41,7 +41,7 @@ func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeli
 	for i, want := range c.wants {
 		j.judgeImage(c, want, truths[i], neighborsIn(log, c.spec, want.container), timeline)
 	}
-	j.judgeWholes(c, truths, neighborsIn(log, c.spec, c.wants[0].container), timeline)
+	j.judgeStartUp(c, truths, neighborsIn(log, c.spec, c.wants[0].container), timeline)
 	return nil
 }
 
@@ -105,7 +105,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 			}
 			j.judgeLengths(name, truth[at], near, pull)
 			j.judgeBytes(name, c, truth[at], pull)
-			j.going = append(j.going, goingOn{pod: c.pod, container: want.container, image: want.image,
+			j.going = append(j.going, realPull{pod: c.pod, container: want.container, image: want.image,
 				outcome: agent.Pulling,
 				span:    bench.Span{StartAt: truth[at].RequestedAt, EndAt: truth[at].ReportedAt}})
 		} else {
@@ -253,8 +253,8 @@ func (j *pullJudge) judgeNoPull(what string, pull agent.Pull) {
 	}
 }
 
-// judgeWholes judges the report about the pod's entire start-up.
-func (j *pullJudge) judgeWholes(c pullCase, truths [][]bench.Attempt, near neighbors, timeline agent.Timeline) {
+// judgeStartUp judges the report about the pod's entire start-up.
+func (j *pullJudge) judgeStartUp(c pullCase, truths [][]bench.Attempt, near neighbors, timeline agent.Timeline) {
 	v := j.verdict
 	if !c.endless() {
 		v.Contract(timeline)

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// goingOn is a real pull, or a real wait for one.
-type goingOn struct {
+// realPull is a pull, or a wait for one, according to the witnesses.
+type realPull struct {
 	pod, container string // empty for a pull without a pod
 	image, outcome string
 	span           bench.Span
@@ -82,12 +82,12 @@ func (w *liveWatch) stop() error { w.cancel(); return <-w.ended }
 func (j *pullJudge) judgeLive(watched *liveWatch) {
 	// There are delays until the agent learns of a start or an end, and until the kubelet's log shows it.
 	const slack = 2 * time.Second
-	seen := make(map[goingOn]bool)
+	seen := make(map[realPull]bool)
 	wrong := make(map[string]int) // description → how often
 	for _, answer := range watched.answers {
 		for _, item := range answer.items {
 			j.verdict.Compared++
-			truth, found := j.wasGoingOn(item, bench.Span{StartAt: answer.asked.StartAt.Add(-slack),
+			truth, found := j.findRealPull(item, bench.Span{StartAt: answer.asked.StartAt.Add(-slack),
 				EndAt: answer.asked.EndAt.Add(slack)})
 			text := fmt.Sprintf("%s pull of %s for %s/%s %s", item.Outcome, item.Image, item.Namespace, item.Pod,
 				item.Container)
@@ -127,8 +127,8 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 		slow, long, len(watched.answers))
 }
 
-// wasGoingOn finds the pull that the agent reported.
-func (j *pullJudge) wasGoingOn(item agent.Live, about bench.Span) (goingOn, bool) {
+// findRealPull returns the real pull that matches the agent's report at a time.
+func (j *pullJudge) findRealPull(item agent.Live, about bench.Span) (realPull, bool) {
 	for _, truth := range j.going {
 		if isImage(truth, item.Image) && truth.outcome == item.Outcome && truth.pod == item.Pod &&
 			truth.container == item.Container &&
@@ -136,12 +136,12 @@ func (j *pullJudge) wasGoingOn(item agent.Live, about bench.Span) (goingOn, bool
 			return truth, true
 		}
 	}
-	return goingOn{}, false
+	return realPull{}, false
 }
 
 // isImage reports whether this name is that of the pulled image. For pulls of other clients, containerd logs only the
 // host, without its port, and the repository.
-func isImage(truth goingOn, named string) bool {
+func isImage(truth realPull, named string) bool {
 	if truth.outcome != agent.External || truth.image == named {
 		return truth.image == named
 	}

@@ -27,7 +27,7 @@ type pullJudge struct {
 
 	mu      sync.Mutex
 	verdict *Verdict
-	going   []goingOn // which images were really pulled, and when
+	going   []realPull // which images were really pulled, and when
 	unseen  []unseen
 }
 
@@ -88,7 +88,7 @@ func (j *pullJudge) keep(timeline agent.Timeline) error {
 	return keepAs(j.bench, timeline.Name+j.view.suffix(), timeline)
 }
 
-func (j *pullJudge) wasPulled(g goingOn) {
+func (j *pullJudge) wasPulled(g realPull) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.going = append(j.going, g)

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// retried is a pod whose pull failed once, and the report of a correct agent about it.
+// retried returns a pod whose pull failed once, and the report of a correct agent about it.
 func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 	const image = "127.0.0.1:25000/ns/retried:1"
 	c := plain("retried", image, agent.Downloaded).failsFirst(1, nil, "not_found")
@@ -31,7 +31,8 @@ func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 		SettledAt: after(13 * time.Second), TotalSeconds: "13",
 		Phases: []agent.Phase{
 			reported("kubelet_sync", 0, 10*time.Millisecond, 0),
-			{Phase: "image_backoff", Container: mainName, StartAt: after(10 * time.Millisecond), EndAt: after(10 * time.Second), Seconds: "9.99", Error: "0.1"},
+			{Phase: "image_backoff", Container: mainName, StartAt: after(10 * time.Millisecond),
+				EndAt: after(10 * time.Second), Seconds: "9.99", Error: "0.1"},
 			reported("pull", 10*time.Second, 13*time.Second, 0)},
 		Pulls: []agent.Pull{
 			{Container: mainName, Image: image, Registry: "127.0.0.1:25000", Outcome: agent.Failed,
@@ -46,86 +47,88 @@ func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 }
 
 func TestPullVerdict(t *testing.T) {
-	full, blind, deaf := view{events: true, runtime: true}, view{events: true}, view{runtime: true}
+	full, withoutRuntime, withoutEvents := view{events: true, runtime: true}, view{events: true}, view{runtime: true}
 	near := neighbors{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}
 	for name, test := range map[string]struct {
 		view view
 		edit func(*agent.Timeline)
 		want string // in the output; empty if it passes
 	}{
-		"an error too large to be true, without runtime": {blind,
+		"error larger than the evidence allows, without runtime": {withoutRuntime,
 			func(t *agent.Timeline) { t.Pulls[1].Error = "5"; t.Pulls[1].PullSeconds = "6" },
 			"but its evidence allows at most"},
-		"an error too large to be true, without Events": {deaf,
+		"error larger than the evidence allows, without Events": {withoutEvents,
 			func(t *agent.Timeline) { t.Pulls[1].Error = "13"; t.Pulls[1].PullSeconds = "6" },
 			"but its evidence allows at most"},
-		"an error as large as evidence leaves": {deaf,
+		"duration within an allowed error": {withoutEvents,
 			func(t *agent.Timeline) { t.Pulls[1].Error = "1.9"; t.Pulls[1].PullSeconds = "3.8" }, ""},
-		"beyond it": {deaf,
+		"duration beyond an allowed error": {withoutEvents,
 			func(t *agent.Timeline) { t.Pulls[1].Error = "1.9"; t.Pulls[1].PullSeconds = "3.96" }, "WRONG"},
-		"a back-off of any length": {blind, func(t *agent.Timeline) { t.Phases[1].Error = "9" },
-			"back-off: the agent states"},
-		"all right":              {full, func(*agent.Timeline) {}, ""},
-		"all right, seeing less": {blind, func(*agent.Timeline) {}, ""},
-		"an attempt missing": {full, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] },
+		"back-off with an error larger than the evidence allows": {withoutRuntime,
+			func(t *agent.Timeline) { t.Phases[1].Error = "9" }, "back-off: the agent states"},
+		"unchanged":                  {full, func(*agent.Timeline) {}, ""},
+		"unchanged, without runtime": {withoutRuntime, func(*agent.Timeline) {}, ""},
+		"missing attempt": {full, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] },
 			"reports 1"},
-		"an attempt not seen": {blind, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] },
+		"missing attempt, without runtime": {withoutRuntime, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] },
 			""},
-		"nothing told": {blind, func(t *agent.Timeline) { t.Pulls = nil },
+		"no attempts": {withoutRuntime, func(t *agent.Timeline) { t.Pulls = nil },
 			"reports 0"},
-		"an attempt invented": {blind, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, t.Pulls[1]) }, "reports 3"},
-		"a wrong outcome":     {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Joined }, `"joined"`},
-		"a wrong outcome, blind": {blind,
+		"additional attempt": {withoutRuntime,
+			func(t *agent.Timeline) { t.Pulls = append(t.Pulls, t.Pulls[1]) }, "reports 3"},
+		"wrong outcome": {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Joined }, `"joined"`},
+		"wrong outcome, without runtime": {withoutRuntime,
 			func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Present }, `"present"`},
-		"unknown": {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, `"unknown"`},
-		"unknown, without runtime": {blind,
+		"unknown outcome": {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, `"unknown"`},
+		"unknown outcome, without runtime": {withoutRuntime,
 			func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, "there is evidence of it"},
-		// An attempt before had failed.
-		"unknown, without Events": {deaf, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, ""},
-		"a wrong class": {blind,
+		// After a failed attempt, the runtime does not show which attempt downloaded the image.
+		"unknown outcome, without Events": {withoutEvents,
+			func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, ""},
+		"wrong failure": {withoutRuntime,
 			func(t *agent.Timeline) { t.Pulls[0].Failure = "dns" }, `"dns"`},
-		"no class": {full, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
+		"no failure": {full, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
 			"the failure is not_found"},
-		"a class of a success": {full, func(t *agent.Timeline) { t.Pulls[1].Failure = "dns" },
+		"failure of a successful attempt": {full, func(t *agent.Timeline) { t.Pulls[1].Failure = "dns" },
 			"did not fail"},
-		"a queue too long": {full,
+		"queue too long": {full,
 			func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.051" }, "WRONG"},
-		"a pull too long": {full,
+		"pull too long": {full,
 			func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "2.051" }, "WRONG"},
-		"a pull too short": {full,
+		"pull too short": {full,
 			func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "1.935" }, "WRONG"},
-		"a queue within error": {blind,
+		"queue within its error": {withoutRuntime,
 			func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.25" }, ""},
-		"a queue beyond error": {blind,
+		"queue beyond its error": {withoutRuntime,
 			func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.251" }, "WRONG"},
 		"no pull time": {full,
 			func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "nothing"},
-		"no pull time, without runtime": {blind,
+		"no pull time, without runtime": {withoutRuntime,
 			func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "evidence of the pull's duration"},
-		"no pull time, without Events": {deaf,
+		"no pull time, without Events": {withoutEvents,
 			func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, ""},
-		"no queue, without runtime": {blind,
+		"no queue, without runtime": {withoutRuntime,
 			func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "" }, "reported the wait in the queue"},
-		"no queue, without Events": {deaf,
+		"no queue, without Events": {withoutEvents,
 			func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "" }, ""},
-		"no class, without runtime": {blind, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
+		"no failure, without runtime": {withoutRuntime, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
 			"the failure is not_found"},
-		"no class, without Events": {deaf, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
+		"no failure, without Events": {withoutEvents, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
 			""},
-		"a class that says nothing, without Events": {deaf,
+		"failure other, without Events": {withoutEvents,
 			func(t *agent.Timeline) { t.Pulls[0].Failure = "other" }, "the failure is not_found"},
-		"too many bytes": {blind, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 600_001 }, "600001"},
+		"too many bytes": {withoutRuntime, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 600_001 }, "600001"},
 		"too few bytes":  {full, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 500_000 }, "500000"},
 		"no bytes":       {full, func(t *agent.Timeline) { t.Pulls[1].Download = nil }, "download"},
-		"another registry": {full,
+		"other registry": {full,
 			func(t *agent.Timeline) { t.Pulls[1].Registry = "docker.io" }, "docker.io"},
-		"another container": {full, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, agent.Pull{Container: "x"}) },
+		"other container": {full, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, agent.Pull{Container: "x"}) },
 			"that did not happen"},
-		"a loss": {full,
+		"lost Event": {full,
 			func(t *agent.Timeline) { t.LostEvents = []string{"Pulled/main"} }, "no Event was lost"},
-		"back-off told as pull": {full, func(t *agent.Timeline) { t.Phases[1].Phase = "pull" },
+		"back-off reported as pull": {full, func(t *agent.Timeline) { t.Phases[1].Phase = "pull" },
 			"WRONG"},
-		"the last byte late": {full, func(t *agent.Timeline) {
+		"last byte too late": {full, func(t *agent.Timeline) {
 			t.Pulls[1].DownloadedAt = after(13100 * time.Millisecond)
 		}, "last byte"},
 	} {
@@ -134,7 +137,7 @@ func TestPullVerdict(t *testing.T) {
 		test.edit(&timeline)
 		j := &pullJudge{verdict: &Verdict{}, view: test.view}
 		j.judgeImage(c, c.wants[0], truth, near, timeline)
-		j.judgeWholes(c, [][]bench.Attempt{truth}, near, timeline)
+		j.judgeStartUp(c, [][]bench.Attempt{truth}, near, timeline)
 		var out bytes.Buffer
 		j.verdict.Print(&out)
 		if j.verdict.Failed() != (test.want != "") || !strings.Contains(out.String(), test.want) {
@@ -143,20 +146,21 @@ func TestPullVerdict(t *testing.T) {
 	}
 }
 
-// TestWhatStoresTellIsWanted judges an image that the only attempt pulled, for a pod with one container.
-func TestWhatStoresTellIsWanted(t *testing.T) {
+// TestJudgePullWithoutEvents judges an agent without Events. The pod has one container and its image one attempt, so
+// the runtime's stores show more than after a failed attempt.
+func TestJudgePullWithoutEvents(t *testing.T) {
 	for name, test := range map[string]struct {
 		atLeast time.Duration
 		edit    func(*agent.Timeline)
 		want    string
 	}{
-		"all of it": {time.Second, func(*agent.Timeline) {}, ""},
-		"unknown": {time.Second, func(t *agent.Timeline) { t.Pulls[0].Outcome = agent.Unknown },
+		"unchanged": {time.Second, func(*agent.Timeline) {}, ""},
+		"unknown outcome": {time.Second, func(t *agent.Timeline) { t.Pulls[0].Outcome = agent.Unknown },
 			"there is evidence of it"},
 		"no queue": {time.Second, func(t *agent.Timeline) { t.Pulls[0].QueueSeconds = "" }, ""},
-		"no length": {time.Second, func(t *agent.Timeline) { t.Pulls[0].PullSeconds = "" },
+		"no duration": {time.Second, func(t *agent.Timeline) { t.Pulls[0].PullSeconds = "" },
 			"evidence of the pull's duration"},
-		"no length of a short one": {0, func(t *agent.Timeline) { t.Pulls[0].PullSeconds = "" }, ""},
+		"no duration of a short pull": {0, func(t *agent.Timeline) { t.Pulls[0].PullSeconds = "" }, ""},
 	} {
 		_, truth, timeline := retried()
 		truth, timeline.Pulls = truth[1:], timeline.Pulls[1:]
@@ -173,25 +177,25 @@ func TestWhatStoresTellIsWanted(t *testing.T) {
 	}
 }
 
-func TestFaultsThatDidNotHappenProveNothing(t *testing.T) {
+func TestPullCaseIsNotConclusive(t *testing.T) {
 	for name, edit := range map[string]func(*pullCase, *[]bench.Attempt){
-		"no failure":   func(_ *pullCase, truth *[]bench.Attempt) { *truth = (*truth)[1:] },
-		"no success":   func(_ *pullCase, truth *[]bench.Attempt) { *truth = (*truth)[:1] },
-		"no fault hit": func(c *pullCase, _ *[]bench.Attempt) { c.cutOff = true },
-		"too fast":     func(c *pullCase, _ *[]bench.Attempt) { c.atLeast = time.Minute },
-		"was there":    func(c *pullCase, _ *[]bench.Attempt) { c.wants[0].outcome = agent.Present },
+		"no failure":       func(_ *pullCase, truth *[]bench.Attempt) { *truth = (*truth)[1:] },
+		"no success":       func(_ *pullCase, truth *[]bench.Attempt) { *truth = (*truth)[:1] },
+		"no fault applied": func(c *pullCase, _ *[]bench.Attempt) { c.cutOff = true },
+		"too fast":         func(c *pullCase, _ *[]bench.Attempt) { c.atLeast = time.Minute },
+		"present":          func(c *pullCase, _ *[]bench.Attempt) { c.wants[0].outcome = agent.Present },
 	} {
 		c, truth, _ := retried()
 		if c.wants[0].proves(c, truth) != "" {
-			t.Fatal("the example proves nothing")
+			t.Fatal("the unchanged case is not conclusive")
 		}
 		if edit(&c, &truth); c.wants[0].proves(c, truth) == "" {
-			t.Errorf("%s passes", name)
+			t.Errorf("%s: the case counts as conclusive", name)
 		}
 	}
 }
 
-func TestLossesAreCountedExactly(t *testing.T) {
+func TestJudgeLosses(t *testing.T) {
 	event := func(reason, container string) corev1.Event {
 		return corev1.Event{Reason: reason,
 			InvolvedObject: corev1.ObjectReference{FieldPath: "spec.containers{" + container + "}"}}
@@ -229,16 +233,16 @@ func TestLossesAreCountedExactly(t *testing.T) {
 		t.Error("a run without losses passes")
 	}
 	if v := judge(view{events: true}, lost, "Pulled/c2 Pulled/c3", 2); v.Failed() {
-		t.Errorf("what proves Pulling is lost, too: %q", v.Problems)
+		t.Errorf("the Event that proves Pulling is lost as well, but the verdict is %q", v.Problems)
 	}
 	if !judge(view{events: true}, lost, "Pulled/c2 Pulling/c3 Pulled/c3", 3).Failed() {
-		t.Error("a loss that nothing proves passes")
+		t.Error("a reported loss without evidence passes")
 	}
 	if v := judge(view{runtime: true}, lost, "", 0); v.Failed() {
-		t.Errorf("who asks for no Events misses none: %q", v.Problems)
+		t.Errorf("an agent without Events reports no losses, but the verdict is %q", v.Problems)
 	}
 	if !judge(view{runtime: true}, lost, "Pulled/c2", 1).Failed() {
-		t.Error("a loss of what nobody waited for passes")
+		t.Error("an agent without Events reports a loss, which passes")
 	}
 }
 
@@ -250,9 +254,9 @@ func TestLivePulls(t *testing.T) {
 		at    time.Duration
 		want  string
 	}{
-		"told":          {[]agent.Live{pulling}, 2 * time.Second, ""},
-		"not told":      {nil, 2 * time.Second, "never reported"},
-		"told too late": {[]agent.Live{pulling}, time.Minute, "that was not in progress"},
+		"reported":          {[]agent.Live{pulling}, 2 * time.Second, ""},
+		"not reported":      {nil, 2 * time.Second, "never reported"},
+		"reported too late": {[]agent.Live{pulling}, time.Minute, "that was not in progress"},
 		"invented": {[]agent.Live{pulling, {Namespace: "ns", Pod: "b", Image: image, Outcome: agent.Pulling}},
 			2 * time.Second, "that was not in progress"},
 		"too many bytes": {[]agent.Live{pulling,
@@ -261,7 +265,7 @@ func TestLivePulls(t *testing.T) {
 	} {
 		j := &pullJudge{bench: &bench.Bench{Namespace: "ns"}, verdict: &Verdict{},
 			view: view{events: true, runtime: true}}
-		j.going = []goingOn{{pod: "a", container: mainName, image: image, outcome: agent.Pulling,
+		j.going = []realPull{{pod: "a", container: mainName, image: image, outcome: agent.Pulling,
 			span: span(time.Second, 5*time.Second)}}
 		j.verdict.Compared = 1
 		j.judgeLive(&liveWatch{answers: []liveAnswer{{asked: span(test.at, test.at), items: test.items}}})

@@ -37,15 +37,15 @@ func TestRestartVerdict(t *testing.T) {
 		records []agent.Timeline
 		want    string // in the output; empty if it passes
 	}{
-		"all right":              {[]agent.Timeline{a, b}, ""},
-		"repeated":               {[]agent.Timeline{a, b, a, b}, ""},
-		"lost":                   {[]agent.Timeline{a}, "pod b was never reported"},
-		"twice":                  {[]agent.Timeline{a, b, record("1/1", "a", agent.Ready)}, "reported twice"},
-		"without an id":          {[]agent.Timeline{record("", "a", agent.Ready), b}, "no ID"},
-		"another state":          {[]agent.Timeline{record("1/0", "a", agent.Succeeded), b}, "reports succeeded"},
-		"ready, then completed":  {[]agent.Timeline{a, record("2/0", "b", agent.Ready)}, ""},
-		"of somebody else":       {[]agent.Timeline{a, b, record("3/0", "c", agent.Ready)}, "does not exist"},
-		"with another pull time": {[]agent.Timeline{a, longPull(b)}, "not within the stated error"},
+		"correct":               {[]agent.Timeline{a, b}, ""},
+		"repeated":              {[]agent.Timeline{a, b, a, b}, ""},
+		"lost":                  {[]agent.Timeline{a}, "pod b was never reported"},
+		"twice":                 {[]agent.Timeline{a, b, record("1/1", "a", agent.Ready)}, "reported twice"},
+		"without an ID":         {[]agent.Timeline{record("", "a", agent.Ready), b}, "no ID"},
+		"other state":           {[]agent.Timeline{record("1/0", "a", agent.Succeeded), b}, "reports succeeded"},
+		"ready, then completed": {[]agent.Timeline{a, record("2/0", "b", agent.Ready)}, ""},
+		"unknown pod":           {[]agent.Timeline{a, b, record("3/0", "c", agent.Ready)}, "does not exist"},
+		"longer pull":           {[]agent.Timeline{a, longPull(b)}, "not within the stated error"},
 	} {
 		v := &Verdict{}
 		judgeRestarts(plans, truths, agent.Records{Timelines: test.records}, v)

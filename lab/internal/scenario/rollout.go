@@ -14,7 +14,7 @@ import (
 )
 
 // rollout restarts the DaemonSet while pods start, like kubectl rollout restart. Each pod must be reported once. An
-// agent that is asked to end has time to save what it reported, so no record may be repeated, not even with the same
+// agent that ends gracefully has time to save what it reported, so no record may be repeated, not even with the same
 // ID.
 func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (

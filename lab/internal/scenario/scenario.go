@@ -113,7 +113,7 @@ func Names() []string {
 	return names
 }
 
-// ErrDisagree means that the agent and the truth differ by more than the limit. The error that wraps it says where.
+// ErrDisagree means that the agent and the truth differ by more than the limit. The error that wraps it lists where.
 var ErrDisagree = errors.New("the agent disagrees with the truth")
 
 // purpose is the purpose of the scenarios' namespaces.
@@ -162,7 +162,7 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 	if err != nil {
 		return fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
-	// People read the end of a long output first, and sometimes only that part is kept.
+	// Readers look at the end of a long output first, and some systems keep only that part.
 	return fmt.Errorf("scenario %s: %w:\n  %s", s.Name, ErrDisagree, strings.Join(verdict.Wrong(), "\n  "))
 }
 

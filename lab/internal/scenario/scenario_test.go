@@ -34,7 +34,7 @@ func TestEmptyVerdictFails(t *testing.T) {
 	}
 	v := &Verdict{Rows: []Row{{}}}
 	if v.Failed() {
-		t.Error("a right row fails")
+		t.Error("a correct row fails")
 	}
 	v.Problem("something")
 	if !v.Failed() {
@@ -42,7 +42,7 @@ func TestEmptyVerdictFails(t *testing.T) {
 	}
 }
 
-// start is when the pods of the tests request their images.
+// start returns the instant at which the pods of the tests request their images.
 func start() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // queue returns n pods that were pulled one after the other, five seconds each, with correct timelines.
@@ -71,16 +71,16 @@ func TestQueueVerdict(t *testing.T) {
 		edit func([]queued)
 		want string // in the output; empty if it passes
 	}{
-		"all right":                  {func([]queued) {}, ""},
-		"queue told as pull":         {func(p []queued) { p[2].timeline.Pulls[0].PullSeconds = "15" }, "WRONG"},
-		"no queue":                   {func(p []queued) { p[3].timeline.Pulls[0].QueueSeconds = "0" }, "WRONG"},
-		"no pull":                    {func(p []queued) { p[1].timeline.Pulls = nil }, "no pull for container main"},
-		"an untimed pull":            {func(p []queued) { p[1].timeline.Pulls[0].PullSeconds = "" }, "nothing"},
-		"a download told as present": {func(p []queued) { p[0].timeline.Pulls[0].Outcome = "present" }, "present"},
-		"a sum that is off": {func(p []queued) { p[0].timeline.TotalSeconds = "5.000000001" },
+		"unchanged":                    {func([]queued) {}, ""},
+		"queue reported as pull":       {func(p []queued) { p[2].timeline.Pulls[0].PullSeconds = "15" }, "WRONG"},
+		"no queue":                     {func(p []queued) { p[3].timeline.Pulls[0].QueueSeconds = "0" }, "WRONG"},
+		"no pull":                      {func(p []queued) { p[1].timeline.Pulls = nil }, "no pull for container main"},
+		"no pull time":                 {func(p []queued) { p[1].timeline.Pulls[0].PullSeconds = "" }, "nothing"},
+		"download reported as present": {func(p []queued) { p[0].timeline.Pulls[0].Outcome = "present" }, "present"},
+		"wrong total": {func(p []queued) { p[0].timeline.TotalSeconds = "5.000000001" },
 			"total_seconds"},
-		"a pod that never settled": {func(p []queued) { p[0].timeline.State = agent.Starting }, "starting"},
-		"pulls that are not one by one": {func(p []queued) {
+		"pod that has not settled": {func(p []queued) { p[0].timeline.State = agent.Starting }, "starting"},
+		"overlapping pulls": {func(p []queued) {
 			p[1].pull.StartAt = p[1].pull.StartAt.Add(-100 * time.Millisecond)
 		}, "overlap"},
 	} {

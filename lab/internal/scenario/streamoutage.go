@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// sitOutAnOutage stops the API server while a pod becomes ready.
-func sitOutAnOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
+// testOutage stops the API server while a pod becomes ready.
+func testOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const readyAfter = 8 * time.Second
 	spec := corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, b.BaseImage, readyAfter)}}
 	watched, stop := b.Watch(ctx)
@@ -70,8 +70,8 @@ func sitOutAnOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 			milestone.Earliest, milestone.Latest)
 	}
 	if milestone.Latest.After(startedAt) {
-		v.Problem("pod waits is dated by the return of the API server: ready between %s and %s", milestone.Earliest,
-			milestone.Latest)
+		v.Problem("pod waits is reported as ready only after the API server returned, between %s and %s",
+			milestone.Earliest, milestone.Latest)
 	}
 	judgeOutage(ctx, b, v, before, servesAt)
 	return b.Node.Reconnect(ctx)

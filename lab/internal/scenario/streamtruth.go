@@ -58,7 +58,7 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
 		return err
 	}
-	behind, err := loseAndHoldBack(ctx, b, v, proxy)
+	behind, err := dropAndDelayEvents(ctx, b, v, proxy)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeEnd(ctx, b, v); err != nil {
 		return err
 	}
-	return sitOutAnOutage(ctx, b, v)
+	return testOutage(ctx, b, v)
 }
 
 // judgeLate delays everything about a pod, including its changes, by less than the agent's limit for an error.
@@ -177,9 +177,9 @@ func judgeEnd(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// loseAndHoldBack breaks the watch and waits until the agent has found everything. The returned function waits for the
-// delayed events.
-func loseAndHoldBack(ctx context.Context, b *bench.Bench, v *Verdict,
+// dropAndDelayEvents breaks the watch and waits until the agent has found everything. The returned function waits for
+// the delayed events.
+func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 	proxy *watchproxy.Proxy) (behind func() error, err error) {
 	proxy.Break(func(_ watch.EventType, pod corev1.Pod) watchproxy.Fault {
 		switch {
@@ -268,7 +268,7 @@ func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before truth, c
 	}
 	v.Note("a pod that arrived %s late: reported as %s", watchBehind, late.Round(time.Millisecond))
 	if reported.missing != 2 || reported.extra != 1 || reported.stale != 1 {
-		v.Problem("late events were found wrong again: %+v", reported)
+		v.Problem("the agent counted late events as errors of the watch a second time: %+v", reported)
 	}
 	return nil
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// after is an instant of the tests, this long after their start.
+// after returns the instant this long after start.
 func after(d time.Duration) time.Time { return start().Add(d) }
 
 func span(from, to time.Duration) bench.Span {
 	return bench.Span{StartAt: after(from), EndAt: after(to)}
 }
 
-// reported is a phase in the agent's timeline.
+// reported returns a phase as in the agent's timeline.
 func reported(phase string, from, to, stated time.Duration) agent.Phase {
 	return agent.Phase{Phase: phase, StartAt: after(from), EndAt: after(to), Seconds: number(to - from),
 		Error: number(stated)}
@@ -34,16 +34,16 @@ func TestReading(t *testing.T) {
 		merged       bool
 		waited       time.Duration
 	}{
-		"exact":                    {reported("network", 0, 2*time.Second, 0), true, true, false, 0},
-		"50 ms too long":           {reported("network", 0, 2050*ms, 0), true, true, false, 0},
-		"51 ms too long":           {reported("network", 0, 2051*ms, 0), false, false, false, 0},
-		"51 ms too short":          {reported("network", 0, 1949*ms, 0), false, false, false, 0},
-		"far off, and said so":     {reported("network", 0, 2900*ms, 850*ms), false, true, false, 0},
-		"farther off than it said": {reported("network", 0, 2900*ms, 849*ms), false, false, false, 0},
-		"not told of":              {reported("volumes", 0, 2*time.Second, 0), false, false, false, 0},
-		"merged":                   {merged, false, false, true, 0},
-		"merged where it was not":  {elsewhere, false, false, false, 0},
-		"merged under the name of another cause": {agent.Phase{Phase: "volumes", MergedWith: []string{"network"}},
+		"exact":                  {reported("network", 0, 2*time.Second, 0), true, true, false, 0},
+		"50 ms too long":         {reported("network", 0, 2050*ms, 0), true, true, false, 0},
+		"51 ms too long":         {reported("network", 0, 2051*ms, 0), false, false, false, 0},
+		"51 ms too short":        {reported("network", 0, 1949*ms, 0), false, false, false, 0},
+		"within a large error":   {reported("network", 0, 2900*ms, 850*ms), false, true, false, 0},
+		"beyond a large error":   {reported("network", 0, 2900*ms, 849*ms), false, false, false, 0},
+		"not reported":           {reported("volumes", 0, 2*time.Second, 0), false, false, false, 0},
+		"merged":                 {merged, false, false, true, 0},
+		"merged at another time": {elsewhere, false, false, false, 0},
+		"merged under another name": {agent.Phase{Phase: "volumes", MergedWith: []string{"network"}},
 			false, false, false, 0},
 		"70 ms too long, while tasks waited 20": {reported("network", 0, 2070*ms, 20*ms), true, true, false, 20 * ms},
 		"71 ms too long, while tasks waited 20": {reported("network", 0, 2071*ms, 20*ms), false, false, false,
@@ -59,19 +59,19 @@ func TestReading(t *testing.T) {
 	}
 }
 
-func TestPhaseThatGoesOn(t *testing.T) {
+func TestReadingOfSplitPhase(t *testing.T) {
 	const ms = time.Millisecond
 	pull, unpack := reported("pull", 0, 100*ms, ms), reported("unpack", 100*ms, 250*ms, ms)
 	for name, test := range map[string]struct {
 		phases []agent.Phase
 		within bool
 	}{
-		"both":           {[]agent.Phase{pull, unpack}, true},
-		"the first":      {[]agent.Phase{pull}, false},
-		"the second":     {[]agent.Phase{unpack}, false},
-		"one as long":    {[]agent.Phase{reported("pull", 0, 250*ms, ms)}, true},
-		"one is longer":  {[]agent.Phase{pull, reported("unpack", 100*ms, 301*ms, ms)}, false},
-		"of another one": {[]agent.Phase{pull, reported("network", 100*ms, 250*ms, ms)}, false},
+		"both":                    {[]agent.Phase{pull, unpack}, true},
+		"only the first":          {[]agent.Phase{pull}, false},
+		"only the second":         {[]agent.Phase{unpack}, false},
+		"one phase as long":       {[]agent.Phase{reported("pull", 0, 250*ms, ms)}, true},
+		"second is longer":        {[]agent.Phase{pull, reported("unpack", 100*ms, 301*ms, ms)}, false},
+		"second has another name": {[]agent.Phase{pull, reported("network", 100*ms, 250*ms, ms)}, false},
 	} {
 		r := newReading("p", knownLength{phase: "pull", then: "unpack", truth: span(0, 250*ms)})
 		if err := r.read(agent.Timeline{Phases: test.phases}); err != nil {
@@ -81,12 +81,12 @@ func TestPhaseThatGoesOn(t *testing.T) {
 			t.Errorf("%s: within %v, %s", name, r.within(), r)
 		}
 		if test.within && (!r.reported.EndAt.Equal(after(250*ms)) || r.stated > 2*ms) {
-			t.Errorf("%s: told to end at %s, stated %s", name, r.reported.EndAt, r.stated)
+			t.Errorf("%s: reported end %s, stated error %s", name, r.reported.EndAt, r.stated)
 		}
 	}
 }
 
-func TestPhasesToldUnderOneName(t *testing.T) {
+func TestMergedPhases(t *testing.T) {
 	const s = time.Second
 	k := known{pod: "p", lengths: []knownLength{
 		{phase: "startup_probe", container: "main", with: "readiness_probe", truth: span(0, s)},
@@ -96,22 +96,22 @@ func TestPhasesToldUnderOneName(t *testing.T) {
 		return p
 	}
 	for name, test := range map[string]struct {
-		phases             []agent.Phase
-		kept, reported, as int
+		phases                 []agent.Phase
+		kept, reported, merged int
 	}{
-		"apart": {[]agent.Phase{of(reported("startup_probe", 0, s, 0)),
+		"separate": {[]agent.Phase{of(reported("startup_probe", 0, s, 0)),
 			of(reported("readiness_probe", s, 3*s, 0))}, 2, 2, 0},
-		"under one name": {[]agent.Phase{of(reported("startup_probe", 0, 3*s, 0), "readiness_probe")}, 1, 1,
+		"merged": {[]agent.Phase{of(reported("startup_probe", 0, 3*s, 0), "readiness_probe")}, 1, 1,
 			1},
-		"one name, too short": {[]agent.Phase{of(reported("startup_probe", 0, 2*s, 0), "readiness_probe")}, 0, 1,
+		"merged, too short": {[]agent.Phase{of(reported("startup_probe", 0, 2*s, 0), "readiness_probe")}, 0, 1,
 			1},
-		"one name, and silent": {[]agent.Phase{of(reported("startup_probe", 0, 3*s, 0))}, 0, 1, 0},
-		"one name, and another one": {[]agent.Phase{of(reported("startup_probe", 0, 3*s, 0), "post_start_hook")}, 0, 1,
+		"one phase without merged_with": {[]agent.Phase{of(reported("startup_probe", 0, 3*s, 0))}, 0, 1, 0},
+		"merged with another phase": {[]agent.Phase{of(reported("startup_probe", 0, 3*s, 0), "post_start_hook")}, 0, 1,
 			0},
 	} {
 		var all tally
 		all.add(agent.Timeline{Phases: test.phases}, k)
-		kept, there, as := 0, 0, 0
+		kept, there, merged := 0, 0, 0
 		for _, r := range all.readings {
 			if r.kept() {
 				kept++
@@ -120,16 +120,16 @@ func TestPhasesToldUnderOneName(t *testing.T) {
 				there++
 			}
 			if r.mergedIn != "" {
-				as++
+				merged++
 			}
 		}
-		if kept != test.kept || there != test.reported || as != test.as {
-			t.Errorf("%s: %d kept, %d told, %d as part of another: %v", name, kept, there, as, all.readings)
+		if kept != test.kept || there != test.reported || merged != test.merged {
+			t.Errorf("%s: %d kept, %d reported, %d merged: %v", name, kept, there, merged, all.readings)
 		}
 	}
 }
 
-func TestEndHeardOfLater(t *testing.T) {
+func TestDelayedEnd(t *testing.T) {
 	r := reading{happened: span(0, time.Second), endedLater: 100 * time.Millisecond}
 	for measured, want := range map[time.Duration]bool{
 		time.Second: true, 1150 * time.Millisecond: true, 1151 * time.Millisecond: false, 949 * time.Millisecond: false,
@@ -140,11 +140,11 @@ func TestEndHeardOfLater(t *testing.T) {
 		}
 	}
 	if r.measured = 1100 * time.Millisecond; r.within() {
-		t.Error("the exactness leaves room for it, too")
+		t.Error("the delay of the end also widens within")
 	}
 }
 
-func TestBeginningKnownWithinACall(t *testing.T) {
+func TestStartDuringCall(t *testing.T) {
 	k := knownLength{truth: span(time.Second, 2*time.Second), begunBefore: after(970 * time.Millisecond),
 		begunBy: after(1080 * time.Millisecond)}
 	for measured, want := range map[time.Duration]bool{
@@ -159,22 +159,22 @@ func TestBeginningKnownWithinACall(t *testing.T) {
 	}
 	k.begunBefore, k.begunBy = after(0), after(2*time.Second)
 	if r := newReading("p", k); r.begunEarlier != callLimit || r.begunLater != callLimit {
-		t.Errorf("a call of 2 s leaves room for %s and %s", r.begunEarlier, r.begunLater)
+		t.Errorf("a call of 2 s allows %s and %s, want at most %s", r.begunEarlier, r.begunLater, callLimit)
 	}
 }
 
-func TestMarksMeet(t *testing.T) {
+func TestMeets(t *testing.T) {
 	held := span(100, 200)
 	for name, test := range map[string]struct {
 		reported agent.Milestone
 		want     bool
 	}{
-		"around":       {agent.Milestone{Earliest: after(0), Latest: after(999)}, true},
-		"touches":      {agent.Milestone{Earliest: after(200), Latest: after(999)}, true},
-		"later":        {agent.Milestone{Earliest: after(201), Latest: after(999)}, false},
-		"earlier":      {agent.Milestone{Earliest: after(0), Latest: after(99)}, false},
-		"no beginning": {agent.Milestone{Latest: after(100)}, true},
-		"no end":       {agent.Milestone{Earliest: after(100)}, true},
+		"around":   {agent.Milestone{Earliest: after(0), Latest: after(999)}, true},
+		"touches":  {agent.Milestone{Earliest: after(200), Latest: after(999)}, true},
+		"later":    {agent.Milestone{Earliest: after(201), Latest: after(999)}, false},
+		"earlier":  {agent.Milestone{Earliest: after(0), Latest: after(99)}, false},
+		"no start": {agent.Milestone{Latest: after(100)}, true},
+		"no end":   {agent.Milestone{Earliest: after(100)}, true},
 	} {
 		if meets(held, test.reported) != test.want {
 			t.Errorf("%s: meets is %v", name, !test.want)
@@ -182,7 +182,7 @@ func TestMarksMeet(t *testing.T) {
 	}
 }
 
-func TestLengthsBetween(t *testing.T) {
+func TestKnownSpanBetween(t *testing.T) {
 	s := knownSpan{"scheduling", span(0, 10), span(100, 130)}
 	if shortest, longest := s.between(); shortest != 90 || longest != 130 {
 		t.Errorf("between %d and %d", shortest, longest)
@@ -193,7 +193,7 @@ func TestLengthsBetween(t *testing.T) {
 	}
 }
 
-func TestTallyOfStamps(t *testing.T) {
+func TestTallyControlPlane(t *testing.T) {
 	timeline := agent.Timeline{TotalSeconds: "3", TotalError: "0.5",
 		Phases:     []agent.Phase{reported("scheduling", 0, time.Second, time.Second)},
 		Milestones: []agent.Milestone{{Milestone: "created", Earliest: after(0), Latest: after(time.Second)}}}
@@ -224,7 +224,7 @@ func TestTallyOfStamps(t *testing.T) {
 	}
 }
 
-func TestOneOfAHundredMayBeOff(t *testing.T) {
+func TestOneInHundredPhasesMayBeWrong(t *testing.T) {
 	for off, want := range map[int]bool{0: false, 1: false, 2: true} {
 		var counted tally
 		for i := range 100 {
@@ -237,20 +237,20 @@ func TestOneOfAHundredMayBeOff(t *testing.T) {
 		v := &Verdict{}
 		counted.judgeExactness(v)
 		if v.Failed() != want {
-			t.Errorf("%d off: %q", off, v.Problems)
+			t.Errorf("%d wrong phases: %q", off, v.Problems)
 		}
 	}
 }
 
-func TestBeginningHeardOfLater(t *testing.T) {
+func TestDelayedStart(t *testing.T) {
 	for name, test := range map[string]struct {
 		begunBefore time.Duration
 		over, kept  bool
 	}{
-		"nobody says":            {0, true, false},
-		"60 ms before":           {940 * time.Millisecond, true, true},
-		"in a queue until then":  {500 * time.Millisecond, false, true},
-		"later, which it cannot": {1100 * time.Millisecond, true, false},
+		"unknown":              {0, true, false},
+		"60 ms before":         {940 * time.Millisecond, true, true},
+		"queued until then":    {500 * time.Millisecond, false, true},
+		"impossible, as later": {1100 * time.Millisecond, true, false},
 	} {
 		k := knownLength{phase: "pull", truth: span(time.Second, 3*time.Second), begunBefore: after(test.begunBefore)}
 		if test.begunBefore == 0 {
@@ -261,25 +261,25 @@ func TestBeginningHeardOfLater(t *testing.T) {
 			t.Errorf("%s: kept is %v", name, r.kept())
 		}
 		if r.measured = 2*time.Second + exact + callLimit + 1; r.kept() {
-			t.Errorf("%s: a call took longer than any", name)
+			t.Errorf("%s: a call longer than callLimit is allowed", name)
 		}
 	}
 }
 
-func TestWhatWasNotInjectedIsAProblem(t *testing.T) {
+func TestFaultNotInjectedAsPlanned(t *testing.T) {
 	for name, test := range map[string]struct {
 		length  knownLength
 		problem bool
 	}{
-		"as injected":          {knownLength{injected: time.Second, truth: span(0, time.Second)}, false},
-		"50 ms less":           {knownLength{injected: time.Second, truth: span(0, 950*time.Millisecond)}, false},
-		"nothing":              {knownLength{injected: time.Second, truth: span(0, 20*time.Millisecond)}, true},
-		"more, of a component": {knownLength{injected: time.Second, truth: span(0, time.Minute)}, false},
-		"more, of the injector": {knownLength{injected: time.Second, truth: span(0, 5*time.Second),
+		"as injected":                {knownLength{injected: time.Second, truth: span(0, time.Second)}, false},
+		"50 ms less":                 {knownLength{injected: time.Second, truth: span(0, 950*time.Millisecond)}, false},
+		"no delay":                   {knownLength{injected: time.Second, truth: span(0, 20*time.Millisecond)}, true},
+		"more, ended by a component": {knownLength{injected: time.Second, truth: span(0, time.Minute)}, false},
+		"more, ended by the injector": {knownLength{injected: time.Second, truth: span(0, 5*time.Second),
 			injectorEnds: true}, false},
-		"too much, of the injector": {knownLength{injected: time.Second, truth: span(0, 7*time.Second),
+		"too much, ended by the injector": {knownLength{injected: time.Second, truth: span(0, 7*time.Second),
 			injectorEnds: true}, true},
-		"nothing and nothing": {knownLength{truth: span(0, 0), injectorEnds: true}, false},
+		"no fault, and no delay": {knownLength{truth: span(0, 0), injectorEnds: true}, false},
 	} {
 		test.length.phase = "network"
 		var counted tally
@@ -291,7 +291,7 @@ func TestWhatWasNotInjectedIsAProblem(t *testing.T) {
 	}
 }
 
-func TestInjectedIsWhatFallsIntoThePhase(t *testing.T) {
+func TestInjectedPartOfPhase(t *testing.T) {
 	stated := map[string]time.Time{workload.WordStarted: after(0), workload.WordStartup: after(2100 * time.Millisecond),
 		workload.WordReady: after(3 * time.Second)}
 	p := plan{startedAfter: 2 * time.Second, readyAfter: 3 * time.Second}
@@ -307,19 +307,19 @@ func TestInjectedIsWhatFallsIntoThePhase(t *testing.T) {
 	}
 }
 
-func TestStatedErrorsAreBounded(t *testing.T) {
+func TestStatedErrorsAreLimited(t *testing.T) {
 	skewed := &agent.Skew{Least: "-1.5", Most: "-0.5"}
 	for name, test := range map[string]struct {
 		earliest, latest, stated time.Duration
 		skew                     *agent.Skew
 		problems                 int
 	}{
-		"a second each":         {0, time.Second, 2 * time.Second, nil, 0},
-		"wider":                 {0, time.Second + 1, 2*time.Second + 1, nil, 2},
-		"wider by the skew":     {0, 2500 * time.Millisecond, 3500 * time.Millisecond, skewed, 0},
-		"wider than with it":    {0, 2501 * time.Millisecond, 3501 * time.Millisecond, skewed, 2},
-		"an hour, to be sure":   {-time.Hour, time.Hour, time.Hour, nil, 2},
-		"skew that is a number": {0, time.Second, time.Second, &agent.Skew{Least: "x"}, 1},
+		"one second":          {0, time.Second, 2 * time.Second, nil, 0},
+		"wider":               {0, time.Second + 1, 2*time.Second + 1, nil, 2},
+		"widened by the skew": {0, 2500 * time.Millisecond, 3500 * time.Millisecond, skewed, 0},
+		"wider than the skew": {0, 2501 * time.Millisecond, 3501 * time.Millisecond, skewed, 2},
+		"an hour":             {-time.Hour, time.Hour, time.Hour, nil, 2},
+		"invalid skew":        {0, time.Second, time.Second, &agent.Skew{Least: "x"}, 1},
 	} {
 		timeline := agent.Timeline{TotalSeconds: "1", TotalError: number(test.stated), ClockSkew: test.skew,
 			Milestones: []agent.Milestone{{Milestone: "created", Earliest: after(test.earliest),
@@ -335,6 +335,6 @@ func TestStatedErrorsAreBounded(t *testing.T) {
 	open.add(agent.Timeline{Milestones: []agent.Milestone{{Milestone: "created", Latest: after(time.Second)}}},
 		known{pod: "p", milestones: []knownMilestone{{"created", span(0, 1)}}})
 	if len(open.problems) != 1 {
-		t.Errorf("an open end: problems %q", open.problems)
+		t.Errorf("milestone without an end: problems %q", open.problems)
 	}
 }

@@ -33,7 +33,7 @@ type endingPod struct {
 	says   string   // part of the verdict
 }
 
-// endingPods returns pods that end in every way that the kubelet knows.
+// endingPods returns pods that end in every way that the kubelet supports.
 func endingPods(b *bench.Bench) []endingPod {
 	const hook, slow, slower, never = 1200 * time.Millisecond, 400 * time.Millisecond, 700 * time.Millisecond, time.Hour
 	container := func(name string) corev1.Container { return corev1.Container{Name: name, Image: b.BaseImage} }
@@ -119,7 +119,7 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// endWitness is what witnesses other than the agent know about a pod's end.
+// endWitness is the evidence about a pod's end from witnesses other than the agent.
 type endWitness struct {
 	asked      bench.Span // from the request to its response
 	reportedAt time.Time  // when the kubelet received it, by its log

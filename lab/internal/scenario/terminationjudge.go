@@ -96,7 +96,7 @@ func phaseNames(phases []agent.Phase) (names []string) {
 	return names
 }
 
-// phaseOf returns the phase with a name; zero if there is none.
+// phaseOf returns the phase with a name; zero if no phase has it.
 func phaseOf(phases []agent.Phase, name string) agent.Phase {
 	if i := slices.IndexFunc(phases, func(p agent.Phase) bool { return p.Phase == name }); i >= 0 {
 		return phases[i]

@@ -156,8 +156,8 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 			j.verdict.Problem("%s: phase %s: %v", c.pod, phase.Phase, err)
 		}
 		if both += length; phase.Phase != agent.Unattributed && length > exact {
-			j.verdict.Problem("%s: %s s are charged to %q, but the agent cannot know that it was not another part of "+
-				"the pull", c.pod, phase.Seconds, phase.Cause)
+			j.verdict.Problem("%s: %s s are charged to %q, but the agent has no evidence which part of the pull it was",
+				c.pod, phase.Seconds, phase.Cause)
 		}
 	}
 	j.verdict.Compare(c.pod+" pull and unpack", a.Call.Length().Round(100*time.Millisecond), a.Call.Length(), both,
@@ -180,7 +180,7 @@ func (j *pullJudge) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline 
 	case err != nil:
 		j.verdict.Problem("%s: unpack: %v", c.pod, err)
 	case busy > a.Call.Length()+exact:
-		j.verdict.Problem("%s: the whole pull took %s, but the agent reports %s of unpacking", c.pod,
+		j.verdict.Problem("%s: the entire pull took %s, but the agent reports %s of unpacking", c.pod,
 			seconds(a.Call.Length()), seconds(busy))
 	case c.pod != "slow-registry" && busy < unpackAtLeast:
 		j.verdict.Problem("%s: the agent reports only %s of unpacking", c.pod, seconds(busy))

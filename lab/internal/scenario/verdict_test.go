@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestEachOfSeveralAgentsCounts(t *testing.T) {
+func TestIncludeJudgesEveryAgent(t *testing.T) {
 	right := func() *Verdict {
 		v := &Verdict{}
 		v.Compare("pull", time.Second, time.Second, time.Second, true, exact)
@@ -15,13 +15,13 @@ func TestEachOfSeveralAgentsCounts(t *testing.T) {
 		other func(*Verdict)
 		fails bool
 	}{
-		"both right":       {func(v *Verdict) { v.Compared++ }, false},
+		"both correct":     {func(v *Verdict) { v.Compared++ }, false},
 		"one not compared": {func(v *Verdict) { v.Note("nothing") }, true},
-		"one wrong in words": {func(v *Verdict) {
+		"one with a problem": {func(v *Verdict) {
 			v.Compared++
 			v.Problem("wrong")
 		}, true},
-		"one wrong by a number": {func(v *Verdict) {
+		"one with a wrong number": {func(v *Verdict) {
 			v.Compare("pull", time.Second, time.Second, 2*time.Second, true, exact)
 		}, true},
 	} {

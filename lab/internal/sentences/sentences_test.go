@@ -91,14 +91,14 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-func TestCollectReportsTheFileThatDoesNotParse(t *testing.T) {
+func TestCollectNamesInvalidFile(t *testing.T) {
 	_, err := Collect(fstest.MapFS{"pkg/broken.go": {Data: []byte("package")}})
 	if err == nil || !strings.Contains(err.Error(), "pkg/broken.go:1") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// The repository itself has enough sentences of each kind.
+// The repository has enough sentences of each kind.
 func TestSampleOfTheRepository(t *testing.T) {
 	draw := func(seed uint64) ([]Group, string) {
 		groups, err := Collect(os.DirFS("../../.."))

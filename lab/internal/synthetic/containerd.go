@@ -54,7 +54,7 @@ func (imageStore) Get(_ context.Context, request *imagesapi.GetImageRequest) (*i
 	return nil, status.Errorf(codes.NotFound, "image %s: not found", request.GetName())
 }
 
-// List implements imagesapi.ImagesServer. The agent asks only for pinned images.
+// List implements imagesapi.ImagesServer. The agent requests only pinned images.
 func (imageStore) List(context.Context, *imagesapi.ListImagesRequest) (*imagesapi.ListImagesResponse, error) {
 	longAgo := timestamppb.New(time.Unix(1_600_000_000, 0))
 	return &imagesapi.ListImagesResponse{Images: []*imagesapi.Image{

@@ -10,7 +10,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-func TestContainerdsStoreTellsSandboxesApart(t *testing.T) {
+func TestContainerdSandboxStore(t *testing.T) {
 	for name, runtime := range map[string]*Runtime{"containerd": NewContainerd(), "podlapse-lab": NewRuntime()} {
 		connection := serve(t, runtime)
 		version, err := runtimeapi.NewRuntimeServiceClient(connection).Version(t.Context(),
@@ -25,7 +25,7 @@ func TestContainerdsStoreTellsSandboxesApart(t *testing.T) {
 		got, err := store.Get(t.Context(), &sandboxapi.StoreGetRequest{SandboxID: "sandbox-u"})
 		if !runtime.stores {
 			if status.Code(err) != codes.Unimplemented {
-				t.Errorf("%s has a store: %v, %v", name, got, err)
+				t.Errorf("%s: the store returns %v, %v, want Unimplemented", name, got, err)
 			}
 			continue
 		}

@@ -34,8 +34,8 @@ func Usual() Pace {
 	const ms = time.Millisecond
 	return Pace{Pickup: 20 * ms,
 		// containerd with a network plugin takes this long. The synthetic runtime, like CRI, does not date images. So
-		// the agent knows that an image was present before only if it asked before the sandbox existed. Here the agent
-		// shares two cores with an entire cluster.
+		// the agent knows that an image was present before only if it queried the runtime before the sandbox existed.
+		// Here the agent shares two cores with an entire cluster.
 		Network: 300 * ms,
 		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
 }

@@ -16,7 +16,7 @@ func example() pod {
 	return pod{namespace: "ns", name: "pod-1", uid: "u", node: "node-2", images: []string{"r/a:1", "r/b:1"}}
 }
 
-func TestEventIsNamedAsByKubelet(t *testing.T) {
+func TestEventNameMatchesKubelet(t *testing.T) {
 	at := time.Unix(1_700_000_000, 123_456_789)
 	event := example().event("c1", "Pulled", "words", at)
 	if event.Name != "pod-1.17979cfe3d85cd15" || event.InvolvedObject.FieldPath != "spec.containers{c1}" ||
@@ -43,7 +43,7 @@ func serve(t *testing.T, r *Runtime) *grpc.ClientConn {
 	return connection
 }
 
-func TestRuntimeTellsOfOnePod(t *testing.T) {
+func TestRuntimeListsOnePod(t *testing.T) {
 	r := NewRuntime()
 	connection := serve(t, r)
 	client, images := runtimeapi.NewRuntimeServiceClient(connection), runtimeapi.NewImageServiceClient(connection)
@@ -83,6 +83,6 @@ func TestRuntimeTellsOfOnePod(t *testing.T) {
 	}
 	if _, err := images.PullImage(t.Context(),
 		&runtimeapi.PullImageRequest{}); status.Code(err) != codes.Unimplemented {
-		t.Errorf("it pulls: %v", err)
+		t.Errorf("PullImage returns %v, want Unimplemented", err)
 	}
 }

@@ -18,9 +18,9 @@ func TestPlan(t *testing.T) {
 		variables map[string]string
 		want      Plan
 	}{
-		"pause":        {nil, Plan{}},
-		"init":         {map[string]string{RunFor: "1.5s"}, Plan{RunFor: 1500 * time.Millisecond, Runs: true}},
-		"init at once": {map[string]string{RunFor: "0s"}, Plan{Runs: true}},
+		"pause":                      {nil, Plan{}},
+		"init":                       {map[string]string{RunFor: "1.5s"}, Plan{RunFor: 1500 * time.Millisecond, Runs: true}},
+		"init that ends immediately": {map[string]string{RunFor: "0s"}, Plan{Runs: true}},
 		"failing init": {map[string]string{RunFor: "1s", ExitCode: "3"},
 			Plan{RunFor: time.Second, Runs: true, ExitCode: 3}},
 		"crash": {map[string]string{CrashAfter: "1s"},
@@ -39,17 +39,17 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestPlanNamesTheWrongVariable(t *testing.T) {
+func TestPlanErrorNamesVariable(t *testing.T) {
 	for name, value := range map[string]string{RunFor: "soon", CrashAfter: "-1s", ReadyAfter: "2", StopFor: "x",
 		ExitCode: "256", StopCode: "-1"} {
 		if _, err := ReadPlan(from(map[string]string{name: value})); err == nil ||
 			!strings.Contains(err.Error(), name) {
-			t.Errorf("%s=%s: error %v does not name it", name, value, err)
+			t.Errorf("%s=%s: error %v does not name the variable", name, value, err)
 		}
 	}
 }
 
-func TestTerminateEndsAtOnce(t *testing.T) {
+func TestTerminateEndsRun(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("writes its note to the root directory, as in a container")
 	}
@@ -80,7 +80,7 @@ func TestProbeBlocksUntilReady(t *testing.T) {
 	}
 	word, at, ok := ReadLine(log.String())
 	if !ok || word != WordReady || at.Sub(startedAt) < plan.ReadyAfter {
-		t.Errorf("log %q, want one line that says %s", log.String(), WordReady)
+		t.Errorf("log %q, want one line with %s", log.String(), WordReady)
 	}
 	if waited := time.Since(startedAt); waited < 50*time.Millisecond {
 		t.Errorf("ready after %s", waited)
@@ -96,7 +96,7 @@ func TestLogLines(t *testing.T) {
 	}
 	for _, line := range []string{"", "done", "done at noon", "it was done at 2026-01-01T00:00:00Z"} {
 		if _, _, ok := ReadLine(line); ok {
-			t.Errorf("%q dates something", line)
+			t.Errorf("%q is accepted", line)
 		}
 	}
 }

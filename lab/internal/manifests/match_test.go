@@ -24,18 +24,18 @@ var overlays = map[string][]string{
 	"openshift":       {"openshift", "pod-monitor", "rules"},
 }
 
-func TestEveryComponentAndOverlayIsHeldAgainstTheChart(t *testing.T) {
+func TestAllComponentsAndOverlaysAreCompared(t *testing.T) {
 	if got, want := names(t, filepath.Join(directory(t), "components")),
-		slices.Sorted(maps.Keys(asValues())); !slices.Equal(got, want) {
-		t.Errorf("components are %v, the chart is compared with %v", got, want)
+		slices.Sorted(maps.Keys(componentValues())); !slices.Equal(got, want) {
+		t.Errorf("components are %v, the tests compare %v", got, want)
 	}
 	if got, want := names(t, filepath.Join(directory(t), "overlays")),
 		slices.Sorted(maps.Keys(overlays)); !slices.Equal(got, want) {
-		t.Errorf("overlays are %v, the chart is compared with %v", got, want)
+		t.Errorf("overlays are %v, the tests compare %v", got, want)
 	}
 }
 
-func TestChartSaysWhatKustomizeSays(t *testing.T) {
+func TestChartMatchesKustomize(t *testing.T) {
 	combinations := [][]string{
 		nil,
 		{"node-health", "node-impersonation", "probes", "host-network", "pod-monitor", "rules", "dashboard",
@@ -47,12 +47,12 @@ func TestChartSaysWhatKustomizeSays(t *testing.T) {
 		{"crio", "runtime-proxy"},
 		{"microk8s", "runtime-proxy"},
 	}
-	for name := range asValues() {
+	for name := range componentValues() {
 		combinations = append(combinations, []string{name})
 	}
 	for _, components := range combinations {
 		t.Run("base "+strings.Join(components, " "), func(t *testing.T) {
-			same(t, compose(t, components...), ofChart(t, valuesOf(components...)))
+			requireEqual(t, compose(t, components...), renderChart(t, valuesOf(components...)))
 		})
 	}
 	for name, components := range overlays {
@@ -61,13 +61,13 @@ func TestChartSaysWhatKustomizeSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, decode(t, text), ofChart(t, valuesOf(components...)))
+			requireEqual(t, decode(t, text), renderChart(t, valuesOf(components...)))
 		})
 	}
 }
 
-// Both pin by digest as well as by tag.
-func TestChartPinsTheImageAsKustomizeDoes(t *testing.T) {
+// Both can pin the image by tag and by digest.
+func TestChartImageMatchesKustomize(t *testing.T) {
 	const name, digest = "registry.example/mirror/podlapse",
 		"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	for image, values := range map[string]string{
@@ -82,29 +82,29 @@ func TestChartPinsTheImageAsKustomizeDoes(t *testing.T) {
 		if got := container(t, objects).Image; got != image {
 			t.Errorf("kustomize has %s, want %s", got, image)
 		}
-		same(t, objects, ofChart(t, values))
+		requireEqual(t, objects, renderChart(t, values))
 	}
 }
 
-// same compares the objects, except for Helm's own labels and the order of lists that Kubernetes merges by name.
-func same(t *testing.T, kustomized, charted []object) {
+// requireEqual compares the objects, but not Helm's own labels or the order of lists that Kubernetes merges by name.
+func requireEqual(t *testing.T, kustomize, chart []object) {
 	t.Helper()
 	inChart := map[string]object{}
-	for _, o := range charted {
+	for _, o := range chart {
 		inChart[key(o)] = o
 	}
-	for _, o := range kustomized {
+	for _, o := range kustomize {
 		other, ok := inChart[key(o)]
 		delete(inChart, key(o))
 		if !ok {
 			t.Errorf("the chart lacks %s", key(o))
 			continue
 		}
-		withoutHelm(t, other)
+		removeHelmLabels(t, other)
 		order(o)
 		order(other)
 		if !equality.Semantic.DeepEqual(o, other) {
-			t.Errorf("%s, - kustomize, + chart:\n%s", key(o), gocmp.Diff(o, other))
+			t.Errorf("%s differs (- kustomize, + chart):\n%s", key(o), gocmp.Diff(o, other))
 		}
 	}
 	for left := range inChart {
@@ -112,8 +112,8 @@ func same(t *testing.T, kustomized, charted []object) {
 	}
 }
 
-// withoutHelm removes Helm's own labels, and requires that they exist.
-func withoutHelm(t *testing.T, o object) {
+// removeHelmLabels removes Helm's own labels, and requires that they exist.
+func removeHelmLabels(t *testing.T, o object) {
 	t.Helper()
 	labels := maps.Clone(o.GetLabels())
 	for _, name := range []string{"helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/instance"} {

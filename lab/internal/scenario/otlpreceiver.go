@@ -12,9 +12,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// deaf stops the receiver while a pod starts. The agent must still report the pod on standard output, and count it as
-// dropped. When the receiver is back, the next pod must be sent.
-func (t *tracedRun) deaf(ctx context.Context) error {
+// withoutReceiver stops the receiver while a pod starts. The agent must still report the pod on standard output, and
+// count it as dropped. When the receiver is back, the next pod must be sent.
+func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: t.bench.BaseImage}}}
 	if err := settleAgent(ctx, t.bench); err != nil {
 		return err
@@ -26,11 +26,11 @@ func (t *tracedRun) deaf(ctx context.Context) error {
 	if err := t.bench.Node.StopReceiver(); err != nil {
 		return err
 	}
-	const unheard, heard = "unheard", "heard"
-	if err := t.bench.CreatePod(ctx, unheard, spec); err != nil {
+	const dropped, received = "dropped", "received"
+	if err := t.bench.CreatePod(ctx, dropped, spec); err != nil {
 		return err
 	}
-	if _, err := t.bench.AwaitSettled(ctx, unheard); err != nil {
+	if _, err := t.bench.AwaitSettled(ctx, dropped); err != nil {
 		return err
 	}
 	during, err := t.awaitCounted(ctx, func(c delivered) bool { return c.dropped > before.dropped })
@@ -47,10 +47,10 @@ func (t *tracedRun) deaf(ctx context.Context) error {
 	if err := t.bench.Node.StartReceiver(ctx); err != nil {
 		return err
 	}
-	if err := t.bench.CreatePod(ctx, heard, spec); err != nil {
+	if err := t.bench.CreatePod(ctx, received, spec); err != nil {
 		return err
 	}
-	if _, _, err := t.reported(ctx, heard); err != nil {
+	if _, _, err := t.reported(ctx, received); err != nil {
 		return err
 	}
 	after, err := t.awaitCounted(ctx, func(c delivered) bool { return c.sent > during.sent })
@@ -64,8 +64,8 @@ func (t *tracedRun) deaf(ctx context.Context) error {
 	if want := (delivered{before.sent + 1, before.dropped + 1, before.printed + 2}); after != want {
 		t.verdict.Problem("one more pod started with a receiver: the counters are %+v, want %+v", after, want)
 	}
-	if lost, err := tracesOf(t.bench, unheard); err != nil || len(lost) > 0 {
-		t.verdict.Problem("pod %s counts as dropped but was received %d times, %v", unheard, len(lost), err)
+	if lost, err := tracesOf(t.bench, dropped); err != nil || len(lost) > 0 {
+		t.verdict.Problem("pod %s counts as dropped but was received %d times, %v", dropped, len(lost), err)
 	}
 	return nil
 }

@@ -11,19 +11,17 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// TestUnderAPrefix runs the agent behind a proxy that removes a prefix, like the API server's and an ingress. All of
-// the page must stay under the prefix.
-func TestUnderAPrefix(t *testing.T) {
+// TestPathPrefix runs the agent behind a proxy that removes a prefix, like the API server's and an ingress. The page
+// must send all its requests under the prefix.
+func TestPathPrefix(t *testing.T) {
 	s := standIn(t, "--pods=40", "--changes=4")
 	for _, prefix := range []string{"/api/v1/namespaces/x/pods/y:9717/proxy/", "/tools/node%201/podlapse/"} {
-		proxy, strays := stripping(t, s.address, prefix)
+		proxy, strays := prefixProxy(t, s.address, prefix)
 		tab := open(t, wide)
 		must(t, tab.Go(proxy+prefix))
-		must(t, tab.Await("rows that are told of live", Live+` && document.querySelector('.row.state-starting')`, soon))
+		must(t, tab.Await("live rows", Live+` && document.querySelector('.row.state-starting')`, soon))
 		row := `document.querySelector('.row.state-starting')`
 		link := ask[string](t, tab, row+`.href`)
 		if !strings.HasPrefix(link, proxy+prefix+"#/pods/") {
@@ -36,7 +34,7 @@ func TestUnderAPrefix(t *testing.T) {
 			if status := ask[int](t, tab,
 				`fetch([...document.querySelectorAll('.pod-links a')].find((a) =>
 					a.textContent.includes('`+of+`')).href).then((answer) => answer.status)`); status != http.StatusOK {
-				t.Errorf("%s: the link is answered with %d", of, status)
+				t.Errorf("the link %s returns status %d", of, status)
 			}
 		}
 		must(t, tab.Go("about:blank"))
@@ -46,15 +44,15 @@ func TestUnderAPrefix(t *testing.T) {
 			ask[int](t, tab, `(document.querySelector('[data-view=`+view+`]').click(), 0)`)
 			must(t, tab.Await(view, `document.querySelector('.`+view+`-view .verdict').textContent.length > 5`, soon))
 		}
-		quiet(t, tab)
+		requireNoComplaints(t, tab)
 		if found := strays(); len(found) > 0 {
-			t.Errorf("asked for outside of %s: %v", prefix, found)
+			t.Errorf("requests outside of %s: %v", prefix, found)
 		}
 	}
 }
 
-// stripping is a proxy that serves only paths under the prefix, and records other requests.
-func stripping(t *testing.T, address, prefix string) (server string, strays func() []string) {
+// prefixProxy is a proxy that serves only paths under the prefix, and records other requests.
+func prefixProxy(t *testing.T, address, prefix string) (server string, strays func() []string) {
 	t.Helper()
 	decoded, err := url.PathUnescape(prefix)
 	must(t, err)
@@ -82,72 +80,72 @@ func stripping(t *testing.T, address, prefix string) (server string, strays func
 	}
 }
 
-// TestTheAgentIsRestarted checks that the page finds the next agent by itself, and shows what that agent knows.
-func TestTheAgentIsRestarted(t *testing.T) {
+// TestAgentRestart checks that the page reconnects to the next agent by itself, and shows that agent's start-ups.
+func TestAgentRestart(t *testing.T) {
 	first := standIn(t, "--pods=30")
 	tab := open(t, wide)
 	must(t, tab.Go("http://"+first.address+"/"))
 	count := `Number(document.querySelector('.chip b')?.textContent)`
 	must(t, tab.Await("30 rows, live", Live+` && `+count+` === 30`, soon))
-	quiet(t, tab)
+	requireNoComplaints(t, tab)
 	first.stop()
-	must(t, tab.Await("the page to notice", `!(`+Live+`)`, soon))
+	must(t, tab.Await("the page not to be live", `!(`+Live+`)`, soon))
 	standIn(t, "--pods=20", "--listen-address="+first.address)
 	must(t, tab.Await("20 rows, live", Live+` && `+count+` === 20`, 3*soon))
 }
 
-// TestAStartUpThatIsLookedAt stays open while agents are replaced: by one that knows the start-up, and by one that does
-// not.
-func TestAStartUpThatIsLookedAt(t *testing.T) {
+// TestOpenStartUpAcrossRestarts opens a start-up while the agent is replaced: by one that knows the start-up, and by
+// one that does not.
+func TestOpenStartUpAcrossRestarts(t *testing.T) {
 	first := standIn(t, "--pods=1", "--changes=4")
 	tab := open(t, wide)
 	must(t, tab.Go("http://"+first.address+"/"))
 	row := `document.querySelector('.row.state-starting')`
-	must(t, tab.Await("a pod that starts", row, soon))
+	must(t, tab.Await("a starting pod", row, soon))
 	ask[int](t, tab, `(`+row+`.click(), 0)`)
 	state := `document.querySelector('.badge').textContent`
 	must(t, tab.Await("its waterfall", state+`.includes('starting')`, soon))
 	first.stop()
 	second := standIn(t, "--pods=1", "--listen-address="+first.address)
-	must(t, tab.Await("what has become of it", state+`.includes('ready')`, 3*soon))
+	must(t, tab.Await("the pod to be ready", state+`.includes('ready')`, 3*soon))
 	second.stop()
 
 	third := standIn(t, "--pods=1", "--changes=4", "--listen-address="+first.address)
-	must(t, tab.Await("it to start", state+`.includes('starting')`, 3*soon))
+	must(t, tab.Await("the pod to start", state+`.includes('starting')`, 3*soon))
 	third.stop()
 	standIn(t, "--pods=0", "--listen-address="+first.address)
-	must(t, tab.Await("that nobody knows more of it",
+	must(t, tab.Await("the note that the agent no longer knows the start-up",
 		`document.querySelector('.notes').innerText.includes('no longer knows this start-up')`, 3*soon))
 	shown := ask[string](t, tab, state)
 	time.Sleep(2500 * time.Millisecond)
 	if later := ask[string](t, tab, state); later != shown {
-		t.Errorf("it goes on growing, from %q to %q", shown, later)
+		t.Errorf("the duration still grows, from %q to %q", shown, later)
 	}
 }
 
-// TestAListThatFails checks that the page shows a failed list, and hides the message after the next successful one,
+// TestFailedList checks that the page shows a failed list, and hides the message after the next successful one,
 // even if nothing else changes.
-func TestAListThatFails(t *testing.T) {
+func TestFailedList(t *testing.T) {
 	s := standIn(t, "--pods=5", "--changes=1")
 	for _, test := range []struct{ view, address, words string }{
 		{"#/", "/api/v1/pods", "Not live: "}, {"#/registries", "/api/v1/registries", "unexpected response: 502"},
 	} {
 		address := s.address
 		if test.view == "#/" {
-			address = standIn(t, "--pods=5").address // in which nothing happens
+			address = standIn(t, "--pods=5").address // without changes
 		}
-		server, mend := failing(t, address, test.address)
+		server, mend := failingProxy(t, address, test.address)
 		tab := open(t, wide)
 		must(t, tab.Go(server+"/"+test.view))
 		alert := `document.querySelector('#alert').innerText`
-		must(t, tab.Await("the page to say so", alert+`.includes(`+quoted(test.words)+`)`, soon))
+		must(t, tab.Await("the message", alert+`.includes(`+quoted(test.words)+`)`, soon))
 		mend()
-		must(t, tab.Await("all to be well", Live+` && `+alert+` === ''`, soon))
+		must(t, tab.Await("the end of the message", Live+` && `+alert+` === ''`, soon))
 	}
 }
 
-// TestThePageResumes reconnects and continues the stream at its position, without another list.
-func TestThePageResumes(t *testing.T) {
+// TestStreamResumes checks that the page reconnects and continues the stream at its position, without another list.
+func TestStreamResumes(t *testing.T) {
 	s := standIn(t, "--pods=5", "--changes=4")
 	var mu sync.Mutex
 	var streams []string
@@ -180,14 +178,15 @@ func TestThePageResumes(t *testing.T) {
 	defer mu.Unlock()
 	if len(streams) != 2 || streams[0] != "" || !strings.HasPrefix(streams[1], "last_event_id=") || listed == 0 ||
 		lists != listed {
-		t.Errorf("asked for the stream with %q, and for %d lists, then %d", streams, listed, lists-listed)
+		t.Errorf("the queries of the stream are %q; %d lists before reconnecting, %d after", streams, listed,
+			lists-listed)
 	}
-	quiet(t, tab)
+	requireNoComplaints(t, tab)
 }
 
-// TestAPageOutOfSight closes its connection after 20 s, here a hundred times as fast, and reconnects when it is visible
-// again.
-func TestAPageOutOfSight(t *testing.T) {
+// TestHiddenPageDisconnects checks that a hidden page closes its connection after 20 s, here a hundred times as fast,
+// and reconnects when it is visible again.
+func TestHiddenPageDisconnects(t *testing.T) {
 	s := standIn(t, "--pods=5")
 	tab := open(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
@@ -201,14 +200,14 @@ func TestAPageOutOfSight(t *testing.T) {
 			return 0; })()`, hidden))
 	}
 	hide(true)
-	must(t, tab.Await("it to let go", `document.querySelector('#connection').innerText === 'paused'`, soon))
+	must(t, tab.Await("the page to disconnect", `document.querySelector('#connection').innerText === 'paused'`, soon))
 	hide(false)
-	must(t, tab.Await("it to be live again", Live, soon))
-	quiet(t, tab)
+	must(t, tab.Await("the page to be live again", Live, soon))
+	requireNoComplaints(t, tab)
 }
 
-// failing is a proxy that fails requests for an address until mend is called.
-func failing(t *testing.T, address, path string) (server string, mend func()) {
+// failingProxy is a proxy that fails requests for an address until mend is called.
+func failingProxy(t *testing.T, address, path string) (server string, mend func()) {
 	t.Helper()
 	var mended atomic.Bool
 	proxy := &httputil.ReverseProxy{FlushInterval: -1,
@@ -222,24 +221,4 @@ func failing(t *testing.T, address, path string) (server string, mend func()) {
 	}))
 	t.Cleanup(func() { listener.CloseClientConnections(); listener.Close() })
 	return listener.URL, func() { mended.Store(true) }
-}
-
-// TestEveryWidth shows every view in narrow and wide windows: nothing overflows.
-func TestEveryWidth(t *testing.T) {
-	s := standIn(t, "--pods=40", "--changes=4")
-	tab := open(t, narrow)
-	for _, width := range []int64{320, 390, 799, 800, 1000, 1920} {
-		must(t, tab.Show(browser.Look{Width: width, Height: 800, Phone: width < 800}))
-		must(t, tab.Go("http://"+s.address+"/#/"))
-		must(t, tab.Await("rows", `document.querySelector('.row.state-starting')`, soon))
-		pod := ask[string](t, tab, `document.querySelector('.row.state-starting').hash`)
-		for _, fragment := range []string{"#/", pod, "#/pulls", "#/registries", "#/evidence"} {
-			ask[int](t, tab, `(location.hash = `+quoted(fragment)+`, 0)`)
-			time.Sleep(150 * time.Millisecond)
-			if over := ask[int](t, tab, Overflow); over > 0 {
-				t.Errorf("%s is %d pixels too wide for a window of %d", fragment, over, width)
-			}
-		}
-	}
-	quiet(t, tab)
 }

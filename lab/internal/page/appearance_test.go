@@ -1,0 +1,93 @@
+package page
+
+import (
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/browser"
+)
+
+// TestForcedColors checks that bars keep their colors with forced colors. Otherwise they would be invisible.
+func TestForcedColors(t *testing.T) {
+	s := standIn(t, "--pods=1", "--pulls")
+	tab := open(t, browser.Look{Width: 1440, Height: 1000, Contrast: true})
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("the colors to be forced",
+		`matchMedia('(forced-colors: active)').matches && document.querySelector('.row')`, soon))
+	requireColored(t, tab, ".row .bar", ".row .swatch")
+	ask[int](t, tab, `(document.querySelector('.row').click(), 0)`)
+	must(t, tab.Await("the waterfall", `document.querySelectorAll('.wf-bar').length > 5`, soon))
+	requireColored(t, tab, ".wf-bar", ".blame-bar i", ".legend .swatch")
+	must(t, tab.Go("http://"+s.address+"/#/pulls"))
+	must(t, tab.Await("the pulls", `document.querySelector('.lane i') && document.querySelector('.pulling li')`, soon))
+	requireColored(t, tab, ".progress i", ".lane i", ".wait .track i + i")
+}
+
+// requireColored requires that the first of these elements are neither black, white nor gray.
+func requireColored(t *testing.T, tab *browser.Tab, selectors ...string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "picture.png")
+	must(t, tab.Picture(path, false))
+	file, err := os.Open(path)
+	must(t, err)
+	defer file.Close()
+	picture, err := png.Decode(file)
+	must(t, err)
+	for _, selector := range selectors {
+		middle := ask[[]int](t, tab, `(() => {
+			const r = document.querySelector(`+quoted(selector)+`).getBoundingClientRect();
+			return [r.left + r.width / 2, r.top + r.height / 2].map(Math.floor); })()`)
+		red, green, blue, _ := picture.At(middle[0], middle[1]).RGBA()
+		if red>>8 == green>>8 && green>>8 == blue>>8 {
+			t.Errorf("%s is black, white or gray at %v", selector, middle)
+		}
+	}
+}
+
+// TestTheme switches from the system's theme to dark and light, and checks that the page keeps the choice.
+func TestTheme(t *testing.T) {
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide) // dark
+	must(t, tab.Go("http://"+s.address+"/"))
+	ground := func() string { return ask[string](t, tab, `getComputedStyle(document.body).backgroundColor`) }
+	press := func(want string) string {
+		ask[int](t, tab, `(document.querySelector('#theme').click(), 0)`)
+		must(t, tab.Await(want, `document.querySelector('#theme').innerText === 'theme: `+want+`'`, soon))
+		return ground()
+	}
+	must(t, tab.Await("the theme button", `document.querySelector('#theme').innerText === 'theme: system'`, soon))
+	system := ground()
+	dark, light := press("dark"), press("light")
+	if system != dark || dark == light {
+		t.Errorf("the background is %s with the dark system theme, %s with dark, %s with light", system, dark, light)
+	}
+	must(t, tab.Go("about:blank"))
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("the stored theme", `document.querySelector('#theme').innerText === 'theme: light'`, soon))
+	if kept := ground(); kept != light {
+		t.Errorf("after a reload the background is %s, want %s", kept, light)
+	}
+}
+
+// TestEveryWidth checks that no view overflows in narrow and wide windows.
+func TestEveryWidth(t *testing.T) {
+	s := standIn(t, "--pods=40", "--changes=4")
+	tab := open(t, narrow)
+	for _, width := range []int64{320, 390, 799, 800, 1000, 1920} {
+		must(t, tab.Show(browser.Look{Width: width, Height: 800, Phone: width < 800}))
+		must(t, tab.Go("http://"+s.address+"/#/"))
+		must(t, tab.Await("rows", `document.querySelector('.row.state-starting')`, soon))
+		pod := ask[string](t, tab, `document.querySelector('.row.state-starting').hash`)
+		for _, fragment := range []string{"#/", pod, "#/pulls", "#/registries", "#/evidence"} {
+			ask[int](t, tab, `(location.hash = `+quoted(fragment)+`, 0)`)
+			time.Sleep(150 * time.Millisecond)
+			if over := ask[int](t, tab, Overflow); over > 0 {
+				t.Errorf("%s is %d pixels too wide for a window of %d", fragment, over, width)
+			}
+		}
+	}
+	requireNoComplaints(t, tab)
+}

@@ -1,0 +1,62 @@
+package page
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestDeletedPods checks that deleted pods stay in the list and are shown as gone.
+func TestDeletedPods(t *testing.T) {
+	s := standIn(t, "--pods=20", "--leaving")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("a deleted pod",
+		`document.querySelector('.row.gone:not([hidden])')?.innerText.includes('pod gone')`, soon))
+	requireNoComplaints(t, tab)
+}
+
+// TestStartUpInProgressGrows checks that the duration of a start-up in progress grows by the browser's clock.
+func TestStartUpInProgressGrows(t *testing.T) {
+	tab := modules(t)
+	got := ask[[]float64](t, tab, `(async () => {
+		const { age, startUpOf, stuckIn } = `+module("startup.js")+`;
+		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], total_seconds: 10 };
+		const last = record.phases.at(-1).seconds;
+		return ['starting', 'ready'].flatMap((state) => { const s = startUpOf({ ...record, state }, 1000);
+			return [age(s, 6000), Math.round(stuckIn(s, 6000).seconds - last)]; }); })()`)
+	if fmt.Sprint(got) != "[15 5 10 0]" {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestPodDeletedDuringList checks that a pod that was deleted while the list was in transfer is shown as gone.
+func TestPodDeletedDuringList(t *testing.T) {
+	tab := modules(t)
+	if gone := ask[bool](t, tab, `(async () => {
+		const { Known } = `+module("known.js")+`;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		const known = new Known();
+		known.expectList();
+		known.gone(record.uid);
+		known.tellSome([record], 0);
+		known.tellAll();
+		return known.startUps.get(record.uid)?.gone === true; })()`); !gone {
+		t.Error("the pod is missing, or not marked as gone")
+	}
+}
+
+// TestDeletedPodsAreLimited checks that the page forgets the pods that were deleted first.
+func TestDeletedPodsAreLimited(t *testing.T) {
+	tab := modules(t)
+	got := ask[[]string](t, tab, `(async () => {
+		const { Known } = `+module("known.js")+`;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		const known = new Known();
+		for (let i = 0; i < 1100; i++) known.told({ ...record, uid: 'u' + i }, 0);
+		for (let i = 1099; i >= 10; i--) known.gone('u' + i);
+		const uids = [...known.startUps.keys()];
+		return [String(uids.length), uids[0], uids[10], uids.at(-1)]; })()`)
+	if fmt.Sprint(got) != "[1010 u0 u1009 u10]" { // ten existing pods, and the thousand that were deleted last
+		t.Errorf("%v", got)
+	}
+}

@@ -1,0 +1,62 @@
+package page
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/podlapse/podlapse/lab/internal/browser"
+)
+
+// modules opens the page, for tests that use only its modules.
+func modules(t *testing.T) *browser.Tab {
+	t.Helper()
+	s := standIn(t, "--pods=1")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	return tab
+}
+
+// module returns an expression for the exports of a module of the page.
+func module(name string) string {
+	return `(await import(document.querySelector('script[type=module]').src.replace('main.js', '` + name + `')))`
+}
+
+// TestRetryAfter checks that the page queries an overloaded agent again after increasing waits.
+func TestRetryAfter(t *testing.T) {
+	tab := modules(t)
+	got := ask[[]float64](t, tab, `(async () => {
+		const { ask } = `+module("ask.js")+`, began = performance.now(), usual = window.fetch;
+		let asked = 0;
+		window.fetch = async (path, options) => (path !== 'x' ? usual(path, options) :
+			++asked < 3 ? new Response('{}', { status: asked === 1 ? 503 : 429, headers: { 'Retry-After': '1' } }) :
+			new Response('{"a":7}'));
+		const { a } = await ask('x');
+		return [a, asked, Math.floor((performance.now() - began) / 1000)]; })()`)
+	if fmt.Sprint(got) != "[7 3 3]" {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestVisible tests the module that makes untrusted text safe to show.
+func TestVisible(t *testing.T) {
+	tab := modules(t)
+	for text, want := range map[string]string{
+		"web-0":                                 "web-0",
+		"":                                      "",
+		"a\x1b[31mb\x00\r\n\x7f":                "a⟨001B⟩[31mb⟨0000⟩⟨000D⟩⟨000A⟩⟨007F⟩",
+		"a\u202eb\u2066\u200b":                  "a⟨202E⟩b⟨2066⟩⟨200B⟩",
+		"\u009b\ufeff":                          "⟨009B⟩⟨FEFF⟩",
+		"\U000e0041":                            "⟨E0041⟩",
+		"漢字 ünï 🙂 שלום":                         "漢字 ünï 🙂 שלום",
+		"e\u0301\u0301\u0301\u0301\u0301\u0301": "e\u0301\u0301\u0301\u0301",
+		"0123456789012345678901234567890":       "01234567890123456789… (11 more)",
+	} {
+		if got := ask[string](t, tab,
+			`(async () => `+module("text.js")+`.visible(`+quoted(text)+`, 20))()`); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := ask[string](t, tab, `(async () => `+module("text.js")+`.visible('\ud800x'))()`); got != "\ufffdx" {
+		t.Errorf("an unpaired surrogate: %q", got)
+	}
+}

@@ -1,0 +1,79 @@
+package page
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestErrorBars compares the bar of each error with the record: it extends this far before and after the end of the
+// phase.
+func TestErrorBars(t *testing.T) {
+	tab := modules(t)
+	must(t, tab.Await("a row", `document.querySelector('.row')`, soon))
+	ask[int](t, tab, `(document.querySelector('.row').click(), 0)`)
+	must(t, tab.Await("the waterfall", `document.querySelectorAll('.wf-phase').length > 5`, soon))
+	wrong := ask[[]string](t, tab, `(async () => {
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		const wrong = [];
+		let at = 0;
+		record.phases.forEach((phase, i) => {
+			at += phase.seconds;
+			const row = document.querySelectorAll('.wf-phase')[i],
+				track = row.querySelector('.wf-track').getBoundingClientRect();
+			const bar = row.querySelector('.wf-whisker').getBoundingClientRect();
+			const clamp = (seconds) =>
+				track.left + track.width * Math.min(Math.max(seconds / record.total_seconds, 0), 1);
+			const from = clamp(at - phase.error_seconds), to = Math.max(clamp(at + phase.error_seconds), from + 3);
+			if (!(Math.abs(bar.left - from) < 0.5 && Math.abs(bar.right - to) < 0.5))
+				wrong.push(phase.phase + ': ' + [bar.left, bar.right, from, to].join(' '));
+		});
+		return wrong; })()`)
+	for _, w := range wrong {
+		t.Errorf("%s", w)
+	}
+}
+
+// TestPressure checks that the detail of a phase shows its pressure.
+func TestPressure(t *testing.T) {
+	tab := modules(t)
+	reported := ask[string](t, tab, `(async () => {
+		const { chartOf } = `+module("chart.js")+`, { Detail } = `+module("detail.js")+`,
+			{ Waterfall } = `+module("waterfall.js")+`;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		record.phases[0].pressure = { cpu: 0.004, io: 0.814, memory: 0 };
+		const detail = new Detail(), waterfall = new Waterfall(detail, () => {});
+		document.querySelector('main').append(waterfall.root, detail.root);
+		waterfall.draw(chartOf(record, 0, () => false));
+		waterfall.root.querySelector('.wf-phase').dispatchEvent(new PointerEvent('pointerover', { bubbles: true }));
+		return detail.root.innerText; })()`)
+	if !strings.Contains(reported, "<1 % for cpu, 81 % for io, 0 % for memory") {
+		t.Errorf("the detail is %q", reported)
+	}
+}
+
+// TestTermination checks the table of a termination.
+func TestTermination(t *testing.T) {
+	tab := modules(t)
+	reported := ask[[]string](t, tab, `(async () => {
+		const { Ending } = `+module("ending.js")+`;
+		const ending = new Ending();
+		document.querySelector('main').append(ending.root);
+		ending.draw({ verdict: 'gone after 30.5 s: app ignored its stop signal', phases: [
+			{ phase: 'grace', cause: 'app', container: 'app', seconds: 30, error_seconds: 0.001 },
+			{ phase: 'unattributed', cause: 'unknown', seconds: 0.5, error_seconds: 0.25,
+				merged_with: ['kill', 'sandbox_stop'] }],
+			containers: [{ container: 'app', how: 'killed', exit_code: 137, reason: 'Error',
+				grace_used_seconds: 30.012, error_seconds: 0.002 }, { container: 'side', how: 'running' }] });
+		const shown = ending.root.innerText;
+		ending.draw(undefined);
+		return [shown, ending.root.checkVisibility() ? 'shown' : '']; })()`)
+	for _, want := range []string{"ignored its stop signal", "30.000 s", "±0.001 s", "the application",
+		"or kill, sandbox stop", "137 Error", "30.012 s", "running"} {
+		if !strings.Contains(reported[0], want) {
+			t.Errorf("no %q in %q", want, reported[0])
+		}
+	}
+	if reported[1] != "" {
+		t.Errorf("for a pod that does not terminate, the table is %s", reported[1])
+	}
+}

@@ -1,0 +1,66 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPullsInProgress checks the word, the color and the received share of each state.
+func TestPullsInProgress(t *testing.T) {
+	s := standIn(t, "--pods=1", "--pulls")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/#/pulls"))
+	must(t, tab.Await("the pulls", `document.querySelectorAll('.pulling li').length === 4`, soon))
+	shown := ask[[]string](t, tab,
+		`[...document.querySelectorAll('.pulling li')].map((li) => [li.children[0].textContent,
+			li.children[2].className, li.querySelector('.progress i').style.width,
+		li.children[3].textContent.replace(/ · .*/, '')].join(' | '))`)
+	for i, want := range []string{
+		"queue/unpacked app | progress c-disk | 100% | unpacking",
+		"queue/half-way app | progress c-registry | 25% | 5.0 MiB of 20 MiB",
+		"queue/waiting app | progress c-pull_queue endless | 100% | queued",
+		"not requested by a pod on this node | progress c-registry | 50% | 10 MiB of 20 MiB",
+	} {
+		if !slices.Contains(shown, want) {
+			t.Errorf("pull %d: no %q among %q", i, want, shown)
+		}
+	}
+	colors := ask[[]string](t, tab, `[...document.querySelectorAll('.pulling a')]
+		.map((a) => (a.hasAttribute('href') ? 'link ' : 'text ') + getComputedStyle(a).color)`)
+	slices.Sort(colors)
+	if colors = slices.Compact(colors); len(colors) != 2 ||
+		strings.TrimPrefix(colors[0], "link") == strings.TrimPrefix(colors[1], "text") {
+		t.Errorf("links have the same color as other texts: %q", colors)
+	}
+	must(t, tab.Await("recent pulls", `document.querySelector('td > a')`, soon))
+	ask[int](t, tab, `(document.querySelector('td > a').click(), 0)`)
+	must(t, tab.Await("the waterfall of the pod that pulled",
+		`document.querySelectorAll('.wf-rows > .wf-phase').length > 5`, soon))
+	must(t, tab.Go("http://"+s.address+"/#/pulls"))
+	if verdict := ask[string](t, tab, `document.querySelector('.pulls-view .verdict').textContent`); !strings.HasPrefix(
+		verdict, "3 images are being pulled, 1 waits in the queue, for ") {
+		t.Errorf("the verdict is %q", verdict)
+	}
+	requireNoComplaints(t, tab)
+}
+
+// TestBursts tests the module that groups pulls and computes how many were concurrent.
+func TestBursts(t *testing.T) {
+	tab := modules(t)
+	// One pull an hour earlier, two pulls one after the other, one that waits for them, and one with an unknown end.
+	const pulls = `[{key: 'old', from: 0, startedAt: 0, to: 5000},
+		{key: 'a', from: 3600000, startedAt: 3600000, to: 3605000},
+		{key: 'b', from: 3600100, startedAt: 3605000, to: 3610000},
+		{key: 'c', from: 3600200, startedAt: NaN, to: 3612000},
+		{key: 'endless', from: 3600000, startedAt: 3600000, to: NaN}]`
+	got := ask[[][]string](t, tab,
+		`(async () => { const { burstOf, lanesOf } = `+module("burst.js")+`; const burst = burstOf(`+pulls+`);
+		return [burst.map((p) => p.key), ...lanesOf(burst).map((lane) => lane.map((p) => p.key)),
+			...lanesOf([...burst, { key: 'd', startedAt: 3601000, to: 3602000 }]).map((lane) =>
+				lane.map((p) => p.key))]; })()`)
+	if want := "[[a b c] [a b] [a b] [d]]"; fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
