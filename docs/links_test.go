@@ -17,9 +17,9 @@ var (
 	unlinked     = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// TestLinksLeadSomewhere checks the links between the Markdown files of the repository: the file exists and, if the
+// TestLinksResolve checks the links between the Markdown files of the repository: the file exists and, if the
 // link names a section, has that heading.
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksResolve(t *testing.T) {
 	checked := 0
 	for file, text := range markdownFiles(t) {
 		for _, match := range markdownLink.FindAllStringSubmatch(text, -1) {

@@ -25,7 +25,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-func TestAgentTellsOfAStartUp(t *testing.T) {
+func TestAgentReportsStartUp(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
@@ -87,7 +87,7 @@ func TestAgentTellsOfAStartUp(t *testing.T) {
 }
 
 // One start-up, told of while it goes on and when it is over, in both kinds of record.
-func TestAgentWritesBothKindsOfRecordWhileAPodStarts(t *testing.T) {
+func TestAgentWritesBothRecordKindsDuringStartUp(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	pod.Labels = map[string]string{"app.kubernetes.io/name": "web", "app": "not to be told"}
@@ -139,7 +139,7 @@ func TestAgentWritesBothKindsOfRecordWhileAPodStarts(t *testing.T) {
 
 // A start-up that has just ended when the agent is stopped waits for late evidence; it must be
 // written all the same.
-func TestAgentStoppedRightAfterAStartUpLosesNothing(t *testing.T) {
+func TestAgentStoppedRightAfterStartUpWritesItsRecord(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
@@ -229,7 +229,7 @@ func TestAgentWithoutEvents(t *testing.T) {
 	}
 }
 
-func TestAgentWatchesTheClustersEvents(t *testing.T) {
+func TestAgentWatchesEventsOfTheCluster(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	cluster.Put(web0(time.Now().Add(-time.Second)))
 	agent := start(
@@ -257,7 +257,7 @@ func TestAgentStopsWhileTheServerHangs(t *testing.T) {
 	agent.mustEndCleanly()
 }
 
-func TestAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
+func TestAgentStopsWhenStandardOutputIsClosed(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
@@ -306,7 +306,7 @@ func startStuck(t *testing.T) *process {
 	return agent
 }
 
-func TestAgentDoesNotWaitForAStuckReader(t *testing.T) {
+func TestAgentStopsDespiteStuckReader(t *testing.T) {
 	agent := startStuck(t)
 	began := time.Now()
 	reason := fmt.Sprint(agent.await("agent failed")["error"])
@@ -318,7 +318,7 @@ func TestAgentDoesNotWaitForAStuckReader(t *testing.T) {
 	}
 }
 
-func TestASecondSignalEndsTheAgentAtOnce(t *testing.T) {
+func TestSecondSignalStopsAgentAtOnce(t *testing.T) {
 	agent := startStuck(t)
 	agent.signal(os.Interrupt)
 	var last string
@@ -329,7 +329,7 @@ func TestASecondSignalEndsTheAgentAtOnce(t *testing.T) {
 	}
 }
 
-func TestAgentThatCannotStart(t *testing.T) {
+func TestAgentFailsToStart(t *testing.T) {
 	taken := start(
 		t,
 		"--kubeconfig",

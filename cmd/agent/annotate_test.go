@@ -14,7 +14,7 @@ import (
 
 // An agent that is killed while a pod starts, the next one that sees it end, and one that comes when it was over long
 // ago.
-func TestAgentAnnotatesOnceWhoeverIsThere(t *testing.T) {
+func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	pod.Annotations = map[string]string{annotate.AskStartUp: "true", annotate.AskTime: ""}
@@ -66,7 +66,7 @@ func TestAgentAnnotatesOnceWhoeverIsThere(t *testing.T) {
 }
 
 // Without --annotate a pod may ask: nothing is requested, and nothing counted.
-func TestAgentThatDoesNotAnnotate(t *testing.T) {
+func TestAgentWithoutAnnotate(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := ready(web0(time.Now().Add(-3*time.Second)), time.Now())
 	pod.Annotations = map[string]string{annotate.AskStartUp: "true", annotate.AskTime: ""}

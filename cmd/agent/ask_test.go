@@ -65,8 +65,8 @@ func agentOn(node, url string) agentstest.Pod {
 	return agentstest.Pod{Namespace: "podlapse", Name: "agent-" + node, Node: node, Port: 9717, Ready: true, Agent: url}
 }
 
-// TestAskAClusterOfRealAgents asks a real agent through the API server's proxy, of a pod that is gone.
-func TestAskAClusterOfRealAgents(t *testing.T) {
+// TestExplainThroughAPIServer asks a real agent through the API server's proxy, of a pod that is gone.
+func TestExplainThroughAPIServer(t *testing.T) {
 	agent := goneFromNodeA(t)
 	other := start(t, "--kubeconfig", agentstest.Kubeconfig(t, podwatchtest.Start(t).URL()), "--cri-endpoint", "off",
 		"--events", "off")

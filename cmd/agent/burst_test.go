@@ -18,7 +18,7 @@ import (
 
 // A node comes up full, its agent is killed in the midst of it, and all pods are ready when the next one comes: a
 // healthy collector gets every trace.
-func TestABurstAfterARestartIsSentWhole(t *testing.T) {
+func TestAllTracesAreSentAfterRestartOnFullNode(t *testing.T) {
 	const pods = 500
 	startCollector(t)
 	cluster := podwatchtest.Start(t)

@@ -225,7 +225,7 @@ func checked(t *testing.T, args ...string) (exit int, text string) {
 	return exit, stdout.String()
 }
 
-func TestCheckBesideAnAgent(t *testing.T) {
+func TestCheckBesideRunningAgent(t *testing.T) {
 	dir := t.TempDir()
 	held, err := state.Open(dir, "node-a", zap.NewNop())
 	if err != nil {
@@ -245,8 +245,8 @@ func TestCheckBesideAnAgent(t *testing.T) {
 	}
 }
 
-// TestCheckTellsWhatIsWrongWithTheSocket: to mount what is mounted mends nothing.
-func TestCheckTellsWhatIsWrongWithTheSocket(t *testing.T) {
+// TestCheckExplainsSocketProblems: to mount what is mounted mends nothing.
+func TestCheckExplainsSocketProblems(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(t.TempDir(), "c.sock"))
 	if err != nil {
 		t.Fatal(err)
@@ -292,7 +292,7 @@ func TestCheckTellsWhatIsWrongWithTheSocket(t *testing.T) {
 	}
 }
 
-func TestCheckTellsWhoMayRead(t *testing.T) {
+func TestCheckReportsAccessMode(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "web.yaml")
 	if err := os.WriteFile(file,
 		[]byte("basic_auth_users: {a: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}"),
@@ -331,7 +331,7 @@ func TestCheckTellsWhoMayRead(t *testing.T) {
 	}
 }
 
-func TestCheckWithoutAnAPIServer(t *testing.T) {
+func TestCheckWithoutAPIServer(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for _, flags := range [][]string{{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t))},
 		{"--kubeconfig="}} {

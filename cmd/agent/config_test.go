@@ -166,7 +166,7 @@ func TestHistoryLimit(t *testing.T) {
 	}
 }
 
-func TestEveryProblemIsTold(t *testing.T) {
+func TestConfigReportsEveryProblem(t *testing.T) {
 	args := "run --node-name A --cri-endpoint tcp://x --listen-address x --wrong=1 stray --log-level loud"
 	env := environment{"LOG_FORMAT": "xml", "RECORDS": "all"}
 	var stdout, stderr bytes.Buffer

@@ -17,7 +17,7 @@ import (
 )
 
 // A tenant can name any host in its pod, and forge kubelet's word that an image came from it.
-func TestForgedPullsSendTheAgentNowhere(t *testing.T) {
+func TestForgedPullsCauseNoRegistryProbes(t *testing.T) {
 	var asked atomic.Int64
 	victim := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer victim.Close()

@@ -165,7 +165,7 @@ var importRules = []struct {
 		"every part reports its health, so health must not import a part"},
 }
 
-func TestImportsPointInwards(t *testing.T) {
+func TestImportsFollowTheLayers(t *testing.T) {
 	for _, rule := range importRules {
 		files := 0
 		for path, file := range sourceFiles(t, filepath.Join("../..", rule.pkg)) {
@@ -199,7 +199,7 @@ var importers = []struct {
 		"cmd/agent creates the clients; only sources need more of the package than a client"},
 }
 
-func TestImportersAreKnown(t *testing.T) {
+func TestImportersAreAllowed(t *testing.T) {
 	for _, dir := range packages(t) {
 		for path, file := range sourceFiles(t, filepath.Join("../..", dir)) {
 			for _, spec := range file.Imports {
@@ -214,8 +214,8 @@ func TestImportersAreKnown(t *testing.T) {
 	}
 }
 
-// TestAskingLinksNoAgent lists everything that a program with the commands of internal/cli links.
-func TestAskingLinksNoAgent(t *testing.T) {
+// TestQueryCommandsLinkNoAgent lists everything that a program with the commands of internal/cli links.
+func TestQueryCommandsLinkNoAgent(t *testing.T) {
 	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../internal/cli").Output()
 	if err != nil {
 		t.Fatalf("list the dependencies of internal/cli: %v", err)

@@ -123,7 +123,7 @@ func TestAgentSendsTracesAndMetrics(t *testing.T) {
 }
 
 // A collector that is gone is no reason to end, or to end late.
-func TestAgentWithACollectorThatIsGone(t *testing.T) {
+func TestAgentWithUnreachableCollector(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+agentstest.ClosedAddress(t))
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
@@ -139,7 +139,7 @@ func TestAgentWithACollectorThatIsGone(t *testing.T) {
 }
 
 // Standard output that takes nothing is no trace's affair.
-func TestAStuckReaderKeepsNoTraceBack(t *testing.T) {
+func TestStuckReaderDelaysNoTrace(t *testing.T) {
 	sent := startCollector(t)
 	agent, cluster := startFull(t)
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
@@ -154,7 +154,7 @@ func TestAStuckReaderKeepsNoTraceBack(t *testing.T) {
 }
 
 // Whatever is stuck, the agent ends in time: its reader, the collector, the API server and the runtime.
-func TestAgentEndsThoughEverythingIsStuck(t *testing.T) {
+func TestAgentStopsInTimeWhenEverythingIsStuck(t *testing.T) {
 	deaf, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestAgentEndsThoughEverythingIsStuck(t *testing.T) {
 	}
 }
 
-func TestAgentRefusesVariablesThatItCannotUse(t *testing.T) {
+func TestAgentRefusesInvalidOTLPVariables(t *testing.T) {
 	variables := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317"}
 	var stderr bytes.Buffer
 	code := run(t.Context(), []string{"run", "--node-name", "node-a"},
@@ -188,7 +188,7 @@ func TestAgentRefusesVariablesThatItCannotUse(t *testing.T) {
 }
 
 // Without an endpoint there is nothing of it.
-func TestAgentWithoutACollector(t *testing.T) {
+func TestAgentWithoutCollector(t *testing.T) {
 	traces, err := newTraces(t.Context(), deps{}, nil)
 	push, err2 := newMetricsPush(t.Context(), deps{})
 	if traces != nil || push != nil || err != nil || err2 != nil {

@@ -27,7 +27,7 @@ func ownedBy(kind, controller, name string) *corev1.Pod {
 }
 
 // Records name the workload that people know, and the API server is asked for nothing but pods to find it.
-func TestAgentNamesOwnersWithoutAsking(t *testing.T) {
+func TestAgentNamesOwnersWithoutRequests(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off")

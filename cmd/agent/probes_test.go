@@ -77,8 +77,8 @@ func tracesOfParts(t *testing.T, a inside, cluster *podwatchtest.Server) (gorout
 	return goroutines, slices.Compact(seen)
 }
 
-// TestWhatIsOffCostsNothing holds an agent against one with all of it on.
-func TestWhatIsOffCostsNothing(t *testing.T) {
+// TestDisabledFeaturesCostNothing holds an agent against one with all of it on.
+func TestDisabledFeaturesCostNothing(t *testing.T) {
 	off := podwatchtest.Start(t)
 	a := startInside(t, off, "--addons=kube-system", "--node-warm-up=1m") // that only say how
 	time.Sleep(100 * time.Millisecond)
@@ -105,7 +105,7 @@ func TestWhatIsOffCostsNothing(t *testing.T) {
 	}
 }
 
-func TestProbesOfTheRuntimeNeedOne(t *testing.T) {
+func TestRuntimeProbesNeedRuntime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "probes.yaml")
 	if err := os.WriteFile(path, []byte("probes: [{name: cri, kind: cri}]"), 0o600); err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestProbesOfTheRuntimeNeedOne(t *testing.T) {
 }
 
 // What the agent reads again is checked as what it read first.
-func TestTheProbesFileIsLoadedAnew(t *testing.T) {
+func TestProbesFileIsValidatedOnReload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "probes.yaml")
 	write := func(text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -160,7 +160,7 @@ func TestNodeAddress(t *testing.T) {
 }
 
 // The client's own limit, ten at once and then five a second, is none of the API server's.
-func TestRoundTripsWaitForNobody(t *testing.T) {
+func TestRoundTripsAreNotRateLimited(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	client, err := kubeclient.New(&rest.Config{Host: cluster.URL()})
 	if err != nil {
@@ -193,7 +193,7 @@ func TestPulledFrom(t *testing.T) {
 	}
 }
 
-func TestCheckTellsOfNodeAndProbes(t *testing.T) {
+func TestCheckReportsNodeAndProbes(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	check := func(flags ...string) string {
 		var out, errs bytes.Buffer

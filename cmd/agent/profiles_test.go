@@ -6,7 +6,7 @@ import (
 )
 
 // What nobody can ask for is not noted.
-func TestAllocationsAreSampledForProfilesAlone(t *testing.T) {
+func TestAllocationsAreSampledOnlyForProfiles(t *testing.T) {
 	usual := runtime.MemProfileRate
 	t.Cleanup(func() { runtime.MemProfileRate = usual })
 	runtime.MemProfileRate = 4096

@@ -33,8 +33,8 @@ func event(reason, message string, at time.Time) *corev1.Event {
 	}
 }
 
-// TestARecordingReplaysToWhatTheAgentSaid is the point of recordings.
-func TestARecordingReplaysToWhatTheAgentSaid(t *testing.T) {
+// TestReplayEqualsAgentRecords is the point of recordings.
+func TestReplayEqualsAgentRecords(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
@@ -89,7 +89,7 @@ func TestARecordingReplaysToWhatTheAgentSaid(t *testing.T) {
 	}
 }
 
-func TestAgentKeepsObservationsInMemoryAlone(t *testing.T) {
+func TestAgentKeepsObservationsInMemory(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off",
@@ -101,7 +101,7 @@ func TestAgentKeepsObservationsInMemoryAlone(t *testing.T) {
 	agent.mustEndCleanly()
 }
 
-func TestAgentGoesOnWhenTheFileCannotGrow(t *testing.T) {
+func TestAgentContinuesWhenRecordingCannotGrow(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)

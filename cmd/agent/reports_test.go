@@ -44,9 +44,9 @@ func TestReportsWaitForAllSinks(t *testing.T) {
 	}
 }
 
-// TestReportsForgetWhatIsReported reports a start-up twice, as for a static pod whose mirror was created again. The
+// TestReportsAcceptSameStartUpAgain reports a start-up twice, as for a static pod whose mirror was created again. The
 // second one waits for all sinks, too.
-func TestReportsForgetWhatIsReported(t *testing.T) {
+func TestReportsAcceptSameStartUpAgain(t *testing.T) {
 	reported := 0
 	r := newReports(func(timeline.Timeline) { reported++ })
 	one, other := r.sink(), r.sink()
@@ -64,7 +64,7 @@ func TestReportsForgetWhatIsReported(t *testing.T) {
 
 // What a collector did not take before the agent ended, since it was gone or the agent was killed, it gets from the
 // next agent, and only once.
-func TestTracesThatWereNotSentAreSentByTheNextAgent(t *testing.T) {
+func TestUnsentTracesAreSentByNextAgent(t *testing.T) {
 	for _, records := range []string{recordsNone, recordsTimeline} {
 		for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 			t.Run(records+" "+end.String(), func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestTracesThatWereNotSentAreSentByTheNextAgent(t *testing.T) {
 }
 
 // What a collector refuses while the agent goes on is lost, and counted: the next agent does not try again.
-func TestTracesThatWereRefusedAreReported(t *testing.T) {
+func TestRefusedTracesAreNotRetried(t *testing.T) {
 	var asked int
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/traces") {

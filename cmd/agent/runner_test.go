@@ -64,7 +64,7 @@ func TestStagesStopInOrder(t *testing.T) {
 	})
 }
 
-func TestAFailedPartStopsTheOthersInOrder(t *testing.T) {
+func TestFailedPartStopsOthersInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended endings
 		err := runAll(t.Context(), zap.NewNop(), threeStages(), []component{
@@ -81,7 +81,7 @@ func TestAFailedPartStopsTheOthersInOrder(t *testing.T) {
 	})
 }
 
-func TestAPartThatEndsByItselfHasFailed(t *testing.T) {
+func TestPartThatReturnsEarlyFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err := runAll(t.Context(), zap.NewNop(), threeStages(), []component{
 			{"a", 1, func(context.Context) error { return nil }},
@@ -92,7 +92,7 @@ func TestAPartThatEndsByItselfHasFailed(t *testing.T) {
 	})
 }
 
-func TestAStuckStageIsLeftBehind(t *testing.T) {
+func TestStuckStageIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended endings
 		release := make(chan struct{})
@@ -116,7 +116,7 @@ func TestAStuckStageIsLeftBehind(t *testing.T) {
 	})
 }
 
-func TestTheStagesFitIntoTheTimeToStop(t *testing.T) {
+func TestStagesFitIntoStopTimeout(t *testing.T) {
 	all := time.Duration(0)
 	for _, s := range agentStages() {
 		all += s.limit

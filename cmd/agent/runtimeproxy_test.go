@@ -51,8 +51,8 @@ func (p proxyProcess) end(t *testing.T, signal os.Signal) {
 	}
 }
 
-// TestAgentBehindAProxy: the agent finds the runtime through a proxy, loses it with the proxy, and finds it again.
-func TestAgentBehindAProxy(t *testing.T) {
+// TestAgentBehindRuntimeProxy: the agent finds the runtime through a proxy, loses it with the proxy, and finds it again.
+func TestAgentBehindRuntimeProxy(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime, socket := filepath.Join(t.TempDir(), "r.sock"), filepath.Join(t.TempDir(), "p.sock")
 	fake := critest.Start(t, runtime, critest.Options{})

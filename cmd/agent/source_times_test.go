@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-func TestAgentTellsOfItsSources(t *testing.T) {
+func TestAgentExportsSourceMetrics(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
@@ -64,7 +64,7 @@ func TestAgentCountsRestartsOnce(t *testing.T) {
 }
 
 // A pod has a series while it is there, and none at the scrape after.
-func TestAgentForgetsTheSeriesOfAPodThatIsGone(t *testing.T) {
+func TestAgentRemovesSeriesOfDeletedPod(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)

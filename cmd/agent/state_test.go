@@ -20,7 +20,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-func TestCarriedOn(t *testing.T) {
+func TestStateAge(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct{ since, want time.Time }{
 		"the first agent":         {time.Time{}, now},
@@ -157,7 +157,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 	}
 }
 
-func TestAgentGoesOnAfterADamagedState(t *testing.T) {
+func TestAgentStartsWithDamagedState(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "state.jsonl")
 	if err := os.WriteFile(file, []byte("what?\n"), 0o600); err != nil {
@@ -182,9 +182,9 @@ func TestAgentGoesOnAfterADamagedState(t *testing.T) {
 	}
 }
 
-// TestAgentStopsWhileItsStateCannotBeSaved stops the agent after a start-up about which the runtime has not answered
+// TestAgentStopsWhenStateCannotBeSaved stops the agent after a start-up about which the runtime has not answered
 // yet. The next agent would report it, but will not know about it.
-func TestAgentStopsWhileItsStateCannotBeSaved(t *testing.T) {
+func TestAgentStopsWhenStateCannotBeSaved(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
 	dir := t.TempDir()

@@ -58,7 +58,7 @@ func TestWatchReader(t *testing.T) {
 }
 
 // Go's runtime gives an agent that was started without standard output /dev/null, which others mean.
-func TestAnAgentSaysThatNobodyGetsItsRecords(t *testing.T) {
+func TestAgentWarnsWhenStandardOutputIsClosed(t *testing.T) {
 	_, writer := pipe(t)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -96,7 +96,7 @@ func TestAnAgentSaysThatNobodyGetsItsRecords(t *testing.T) {
 }
 
 // No pod starts, so there is nothing to write.
-func TestAnIdleAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
+func TestIdleAgentStopsWhenReaderIsGone(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off")
@@ -114,7 +114,7 @@ func TestAnIdleAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
 }
 
 // A reader that begins late and takes a few bytes at a time gets whole lines, one of each start-up.
-func TestAgentWritesWholeLinesToASlowReader(t *testing.T) {
+func TestAgentWritesWholeLinesToSlowReader(t *testing.T) {
 	const pods = 400 // more records than a pipe holds
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
@@ -151,7 +151,7 @@ func TestAgentWritesWholeLinesToASlowReader(t *testing.T) {
 }
 
 // An agent that writes no records needs no reader.
-func TestAnAgentWithoutRecordsNeedsNoReader(t *testing.T) {
+func TestAgentWithoutRecordsNeedsNoReader(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off", "--records", "none")

@@ -163,9 +163,9 @@ func topOfAnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *process
 	return cluster, agent, c, before
 }
 
-// TestTopOnATerminal follows a pod on a real terminal, which is made narrower, and gets it back as it was, however top
+// TestTopOnTerminal follows a pod on a real terminal, which is made narrower, and gets it back as it was, however top
 // ends.
-func TestTopOnATerminal(t *testing.T) {
+func TestTopOnTerminal(t *testing.T) {
 	for name, end := range map[string]func(*console) error{
 		"q":       func(c *console) error { _, err := c.master.WriteString("q"); return err },
 		"Ctrl-C":  func(c *console) error { _, err := c.master.WriteString("\x03"); return err },
@@ -212,9 +212,9 @@ func TestTopOnATerminal(t *testing.T) {
 	}
 }
 
-// TestTopOnATerminalThatIsHeldUp gives it back at the second signal, though it takes no more text; and shows what was
+// TestTopOnBlockedTerminal gives it back at the second signal, though it takes no more text; and shows what was
 // on it before, if it does.
-func TestTopOnATerminalThatIsHeldUp(t *testing.T) {
+func TestTopOnBlockedTerminal(t *testing.T) {
 	_, agent, c, before := topOfAnIdleNode(t)
 	hold := func(how int) {
 		t.Helper()
@@ -253,8 +253,8 @@ func TestTopOnATerminalThatIsHeldUp(t *testing.T) {
 	agent.mustEndCleanly()
 }
 
-// TestTopThatCannotBegin leaves the terminal alone.
-func TestTopThatCannotBegin(t *testing.T) {
+// TestTopFailsToStart leaves the terminal alone.
+func TestTopFailsToStart(t *testing.T) {
 	c := onConsole(t, "top", "--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)))
 	var failed *exec.ExitError
 	if err := c.cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != cli.ExitUnreachable {
@@ -268,8 +268,8 @@ func TestTopThatCannotBegin(t *testing.T) {
 	<-c.read
 }
 
-// TestTopThatIsRefused ends, gives the terminal back and says why.
-func TestTopThatIsRefused(t *testing.T) {
+// TestTopRefusedByAgent ends, gives the terminal back and says why.
+func TestTopRefusedByAgent(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"error":"forbidden","reason":"jane may not"}`)
@@ -289,8 +289,8 @@ func TestTopThatIsRefused(t *testing.T) {
 	<-c.read
 }
 
-// TestExplainOnATerminal checks for colors on a terminal, and for none with NO_COLOR or TERM=dumb.
-func TestExplainOnATerminal(t *testing.T) {
+// TestExplainOnTerminal checks for colors on a terminal, and for none with NO_COLOR or TERM=dumb.
+func TestExplainOnTerminal(t *testing.T) {
 	agent := goneFromNodeA(t)
 	for variable, want := range map[string]bool{"A=b": true, "NO_COLOR=1": false, "TERM=dumb": false} {
 		c := onConsoleWith(t, variable, "explain", "shop/web-0", "--server", agent.base)

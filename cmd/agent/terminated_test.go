@@ -15,7 +15,7 @@ import (
 )
 
 // The schema of kube-transition-metrics has no terminations.
-func TestTerminationsAreNoTransitionRecords(t *testing.T) {
+func TestTransitionRecordsOmitTerminations(t *testing.T) {
 	end := timeline.Timeline{UID: "uid-1", Name: "web",
 		Termination: &timeline.Termination{RequestedAt: time.Now(), GoneAt: time.Now()}}
 	for records, want := range map[string]int{"transition": 0, recordsTimeline: 1, recordsBoth: 1} {

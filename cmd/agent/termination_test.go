@@ -187,9 +187,9 @@ func keysOf(path string, value any) (keys []string) {
 	return keys
 }
 
-// TestTerminationAndRolloutsCostNothingWhileTheyAreOff holds an agent as it is by default against one that has both,
+// TestDisabledTerminationAndRolloutsCostNothing holds an agent as it is by default against one that has both,
 // and --life-traces: apart from what they are for, a line, spans, and questions to the local runtime, all is the same.
-func TestTerminationAndRolloutsCostNothingWhileTheyAreOff(t *testing.T) {
+func TestDisabledTerminationAndRolloutsCostNothing(t *testing.T) {
 	var off, on shown
 	t.Run("off", func(t *testing.T) { off = showLife(t) })
 	t.Run("on", func(t *testing.T) { on = showLife(t, "--termination", "--rollout-traces", "--life-traces") })

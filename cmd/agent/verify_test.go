@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-func TestAgentTellsOfItsWatchIfAskedTo(t *testing.T) {
+func TestAgentVerifiesItsWatch(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(
 		t,
@@ -44,7 +44,7 @@ func TestAgentTellsOfItsWatchIfAskedTo(t *testing.T) {
 }
 
 // Unless it is asked to, the agent compares nothing and counts nothing of its watch.
-func TestAgentThatIsNotAskedAboutItsWatch(t *testing.T) {
+func TestAgentDoesNotVerifyItsWatchByDefault(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
 	agent.poll("/readyz?verbose", "[+]pod_watch ok")

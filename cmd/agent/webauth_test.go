@@ -34,7 +34,7 @@ func (p *process) getAs(token, path string) int {
 	return response.StatusCode
 }
 
-func TestAgentServesWhomTheAPIServerLets(t *testing.T) {
+func TestAgentServesAuthorizedClients(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	cluster.KnowToken("scrapers-token", "prometheus")
 	cluster.KnowToken("pods-token", "default")
@@ -78,8 +78,8 @@ func TestAgentServesWhomTheAPIServerLets(t *testing.T) {
 	}
 }
 
-// TestMetricsNameNoPod: by default everybody who reaches the agent may read them.
-func TestMetricsNameNoPod(t *testing.T) {
+// TestMetricsNameNoPods: by default everybody who reaches the agent may read them.
+func TestMetricsNameNoPods(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
@@ -99,7 +99,7 @@ func TestMetricsNameNoPod(t *testing.T) {
 	agent.mustEndCleanly()
 }
 
-func TestAgentAsksForPodsAsItsNode(t *testing.T) {
+func TestAgentListsPodsAsItsNode(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
 	agent := start(
@@ -127,8 +127,8 @@ func TestAgentAsksForPodsAsItsNode(t *testing.T) {
 	}
 }
 
-// TestTokensAndPasswordsExclude: both come in the same header.
-func TestTokensAndPasswordsExclude(t *testing.T) {
+// TestTokensExcludePasswords: both come in the same header.
+func TestTokensExcludePasswords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "web.yaml")
 	if err := os.WriteFile(path,
 		[]byte("basic_auth_users: {a: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}"),

@@ -71,8 +71,8 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// TestAgentsOfPagesThatAreTooOld begins anew when the API server has forgotten where a list was.
-func TestAgentsOfPagesThatAreTooOld(t *testing.T) {
+// TestAgentsRestartsExpiredList begins anew when the API server has forgotten where a list was.
+func TestAgentsRestartsExpiredList(t *testing.T) {
 	var asked []string
 	item := func(name, node string) string {
 		return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"nodeName":%q},"status":{"phase":"Running"}}`, name, node)
@@ -123,8 +123,8 @@ func TestNodeOf(t *testing.T) {
 	}
 }
 
-// TestNoAgentGetsTheToken has an agent send who asks elsewhere: nobody goes there, and the agent sees no token.
-func TestNoAgentGetsTheToken(t *testing.T) {
+// TestAgentsNeverGetTheToken has an agent send who asks elsewhere: nobody goes there, and the agent sees no token.
+func TestAgentsNeverGetTheToken(t *testing.T) {
 	var shown, elsewhere atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	defer other.Close()
@@ -157,9 +157,9 @@ func TestNoAgentGetsTheToken(t *testing.T) {
 	}
 }
 
-// TestAgentsThatNamePodsOverLoopbackOnly are asked over a forwarded port, once they have said so:
+// TestAgentsOverForwardedPort are asked over a forwarded port, once they have said so:
 // also for what never ends, and for what is larger than a frame.
-func TestAgentsThatNamePodsOverLoopbackOnly(t *testing.T) {
+func TestAgentsOverForwardedPort(t *testing.T) {
 	var refused, shown atomic.Int32
 	long := strings.Repeat("x", 300_000)
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -212,8 +212,8 @@ func TestAgentsThatNamePodsOverLoopbackOnly(t *testing.T) {
 	}
 }
 
-// TestForwardingThatIsNotAllowed says so as the API server does.
-func TestForwardingThatIsNotAllowed(t *testing.T) {
+// TestForwardingForbidden says so as the API server does.
+func TestForwardingForbidden(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"error":"not_local","reason":"over loopback only"}`)
@@ -239,9 +239,9 @@ func TestForwardingThatIsNotAllowed(t *testing.T) {
 	}
 }
 
-// TestEachIsBounded asks many agents of which none answers: never more than a few at once, none
+// TestEachLimitsConcurrencyAndTime asks many agents of which none answers: never more than a few at once, none
 // longer than it may take, and none that was not asked is taken for one that answered.
-func TestEachIsBounded(t *testing.T) {
+func TestEachLimitsConcurrencyAndTime(t *testing.T) {
 	var now, most atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()

@@ -15,7 +15,7 @@ import (
 const settledText = `{"state":"ready","total_seconds":3,"error_seconds":0.25,"seconds_by_cause":{"app":1.5,"network":1.5},` +
 	`"verdict":"3.0 s to ready: 1.5 s network, 1.0 s until app was ready, 0.5 s running init container init; ±0.2 s"}`
 
-func TestAPodThatAsksIsToldOnceItsStartUpIsOver(t *testing.T) {
+func TestPodIsAnnotatedAfterStartUp(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("web", map[string]string{AskStartUp: "true", "other": "stays"}))
 	starting := settled()
@@ -39,7 +39,7 @@ func TestAPodThatAsksIsToldOnceItsStartUpIsOver(t *testing.T) {
 	}
 }
 
-func TestAPodThatRunsGetsItsTimeAtOnce(t *testing.T) {
+func TestRunningPodIsAnnotatedAtOnce(t *testing.T) {
 	h := newHarness(t)
 	h.now = func() time.Time { return time.Date(2026, 8, 17, 14, 0, 0, 5e8, time.FixedZone("", 7200)) }
 	h.cluster.Put(pod("web", nil))
@@ -60,7 +60,7 @@ func TestAPodThatRunsGetsItsTimeAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsThereStays(t *testing.T) {
+func TestExistingAnnotationIsKept(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("timed", map[string]string{AskTime: "yes", Time: "long ago"}))
 	h.cluster.Put(pod("told", map[string]string{AskStartUp: "true", StartUp: "by hand"}))
@@ -88,7 +88,7 @@ func TestWhatIsThereStays(t *testing.T) {
 	}
 }
 
-func TestAfterARestartNothingIsWrittenTwice(t *testing.T) {
+func TestAnnotationIsNotRepeatedAfterRestart(t *testing.T) {
 	h := newHarness(t)
 	for _, name := range []string{"a", "b"} {
 		h.cluster.Put(pod(name, map[string]string{AskStartUp: "true", AskTime: ""}))
@@ -119,7 +119,7 @@ func TestAfterARestartNothingIsWrittenTwice(t *testing.T) {
 }
 
 // Whoever else changes the pod in between makes the write conflict: it rests on an old version.
-func TestConflictsAreTriedAgain(t *testing.T) {
+func TestConflictsAreRetried(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
 	h.cluster.Put(pod("raced", map[string]string{AskTime: ""}))
@@ -210,7 +210,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 	}
 }
 
-func TestAPodThatIsGoneIsNotMadeAgain(t *testing.T) {
+func TestDeletedPodIsNotCreatedAgain(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
 	h.cluster.BeforeApply(func() { h.cluster.Delete(pod("web", nil)) })
@@ -223,7 +223,7 @@ func TestAPodThatIsGoneIsNotMadeAgain(t *testing.T) {
 	}
 }
 
-func TestAPodOfTheSameNameIsAnother(t *testing.T) {
+func TestPodWithSameNameIsNotAnnotated(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
 	replaced := false
@@ -246,7 +246,7 @@ func TestAPodOfTheSameNameIsAnother(t *testing.T) {
 	}
 }
 
-func TestTheAnnotationIsBounded(t *testing.T) {
+func TestAnnotationIsBounded(t *testing.T) {
 	long := settled()
 	long.Phases[2].Container = strings.Repeat("é", 3000)
 	text, err := startUpText(long)

@@ -97,7 +97,7 @@ func (a *answers) count(result string) float64 {
 }
 
 // A node that restarts has all its pods to annotate: ten at once, then five a second.
-func TestRequestsAreLimited(t *testing.T) {
+func TestRequestsAreRateLimited(t *testing.T) {
 	const pods = 40
 	inTime(t, 10*time.Second, func(*answers, *http.Request) (*http.Response, error) { return written() },
 		func(a *answers) {
@@ -119,7 +119,7 @@ func TestRequestsAreLimited(t *testing.T) {
 }
 
 // Whoever waits for its turn writes onto what the pod is by then.
-func TestWhatChangesMeanwhileIsLookedAt(t *testing.T) {
+func TestLatestPodIsAnnotated(t *testing.T) {
 	versions := []string{}
 	inTime(t, 5*time.Second, func(_ *answers, r *http.Request) (*http.Response, error) {
 		body := make([]byte, 4096)
@@ -146,7 +146,7 @@ func TestWhatChangesMeanwhileIsLookedAt(t *testing.T) {
 }
 
 // An API server that never answers holds up nothing for ever, and one that says when to come again is not asked before.
-func TestAnAPIServerThatIsBusy(t *testing.T) {
+func TestBusyAPIServer(t *testing.T) {
 	inTime(t, answerTimeout+time.Second, func(_ *answers, r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
@@ -174,7 +174,7 @@ func TestAnAPIServerThatIsBusy(t *testing.T) {
 }
 
 // The watch may tell of a pod, which has lost what it had, before the API server's answer comes.
-func TestTheWatchMayBeFasterThanTheAnswer(t *testing.T) {
+func TestWatchEventBeforePatchResponse(t *testing.T) {
 	a := New(Config{Registerer: prometheus.NewRegistry()})
 	defer a.queue.ShutDown()
 	newer := asking{uid: "1", version: "2", time: true}
@@ -190,7 +190,7 @@ func TestTheWatchMayBeFasterThanTheAnswer(t *testing.T) {
 }
 
 // What somebody wrote under the same name in another way is not the agent's to apply.
-func TestOnlyWhatWasAppliedIsOwned(t *testing.T) {
+func TestOtherManagersFieldsAreNotOwned(t *testing.T) {
 	for _, c := range []struct {
 		manager   string
 		operation metav1.ManagedFieldsOperationType

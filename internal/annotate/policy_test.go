@@ -7,7 +7,7 @@ import (
 )
 
 // With the right to patch pods and no policy, as before Kubernetes 1.30, the agent writes nothing, and says why.
-func TestNothingIsWrittenWithoutAPolicy(t *testing.T) {
+func TestNothingIsWrittenWithoutPolicy(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.WithoutPolicies()
 	h.cluster.Put(pod("web", map[string]string{AskStartUp: "true", AskTime: ""}))
@@ -26,7 +26,7 @@ func TestNothingIsWrittenWithoutAPolicy(t *testing.T) {
 }
 
 // What the policy refuses is asked for once in a while, in a dry run, and never stored.
-func TestThePolicyIsTestedOnce(t *testing.T) {
+func TestPolicyIsTestedByDryRun(t *testing.T) {
 	h := newHarness(t)
 	for _, name := range []string{"a", "b", "c"} {
 		h.cluster.Put(pod(name, map[string]string{AskTime: ""}))

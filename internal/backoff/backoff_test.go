@@ -19,7 +19,7 @@ func TestDelayDoublesUpToItsMaximum(t *testing.T) {
 	}
 }
 
-func TestSleepEndsWithItsContext(t *testing.T) {
+func TestSleepReturnsWhenContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		if !Sleep(t.Context(), time.Hour) {
 			t.Error("did not wait to the end")

@@ -23,9 +23,9 @@ func TestTextsAreBounded(t *testing.T) {
 	}
 }
 
-// TestHostileEventsCostLittle is of Events that anybody may make who may create some in the pod's
+// TestHostileEventsUseLittleMemory is of Events that anybody may make who may create some in the pod's
 // namespace, each as large as etcd takes.
-func TestHostileEventsCostLittle(t *testing.T) {
+func TestHostileEventsUseLittleMemory(t *testing.T) {
 	heap := func() int64 {
 		runtime.GC()
 		var m runtime.MemStats

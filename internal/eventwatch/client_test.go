@@ -70,8 +70,8 @@ func TestLargeEventsAreNotRead(t *testing.T) {
 	}
 }
 
-// TestATooLargeEventIsRefused has it come between others, in either encoding.
-func TestATooLargeEventIsRefused(t *testing.T) {
+// TestTooLargeEventIsRefused has it come between others, in either encoding.
+func TestTooLargeEventIsRefused(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.watch("ns", "a")
 		b.put("ns", "a", "Before")

@@ -107,8 +107,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestALongBurst has what exists come in slowly: it is not all told before it has come.
-func TestALongBurst(t *testing.T) {
+// TestLongInitialBurst has what exists come in slowly: it is not all told before it has come.
+func TestLongInitialBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var watchedAt []time.Duration
 		began := time.Now()

@@ -52,10 +52,10 @@ func heapAfter(run func()) int {
 	return int(after.HeapAlloc) - int(before.HeapAlloc)
 }
 
-// TestOversizedEventsTakeNoMemory throws what etcd stores at most: an Event may have a name or an involved UID of 0.7
+// TestOversizedEventsUseLittleMemory throws what etcd stores at most: an Event may have a name or an involved UID of 0.7
 // MB, since the name is in the key as well, or other texts of 1.4 MB. Validation of core/v1 Events bounds none of
 // them.
-func TestOversizedEventsTakeNoMemory(t *testing.T) {
+func TestOversizedEventsUseLittleMemory(t *testing.T) {
 	const most = 1 << 20
 	long := func(n, length int) string { return fmt.Sprintf("%08d", n) + strings.Repeat("x", length-8) }
 	for name, forge := range map[string]func(e *corev1.Event, n int){
@@ -94,9 +94,9 @@ func TestOversizedEventsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestAnEventCountsForThePodItIsStoredBeside has Events that name a pod by its UID, as a tenant of another namespace
+// TestEventFromOtherNamespaceIsIgnored has Events that name a pod by its UID, as a tenant of another namespace
 // can make them: validation lets involvedObject.namespace differ from the Event's own where eventTime is set.
-func TestAnEventCountsForThePodItIsStoredBeside(t *testing.T) {
+func TestEventFromOtherNamespaceIsIgnored(t *testing.T) {
 	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
 	for name, forge := range map[string]func(*corev1.Event){
 		"stored in another namespace": func(e *corev1.Event) { e.Namespace = "tenant" },
@@ -127,8 +127,8 @@ func TestAnEventCountsForThePodItIsStoredBeside(t *testing.T) {
 	}
 }
 
-// TestAForeignHostForgetsNothing forges an Event of another node's kubelet about the attacker's own pod.
-func TestAForeignHostForgetsNothing(t *testing.T) {
+// TestEventOfOtherNodeEvictsNothing forges an Event of another node's kubelet about the attacker's own pod.
+func TestEventOfOtherNodeEvictsNothing(t *testing.T) {
 	own := timeline.EventWatch{UID: "own", InvolvedUID: "own", Namespace: "tenant", Name: "own"}
 	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
 	r, _ := sharedReading(t, Config{Cluster: true}, own)
@@ -145,8 +145,8 @@ func TestAForeignHostForgetsNothing(t *testing.T) {
 	}
 }
 
-// TestATenantsFloodEvictsItsOwn has one namespace make more Events, about more pods, than there is room for.
-func TestATenantsFloodEvictsItsOwn(t *testing.T) {
+// TestFloodEvictsOnlyItsOwnNamespace has one namespace make more Events, about more pods, than there is room for.
+func TestFloodEvictsOnlyItsOwnNamespace(t *testing.T) {
 	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
 	for name, pods := range map[string]int{"about many pods": 8 * maxRemembered, "about one": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -164,9 +164,9 @@ func TestATenantsFloodEvictsItsOwn(t *testing.T) {
 	}
 }
 
-// TestAFloodOpensFewWatches has a namespace in which a shared watch forgot all pods that are wanted later. Each needs
+// TestFloodOpensFewWatches has a namespace in which a shared watch forgot all pods that are wanted later. Each needs
 // a watch of its own, but at any time they leave the places to others.
-func TestAFloodOpensFewWatches(t *testing.T) {
+func TestFloodOpensFewWatches(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		const wanted = "fghijklmnopqrstuvwxyz"
 		b.events.remember = 1

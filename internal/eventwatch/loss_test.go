@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestLossesAreTold ends the watches, of one pod and of many, in every way in which they end unasked for.
-func TestLossesAreTold(t *testing.T) {
+// TestLossesAreReported ends the watches, of one pod and of many, in every way in which they end unasked for.
+func TestLossesAreReported(t *testing.T) {
 	for name, end := range map[string]func(*bubble){
 		"the connection closes": func(b *bubble) { b.server.BreakWatches() },
 		"the history is gone":   func(b *bubble) { b.server.ExpireWatches() },
@@ -61,8 +61,8 @@ func TestLossesAreTold(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostThatWasNotTold breaks a watch before it has proved anything, and stops the source.
-func TestNothingIsLostThatWasNotTold(t *testing.T) {
+// TestNoLossBeforeFirstEvent breaks a watch before it has proved anything, and stops the source.
+func TestNoLossBeforeFirstEvent(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.watch("ns", "a")
 		b.sleep(kubeclient.ProvenAfter / 2)
@@ -75,8 +75,8 @@ func TestNothingIsLostThatWasNotTold(t *testing.T) {
 	})
 }
 
-// TestTheLineIsFairToSharedWatches has one place for a namespace with many pods and two with one.
-func TestTheLineIsFairToSharedWatches(t *testing.T) {
+// TestQueueIsFairToSharedWatches has one place for a namespace with many pods and two with one.
+func TestQueueIsFairToSharedWatches(t *testing.T) {
 	inBubble(t, Config{Limit: 1}, func(b *bubble) {
 		b.put("ns", "abcde", "Event")
 		b.put("other", "x", "Event")
@@ -113,8 +113,8 @@ func TestTheLineIsFairToSharedWatches(t *testing.T) {
 	})
 }
 
-// TestASharedWatchTakesNoPlaceFromOthers fills all places with pods of the namespace that needs one more.
-func TestASharedWatchTakesNoPlaceFromOthers(t *testing.T) {
+// TestSharedWatchReplacesItsOwnWatches fills all places with pods of the namespace that needs one more.
+func TestSharedWatchReplacesItsOwnWatches(t *testing.T) {
 	inBubble(t, Config{Limit: 4}, func(b *bubble) {
 		b.watch("ns", "abcd")
 		b.sleep(10 * time.Second)
@@ -133,8 +133,8 @@ func TestASharedWatchTakesNoPlaceFromOthers(t *testing.T) {
 	})
 }
 
-// TestALingeringWatchMakesRoom has a shared watch in the only place that somebody needs.
-func TestALingeringWatchMakesRoom(t *testing.T) {
+// TestIdleSharedWatchMakesRoom has a shared watch in the only place that somebody needs.
+func TestIdleSharedWatchMakesRoom(t *testing.T) {
 	for name, first := range map[string]bool{"who comes later": false, "who was there first": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Config{Limit: 1}, func(b *bubble) {
@@ -159,8 +159,8 @@ func TestALingeringWatchMakesRoom(t *testing.T) {
 	}
 }
 
-// TestASharedWatchThatIsNotOpenDoesNotLinger has it wait in line, and for an answer.
-func TestASharedWatchThatIsNotOpenDoesNotLinger(t *testing.T) {
+// TestUnopenedSharedWatchClosesAtOnce has it wait in line, and for an answer.
+func TestUnopenedSharedWatchClosesAtOnce(t *testing.T) {
 	inBubble(t, Config{Limit: 1}, func(b *bubble) {
 		b.server.Hang()
 		b.watch("other", "x")

@@ -8,10 +8,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestEachPodIsHeardOfInTime is of 100 namespaces with a pod each that never gets its image: each
+// TestEveryPodIsWatchedInTime is of 100 namespaces with a pod each that never gets its image: each
 // is heard of, and so is one more that comes when they have been taking turns for a while, before
 // it is too late for late Events (timeline, eventGrace).
-func TestEachPodIsHeardOfInTime(t *testing.T) {
+func TestEveryPodIsWatchedInTime(t *testing.T) {
 	const inTime = 15 * time.Second
 	inBubble(t, Config{}, func(b *bubble) {
 		want := func(name string) {

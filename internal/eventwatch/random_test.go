@@ -69,9 +69,9 @@ func (w *witness) complete(b *bubble, when string, must func(uid string) bool) {
 	}
 }
 
-// TestRandomDays does what may happen in any order. The pods y and z are the mirrors of one static pod, one
+// TestRandomHistories does what may happen in any order. The pods y and z are the mirrors of one static pod, one
 // after the other, under one UID for kubelet.
-func TestRandomDays(t *testing.T) {
+func TestRandomHistories(t *testing.T) {
 	namespaceOf := func(uid string) string {
 		if uid < "h" {
 			return "ns"

@@ -68,7 +68,7 @@ func TestOneWatchReplacesMany(t *testing.T) {
 	})
 }
 
-func TestASharedWatchRemembers(t *testing.T) {
+func TestSharedWatchRemembersEvents(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.put("ns", "z", "Old")
 		b.watch("ns", "abcde")
@@ -106,7 +106,7 @@ func TestASharedWatchRemembers(t *testing.T) {
 	})
 }
 
-func TestWhatASharedWatchForgotAnotherTells(t *testing.T) {
+func TestEvictedEventsComeFromOwnWatch(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.events.remember = 3
 		b.put("ns", "z", "Forgotten")
@@ -137,8 +137,8 @@ func TestWhatASharedWatchForgotAnotherTells(t *testing.T) {
 	})
 }
 
-// TestAKubeletOfAnotherName has the memory of a shared watch empty for a reason that it cannot know before.
-func TestAKubeletOfAnotherName(t *testing.T) {
+// TestKubeletWithOtherHostName has the memory of a shared watch empty for a reason that it cannot know before.
+func TestKubeletWithOtherHostName(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.watch("ns", "abcde")
 		b.sleep(time.Minute)

@@ -195,7 +195,7 @@ func TestEventsStopWhileTheServerHangs(t *testing.T) {
 	}
 }
 
-func TestAnEventWithoutAName(t *testing.T) {
+func TestEventWithoutName(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
 	server.Put(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"},
@@ -208,7 +208,7 @@ func TestAnEventWithoutAName(t *testing.T) {
 	}
 }
 
-func TestTheRemedyFits(t *testing.T) {
+func TestRemedyIsNotTruncated(t *testing.T) {
 	if n := len("watch events: " + remedy); n > 150 {
 		t.Errorf("%d bytes leave no room for the API server's response", n)
 	}

@@ -84,7 +84,7 @@ func TestMatch(t *testing.T) {
 }
 
 // What can change does not decide whether a start-up belongs.
-func TestBelongs(t *testing.T) {
+func TestSelects(t *testing.T) {
 	key, detail := web()
 	for query, want := range map[string]bool{
 		"state=failed": true, "phase=unpack": true, "slower-than=1h": true, "since=1s": true, "gone=true": true,
@@ -97,7 +97,7 @@ func TestBelongs(t *testing.T) {
 }
 
 // What goes on goes on now.
-func TestSinceWhileItGoesOn(t *testing.T) {
+func TestSinceMatchesStartUpsInProgress(t *testing.T) {
 	if !parse(t, "since=1s").MayMatch(filter.Key{State: timeline.StateStarting}) {
 		t.Error("a start-up that goes on is left out")
 	}

@@ -26,7 +26,7 @@ func history(pods, bytes int) *History {
 }
 
 // What is told of a pod that is gone is what was told of it before, and when it went.
-func TestAPodIsToldAsBefore(t *testing.T) {
+func TestDeletedPodKeepsItsRecord(t *testing.T) {
 	h := history(10, 1<<20)
 	for _, tl := range []timeline.Timeline{startuptest.New(1), {UID: "bare", State: timeline.StateDeleted}} {
 		h.Add(tl)
@@ -54,7 +54,7 @@ func TestAPodIsToldAsBefore(t *testing.T) {
 	}
 }
 
-func TestTheOldestLeave(t *testing.T) {
+func TestOldestPodsAreEvicted(t *testing.T) {
 	one := history(1, 1<<20)
 	one.Add(startuptest.New(0))
 	size := one.Stats().Bytes
@@ -85,8 +85,8 @@ func TestTheOldestLeave(t *testing.T) {
 	}
 }
 
-// TestMemoryIsCounted holds what is counted against what the heap grows by.
-func TestMemoryIsCounted(t *testing.T) {
+// TestMemoryEstimateMatchesHeap holds what is counted against what the heap grows by.
+func TestMemoryEstimateMatchesHeap(t *testing.T) {
 	const pods = 500
 	h := history(pods, 64<<20)
 	h.Add(startuptest.New(0)) // what is pooled is there

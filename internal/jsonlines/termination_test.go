@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func TestTerminationLinesKeepToTheirSchema(t *testing.T) {
+func TestTerminationLinesMatchSchema(t *testing.T) {
 	schema := startuptest.TerminationSchema(t)
 	line := startuptest.Lines(t, TerminationLines, startuptest.Killed(), startuptest.After(time.Minute))[0]
 	schema.Check(t, line)
@@ -43,7 +43,7 @@ func TestTerminationLinesKeepToTheirSchema(t *testing.T) {
 }
 
 // The end of a pod is a line of its own, and reports no start-up.
-func TestJSONLinesOfAnEnd(t *testing.T) {
+func TestTerminationIsOneLine(t *testing.T) {
 	var out bytes.Buffer
 	var done int
 	sink := New(Config{
@@ -68,7 +68,7 @@ func TestJSONLinesOfAnEnd(t *testing.T) {
 }
 
 // The end of a pod that finds no room is no start-up that somebody is through with: its pod is gone.
-func TestJSONLinesOfAnEndThatFindsNoRoom(t *testing.T) {
+func TestDroppedTerminationReportsNoStartUp(t *testing.T) {
 	var done int
 	sink := New(Config{
 		Kinds: []Lines{TimelineLines}, Now: time.Now, Registerer: prometheus.NewRegistry(),
@@ -86,7 +86,7 @@ func TestJSONLinesOfAnEndThatFindsNoRoom(t *testing.T) {
 }
 
 // A grace period of 0 that was asked for is told, one that nobody saw is not.
-func TestTerminationWithoutAGracePeriod(t *testing.T) {
+func TestTerminationGracePeriodZeroAndUnknown(t *testing.T) {
 	hurried, unseen := startuptest.Killed(), startuptest.Killed()
 	hurried.Termination.Grace, hurried.Termination.Hurried, unseen.Termination.Grace = 0, true, 0
 	line := startuptest.Lines(t, TerminationLines, hurried, startuptest.After(time.Minute))[0]

@@ -144,7 +144,7 @@ func (w *slowWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func TestJSONLinesGivesUpOnASlowReader(t *testing.T) {
+func TestJSONLinesGivesUpOnSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowWriter{}
 		lines := newLines(slow)
@@ -163,7 +163,7 @@ func TestJSONLinesGivesUpOnASlowReader(t *testing.T) {
 	})
 }
 
-func TestJSONLinesEndsWhenTheReaderIsGone(t *testing.T) {
+func TestJSONLinesStopsWhenReaderIsGone(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestJSONLinesEndsWhenTheReaderIsGone(t *testing.T) {
 	}
 }
 
-func TestJSONLinesTellsWhatIsDone(t *testing.T) {
+func TestJSONLinesReportsWrittenStartUps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // writing takes no time of the drain
 		var out bytes.Buffer
 		var done []string
@@ -207,7 +207,7 @@ func TestJSONLinesTellsWhatIsDone(t *testing.T) {
 	})
 }
 
-func TestJSONLinesIsNotDoneWithWhatItCannotWrite(t *testing.T) {
+func TestJSONLinesReportsNoUnwrittenStartUps(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestJSONLinesIsNotDoneWithWhatItCannotWrite(t *testing.T) {
 }
 
 // Start-ups that go on leave room for those that are over, and are nobody's to note as reported.
-func TestJSONLinesOfStartUpsThatGoOn(t *testing.T) {
+func TestJSONLinesOfStartUpsInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // writing takes no time of the drain
 		var out bytes.Buffer
 		done := 0
@@ -264,7 +264,7 @@ func TestJSONLinesOfStartUpsThatGoOn(t *testing.T) {
 }
 
 // A reader that takes a few bytes at a time gets whole lines.
-func TestJSONLinesThroughASlowPipe(t *testing.T) {
+func TestJSONLinesThroughSlowPipe(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +306,7 @@ func TestJSONLinesThroughASlowPipe(t *testing.T) {
 }
 
 // A reader that never reads costs what waits, counted, and no more; nobody who offers waits for it.
-func TestJSONLinesWithAStuckReader(t *testing.T) {
+func TestJSONLinesWithStuckReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := make(chan struct{})
 		lines := newLines(writerFunc(func(line []byte) (int, error) {

@@ -104,7 +104,7 @@ func (b *bench) asked(tokens, access int) {
 	}
 }
 
-func TestVerdictsAreRemembered(t *testing.T) {
+func TestVerdictsAreCached(t *testing.T) {
 	b := newBench(t)
 	for range 3 {
 		b.want("good", metrics, Allowed)
@@ -116,8 +116,8 @@ func TestVerdictsAreRemembered(t *testing.T) {
 	b.asked(3, 4) // the token is known, the path is new
 }
 
-// TestAScrapeIsNotHeldUp: Prometheus waits 10 s by default, for both reviews and the metrics.
-func TestAScrapeIsNotHeldUp(t *testing.T) {
+// TestSlowReviewsFitIntoScrapeTimeout: Prometheus waits 10 s by default, for both reviews and the metrics.
+func TestSlowReviewsFitIntoScrapeTimeout(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
 	if b.longest > 3*time.Second {
@@ -125,8 +125,8 @@ func TestAScrapeIsNotHeldUp(t *testing.T) {
 	}
 }
 
-// TestMetricsHaveTwoNames: that of every other target, and one that opens nothing else in the cluster.
-func TestMetricsHaveTwoNames(t *testing.T) {
+// TestMetricsAccessByEitherPermission: that of every other target, and one that opens nothing else in the cluster.
+func TestMetricsAccessByEitherPermission(t *testing.T) {
 	b := newBench(t)
 	b.server.KnowToken("own", "reader")
 	b.server.Authorize(func(a podwatchtest.Attempt) bool {
@@ -137,8 +137,8 @@ func TestMetricsHaveTwoNames(t *testing.T) {
 	b.want("good", metrics, Denied)
 }
 
-// TestDiscoveryIsNotTheAgentsAPI: what every account may ask the API server for is not what it may ask the agent for.
-func TestDiscoveryIsNotTheAgentsAPI(t *testing.T) {
+// TestDiscoveryPermissionGrantsNoAPI: what every account may ask the API server for is not what it may ask the agent for.
+func TestDiscoveryPermissionGrantsNoAPI(t *testing.T) {
 	b := newBench(t)
 	for _, path := range []string{"/api/v1/pods", "/api/v1/pods/a/b", "/api/v1/pulls", "/debug/observations",
 		"/healthz"} {
@@ -146,7 +146,7 @@ func TestDiscoveryIsNotTheAgentsAPI(t *testing.T) {
 	}
 }
 
-func TestARevokedTokenWorksForTwoMinutesMore(t *testing.T) {
+func TestRevokedTokenExpiresAfterTwoMinutes(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
 	b.server.KnowToken("good", "")
@@ -159,7 +159,7 @@ func TestARevokedTokenWorksForTwoMinutesMore(t *testing.T) {
 	b.want("good", metrics, Allowed)
 }
 
-func TestPermissionsAreReadAgain(t *testing.T) {
+func TestPermissionsAreReviewedAgain(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
 	b.want("other", metrics, Denied)
@@ -171,7 +171,7 @@ func TestPermissionsAreReadAgain(t *testing.T) {
 	b.want("good", metrics, Denied)
 }
 
-func TestWithoutTheAPIServer(t *testing.T) {
+func TestWithoutAPIServer(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
 	b.server.Refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is away")
@@ -196,7 +196,7 @@ func TestWithoutTheAPIServer(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatMayNotReview(t *testing.T) {
+func TestAgentWithoutReviewPermission(t *testing.T) {
 	b := newBench(t)
 	b.server.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "subjectaccessreviews" })
 	verdict, err := b.Review(t.Context(), Request{Client: "10.0.0.1:1", Token: "good", Path: metrics})
@@ -208,9 +208,9 @@ func TestAnAgentThatMayNotReview(t *testing.T) {
 	}
 }
 
-// TestAFloodKeepsNoScraperOut: neither made-up tokens nor a pod's own token, which is good for nothing here, use up
+// TestTokenFloodDoesNotBlockScrapers: neither made-up tokens nor a pod's own token, which is good for nothing here, use up
 // what the API server is asked for those who may read.
-func TestAFloodKeepsNoScraperOut(t *testing.T) {
+func TestTokenFloodDoesNotBlockScrapers(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
 	b.now = b.now.Add(allowedFor + time.Second)
@@ -231,9 +231,9 @@ func TestAFloodKeepsNoScraperOut(t *testing.T) {
 	b.want("good", metrics, Allowed)
 }
 
-// TestAFloodOfStrangersLeavesANewScraperItsReviews: its token was never let in before, as after a
+// TestTokenFloodDoesNotBlockNewScraper: its token was never let in before, as after a
 // restart of the agent or of Prometheus.
-func TestAFloodOfStrangersLeavesANewScraperItsReviews(t *testing.T) {
+func TestTokenFloodDoesNotBlockNewScraper(t *testing.T) {
 	b := newBench(t)
 	b.server.KnowToken("renewed", scraper)
 	for round := range 3 {
@@ -270,7 +270,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestDigestsAreKeyedAndTellPartsApart(t *testing.T) {
+func TestDigestsAreKeyedAndUnambiguous(t *testing.T) {
 	one, two := newDigests(), newDigests()
 	digest := one.of("token")
 	if again := one.of("token"); again != digest || two.of("token") == digest {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestASlowReaderHoldsLittle has a server send all that HTTP/2 lets it, to a client that does not read.
-func TestASlowReaderHoldsLittle(t *testing.T) {
+// TestSlowReaderBuffersLittle has a server send all that HTTP/2 lets it, to a client that does not read.
+func TestSlowReaderBuffersLittle(t *testing.T) {
 	var sent atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 2 {

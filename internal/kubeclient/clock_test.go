@@ -47,7 +47,7 @@ func TestClockReadsTheDateOfAnswers(t *testing.T) {
 	}
 }
 
-func TestClockNeverHoldsUpARequest(t *testing.T) {
+func TestClockNeverDelaysRequests(t *testing.T) {
 	clock := NewClock(time.Now)
 	transport := clock.read(roundTrip(func(*http.Request) (*http.Response, error) {
 		return &http.Response{Header: http.Header{"Date": {"Mon, 17 Aug 2026 12:00:25 GMT"}}}, nil

@@ -156,7 +156,7 @@ func pod(name string) timeline.Timeline {
 	return timeline.Timeline{Namespace: "ns", Name: name, UID: "uid-" + name, State: timeline.StateStarting}
 }
 
-func TestAViewerIsToldWhatChanges(t *testing.T) {
+func TestStreamSendsChanges(t *testing.T) {
 	n := &node{}
 	run(t, n, func(t *testing.T, h *Hub) {
 		v := follow(t, h, "")
@@ -204,7 +204,7 @@ func TestFrames(t *testing.T) {
 }
 
 // A pod that changes all the time is told of twice a second, once for all viewers.
-func TestChangesAreToldTogether(t *testing.T) {
+func TestChangesAreBatched(t *testing.T) {
 	n := &node{}
 	run(t, n, func(t *testing.T, h *Hub) {
 		v, w := follow(t, h, ""), follow(t, h, "")
@@ -261,7 +261,7 @@ func TestResume(t *testing.T) {
 }
 
 // The log holds maxBytes. Who falls behind further is told so, and goes on from there.
-func TestTooFarBehind(t *testing.T) {
+func TestResumeTooFarBehind(t *testing.T) {
 	n := &node{}
 	run(t, n, func(t *testing.T, h *Hub) {
 		slow, fast := follow(t, h, ""), follow(t, h, "")
@@ -349,7 +349,7 @@ func TestLog(t *testing.T) {
 }
 
 // While nobody watches nothing is asked or kept.
-func TestNobodyWatches(t *testing.T) {
+func TestHubWithoutViewersIsIdle(t *testing.T) {
 	n := &node{}
 	run(t, n, func(t *testing.T, h *Hub) {
 		n.set(h, pod("a"))
@@ -400,7 +400,7 @@ func viewers(h *Hub) int {
 }
 
 // An image is waited for by what starts, and by an ephemeral container whenever it comes.
-func TestWhoWaitsForImages(t *testing.T) {
+func TestWaitsForImage(t *testing.T) {
 	pulling := []timeline.Pull{{Outcome: imagepull.OutcomePulling}}
 	for _, test := range []struct {
 		of   timeline.Timeline
@@ -423,7 +423,7 @@ func TestWhoWaitsForImages(t *testing.T) {
 }
 
 // Pulls are looked at every two seconds while any goes on, else now and then, and told until there are none.
-func TestPulls(t *testing.T) {
+func TestStreamSendsPulls(t *testing.T) {
 	n := &node{}
 	run(t, n, func(t *testing.T, h *Hub) {
 		v := follow(t, h, "")
@@ -461,8 +461,8 @@ func TestPulls(t *testing.T) {
 	})
 }
 
-// TestDearLooksAreRare has a node on which a look takes a while: looks take a fiftieth of the time all the same.
-func TestDearLooksAreRare(t *testing.T) {
+// TestSlowQueriesAreSpacedOut has a node on which a look takes a while: looks take a fiftieth of the time all the same.
+func TestSlowQueriesAreSpacedOut(t *testing.T) {
 	waiting := pod("a")
 	waiting.Pulls = []timeline.Pull{{Container: "c", Image: "r.example/i:1", Outcome: imagepull.OutcomePulling}}
 	n := &node{slow: 200 * time.Millisecond, pulls: livepull.Snapshot{Starting: []timeline.Timeline{waiting}}}

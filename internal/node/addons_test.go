@@ -178,7 +178,7 @@ func TestSelector(t *testing.T) {
 }
 
 // A tenant's pod with the labels of an add-on is not taken for it, and does not take its place.
-func TestStrangersAreNoAddons(t *testing.T) {
+func TestPodsOfOtherNamespacesAreNotAddons(t *testing.T) {
 	older := func(p *corev1.Pod) {
 		owned("DaemonSet", "dns")(p)
 		p.CreationTimestamp = metav1.NewTime(noon().Add(-time.Hour))

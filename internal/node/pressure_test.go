@@ -48,7 +48,7 @@ func TestReadPressure(t *testing.T) {
 	}
 }
 
-func TestPressureIsReadOnlyWhileItIsWanted(t *testing.T) {
+func TestPressureIsReadOnlyOnDemand(t *testing.T) {
 	dir := t.TempDir()
 	kernel(t, dir, "1", "2", "3")
 	synctest.Test(t, func(t *testing.T) {

@@ -145,18 +145,18 @@ func watching(client rest.Interface) func(context.Context) error {
 		Report: func(bool, string) {}}).Run
 }
 
-func TestAWatchThatIsRefusedIsNotAskedForAgainAndAgain(t *testing.T) {
+func TestRefusedWatchBacksOff(t *testing.T) {
 	kubeclienttest.RefusedWatch(t, watching, nodeNamed("node-a", true))
 }
 
-func TestTheRemedyFits(t *testing.T) {
+func TestRemedyIsNotTruncated(t *testing.T) {
 	if n := len("watch node object: " + remedy); n > 150 {
 		t.Errorf("%d bytes leave no room for what the API server says", n)
 	}
 }
 
 // A watch that ends without a word is no success either.
-func TestAWatchThatTellsNothingIsNotAskedForAgainAndAgain(t *testing.T) {
+func TestEmptyWatchBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		client,

@@ -146,7 +146,7 @@ func TestRefused(t *testing.T) {
 }
 
 // A warning is logged when it comes and when it changes, and again when it comes back.
-func TestAWarningIsLoggedOnce(t *testing.T) {
+func TestWarningIsLoggedOnce(t *testing.T) {
 	core, logged := observer.New(zap.WarnLevel)
 	a := answers{endpoint: there, logger: zap.New(core)}
 	for i, step := range []struct {

@@ -68,7 +68,7 @@ func (r *receiver) pushes() []*metricpb.ResourceMetrics {
 	return append([]*metricpb.ResourceMetrics(nil), r.metrics...)
 }
 
-func TestMetricsAreThoseOfPrometheus(t *testing.T) {
+func TestMetricsEqualPrometheus(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "20")
@@ -124,7 +124,7 @@ func TestMetricsAreThoseOfPrometheus(t *testing.T) {
 	}
 }
 
-func TestHistogramsAreExponentialOnDemand(t *testing.T) {
+func TestExponentialHistogramsAreOptional(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	t.Setenv(histogramAggregation, exponentialHistogram)
@@ -141,7 +141,7 @@ func TestHistogramsAreExponentialOnDemand(t *testing.T) {
 }
 
 // What cannot be gathered is told of, and takes nothing else with it.
-func TestMetricsOfABrokenCollector(t *testing.T) {
+func TestMetricsWithFailingCollector(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	registry := observed()
@@ -187,7 +187,7 @@ func (r *receiver) metric(t *testing.T, name string) *metricpb.Metric {
 }
 
 // Stopping sends the last state, and takes less than a second whatever the collector does.
-func TestStopSendsMetricsOnceMore(t *testing.T) {
+func TestStopSendsLastMetrics(t *testing.T) {
 	for name, collector := range map[string]*receiver{
 		"well": {}, "refuses": {answer: http.StatusForbidden}, "stalls": {stall: make(chan struct{})},
 		"is overloaded":             {answer: http.StatusTooManyRequests},

@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func TestPhasesTellOfPressure(t *testing.T) {
+func TestPhaseSpansHavePressure(t *testing.T) {
 	spans := phasesOf(timeline.Timeline{Phases: []timeline.Span{
 		{Phase: timeline.PhaseVolumes}, {Phase: timeline.PhaseUnpack, Pressure: &timeline.Pressure{CPU: 0.1, IO: 0.8}},
 	}})

@@ -10,7 +10,7 @@ import (
 )
 
 // What happens to a pod after its start-up is under the root of that, by the same ID whenever it is sent.
-func TestWhatComesLaterIsInTheTraceOfTheStartUp(t *testing.T) {
+func TestPostStartupSpansJoinStartUpTrace(t *testing.T) {
 	crash := timeline.PostStartup{Run: &timeline.CompletedRun{Container: "app", Attempt: 3, Signal: 9,
 		Run: timeline.Run{StartedAt: after(time.Hour), FinishedAt: after(2 * time.Hour), ExitCode: 137,
 			Reason: "OOMKilled"}}}

@@ -62,7 +62,7 @@ func TestSettings(t *testing.T) {
 }
 
 // Each is told by its name.
-func TestSettingsThatAreWrong(t *testing.T) {
+func TestInvalidSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

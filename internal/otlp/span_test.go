@@ -37,7 +37,7 @@ func has(s span, key attribute.Key) bool {
 }
 
 // The end of a run is no end of the next one, which goes on.
-func TestAContainerThatRunsAgain(t *testing.T) {
+func TestRestartedContainerSpan(t *testing.T) {
 	tl := timeline.Timeline{CreatedAt: createdAt, SettledAt: after(time.Minute),
 		Milestones: []timeline.MilestoneEvidence{
 			{Milestone: timeline.MilestoneContainerCreated, Container: "setup", At: after(time.Second)},
@@ -63,7 +63,7 @@ func TestAContainerThatRunsAgain(t *testing.T) {
 
 // A layer is on the disk once it is unpacked; of one that was not, for instance because the pull
 // failed, its download is all there is.
-func TestALayersEnd(t *testing.T) {
+func TestLayerSpanEnd(t *testing.T) {
 	tl := coldStart()
 	tl.Pulls[2].Layers = []timeline.Layer{
 		{Digest: "both", DownloadedAt: after(5 * time.Second), UnpackedAt: after(6 * time.Second)},
@@ -86,7 +86,7 @@ func TestALayersEnd(t *testing.T) {
 }
 
 // An image volume has no container, and its image is told once.
-func TestAPullOfAnImageVolume(t *testing.T) {
+func TestImageVolumePullSpan(t *testing.T) {
 	pull := timeline.Pull{Container: timeline.ImageName("data:1"), Image: "data:1", Kind: timeline.KindImageVolume,
 		Outcome: imagepull.OutcomeDownloaded, RequestedAt: createdAt, FinishedAt: after(time.Second)}
 	of := named(t, pullsOf(timeline.Timeline{Pulls: []timeline.Pull{pull}}), "pull/")

@@ -50,7 +50,7 @@ func stubbed(exporter stub, timeout time.Duration) (sink *running, done *atomic.
 // What waits at the end is sent, as far as the collector takes it within 0.8 s; the rest is left to
 // the next agent. Time passes here only while the collector takes its time, so that a busy machine
 // changes nothing.
-func TestStopSendsWhatWaits(t *testing.T) {
+func TestStopSendsQueuedTraces(t *testing.T) {
 	for _, test := range []struct {
 		each time.Duration // 1024 start-ups are 32 batches
 		sent int
@@ -76,7 +76,7 @@ func TestStopSendsWhatWaits(t *testing.T) {
 
 // Of what is lost after the agent was told to stop, only what a collector refused for good is done,
 // however soon a try is given up.
-func TestStopLeavesToTheNextAgentWhatWasNotRefused(t *testing.T) {
+func TestStopLeavesUnsentTracesToNextAgent(t *testing.T) {
 	const waiting = 3 * batchItems
 	for name, test := range map[string]struct {
 		exporter stub
@@ -105,7 +105,7 @@ func TestStopLeavesToTheNextAgentWhatWasNotRefused(t *testing.T) {
 }
 
 // One batch takes no longer than its timeout, and what comes meanwhile waits in a queue of stated length.
-func TestASlowCollectorCostsDrops(t *testing.T) {
+func TestSlowCollectorCausesDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var well atomic.Bool
 		sink, done := stubbed(func(ctx context.Context) error {
@@ -139,7 +139,7 @@ func TestASlowCollectorCostsDrops(t *testing.T) {
 }
 
 // What finds no place is lost while the agent goes on; once it was told to stop, the next one has places.
-func TestAFullQueueAtTheEnd(t *testing.T) {
+func TestFullQueueDuringStop(t *testing.T) {
 	var stopping atomic.Bool
 	done := 0
 	traces := newTraces(TracesConfig{

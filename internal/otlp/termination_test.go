@@ -40,7 +40,7 @@ func killed() timeline.Timeline {
 }
 
 // The end of a pod is in the trace of its start-up, under its root, though another request had that.
-func TestTheEndIsInTheTraceOfTheStartUp(t *testing.T) {
+func TestTerminationJoinsStartUpTrace(t *testing.T) {
 	for name, parent := range map[string]string{"own trace": "",
 		"parent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestTheEndIsInTheTraceOfTheStartUp(t *testing.T) {
 }
 
 // The span of a rollout that was lost is brought again, and no more are remembered than there is room for.
-func TestRolloutsThatWereTold(t *testing.T) {
+func TestSentRolloutSpansAreRemembered(t *testing.T) {
 	tracer := newTracer(resource.Empty(), "", true)
 	rootsOf := func(tl timeline.Timeline) (roots []sdktrace.ReadOnlySpan) {
 		spans, _ := tracer.spans(item{Timeline: tl})
@@ -108,7 +108,7 @@ func TestRolloutsThatWereTold(t *testing.T) {
 }
 
 // With rollouts, the pods of one version are one tree, with one root.
-func TestOneRolloutIsOneTrace(t *testing.T) {
+func TestRolloutIsOneTrace(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	gone := killed()
@@ -152,7 +152,7 @@ func TestOneRolloutIsOneTrace(t *testing.T) {
 
 // A collector that takes nothing takes no span of a rollout, either: the next start-up brings it.
 // One that loses the rest does not bring it again.
-func TestTheSpanOfARolloutIsBroughtAgain(t *testing.T) {
+func TestRolloutSpanIsResentUntilAccepted(t *testing.T) {
 	collector := receiver{answer: http.StatusBadRequest}
 	collector.overHTTP(t)
 	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
@@ -186,7 +186,7 @@ func TestTheSpanOfARolloutIsBroughtAgain(t *testing.T) {
 }
 
 // Who wrote an annotation knows where the start-up belongs, whatever else it is of.
-func TestTheAnnotationGoesBeforeTheRollout(t *testing.T) {
+func TestAnnotationTakesPrecedenceOverRollout(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
@@ -206,7 +206,7 @@ func TestTheAnnotationGoesBeforeTheRollout(t *testing.T) {
 }
 
 // The static pods of a node are no rollout, though their mirrors have one owner.
-func TestStaticPodsAreNoRollout(t *testing.T) {
+func TestStaticPodsHaveNoRollout(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
@@ -229,7 +229,7 @@ func TestStaticPodsAreNoRollout(t *testing.T) {
 }
 
 // The end of a pod that finds no room is no start-up that somebody is through with: its pod is gone.
-func TestAnEndThatFindsNoRoom(t *testing.T) {
+func TestDroppedTerminationReportsNoStartUp(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	settings, err := FromEnvironment(os.Getenv)

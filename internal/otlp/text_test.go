@@ -52,7 +52,7 @@ func spoilt(text string) map[string]func(*timeline.Timeline) {
 }
 
 // One odd start-up takes no other's trace with it, and is told of as far as it can be.
-func TestAnOddStartUpSpoilsNothing(t *testing.T) {
+func TestInvalidStartUpAffectsNoOther(t *testing.T) {
 	for kind, text := range map[string]string{
 		"no UTF-8": "a\xff", "long": strings.Repeat("a", 1<<20), "long and no UTF-8": strings.Repeat("\xff", 1<<20),
 		"wide": strings.Repeat("\U0001F4A5", 1<<19),
@@ -108,7 +108,7 @@ func longestText(s *tracepb.Span) string {
 }
 
 // Requests are bounded in bytes, also those of start-ups that all have long texts.
-func TestARequestIsBounded(t *testing.T) {
+func TestRequestIsBounded(t *testing.T) {
 	long := coldStart()
 	long.Name = strings.Repeat("a", maxText)
 	for i := range long.Pulls {
@@ -138,7 +138,7 @@ func TestARequestIsBounded(t *testing.T) {
 }
 
 // What a span is thought to need is no less than what it needs, and not much more.
-func TestBytesOfSpans(t *testing.T) {
+func TestSpanSizeEstimate(t *testing.T) {
 	for _, tl := range []timeline.Timeline{coldStart(), stuck()} {
 		var collector receiver
 		collector.overHTTP(t)

@@ -65,7 +65,7 @@ func TestInsecureMustAgreeWithTheEndpoint(t *testing.T) {
 }
 
 // What an exporter says first to an https endpoint is TLS, also where INSECURE says what the scheme says.
-func TestHTTPSIsTLS(t *testing.T) {
+func TestHTTPSUsesTLS(t *testing.T) {
 	for _, protocol := range []string{protocolHTTP, protocolGRPC} {
 		for _, insecure := range []string{"", "false"} {
 			t.Run(protocol+" "+insecure, func(t *testing.T) {
@@ -131,7 +131,7 @@ func pemFile(t *testing.T, kind string, content []byte) string {
 }
 
 // A pair that is accepted is shown to the collector.
-func TestAClientShowsItsCertificate(t *testing.T) {
+func TestClientCertificateIsSent(t *testing.T) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"} {
 		t.Run(prefix, func(t *testing.T) {
 			var collector receiver
@@ -161,7 +161,7 @@ func TestAClientShowsItsCertificate(t *testing.T) {
 }
 
 // Half a pair, which the exporters would leave out in silence, is told of by the name of its other half.
-func TestHalfAPairIsRefused(t *testing.T) {
+func TestIncompleteKeyPairIsRefused(t *testing.T) {
 	certificate, key := clientPair(t)
 	const common, ofTraces = "OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"
 	for _, test := range []struct {

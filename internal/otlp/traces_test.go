@@ -129,7 +129,7 @@ func sendAll(t *testing.T, timelines ...timeline.Timeline) {
 	sink.wait(t, float64(len(timelines)))
 }
 
-func TestTraceOfAStartUp(t *testing.T) {
+func TestTraceOfStartUp(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20secret")
@@ -159,7 +159,7 @@ func TestTraceOfAStartUp(t *testing.T) {
 	}
 }
 
-func TestTraceOfAStartUpThatWasGivenUp(t *testing.T) {
+func TestTraceOfGivenUpStartUp(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	sendAll(t, stuck())
@@ -167,7 +167,7 @@ func TestTraceOfAStartUpThatWasGivenUp(t *testing.T) {
 }
 
 // The IDs are those of the definition, on another day and in another agent too.
-func TestTheSameStartUpHasTheSameIDs(t *testing.T) {
+func TestTraceIDsAreDeterministic(t *testing.T) {
 	var collectors [2]receiver
 	for i := range collectors {
 		collectors[i].overHTTP(t)
@@ -205,7 +205,7 @@ func replica(uid, revision string) timeline.Timeline {
 	return t
 }
 
-func TestOneRolloutsPodsAreLinked(t *testing.T) {
+func TestPodsOfRolloutAreLinked(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	sendAll(t, replica("a", "7d4b"), replica("b", "7d4b"), replica("c", "other"), stuck())
@@ -227,7 +227,7 @@ func TestOneRolloutsPodsAreLinked(t *testing.T) {
 	}
 }
 
-func TestTheAnnotationIsTheParent(t *testing.T) {
+func TestAnnotationIsParent(t *testing.T) {
 	const theirs = "0af7651916cd43dd8448eb211c80319c"
 	for name, test := range map[string]struct {
 		parent string
@@ -278,7 +278,7 @@ func TestTheAnnotationIsTheParent(t *testing.T) {
 }
 
 // What is said of traces is what the sampler leaves.
-func TestTraceOfIsOneThatIsSent(t *testing.T) {
+func TestTraceOfMatchesSampler(t *testing.T) {
 	for sampler, want := range map[string]string{"always_on": ownTrace(coldStart()).String(), "always_off": "",
 		"traceidratio": ""} {
 		t.Run(sampler, func(t *testing.T) {
@@ -305,7 +305,7 @@ func TestTracesOverGRPC(t *testing.T) {
 }
 
 // A crash loop of many containers does not make a request that no collector takes.
-func TestATraceIsBounded(t *testing.T) {
+func TestTraceIsBounded(t *testing.T) {
 	tl := coldStart()
 	for range 2 * maxSpans {
 		tl.Phases = append(tl.Phases, tl.Phases[0])
@@ -318,7 +318,7 @@ func TestATraceIsBounded(t *testing.T) {
 }
 
 // Whatever a collector does, all is counted, and the end comes within a second.
-func TestCollectorsInTrouble(t *testing.T) {
+func TestFailingCollectors(t *testing.T) {
 	const offered = tracesQueue + 44
 	for name, test := range map[string]struct {
 		collector *receiver
@@ -406,7 +406,7 @@ func TestCollectorsInTrouble(t *testing.T) {
 	}
 }
 
-func TestACollectorThatComesBack(t *testing.T) {
+func TestCollectorComesBack(t *testing.T) {
 	for name, collector := range map[string]*receiver{
 		"was overloaded":         {answer: http.StatusServiceUnavailable},
 		"and asked for a second": {answer: http.StatusServiceUnavailable, later: "1"},
@@ -436,7 +436,7 @@ func TestACollectorThatComesBack(t *testing.T) {
 }
 
 // A collector that asks to come back after the timeout costs what was to be sent, at once; what comes next is tried.
-func TestACollectorThatAsksForTooMuchTime(t *testing.T) {
+func TestCollectorWithLongRetryAfter(t *testing.T) {
 	collector := receiver{answer: http.StatusServiceUnavailable, later: "3600"}
 	collector.overHTTP(t)
 	sink := run(t)
@@ -455,7 +455,7 @@ func TestACollectorThatAsksForTooMuchTime(t *testing.T) {
 }
 
 // Nobody listens while a collector is started anew.
-func TestACollectorThatIsStartedAnew(t *testing.T) {
+func TestCollectorRestarts(t *testing.T) {
 	var listen net.ListenConfig
 	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

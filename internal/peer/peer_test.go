@@ -17,7 +17,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestLatestForgetsTheOneThatCameLongestAgo(t *testing.T) {
+func TestLatestEvictsOldest(t *testing.T) {
 	made := 0
 	l := NewLatest(3, func() *int { made++; n := made; return &n })
 	of := func(i int) int { return *l.Of(Of(fmt.Sprintf("10.0.0.%d:1", i))) }

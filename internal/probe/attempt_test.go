@@ -139,7 +139,7 @@ func TestHTTP(t *testing.T) {
 	}))
 	defer server.Close()
 	server.Config.ErrorLog = nil
-	// is not asked; net/http itself would skip it for loopback, see TestNoProxy
+	// is not asked; net/http itself would skip it for loopback, see TestProxyVariablesAreIgnored
 	t.Setenv("HTTP_PROXY", "http://"+dead(t))
 	get := func(path string, change func(*Probe)) Outcome { return ask(t, made(KindHTTP, server.URL+path, change)) }
 	redirects := func(n int) func(*Probe) { return func(p *Probe) { p.Redirects = n } }
@@ -376,7 +376,7 @@ func TestRoundTrips(t *testing.T) {
 
 var errForever = errors.New("never comes back")
 
-func TestNoProxy(t *testing.T) {
+func TestProxyVariablesAreIgnored(t *testing.T) {
 	asked := make(chan string, 16)
 	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked <- r.URL.String()
@@ -404,7 +404,7 @@ func TestEveryResultIsListed(t *testing.T) {
 
 // The agent's own connection to the API server is one of HTTP/2, whose answer may begin before the
 // request is said to be written.
-func TestEveryAnswerHasAFirstByte(t *testing.T) {
+func TestFirstByteBeforeRequestWritten(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	server.EnableHTTP2 = true
 	server.StartTLS()

@@ -50,8 +50,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestEveryProblemNamesItsField has of each rule one that breaks it.
-func TestEveryProblemNamesItsField(t *testing.T) {
+// TestParseNamesInvalidField has of each rule one that breaks it.
+func TestParseNamesInvalidField(t *testing.T) {
 	one := func(fields string) string { return "probes: [{" + fields + "}]" }
 	for _, test := range []struct{ given, want string }{
 		{"", "probes: must not be empty"},
@@ -145,7 +145,7 @@ func manyHeaders() string {
 }
 
 // All that is wrong is told at once, the node's address as well.
-func TestAProblemHidesNoOther(t *testing.T) {
+func TestParseReportsEveryProblem(t *testing.T) {
 	_,
 		err := Parse([]byte("probes: [{name: a, kind: tcp, target: '$(NODE_ADDRESS):0'}, {name: b, kind: icmp}]"),
 		Node{})
@@ -157,7 +157,7 @@ func TestAProblemHidesNoOther(t *testing.T) {
 	}
 }
 
-func TestTargetsNameTheNode(t *testing.T) {
+func TestNodeAddressInTargets(t *testing.T) {
 	const text = `
 probes:
 - {name: kubelet, kind: http, target: "https://$(NODE_ADDRESS):10250/healthz"}

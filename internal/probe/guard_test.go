@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-func TestAddressesOfRegistries(t *testing.T) {
+func TestRegistryAddresses(t *testing.T) {
 	for text, want := range map[string]bool{
 		"10.0.0.7": true, "192.168.1.1": true, "203.0.113.9": true, "fd00::7": true, "2001:db8::1": true,
 		"64:ff9b::cb00:7109": true,
@@ -49,7 +49,7 @@ func TestAddressesOfRegistries(t *testing.T) {
 
 // A registry that a pod names is asked at no address that is the agent's own or hands out credentials, whatever its
 // name leads to.
-func TestRegistriesThatPodsNameAreGuarded(t *testing.T) {
+func TestRegistriesOfPodsAreGuarded(t *testing.T) {
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer server.Close()
@@ -74,7 +74,7 @@ func TestRegistriesThatPodsNameAreGuarded(t *testing.T) {
 }
 
 // They take no place of one that can be asked, and are logged once.
-func TestRefusedRegistriesTakeNoPlace(t *testing.T) {
+func TestRefusedRegistriesAreReplaced(t *testing.T) {
 	alive := strings.TrimPrefix(registryServer(t), "http://")
 	core, logged := observer.New(zap.DebugLevel)
 	var book notebook

@@ -83,7 +83,7 @@ func (r *running) after(d time.Duration) []string {
 	return r.book.take()
 }
 
-func TestTheFileIsReadAgain(t *testing.T) {
+func TestFileIsReloaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pace := "interval: 2s, jitter: 0s"
 		r := runFile(t, "probes: [{name: stays, kind: cri, "+pace+"}, {name: changes, kind: cri, "+pace+

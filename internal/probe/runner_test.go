@@ -47,7 +47,7 @@ func same(config Config) func() (Config, error) {
 
 func ignore(bool, string) {}
 
-func TestRunnerAsksAtIntervals(t *testing.T) {
+func TestRunnerProbesAtIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logged := observer.New(zap.DebugLevel)
 		config,
@@ -108,7 +108,7 @@ func TestRunnerAsksAtIntervals(t *testing.T) {
 }
 
 // A server can make an error as long as it likes.
-func TestWhatIsLoggedIsBounded(t *testing.T) {
+func TestLoggedErrorsAreBounded(t *testing.T) {
 	core, logged := observer.New(zap.DebugLevel)
 	results := resultLogger{logger: zap.New(core)}
 	results.log(Outcome{Probe: "a", Result: ResultError, Detail: strings.Repeat("x", 1<<20)})
@@ -117,7 +117,7 @@ func TestWhatIsLoggedIsBounded(t *testing.T) {
 	}
 }
 
-func TestRegistriesAreThoseThatAreUsedTheMost(t *testing.T) {
+func TestMostUsedRegistriesAreProbed(t *testing.T) {
 	alive := strings.TrimPrefix(registryServer(t), "http://")
 	gone := dead(t)
 	pulled := []string{alive, gone, "third.invalid"}
@@ -165,7 +165,7 @@ func TestRegistriesAreThoseThatAreUsedTheMost(t *testing.T) {
 	}
 }
 
-func TestDockerHubIsAskedWhereItIs(t *testing.T) {
+func TestDockerHubHost(t *testing.T) {
 	p := registryProbe(Registries{}, "docker.io")
 	if p.Target != "registry-1.docker.io" || p.Name != "registry:docker.io" {
 		t.Errorf("asks %+v", p)

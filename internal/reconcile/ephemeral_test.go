@@ -90,7 +90,7 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 }
 
 // Those that ran before the agent came are nobody's news.
-func TestEphemeralContainersThatRan(t *testing.T) {
+func TestEarlierEphemeralContainersAreNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true, Events: true}, func(c *Config) {
@@ -116,7 +116,7 @@ func TestEphemeralContainersThatRan(t *testing.T) {
 }
 
 // A container that restarts, be the start-up over or not, may be pulled for.
-func TestContainersThatRestartAreIdle(t *testing.T) {
+func TestRestartingContainersMayPull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{})

@@ -28,7 +28,7 @@ func laterEvent(reason string, named time.Time, live bool) timeline.EventSeen {
 		FirstAt: named.Truncate(time.Second), Count: 1}
 }
 
-func TestRunsThatEndLaterAreToldOnce(t *testing.T) {
+func TestLaterContainerRunsAreReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var kept time.Time
 		d := &desk{}
@@ -51,7 +51,7 @@ func TestRunsThatEndLaterAreToldOnce(t *testing.T) {
 }
 
 // Events of all pods are watched until they are gone; each is reported once, whatever the API server sends again.
-func TestEventsThatComeLaterAreToldOnce(t *testing.T) {
+func TestLaterEventsAreReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var kept time.Time
 		d := &desk{}

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func TestProgressIsToldOnceASecond(t *testing.T) {
+func TestProgressIsReportedOncePerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		last := map[string]time.Time{}
@@ -66,7 +66,7 @@ func TestProgressIsToldOnceASecond(t *testing.T) {
 }
 
 // Over, but with evidence to come: that is reported as partial too. What is not reported has no progress.
-func TestProgressOfWhatIsReported(t *testing.T) {
+func TestProgressOfReportedStartUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, func(c *Config) {

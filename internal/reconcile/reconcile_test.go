@@ -153,7 +153,7 @@ func expect(t *testing.T, d *desk, want ...string) {
 	}
 }
 
-func TestColdPodFromBindingToRecord(t *testing.T) {
+func TestColdStartFromBindingToRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
@@ -204,7 +204,7 @@ func TestColdPodFromBindingToRecord(t *testing.T) {
 	})
 }
 
-func TestSilentRuntimeDelaysARecordByItsGraceOnly(t *testing.T) {
+func TestSilentRuntimeDelaysRecordOnlyByGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := start(t, d, timeline.Scope{Runtime: true})
@@ -223,8 +223,8 @@ func TestSilentRuntimeDelaysARecordByItsGraceOnly(t *testing.T) {
 	})
 }
 
-// TestSilentRuntimeIsNoReasonToMissEvents is of a pod of which nobody else can tell whether its image was pulled.
-func TestSilentRuntimeIsNoReasonToMissEvents(t *testing.T) {
+// TestSilentRuntimeStillWatchesEvents is of a pod of which nobody else can tell whether its image was pulled.
+func TestSilentRuntimeStillWatchesEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
@@ -242,9 +242,9 @@ func TestSilentRuntimeIsNoReasonToMissEvents(t *testing.T) {
 	})
 }
 
-// TestAForgedRequestIsCheckedSoon forges requests of pulls about a pod that has no sandbox. Until the runtime
+// TestForgedRequestIsCheckedSoon forges requests of pulls about a pod that has no sandbox. Until the runtime
 // refutes them, they could take a name from other pods' timelines.
-func TestAForgedRequestIsCheckedSoon(t *testing.T) {
+func TestForgedRequestIsCheckedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
@@ -273,7 +273,7 @@ func TestAForgedRequestIsCheckedSoon(t *testing.T) {
 	})
 }
 
-func TestPodsThatWereReadyBeforeAreShownButNotCounted(t *testing.T) {
+func TestPodsReadyBeforeAgentAreShownButNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
@@ -293,7 +293,7 @@ func TestPodsThatWereReadyBeforeAreShownButNotCounted(t *testing.T) {
 	})
 }
 
-func TestMirrorMadeAgainIsCountedOnce(t *testing.T) {
+func TestRecreatedMirrorIsCountedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{Since: time.Now()})
@@ -323,7 +323,7 @@ func TestMirrorMadeAgainIsCountedOnce(t *testing.T) {
 	})
 }
 
-func TestNameReusedWithANewUID(t *testing.T) {
+func TestNameReusedWithNewUID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{})
@@ -355,7 +355,7 @@ func TestDeletedWhileStarting(t *testing.T) {
 	})
 }
 
-func TestMirrorsThatAreGoneAreBounded(t *testing.T) {
+func TestDeletedMirrorsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{})
@@ -375,7 +375,7 @@ func TestMirrorsThatAreGoneAreBounded(t *testing.T) {
 
 // Some returns something new after: a new pod, news of its start-up, its end, and
 // another label even after that.
-func TestChangesAreTold(t *testing.T) {
+func TestSomeReturnsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{})
@@ -414,9 +414,9 @@ func TestChangesAreTold(t *testing.T) {
 	})
 }
 
-// TestStopLosesNothing shows that what was handed in before the stop still settles, also while a
+// TestStopSettlesQueuedStartUps shows that what was handed in before the stop still settles, also while a
 // runtime that never answers is waited for.
-func TestStopLosesNothing(t *testing.T) {
+func TestStopSettlesQueuedStartUps(t *testing.T) {
 	d := &desk{}
 	r := New(Config{Now: time.Now, Scope: timeline.Scope{Runtime: true, Events: true}, Logger: zap.NewNop(),
 		Sources: d, Report: d.report})

@@ -60,7 +60,7 @@ func startRestored(
 	})
 }
 
-func TestASilenceOfTheRuntimeSurvivesARestart(t *testing.T) {
+func TestRuntimeSilenceSurvivesRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{}
 		_, observe, kill := startRestored(t, &desk{}, k, Restored{})
@@ -79,7 +79,7 @@ func TestASilenceOfTheRuntimeSurvivesARestart(t *testing.T) {
 	})
 }
 
-func TestAColdPodAcrossARestart(t *testing.T) {
+func TestColdStartAcrossRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, k := &desk{}, &keeper{}
 		_, observe, kill := startRestored(t, d, k, Restored{})
@@ -166,9 +166,9 @@ func TestPullsAreRestoredInOrder(t *testing.T) {
 	})
 }
 
-// TestPullsOfOthersAcrossARestart is about a pull that waits, or finds its image, because of a pull of
+// TestPullsOfOtherPodsAcrossRestart is about a pull that waits, or finds its image, because of a pull of
 // which only the previous agent knew.
-func TestPullsOfOthersAcrossARestart(t *testing.T) {
+func TestPullsOfOtherPodsAcrossRestart(t *testing.T) {
 	for image, want := range map[string]imagepull.Outcome{"small": imagepull.OutcomeDownloaded,
 		"large": imagepull.OutcomeJoined} {
 		synctest.Test(t, func(t *testing.T) {
@@ -214,9 +214,9 @@ func TestPullsOfOthersAcrossARestart(t *testing.T) {
 // eventsPatience is longer than the core waits for Events that never come.
 const eventsPatience = 20 * time.Second
 
-// TestOverButNotReported is about a start-up that was over when the agent ended: what was late then is asked
+// TestUnreportedStartUpIsReportedAfterRestart is about a start-up that was over when the agent ended: what was late then is asked
 // for once more, and it is reported whatever its age.
-func TestOverButNotReported(t *testing.T) {
+func TestUnreportedStartUpIsReportedAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := ready(object())
 		inFlight := []timeline.Observation{timeline.PodSeen{ArrivedAt: time.Now(), Pod: pod}}
@@ -239,7 +239,7 @@ func TestOverButNotReported(t *testing.T) {
 	})
 }
 
-func TestStopBeforeTheRuntimeAnswers(t *testing.T) {
+func TestStopBeforeRuntimeAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{}
 		first := &desk{}
@@ -268,7 +268,7 @@ func TestStopBeforeTheRuntimeAnswers(t *testing.T) {
 }
 
 // What the next agent would not find, this one tells of as it knows it.
-func TestStopBeforeTheRuntimeAnswersAndNothingIsSaved(t *testing.T) {
+func TestStopBeforeRuntimeAnswersWithoutState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := startRestored(t, d, &keeper{lost: true}, Restored{})
@@ -305,7 +305,7 @@ func TestReportedPodsAreShownButNotReportedAgain(t *testing.T) {
 	})
 }
 
-func TestGoneButNotReported(t *testing.T) {
+func TestUnreportedDeletedPodIsReportedAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, k := &desk{}, &keeper{}
 		left := []timeline.Observation{
@@ -324,8 +324,8 @@ func TestGoneButNotReported(t *testing.T) {
 	})
 }
 
-// TestWhatIsNotToBeReportedIsNotKept spares the file the pods that were there before the first agent.
-func TestWhatIsNotToBeReportedIsNotKept(t *testing.T) {
+// TestReconstructedPodsAreNotSaved spares the file the pods that were there before the first agent.
+func TestReconstructedPodsAreNotSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{}
 		old := ready(object())

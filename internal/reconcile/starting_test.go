@@ -10,7 +10,7 @@ import (
 )
 
 // Who asks right after another gets the same answer, until there is something new or time has passed.
-func TestStartingIsToldOncePerScrape(t *testing.T) {
+func TestStartingIsCachedPerScrape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, observe, stop := start(t, &desk{}, timeline.Scope{})
 		defer stop()
@@ -43,7 +43,7 @@ func TestStartingIsToldOncePerScrape(t *testing.T) {
 
 // A scrape asks for the pods that start, and for what is pulled for them. Those of which nothing is
 // new are not folded again, which would take some twenty allocations each.
-func TestAScrapeFoldsNothingThatStands(t *testing.T) {
+func TestScrapeFoldsNoUnchangedPods(t *testing.T) {
 	const pods = 500
 	synctest.Test(t, func(t *testing.T) {
 		r, observe, stop := start(t, &desk{}, timeline.Scope{})

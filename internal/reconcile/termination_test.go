@@ -22,7 +22,7 @@ func longReady(d *desk, observe func(timeline.Observation)) timeline.Pod {
 
 // A pod that was ready is deleted: the runtime is asked while it ends, the API tells of it, and
 // once it is gone it is handed out once.
-func TestEndOfAPod(t *testing.T) {
+func TestTerminationOfReadyPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended []timeline.Timeline
 		d := &desk{}
@@ -84,7 +84,7 @@ func TestEndOfAPod(t *testing.T) {
 }
 
 // A pod that is deleted while it starts has a start-up that ends so, and an end.
-func TestEndOfAPodThatStarts(t *testing.T) {
+func TestTerminationOfStartingPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := startWith(t, d, timeline.Scope{}, func(c *Config) {
@@ -110,7 +110,7 @@ func TestEndOfAPodThatStarts(t *testing.T) {
 
 // What the object says anew is a reason to ask at once, what it says again is none; and nobody is
 // asked, nor does a clock tick, once all pods are gone.
-func TestWhenAnEndIsAskedAbout(t *testing.T) {
+func TestTerminationRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, func(c *Config) {
@@ -136,7 +136,7 @@ func TestWhenAnEndIsAskedAbout(t *testing.T) {
 }
 
 // While its start-up is in flight, what is seen of a pod is kept as of that, and not twice.
-func TestTheEndOfAPodThatStartsIsKeptOnce(t *testing.T) {
+func TestTerminationOfStartingPodIsSavedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{}
 		_, observe, stop := startWith(t, &desk{}, timeline.Scope{Runtime: true}, func(c *Config) {
@@ -154,7 +154,7 @@ func TestTheEndOfAPodThatStartsIsKeptOnce(t *testing.T) {
 }
 
 // Unless ends are to be followed, a deletion makes nobody ask anything.
-func TestEndsThatNobodyFollows(t *testing.T) {
+func TestTerminationsAreNotFollowedByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{Runtime: true})
@@ -173,7 +173,7 @@ func TestEndsThatNobodyFollows(t *testing.T) {
 
 // An agent that ends in the midst of a pod's end leaves what it saw to the next, which tells the
 // end as if it had been there.
-func TestAnEndAcrossARestart(t *testing.T) {
+func TestTerminationAcrossRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{}
 		var ended []timeline.Timeline

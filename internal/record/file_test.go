@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestOpenFileMakesAPrivateFile(t *testing.T) {
+func TestOpenFileCreatesPrivateFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new.jsonl")
 	file, err := OpenFile(path)
 	if err != nil {
@@ -19,7 +19,7 @@ func TestOpenFileMakesAPrivateFile(t *testing.T) {
 	}
 }
 
-func TestOpenFileGoesOn(t *testing.T) {
+func TestOpenFileAppends(t *testing.T) {
 	for name, test := range map[string]struct{ before, after string }{
 		"whole":                 {header1 + gone, header1 + gone},
 		"half a line":           {header1 + gone + gone[:7], header1 + gone},

@@ -215,7 +215,7 @@ func fill(t *testing.T, random *rand.Rand, v reflect.Value) {
 	}
 }
 
-func TestWhatCannotBeEncoded(t *testing.T) {
+func TestEncodeFails(t *testing.T) {
 	for want, o := range map[string]timeline.Observation{
 		"invalid year 9999 of an instant: must be 1970 to 2261": timeline.PodGone{UID: "u",
 			ArrivedAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},

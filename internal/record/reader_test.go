@@ -87,7 +87,7 @@ func TestReaderRefuses(t *testing.T) {
 	}
 }
 
-func TestReaderTellsACutFromABrokenLine(t *testing.T) {
+func TestReaderDistinguishesTruncatedLine(t *testing.T) {
 	for end := 1; end < len(gone)-1; end++ {
 		got, err := read(strings.NewReader(header1 + gone + gone[:end]))
 		if got != 1 || !errors.Is(err, ErrTruncated) || !strings.HasPrefix(err.Error(), "line 3: ") {

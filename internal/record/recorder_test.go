@@ -112,7 +112,7 @@ const (
 
 var observed = timeline.PodGone{UID: "u", ArrivedAt: noon}
 
-func TestRecorderWritesWhenNothingWaits(t *testing.T) {
+func TestRecorderFlushesWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1<<20, 1<<20)
 		stop := b.run(t)
@@ -159,7 +159,7 @@ func (d *slowDisk) Write(p []byte) (int, error) {
 	return d.disk.Write(p)
 }
 
-func TestRecorderGivesUpOnASlowDisk(t *testing.T) {
+func TestRecorderGivesUpOnSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1<<30, 1<<30)
 		b.Recorder.file.out = &slowDisk{disk{room: 1 << 30}}
@@ -203,7 +203,7 @@ func TestRecorderStopsAtTheLimit(t *testing.T) {
 	})
 }
 
-func TestRecorderGoesOnWithoutADisk(t *testing.T) {
+func TestRecorderContinuesAfterWriteError(t *testing.T) {
 	for name, test := range map[string]struct {
 		room    int
 		written string // lines that are whole
@@ -231,7 +231,7 @@ func TestRecorderGoesOnWithoutADisk(t *testing.T) {
 	}
 }
 
-func TestRecorderCountsWhatCannotBeEncoded(t *testing.T) {
+func TestRecorderCountsEncodingErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1<<20, 1<<20)
 		stop := b.run(t)

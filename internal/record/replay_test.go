@@ -177,7 +177,7 @@ func listed(o timeline.PodSeen) timeline.PodSeen {
 	return o
 }
 
-func TestReplayReturnsWhatCameBeforeAnError(t *testing.T) {
+func TestReplayReturnsTimelinesBeforeError(t *testing.T) {
 	const text = `{"kind":"header","version":1}
 {"kind":"pod_seen","arrived_at":"2026-03-01T12:00:04Z","pod":{"uid":"a","name":"a","created_at":"2026-03-01T12:00:00Z"}}
 {"kind":"pod_g`
@@ -188,7 +188,7 @@ func TestReplayReturnsWhatCameBeforeAnError(t *testing.T) {
 }
 
 // Pressure is of no pod: samples before the first pod, and between pods, count.
-func TestReplayTellsOfPressure(t *testing.T) {
+func TestReplayIncludesPressure(t *testing.T) {
 	sample := func(at, io float64) timeline.PressureSeen {
 		return timeline.PressureSeen{ArrivedAt: after(at),
 			Stalled: timeline.Stalled{IO: time.Duration(io * float64(time.Second))}}

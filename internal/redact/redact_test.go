@@ -102,7 +102,7 @@ func FuzzText(f *testing.F) {
 }
 
 // The words by which failures are known stay.
-func TestFailuresAreKnownAllTheSame(t *testing.T) {
+func TestFailureWordsAreKept(t *testing.T) {
 	for _, test := range []struct {
 		text string
 		want imagepull.Failure

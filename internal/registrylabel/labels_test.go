@@ -8,7 +8,7 @@ import (
 )
 
 // A node is long up, and many registries were pulled from once, before most pulls come from a new one.
-func TestTheMostUsedRegistriesHaveLabels(t *testing.T) {
+func TestMostUsedRegistriesHaveLabels(t *testing.T) {
 	l := New()
 	for i := range 3 * maxCandidates {
 		l.Label(fmt.Sprintf("once-%d.example", i), "shop", true)
@@ -45,7 +45,7 @@ func TestTheMostUsedRegistriesHaveLabels(t *testing.T) {
 	}
 }
 
-func TestLabelsOfAMoment(t *testing.T) {
+func TestLabelsOfCurrentPulls(t *testing.T) {
 	var pulls []Pull
 	add := func(namespace string, registries ...string) {
 		for _, registry := range registries {

@@ -25,7 +25,7 @@ func TestWaterfall(t *testing.T) {
 		Waterfall(api.NewRecord(startuptest.ColdStart()), terminal.Page{Columns: 80, Fit: true, Color: true}))
 }
 
-func TestWaterfallKeepsToItsWidth(t *testing.T) {
+func TestWaterfallFitsWidth(t *testing.T) {
 	record := api.NewRecord(startuptest.ColdStart())
 	record.Pulls = nil
 	for _, columns := range []int{95, 110, 200} {
@@ -83,7 +83,7 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 	}
 }
 
-func TestWaterfallTellsOfHighPressure(t *testing.T) {
+func TestWaterfallShowsHighPressure(t *testing.T) {
 	record := api.NewRecord(startuptest.ColdStart())
 	record.Phases[0].Pressure = &api.PressureRecord{CPU: 0.49, IO: 0.1}
 	record.Phases[1].Pressure = &api.PressureRecord{CPU: 0.6, IO: 0.814}
@@ -95,7 +95,7 @@ func TestWaterfallTellsOfHighPressure(t *testing.T) {
 }
 
 // An Event's text can be a megabyte, and what a container is called as long as an address.
-func TestWaterfallOfEndlessRecords(t *testing.T) {
+func TestWaterfallOfOversizedRecords(t *testing.T) {
 	endless := strings.Repeat("<b>\x1b[31mlong \u202e", 1<<16)
 	record := api.NewRecord(startuptest.StillPulling())
 	record.Verdict, record.Phases[1].Container, record.Conflicts[0].Detail, record.Pulls[0].Image = endless, endless,
@@ -116,7 +116,7 @@ func TestWaterfallOfEndlessRecords(t *testing.T) {
 	}
 }
 
-func TestWaterfallTellsOfFailuresAndLosses(t *testing.T) {
+func TestWaterfallShowsFailuresAndLosses(t *testing.T) {
 	record := api.NewRecord(startuptest.ColdStart())
 	record.Pulls = []api.PullRecord{
 		{Container: "app", Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS},
@@ -138,7 +138,7 @@ func TestSummary(t *testing.T) {
 	startuptest.Golden(t, *update, "summary.txt", Summary(records, false, terminal.Page{}))
 }
 
-func TestWhatIsGoneIsToldOfAsGone(t *testing.T) {
+func TestSummaryOfDeletedPod(t *testing.T) {
 	record := api.NewRecord(startuptest.ColdStart())
 	record.GoneAt = api.InstantOf(startuptest.After(time.Hour))
 	if text := Waterfall(record, page110); !strings.Contains(text, ", object deleted 2026-03-01 13:00:00.000 UTC\n") {
@@ -167,7 +167,7 @@ func TestBarsTouch(t *testing.T) {
 	}
 }
 
-func TestWaterfallOfAnEnd(t *testing.T) {
+func TestWaterfallOfTermination(t *testing.T) {
 	text := Waterfall(api.NewRecord(startuptest.Killed()), terminal.Page{Columns: 110})
 	for _, want := range []string{"gone after 31.0 s: app ignored its stop signal for 30.0 s, then was killed",
 		"object_deletion", "GRACE USED",

@@ -49,8 +49,8 @@ func TestStaleSocket(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsRemoved: whatever is at the path and is no socket stays, also what a link leads to.
-func TestNothingElseIsRemoved(t *testing.T) {
+// TestOnlySocketsAreRemoved: whatever is at the path and is no socket stays, also what a link leads to.
+func TestOnlySocketsAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	file, link, folder := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
 	err := errors.Join(os.WriteFile(file, []byte("kept"), 0o600), os.Symlink(file, link), os.Mkdir(folder, 0o700))
@@ -74,9 +74,9 @@ func TestNothingElseIsRemoved(t *testing.T) {
 	}
 }
 
-// TestClientsAreServedToTheirEnd: the agent, which is asked to end with the proxy, keeps the runtime until it has
+// TestClientsAreServedDuringStop: the agent, which is asked to end with the proxy, keeps the runtime until it has
 // ended.
-func TestClientsAreServedToTheirEnd(t *testing.T) {
+func TestClientsAreServedDuringStop(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	startRuntime(t, path)
 	proxy := serve(t, path)

@@ -158,8 +158,8 @@ func askWithin(
 	}
 }
 
-// TestAnswersAreTheRuntimesOwn asks everything that may be asked, once directly and once through the proxy.
-func TestAnswersAreTheRuntimesOwn(t *testing.T) {
+// TestAnswersAreUnchanged asks everything that may be asked, once directly and once through the proxy.
+func TestAnswersAreUnchanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	startRuntime(t, path)
 	direct, through := connect(t, path), connect(t, serve(t, path).path)
@@ -199,7 +199,7 @@ func sameMessages(t *testing.T, method string, got, want [][]byte) bool {
 	return true
 }
 
-func TestErrorsAreTheRuntimesOwn(t *testing.T) {
+func TestErrorsAreUnchanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
 	conn := connect(t, serve(t, path).path)
@@ -221,9 +221,9 @@ func TestErrorsAreTheRuntimesOwn(t *testing.T) {
 	}
 }
 
-// TestRuntimeComesAndGoes: while it is away a call fails at once, as it does without a proxy, and it is found again
+// TestRuntimeRestarts: while it is away a call fails at once, as it does without a proxy, and it is found again
 // soon.
-func TestRuntimeComesAndGoes(t *testing.T) {
+func TestRuntimeRestarts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	client := runtimeapi.NewRuntimeServiceClient(connect(t, serve(t, path).path))
 	version := func() error {

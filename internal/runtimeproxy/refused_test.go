@@ -66,8 +66,8 @@ func answerOf(method string) proto.Message {
 	return dynamicpb.NewMessage(methods()[method].Output())
 }
 
-// TestEverythingElseIsRefused calls every method that CRI and containerd define, and some that they do not.
-func TestEverythingElseIsRefused(t *testing.T) {
+// TestOtherMethodsAreRefused calls every method that CRI and containerd define, and some that they do not.
+func TestOtherMethodsAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
 	proxy := serve(t, path)
@@ -149,9 +149,9 @@ func TestArgumentsAreRefused(t *testing.T) {
 	}
 }
 
-// TestHeadersAreNotPassedOn: of containerd's namespaces there is one for Kubernetes, and nothing else is a header's
+// TestHeadersAreNotForwarded: of containerd's namespaces there is one for Kubernetes, and nothing else is a header's
 // business.
-func TestHeadersAreNotPassedOn(t *testing.T) {
+func TestHeadersAreNotForwarded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
 	conn := connect(t, serve(t, path).path)
@@ -187,8 +187,8 @@ func TestHeadersAreNotPassedOn(t *testing.T) {
 	}
 }
 
-// TestBounds: what is too large or has no end is refused.
-func TestBounds(t *testing.T) {
+// TestMessageLimits: what is too large or has no end is refused.
+func TestMessageLimits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
 	conn := connect(t, serve(t, path).path)

@@ -110,7 +110,7 @@ func TestQueueDropsTheNewest(t *testing.T) {
 }
 
 // A sink that dies, and one that is too slow to stop in time: all that was offered is counted once.
-func TestQueueCountsWhatIsLost(t *testing.T) {
+func TestQueueCountsDrops(t *testing.T) {
 	for name, test := range map[string]struct {
 		out  out
 		want error
@@ -139,7 +139,7 @@ func TestQueueCountsWhatIsLost(t *testing.T) {
 }
 
 // A delivery that heeds its context is over when the time to drain is.
-func TestQueueEndsADeliveryThatIsStuck(t *testing.T) {
+func TestQueueCancelsStuckDelivery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(10)
 		ctx, stop := context.WithCancel(t.Context())
@@ -170,7 +170,7 @@ func TestQueueEndsADeliveryThatIsStuck(t *testing.T) {
 }
 
 // One sink that is stuck is nothing to another, and its memory stays what it is.
-func TestQueuesAreApart(t *testing.T) {
+func TestQueuesAreIndependent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		make := func(name string) *Queue[[]byte] {
@@ -226,7 +226,7 @@ podlapse_sink_queue_length{sink="well"} 0
 
 // Sinks that are stuck, that lose all they take and that die take nothing from the one that works:
 // each counts what it was offered to the last item, and keeps no more than its queue.
-func TestSinksInTroubleAreApart(t *testing.T) {
+func TestFailingSinksAffectNoOther(t *testing.T) {
 	const (
 		items    = 1000
 		size     = 64 << 10
@@ -302,7 +302,7 @@ func heap() int64 {
 }
 
 // Whoever offers while it ends: sent and dropped are all that was offered.
-func TestQueueLosesNothingUncounted(t *testing.T) {
+func TestQueueCountsEveryItem(t *testing.T) {
 	q := newQueue(7)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -62,7 +62,7 @@ func resealed(text string) string {
 	return body + string(end)
 }
 
-func TestTheNextAgentFindsWhatTheLastOneLeft(t *testing.T) {
+func TestNextAgentLoadsState(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "of", "nothing")
 	_, k, _, err := keeperIn(path)
 	if err != nil {
@@ -98,7 +98,7 @@ func TestTheNextAgentFindsWhatTheLastOneLeft(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreOfNoUse(t *testing.T) {
+func TestUnusableFiles(t *testing.T) {
 	text := string(valid(t))
 	write := func(text string) func(string) error {
 		return func(path string) error { return os.WriteFile(path, []byte(text), 0o600) }
@@ -178,7 +178,7 @@ func TestFilesThatAreOfNoUse(t *testing.T) {
 	}
 }
 
-func TestDirectoriesThatAreOfNoUse(t *testing.T) {
+func TestUnusableDirectories(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestOneAgentUsesADirectory(t *testing.T) {
+func TestDirectoryIsLocked(t *testing.T) {
 	path := t.TempDir()
 	first, err := Open(path, "node-1", zap.NewNop())
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func TestWhatSurvives(t *testing.T) {
+func TestStateAfterRestart(t *testing.T) {
 	watched := timeline.EventsWatched{UID: "a", ArrivedAt: after(2), OpenedAt: after(1)}
 	for name, test := range map[string]struct {
 		do       func(k *Keeper)
@@ -102,7 +102,7 @@ func TestWhatSurvives(t *testing.T) {
 	}
 }
 
-func TestARestartAddsNothing(t *testing.T) {
+func TestRestartDoesNotGrowState(t *testing.T) {
 	left := Contents{Since: created, InFlight: []timeline.Observation{
 		seen("a", 1, ""), event("a", 2, "x"), seen("a", 3, "latest"),
 	}}
@@ -113,7 +113,7 @@ func TestARestartAddsNothing(t *testing.T) {
 	}
 }
 
-func TestSavesAreFew(t *testing.T) {
+func TestSavesAreRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Contents{})
 		ctx, stop := context.WithCancel(t.Context())
@@ -156,7 +156,7 @@ func TestSavesAreFew(t *testing.T) {
 	})
 }
 
-func TestAFullDiskIsReportedAndTriedAgain(t *testing.T) {
+func TestFullDiskIsReportedAndRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Contents{})
 		full := errors.New("no space left on device")
@@ -305,7 +305,7 @@ func (b *bench) expectLoss(t *testing.T) {
 }
 
 // How a pod is about to end survives, if its start-up was reported, until it is gone.
-func TestEndsAreKeptUntilTheyAreOver(t *testing.T) {
+func TestTerminationsAreKeptUntilPodIsGone(t *testing.T) {
 	asked := seen("a", 5, "")
 	asked.Pod.DeletedAt, asked.Pod.DeletionGrace = after(5), 30*time.Second
 	observed := asked

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 )
 
-func TestProbeLeavesEverythingAsItIs(t *testing.T) {
+func TestProbeChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "by probe")
 	if err := Probe(path); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestProbeLeavesEverythingAsItIs(t *testing.T) {
 	}
 }
 
-func TestProbeOfAPlaceThatTakesNoState(t *testing.T) {
+func TestProbeOfUnusableDirectory(t *testing.T) {
 	for _, path := range []string{"/proc", "/proc/none"} {
 		if err := Probe(path); err == nil || errors.Is(err, ErrInUse) {
 			t.Errorf("%s: %v", path, err)

@@ -47,10 +47,10 @@ func nanos(t *testing.T, n *json.Number) int64 {
 	return d.Nanoseconds()
 }
 
-// TestTraceKeepsToTheFormat holds traces against the Trace Event Format: metadata names every
+// TestTraceFollowsFormat holds traces against the Trace Event Format: metadata names every
 // process and thread that has events, complete events have a stamp and a length, instants a scope,
 // and what is on one thread nests or does not touch.
-func TestTraceKeepsToTheFormat(t *testing.T) {
+func TestTraceFollowsFormat(t *testing.T) {
 	records := []api.Record{}
 	for n := range 5 {
 		records = append(records, api.NewRecord(startuptest.New(n)))

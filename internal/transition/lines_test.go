@@ -70,7 +70,7 @@ func TestTransitionFieldsAreInTheSchema(t *testing.T) {
 	}
 }
 
-func TestFixturesKeepToTheTransitionSchema(t *testing.T) {
+func TestFixturesMatchTransitionSchema(t *testing.T) {
 	schema := transitiontest.Schema(t)
 	for _, tl := range startuptest.All() {
 		for _, line := range startuptest.Lines(t, transition.Lines, tl, now) {
@@ -80,7 +80,7 @@ func TestFixturesKeepToTheTransitionSchema(t *testing.T) {
 }
 
 // What a pod object says in words that the schema does not know is left out, as is what nothing tells.
-func TestTransitionLinesOfALittleKnownPod(t *testing.T) {
+func TestTransitionLinesOmitUnknownValues(t *testing.T) {
 	tl := timeline.Timeline{
 		CreatedAt: now, Partial: true,
 		Traits: timeline.Traits{QOSClass: "New", Controller: timeline.Owner{Kind: "Rollout", Name: "r"}},

@@ -48,9 +48,9 @@ func TestMessageIsShortened(t *testing.T) {
 	}
 }
 
-// TestWhyAPullFailedIsNotCutAway is of references as cloud registries have them: containerd repeats
+// TestPullFailureReasonIsKept is of references as cloud registries have them: containerd repeats
 // them three or four times.
-func TestWhyAPullFailedIsNotCutAway(t *testing.T) {
+func TestPullFailureReasonIsKept(t *testing.T) {
 	repository := "123456789012.dkr.ecr.eu-central-1.amazonaws.com/" + strings.Repeat("team/platform/", 10)
 	for length := range 40 { // wherever the cut may fall
 		ref := repository + strings.Repeat("service/", length)[:8*length/3] + "@sha256:" + strings.Repeat("a", 64)

@@ -96,8 +96,8 @@ func addresses(t *testing.T) []string {
 	return all
 }
 
-// TestWhatIsOpen to everybody is a list: an address that is not in it wants a token.
-func TestWhatIsOpen(t *testing.T) {
+// TestOpenPaths to everybody is a list: an address that is not in it wants a token.
+func TestOpenPaths(t *testing.T) {
 	open := []string{"/", "/livez", "/healthz", "/readyz"}
 	f := &fake{}
 	config := f.config()

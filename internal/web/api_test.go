@@ -59,8 +59,8 @@ func startUps(from, to int) []timeline.Timeline {
 	return all
 }
 
-// TestPages walks through pods that are there and pods that are gone, in pages of any size.
-func TestPages(t *testing.T) {
+// TestPagination walks through pods that are there and pods that are gone, in pages of any size.
+func TestPagination(t *testing.T) {
 	// one is on its way out
 	f := &fake{timelines: startUps(0, 30), gone: append(startUps(30, 57), startuptest.New(7))}
 	for _, limit := range []int{1, 7, 56, 57, 58, 500} {
@@ -96,7 +96,7 @@ func TestPages(t *testing.T) {
 }
 
 // A page goes on where the last one ended even if the pod there has gone meanwhile.
-func TestContinueAfterAPodThatIsNoMore(t *testing.T) {
+func TestContinueAfterDeletedPod(t *testing.T) {
 	pods := []timeline.Timeline{{Namespace: "a", Name: "1"}, {Namespace: "a", Name: "2"}, {Namespace: "a", Name: "3"}}
 	page := decode[api.PodList](t, (&fake{timelines: pods}).ask(t, http.MethodGet, "/api/v1/pods?limit=2"))
 	rest := decode[api.PodList](t,
@@ -146,7 +146,7 @@ func TestFilters(t *testing.T) {
 }
 
 // A pod that is gone is explained as before.
-func TestAPodThatIsGone(t *testing.T) {
+func TestDeletedPod(t *testing.T) {
 	gone := startuptest.New(3)
 	f := &fake{gone: []timeline.Timeline{gone}}
 	path := "/api/v1/pods/" + gone.Namespace + "/" + gone.Name
@@ -174,7 +174,7 @@ func TestAPodThatIsGone(t *testing.T) {
 	}
 }
 
-func TestUIDOfTheSameName(t *testing.T) {
+func TestUIDSelectsPodOfSameName(t *testing.T) {
 	f := &fake{
 		timelines: []timeline.Timeline{{Namespace: "a", Name: "x", UID: "new", CreatedAt: firstStart.Add(time.Hour)}},
 		gone:      []timeline.Timeline{{Namespace: "a", Name: "x", UID: "old", CreatedAt: firstStart}},
@@ -380,7 +380,7 @@ func TestObjects(t *testing.T) {
 }
 
 // Half an answer must not look like a whole one.
-func TestObjectsThatBreakOff(t *testing.T) {
+func TestTruncatedObjects(t *testing.T) {
 	f := &fake{objects: func(w io.Writer, _ func(namespace, name, labels string) bool) error {
 		_, _ = io.WriteString(w, `{"items":[`)
 		return io.ErrShortWrite

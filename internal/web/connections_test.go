@@ -24,7 +24,7 @@ func (s stub) LocalAddr() net.Addr {
 }
 func (s stub) Close() error { return nil }
 
-func TestOneClientHasItsShareAtMost(t *testing.T) {
+func TestClientIsLimitedToItsShare(t *testing.T) {
 	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	for i := range 32 {
 		if taken, yielded := l.enter(stub{from: fmt.Sprintf("10.0.0.1:%d", i)}); taken == nil || yielded != nil {
@@ -36,8 +36,8 @@ func TestOneClientHasItsShareAtMost(t *testing.T) {
 	}
 }
 
-// TestClientsThatLeftAreForgotten: an agent lives for months, and addresses are many.
-func TestClientsThatLeftAreForgotten(t *testing.T) {
+// TestDisconnectedClientsAreForgotten: an agent lives for months, and addresses are many.
+func TestDisconnectedClientsAreForgotten(t *testing.T) {
 	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	for i := range 1000 {
 		taken, _ := l.enter(stub{from: fmt.Sprintf("10.0.%d.%d:1", i/256, i%256)})
@@ -52,9 +52,9 @@ func TestClientsThatLeftAreForgotten(t *testing.T) {
 	}
 }
 
-// TestWhatYieldsIsOfTheLeastUse fills all places by clients with one connection each, one of which
+// TestLeastUsefulConnectionIsClosed fills all places by clients with one connection each, one of which
 // is of less use than the others.
-func TestWhatYieldsIsOfTheLeastUse(t *testing.T) {
+func TestLeastUsefulConnectionIsClosed(t *testing.T) {
 	for name, test := range map[string]struct {
 		others, one activity
 		age         time.Duration // of the one
@@ -85,9 +85,9 @@ func TestWhatYieldsIsOfTheLeastUse(t *testing.T) {
 	}
 }
 
-// TestPlacesAreKeptForTheNode: whoever comes from elsewhere takes none of the last that the node
+// TestConnectionsAreReservedForTheNode: whoever comes from elsewhere takes none of the last that the node
 // has, and kubelet always gets in.
-func TestPlacesAreKeptForTheNode(t *testing.T) {
+func TestConnectionsAreReservedForTheNode(t *testing.T) {
 	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	l.near = nearby{netip.MustParseAddr("10.0.9.1")}
 	var probes []*counted

@@ -19,8 +19,8 @@ func crowd(t *testing.T, server string, clients int, ask func(net.Conn)) {
 	}
 }
 
-// TestACrowdKeepsNeitherProbesNorAScraperOut has more clients than there are connections take one each.
-func TestACrowdKeepsNeitherProbesNorAScraperOut(t *testing.T) {
+// TestManyClientsBlockNeitherProbesNorScraper has more clients than there are connections take one each.
+func TestManyClientsBlockNeitherProbesNorScraper(t *testing.T) {
 	for name, ask := range map[string]func(*testing.T) func(net.Conn){
 		"that say nothing": func(*testing.T) func(net.Conn) { return nil },
 		"that never end their header": func(*testing.T) func(net.Conn) {
@@ -42,9 +42,9 @@ func TestACrowdKeepsNeitherProbesNorAScraperOut(t *testing.T) {
 	}
 }
 
-// TestACrowdOfReadersKeepsNobodyOut: each asked for an answer that it does not read, so that its
+// TestManySlowReadersBlockNoClients: each asked for an answer that it does not read, so that its
 // connection is not idle.
-func TestACrowdOfReadersKeepsNobodyOut(t *testing.T) {
+func TestManySlowReadersBlockNoClients(t *testing.T) {
 	config := (&fake{}).config()
 	config.Gatherer = manyMetrics()
 	address := running(t, config)
@@ -59,8 +59,8 @@ func TestACrowdOfReadersKeepsNobodyOut(t *testing.T) {
 	}
 }
 
-// TestACrowdThatComesAgain opens connections as fast as it can, from 250 addresses, while a scraper and kubelet ask.
-func TestACrowdThatComesAgain(t *testing.T) {
+// TestManyReconnectingClients opens connections as fast as it can, from 250 addresses, while a scraper and kubelet ask.
+func TestManyReconnectingClients(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	scrape(t, "127.0.0.9", address, "/metrics") // as before all this
 	stop, ended := make(chan struct{}), make(chan int)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestObservationsAreToldLocallyOnly(t *testing.T) {
+func TestObservationsAreServedOverLoopbackOnly(t *testing.T) {
 	const kept = `{"kind":"header","version":1}` + "\n"
 	const local = "127.0.0.1:9717"
 	for _, test := range []struct {
@@ -80,7 +80,7 @@ func (a address) String() string  { return string(a) }
 
 var _ net.Addr = address("")
 
-func TestObservationsThatNobodyKeeps(t *testing.T) {
+func TestObservationsDisabled(t *testing.T) {
 	request := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey,
 		address("127.0.0.1:1")),
 		http.MethodGet, "/debug/observations", nil)

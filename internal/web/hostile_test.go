@@ -86,7 +86,7 @@ func alive(t *testing.T, client, server string) {
 	}
 }
 
-func TestRequestsThatAreTooMuchOrNone(t *testing.T) {
+func TestInvalidRequests(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	for name, test := range map[string]struct {
 		request string
@@ -142,9 +142,9 @@ func TestRequestsThatAreTooMuchOrNone(t *testing.T) {
 	alive(t, "127.0.0.1", address)
 }
 
-// TestSlowClientsCostLittleAndKeepNobodyOut has more clients than there is room for open all the
+// TestSlowClientsCostLittleAndBlockNoOthers has more clients than there is room for open all the
 // connections they can get, with as much of a header as the server takes, and say no more.
-func TestSlowClientsCostLittleAndKeepNobodyOut(t *testing.T) {
+func TestSlowClientsCostLittleAndBlockNoOthers(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	alive(t, "127.0.0.1", address)
 	before := heap()
@@ -191,8 +191,8 @@ func TestSlowClientsCostLittleAndKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// TestIdleClientsKeepNobodyOut: a refusal costs a client nothing, and its connection may stay open for two minutes.
-func TestIdleClientsKeepNobodyOut(t *testing.T) {
+// TestIdleClientsBlockNoOthers: a refusal costs a client nothing, and its connection may stay open for two minutes.
+func TestIdleClientsBlockNoOthers(t *testing.T) {
 	config := (&fake{}).config()
 	config.Access = func(context.Context, string, string, string) (Verdict, error) { return Unknown, nil }
 	address := running(t, config)
@@ -209,9 +209,9 @@ func TestIdleClientsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// TestAllHaveTheirShare: beyond what every client is sure of, one that has no more than the others
+// TestEveryClientHasItsShare: beyond what every client is sure of, one that has no more than the others
 // takes nothing from them.
-func TestAllHaveTheirShare(t *testing.T) {
+func TestEveryClientHasItsShare(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	const each = maxConnections / 64
 	hold := func(client string) net.Conn {
@@ -256,8 +256,8 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestAFloodOfRequests is answered with 429 beyond the rate of one client, while others and probes go on.
-func TestAFloodOfRequests(t *testing.T) {
+// TestRequestFlood is answered with 429 beyond the rate of one client, while others and probes go on.
+func TestRequestFlood(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	before := heap()
 	const asked = 3 * clientBurst
@@ -303,8 +303,8 @@ func flood(t *testing.T, client, server string, times int, request string) map[i
 	return counts
 }
 
-// TestAFloodOfTokens: each is made up, and as long as can be.
-func TestAFloodOfTokens(t *testing.T) {
+// TestTokenFlood: each is made up, and as long as can be.
+func TestTokenFlood(t *testing.T) {
 	config := (&fake{}).config()
 	var asked atomic.Int64
 	config.Access = func(_ context.Context, _, _, _ string) (Verdict, error) {
@@ -325,8 +325,8 @@ func TestAFloodOfTokens(t *testing.T) {
 	}
 }
 
-// TestDearRequestsAtOnce has more wait for a snapshot than may.
-func TestDearRequestsAtOnce(t *testing.T) {
+// TestConcurrentExpensiveRequests has more wait for a snapshot than may.
+func TestConcurrentExpensiveRequests(t *testing.T) {
 	config := (&fake{}).config()
 	entered, release := make(chan struct{}, snapshotsAtOnce+1), make(chan struct{})
 	config.Timelines = func(context.Context) ([]timeline.Timeline, error) {
@@ -366,8 +366,8 @@ func TestDearRequestsAtOnce(t *testing.T) {
 	}
 }
 
-// TestViewersLeaveRoom has clients open as many streams as they can get: each leaves room for others and for itself.
-func TestViewersLeaveRoom(t *testing.T) {
+// TestStreamsLeaveRoomForRequests has clients open as many streams as they can get: each leaves room for others and for itself.
+func TestStreamsLeaveRoomForRequests(t *testing.T) {
 	c := livetest.New()
 	config := (&fake{}).config()
 	config.API.Live = c.Hub

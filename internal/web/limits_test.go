@@ -23,8 +23,8 @@ func askedFrom(t *testing.T, handler http.Handler, client, path string) int {
 	return answer.Code
 }
 
-// TestServerKeepsWhatIsPromised holds the limits of docs/security.md that no test waits for.
-func TestServerKeepsWhatIsPromised(t *testing.T) {
+// TestDocumentedLimits holds the limits of docs/security.md that no test waits for.
+func TestDocumentedLimits(t *testing.T) {
 	server := newServer(t.Context(), nil, log.New(io.Discard, "", 0))
 	for name, limit := range map[string]struct{ got, want time.Duration }{
 		"a header": {server.ReadHeaderTimeout, 5 * time.Second}, "a request": {server.ReadTimeout, 10 * time.Second},
@@ -40,8 +40,8 @@ func TestServerKeepsWhatIsPromised(t *testing.T) {
 	}
 }
 
-// TestAFloodOfManyClients: none of them asks too often, all together do. Each is answered when it asks once.
-func TestAFloodOfManyClients(t *testing.T) {
+// TestRequestFloodOfManyClients: none of them asks too often, all together do. Each is answered when it asks once.
+func TestRequestFloodOfManyClients(t *testing.T) {
 	handler := newLimits(newCounters(nil)).hold(http.NotFoundHandler())
 	began, counts := time.Now(), map[int]int{}
 	const clients, each = 300, 10
@@ -91,7 +91,7 @@ func held(t *testing.T, handler http.Handler, path string, entered <-chan struct
 	asking.Wait()
 }
 
-func TestRequestsAtOnce(t *testing.T) {
+func TestConcurrentRequestLimit(t *testing.T) {
 	entered, release := make(chan struct{}, requestsAtOnce+1), make(chan struct{})
 	held(t, newLimits(newCounters(nil)).hold(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		entered <- struct{}{}
@@ -104,7 +104,7 @@ type gatherer func() ([]*dto.MetricFamily, error)
 
 func (g gatherer) Gather() ([]*dto.MetricFamily, error) { return g() }
 
-func TestScrapesAtOnce(t *testing.T) {
+func TestConcurrentScrapeLimit(t *testing.T) {
 	entered, release := make(chan struct{}, scrapesAtOnce+1), make(chan struct{})
 	config := (&fake{}).config()
 	config.Gatherer = gatherer(func() ([]*dto.MetricFamily, error) {

@@ -56,8 +56,8 @@ func readOpenAPI(t *testing.T) openAPI {
 	return document
 }
 
-// TestEveryAddressIsInTheDocument reads the addresses from the source: a mux does not list them.
-func TestEveryAddressIsInTheDocument(t *testing.T) {
+// TestOpenAPIListsEveryPath reads the addresses from the source: a mux does not list them.
+func TestOpenAPIListsEveryPath(t *testing.T) {
 	document := readOpenAPI(t)
 	served := map[string]bool{}
 	for _, pattern := range patterns(t) {
@@ -117,9 +117,9 @@ func patterns(t *testing.T) []string {
 	return patterns
 }
 
-// TestParametersAreThoseOfTheDocument asks with each parameter that the document has, and with none
+// TestOpenAPIListsEveryParameter asks with each parameter that the document has, and with none
 // that it does not have.
-func TestParametersAreThoseOfTheDocument(t *testing.T) {
+func TestOpenAPIListsEveryParameter(t *testing.T) {
 	document := readOpenAPI(t)
 	for path, item := range document.Paths {
 		if !strings.HasPrefix(path, "/api/v1/") {
@@ -192,9 +192,9 @@ func check(t *testing.T, schema *jsonschema.Schema, what string, text []byte) {
 	}
 }
 
-// TestAnswersKeepToTheDocument asks every address, full and empty, right and wrong, and holds the
+// TestAnswersMatchOpenAPI asks every address, full and empty, right and wrong, and holds the
 // answers against the document.
-func TestAnswersKeepToTheDocument(t *testing.T) {
+func TestAnswersMatchOpenAPI(t *testing.T) {
 	pulling := startuptest.Changed(startuptest.New(2), 1)
 	pulling.Pulls = append(pulling.Pulls, timeline.Pull{
 		Container: "late", Kind: timeline.KindMain, Image: "r.example/x:1", Registry: "r.example",
@@ -253,7 +253,7 @@ func TestAnswersKeepToTheDocument(t *testing.T) {
 }
 
 // A schema that takes anything would prove nothing.
-func TestTheDocumentRefusesWhatIsWrong(t *testing.T) {
+func TestOpenAPIRefusesInvalidAnswers(t *testing.T) {
 	for name, text := range map[string]string{
 		"PodList":  `{"items":[{}]}`,
 		"Node":     `{"node":"x"}`,

@@ -39,9 +39,9 @@ func (a asking) answer(t *testing.T, config Config) *httptest.ResponseRecorder {
 	return answer
 }
 
-// TestForeignNamesAreRefused: a browser asks under them when a foreign page has its name lead to a
+// TestForeignHostNamesAreRefused: a browser asks under them when a foreign page has its name lead to a
 // forwarded port (DNS rebinding).
-func TestForeignNamesAreRefused(t *testing.T) {
+func TestForeignHostNamesAreRefused(t *testing.T) {
 	config := (&fake{}).config()
 	config.Hosts = []string{"agent.example"}
 	refused := map[string]bool{
@@ -72,8 +72,8 @@ func TestForeignNamesAreRefused(t *testing.T) {
 	}
 }
 
-// TestForeignPagesAreRefused: a browser says that another site's page has it ask. A link may lead to the page itself.
-func TestForeignPagesAreRefused(t *testing.T) {
+// TestForeignOriginsAreRefused: a browser says that another site's page has it ask. A link may lead to the page itself.
+func TestForeignOriginsAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		path               string
 		site, mode, target string
@@ -102,8 +102,8 @@ func TestForeignPagesAreRefused(t *testing.T) {
 	}
 }
 
-// TestNamesAreToldOverLoopbackOnly holds what others may read where the agent is not opened: no name of a pod.
-func TestNamesAreToldOverLoopbackOnly(t *testing.T) {
+// TestPodNamesAreServedOverLoopbackOnly holds what others may read where the agent is not opened: no name of a pod.
+func TestPodNamesAreServedOverLoopbackOnly(t *testing.T) {
 	open := []string{"/", "/livez", "/healthz", "/readyz", "/metrics"}
 	f := &fake{timelines: []timeline.Timeline{{Namespace: "a", Name: "b", UID: "1", CreatedAt: firstStart}}}
 	config := f.config()
@@ -141,8 +141,8 @@ func TestNamesAreToldOverLoopbackOnly(t *testing.T) {
 	}
 }
 
-// TestDetailsOfReadinessAreForWhoMayRead: they can name pods, and what fails at an address.
-func TestDetailsOfReadinessAreForWhoMayRead(t *testing.T) {
+// TestReadinessDetailsNeedPermission: they can name pods, and what fails at an address.
+func TestReadinessDetailsNeedPermission(t *testing.T) {
 	f := &fake{statuses: []health.Status{{Part: "pod_watch", Up: true, Detail: "watching"},
 		{Part: "annotations", Detail: "patch pod shop/web-0: refused"}}}
 	config := f.config()

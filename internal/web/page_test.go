@@ -29,7 +29,7 @@ func shownTo(t *testing.T, handler http.Handler, path string, headers ...string)
 
 var asked = regexp.MustCompile(`"(page/[^"]+)"`)
 
-func TestThePageAndItsFiles(t *testing.T) {
+func TestPageAndItsFiles(t *testing.T) {
 	handler := handlerOf((&fake{}).config())
 	home := shownTo(t, handler, "/")
 	header := home.Header()
@@ -70,7 +70,7 @@ func TestThePageAndItsFiles(t *testing.T) {
 	}
 }
 
-func TestTheListIsForWhoShowsNoPages(t *testing.T) {
+func TestPathListForClientsWithoutHTML(t *testing.T) {
 	for _, accept := range []string{"", "*/*", "application/json"} {
 		answer := shownTo(t, handlerOf((&fake{}).config()), "/", "Accept", accept)
 		if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "/api/v1/stream") ||
@@ -81,7 +81,7 @@ func TestTheListIsForWhoShowsNoPages(t *testing.T) {
 }
 
 // Who may not read the API is shown no page; the list tells nothing of the node.
-func TestThePageWantsWhatTheAPIWants(t *testing.T) {
+func TestPageNeedsAPIPermission(t *testing.T) {
 	config := (&fake{}).config()
 	config.Access = func(_ context.Context, _, token, path string) (Verdict, error) {
 		if token == "reads" && path == "/" {

@@ -58,7 +58,7 @@ func unpacked(profile []byte) (string, error) {
 	return string(text), err
 }
 
-func TestProfilesAreMadeOneAtATime(t *testing.T) {
+func TestProfilesRunOneAtATime(t *testing.T) {
 	h := newProfiles(Config{Profiles: true, Logger: zap.NewNop()})
 	mux := http.NewServeMux()
 	mux.Handle("/debug/pprof/{profile}", h)
@@ -83,7 +83,7 @@ func TestProfilesAreMadeOneAtATime(t *testing.T) {
 	}
 }
 
-func TestProfilesAreForWhoWantsThemAndNearby(t *testing.T) {
+func TestProfilesAreOptInAndLoopbackOnly(t *testing.T) {
 	answer := askLocally(t.Context(), handlerOf((&fake{}).config()), "/debug/pprof/heap")
 	if answer.Code != http.StatusNotFound || !strings.Contains(decode[problem](t, answer).Reason, "--debug-profiles") {
 		t.Errorf("switched off: %d %s", answer.Code, answer.Body)

@@ -8,9 +8,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// TestRegistriesCountWhatCameInTheirTime is about bytes divided by time: of a pull that resumed another one neither
+// TestRegistriesExcludeResumedPulls is about bytes divided by time: of a pull that resumed another one neither
 // counts.
-func TestRegistriesCountWhatCameInTheirTime(t *testing.T) {
+func TestRegistriesExcludeResumedPulls(t *testing.T) {
 	pull := func(registry string, resumed bool) api.PullRecord {
 		return api.PullRecord{Registry: registry, Outcome: imagepull.OutcomeDownloaded, Resumed: resumed,
 			Download: &api.DownloadRecord{Length: api.Seconds(10 * time.Second), Bytes: 1000}}

@@ -95,7 +95,7 @@ func browse(t *testing.T, url, user, password string) (*http.Response, error) {
 
 const tlsOnly = "tls_server_config: {cert_file: tls.crt, key_file: tls.key}\n"
 
-func TestTLSFilesAreReadAgain(t *testing.T) {
+func TestTLSFilesAreReloaded(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", tlsOnly)
 	f.certify(1)
@@ -197,8 +197,8 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// TestAWebConfigurationThatBreaks opens nothing, lets probes through, and is told of once.
-func TestAWebConfigurationThatBreaks(t *testing.T) {
+// TestWebConfigurationBecomesInvalid opens nothing, lets probes through, and is told of once.
+func TestWebConfigurationBecomesInvalid(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", "basic_auth_users: {scraper: "+hashOf(t, "right")+"}\n")
 	core, logs := observer.New(zap.ErrorLevel)
@@ -224,8 +224,8 @@ func TestAWebConfigurationThatBreaks(t *testing.T) {
 	}
 }
 
-// TestAFloodOfPasswords costs a hash for each, one at a time; meanwhile probes and who is known are answered at once.
-func TestAFloodOfPasswords(t *testing.T) {
+// TestPasswordFlood costs a hash for each, one at a time; meanwhile probes and who is known are answered at once.
+func TestPasswordFlood(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", "basic_auth_users: {scraper: "+hashOf(t, "right")+"}\n")
 	config := (&fake{}).config()

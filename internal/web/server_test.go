@@ -274,7 +274,7 @@ func get(t *testing.T, client *http.Client, url string) int {
 	return answer.StatusCode
 }
 
-func TestPullsThatGoOn(t *testing.T) {
+func TestPullsInProgress(t *testing.T) {
 	f := &fake{timelines: []timeline.Timeline{{Namespace: "a", Name: "one", Pulls: []timeline.Pull{{
 		Container: "app", Image: "r.example/web:2", Registry: "r.example", Outcome: imagepull.OutcomePulling,
 		RequestedAt: time.Unix(57, 0),

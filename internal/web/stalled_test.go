@@ -103,9 +103,9 @@ func scrape(t *testing.T, client, server, path string) {
 	}
 }
 
-// TestReadersThatNeverReadKeepNoScraperOut has them ask for metrics. Each answer is larger than
+// TestStalledReadersDoNotBlockScraper has them ask for metrics. Each answer is larger than
 // what the kernel keeps for them.
-func TestReadersThatNeverReadKeepNoScraperOut(t *testing.T) {
+func TestStalledReadersDoNotBlockScraper(t *testing.T) {
 	for name, test := range map[string]struct{ clients, each int }{
 		"four of one client": {1, 4}, "all that one client can have": {1, maxPerClient}, "of many clients": {60, 1},
 		"several of many clients": {20, 5},
@@ -124,8 +124,8 @@ func TestReadersThatNeverReadKeepNoScraperOut(t *testing.T) {
 	}
 }
 
-// TestReadersThatNeverReadCostLittle bounds what the answers take that nobody reads.
-func TestReadersThatNeverReadCostLittle(t *testing.T) {
+// TestStalledReadersCostLittle bounds what the answers take that nobody reads.
+func TestStalledReadersCostLittle(t *testing.T) {
 	config := (&fake{}).config()
 	config.Gatherer = manyMetrics()
 	address := running(t, config)
@@ -141,8 +141,8 @@ func TestReadersThatNeverReadCostLittle(t *testing.T) {
 	}
 }
 
-// TestReadersThatNeverReadKeepNobodyFromTheAPI is the same for lists.
-func TestReadersThatNeverReadKeepNobodyFromTheAPI(t *testing.T) {
+// TestStalledReadersDoNotBlockAPI is the same for lists.
+func TestStalledReadersDoNotBlockAPI(t *testing.T) {
 	config := (&fake{}).config()
 	var many []timeline.Timeline
 	for i := range 500 {
@@ -159,8 +159,8 @@ func TestReadersThatNeverReadKeepNobodyFromTheAPI(t *testing.T) {
 	}
 }
 
-// TestReadersThatNeverReadOverHTTP2 have many requests on one connection.
-func TestReadersThatNeverReadOverHTTP2(t *testing.T) {
+// TestStalledReadersOverHTTP2 have many requests on one connection.
+func TestStalledReadersOverHTTP2(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", tlsOnly)
 	f.certify(1)

@@ -112,7 +112,7 @@ func TestRecordPhasesAddUp(t *testing.T) {
 	}
 }
 
-func TestWhatKubeletSaidIsInTheRecord(t *testing.T) {
+func TestRecordHasKubeletMessages(t *testing.T) {
 	tl := startuptest.ColdStart()
 	if events := NewRecord(tl).Events; events != nil {
 		t.Errorf("nothing was said, and the record has %v", events)

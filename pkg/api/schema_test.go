@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func TestFixturesKeepToOurSchema(t *testing.T) {
+func TestFixturesMatchSchema(t *testing.T) {
 	schema := startuptest.TimelineSchema(t)
 	for _, tl := range append(startuptest.All(), timeline.Timeline{State: timeline.StateStarting, Partial: true}) {
 		schema.Check(t, encoded(t, NewRecord(tl)))

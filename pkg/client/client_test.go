@@ -112,9 +112,9 @@ func TestRefusalOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// TestFollowGoesOn breaks the connection: the next one says where the last ended, and begins anew
+// TestFollowResumes breaks the connection: the next one says where the last ended, and begins anew
 // when the agent says so.
-func TestFollowGoesOn(t *testing.T) {
+func TestFollowResumes(t *testing.T) {
 	var streams atomic.Int32
 	var lastIDs [3]string
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
@@ -160,8 +160,8 @@ func TestFollowGoesOn(t *testing.T) {
 	}
 }
 
-// TestFollowGoesOnAfterTooMuch is refused, but not for good.
-func TestFollowGoesOnAfterTooMuch(t *testing.T) {
+// TestFollowRetriesAfterTooManyRequests is refused, but not for good.
+func TestFollowRetriesAfterTooManyRequests(t *testing.T) {
 	asked := 0
 	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
 		if asked++; asked == 1 {
@@ -182,8 +182,8 @@ func TestFollowGoesOnAfterTooMuch(t *testing.T) {
 	}
 }
 
-// TestWhoAsks shows a token with every request, or a password, and says what a server wants instead.
-func TestWhoAsks(t *testing.T) {
+// TestCredentials shows a token with every request, or a password, and says what a server wants instead.
+func TestCredentials(t *testing.T) {
 	var shown, challenge, body string
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
 		shown = r.Header.Get("Authorization")
@@ -228,7 +228,7 @@ func TestWhoAsks(t *testing.T) {
 	}
 }
 
-func TestFollowEndsWithItsContext(t *testing.T) {
+func TestFollowReturnsWhenContextEnds(t *testing.T) {
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
@@ -308,9 +308,9 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestFollowASilentAgent gives a connection up over which nothing comes, and says why. Nothing real
+// TestFollowSilentAgent gives a connection up over which nothing comes, and says why. Nothing real
 // is asked: time goes by in a bubble.
-func TestFollowASilentAgent(t *testing.T) {
+func TestFollowSilentAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, silent := range map[string]roundTripper{
 			"before its answer": func(r *http.Request) (*http.Response, error) {
@@ -341,8 +341,8 @@ func TestFollowASilentAgent(t *testing.T) {
 	})
 }
 
-// TestFollowTakesItsTime: a caller that is slow is no silent agent.
-func TestFollowTakesItsTime(t *testing.T) {
+// TestFollowWithSlowCallback: a caller that is slow is no silent agent.
+func TestFollowWithSlowCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		streams := 0
 		agent := roundTripper(func(r *http.Request) (*http.Response, error) {

@@ -72,9 +72,9 @@ func judged(t *testing.T) map[string]judgement {
 	return methods
 }
 
-// TestEveryMethodIsJudged tries every method that CRI and containerd define, so that one that a new version of
+// TestEveryMethodIsAllowedOrRefused tries every method that CRI and containerd define, so that one that a new version of
 // theirs brings fails here until somebody has judged it. It is refused until then.
-func TestEveryMethodIsJudged(t *testing.T) {
+func TestEveryMethodIsAllowedOrRefused(t *testing.T) {
 	methods := judged(t)
 	try := func(name string, passed bool, err error) {
 		judgement := methods[name].word
@@ -131,8 +131,8 @@ func TestEveryMethodIsJudged(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsAllowed: the tables hold no name that the test above does not try.
-func TestNothingElseIsAllowed(t *testing.T) {
+// TestAllowedMethodsExist: the tables hold no name that the test above does not try.
+func TestAllowedMethodsExist(t *testing.T) {
 	methods := judged(t)
 	for _, table := range []map[string]rule{allowed, allowedStreams} {
 		for name := range table {

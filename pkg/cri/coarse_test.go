@@ -17,7 +17,7 @@ import (
 )
 
 // What a runtime does not tell is said once, not at each connection, and shown all the time.
-func TestWhatARuntimeLacksIsSaidOnce(t *testing.T) {
+func TestMissingCapabilitiesAreLoggedOnce(t *testing.T) {
 	for _, test := range []struct {
 		name, version string
 		missing       []any

@@ -65,8 +65,8 @@ func TestHostileManifests(t *testing.T) {
 	}
 }
 
-// TestIndexesInCircles follows indexes no deeper than makes sense, whatever a broken store says.
-func TestIndexesInCircles(t *testing.T) {
+// TestCyclicIndexes follows indexes no deeper than makes sense, whatever a broken store says.
+func TestCyclicIndexes(t *testing.T) {
 	target := digest.FromString("index")
 	reads := 0
 	c := catalog{known: lru.New(1), machine: thisMachine,
@@ -84,7 +84,7 @@ func TestIndexesInCircles(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsNotRemembered(t *testing.T) {
+func TestMissingContentIsNotCached(t *testing.T) {
 	there := map[digest.Digest]string{}
 	c := catalog{known: lru.New(8), machine: thisMachine,
 		read: func(_ context.Context, d digest.Digest) ([]byte, error) {

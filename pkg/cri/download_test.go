@@ -211,7 +211,7 @@ func TestDownloadsCostLittle(t *testing.T) {
 	}
 }
 
-func TestDownloadsWithoutARuntime(t *testing.T) {
+func TestDownloadsWithoutRuntime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.sock")
 	h := run(t, cri.Config{Endpoint: explicit(t, path)})
 	h.until(false, "")
@@ -234,7 +234,7 @@ func TestDownloadsWithoutARuntime(t *testing.T) {
 	}
 }
 
-func TestDownloadsOfRuntimesThatDoNotTell(t *testing.T) {
+func TestDownloadsUnsupportedByRuntime(t *testing.T) {
 	for name, options := range map[string]critest.Options{
 		"cri-o":                      {Name: "cri-o", Version: "1.36.0", NoStores: true},
 		"containerd without a store": {NoStores: true},
@@ -255,7 +255,7 @@ func TestDownloadsOfRuntimesThatDoNotTell(t *testing.T) {
 	}
 }
 
-func TestDownloadsOfARuntimeWithFaults(t *testing.T) {
+func TestDownloadsOfFailingRuntime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.sock")
 	fake := critest.Start(t, path, critest.Options{})
 	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100,

@@ -172,8 +172,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestLayersAreAskedForOnce reads what does not change once, and nothing for images whose layers nobody wants.
-func TestLayersAreAskedForOnce(t *testing.T) {
+// TestLayersAreReadOnce reads what does not change once, and nothing for images whose layers nobody wants.
+func TestLayersAreReadOnce(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Indexed: true})
 	l, _ := newLookUp(t, fake)
@@ -296,9 +296,9 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 	})
 }
 
-// TestSlowStoresTellFirstWhatMatters shows that a disk that is busy costs the stamps of unpacked
+// TestSlowStoresAnswerDownloadsFirst shows that a disk that is busy costs the stamps of unpacked
 // layers before those of downloads, and that the answer says that there is more to ask for.
-func TestSlowStoresTellFirstWhatMatters(t *testing.T) {
+func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 	const content, snapshots = "/containerd.services.content.v1.Content/Info",
 		"/containerd.services.snapshots.v1.Snapshots/"
 	for _, test := range []struct {

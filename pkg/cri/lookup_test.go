@@ -106,7 +106,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-func TestContainerIsAskedForAgainWhenItGoesOn(t *testing.T) {
+func TestChangedContainerIsReadAgain(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
 	l, _ := newLookUp(t, fake)
@@ -135,7 +135,7 @@ func TestContainerIsAskedForAgainWhenItGoesOn(t *testing.T) {
 	}
 }
 
-func TestNoContainersWithoutASandbox(t *testing.T) {
+func TestNoContainersWithoutSandbox(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	l, _ := newLookUp(t, fake)
 	got := answer(t, l)
@@ -144,7 +144,7 @@ func TestNoContainersWithoutASandbox(t *testing.T) {
 	}
 }
 
-func TestSandboxStamps(t *testing.T) {
+func TestSandboxTimestamps(t *testing.T) {
 	coarse := timeline.Sandbox{ID: "s", Ready: true, CreatedAt: second(3)}
 	fine := timeline.Sandbox{ID: "s", Ready: true, BegunAt: second(1), NetworkReadyAt: second(3),
 		RunningAt: second(3.5), ImageKnown: true}
@@ -198,7 +198,7 @@ func TestSandboxStamps(t *testing.T) {
 	}
 }
 
-func TestFirstRunningStampStays(t *testing.T) {
+func TestFirstRunningTimestampIsKept(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
 	fake.StoreSandbox("s", critest.Stamps{CreatedAt: second(1), UpdatedAt: second(3.5)})
@@ -212,7 +212,7 @@ func TestFirstRunningStampStays(t *testing.T) {
 	}
 }
 
-func TestStoreMissingIsSaidOnce(t *testing.T) {
+func TestMissingStoreIsLoggedOnce(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{NoStores: true})
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
 	fake.PutImage("app", 1)
@@ -273,7 +273,7 @@ func TestFaultsOfTheRuntime(t *testing.T) {
 	}
 }
 
-func TestNetworkIsAskedForOnlyWhereItIsWanted(t *testing.T) {
+func TestNetworkIsReadOnlyOnRequest(t *testing.T) {
 	const method = "/runtime.v1.RuntimeService/Status"
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	l, _ := newLookUp(t, fake)

@@ -65,7 +65,7 @@ func TestThroughTheProxy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a second run takes as long as the first")
 	}
-	const slow = "TestWhatARuntimeLacksIsSaidOnce" // takes half a minute, for what the source itself logs
+	const slow = "TestMissingCapabilitiesAreLoggedOnce" // takes half a minute, for what the source itself logs
 	cmd := exec.CommandContext(
 		t.Context(),
 		os.Args[0],

@@ -14,9 +14,9 @@ import (
 	"github.com/podlapse/podlapse/internal/critest"
 )
 
-// TestRequestsSetNothingElse tries every field of every request that may be sent, so that a new one is refused until
+// TestOtherRequestFieldsAreRefused tries every field of every request that may be sent, so that a new one is refused until
 // somebody has judged it.
-func TestRequestsSetNothingElse(t *testing.T) {
+func TestOtherRequestFieldsAreRefused(t *testing.T) {
 	methods := judged(t)
 	for _, table := range []map[string]rule{allowed, allowedStreams} {
 		for name, r := range table {
@@ -86,8 +86,8 @@ func setField(m protoreflect.Message, path []protoreflect.FieldDescriptor) (name
 	return string(field.Name())
 }
 
-// TestValuesOfRequests: of the fields that may be set, some may have one value alone.
-func TestValuesOfRequests(t *testing.T) {
+// TestRequestFieldValues: of the fields that may be set, some may have one value alone.
+func TestRequestFieldValues(t *testing.T) {
 	pod := map[string]string{uidLabel: "u"}
 	for _, test := range []struct {
 		method  string
@@ -126,8 +126,8 @@ func TestValuesOfRequests(t *testing.T) {
 	}
 }
 
-// TestNothingUnknownIsSent: a field that this version does not know is left out of what is sent.
-func TestNothingUnknownIsSent(t *testing.T) {
+// TestUnknownFieldsAreNotSent: a field that this version does not know is left out of what is sent.
+func TestUnknownFieldsAreNotSent(t *testing.T) {
 	call, _ := Allowed("/runtime.v1.RuntimeService/ContainerStatus")
 	known, err := proto.Marshal(&runtimeapi.ContainerStatusRequest{ContainerId: "c"})
 	if err != nil {
@@ -142,8 +142,8 @@ func TestNothingUnknownIsSent(t *testing.T) {
 	}
 }
 
-// TestOnlyDocumentsAreRead: a layer of an image holds files of whoever made it.
-func TestOnlyDocumentsAreRead(t *testing.T) {
+// TestOnlyManifestsAreRead: a layer of an image holds files of whoever made it.
+func TestOnlyManifestsAreRead(t *testing.T) {
 	call, _ := Allowed("/containerd.services.content.v1.Content/Read")
 	for text, want := range map[string]bool{
 		`{"schemaVersion": 2}`: true, "\n\t {}": true, "": true,

@@ -43,8 +43,8 @@ func TestDownloadsAreSharedForASecond(t *testing.T) {
 	})
 }
 
-// TestDownloadsHoldNobodyLong asks a runtime that hangs, from many sides and more than once.
-func TestDownloadsHoldNobodyLong(t *testing.T) {
+// TestDownloadsReturnWhenRuntimeHangs asks a runtime that hangs, from many sides and more than once.
+func TestDownloadsReturnWhenRuntimeHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 2 * time.Second
 		shared := newSharedDownloads(timeout, time.Now)
@@ -67,8 +67,8 @@ func TestDownloadsHoldNobodyLong(t *testing.T) {
 	})
 }
 
-// TestDownloadsOfACallerThatLeaves are asked for again by the next one, at once.
-func TestDownloadsOfACallerThatLeaves(t *testing.T) {
+// TestDownloadsAfterCallerCancels are asked for again by the next one, at once.
+func TestDownloadsAfterCallerCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := newSharedDownloads(2*time.Second, time.Now)
 		slow := func(ctx context.Context) ([]imagepull.Download, error) {

@@ -239,7 +239,7 @@ func TestHangingRuntime(t *testing.T) {
 	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
 }
 
-func TestFailingRuntimeKeepsTheQuestion(t *testing.T) {
+func TestRequestIsKeptWhenRuntimeFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.sock")
 	fake := critest.Start(t, path, critest.Options{})
 	put(fake, "pod")
@@ -254,7 +254,7 @@ func TestFailingRuntimeKeepsTheQuestion(t *testing.T) {
 	h.counted(0, map[string]float64{"answered": 1, "dropped": 0, "given_up": 0})
 }
 
-func TestFewAtOnce(t *testing.T) {
+func TestConcurrentRequestsAreLimited(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.sock")
 	fake := critest.Start(t, path, critest.Options{})
 	var mu sync.Mutex

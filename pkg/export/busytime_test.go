@@ -19,8 +19,8 @@ func TestBusyTime(t *testing.T) {
 	}
 }
 
-// TestBusyTimeAgainstASet compares with one that notes each second.
-func TestBusyTimeAgainstASet(t *testing.T) {
+// TestBusyTimeMatchesReference compares with one that notes each second.
+func TestBusyTimeMatchesReference(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		var b busyTime

@@ -126,7 +126,7 @@ func count(t *testing.T, registry *prometheus.Registry, name string, labels ...s
 	return n, sum
 }
 
-func TestMetricsPhasesAreThereFromTheStart(t *testing.T) {
+func TestPhaseSeriesExistFromTheStart(t *testing.T) {
 	registry, _ := all(t)
 	got, err := testutil.GatherAndCount(registry, "podlapse_pod_phase_duration_seconds")
 	if err != nil || got != len(timeline.Phases()) {
@@ -136,7 +136,7 @@ func TestMetricsPhasesAreThereFromTheStart(t *testing.T) {
 
 // Native buckets are each at most a tenth wider than the one before: 2^(2^-3) is, 2^(2^-2) is not.
 // (prometheus/client_model, Histogram.schema)
-func TestHistogramsAreFine(t *testing.T) {
+func TestNativeHistogramResolution(t *testing.T) {
 	registry, metrics := all(t)
 	metrics.Observe(startuptest.ColdStart())
 	metrics.Observe(contested())
@@ -156,13 +156,13 @@ func TestHistogramsAreFine(t *testing.T) {
 	}
 }
 
-func TestMetricsKnowEveryMark(t *testing.T) {
+func TestEveryMilestoneHasDuration(t *testing.T) {
 	if lastMilestone.String() == "unknown" || (lastMilestone+1).String() != "unknown" {
 		t.Errorf("the last milestone is not %s", lastMilestone)
 	}
 }
 
-func TestMetricsCountOnlyStartsThatCameToSomething(t *testing.T) {
+func TestOnlyCompletedStartUpsAreTimed(t *testing.T) {
 	for state, want := range map[timeline.State]uint64{
 		timeline.StateReady: 1, timeline.StateSucceeded: 1, timeline.StateFailed: 0, timeline.StateDeleted: 0,
 		timeline.StateGivenUp: 0,
@@ -181,7 +181,7 @@ func TestMetricsCountOnlyStartsThatCameToSomething(t *testing.T) {
 	}
 }
 
-func TestMetricsAddUpTheStretchesOfAPhase(t *testing.T) {
+func TestStretchesOfPhaseAreSummed(t *testing.T) {
 	registry, metrics := all(t)
 	in := startuptest.ColdStart()
 	in.Phases = append(in.Phases, timeline.Span{
@@ -202,7 +202,7 @@ func TestMetricsAddUpTheStretchesOfAPhase(t *testing.T) {
 	}
 }
 
-func TestMetricsLeaveOutPullsNobodyTimed(t *testing.T) {
+func TestUntimedPullsAreNotObserved(t *testing.T) {
 	for _, pull := range []timeline.Pull{
 		{Outcome: imagepull.OutcomeDownloaded},
 		{Outcome: imagepull.OutcomePresent, Timed: true},
@@ -218,7 +218,7 @@ func TestMetricsLeaveOutPullsNobodyTimed(t *testing.T) {
 	}
 }
 
-func TestMetricsBoundRegistries(t *testing.T) {
+func TestRegistryLabelsAreBounded(t *testing.T) {
 	registry, metrics := all(t)
 	observe := func(host string) {
 		metrics.Observe(timeline.Timeline{Pulls: []timeline.Pull{{
@@ -270,7 +270,7 @@ func TestExemplarsNameTheTrace(t *testing.T) {
 	}
 }
 
-func TestNoExemplarOfATraceThatIsNotSent(t *testing.T) {
+func TestNoExemplarWithoutTrace(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	NewMetrics(registry, func(timeline.Timeline) string { return "" }).Observe(startuptest.ColdStart())
 	for _, family := range gather(t, registry) {

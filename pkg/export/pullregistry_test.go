@@ -107,7 +107,7 @@ func labeled(t *testing.T, gatherer prometheus.Gatherer) map[string]bool {
 }
 
 // A tenant's pods name hosts that do not exist, again and again, and Events say that images came from there.
-func TestInventedHostsTakeNoLabelOfARealRegistry(t *testing.T) {
+func TestInventedHostsDisplaceNoRegistry(t *testing.T) {
 	gatherer := prometheus.NewPedanticRegistry()
 	m := newPullMetrics(gatherer)
 	pull := func(namespace string, p timeline.Pull) {
@@ -140,7 +140,7 @@ func TestInventedHostsTakeNoLabelOfARealRegistry(t *testing.T) {
 }
 
 // A registry that is down from the start is named, while one namespace invents hosts; and it stays named when it works.
-func TestARegistryThatIsDownFromTheStartIsNamed(t *testing.T) {
+func TestRegistryDownFromTheStartIsNamed(t *testing.T) {
 	gatherer := prometheus.NewPedanticRegistry()
 	m := newPullMetrics(gatherer)
 	pull := func(namespace string, p timeline.Pull) {

@@ -102,9 +102,9 @@ func TestClassifyFailure(t *testing.T) {
 	}
 }
 
-// TestNamesSayNothing is of references that hold the words by which failures are known; containerd
+// TestClassifyFailureIgnoresNames is of references that hold the words by which failures are known; containerd
 // repeats them without quotes.
-func TestNamesSayNothing(t *testing.T) {
+func TestClassifyFailureIgnoresNames(t *testing.T) {
 	for _, ref := range []string{"r.example/tools/x509:1", "r.example/x:eof", "r.example/x:denied",
 		"r.example/toomanyrequests:1", "x509:5000/a:1",
 		"toomanyrequests.example/x:1", "tls:443/unauthorized:denied", "r.example/registryunavailable@sha256:aa"} {

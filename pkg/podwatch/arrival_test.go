@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestAPodOfTooManyContainersIsIgnored has it come, change and go.
-func TestAPodOfTooManyContainersIsIgnored(t *testing.T) {
+// TestPodWithTooManyContainersIsIgnored has it come, change and go.
+func TestPodWithTooManyContainersIsIgnored(t *testing.T) {
 	h := newHarness(t)
 	pods := NewPods(Config{NodeName: nodeName, Observe: h.Observe, Report: h.Report, Now: h.Clock.Now})
 	pods.store.ctx = t.Context()

@@ -57,7 +57,7 @@ func TestConvertDeletion(t *testing.T) {
 }
 
 // What kubelet does to the object of a pod that ends is news for who follows ends.
-func TestEndsAreNewsForWhoFollowsThem(t *testing.T) {
+func TestTerminationChangesReachFollowers(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
 	h := newHarness(t)

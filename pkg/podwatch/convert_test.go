@@ -253,7 +253,7 @@ func TestRevision(t *testing.T) {
 	}
 }
 
-func TestATraceParentOfAnyLengthIsNone(t *testing.T) {
+func TestOversizedTraceParentIsIgnored(t *testing.T) {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Annotations: map[string]string{"traceparent": strings.Repeat("0", maxTraceParent+1)}}}
 	if got := convertPod(p).TraceParent; got != "" {

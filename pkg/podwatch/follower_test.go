@@ -22,7 +22,7 @@ func (f *followed) Restarted(p *corev1.Pod, r Restart) {
 }
 func (f *followed) Gone(uid string) { *f = append(*f, "gone "+uid) }
 
-func TestFollowerIsToldOfPods(t *testing.T) {
+func TestFollowerReceivesPods(t *testing.T) {
 	s, pods := watched(t)
 	var told followed
 	pods.config.Follower, pods.restarts = &told, newRestarts(told.Restarted)

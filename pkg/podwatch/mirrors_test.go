@@ -18,9 +18,9 @@ func mirrorOf(name, uid, static string) *corev1.Pod {
 	return p
 }
 
-// TestAMirrorIsOfItsNode takes away what kubelet gives every mirror since Kubernetes 1.17. Anybody may set the
+// TestMirrorBelongsToNode takes away what kubelet gives every mirror since Kubernetes 1.17. Anybody may set the
 // annotation on a pod.
-func TestAMirrorIsOfItsNode(t *testing.T) {
+func TestMirrorBelongsToNode(t *testing.T) {
 	if got := convertPod(mirrorOf("web", "1", "static")); got.RuntimeUID != "static" || got.ReadAt.IsZero() {
 		t.Errorf("kubelet's own: %+v", got)
 	}
@@ -42,8 +42,8 @@ func TestAMirrorIsOfItsNode(t *testing.T) {
 	}
 }
 
-// TestNoMirrorTakesAnothersUID has a forged mirror claim the UID of another pod, whose evidence it would get.
-func TestNoMirrorTakesAnothersUID(t *testing.T) {
+// TestForgedMirrorCannotClaimUID has a forged mirror claim the UID of another pod, whose evidence it would get.
+func TestForgedMirrorCannotClaimUID(t *testing.T) {
 	older := func(p *corev1.Pod, second int) *corev1.Pod {
 		p.CreationTimestamp = stamp(second)
 		return p

@@ -78,7 +78,7 @@ func decodedEvent(t testing.TB, event []byte) k8sruntime.Object {
 	return object
 }
 
-func TestPrunedPodsLackOnlyWhatIsNotRead(t *testing.T) {
+func TestPruneKeepsEveryFieldRead(t *testing.T) {
 	sources := reflect.TypeFor[corev1.VolumeSource]()
 	for seed := range int64(20) {
 		for kind := range sources.NumField() { // a volume has one source

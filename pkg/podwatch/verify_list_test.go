@@ -97,7 +97,7 @@ func answerLists(t *testing.T, answer func(asked int) page) *listed {
 }
 
 // A list of which a page does not come tells nothing: what is on that page is not gone.
-func TestAListThatFailsMidwayTellsNothing(t *testing.T) {
+func TestPartialListIsIgnored(t *testing.T) {
 	// the latter of a page that was waited for too long
 	for _, status := range []int{http.StatusInternalServerError, http.StatusGone} {
 		l := answerLists(t, func(asked int) page {
@@ -127,7 +127,7 @@ func TestAListThatFailsMidwayTellsNothing(t *testing.T) {
 	}
 }
 
-func TestAListWithoutAnEndIsGivenUp(t *testing.T) {
+func TestEndlessListIsAborted(t *testing.T) {
 	var l *listed
 	synctest.Test(t, func(t *testing.T) { // the client lets five requests a second pass
 		l = answerLists(t, func(int) page {
@@ -149,7 +149,7 @@ func TestAListWithoutAnEndIsGivenUp(t *testing.T) {
 }
 
 // A watch that ends while it is waited for cannot be judged.
-func TestAWatchThatEndsWhileItIsComparedIsNotWrong(t *testing.T) {
+func TestWatchEndsDuringVerify(t *testing.T) {
 	var l *listed
 	l = answerLists(t, func(int) page {
 		l.pods.open.Store(false)
@@ -162,7 +162,7 @@ func TestAWatchThatEndsWhileItIsComparedIsNotWrong(t *testing.T) {
 }
 
 // The first comparison comes some time within the interval, the next ones at the interval give or take a tenth.
-func TestComparisonsAreSpread(t *testing.T) {
+func TestVerifyIntervalIsJittered(t *testing.T) {
 	first := map[time.Duration]bool{}
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestComparisonsAreSpread(t *testing.T) {
 	}
 }
 
-func TestTheDeadAreNotRememberedForEver(t *testing.T) {
+func TestDeletedPodsAreForgotten(t *testing.T) {
 	l := &ledger{versions: map[string]string{}}
 	for i := range 2 * maxTombstones {
 		l.addTombstone(fmt.Sprint(i))

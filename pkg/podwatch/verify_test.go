@@ -86,7 +86,7 @@ func (v *verified) served() string {
 	return text.String()
 }
 
-func TestNothingIsWrongWithWhatTheWatchTold(t *testing.T) {
+func TestVerifyCompleteWatch(t *testing.T) {
 	var many []*corev1.Pod
 	for i := range 2*verifyPage + 7 {
 		many = append(many, pod(fmt.Sprintf("p-%03d", i), fmt.Sprint("uid-", i)))
@@ -112,7 +112,7 @@ func TestNothingIsWrongWithWhatTheWatchTold(t *testing.T) {
 	}
 }
 
-func TestWhatTheWatchLostIsCountedOnceAndRepaired(t *testing.T) {
+func TestLostChangesAreCountedOnceAndRepaired(t *testing.T) {
 	v := startVerified(t, pod("kept", "1"), pod("extra", "2"), pod("stale", "3"), pod("twice", "4"))
 	v.server.Lose(func(string, metav1.Object) bool { return true })
 	missing := pod("missing", "5")
@@ -157,7 +157,7 @@ func TestWhatTheWatchLostIsCountedOnceAndRepaired(t *testing.T) {
 }
 
 // What the watch tells late is old by then, and what it tells of those that are gone as well.
-func TestTheWatchDoesNotUndoARepair(t *testing.T) {
+func TestWatchDoesNotUndoRepair(t *testing.T) {
 	v := startVerified(t, pod("a", "1"), pod("b", "2"))
 	v.server.Lose(func(string, metav1.Object) bool { return true })
 	var late []*corev1.Pod
@@ -201,7 +201,7 @@ func TestTheWatchDoesNotUndoARepair(t *testing.T) {
 }
 
 // The watch tells what the list has told before while the comparison waits: nothing is wrong.
-func TestAWatchThatIsOnlySlowIsNotWrong(t *testing.T) {
+func TestSlowWatchIsNotADifference(t *testing.T) {
 	v := startVerified(t, pod("a", "1"), pod("b", "2"))
 	v.pods.patience = 2 * time.Second
 	v.server.Lose(func(string, metav1.Object) bool { return true })
@@ -227,7 +227,7 @@ func TestAWatchThatIsOnlySlowIsNotWrong(t *testing.T) {
 }
 
 // What changes while the second list is made is no difference: it is not known to last.
-func TestWhatHappensWhileItIsComparedIsNotWrong(t *testing.T) {
+func TestChangesDuringVerifyAreNotDifferences(t *testing.T) {
 	v := startVerified(t, pod("a", "1"), pod("b", "2"))
 	v.server.Put(pod("fresh", "3"))
 	v.Next()
@@ -246,7 +246,7 @@ func TestWhatHappensWhileItIsComparedIsNotWrong(t *testing.T) {
 	}
 }
 
-func TestComparisonsThatCannotBeMade(t *testing.T) {
+func TestVerifyFails(t *testing.T) {
 	v := startVerified(t, pod("a", "1"))
 	v.server.Refuse(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "etcd is away")
 	if got := v.verify(); got.Failed != 1 || got.Complete != 0 || !got.VerifiedAt.IsZero() {
@@ -272,7 +272,7 @@ func TestComparisonsThatCannotBeMade(t *testing.T) {
 	}
 }
 
-func TestNobodyComparesUnlessToldTo(t *testing.T) {
+func TestVerifyIsOffByDefault(t *testing.T) {
 	h := newHarness(t)
 	server := podwatchtest.Start(t)
 	server.Put(pod("a", "1"))
@@ -288,7 +288,7 @@ func TestNobodyComparesUnlessToldTo(t *testing.T) {
 	}
 }
 
-func TestVersionsAreComparedAsNumbers(t *testing.T) {
+func TestResourceVersionsAreComparedAsNumbers(t *testing.T) {
 	for _, test := range []struct {
 		a, b string
 		want bool

@@ -82,9 +82,9 @@ func TestConfirmedPulls(t *testing.T) {
 	}
 }
 
-// TestOnlyAStatusConfirmsAFailedPull checks that an Event about a failed pull says nothing about a registry until a
+// TestOnlyStatusConfirmsFailedPull checks that an Event about a failed pull says nothing about a registry until a
 // status of the pod, which tenants cannot write, has the same reason.
-func TestOnlyAStatusConfirmsAFailedPull(t *testing.T) {
+func TestOnlyStatusConfirmsFailedPull(t *testing.T) {
 	const start = `
 available runtime events
 spec main app cold
@@ -116,9 +116,9 @@ spec main app cold
 	}
 }
 
-// TestNoStatusConfirmsAFailureOfAnotherImage is of tenants who have one image really fail, and say so of another one:
+// TestStatusDoesNotConfirmFailureOfOtherImage is of tenants who have one image really fail, and say so of another one:
 // in its place, or of a volume beside it.
-func TestNoStatusConfirmsAFailureOfAnotherImage(t *testing.T) {
+func TestStatusDoesNotConfirmFailureOfOtherImage(t *testing.T) {
 	const evil, honest, why = "evil.example/x:1", "docker.io/library/nginx:1",
 		"dial tcp 10.0.0.1:443: connect: connection refused"
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }

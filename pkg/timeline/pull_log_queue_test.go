@@ -132,7 +132,7 @@ func TestQueueByEvidence(t *testing.T) {
 }
 
 // Eight pulls share the node's link, and the verdict says so when it names the registry.
-func TestVerdictBesideOthers(t *testing.T) {
+func TestVerdictNamesParallelPulls(t *testing.T) {
 	pulls := map[string]nodePull{}
 	for i := range 8 {
 		pulls[fmt.Sprint("pod-", i)] = nodePull{0, 0.01, 60}
@@ -150,7 +150,7 @@ func TestVerdictBesideOthers(t *testing.T) {
 }
 
 // Content that arrived before a pull began, with another one, does not count for its rate.
-func TestRateWithoutWhatCameBefore(t *testing.T) {
+func TestRateExcludesEarlierContent(t *testing.T) {
 	shared := Layer{Digest: "sha256:shared", SizeBytes: 90 << 20, DownloadedAt: base.Add(10 * time.Second)}
 	own := Layer{Digest: "sha256:own", SizeBytes: 10 << 20, DownloadedAt: base.Add(19 * time.Second)}
 	for name, test := range map[string]struct {
@@ -187,7 +187,7 @@ func TestRateWithoutWhatCameBefore(t *testing.T) {
 
 // The manifest was present before the pull began: an attempt was interrupted, unless another pull of the image was
 // running.
-func TestResumedUnlessAnotherPullWentOn(t *testing.T) {
+func TestResumedUnlessOtherPullWasRunning(t *testing.T) {
 	layer := Layer{Digest: "sha256:a", SizeBytes: 1 << 20, DownloadedAt: base.Add(12 * time.Second)}
 	for name, test := range map[string]struct {
 		other   nodePull

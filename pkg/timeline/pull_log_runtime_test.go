@@ -56,8 +56,8 @@ func TestForgedPullsOfOthers(t *testing.T) {
 	}
 }
 
-// TestPullsOfOneNamespaceKeepRoomForOthers has a tenant with more pulls, real or forged, than the log keeps.
-func TestPullsOfOneNamespaceKeepRoomForOthers(t *testing.T) {
+// TestPullsOfOneNamespaceLeaveRoomForOthers has a tenant with more pulls, real or forged, than the log keeps.
+func TestPullsOfOneNamespaceLeaveRoomForOthers(t *testing.T) {
 	var log PullLog
 	observe := func(namespace string, i int) {
 		uid, at := fmt.Sprint(namespace, i), base.Add(time.Duration(i)*time.Second)
@@ -146,9 +146,9 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 	}
 }
 
-// TestAPendingAnswerEndsItsRequest has Events in the wrong order, as in a list, about a pod whose sandbox becomes
+// TestPendingAnswerEndsItsRequest has Events in the wrong order, as in a list, about a pod whose sandbox becomes
 // known later.
-func TestAPendingAnswerEndsItsRequest(t *testing.T) {
+func TestPendingAnswerEndsItsRequest(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	var log PullLog
 	log.ObserveRuntime(RuntimeSeen{UID: "other", AskedAt: second(0), Sandboxes: []Sandbox{{BegunAt: second(0)}}})
@@ -164,9 +164,9 @@ func TestAPendingAnswerEndsItsRequest(t *testing.T) {
 	}
 }
 
-// TestForgedRequestsDisplaceNoOthers forges a request for each of a pod's 256 containers, at one instant or one after
+// TestForgedRequestsDisplaceNoRealOnes forges a request for each of a pod's 256 containers, at one instant or one after
 // the other. At most one of them is open, and an honest one stays.
-func TestForgedRequestsDisplaceNoOthers(t *testing.T) {
+func TestForgedRequestsDisplaceNoRealOnes(t *testing.T) {
 	for _, gap := range []time.Duration{0, time.Millisecond} {
 		var log PullLog
 		request := func(uid, container string, requestedAt time.Time) {

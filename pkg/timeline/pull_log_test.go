@@ -87,7 +87,7 @@ func TestPullLog(t *testing.T) {
 
 // A failed pull has no duration of its own: its estimated start changes with later evidence. The timestamp of a
 // repeated Event also changes: a live one is exact, a listed one is truncated.
-func TestPullLogHasAnEventOnce(t *testing.T) {
+func TestPullLogIgnoresRepeatedEvents(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	pod := shopPod("a", "bad")
 	event := func(reason, message string, named, last, arrived float64, count int, live bool) EventSeen {
@@ -112,7 +112,7 @@ func TestPullLogHasAnEventOnce(t *testing.T) {
 }
 
 // A failed inspection is not a pull: the runtime was asked and did not answer.
-func TestPullLogHasNoInspection(t *testing.T) {
+func TestPullLogIgnoresFailedInspections(t *testing.T) {
 	var log PullLog
 	for i, e := range []EventSeen{
 		{Reason: "Pulling", Message: `Pulling image "x"`},
@@ -146,7 +146,7 @@ func serialLog() (log PullLog) {
 }
 
 // A wait is attributed from 50 ms on. The kubelet needs less than that to hand a pull on.
-func TestBlockedFromFiftyMilliseconds(t *testing.T) {
+func TestShortWaitsAreNotBlocked(t *testing.T) {
 	for length, named := range map[time.Duration]bool{40 * time.Millisecond: false, 60 * time.Millisecond: true,
 		time.Second: true} {
 		log := serialLog()
@@ -163,7 +163,7 @@ func TestBlockedFromFiftyMilliseconds(t *testing.T) {
 }
 
 // The kubelet pulls one image after the other, so a failed pull began no sooner than the previous one was over.
-func TestFailedPullBeganAfterTheOneBefore(t *testing.T) {
+func TestFailedPullStartsAfterPreviousPull(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	event := func(uid, reason, message string, s float64) (EventSeen, Pod) {
 		return EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: second(s),
@@ -206,7 +206,7 @@ func TestPullLogForgetsTheOldestRequest(t *testing.T) {
 	}
 }
 
-func TestRegistryOfAPull(t *testing.T) {
+func TestRegistryOfPull(t *testing.T) {
 	pod := shopPod("a", "x")
 	pod.CreatedAt, pod.Containers = base, nil
 	images := map[string]string{"r.example:5000/shop/web:2": "r.example:5000", "nginx": "docker.io",
@@ -228,9 +228,9 @@ func TestRegistryOfAPull(t *testing.T) {
 	}
 }
 
-// TestAFailureThatArrivesLateEndsItsRequest has a second attempt whose Events are dated only to the second. The
+// TestLateFailureEndsItsRequest has a second attempt whose Events are dated only to the second. The
 // request arrives within that second, which dates it better. Its failure, on a busy node, does not.
-func TestAFailureThatArrivesLateEndsItsRequest(t *testing.T) {
+func TestLateFailureEndsItsRequest(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	for _, late := range []float64{0.4, 1.2, 30} {
 		var log PullLog

@@ -58,9 +58,9 @@ func TestReplayOfScripts(t *testing.T) {
 	}
 }
 
-// TestReplayOfEnds replays the scripts of terminations, as recorded by an agent that follows terminations and by one
+// TestReplayOfTerminationScripts replays the scripts of terminations, as recorded by an agent that follows terminations and by one
 // that does not.
-func TestReplayOfEnds(t *testing.T) {
+func TestReplayOfTerminationScripts(t *testing.T) {
 	for _, script := range timeline.EndingScripts(t) {
 		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}
 		for _, followed := range []bool{false, true} {

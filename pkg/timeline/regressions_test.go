@@ -295,7 +295,7 @@ spec main second cold
 	},
 }
 
-func TestFaults(t *testing.T) {
+func TestRegressions(t *testing.T) {
 	for _, fault := range faults {
 		t.Run(fault.name, func(t *testing.T) {
 			got := parseScript(t, []byte(fault.script)).print(t)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestEventsAreWantedWithoutTheRuntime has pods that arrive while the runtime answers late or never: the kubelet's
+// TestEventsAreWatchedWithoutRuntime has pods that arrive while the runtime answers late or never: the kubelet's
 // Events are wanted once the runtime is overdue, and not before.
-func TestEventsAreWantedWithoutTheRuntime(t *testing.T) {
+func TestEventsAreWatchedWithoutRuntime(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	answer := func(at float64, present bool) Observation {
 		return RuntimeSeen{UID: "u", AskedAt: second(at - 0.1), ArrivedAt: second(at),
@@ -61,9 +61,9 @@ func TestEventsAreWantedWithoutTheRuntime(t *testing.T) {
 	}
 }
 
-// TestARuntimeThatAnswersKeepsEventsUnwatched has nodes on which all images are present: however the runtime's
+// TestNoEventWatchWhileRuntimeAnswers has nodes on which all images are present: however the runtime's
 // answers are spread over the first seconds, no watch is opened.
-func TestARuntimeThatAnswersKeepsEventsUnwatched(t *testing.T) {
+func TestNoEventWatchWhileRuntimeAnswers(t *testing.T) {
 	for pods := range 110 {
 		e := NewEvidence(Scope{Runtime: true, Events: true})
 		pod := Pod{UID: fmt.Sprint(pods), CreatedAt: base,

@@ -75,8 +75,8 @@ func (e terminationTruth) observed(random *rand.Rand, grace time.Duration) (all 
 	return append(all, PodGone{UID: "uid-1", ArrivedAt: late(e.gone), Live: random.IntN(5) > 0})
 }
 
-// TestErrorsOfEndsHoldTheTruth invents terminations and compares every duration with what happened.
-func TestErrorsOfEndsHoldTheTruth(t *testing.T) {
+// TestTerminationErrorsContainTruth invents terminations and compares every duration with what happened.
+func TestTerminationErrorsContainTruth(t *testing.T) {
 	const grace = 30 * time.Second
 	random := rand.New(rand.NewPCG(1, 2))
 	var named, timed int

@@ -6,7 +6,7 @@ import (
 )
 
 // The runtime is asked often while a change is likely, and seldom about a stuck pod.
-func TestAskEvery(t *testing.T) {
+func TestRuntimePollInterval(t *testing.T) {
 	const grace = 5 * time.Minute
 	heard := base.Add(10 * time.Second)
 	e := NewTerminationEvidence(PodSeen{ArrivedAt: heard, Live: true,
