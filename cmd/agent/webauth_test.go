@@ -18,7 +18,7 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// getAs asks with a bearer token.
+// getAs sends a request with a bearer token.
 func (p *process) getAs(token, path string) int {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.base+path, nil)
@@ -64,10 +64,10 @@ func TestAgentServesAuthorizedClients(t *testing.T) {
 	agent.poll("/readyz?verbose", "[+]web_auth ok")
 	cluster.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "tokenreviews is forbidden")
 	if got := agent.getAs("another-token", "/metrics"); got != http.StatusServiceUnavailable {
-		t.Errorf("with an API server that reviews nothing: %d", got)
+		t.Errorf("without reviews by the API server: %d", got)
 	}
 	if got := agent.getAs("scrapers-token", "/metrics"); got != http.StatusOK {
-		t.Errorf("with what it said before: %d", got)
+		t.Errorf("with a cached review: %d", got)
 	}
 	agent.poll("/readyz?verbose", "system:auth-delegator")
 	agent.mustEndCleanly()
@@ -78,7 +78,7 @@ func TestAgentServesAuthorizedClients(t *testing.T) {
 	}
 }
 
-// TestMetricsNameNoPods: by default everybody who reaches the agent may read them.
+// By default, every client that reaches the agent may read the metrics.
 func TestMetricsNameNoPods(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
@@ -122,12 +122,12 @@ func TestAgentListsPodsAsItsNode(t *testing.T) {
 	}
 	for _, request := range requests {
 		if strings.Contains(request, "pods") != strings.Contains(request, " as system:node:node-a") {
-			t.Errorf("asked %q: pods and nothing else are the node's to see", request)
+			t.Errorf("request %q was sent as the node, which is for pods only", request)
 		}
 	}
 }
 
-// TestTokensExcludePasswords: both come in the same header.
+// Tokens and passwords use the same header.
 func TestTokensExcludePasswords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "web.yaml")
 	if err := os.WriteFile(path,
