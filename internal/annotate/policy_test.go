@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// With the right to patch pods and no policy, as before Kubernetes 1.30, the agent writes nothing, and says why.
+// With permission to patch pods but without the policy, as before Kubernetes 1.30, the agent writes nothing and logs
+// why.
 func TestNothingIsWrittenWithoutPolicy(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.WithoutPolicies()
@@ -16,7 +17,7 @@ func TestNothingIsWrittenWithoutPolicy(t *testing.T) {
 	h.eventually("reported", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		return strings.Contains(strings.Join(h.told, " "),
+		return strings.Contains(strings.Join(h.reported, " "),
 			"install the ValidatingAdmissionPolicy and binding of the component annotate")
 	})
 	time.Sleep(2 * changesWithin)
@@ -25,7 +26,7 @@ func TestNothingIsWrittenWithoutPolicy(t *testing.T) {
 	}
 }
 
-// What the policy refuses is asked for once in a while, in a dry run, and never stored.
+// The agent sends a patch that the policy must refuse only now and then and as a dry run, so it is never stored.
 func TestPolicyIsTestedByDryRun(t *testing.T) {
 	h := newHarness(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -45,6 +46,6 @@ func TestPolicyIsTestedByDryRun(t *testing.T) {
 		}
 	}
 	if patches != 4 {
-		t.Errorf("%d patches for three pods, want one more, a dry run", patches)
+		t.Errorf("%d patches for three pods, want four, one a dry run", patches)
 	}
 }
