@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestClockReadsTheDateOfAnswers also of those that refuse.
+// TestClockReadsTheDateOfAnswers also checks refusals.
 func TestClockReadsTheDateOfAnswers(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", r.URL.Query().Get("date"))
@@ -58,6 +58,6 @@ func TestClockNeverDelaysRequests(t *testing.T) {
 		}
 	}
 	if len(clock.readings) != clockReadings {
-		t.Errorf("%d readings wait, want %d", len(clock.readings), clockReadings)
+		t.Errorf("%d readings are queued, want %d", len(clock.readings), clockReadings)
 	}
 }

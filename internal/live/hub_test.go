@@ -25,14 +25,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// node answers a hub: pods by UID, and how often it was asked.
+// node answers a hub's queries. It holds pods by UID, and counts the queries.
 type node struct {
 	mu        sync.Mutex
 	pods      map[string]timeline.Timeline
 	asked     int
 	pulls     livepull.Snapshot
 	pullsSeen int
-	slow      time.Duration // how long an answer takes; set before the hub runs
+	slow      time.Duration // duration of each answer; set before the hub runs
 }
 
 func (n *node) some(_ context.Context, uids []string) ([]timeline.Timeline, error) {
@@ -57,7 +57,7 @@ func (n *node) livePulls(context.Context) (livepull.Snapshot, error) {
 	return n.pulls, nil
 }
 
-// counts are how often it was asked for pods, and for pulls.
+// counts returns how often pods and pulls were queried.
 func (n *node) counts() (asked, pulls int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -70,7 +70,7 @@ func (n *node) setPulls(pulls livepull.Snapshot) {
 	n.pulls = pulls
 }
 
-// kept is what a hub holds while nobody watches.
+// kept returns how much a hub keeps in memory.
 func kept(h *Hub) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,7 +81,7 @@ func kept(h *Hub) int {
 	return held
 }
 
-// set changes a pod.
+// set adds or changes a pod.
 func (n *node) set(h *Hub, t timeline.Timeline) {
 	n.mu.Lock()
 	if n.pods == nil {
@@ -126,8 +126,8 @@ func follow(t *testing.T, h *Hub, lastID string) *Viewer {
 	return v
 }
 
-// told is what a viewer is given now, as kind and name of the pod, and the last ID.
-func told(t *testing.T, v *Viewer) (events []string, lastID string) {
+// received returns the events that a viewer has received, each as kind and pod name, and the last ID.
+func received(t *testing.T, v *Viewer) (events []string, lastID string) {
 	t.Helper()
 	for {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -148,7 +148,7 @@ func expect(t *testing.T, got []string, want ...string) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		t.Errorf("told %q, want %q", got, want)
+		t.Errorf("received %q, want %q", got, want)
 	}
 }
 
@@ -161,15 +161,15 @@ func TestStreamSendsChanges(t *testing.T) {
 	run(t, n, func(t *testing.T, h *Hub) {
 		v := follow(t, h, "")
 		defer v.Close()
-		events, _ := told(t, v)
+		events, _ := received(t, v)
 		expect(t, events, "reset")
 
 		n.set(h, pod("a"))
 		n.set(h, pod("b"))
 		n.remove(h, "uid-b")
 		time.Sleep(time.Second)
-		events, _ = told(t, v)
-		expect(t, events, "pod a", "gone b") // b was gone before it was told of
+		events, _ = received(t, v)
+		expect(t, events, "pod a", "gone b") // b was gone before its first event
 	})
 }
 
@@ -203,20 +203,20 @@ func TestFrames(t *testing.T) {
 	})
 }
 
-// A pod that changes all the time is told of twice a second, once for all viewers.
+// A pod that changes all the time is sent twice a second, once for all viewers.
 func TestChangesAreBatched(t *testing.T) {
 	n := &node{}
 	run(t, n, func(t *testing.T, h *Hub) {
 		v, w := follow(t, h, ""), follow(t, h, "")
 		defer v.Close()
 		defer w.Close()
-		told(t, v)
-		told(t, w)
+		received(t, v)
+		received(t, w)
 		seen := 0
 		for range 1000 { // 10 s
 			n.set(h, pod("a"))
 			time.Sleep(9 * time.Millisecond)
-			events, _ := told(t, v) // waits 1 ms
+			events, _ := received(t, v) // takes 1 ms
 			seen += len(events)
 		}
 		if seen < 19 || seen > 21 {
@@ -225,7 +225,7 @@ func TestChangesAreBatched(t *testing.T) {
 		if got := testutil.ToFloat64(h.metrics.events); int(got) < 19 || int(got) > 21 {
 			t.Errorf("%v events encoded", got)
 		}
-		events, _ := told(t, w) // which read nothing meanwhile
+		events, _ := received(t, w) // read nothing meanwhile
 		expect(t, events, "pod a")
 	})
 }
@@ -234,20 +234,20 @@ func TestResume(t *testing.T) {
 	n := &node{}
 	run(t, n, func(t *testing.T, h *Hub) {
 		v := follow(t, h, "")
-		_, first := told(t, v)
+		_, first := received(t, v)
 		n.set(h, pod("a"))
 		time.Sleep(time.Second)
-		_, second := told(t, v)
+		_, second := received(t, v)
 		v.Close()
 
 		n.set(h, pod("b"))
-		time.Sleep(30 * time.Second) // nobody watches, but lately somebody did
+		time.Sleep(30 * time.Second) // the last viewer left a short time ago
 		for id, want := range map[string][]string{
 			first: {"pod a", "pod b"}, second: {"pod b"}, "": {"reset"}, "x": {"reset"}, second + "9": {"reset"},
 			"0-1": {"reset"}, "-1": {"reset"},
 		} {
 			w := follow(t, h, id)
-			events, _ := told(t, w)
+			events, _ := received(t, w)
 			expect(t, events, want...)
 			w.Close()
 		}
@@ -255,41 +255,41 @@ func TestResume(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		w := follow(t, h, second)
 		defer w.Close()
-		events, _ := told(t, w)
+		events, _ := received(t, w)
 		expect(t, events, "reset")
 	})
 }
 
-// The log holds maxBytes. Who falls behind further is told so, and goes on from there.
+// The log holds maxBytes. A viewer that falls further behind gets a reset, and resumes from there.
 func TestResumeTooFarBehind(t *testing.T) {
 	n := &node{}
 	run(t, n, func(t *testing.T, h *Hub) {
 		slow, fast := follow(t, h, ""), follow(t, h, "")
 		defer slow.Close()
 		defer fast.Close()
-		told(t, slow)
-		told(t, fast)
+		received(t, slow)
+		received(t, fast)
 		pods := 0
 		for floor(h) == 0 {
 			n.set(h, startuptest.New(pods))
 			pods++
 			time.Sleep(time.Second)
-			if events, _ := told(t, fast); len(events) != 1 {
-				t.Fatalf("told %q", events)
+			if events, _ := received(t, fast); len(events) != 1 {
+				t.Fatalf("reported %q", events)
 			}
 		}
-		if size := maxBytes / pods; size < 8<<10 || size > 16<<10 { // of a record, which has about 10 KiB
+		if size := maxBytes / pods; size < 8<<10 || size > 16<<10 { // of a record of about 10 KiB
 			t.Errorf("room for %d pods", pods)
 		}
-		events, id := told(t, slow)
+		events, id := received(t, slow)
 		expect(t, events, "reset")
 		n.set(h, pod("a"))
 		time.Sleep(time.Second)
-		events, _ = told(t, slow)
+		events, _ = received(t, slow)
 		expect(t, events, "pod a")
 		resumed := follow(t, h, id)
 		defer resumed.Close()
-		events, _ = told(t, resumed)
+		events, _ = received(t, resumed)
 		expect(t, events, "pod a")
 		if got := testutil.ToFloat64(h.metrics.resets); got != 3 {
 			t.Errorf("%v resets", got)
@@ -303,8 +303,8 @@ func floor(h *Hub) uint64 {
 	return h.log.floor
 }
 
-// TestLog holds the log against one that keeps everything: whatever comes, who has not missed
-// anything is given the last event of each subject, in order, and the log stays small.
+// TestLog compares the log with one that keeps everything: a viewer that missed nothing receives the last event of
+// each subject, in order, and the log stays small.
 func TestLog(t *testing.T) {
 	l := newLog()
 	all := map[string]uint64{}
@@ -337,7 +337,7 @@ func TestLog(t *testing.T) {
 			}
 			for subject, number := range all {
 				if (number > from) != (given[subject] == number) {
-					t.Fatalf("after %d: of %s given %d, the last is %d, the floor %d", from, subject, given[subject],
+					t.Fatalf("after %d: %s: received %d, the last is %d, the floor %d", from, subject, given[subject],
 						number, l.floor)
 				}
 			}
@@ -348,7 +348,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// While nobody watches nothing is asked or kept.
+// Without viewers, nothing is queried or kept.
 func TestHubWithoutViewersIsIdle(t *testing.T) {
 	n := &node{}
 	run(t, n, func(t *testing.T, h *Hub) {
@@ -357,7 +357,7 @@ func TestHubWithoutViewersIsIdle(t *testing.T) {
 		n.remove(h, "uid-b")
 		time.Sleep(time.Hour)
 		if asked, pulls := n.counts(); asked != 0 || pulls != 0 || kept(h) != 0 {
-			t.Errorf("asked %d times, for pulls %d times, kept %d", asked, pulls, kept(h))
+			t.Errorf("queried pods %d times and pulls %d times, kept %d", asked, pulls, kept(h))
 		}
 		v := follow(t, h, "")
 		n.set(h, pod("a"))
@@ -368,7 +368,7 @@ func TestHubWithoutViewersIsIdle(t *testing.T) {
 		n.set(h, pod("a"))
 		time.Sleep(time.Hour)
 		if again, more := n.counts(); again != asked || more != pulls || asked != 1 || kept(h) != 0 {
-			t.Errorf("asked %d times, then %d; for pulls %d, then %d; kept %d", asked, again, pulls, more, kept(h))
+			t.Errorf("queried pods %d times, then %d; pulls %d, then %d; kept %d", asked, again, pulls, more, kept(h))
 		}
 	})
 }
@@ -380,7 +380,7 @@ func TestViewersAreBounded(t *testing.T) {
 			all = append(all, follow(t, h, ""))
 		}
 		if _, err := h.Follow(""); !errors.Is(err, ErrTooManyViewers) {
-			t.Errorf("one too many: %v", err)
+			t.Errorf("one viewer too many: %v", err)
 		}
 		all[0].Close()
 		all[0] = follow(t, h, "")
@@ -399,7 +399,7 @@ func viewers(h *Hub) int {
 	return h.viewers
 }
 
-// An image is waited for by what starts, and by an ephemeral container whenever it comes.
+// Starting pods wait for their images, and ephemeral containers wait for theirs at any time.
 func TestWaitsForImage(t *testing.T) {
 	pulling := []timeline.Pull{{Outcome: imagepull.OutcomePulling}}
 	for _, test := range []struct {
@@ -422,19 +422,19 @@ func TestWaitsForImage(t *testing.T) {
 	}
 }
 
-// Pulls are looked at every two seconds while any goes on, else now and then, and told until there are none.
+// Pulls are queried every two seconds while one is in progress, otherwise rarely, and sent until none is left.
 func TestStreamSendsPulls(t *testing.T) {
 	n := &node{}
 	run(t, n, func(t *testing.T, h *Hub) {
 		v := follow(t, h, "")
 		defer v.Close()
-		told(t, v)
+		received(t, v)
 		time.Sleep(time.Minute)
-		events, _ := told(t, v)
+		events, _ := received(t, v)
 		expect(t, events)
 		_, seen := n.counts()
 		if seen < 5 || seen > 7 {
-			t.Errorf("looked %d times in a minute without any", seen)
+			t.Errorf("queried %d times in a minute without pulls", seen)
 		}
 		waiting := pod("a")
 		waiting.Pulls = []timeline.Pull{{Container: "c", Image: "r.example/i:1", Outcome: imagepull.OutcomePulling}}
@@ -442,26 +442,26 @@ func TestStreamSendsPulls(t *testing.T) {
 		n.set(h, waiting)
 		for range 10 {
 			time.Sleep(3 * time.Second)
-			events, _ := told(t, v)
+			events, _ := received(t, v)
 			if !slices.Contains(events, "pulls") {
-				t.Errorf("told %q", events)
+				t.Errorf("reported %q", events)
 			}
 		}
 		_, now := n.counts()
 		if seen = now - seen; seen < 14 || seen > 16 {
-			t.Errorf("looked %d times in 30 s", seen)
+			t.Errorf("queried %d times in 30 s", seen)
 		}
 		n.setPulls(livepull.Snapshot{Now: time.Now()})
 		time.Sleep(5 * time.Second)
-		events, _ = told(t, v)
+		events, _ = received(t, v)
 		expect(t, events, "pulls")
 		time.Sleep(30 * time.Second)
-		events, _ = told(t, v)
+		events, _ = received(t, v)
 		expect(t, events)
 	})
 }
 
-// TestSlowQueriesAreSpacedOut has a node on which a look takes a while: looks take a fiftieth of the time all the same.
+// TestSlowQueriesAreSpacedOut has a node on which queries are slow: they still take only a fiftieth of the time.
 func TestSlowQueriesAreSpacedOut(t *testing.T) {
 	waiting := pod("a")
 	waiting.Pulls = []timeline.Pull{{Container: "c", Image: "r.example/i:1", Outcome: imagepull.OutcomePulling}}
@@ -477,7 +477,7 @@ func TestSlowQueriesAreSpacedOut(t *testing.T) {
 		asked, pulls := n.counts()
 		const most = minutes * 60 * 5 / restFactor
 		if asked < most/3 || pulls < most/3 || asked > most || pulls > most {
-			t.Errorf("asked %d times for pods and %d times for pulls, each for %s, in %d minutes; want %d at most",
+			t.Errorf("queried pods %d times and pulls %d times, each for %s, in %d minutes; want at most %d",
 				asked, pulls, n.slow, minutes, most)
 		}
 	})

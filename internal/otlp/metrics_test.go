@@ -18,7 +18,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// observed is a registry with one counter and one histogram, which has native buckets as all of ours have.
+// observed is a registry with one counter and one histogram, which has native buckets like all of the agent's.
 func observed() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	pulls := prometheus.NewCounter(prometheus.CounterOpts{Name: "podlapse_pulls_total", Help: "Pulls."})
@@ -33,7 +33,7 @@ func observed() *prometheus.Registry {
 	return registry
 }
 
-// newPush makes the sink of metrics of what the environment says, and tells what it last reported.
+// newPush creates the metrics sink from the environment. The returned function returns its latest report.
 func newPush(t *testing.T, gatherer prometheus.Gatherer) (*Metrics, func() (bool, string)) {
 	t.Helper()
 	settings, err := FromEnvironment(os.Getenv)
@@ -110,7 +110,7 @@ func TestMetricsEqualPrometheus(t *testing.T) {
 			}
 			began := points[0].StartTimeUnixNano
 			if began < uint64(madeAfter.UnixNano()) || began > uint64(time.Now().UnixNano()) {
-				t.Errorf("counts from %d on", began)
+				t.Errorf("counter starts at %d", began)
 			}
 			e := points[0].Exemplars
 			if len(e) != 1 || e[0].GetAsDouble() != 9 ||
@@ -140,7 +140,7 @@ func TestExponentialHistogramsAreOptional(t *testing.T) {
 	}
 }
 
-// What cannot be gathered is told of, and takes nothing else with it.
+// A metric that cannot be gathered is reported, and the others are sent.
 func TestMetricsWithFailingCollector(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
@@ -164,13 +164,13 @@ func TestMetricsWithFailingCollector(t *testing.T) {
 	}
 }
 
-// collectorFunc is a collector that does not say before what it has.
+// collectorFunc is a collector that does not describe its metrics in advance.
 type collectorFunc func(chan<- prometheus.Metric)
 
 func (f collectorFunc) Describe(chan<- *prometheus.Desc)         {}
 func (f collectorFunc) Collect(metrics chan<- prometheus.Metric) { f(metrics) }
 
-// metric is one that came.
+// metric returns a received metric.
 func (r *receiver) metric(t *testing.T, name string) *metricpb.Metric {
 	t.Helper()
 	for _, push := range r.pushes() {
@@ -182,11 +182,11 @@ func (r *receiver) metric(t *testing.T, name string) *metricpb.Metric {
 			}
 		}
 	}
-	t.Fatalf("%s did not come", name)
+	t.Fatalf("%s was not received", name)
 	return nil
 }
 
-// Stopping sends the last state, and takes less than a second whatever the collector does.
+// Stopping sends the latest values, and takes less than a second whatever the collector does.
 func TestStopSendsLastMetrics(t *testing.T) {
 	for name, collector := range map[string]*receiver{
 		"well": {}, "refuses": {answer: http.StatusForbidden}, "stalls": {stall: make(chan struct{})},
@@ -200,7 +200,7 @@ func TestStopSendsLastMetrics(t *testing.T) {
 			stop()
 			began := time.Now()
 			if err := push.Run(stopped); err != nil || time.Since(began) > time.Second {
-				t.Errorf("ended with %v after %s", err, time.Since(began))
+				t.Errorf("stopped with %v after %s", err, time.Since(began))
 			}
 			if failed := testutil.ToFloat64(push.failures); failed != 0 != (name != "well") {
 				t.Errorf("counted %v failures", failed)

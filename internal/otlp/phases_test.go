@@ -20,11 +20,11 @@ func TestPhaseSpansHavePressure(t *testing.T) {
 					t.Errorf("%s is %v, want %v", a.Key, a.Value.AsFloat64(), share)
 				}
 			} else if a.Key == keyIOPressure {
-				t.Errorf("%s tells of a pressure that nobody measured", spans[i].name)
+				t.Errorf("%s has a pressure that was not measured", spans[i].name)
 			}
 		}
 		if got != len(want) {
-			t.Errorf("%s tells of %d pressures, want %d", spans[i].name, got, len(want))
+			t.Errorf("%s has %d pressures, want %d", spans[i].name, got, len(want))
 		}
 	}
 }

@@ -41,9 +41,9 @@ func TestSettings(t *testing.T) {
 			Settings{Traces: on, Interval: time.Minute}},
 		"prometheus": {map[string]string{endpoint: there, "OTEL_METRICS_EXPORTER": "prometheus"},
 			Settings{Traces: on, Interval: time.Minute}},
-		"one of them": {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": there},
+		"one signal": {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": there},
 			Settings{Traces: on, Interval: time.Minute}},
-		"each its own": {map[string]string{
+		"one endpoint for each signal": {map[string]string{
 			endpoint: there, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "https://m",
 			"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc",
 			"OTEL_EXPORTER_OTLP_TIMEOUT":          "2000", "OTEL_METRIC_EXPORT_TIMEOUT": "1000",
@@ -61,7 +61,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// Each is told by its name.
+// Each error names the variable.
 func TestInvalidSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -120,7 +120,7 @@ func TestInvalidSettings(t *testing.T) {
 			}
 		})
 	}
-	for _, headers := range []string{"a!b=c", "a=caf%C3%A9", "User-Agent=x"} { // which HTTP takes
+	for _, headers := range []string{"a!b=c", "a=caf%C3%A9", "User-Agent=x"} { // these are valid in HTTP
 		variables := map[string]string{endpoint: there, "OTEL_EXPORTER_OTLP_HEADERS": headers}
 		if _, err := from(variables); err != nil {
 			t.Error(err)
@@ -143,6 +143,6 @@ func TestInvalidSettings(t *testing.T) {
 	const ratio = "parentbased_traceidratio"
 	variables := map[string]string{endpoint: there, "OTEL_TRACES_SAMPLER": ratio, "OTEL_TRACES_SAMPLER_ARG": "2"}
 	if _, err := from(variables); err == nil {
-		t.Error("a ratio of 2 passes")
+		t.Error("a ratio of 2 is accepted")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// named finds the one span whose key begins so.
+// named returns the only span whose key has a prefix.
 func named(t *testing.T, spans []span, key string) span {
 	t.Helper()
 	var found []span
@@ -36,7 +36,7 @@ func has(s span, key attribute.Key) bool {
 	return false
 }
 
-// The end of a run is no end of the next one, which goes on.
+// The end of a run does not end the next one, which is in progress.
 func TestRestartedContainerSpan(t *testing.T) {
 	tl := timeline.Timeline{CreatedAt: createdAt, SettledAt: after(time.Minute),
 		Milestones: []timeline.MilestoneEvidence{
@@ -61,8 +61,8 @@ func TestRestartedContainerSpan(t *testing.T) {
 	}
 }
 
-// A layer is on the disk once it is unpacked; of one that was not, for instance because the pull
-// failed, its download is all there is.
+// A layer's span ends when it is unpacked. If it was not, for example because the pull failed, the span ends with the
+// download.
 func TestLayerSpanEnd(t *testing.T) {
 	tl := coldStart()
 	tl.Pulls[2].Layers = []timeline.Layer{
@@ -80,12 +80,12 @@ func TestLayerSpanEnd(t *testing.T) {
 	}
 	for _, s := range spans {
 		if strings.HasSuffix(s.key, "neither") {
-			t.Error("a layer that never came has a span")
+			t.Error("a layer that was not downloaded has a span")
 		}
 	}
 }
 
-// An image volume has no container, and its image is told once.
+// An image volume has no container, and its pull has one span.
 func TestImageVolumePullSpan(t *testing.T) {
 	pull := timeline.Pull{Container: timeline.ImageName("data:1"), Image: "data:1", Kind: timeline.KindImageVolume,
 		Outcome: imagepull.OutcomeDownloaded, RequestedAt: createdAt, FinishedAt: after(time.Second)}

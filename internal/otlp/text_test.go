@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// spoilt makes every text of a start-up that reaches a trace this one.
+// spoilt returns functions that set one text of a start-up each, covering every text that reaches a trace.
 func spoilt(text string) map[string]func(*timeline.Timeline) {
 	return map[string]func(*timeline.Timeline){
 		"reason":    func(t *timeline.Timeline) { t.State, t.Reason = timeline.StateFailed, text },
@@ -51,7 +51,7 @@ func spoilt(text string) map[string]func(*timeline.Timeline) {
 	}
 }
 
-// One odd start-up takes no other's trace with it, and is told of as far as it can be.
+// A start-up with odd texts does not affect the traces of others, and is sent as far as possible.
 func TestInvalidStartUpAffectsNoOther(t *testing.T) {
 	for kind, text := range map[string]string{
 		"no UTF-8": "a\xff", "long": strings.Repeat("a", 1<<20), "long and no UTF-8": strings.Repeat("\xff", 1<<20),
@@ -90,7 +90,7 @@ func TestInvalidStartUpAffectsNoOther(t *testing.T) {
 					}
 				}
 				if roots != offered+1 {
-					t.Errorf("%v of %v start-ups arrived", roots, offered+1)
+					t.Errorf("received %v of %v start-ups", roots, offered+1)
 				}
 			})
 		}
@@ -107,7 +107,7 @@ func longestText(s *tracepb.Span) string {
 	return longest
 }
 
-// Requests are bounded in bytes, also those of start-ups that all have long texts.
+// The size of requests is limited, even if all start-ups have long texts.
 func TestRequestIsBounded(t *testing.T) {
 	long := coldStart()
 	long.Name = strings.Repeat("a", maxText)
@@ -133,11 +133,11 @@ func TestRequestIsBounded(t *testing.T) {
 		}
 	}
 	if spans := spansOf(long); len(spans) < 100 || len(spans) >= maxSpans {
-		t.Errorf("%d spans are kept", len(spans))
+		t.Errorf("kept %d spans", len(spans))
 	}
 }
 
-// What a span is thought to need is no less than what it needs, and not much more.
+// The estimated size of a span is no less than its actual size, and not much more.
 func TestSpanSizeEstimate(t *testing.T) {
 	for _, tl := range []timeline.Timeline{coldStart(), stuck()} {
 		var collector receiver
@@ -148,7 +148,7 @@ func TestSpanSizeEstimate(t *testing.T) {
 			thought += s.bytes()
 		}
 		if needed := proto.Size(collector.traces[0]); thought < needed || thought > 2*needed {
-			t.Errorf("%d bytes, thought to be %d", needed, thought)
+			t.Errorf("actual size %d bytes, estimate %d", needed, thought)
 		}
 	}
 }

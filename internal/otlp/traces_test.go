@@ -24,18 +24,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// running is a sink at work.
+// running is a running sink.
 type running struct {
 	*Traces
 	registry *prometheus.Registry
-	stop     func() // and wait for the end
+	stop     func() // stops the sink and waits for it
 
 	mu     sync.Mutex
 	up     bool
 	detail string
 }
 
-// run makes a sink of what the environment says and runs it.
+// run creates a sink from the environment and runs it.
 func run(t *testing.T) *running {
 	t.Helper()
 	return runWith(t, func(*TracesConfig) {})
@@ -80,7 +80,7 @@ func (r *running) health() (bool, string) {
 	return r.up, r.detail
 }
 
-// mustCount says what the sink's metrics must say; nothing waits.
+// mustCount checks the sink's metrics, with an empty queue.
 func (r *running) mustCount(t *testing.T, sent, dropped float64) {
 	t.Helper()
 	got := r.counts(t)
@@ -93,9 +93,8 @@ func (r *running) mustCount(t *testing.T, sent, dropped float64) {
 	}
 }
 
-// wait waits until it is counted what became of so many start-ups, then for the end. What is under
-// way when a sink is stopped has
-// 0.8 s, which may be too little on a busy machine.
+// wait waits until so many start-ups are counted as sent or dropped, then stops the sink. A request in progress when
+// the sink stops has 0.8 s, which may be too short on a busy machine.
 func (r *running) wait(t *testing.T, startups float64) {
 	t.Helper()
 	eventually(t, "all are counted", func() bool {
@@ -166,13 +165,13 @@ func TestTraceOfGivenUpStartUp(t *testing.T) {
 	mustBe(t, "testdata/given-up.trace", tree(collector.spans()))
 }
 
-// The IDs are those of the definition, on another day and in another agent too.
+// The IDs follow the definition, on another day and in another agent too.
 func TestTraceIDsAreDeterministic(t *testing.T) {
 	var collectors [2]receiver
 	for i := range collectors {
 		collectors[i].overHTTP(t)
 		tl := coldStart()
-		if i == 1 { // the next agent knows less of it
+		if i == 1 { // the next agent has less evidence
 			tl.Phases = slices.Delete(tl.Phases, 0, 1)
 			tl.EventMessage = nil
 		}
@@ -198,7 +197,7 @@ func TestTraceIDsAreDeterministic(t *testing.T) {
 	}
 }
 
-// replica is a pod of coldStart's Deployment, in one of its versions.
+// replica is a pod of coldStart's Deployment, in a given version.
 func replica(uid, revision string) timeline.Timeline {
 	t := coldStart()
 	t.UID, t.Revision = uid, revision
@@ -231,15 +230,15 @@ func TestAnnotationIsParent(t *testing.T) {
 	const theirs = "0af7651916cd43dd8448eb211c80319c"
 	for name, test := range map[string]struct {
 		parent string
-		want   string // the trace's ID; empty for its own one
+		want   string // the trace's ID; empty for the start-up's own
 		none   bool
 	}{
-		"parent":                {parent: "00-" + theirs + "-b7ad6b7169203331-01", want: theirs},
-		"not sampled":           {parent: "00-" + theirs + "-b7ad6b7169203331-00", none: true},
-		"no ID":                 {parent: "00-00000000000000000000000000000000-b7ad6b7169203331-01"},
-		"upper case":            {parent: "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01"},
-		"words":                 {parent: "my trace, please"},
-		"a version there isn't": {parent: "ff-" + theirs + "-b7ad6b7169203331-01"},
+		"parent":             {parent: "00-" + theirs + "-b7ad6b7169203331-01", want: theirs},
+		"not sampled":        {parent: "00-" + theirs + "-b7ad6b7169203331-00", none: true},
+		"no ID":              {parent: "00-00000000000000000000000000000000-b7ad6b7169203331-01"},
+		"upper case":         {parent: "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01"},
+		"words":              {parent: "my trace, please"},
+		"an invalid version": {parent: "ff-" + theirs + "-b7ad6b7169203331-01"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var collector receiver
@@ -251,12 +250,12 @@ func TestAnnotationIsParent(t *testing.T) {
 			named := NewTraceOf(false)(one)
 			if test.none {
 				if len(spans) > 0 || named != "" {
-					t.Errorf("%d spans of a trace %s that nobody wants", len(spans), named)
+					t.Errorf("%d spans of an unsampled trace %s", len(spans), named)
 				}
 				return
 			}
-			if got := hex.EncodeToString(spans[0].TraceId); got != named { // the first that was offered
-				t.Errorf("trace %s goes by the name of %s", got, named)
+			if got := hex.EncodeToString(spans[0].TraceId); got != named { // the first one offered
+				t.Errorf("trace %s is named %s", got, named)
 			}
 			ids := map[string]bool{}
 			for _, s := range spans {
@@ -277,7 +276,7 @@ func TestAnnotationIsParent(t *testing.T) {
 	}
 }
 
-// What is said of traces is what the sampler leaves.
+// TraceOf returns a trace only if the sampler keeps it.
 func TestTraceOfMatchesSampler(t *testing.T) {
 	for sampler, want := range map[string]string{"always_on": ownTrace(coldStart()).String(), "always_off": "",
 		"traceidratio": ""} {
@@ -304,7 +303,7 @@ func TestTracesOverGRPC(t *testing.T) {
 	mustBe(t, "testdata/cold-start.trace", tree(collector.spans()))
 }
 
-// A crash loop of many containers does not make a request that no collector takes.
+// A crash loop of many containers does not make a request too large for collectors.
 func TestTraceIsBounded(t *testing.T) {
 	tl := coldStart()
 	for range 2 * maxSpans {
@@ -317,7 +316,7 @@ func TestTraceIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever a collector does, all is counted, and the end comes within a second.
+// Whatever a collector does, every start-up is counted, and the sink stops within a second.
 func TestFailingCollectors(t *testing.T) {
 	const offered = tracesQueue + 44
 	for name, test := range map[string]struct {
@@ -369,7 +368,7 @@ func TestFailingCollectors(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range offered {
-				sink.Offer(stuck()) // as many wait as there are places
+				sink.Offer(stuck()) // fills the queue
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			var began time.Time
@@ -377,7 +376,7 @@ func TestFailingCollectors(t *testing.T) {
 			var stopper sync.WaitGroup
 			if test.detail == "lost" {
 				stop()
-			} else { // it answers: that is not to race with the end
+			} else { // wait for its answer before the stop
 				stopper.Go(func() {
 					for done.Load() < offered {
 						time.Sleep(time.Millisecond)
@@ -389,18 +388,18 @@ func TestFailingCollectors(t *testing.T) {
 			ended := time.Now()
 			stopper.Wait()
 			if took := ended.Sub(began); err != nil || took > time.Second {
-				t.Errorf("ended with %v after %s", err, took)
+				t.Errorf("stopped with %v after %s", err, took)
 			}
 			sink.mustCount(t, test.sent, test.dropped)
 			if !strings.Contains(sink.detail, test.detail) {
 				t.Errorf("health says %q", sink.detail)
 			}
 			want := int64(offered)
-			if test.detail == "lost" { // because of the end: the next agent may send them
+			if test.detail == "lost" { // because of the stop: the next agent may send them
 				want = offered - tracesQueue
 			}
 			if done.Load() != want {
-				t.Errorf("done with %d, want %d", done.Load(), want)
+				t.Errorf("handled %d, want %d", done.Load(), want)
 			}
 		})
 	}
@@ -408,9 +407,9 @@ func TestFailingCollectors(t *testing.T) {
 
 func TestCollectorComesBack(t *testing.T) {
 	for name, collector := range map[string]*receiver{
-		"was overloaded":         {answer: http.StatusServiceUnavailable},
-		"and asked for a second": {answer: http.StatusServiceUnavailable, later: "1"},
-		"was killed":             {resets: 2},
+		"was overloaded":                  {answer: http.StatusServiceUnavailable},
+		"asks for a retry after a second": {answer: http.StatusServiceUnavailable, later: "1"},
+		"was killed":                      {resets: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			collector.overHTTP(t)
@@ -427,7 +426,7 @@ func TestCollectorComesBack(t *testing.T) {
 			collector.mu.Unlock()
 			eventually(t, "it is sent after all", func() bool { return len(collector.spans()) > 0 })
 			if took := time.Since(tried); collector.later != "" && took < 900*time.Millisecond {
-				t.Errorf("asked again after %s", took)
+				t.Errorf("retried after %s", took)
 			}
 			sink.stop()
 			sink.mustCount(t, 1, 0)
@@ -435,7 +434,7 @@ func TestCollectorComesBack(t *testing.T) {
 	}
 }
 
-// A collector that asks to come back after the timeout costs what was to be sent, at once; what comes next is tried.
+// If a collector asks for a retry after the timeout, the batch is dropped at once, and the next one is sent.
 func TestCollectorWithLongRetryAfter(t *testing.T) {
 	collector := receiver{answer: http.StatusServiceUnavailable, later: "3600"}
 	collector.overHTTP(t)
@@ -454,7 +453,7 @@ func TestCollectorWithLongRetryAfter(t *testing.T) {
 	sink.mustCount(t, 1, 1)
 }
 
-// Nobody listens while a collector is started anew.
+// The collector's port is closed while it restarts.
 func TestCollectorRestarts(t *testing.T) {
 	var listen net.ListenConfig
 	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -468,7 +467,7 @@ func TestCollectorRestarts(t *testing.T) {
 	sink.Offer(stuck())
 	eventually(t, "it is taken", func() bool { return sink.queue.Len() == 0 })
 	if listener, err = listen.Listen(t.Context(), "tcp", address); err != nil {
-		t.Skip("somebody else listens there now: ", err)
+		t.Skip("another program uses the port now: ", err)
 	}
 	var collector receiver
 	server := &http.Server{Handler: &collector, ReadHeaderTimeout: time.Second}

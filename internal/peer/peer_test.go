@@ -27,11 +27,11 @@ func TestLatestEvictsOldest(t *testing.T) {
 		}
 	}
 	of(1)
-	of(4) // takes the place of 2
+	of(4) // replaces 2
 	if of(1) != 1 || of(3) != 3 || of(4) != 4 || of(2) != 5 {
 		t.Error("another peer was forgotten")
 	}
 	if len(l.known) != 3 || l.order.Len() != 3 {
-		t.Errorf("remembers %d and %d peers, want 3", len(l.known), l.order.Len())
+		t.Errorf("stored %d and %d peers, want 3", len(l.known), l.order.Len())
 	}
 }

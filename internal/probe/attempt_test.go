@@ -19,7 +19,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// made is a probe with short times.
+// made returns a probe with short times.
 func made(kind Kind, target string, change func(*Probe)) Probe {
 	p := Probe{Name: "test", Kind: kind, Target: target}
 	p.Timeout.Duration = 500 * time.Millisecond
@@ -29,7 +29,7 @@ func made(kind Kind, target string, change func(*Probe)) Probe {
 	return p
 }
 
-// ask makes one attempt as a Runner would.
+// ask makes one attempt as a Runner does.
 func ask(t *testing.T, p Probe) Outcome {
 	t.Helper()
 	r := NewRunner(RunnerConfig{Logger: zap.NewNop()})
@@ -52,7 +52,7 @@ func expect(t *testing.T, what string, o Outcome, result Result, stages string) 
 	}
 }
 
-// silent takes connections and says nothing, until the test ends.
+// silent accepts connections and sends nothing until the test ends.
 func silent(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -81,7 +81,7 @@ func silent(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// dead is an address where nobody listens.
+// dead returns an address without a listener.
 func dead(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -139,7 +139,7 @@ func TestHTTP(t *testing.T) {
 	}))
 	defer server.Close()
 	server.Config.ErrorLog = nil
-	// is not asked; net/http itself would skip it for loopback, see TestProxyVariablesAreIgnored
+	// The proxy variables are ignored. net/http ignores them for loopback, so see TestProxyVariablesAreIgnored.
 	t.Setenv("HTTP_PROXY", "http://"+dead(t))
 	get := func(path string, change func(*Probe)) Outcome { return ask(t, made(KindHTTP, server.URL+path, change)) }
 	redirects := func(n int) func(*Probe) { return func(p *Probe) { p.Redirects = n } }
@@ -159,7 +159,7 @@ func TestHTTP(t *testing.T) {
 	hungUp := get("/hang-up?token=secret", nil)
 	expect(t, "hung up", hungUp, ResultNoAnswer, "connect=ok first_byte=no_answer")
 	if strings.Contains(hungUp.Detail, "secret") {
-		t.Errorf("tells the query: %q", hungUp.Detail)
+		t.Errorf("the detail contains the query: %q", hungUp.Detail)
 	}
 	expect(t, "bad", get("/bad", nil), ResultBadStatus, reached)
 	expect(t, "bad, and right", get("/bad", func(p *Probe) { p.Status = []int{500} }), ResultOK, reached)
@@ -174,7 +174,7 @@ func TestHTTP(t *testing.T) {
 	}
 	for _, path := range []string{"/garbled", "/nowhere"} {
 		for n := range 2 {
-			expect(t, path, get(path, redirects(n)), ResultOK, reached) // its status is one that is well
+			expect(t, path, get(path, redirects(n)), ResultOK, reached) // its status is a success
 			expect(t, path, get(path, func(p *Probe) { p.Redirects, p.Status = n, []int{200} }), ResultBadStatus,
 				reached)
 		}
@@ -185,7 +185,7 @@ func TestHTTP(t *testing.T) {
 	expect(t, "too many", get("/loop", redirects(2)), ResultBadStatus, reached)
 	asked := taken()
 	if len(asked) != 3 {
-		t.Errorf("asked %d times, want the first and two more", len(asked))
+		t.Errorf("sent %d requests, want the first and two redirects", len(asked))
 	}
 	for _, r := range asked {
 		if r.Header.Get("Cookie") != "" || r.Header.Get("Authorization") != "" || r.UserAgent() != userAgent {
@@ -196,7 +196,7 @@ func TestHTTP(t *testing.T) {
 		"connect=connect_error")
 }
 
-// As GKE's metadata server wants it.
+// The headers that GKE's metadata server requires.
 func TestHeaders(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -220,7 +220,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// What is sent with TLS is sent nowhere without.
+// A request sent with TLS is not redirected to an address without TLS.
 func TestRedirects(t *testing.T) {
 	for _, c := range []struct{ from, location, want string }{
 		{"https://a/x", "/y", "https://a/y"}, {"http://a/x", "https://a/y", "https://a/y"},
@@ -289,8 +289,8 @@ func TestTCP(t *testing.T) {
 	expect(t, "by name", ask(t, made(KindTCP, "localhost:"+port, nil)), ResultOK, "dns=ok connect=ok")
 }
 
-// names answers lookups over UDP: of well at once, of slow after 100 ms, of nothing else that there
-// is none, of silent never.
+// names is a DNS server over UDP. It answers for "well" at once and for "slow" after 100 ms, never for "silent", and
+// reports any other name as not found.
 func names(t *testing.T) string {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -387,10 +387,10 @@ func TestProxyVariablesAreIgnored(t *testing.T) {
 	}
 	o := ask(t, made(KindHTTP, "http://does-not-exist.invalid/", nil))
 	if o.Result != ResultDNSError && o.Result != ResultTimeout {
-		t.Errorf("%+v, want that the name is not found", o)
+		t.Errorf("got %+v, want the name not found", o)
 	}
 	if len(asked) > 0 {
-		t.Errorf("a proxy was asked for %s", <-asked)
+		t.Errorf("a proxy was requested for %s", <-asked)
 	}
 }
 
@@ -402,8 +402,8 @@ func TestEveryResultIsListed(t *testing.T) {
 	}
 }
 
-// The agent's own connection to the API server is one of HTTP/2, whose answer may begin before the
-// request is said to be written.
+// The agent's own connection to the API server uses HTTP/2, where the response may begin before httptrace reports the
+// request as written.
 func TestFirstByteBeforeRequestWritten(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	server.EnableHTTP2 = true

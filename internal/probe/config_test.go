@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseNamesInvalidField has of each rule one that breaks it.
+// TestParseNamesInvalidField breaks every rule once.
 func TestParseNamesInvalidField(t *testing.T) {
 	one := func(fields string) string { return "probes: [{" + fields + "}]" }
 	for _, test := range []struct{ given, want string }{
@@ -120,7 +120,7 @@ func TestParseNamesInvalidField(t *testing.T) {
 		{"registries: {top: 1, timeout: 1h}", "registries: timeout:"},
 		{"probes: [" + strings.Repeat("{name: a, kind: cri},", maxProbes+1) +
 			"]", "probes: 33 exceed the limit of 32"},
-		// what follows the first document is not read
+		// Only the first document is read.
 		{one("name: a, kind: tcp, target: 'a:1'") +
 			"\n---\nprobes: []\nx: y\n", ""},
 	} {
@@ -131,7 +131,7 @@ func TestParseNamesInvalidField(t *testing.T) {
 		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
 			t.Errorf("%s: %v, want %q", test.given, err, test.want)
 		case err != nil && strings.Contains(err.Error(), "secret"):
-			t.Errorf("%s: repeats the password: %v", test.given, err)
+			t.Errorf("%s: the error contains the password: %v", test.given, err)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func manyHeaders() string {
 	return strings.Join(all, ", ")
 }
 
-// All that is wrong is told at once, the node's address as well.
+// All problems are reported at once, including the node's address.
 func TestParseReportsEveryProblem(t *testing.T) {
 	_,
 		err := Parse([]byte("probes: [{name: a, kind: tcp, target: '$(NODE_ADDRESS):0'}, {name: b, kind: icmp}]"),
@@ -221,11 +221,11 @@ func TestPause(t *testing.T) {
 	}
 	p.Jitter.Duration = 0
 	if d := p.pause(random); d != 10*time.Second {
-		t.Errorf("without jitter it pauses for %s", d)
+		t.Errorf("without jitter the pause is %s", d)
 	}
 }
 
-// FuzzParse wants of whatever is taken that it is within the bounds.
+// FuzzParse checks that every accepted configuration is within the limits.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte("probes: [{name: a, kind: http, target: 'http://[::1]:80/', status: [200]}]"))

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// notebook notes what a Runner records.
+// notebook notes the outcomes that a Runner records.
 type notebook struct {
 	mu    sync.Mutex
 	lines []string
@@ -40,7 +40,7 @@ func (n *notebook) take() []string {
 	return slices.Compact(lines)
 }
 
-// same is a file that does not change.
+// same is a probes file that does not change.
 func same(config Config) func() (Config, error) {
 	return func() (Config, error) { return config, nil }
 }
@@ -56,7 +56,7 @@ func TestRunnerProbesAtIntervals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var trips []time.Time // of the probe's goroutine until it has ended
+		var trips []time.Time // used by the probe's goroutine until it has ended
 		var book notebook
 		r := NewRunner(RunnerConfig{Config: config, Load: same(config), Report: ignore, Recorder: &book,
 			Logger: zap.New(core),
@@ -82,12 +82,12 @@ func TestRunnerProbesAtIntervals(t *testing.T) {
 			t.Error(err)
 		}
 		if len(trips) < 6 || trips[0].Sub(begun) >= 10*time.Second {
-			t.Fatalf("asked at %v, begun at %v", trips, begun)
+			t.Fatalf("probed at %v, started at %v", trips, begun)
 		}
 		for i, want := range []time.Duration{10 * time.Second, 10 * time.Second, 10 * time.Second, 10 * time.Second,
 			11 * time.Second} {
-			if got := trips[i+1].Sub(trips[i]); got != want { // the last one came after one that took too long
-				t.Errorf("attempt %d came %s after the one before, want %s", i+1, got, want)
+			if got := trips[i+1].Sub(trips[i]); got != want { // the last one follows an attempt that took too long
+				t.Errorf("attempt %d started %s after the previous one, want %s", i+1, got, want)
 			}
 		}
 		cri := slices.DeleteFunc(book.lines, func(line string) bool { return !strings.HasPrefix(line, "cri ") })
@@ -102,12 +102,12 @@ func TestRunnerProbesAtIntervals(t *testing.T) {
 		want := []string{"probe fails error", "probe succeeds again ok", "probe fails timeout",
 			"probe succeeds again ok"}
 		if !slices.Equal(messages, want) {
-			t.Errorf("logged %q, want changes alone", messages)
+			t.Errorf("logged %q, want only changes", messages)
 		}
 	})
 }
 
-// A server can make an error as long as it likes.
+// A server controls the length of errors.
 func TestLoggedErrorsAreBounded(t *testing.T) {
 	core, logged := observer.New(zap.DebugLevel)
 	results := resultLogger{logger: zap.New(core)}
@@ -150,7 +150,7 @@ func TestMostUsedRegistriesAreProbed(t *testing.T) {
 	}
 	until("registry:"+alive+" ok", "registry:"+gone+" connect_error")
 	mu.Lock()
-	pulled = []string{"a/b", alive} // the first is no registry, whoever invented it
+	pulled = []string{"a/b", alive} // the first is not a registry
 	mu.Unlock()
 	until("registry:" + gone + " forgotten")
 	until("registry:" + alive + " ok")
@@ -161,7 +161,7 @@ func TestMostUsedRegistriesAreProbed(t *testing.T) {
 		t.Error(err)
 	}
 	if slices.ContainsFunc(book.take(), func(line string) bool { return line != "registry:"+alive+" ok" }) {
-		t.Error("asks others still, or what is no registry")
+		t.Error("still probes other registries, or an invalid one")
 	}
 }
 

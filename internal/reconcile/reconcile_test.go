@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk stands in for sources and sinks and notes what it was asked.
+// desk stands in for sources and sinks, and notes the calls.
 type desk struct {
 	mu      sync.Mutex
 	calls   []string
@@ -25,10 +25,10 @@ type desk struct {
 	gone    []timeline.Timeline
 	changed []string
 	sampled []bool
-	mute    bool // does not note questions to the runtime
+	mute    bool // does not note requests to the runtime
 }
 
-// known are the pods that are there and those that were handed over as gone.
+// known returns the present pods and the deleted ones that were handed over.
 func (d *desk) known(t *testing.T, r *Reconciler) []timeline.Timeline {
 	t.Helper()
 	present, err := r.Present(t.Context())
@@ -72,7 +72,7 @@ func (d *desk) report(r Report) {
 	}
 }
 
-// also has a function get the reports of a kind, too.
+// also makes a function receive the timelines of a kind of report, in addition to the desk.
 func (c *Config) also(kind ReportKind, get func(timeline.Timeline)) {
 	c.alsoReport(kind, func(r Report) { get(r.Timeline) })
 }
@@ -122,7 +122,7 @@ func startWith(
 	}
 }
 
-// object is a pod with one container of a cold image, as it looks when it was just bound.
+// object is a pod with one container whose image is not on the node, just after binding.
 func object() timeline.Pod {
 	return timeline.Pod{
 		UID: "uid-1", RuntimeUID: "runtime-1", Namespace: "ns", Name: "pod", Phase: "Pending",
@@ -172,17 +172,17 @@ func TestColdStartFromBindingToRecord(t *testing.T) {
 			Message: `Successfully pulled image "cold" in 1s (2s including waiting). Image size: 5 bytes.`,
 			NamedAt: time.Now(), FirstAt: time.Now().Truncate(time.Second), LastAt: time.Now().Truncate(time.Second)})
 		if calls := d.take(); !slices.Contains(calls, "unwatch uid-1") {
-			t.Errorf("the Event watch stays open: %q", calls)
+			t.Errorf("the Event watch is still open: %q", calls)
 		}
 		observe(timeline.EventSeen{UID: "uid-1", ArrivedAt: time.Now(), Reason: "Scheduled", Count: 1})
 		observe(timeline.EventSeen{UID: "nobody", ArrivedAt: time.Now(), Reason: "Pulled", Count: 1})
 		if used := r.EventsUsed(); used != 1 {
-			t.Errorf("%d Events were of use, want the one that tells of the pull", used)
+			t.Errorf("%d Events were used, want the one about the pull", used)
 		}
 
 		started := time.Now()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
-		expect(t, d, "ask runtime-1 [cold]") // did the pull bring anything new?
+		expect(t, d, "ask runtime-1 [cold]") // whether the pull downloaded anything
 		time.Sleep(10 * time.Millisecond)
 		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
 			Containers: []timeline.ContainerRun{
@@ -192,14 +192,14 @@ func TestColdStartFromBindingToRecord(t *testing.T) {
 
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
-		expect(t, d) // counted once
+		expect(t, d) // it is counted once
 		all := d.known(t, r)
 		if len(all) != 1 || len(d.gone) != 1 || all[0].State != timeline.StateReady {
 			t.Errorf("timelines %+v", all)
 		}
 		stop()
 		if _, err := r.Present(t.Context()); err == nil {
-			t.Error("a stopped reconciler answers")
+			t.Error("a stopped reconciler answered")
 		}
 	})
 }
@@ -218,12 +218,12 @@ func TestSilentRuntimeDelaysRecordOnlyByGrace(t *testing.T) {
 			t.Errorf("calls %q", calls)
 		}
 		if len(calls) > 8 {
-			t.Errorf("a silent runtime was asked %d times in its grace", len(calls)-1)
+			t.Errorf("a silent runtime received %d requests during its grace", len(calls)-1)
 		}
 	})
 }
 
-// TestSilentRuntimeStillWatchesEvents is of a pod of which nobody else can tell whether its image was pulled.
+// TestSilentRuntimeStillWatchesEvents has a pod for which only Events show whether its image was pulled.
 func TestSilentRuntimeStillWatchesEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -236,14 +236,14 @@ func TestSilentRuntimeStillWatchesEvents(t *testing.T) {
 		if calls := d.take(); calls[len(calls)-1] != "watch runtime-1" {
 			t.Errorf("calls %q", calls)
 		}
-		time.Sleep(6 * time.Second) // as long as late Events are waited for
+		time.Sleep(6 * time.Second) // the wait for late Events
 		synctest.Wait()
 		expect(t, d, "unwatch uid-1", "settled pod ready")
 	})
 }
 
-// TestForgedRequestIsCheckedSoon forges requests of pulls about a pod that has no sandbox. Until the runtime
-// refutes them, they could take a name from other pods' timelines.
+// TestForgedRequestIsCheckedSoon forges pull requests for a pod without a sandbox. Until the runtime refutes them,
+// they could make a name in other pods' timelines unknown.
 func TestForgedRequestIsCheckedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -262,12 +262,12 @@ func TestForgedRequestIsCheckedSoon(t *testing.T) {
 			observe(timeline.EventSeen{UID: "uid-1", Container: "app", Reason: "Pulling",
 				Message: `Pulling image "cold"`, NamedAt: now.Add(-time.Millisecond), FirstAt: now, LastAt: now,
 				ArrivedAt: now, Live: true, Count: 1})
-			time.Sleep(2*time.Second + tick) // the first answer may be as old as the request
+			time.Sleep(2*time.Second + tick) // the first answer may be as old as the Event
 			synctest.Wait()
 			expect(t, d, "ask runtime-1 []", "ask runtime-1 []")
 			answer()
 		}
-		time.Sleep(10 * time.Second) // the last request was refuted
+		time.Sleep(10 * time.Second) // the last forged request was refuted
 		synctest.Wait()
 		expect(t, d)
 	})
@@ -279,10 +279,10 @@ func TestPodsReadyBeforeAgentAreShownButNotCounted(t *testing.T) {
 		r, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
 		defer stop()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object())})
-		expect(t, d, "ask runtime-1 []") // once, for what it still knows
+		expect(t, d, "ask runtime-1 []") // once, for what the runtime still has
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		expect(t, d, "ask runtime-1 []") // no answer came
+		expect(t, d, "ask runtime-1 []") // after no answer
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		expect(t, d)
@@ -319,7 +319,7 @@ func TestRecreatedMirrorIsCountedOnce(t *testing.T) {
 		changed := again
 		changed.UID, changed.RuntimeUID, changed.ReadAt = "uid-3", "runtime-3", time.Now()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(changed)})
-		expect(t, d, "settled pod ready") // a new manifest
+		expect(t, d, "settled pod ready") // with a new manifest
 	})
 }
 
@@ -331,7 +331,7 @@ func TestNameReusedWithNewUID(t *testing.T) {
 		first, second := object(), object()
 		second.UID, second.RuntimeUID = "uid-2", "runtime-2"
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: first})
-		// before the news that the first is gone
+		// The new pod arrives before the deletion of the first is known.
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: second})
 		observe(timeline.PodGone{UID: first.UID, ArrivedAt: time.Now(), Live: true})
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(second)})
@@ -350,7 +350,7 @@ func TestDeletedWhileStarting(t *testing.T) {
 		defer stop()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
-		observe(timeline.RuntimeSeen{UID: "uid-1", ArrivedAt: time.Now()}) // late answer
+		observe(timeline.RuntimeSeen{UID: "uid-1", ArrivedAt: time.Now()}) // a late answer
 		expect(t, d, "ask runtime-1 [cold]", "settled pod deleted")
 	})
 }
@@ -368,13 +368,13 @@ func TestDeletedMirrorsAreBounded(t *testing.T) {
 			observe(timeline.PodGone{UID: pod.UID, ArrivedAt: time.Now(), Live: true})
 		}
 		if all := d.known(t, r); len(all) != 3*maxGone || len(r.mirrors) != maxGone {
-			t.Errorf("%d timelines handed over, %d mirrors kept", len(all), len(r.mirrors))
+			t.Errorf("handed over %d timelines, kept %d mirrors", len(all), len(r.mirrors))
 		}
 	})
 }
 
-// Some returns something new after: a new pod, news of its start-up, its end, and
-// another label even after that.
+// Some returns a changed timeline for a new pod, for news of its start-up, for its end, and for a changed label even
+// after that.
 func TestSomeReturnsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -386,25 +386,25 @@ func TestSomeReturnsChanges(t *testing.T) {
 		see := func() { observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod}) }
 		see()
 		if changes() == 0 {
-			t.Error("a pod that was met is no change")
+			t.Error("a new pod is not a change")
 		}
 		see()
 		if n := changes(); n != 0 {
-			t.Errorf("%d changes without news", n)
+			t.Errorf("got %d changes without news", n)
 		}
 		pod = ready(pod)
 		see()
 		if changes() == 0 {
-			t.Error("the end is no change")
+			t.Error("the end is not a change")
 		}
 		see()
 		if n := changes(); n != 0 {
-			t.Errorf("%d changes after the end", n)
+			t.Errorf("got %d changes after the end", n)
 		}
 		pod.Labels = "app=web,canary=true"
 		see()
 		if n := changes(); n != 1 {
-			t.Errorf("%d changes by a label", n)
+			t.Errorf("got %d changes for a label", n)
 		}
 		some, err := r.Some(t.Context(), []string{"uid-1", "uid-none"})
 		if err != nil || len(some) != 1 || some[0].Labels != "app=web,canary=true" ||
@@ -414,8 +414,8 @@ func TestSomeReturnsChanges(t *testing.T) {
 	})
 }
 
-// TestStopSettlesQueuedStartUps shows that what was handed in before the stop still settles, also while a
-// runtime that never answers is waited for.
+// TestStopSettlesQueuedStartUps checks that observations queued before the stop still settle start-ups, also while a
+// runtime that never answers is awaited.
 func TestStopSettlesQueuedStartUps(t *testing.T) {
 	d := &desk{}
 	r := New(Config{Now: time.Now, Scope: timeline.Scope{Runtime: true, Events: true}, Logger: zap.NewNop(),

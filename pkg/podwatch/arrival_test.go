@@ -24,8 +24,8 @@ func TestPodWithTooManyContainersIsIgnored(t *testing.T) {
 	}
 	h.Nothing()
 	const why = "ignoring pod ns/crowd: 18001 containers exceed the limit of 256"
-	if r := <-h.Told; !strings.Contains(r.Detail, why) || len(h.Told) > 0 {
-		t.Errorf("reported %+v, and %d more", r, len(h.Told))
+	if r := <-h.Reports; !strings.Contains(r.Detail, why) || len(h.Reports) > 0 {
+		t.Errorf("reported %+v, and %d more", r, len(h.Reports))
 	}
 	if err := pods.store.Delete(crowd); err != nil || len(pods.store.seen) > 0 {
 		t.Errorf("%v, %d pods are left", err, len(pods.store.seen))
