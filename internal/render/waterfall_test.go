@@ -31,13 +31,13 @@ func TestWaterfallFitsWidth(t *testing.T) {
 	for _, columns := range []int{95, 110, 200} {
 		for line := range strings.Lines(Waterfall(record, terminal.Page{Columns: columns})) {
 			if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > columns {
-				t.Errorf("%d columns: a line of %d: %s", columns, got, line)
+				t.Errorf("%d columns: a line has %d: %s", columns, got, line)
 			}
 		}
 	}
 }
 
-// A record can come from any server that explain was pointed at.
+// A record can come from any server that a user queries with explain.
 func TestWaterfallOfHostileRecords(t *testing.T) {
 	evil := "a\x1b[31m\u202eb\u200d\n\r\u2028c\xff"
 	record := api.Record{
@@ -76,7 +76,7 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 				PullTables([]NodePulls{{Node: evil, PullList: evilPulls}}, terminal.Page{}),
 			} {
 				if strings.ContainsAny(text, "\x1b\u202e\u200d\r\u2028") || !utf8.ValidString(text) {
-					t.Fatalf("hostile characters survive in %q", text)
+					t.Fatalf("hostile characters remain in %q", text)
 				}
 			}
 		}
@@ -90,11 +90,11 @@ func TestWaterfallShowsHighPressure(t *testing.T) {
 	text := Waterfall(record, terminal.Page{Columns: 140})
 	if strings.Count(text, "pressure") != 1 ||
 		!strings.Contains(text, string(record.Phases[1].Cause)+", io pressure 81 %\n") {
-		t.Errorf("want the high one alone in\n%s", text)
+		t.Errorf("want only the high pressure in\n%s", text)
 	}
 }
 
-// An Event's text can be a megabyte, and what a container is called as long as an address.
+// An Event's message can have a megabyte, and a container's name can be as long as an address.
 func TestWaterfallOfOversizedRecords(t *testing.T) {
 	endless := strings.Repeat("<b>\x1b[31mlong \u202e", 1<<16)
 	record := api.NewRecord(startuptest.StillPulling())
@@ -111,7 +111,7 @@ func TestWaterfallOfOversizedRecords(t *testing.T) {
 	}
 	for line := range strings.Lines(text) {
 		if got := terminal.Cells(strings.TrimSuffix(line, "\n")); got > page.Columns {
-			t.Errorf("a line of %d cells: %.200s", got, line)
+			t.Errorf("a line has %d cells: %.200s", got, line)
 		}
 	}
 }

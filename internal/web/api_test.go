@@ -26,7 +26,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// askedAt is when requests come in tests that do not run a server.
+// askedAt is the time of requests in tests without a running server.
 var askedAt = time.Date(2026, time.March, 1, 13, 0, 0, 0, time.UTC)
 
 func (f *fake) api() API {
@@ -59,9 +59,9 @@ func startUps(from, to int) []timeline.Timeline {
 	return all
 }
 
-// TestPagination walks through pods that are there and pods that are gone, in pages of any size.
+// TestPagination walks through present and deleted pods in pages of every size.
 func TestPagination(t *testing.T) {
-	// one is on its way out
+	// One pod is being handed over to the history.
 	f := &fake{timelines: startUps(0, 30), gone: append(startUps(30, 57), startuptest.New(7))}
 	for _, limit := range []int{1, 7, 56, 57, 58, 500} {
 		seen := map[string]bool{}
@@ -77,7 +77,7 @@ func TestPagination(t *testing.T) {
 			}
 			if len(page.Items) > limit || page.Remaining != 57-len(seen) ||
 				(page.Continue == "") != (page.Remaining == 0) {
-				t.Fatalf("limit %d: a page of %d, %d remaining, %d seen, continue %q", limit, len(page.Items),
+				t.Fatalf("limit %d: page with %d items, %d remaining, %d seen, continue %q", limit, len(page.Items),
 					page.Remaining, len(seen), page.Continue)
 			}
 			if page.Continue == "" {
@@ -95,7 +95,7 @@ func TestPagination(t *testing.T) {
 	}
 }
 
-// A page goes on where the last one ended even if the pod there has gone meanwhile.
+// The next page continues after the last pod of the previous one, even if that pod was deleted meanwhile.
 func TestContinueAfterDeletedPod(t *testing.T) {
 	pods := []timeline.Timeline{{Namespace: "a", Name: "1"}, {Namespace: "a", Name: "2"}, {Namespace: "a", Name: "3"}}
 	page := decode[api.PodList](t, (&fake{timelines: pods}).ask(t, http.MethodGet, "/api/v1/pods?limit=2"))
@@ -121,7 +121,7 @@ func TestFilters(t *testing.T) {
 		}
 		return strings.Join(names, " ")
 	}
-	slow := max(there.Total, gone.Total) // one of them at least is not slower
+	slow := max(there.Total, gone.Total) // at least one of them is not slower
 	for query, want := range map[string]string{
 		"":                            "there gone",
 		"gone=true":                   "gone",
@@ -137,7 +137,7 @@ func TestFilters(t *testing.T) {
 		"slower-than=" + slow.String():          "",
 		"state=starting,failed":                 "",
 		"since=" + askedAt.Format(time.RFC3339): "",
-		"phase=unpack&slower-than=2s":           "", // a phase lasts less in these
+		"phase=unpack&slower-than=2s":           "", // their longest phase is shorter
 	} {
 		if got := names(query); got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)
@@ -145,7 +145,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// A pod that is gone is explained as before.
+// A deleted pod has the same explanation as before.
 func TestDeletedPod(t *testing.T) {
 	gone := startuptest.New(3)
 	f := &fake{gone: []timeline.Timeline{gone}}
@@ -314,7 +314,7 @@ func TestRecentPullsAndRegistries(t *testing.T) {
 			FinishedAt: there.CreatedAt.Add(-time.Hour)},
 		{Container: "c", Registry: "other.example", Outcome: imagepull.OutcomePulling, Attempt: 1},
 	}}
-	// one is on its way out
+	// One pod is being handed over to the history.
 	f := &fake{timelines: []timeline.Timeline{there, failed}, gone: []timeline.Timeline{gone, there}}
 	got := decode[api.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls"))
 	if len(got.Recent) != 3 || got.Recent[2].UID != "f" ||
@@ -351,7 +351,7 @@ func TestEvidence(t *testing.T) {
 		Phases: []timeline.Span{{Phase: timeline.PhaseUnattributed, StartAt: firstStart,
 			EndAt: firstStart.Add(2 * time.Second)}}}
 	torn := timeline.Timeline{UID: "2", Total: time.Second, Conflicts: make([]timeline.Conflict, 2)}
-	// one is on its way out
+	// One pod is being handed over to the history.
 	f := &fake{timelines: []timeline.Timeline{lacking}, gone: []timeline.Timeline{torn, lacking},
 		statuses: []health.Status{{Part: "cri", Detail: "refused", Since: firstStart}, {Part: "pod_watch", Up: true}}}
 	got := decode[api.EvidenceRecord](t, f.ask(t, http.MethodGet, "/api/v1/evidence"))
@@ -379,7 +379,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// Half an answer must not look like a whole one.
+// A truncated answer must not look complete.
 func TestTruncatedObjects(t *testing.T) {
 	f := &fake{objects: func(w io.Writer, _ func(namespace, name, labels string) bool) error {
 		_, _ = io.WriteString(w, `{"items":[`)
@@ -395,7 +395,7 @@ func TestTruncatedObjects(t *testing.T) {
 
 func BenchmarkList(b *testing.B) {
 	f := &fake{timelines: startUps(0, 500)}
-	handler := newReads(f.config(), newLimits(newCounters(nil)), nil) // without the limits on rates
+	handler := newReads(f.config(), newLimits(newCounters(nil)), nil) // without rate limits
 	for name, encoding := range map[string]string{"plain": "", "gzip": "gzip"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

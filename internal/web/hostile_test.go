@@ -23,7 +23,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// running is a server on a real listener, until the test ends.
+// running starts a server with a real listener, which runs until the test ends.
 func running(t *testing.T, config Config) string {
 	t.Helper()
 	server, err := Listen(t.Context(), config)
@@ -42,7 +42,7 @@ func running(t *testing.T, config Config) string {
 	return server.Addr().String()
 }
 
-// from connects as a client with an address of its own on loopback.
+// from connects as a client with its own loopback address.
 func from(t *testing.T, client, server string) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}, Timeout: 10 * time.Second}
@@ -54,7 +54,7 @@ func from(t *testing.T, client, server string) net.Conn {
 	return conn
 }
 
-// say sends text and reads the answer, which may be none.
+// say sends text and reads the answer, if there is one.
 func say(t *testing.T, conn net.Conn, text string) (status int, body string, err error) {
 	t.Helper()
 	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
@@ -69,13 +69,13 @@ func say(t *testing.T, conn net.Conn, text string) (status int, body string, err
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
-	if errors.Is(err, syscall.ECONNRESET) { // it did not read all that was sent
+	if errors.Is(err, syscall.ECONNRESET) { // the server did not read everything
 		err = nil
 	}
 	return response.StatusCode, string(content), err
 }
 
-// alive holds that a probe is answered within a second, which is how long kubelet waits by default.
+// alive checks that a probe is answered within a second, the kubelet's default timeout.
 func alive(t *testing.T, client, server string) {
 	t.Helper()
 	began := time.Now()
@@ -99,31 +99,31 @@ func TestInvalidRequests(t *testing.T) {
 			" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 431, ""},
 		"many headers": {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n" +
 			strings.Repeat("X: y\r\n", maxHeaderBytes) + "\r\n", 431, ""},
-		"a body that never comes": {
+		"a body that is never sent": {
 			"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1073741824\r\n\r\nx", 413, "body_not_allowed"},
 		"a body in chunks": {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: " +
 			"chunked\r\n\r\nffffffff\r\nx", 413, "body_not_allowed"},
-		"a body that asks first": {
+		"a body with Expect": {
 			"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n", 413,
 			"body_not_allowed"},
-		"a body for another method": {
+		"a body with another method": {
 			"PUT /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1073741824\r\n\r\nx", 405,
 			"method_not_allowed"},
 		"no request":              {"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400, ""},
 		"no version":              {"GET /metrics\r\n\r\n", 400, ""},
-		"a version of the future": {"GET /metrics HTTP/9.0\r\nHost: 127.0.0.1\r\n\r\n", 505, ""},
+		"an unknown HTTP version": {"GET /metrics HTTP/9.0\r\nHost: 127.0.0.1\r\n\r\n", 505, ""},
 		"no host":                 {"GET /metrics HTTP/1.1\r\n\r\n", 400, ""},
 		"two hosts":               {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: b\r\n\r\n", 400, ""},
 		"a zero in a header":      {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nX: \x00\r\n\r\n", 400, ""},
-		"lengths that differ": {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1\r\nContent-Length: " +
+		"contradictory lengths": {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1\r\nContent-Length: " +
 			"2\r\n\r\n", 400, ""},
-		"a negative length":        {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n", 400, ""},
-		"an encoding nobody knows": {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: zip\r\n\r\n", 501, ""},
+		"a negative length":   {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n", 400, ""},
+		"an unknown encoding": {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: zip\r\n\r\n", 501, ""},
 		"an upgrade": {"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: " +
 			"websocket\r\n\r\n", 200, ""},
 		"a proxy's request": {"GET http://elsewhere.example/none HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 403,
 			"--web-hosts"},
-		"a path that climbs": {"GET /api/v1/../../etc/passwd HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 404,
+		"a path with ..": {"GET /api/v1/../../etc/passwd HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 404,
 			"no such path"},
 		"a path with encoded slashes": {"GET /api/v1/pods/..%2f..%2fetc/passwd HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
 			404, "no pod ../../etc/passwd"},
@@ -142,8 +142,8 @@ func TestInvalidRequests(t *testing.T) {
 	alive(t, "127.0.0.1", address)
 }
 
-// TestSlowClientsCostLittleAndBlockNoOthers has more clients than there is room for open all the
-// connections they can get, with as much of a header as the server takes, and say no more.
+// TestSlowClientsCostLittleAndBlockNoOthers has more clients than places open all the connections they can get, send
+// as much of a header as the server accepts, and then stop.
 func TestSlowClientsCostLittleAndBlockNoOthers(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	alive(t, "127.0.0.1", address)
@@ -167,7 +167,7 @@ func TestSlowClientsCostLittleAndBlockNoOthers(t *testing.T) {
 	for _, client := range clients {
 		open := 0
 		for _, conn := range conns[client] {
-			_ = conn.SetReadDeadline(time.Now().Add(5 * time.Millisecond)) // one that is closed has been for long
+			_ = conn.SetReadDeadline(time.Now().Add(5 * time.Millisecond)) // a closed connection was closed long ago
 			if _, err := conn.Read(make([]byte, 1)); isTimeout(err) {
 				open++
 			}
@@ -177,7 +177,7 @@ func TestSlowClientsCostLittleAndBlockNoOthers(t *testing.T) {
 		}
 		all += open
 	}
-	if all != maxConnections-1 { // one yielded to the probe
+	if all != maxConnections-1 { // one was closed for the probe
 		t.Errorf("%d connections are open, want %d", all, maxConnections-1)
 	}
 	for _, conn := range slices.Concat(slices.Collect(maps.Values(conns))...) {
@@ -191,7 +191,7 @@ func TestSlowClientsCostLittleAndBlockNoOthers(t *testing.T) {
 	}
 }
 
-// TestIdleClientsBlockNoOthers: a refusal costs a client nothing, and its connection may stay open for two minutes.
+// After a refusal, a client's connection may stay open for two minutes at no cost to the client.
 func TestIdleClientsBlockNoOthers(t *testing.T) {
 	config := (&fake{}).config()
 	config.Access = func(context.Context, string, string, string) (Verdict, error) { return Unknown, nil }
@@ -204,13 +204,12 @@ func TestIdleClientsBlockNoOthers(t *testing.T) {
 			}
 		}
 	}
-	for range 3 { // kubelet gives up after as many
+	for range 3 { // the kubelet gives up after three
 		alive(t, "127.0.0.1", address)
 	}
 }
 
-// TestEveryClientHasItsShare: beyond what every client is sure of, one that has no more than the others
-// takes nothing from them.
+// Beyond its guaranteed connections, a client that has no more than the others does not displace theirs.
 func TestEveryClientHasItsShare(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	const each = maxConnections / 64
@@ -238,7 +237,7 @@ func TestEveryClientHasItsShare(t *testing.T) {
 		}
 	}
 	if closed < 1 || closed > guaranteedPerClient { // of the six that it opened
-		t.Errorf("%d connections yielded to one client, want 1 to %d", closed, guaranteedPerClient)
+		t.Errorf("%d connections were closed for one client, want 1 to %d", closed, guaranteedPerClient)
 	}
 }
 
@@ -247,7 +246,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// heap is what is in use after everything that can go has gone.
+// heap returns the size of the live heap.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -256,7 +255,7 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestRequestFlood is answered with 429 beyond the rate of one client, while others and probes go on.
+// TestRequestFlood expects 429 above the rate limit of one client, while other clients and probes are answered.
 func TestRequestFlood(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	before := heap()
@@ -265,19 +264,19 @@ func TestRequestFlood(t *testing.T) {
 	counts := flood(t, "127.0.0.2", address, asked, "GET /api/v1/pods HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
 	most := clientBurst + int(time.Since(began).Seconds()*clientRate) + 1
 	if counts[200] < clientBurst || counts[200] > most || counts[200]+counts[429] != asked {
-		t.Errorf("answers %v, want from %d to %d that are good, else 429", counts, clientBurst, most)
+		t.Errorf("answers %v, want %d to %d successes, otherwise 429", counts, clientBurst, most)
 	}
 	alive(t, "127.0.0.2", address)
 	others := flood(t, "127.0.0.3", address, 10, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
 	if others[200] != 10 {
-		t.Errorf("another client is answered %v", others)
+		t.Errorf("another client got %v", others)
 	}
 	if grown := heap() - before; grown > 4<<20 {
 		t.Errorf("the heap has grown by %d KiB", grown>>10)
 	}
 }
 
-// flood asks again and again over one connection and counts the answers by status.
+// flood sends many requests over one connection and counts the answers by status.
 func flood(t *testing.T, client, server string, times int, request string) map[int]int {
 	t.Helper()
 	conn := from(t, client, server)
@@ -303,7 +302,7 @@ func flood(t *testing.T, client, server string, times int, request string) map[i
 	return counts
 }
 
-// TestTokenFlood: each is made up, and as long as can be.
+// Each token is made up and has the maximum length.
 func TestTokenFlood(t *testing.T) {
 	config := (&fake{}).config()
 	var asked atomic.Int64
@@ -318,14 +317,14 @@ func TestTokenFlood(t *testing.T) {
 		"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "+token+"\r\n\r\n")
 	if counts[401] < clientBurst || counts[429] == 0 || counts[401]+counts[429] != 2*clientBurst ||
 		asked.Load() != int64(counts[401]) {
-		t.Errorf("answers %v, and %d tokens were reviewed", counts, asked.Load())
+		t.Errorf("answers %v, but %d tokens were reviewed", counts, asked.Load())
 	}
 	if grown := heap() - before; grown > 4<<20 {
 		t.Errorf("the heap has grown by %d KiB", grown>>10)
 	}
 }
 
-// TestConcurrentExpensiveRequests has more wait for a snapshot than may.
+// TestConcurrentExpensiveRequests sends more requests for a snapshot than may wait for it.
 func TestConcurrentExpensiveRequests(t *testing.T) {
 	config := (&fake{}).config()
 	entered, release := make(chan struct{}, snapshotsAtOnce+1), make(chan struct{})
@@ -352,7 +351,7 @@ func TestConcurrentExpensiveRequests(t *testing.T) {
 		t.Errorf("one more: %d %s, %v", status, body, err)
 	}
 	alive(t, "127.0.0.1", address)
-	waits := from(t, "127.0.0.1", address) // and is let in, because one of them ends in time
+	waits := from(t, "127.0.0.1", address) // it is accepted because another request ends in time
 	go func() {
 		status, _, err := say(t, waits, request)
 		answers <- fmt.Sprint(status, err)
@@ -361,12 +360,13 @@ func TestConcurrentExpensiveRequests(t *testing.T) {
 	close(release)
 	for range snapshotsAtOnce + 1 {
 		if got := <-answers; got != "200 <nil>" {
-			t.Errorf("one of those that waited got %s", got)
+			t.Errorf("a request that waited got %s", got)
 		}
 	}
 }
 
-// TestStreamsLeaveRoomForRequests has clients open as many streams as they can get: each leaves room for others and for itself.
+// TestStreamsLeaveRoomForRequests has clients open as many streams as they can get: requests of others and their own
+// are still answered.
 func TestStreamsLeaveRoomForRequests(t *testing.T) {
 	c := livetest.New()
 	config := (&fake{}).config()
@@ -384,7 +384,7 @@ func TestStreamsLeaveRoomForRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { // what never ends is not read to its end
+		t.Cleanup(func() { // an endless body is not drained
 			_ = conn.Close()
 			_ = response.Body.Close()
 		})
@@ -401,14 +401,14 @@ func TestStreamsLeaveRoomForRequests(t *testing.T) {
 		}
 		response, _ := view(client)
 		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "30" {
-			t.Errorf("one viewer too many of %s: %s", client, response.Status)
+			t.Errorf("viewer over the limit of %s got %s", client, response.Status)
 		}
 		if status, body, err := say(t, from(t, client, address), list); status != http.StatusOK || err != nil {
-			t.Errorf("a list for %s beside its streams: %d %s, %v", client, status, body, err)
+			t.Errorf("a list for %s with its streams open: %d %s, %v", client, status, body, err)
 		}
 	}
-	if response, _ := view("127.0.0.4"); response.StatusCode != http.StatusServiceUnavailable { // of all
-		t.Errorf("one viewer too many: %s", response.Status)
+	if response, _ := view("127.0.0.4"); response.StatusCode != http.StatusServiceUnavailable { // over the total limit
+		t.Errorf("viewer over the total limit got %s", response.Status)
 	}
 	const refused = "# HELP podlapse_stream_refused_total Viewers refused because there were too many, in total or " +
 		"from one address.\n" +
@@ -419,7 +419,7 @@ func TestStreamsLeaveRoomForRequests(t *testing.T) {
 	}
 	counts := flood(t, "127.0.0.4", address, 10, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
 	if counts[200] != 10 {
-		t.Errorf("a scraper is answered %v", counts)
+		t.Errorf("a scraper got %v", counts)
 	}
 	alive(t, "127.0.0.2", address)
 	_ = viewers[0].Close()
@@ -430,7 +430,7 @@ func TestStreamsLeaveRoomForRequests(t *testing.T) {
 		}
 		_ = conn.Close()
 		if time.Now().After(deadline) {
-			t.Fatal("a viewer that left has left no room")
+			t.Fatal("the place of a viewer that disconnected is not free")
 		}
 	}
 }

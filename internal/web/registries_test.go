@@ -8,8 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// TestRegistriesExcludeResumedPulls is about bytes divided by time: of a pull that resumed another one neither
-// counts.
+// TestRegistriesExcludeResumedPulls checks bytes divided by time: for a resumed pull, neither counts.
 func TestRegistriesExcludeResumedPulls(t *testing.T) {
 	pull := func(registry string, resumed bool) api.PullRecord {
 		return api.PullRecord{Registry: registry, Outcome: imagepull.OutcomeDownloaded, Resumed: resumed,
