@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// agent answers with what a test gives for each request.
+// agent is a server with the test's answer for each request.
 func agent(t *testing.T, answer http.HandlerFunc) Client {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -69,7 +69,7 @@ func TestPodsOfSeveralPages(t *testing.T) {
 		break // one page is enough
 	}
 	if len(asked) != 3 {
-		t.Errorf("asked %q", asked)
+		t.Errorf("requests %q", asked)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestRefusalOfTheAPIServer tells the API server's proxy from the agent behind it.
+// TestRefusalOfTheAPIServer distinguishes the API server's proxy from the agent behind it.
 func TestRefusalOfTheAPIServer(t *testing.T) {
 	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
@@ -112,15 +112,15 @@ func TestRefusalOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// TestFollowResumes breaks the connection: the next one says where the last ended, and begins anew
-// when the agent says so.
+// TestFollowResumes breaks the connection: the next one continues after the last event, and starts again when the
+// agent sends a reset.
 func TestFollowResumes(t *testing.T) {
 	var streams atomic.Int32
 	var lastIDs [3]string
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/stream") {
 			if r.URL.Query().Get("gone") != "false" {
-				t.Errorf("asked %s", r.URL)
+				t.Errorf("requests %s", r.URL)
 			}
 			fmt.Fprint(w, `{"items":[{"name":"listed"}]}`)
 			return
@@ -156,11 +156,11 @@ func TestFollowResumes(t *testing.T) {
 		t.Errorf("%v, %q; want %s", err, seen, want)
 	}
 	if lastIDs != [3]string{"", "e-2", "f-0"} {
-		t.Errorf("went on from %q", lastIDs)
+		t.Errorf("resumed from %q", lastIDs)
 	}
 }
 
-// TestFollowRetriesAfterTooManyRequests is refused, but not for good.
+// TestFollowRetriesAfterTooManyRequests is refused with a temporary error.
 func TestFollowRetriesAfterTooManyRequests(t *testing.T) {
 	asked := 0
 	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -182,7 +182,7 @@ func TestFollowRetriesAfterTooManyRequests(t *testing.T) {
 	}
 }
 
-// TestCredentials shows a token with every request, or a password, and says what a server wants instead.
+// TestCredentials sends a token or a password with every request, and reports which one the server requires.
 func TestCredentials(t *testing.T) {
 	var shown, challenge, body string
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
@@ -256,7 +256,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// TestOtherServers answer as well, but not as an agent does.
+// TestOtherServers queries servers that are not agents.
 func TestOtherServers(t *testing.T) {
 	for body, want := range map[string]string{
 		`{}`: "it contains no list", `null`: "it contains no list",
@@ -298,7 +298,7 @@ func TestObjects(t *testing.T) {
 	const list = `{"kind":"PodList","items":[]}`
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
 		if want := "/proxy/api/v1/objects/pods?labelSelector=app%3Dweb&namespace=shop"; r.URL.String() != want {
-			t.Errorf("asked %s, want %s", r.URL, want)
+			t.Errorf("requests %s, want %s", r.URL, want)
 		}
 		fmt.Fprint(w, list)
 	})
@@ -308,8 +308,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestFollowSilentAgent gives a connection up over which nothing comes, and says why. Nothing real
-// is asked: time goes by in a bubble.
+// TestFollowSilentAgent ends a connection without data and returns the reason. Time is simulated, and no server runs.
 func TestFollowSilentAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, silent := range map[string]roundTripper{
@@ -341,7 +340,7 @@ func TestFollowSilentAgent(t *testing.T) {
 	})
 }
 
-// TestFollowWithSlowCallback: a caller that is slow is no silent agent.
+// A slow callback must not look like a silent agent.
 func TestFollowWithSlowCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		streams := 0
@@ -349,7 +348,7 @@ func TestFollowWithSlowCallback(t *testing.T) {
 			streams++
 			body, w := io.Pipe()
 			context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
-			go func() { // ends with the connection; what is written waits until it is read
+			go func() { // ends with the connection; writes block until they are read
 				fmt.Fprint(w, "id: e-1\nevent: pulls\ndata: {}\n\n")
 				fmt.Fprint(w, "id: e-2\nevent: gone\ndata: {}\n\n")
 			}()
@@ -373,7 +372,7 @@ func TestFollowWithSlowCallback(t *testing.T) {
 	})
 }
 
-// TestFollowListsAgain after a list that failed: what was seen before is no place to go on from.
+// After a list that failed, TestFollowListsAgain starts again: earlier events are no position to resume from.
 func TestFollowListsAgain(t *testing.T) {
 	var streams, lists atomic.Int32
 	lastIDs := make(chan string, 3)
@@ -402,7 +401,7 @@ func TestFollowListsAgain(t *testing.T) {
 		t.Error(err)
 	}
 	if got := <-lastIDs + " " + <-lastIDs + " " + <-lastIDs; got != " e-1 " {
-		t.Errorf("went on from %q", got)
+		t.Errorf("resumed from %q", got)
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pulled puts an image on the node as a pull does: layer i is downloaded at second i+2, 10 bytes long, and
-// unpacked half a second later.
+// pulled puts an image on the node as a pull does: layer i has 10 bytes, is downloaded at second i+2, and is unpacked
+// half a second later.
 func pulled(fake *critest.Runtime, snapshotter string, image critest.Layers) critest.Built {
 	image.Size, image.At = 10, second(1)
 	built := fake.PutLayers(image)
@@ -31,13 +31,13 @@ func pulled(fake *critest.Runtime, snapshotter string, image critest.Layers) cri
 	return built
 }
 
-// remount has the snapshotter label a layer's snapshot.
+// remount labels a layer's snapshot, as a snapshotter does.
 func remount(fake *critest.Runtime, snapshotter string, built critest.Built, i int, labels map[string]string) {
 	fake.PutSnapshot(critest.Snapshot{Snapshotter: snapshotter, Name: built.ChainIDs[i],
 		CreatedAt: second(float64(i) + 2.5), Labels: labels})
 }
 
-// imageNamed makes app the name of an image.
+// imageNamed gives an image the name app.
 func imageNamed(fake *critest.Runtime, target string) {
 	fake.PutImage("app", 20)
 	fake.StoreImage("docker.io/library/app:latest", critest.Stored{Digest: target})
@@ -104,7 +104,7 @@ func TestLayers(t *testing.T) {
 			}},
 		{name: "the same layer twice", image: critest.Layers{Source: abc.Source, Names: []string{"a", "b", "a"}},
 			want: func(l []timeline.Layer) []timeline.Layer {
-				l[0].DownloadedAt = second(4) // put again as the third
+				l[0].DownloadedAt = second(4) // stored again as the third layer
 				return l
 			}},
 		{name: "a layer discarded", image: abc,
@@ -172,22 +172,22 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestLayersAreReadOnce reads what does not change once, and nothing for images whose layers nobody wants.
+// TestLayersAreReadOnce reads immutable content once, and nothing for images whose layers are not requested.
 func TestLayersAreReadOnce(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Indexed: true})
 	l, _ := newLookUp(t, fake)
 	if image := answer(t, l, "app").Images[0]; len(image.Layers) != 0 || !image.ResolvedAt.IsZero() {
-		t.Errorf("got %+v without being asked", image)
+		t.Errorf("got %+v without a request", image)
 	}
 	layersOf(t, l, "app")
 	before := fake.Calls()
 	layersOf(t, l, "app")
 	if n := before["/containerd.services.content.v1.Content/Read"]; n != 3 {
-		t.Errorf("%d reads at first, want index, manifest and config", n)
+		t.Errorf("%d reads after the first request, want index, manifest and config", n)
 	}
 	if n := fake.Calls()["/containerd.services.content.v1.Content/Read"]; n != 3 {
-		t.Errorf("%d reads in the end", n)
+		t.Errorf("%d reads after further requests", n)
 	}
 	if absent := layersOf(t, l, "absent"); !reflect.DeepEqual(absent, timeline.Image{Ref: "absent", Layered: true}) {
 		t.Errorf("got %+v", absent)
@@ -213,7 +213,7 @@ func TestAtMost128Layers(t *testing.T) {
 	}
 }
 
-// TestLayersOfSlowOrMissingStores shows that an answer does without layers, but not without a connection.
+// TestLayersOfSlowOrMissingStores checks that an answer can lack layers, but fails without a connection.
 func TestLayersOfSlowOrMissingStores(t *testing.T) {
 	const content, snapshots = "/containerd.services.content.v1.Content/",
 		"/containerd.services.snapshots.v1.Snapshots/"
@@ -226,7 +226,7 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 		resolved, sized bool
 		down, unpack    bool
 		logs            int
-		once            bool // the store is asked once in two answers
+		once            bool // the store receives one request for two answers
 	}{
 		{name: "no content store", prefix: content, fault: unimplemented, logs: 1, once: true},
 		{name: "no snapshots", prefix: snapshots, fault: unimplemented, resolved: true, sized: true, down: true,
@@ -291,24 +291,24 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 		_, err := l.answer(t.Context(),
 			timeline.LookUp{UID: "pod", RuntimeUID: "pod", Images: []string{"app"}, Layers: []string{"app"}})
 		if status.Code(err) != codes.Unavailable {
-			t.Errorf("%v, want it to fail", err)
+			t.Errorf("got %v, want an error", err)
 		}
 	})
 }
 
-// TestSlowStoresAnswerDownloadsFirst shows that a disk that is busy costs the stamps of unpacked
-// layers before those of downloads, and that the answer says that there is more to ask for.
+// TestSlowStoresAnswerDownloadsFirst checks that with a busy disk, the timestamps of unpacked layers are missing
+// before those of downloads, and that the answer is marked as incomplete.
 func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 	const content, snapshots = "/containerd.services.content.v1.Content/Info",
 		"/containerd.services.snapshots.v1.Snapshots/"
 	for _, test := range []struct {
 		name, slow      string
 		downs, unpacked int
-		untold          bool
+		incomplete      bool
 	}{
 		{name: "all in time", downs: 4, unpacked: 4},
-		{name: "snapshots", slow: snapshots, downs: 4, unpacked: 2, untold: true},
-		{name: "blobs", slow: content, downs: 2, untold: true},
+		{name: "snapshots", slow: snapshots, downs: 4, unpacked: 2, incomplete: true},
+		{name: "blobs", slow: content, downs: 2, incomplete: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
@@ -316,13 +316,13 @@ func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 				critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c", "d"}})
 			l, _ := newLookUp(t, fake)
 			l.client.timeout = 300 * time.Millisecond
-			var calls atomic.Int32 // those that are in time
+			var calls atomic.Int32 // calls answered in time
 			fake.Fault(func(ctx context.Context, method string) error {
 				if test.slow == "" || !strings.HasPrefix(method, test.slow) {
 					return nil
 				}
 				n := calls.Add(1)
-				// the first blob is the manifest
+				// The first blob is the manifest.
 				if test.slow == content && n <= 3 || test.slow == snapshots && n <= 2 {
 					return nil
 				}
@@ -339,13 +339,14 @@ func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 				}
 			}
 			if len(got.Layers) != 4 || downs != test.downs || unpacked != test.unpacked ||
-				got.Incomplete != test.untold {
-				t.Errorf("%d layers, %d with their download, %d unpacked, untold %t", len(got.Layers), downs, unpacked,
+				got.Incomplete != test.incomplete {
+				t.Errorf("%d layers, %d with their download, %d unpacked, incomplete %t", len(got.Layers), downs, unpacked,
 					got.Incomplete)
 			}
 		})
 	}
 }
 
-// patienceWithStores is far above the 300 ms that all layers may take, and far below what each on its own would.
+// patienceWithStores is far more than the 300 ms for all layers together, and far less than the sum of the limits of
+// each layer.
 const patienceWithStores = 5 * time.Second

@@ -28,13 +28,13 @@ func TestDownloadsAreSharedForASecond(t *testing.T) {
 				if err != nil || !reflect.DeepEqual(got, []imagepull.Download{{Blobs: 1}}) {
 					t.Errorf("got %+v, %v", got, err)
 				}
-				got[0].Blobs = 99 // is everyone's own
+				got[0].Blobs = 99 // each caller has its own copy
 			})
 		}
 		all.Wait()
 		time.Sleep(downloadsAge - time.Nanosecond)
 		if got, _ := shared.get(t.Context(), ask); got[0].Blobs != 1 || asked != 1 {
-			t.Errorf("asked %d times within a second, got %+v", asked, got)
+			t.Errorf("sent %d requests within a second, got %+v", asked, got)
 		}
 		time.Sleep(time.Nanosecond)
 		if got, _ := shared.get(t.Context(), ask); got[0].Blobs != 2 {
@@ -43,7 +43,7 @@ func TestDownloadsAreSharedForASecond(t *testing.T) {
 	})
 }
 
-// TestDownloadsReturnWhenRuntimeHangs asks a runtime that hangs, from many sides and more than once.
+// TestDownloadsReturnWhenRuntimeHangs queries a hanging runtime concurrently and repeatedly.
 func TestDownloadsReturnWhenRuntimeHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 2 * time.Second
@@ -67,7 +67,7 @@ func TestDownloadsReturnWhenRuntimeHangs(t *testing.T) {
 	})
 }
 
-// TestDownloadsAfterCallerCancels are asked for again by the next one, at once.
+// After a caller cancels, the next caller queries again at once.
 func TestDownloadsAfterCallerCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := newSharedDownloads(2*time.Second, time.Now)
@@ -84,20 +84,20 @@ func TestDownloadsAfterCallerCancels(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() {
 			if _, err := shared.get(hurried, slow); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("the hurried one got %v", err)
+				t.Errorf("the caller with a deadline got %v", err)
 			}
 		})
 		synctest.Wait()
 		all.Go(func() {
 			if got, err := shared.get(t.Context(), slow); err != nil || len(got) != 1 {
-				t.Errorf("the patient one got %+v, %v", got, err)
+				t.Errorf("the caller without a deadline got %+v, %v", got, err)
 			}
 		})
 		synctest.Wait()
 		gone, leave := context.WithCancel(t.Context())
 		leave()
 		if _, err := shared.get(gone, slow); !errors.Is(err, context.Canceled) {
-			t.Errorf("who left got %v", err)
+			t.Errorf("the canceled caller got %v", err)
 		}
 		all.Wait()
 	})

@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// all is a registry with every collector of this package but those of pods, with an option on.
+// all returns a registry with every collector of this package except those of pods, and with one option on.
 func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -46,8 +46,8 @@ func TestMetricsAreClean(t *testing.T) {
 	}
 }
 
-// contested is a start-up that failed, of which two milestones are disputed and one lacks evidence; its
-// pull unpacked for 1.5 s.
+// contested is a failed start-up with a pull that unpacked for 1.5 s. Two of its milestones have conflicts, and one
+// lacks evidence.
 func contested() timeline.Timeline {
 	return timeline.Timeline{
 		Namespace: "shop", Name: "odd", UID: "0b1f", State: timeline.StateFailed, CreatedAt: after(0),
@@ -97,7 +97,7 @@ func TestMetricsExposition(t *testing.T) {
 	}
 }
 
-// count returns how many observations a histogram has, over all its labels that match.
+// count returns the number of observations of a histogram, and their sum, over all series with matching labels.
 func count(t *testing.T, registry *prometheus.Registry, name string, labels ...string) (n uint64, sum float64) {
 	t.Helper()
 	families, err := registry.Gather()
@@ -134,7 +134,7 @@ func TestPhaseSeriesExistFromTheStart(t *testing.T) {
 	}
 }
 
-// Native buckets are each at most a tenth wider than the one before: 2^(2^-3) is, 2^(2^-2) is not.
+// Each native bucket is at most a tenth wider than the previous one: true for 2^(2^-3), but not for 2^(2^-2).
 // (prometheus/client_model, Histogram.schema)
 func TestNativeHistogramResolution(t *testing.T) {
 	registry, metrics := all(t)
@@ -192,7 +192,7 @@ func TestStretchesOfPhaseAreSummed(t *testing.T) {
 		t.Errorf("%d observations of %v s in all, want one of 8 s", n, sum)
 	}
 	if n, _ := count(t, registry, "podlapse_pod_phase_duration_seconds", "phase=network"); n != 0 {
-		t.Error("a phase that was merged into another is counted as well")
+		t.Error("a phase that is merged into another is counted as well")
 	}
 	for phase, want := range map[timeline.Phase]float64{timeline.PhasePull: 2, timeline.PhaseVolumes: 1,
 		timeline.PhaseNetwork: 0} {
@@ -258,7 +258,7 @@ func TestExemplarsNameTheTrace(t *testing.T) {
 			}
 			h := m.GetHistogram()
 			if h != nil && h.GetSampleCount() > 0 && h.GetSchema() == 0 && len(h.GetPositiveSpan()) == 0 {
-				t.Errorf("%s is no native histogram", family.GetName())
+				t.Errorf("%s is not a native histogram", family.GetName())
 			}
 		}
 	}

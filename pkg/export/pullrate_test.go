@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestRatesExcludeResumedPulls is about bytes divided by time: of a pull that resumed another one neither counts,
-// and time in which two pulls went on counts once.
+// TestRatesExcludeResumedPulls checks bytes divided by time: for a resumed pull, neither counts, and time with two
+// parallel pulls counts once.
 func TestRatesExcludeResumedPulls(t *testing.T) {
 	start := time.Unix(1000, 0)
 	pull := func(from, until int, resumed bool) timeline.Pull {

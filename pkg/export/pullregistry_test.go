@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Whatever is pulled, no series decreases, and there are never more than may be.
+// Whatever is pulled, no series decreases, and the number of series is limited.
 func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
 	gatherer := prometheus.NewPedanticRegistry()
 	m := newPullMetrics(gatherer)
@@ -22,7 +22,7 @@ func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
 	before := map[string]float64{}
 	vanished := 0
 	for n := range 4000 {
-		// The registries that are used the most change over time.
+		// The most used registries change over time.
 		registry := fmt.Sprintf("r%d.example", n/500*7+int(random.ExpFloat64()*8))
 		pull := timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded,
 			Confirmed: random.IntN(8) > 0, Timed: true, QueueTimed: true,
@@ -53,11 +53,11 @@ func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
 		before = now
 	}
 	if vanished == 0 {
-		t.Error("no registry ever lost its label: this tests nothing")
+		t.Error("no registry lost its label, so the test proves nothing")
 	}
 }
 
-// counters are what counts with a registry: counters, and of histograms how much they have counted.
+// counters returns everything that counts by registry: counters, and the counts of histograms.
 func counters(t *testing.T, gatherer prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := gatherer.Gather()
@@ -85,7 +85,7 @@ func registryOf(metric *dto.Metric) (string, bool) {
 	return "", false
 }
 
-// brought is a pull that the runtime confirms, failed one that nothing but a pod's image and an Event tell of.
+// brought is a pull that the runtime confirms. failed is one known only from a pod's image and an Event.
 func brought(registry string) timeline.Pull {
 	return timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Timed: true,
 		Confirmed: true}
@@ -95,7 +95,7 @@ func failed(registry string) timeline.Pull {
 	return timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed}
 }
 
-// labeled are the values of the label registry.
+// labeled returns the values of the label registry.
 func labeled(t *testing.T, gatherer prometheus.Gatherer) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -106,7 +106,7 @@ func labeled(t *testing.T, gatherer prometheus.Gatherer) map[string]bool {
 	return all
 }
 
-// A tenant's pods name hosts that do not exist, again and again, and Events say that images came from there.
+// A tenant's pods name many hosts that do not exist, and Events report that images came from there.
 func TestInventedHostsDisplaceNoRegistry(t *testing.T) {
 	gatherer := prometheus.NewPedanticRegistry()
 	m := newPullMetrics(gatherer)
@@ -124,7 +124,7 @@ func TestInventedHostsDisplaceNoRegistry(t *testing.T) {
 		p := failed(fmt.Sprintf("invented-%d.example", n%20))
 		if n%2 == 0 {
 			p = brought(p.Registry)
-			p.Confirmed = false // an Event alone says so
+			p.Confirmed = false // reported only by an Event
 		}
 		pull(fmt.Sprintf("tenant-%d", n%7), p)
 		if n%100 == 0 {
@@ -139,7 +139,8 @@ func TestInventedHostsDisplaceNoRegistry(t *testing.T) {
 	}
 }
 
-// A registry that is down from the start is named, while one namespace invents hosts; and it stays named when it works.
+// A registry that is down from the start gets a label while one namespace invents hosts, and keeps it when it
+// recovers.
 func TestRegistryDownFromTheStartIsNamed(t *testing.T) {
 	gatherer := prometheus.NewPedanticRegistry()
 	m := newPullMetrics(gatherer)
@@ -154,13 +155,13 @@ func TestRegistryDownFromTheStartIsNamed(t *testing.T) {
 	}
 	pull("shop", failed("down.example"))
 	if labels := labeled(t, gatherer); !labels["down.example"] {
-		t.Errorf("it is not named: %v", labels)
+		t.Errorf("the registry has no label: %v", labels)
 	}
 	pull("shop", brought("down.example"))
 	for i := range registrylabel.Max {
 		pull("shop", brought(fmt.Sprintf("real-%d.example", i)))
 	}
 	if labels := labeled(t, gatherer); !labels["down.example"] {
-		t.Errorf("it works now, and lost its label: %v", labels)
+		t.Errorf("the registry recovered but lost its label: %v", labels)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestPodWithTooManyContainersIsIgnored has it come, change and go.
+// TestPodWithTooManyContainersIsIgnored has the pod created, changed and deleted.
 func TestPodWithTooManyContainersIsIgnored(t *testing.T) {
 	h := newHarness(t)
 	pods := NewPods(Config{NodeName: nodeName, Observe: h.Observe, Report: h.Report, Now: h.Clock.Now})
@@ -32,7 +32,7 @@ func TestPodWithTooManyContainersIsIgnored(t *testing.T) {
 	}
 }
 
-// TestSlimKeepsWhatFollowersNeed is of an ordinary pod.
+// TestSlimKeepsWhatFollowersNeed uses an ordinary pod.
 func TestSlimKeepsWhatFollowersNeed(t *testing.T) {
 	p := pod("web", "1")
 	p.Labels, p.Annotations = map[string]string{"app": "web"}, map[string]string{"addtime": ""}

@@ -18,7 +18,7 @@ import (
 
 const hidden = "hunter2"
 
-// talkative is a pod with a secret wherever one can be, and where none is, what must stay.
+// talkative is a pod with a secret in every field that could have one, and with values to keep in the others.
 func talkative(n int) *corev1.Pod {
 	handler := func() *corev1.LifecycleHandler {
 		return &corev1.LifecycleHandler{
@@ -104,7 +104,7 @@ func TestObjectsHoldNoSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(pod, before) {
-		t.Error("the watch's own object was changed")
+		t.Error("the object of the watch was changed")
 	}
 	if strings.Contains(string(text), hidden) || strings.Contains(string(text), "managedFields") {
 		t.Errorf("a secret in %s", text)
@@ -121,8 +121,8 @@ func TestObjectsHoldNoSecrets(t *testing.T) {
 	}
 }
 
-// TestContainerFieldsAreKnown notices a version of Kubernetes with another field in a container,
-// which may hold what must not be told.
+// TestContainerFieldsAreKnown fails with a version of Kubernetes that adds a field to containers, because it may hold
+// secrets.
 func TestContainerFieldsAreKnown(t *testing.T) {
 	const known = "Name Image Command Args WorkingDir Ports EnvFrom Env Resources ResizePolicy RestartPolicy " +
 		"RestartPolicyRules VolumeMounts " +
@@ -199,11 +199,12 @@ func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 	}
 }
 
-// TestObjectsAreSmall keeps what a full node has; a pod of three containers and statuses is larger than most.
+// TestObjectsAreSmall keeps the pods of a full node; a pod with three containers and their statuses is larger than
+// most.
 func TestObjectsAreSmall(t *testing.T) {
 	const pods = 500
 	o := NewObjects(time.Now)
-	_ = keep(o, talkative(pods)) // what is pooled is there
+	_ = keep(o, talkative(pods)) // fills the pools
 	heap := func() int {
 		runtime.GC()
 		runtime.GC()
@@ -236,7 +237,7 @@ func BenchmarkKeepObject(b *testing.B) {
 	}
 }
 
-// keep takes a pod in as the watch does.
+// keep passes a pod to the cache as the watch does.
 func keep(o *Objects, pod *corev1.Pod) error {
 	a := NewPods(Config{Objects: o}).arrive(pod)
 	o.keep(a)

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// TestRefusalNamesRemedy holds that the board's 256 bytes show it, whatever the server says.
+// TestRefusalNamesRemedy checks that a report of 256 bytes includes the remedy, whatever the server's message is.
 func TestRefusalNamesRemedy(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
@@ -23,7 +23,7 @@ func TestRefusalNamesRemedy(t *testing.T) {
 func TestRemediesAreNotTruncated(t *testing.T) {
 	for _, remedy := range []string{remedyPods, remedyAsNode} {
 		if n := len("watch pods: " + remedy); n > 150 {
-			t.Errorf("%d bytes leave no room for what the API server says: %s", n, remedy)
+			t.Errorf("a remedy of %d bytes leaves no room for the API server's message: %s", n, remedy)
 		}
 	}
 }
