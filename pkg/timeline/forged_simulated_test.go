@@ -54,7 +54,7 @@ func TestFoldCostGrowsLinearlyWithContainers(t *testing.T) {
 	}
 }
 
-// BenchmarkFoldCrowded folds the most that one pod can be made to hold.
+// BenchmarkFoldCrowded folds the largest evidence that one pod can have.
 func BenchmarkFoldCrowded(b *testing.B) {
 	e := fullEvidence(maxContainers)
 	b.ReportAllocs()

@@ -32,7 +32,7 @@ func TestConfirmedPulls(t *testing.T) {
 			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{})}, false},
 		"it came": {PullIfNotPresent, false, true,
 			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{Present: true})}, true},
-		"it came before the runtime was asked": {PullIfNotPresent, false, true,
+		"downloaded before the first query": {PullIfNotPresent, false, true,
 			[]Observation{answered(9*time.Second, there(at(4*time.Second)))}, true},
 		"it was not there, and runs": {PullIfNotPresent, true, true,
 			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{})}, true},
@@ -43,10 +43,10 @@ func TestConfirmedPulls(t *testing.T) {
 		"it was pulled again": {PullAlways, false, true,
 			[]Observation{answered(time.Second, there(long)), answered(9*time.Second,
 				Image{Present: true, FirstPulledAt: long, PulledAt: at(4 * time.Second), Digest: "sha256:aa"})}, true},
-		"it runs, and kubelet pulls always":      {PullAlways, true, true, nil, true},
-		"it runs, and there is no runtime":       {PullIfNotPresent, true, false, nil, true},
-		"it does not run, there is no runtime":   {PullIfNotPresent, false, false, nil, false},
-		"it runs, and the runtime was not asked": {PullIfNotPresent, true, true, nil, false},
+		"it runs, and kubelet pulls always":        {PullAlways, true, true, nil, true},
+		"it runs, and there is no runtime":         {PullIfNotPresent, true, false, nil, true},
+		"it does not run, there is no runtime":     {PullIfNotPresent, false, false, nil, false},
+		"running, and the runtime was not queried": {PullIfNotPresent, true, true, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := NewEvidence(Scope{Runtime: c.runtime, Events: true})
@@ -116,8 +116,8 @@ spec main app cold
 	}
 }
 
-// TestStatusDoesNotConfirmFailureOfOtherImage is of tenants who have one image really fail, and say so of another one:
-// in its place, or of a volume beside it.
+// TestStatusDoesNotConfirmFailureOfOtherImage has tenants whose pull of one image really fails, and who forge the same
+// failure for another image, in its place or in a volume beside it.
 func TestStatusDoesNotConfirmFailureOfOtherImage(t *testing.T) {
 	const evil, honest, why = "evil.example/x:1", "docker.io/library/nginx:1",
 		"dial tcp 10.0.0.1:443: connect: connection refused"
@@ -157,9 +157,9 @@ func TestStatusDoesNotConfirmFailureOfOtherImage(t *testing.T) {
 		event(1.2, "app", "Failed", `Failed to pull image "`+evil+`": `+why)
 		event(4, test.of, "Pulling", `Pulling image "`+honest+`"`)
 		event(5, test.of, "Failed", `Failed to pull image "`+honest+`": `+why)
-		told, _ := e.Timeline(second(20), Skew{})
+		tl, _ := e.Timeline(second(20), Skew{})
 		failed := 0
-		for _, p := range told.Pulls {
+		for _, p := range tl.Pulls {
 			if p.Registry == "docker.io" && p.Outcome == imagepull.OutcomeFailed {
 				if failed++; !p.Unconfirmed {
 					t.Errorf("%s: a status about %s confirms %+v", name, evil, p)
@@ -167,7 +167,7 @@ func TestStatusDoesNotConfirmFailureOfOtherImage(t *testing.T) {
 			}
 		}
 		if failed == 0 {
-			t.Errorf("%s: no pull of docker.io failed: %+v", name, told.Pulls)
+			t.Errorf("%s: no pull of docker.io failed: %+v", name, tl.Pulls)
 		}
 	}
 }

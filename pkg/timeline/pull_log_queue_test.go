@@ -79,32 +79,32 @@ func TestQueueByEvidence(t *testing.T) {
 			pulls: map[string]nodePull{"a": {0, 0.01, 8}, "b": {1, 1.01, 12}}, me: nodePull{7.5, 9, 13},
 			beside: 1,
 		},
-		"all at once, one that failed and one that goes on": { // both ran from their request: no pull ever waited
+		"in parallel, one failed and one in progress": { // both ran from their request: no pull ever waited
 			pulls:  map[string]nodePull{"a": {0, 0.01, 10}, "b": {1, 1.01, 12}, "c": {1, 0, 9}, "d": {3, 0, 0}},
 			me:     nodePull{2, 2.01, 13},
 			beside: 4,
 		},
-		"one after the other, but not for certain": { // nothing waited for long, so how the node pulls is unknown
+		"serial, but not for certain": { // nothing waited for long, so how the node pulls is unknown
 			pulls: map[string]nodePull{"a": {0, 0.1, 3}}, me: nodePull{2.5, 3, 4},
 		},
-		"two at once": { // both were before it; one of them goes on beside it
+		"two in parallel": { // both were requested before it, and one of them is still running
 			pulls: map[string]nodePull{"a": {0, 0.1, 20}, "b": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
 			ahead: 2, beside: 1,
 		},
-		"two at once, one that goes on": {
-			// It was asked for before: that this one ran all the same shows that it is not one after the other.
+		"two in parallel, one in progress": {
+			// It was requested before, and this pull ran anyway: so the node does not pull one image after the other.
 			pulls: map[string]nodePull{"a": {0, 0, 0}, "b": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
 		},
 		"three at once, one that failed": { // when that began is not known, but that it ran just before it ended
 			pulls: map[string]nodePull{"a": {0, 0.1, 20}, "b": {0, 0.1, 10}, "c": {1, 0, 12}}, me: nodePull{2, 10, 13},
 			ahead: 3, beside: 2,
 		},
-		"one after the other, since kubelet was configured anew": { // before, it pulled all at once
+		"serial, since the kubelet's configuration changed": { // before, it pulled all at once
 			pulls:   map[string]nodePull{"x": {-60, -59.9, -30}, "y": {-60, -59.9, -30}, "a": {0, 0.1, 10}},
 			me:      nodePull{2, 10, 13},
 			blocker: "a", ahead: 1,
 		},
-		"all at once, since kubelet was configured anew": {
+		"parallel, since the kubelet's configuration changed": {
 			pulls: map[string]nodePull{"x": {-60, -59.9, -50}, "y": {-59, -50, -40}, "a": {0, 0.1, 10},
 				"b": {0, 0.1, 12}},
 			me:     nodePull{2, 2.1, 13},
@@ -165,8 +165,8 @@ func TestRateExcludesEarlierContent(t *testing.T) {
 			[]Layer{{Digest: "sha256:other", DownloadedAt: base.Add(time.Second)}}, []Layer{shared, own}, true},
 		"all came after it":       {nodePull{0, 0.01, 11}, nil, []Layer{own}, true},
 		"it failed":               {nodePull{0, 0, 11}, nil, []Layer{own}, false},
-		"it goes on":              {nodePull{0, 0, 0}, nil, []Layer{own}, false},
-		"it had hardly begun":     {nodePull{8.9, 8.91, 20}, nil, []Layer{shared, own}, true},
+		"it is in progress":       {nodePull{0, 0, 0}, nil, []Layer{own}, false},
+		"it had just started":     {nodePull{8.9, 8.91, 20}, nil, []Layer{shared, own}, true},
 		"it was over":             {nodePull{0, 0.01, 8}, nil, []Layer{shared, own}, true},
 		"it began after this one": {nodePull{10, 10.01, 15}, nil, []Layer{shared, own}, true},
 	} {

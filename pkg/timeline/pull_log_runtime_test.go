@@ -183,7 +183,7 @@ func TestForgedRequestsDisplaceNoRealOnes(t *testing.T) {
 			t.Errorf("%s apart: %d requests are open, want the honest one and one of the forger", gap, len(open))
 		}
 		if open := log.open(base.Add(time.Minute), "forger"); len(open) != 1 {
-			t.Errorf("%s apart: the honest request is gone", gap)
+			t.Errorf("%s apart: the real request was displaced", gap)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestPullLog(t *testing.T) {
 			shopPod(uid, image)
 	}
 	var log PullLog
-	for range 2 { // as the API server tells it
+	for range 2 { // as the API server sends it
 		log.Observe(pulled("a", "large", 10, 9))
 		log.Observe(pulled("b", "small", 12, 2))
 		log.Observe(pulled("me", "mine", 15, 3))
@@ -111,7 +111,7 @@ func TestPullLogIgnoresRepeatedEvents(t *testing.T) {
 	}
 }
 
-// A failed inspection is not a pull: the runtime was asked and did not answer.
+// A failed inspection is not a pull: the runtime was queried and did not answer.
 func TestPullLogIgnoresFailedInspections(t *testing.T) {
 	var log PullLog
 	for i, e := range []EventSeen{
@@ -245,7 +245,7 @@ func TestLateFailureEndsItsRequest(t *testing.T) {
 		}
 		tell("Failed", `Failed to pull image "x": no`, 10+late)
 		if got := len(log.open(second(40), "me")); got != 0 {
-			t.Errorf("after a failure that arrives %g s late %d requests are open, want none", late, got)
+			t.Errorf("after a failure that arrives %g s late, %d requests are open, want none", late, got)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func TestReplayOfTerminationScripts(t *testing.T) {
 			got := timelines[0].Termination
 			if !followed {
 				if got != nil {
-					t.Errorf("%s: an end that nobody followed: %+v", script.Name, got)
+					t.Errorf("%s: a termination although none is followed: %+v", script.Name, got)
 				}
 				continue
 			}

@@ -306,7 +306,7 @@ func TestRegressions(t *testing.T) {
 			case fault.open:
 				t.Errorf("mended: it is open no more\n%s", got)
 			case bad:
-				t.Errorf("must say %q and not %q:\n%s", fault.must, fault.not, got)
+				t.Errorf("must contain %q and not %q:\n%s", fault.must, fault.not, got)
 			}
 		})
 	}

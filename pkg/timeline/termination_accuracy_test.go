@@ -135,6 +135,6 @@ func TestTerminationErrorsContainTruth(t *testing.T) {
 		}
 	}
 	if named < 5000 || timed < 2000 {
-		t.Errorf("only %d phases of one name, %d stops with a length: the test says little", named, timed)
+		t.Errorf("only %d phases of one name, %d stops with a length: the test proves little", named, timed)
 	}
 }
