@@ -126,7 +126,7 @@ func TestWaitingPodIsNotFoldedAgain(t *testing.T) {
 			later = later.Add(time.Millisecond)
 			e.Timeline(later, s.skew)
 		}); allocations > 2 {
-			t.Errorf("after %d observations: %.0f allocations for the same timeline, want those of its phases and its pulls", i,
+			t.Errorf("after %d observations: %.0f allocations for the same timeline, want at most 2", i,
 				allocations)
 		}
 	}
