@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -74,10 +75,12 @@ func TestMetricsDocument(t *testing.T) {
 			"start, with value zero. `registry` has up to [six registries](pulls.md#which-registries-have-a-label), and " +
 			"`other` for the rest. When a registry loses its label, its counters and histograms disappear, and its " +
 			"further pulls count under `other`. No counter ever decreases.\n\n" +
-			"With default flags, a node with 110 pods has at most 1500 series, including every classic bucket, and one " +
+			"With default flags, a node with 110 pods has at most " + strconv.Itoa(maxSeries) + " series, including " +
+			"every classic bucket, and one " +
 			"more for each registry and reason for which pulls currently fail. `--metrics-pod-labels` adds one series " +
 			"for each pod, at most 250. For `--node-health` and `--probes-file`, see [node.md](node.md#series) and " +
-			"[probes.md](probes.md#series). With 500 pods and every option on, a scrape is at most 100 KiB, compressed " +
+			"[probes.md](probes.md#series). With 500 pods and every option on, a scrape is at most " +
+			strconv.Itoa(maxGzipBytes>>10) + " KiB, compressed " +
 			"(`make bench` measures it).\n\n" +
 			"| metric | type | labels | |\n|---|---|---|---|\n",
 	)

@@ -73,7 +73,7 @@ func processorTime(t *testing.T) time.Duration {
 }
 
 // BenchmarkScrape scrapes an agent with 500 starting pods, as after a reboot of the node, and with 500 running pods.
-// Package export has a similar benchmark with every value of every label.
+// BenchmarkScrapeFullNode has every value of every label.
 func BenchmarkScrape(b *testing.B) {
 	const pods = 500
 	for name, start := range map[string]bool{"starting": true, "running": false} {
