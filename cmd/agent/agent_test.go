@@ -88,7 +88,7 @@ func TestAgentReportsStartUp(t *testing.T) {
 func TestAgentWritesBothRecordKindsDuringStartUp(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
-	pod.Labels = map[string]string{"app.kubernetes.io/name": "web", "app": "not to be told"}
+	pod.Labels = map[string]string{"app.kubernetes.io/name": "web", "app": "must not be reported"}
 	cluster.Put(pod)
 	agent := start(
 		t,

@@ -59,7 +59,7 @@ func TestReplayEqualsAgentRecords(t *testing.T) {
 	})
 	agent.poll("/debug/observations", `"reason":"Pulled"`)
 	cluster.Put(ready(pod, now))
-	said, err := agent.records.ReadString('\n')
+	written, err := agent.records.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +81,8 @@ func TestReplayEqualsAgentRecords(t *testing.T) {
 		&stderr); code != cli.ExitOK {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
-	if replayed.String() != said {
-		t.Errorf("replay printed\n%sthe agent wrote\n%s", replayed.String(), said)
+	if replayed.String() != written {
+		t.Errorf("replay printed\n%sthe agent wrote\n%s", replayed.String(), written)
 	}
 	if rest, err := io.ReadAll(agent.records); err != nil || len(rest) > 0 {
 		t.Errorf("unexpected text on standard output: %q, %v", rest, err)

@@ -76,11 +76,11 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	time.Sleep(500 * time.Millisecond) // wait until the state is saved
 	answers(outputs, "while it starts")
 	cluster.Put(ready(pod, time.Now()))
-	said, err := agent.records.ReadString('\n')
+	written, err := agent.records.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	outputs["records"] = said
+	outputs["records"] = written
 	root := sent.root(t)
 	annotated := func() bool { return cluster.Pod("shop", "web-0").Annotations[annotate.StartUp] != "" }
 	for deadline := time.Now().Add(10 * time.Second); !annotated(); time.Sleep(10 * time.Millisecond) {

@@ -93,7 +93,7 @@ func TestMetricsNameNoPods(t *testing.T) {
 	}
 	for _, name := range names {
 		if strings.Contains(text, name) {
-			t.Errorf("metrics tell %s", name)
+			t.Errorf("metrics contain %s", name)
 		}
 	}
 	agent.mustEndCleanly()
@@ -118,7 +118,7 @@ func TestAgentListsPodsAsItsNode(t *testing.T) {
 	agent.mustEndCleanly()
 	requests := cluster.Requests()
 	if !slices.Contains(requests, "watch /api/v1/pods spec.nodeName=node-a as system:node:node-a") {
-		t.Errorf("asked %q", requests)
+		t.Errorf("requests %q", requests)
 	}
 	for _, request := range requests {
 		if strings.Contains(request, "pods") != strings.Contains(request, " as system:node:node-a") {

@@ -36,7 +36,7 @@ func TestTurn(t *testing.T) {
 		"others wait":             {others: true, served: true, breaksAt: time.Hour, want: leaseTime},
 		"others wait, but later":  {others: true, served: true, breaksAt: time.Second * 10, want: time.Second * 10},
 		"another had no turn yet": {others: true, breaksAt: time.Hour, want: slice},
-		"nobody waits":            {breaksAt: time.Hour, want: time.Hour},
+		"none waits":              {breaksAt: time.Hour, want: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -107,7 +107,7 @@ func TestQueueIsFairToSharedWatches(t *testing.T) {
 		for _, uid := range "abcdexy" {
 			counts := b.counts(string(uid))
 			if counts["Event"] != 1 || counts["lost"] < 3 || counts["watched"]-counts["lost"] > 1 {
-				t.Errorf("%c was told %v", uid, counts)
+				t.Errorf("%c observed %v", uid, counts)
 			}
 		}
 	})

@@ -17,7 +17,7 @@ type witness struct {
 	t       *testing.T
 	created map[string]map[string]time.Time // creation time of each Event, by the pod's UID
 	seen    map[string]map[string]bool
-	told    map[string]bool // requested pods that are reported as watched
+	watched map[string]bool // requested pods that are reported as watched
 	seed    uint64
 	slow    bool              // to take observations; then they may be about an earlier request
 	wants   map[string]string // namespaces of the requested pods, by UID
@@ -44,15 +44,15 @@ func (w *witness) observe(b *bubble, o timeline.Observation) {
 					reason, at)
 			}
 		}
-		if w.told[uid] && !w.slow {
+		if w.watched[uid] && !w.slow {
 			w.t.Errorf("%s is reported as watched twice", uid)
 		}
-		w.told[uid] = w.wants[uid] != ""
+		w.watched[uid] = w.wants[uid] != ""
 	case timeline.EventsLost:
-		if !w.told[uid] && !w.slow && w.wants[uid] != "" {
+		if !w.watched[uid] && !w.slow && w.wants[uid] != "" {
 			w.t.Errorf("%s is reported as lost but was not watched", uid)
 		}
-		w.told[uid] = false
+		w.watched[uid] = false
 	}
 }
 
@@ -82,8 +82,8 @@ func TestRandomHistories(t *testing.T) {
 	for seed := range uint64(24) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		w := &witness{t: t, created: map[string]map[string]time.Time{}, seen: map[string]map[string]bool{},
-			told:  map[string]bool{},
-			wants: map[string]string{}, seed: seed, slow: seed%3 == 0}
+			watched: map[string]bool{},
+			wants:   map[string]string{}, seed: seed, slow: seed%3 == 0}
 		var b *bubble
 		config := Config{Limit: 1 + int(seed%6), Cluster: seed%4 == 0,
 			Observe: func(_ context.Context, o timeline.Observation) { w.observe(b, o) }}
@@ -113,7 +113,7 @@ func TestRandomHistories(t *testing.T) {
 				case n < 10:
 					b.mu.Lock()
 					delete(w.wants, uid)
-					w.told[uid] = false
+					w.watched[uid] = false
 					b.mu.Unlock()
 					b.events.Unwatch(uid)
 				case n < 16:
@@ -138,7 +138,7 @@ func TestRandomHistories(t *testing.T) {
 					synctest.Wait()
 					if !w.slow {
 						w.complete(b, fmt.Sprintf("seed %d, step %d", seed, step), func(uid string) bool {
-							return w.told[uid]
+							return w.watched[uid]
 						})
 					}
 				}

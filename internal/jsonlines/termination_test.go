@@ -87,9 +87,9 @@ func TestDroppedTerminationReportsNoStartUp(t *testing.T) {
 
 // A requested grace period of 0 is written. An unknown grace period is omitted.
 func TestTerminationGracePeriodZeroAndUnknown(t *testing.T) {
-	hurried, unseen := startuptest.Killed(), startuptest.Killed()
-	hurried.Termination.Grace, hurried.Termination.Hurried, unseen.Termination.Grace = 0, true, 0
-	line := startuptest.Lines(t, TerminationLines, hurried, startuptest.After(time.Minute))[0]
+	zeroGrace, unseen := startuptest.Killed(), startuptest.Killed()
+	zeroGrace.Termination.Grace, zeroGrace.Termination.Hurried, unseen.Termination.Grace = 0, true, 0
+	line := startuptest.Lines(t, TerminationLines, zeroGrace, startuptest.After(time.Minute))[0]
 	if !bytes.Contains(line, []byte(`"grace_seconds":0`)) {
 		t.Errorf("no grace period of 0 in %s", line)
 	}

@@ -20,9 +20,9 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	scraper = "system:serviceaccount:monitoring:prometheus"
-	nobody  = "system:serviceaccount:shop:default"
-	metrics = "/metrics"
+	scraper      = "system:serviceaccount:monitoring:prometheus"
+	unauthorized = "system:serviceaccount:shop:default"
+	metrics      = "/metrics"
 )
 
 // bench is a Reviewer with an API server on which scraper may read /metrics and the agent's whole API.
@@ -42,7 +42,7 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, server: podwatchtest.Start(t), now: time.Unix(1e9, 0)}
 	b.server.KnowToken("good", scraper)
-	b.server.KnowToken("other", nobody)
+	b.server.KnowToken("other", unauthorized)
 	b.server.Authorize(func(a podwatchtest.Attempt) bool {
 		return a.Resource != "" || a.User == scraper && a.Verb == "get" &&
 			(a.Path == metrics || strings.HasPrefix(a.Path, "/podlapse/api/"))
@@ -164,7 +164,7 @@ func TestPermissionsAreReviewedAgain(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
 	b.want("other", metrics, Denied)
-	b.server.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "" || a.User == nobody })
+	b.server.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "" || a.User == unauthorized })
 	b.now = b.now.Add(deniedFor + time.Nanosecond)
 	b.want("good", metrics, Allowed)
 	b.want("other", metrics, Allowed)

@@ -134,7 +134,7 @@ func TestAddonsAreBounded(t *testing.T) {
 		a.Seen(systemPod(fmt.Sprint(i), fmt.Sprintf("addon-%03d", i), nil))
 	}
 	if s := a.State(); len(s.Addons) != maxAddons || s.DroppedAddons != 5 {
-		t.Errorf("%d told, %d dropped", len(s.Addons), s.DroppedAddons)
+		t.Errorf("%d reported, %d dropped", len(s.Addons), s.DroppedAddons)
 	}
 	crash := func(name string, code int) {
 		a.Restarted(systemPod("0", name, nil), podwatch.Restart{Container: "app", Times: 1, ExitCode: new(int32(code))})

@@ -104,14 +104,14 @@ func TestWatchAsksForBookmarks(t *testing.T) {
 						`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`)
 					return recorder.Result()
 				}
-				answer, told := recorder.Result(), 7+len(asked)
+				answer, version := recorder.Result(), 7+len(asked)
 				body, writer := io.Pipe()
 				answer.Body = body
 				go func() { // after a while the API server ends the watch, after a bookmark
 					time.Sleep(5 * time.Minute)
 					fmt.Fprintf(writer,
 						`{"type":"BOOKMARK","object":{"kind":"Node","apiVersion":"v1",`+
-							`"metadata":{"resourceVersion":"%d"}}}`, told)
+							`"metadata":{"resourceVersion":"%d"}}}`, version)
 					_ = writer.Close()
 				}()
 				return answer

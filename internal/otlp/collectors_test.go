@@ -94,7 +94,7 @@ func TestFailingCollectors(t *testing.T) {
 			}
 			sink.mustCount(t, test.sent, test.dropped)
 			if !strings.Contains(sink.detail, test.detail) {
-				t.Errorf("health says %q", sink.detail)
+				t.Errorf("the detail is %q", sink.detail)
 			}
 			want := int64(offered)
 			if test.detail == "lost" { // because of the stop: the next agent may send them

@@ -134,9 +134,9 @@ func TestInvalidSettings(t *testing.T) {
 	for address, wrong := range map[string]string{"https://host/": "", "https://host/otlp": "does not support a path",
 		"https://user:hush@host/otlp": "must not contain a user"} {
 		_, err := from(map[string]string{endpoint: address, "OTEL_EXPORTER_OTLP_PROTOCOL": protocolGRPC})
-		told := fmt.Sprint(err)
-		if (err == nil) != (wrong == "") || strings.Contains(told, "hush") || wrong != "" &&
-			strings.Count(told, wrong) != 1 {
+		text := fmt.Sprint(err)
+		if (err == nil) != (wrong == "") || strings.Contains(text, "hush") || wrong != "" &&
+			strings.Count(text, wrong) != 1 {
 			t.Errorf("%s over gRPC: %v", address, err)
 		}
 	}

@@ -106,9 +106,9 @@ func TestStopLeavesUnsentTracesToNextAgent(t *testing.T) {
 // A batch takes no longer than its timeout. Meanwhile new start-ups wait in a queue of limited length.
 func TestSlowCollectorCausesDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var well atomic.Bool
+		var healthy atomic.Bool
 		sink, done := stubbed(func(ctx context.Context) error {
-			if !well.Load() {
+			if !healthy.Load() {
 				<-ctx.Done()
 			}
 			return ctx.Err()
@@ -126,7 +126,7 @@ func TestSlowCollectorCausesDrops(t *testing.T) {
 		if done.Load() != 10 || sink.queue.Len() != tracesQueue {
 			t.Errorf("%d handled, %d queued", done.Load(), sink.queue.Len())
 		}
-		well.Store(true)
+		healthy.Store(true)
 		time.Sleep(ms)
 		synctest.Wait()
 		sink.mustCount(t, tracesQueue, 11)

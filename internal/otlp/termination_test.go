@@ -175,14 +175,14 @@ func TestRolloutSpanIsResentUntilAccepted(t *testing.T) {
 	answer(3, 0)
 	sink.Offer(replica("d", "7d4b"))
 	sink.wait(t, 4)
-	var told []string
+	var rollouts []string
 	for _, s := range collector.spans() {
 		if strings.HasPrefix(s.Name, "rollout ") {
-			told = append(told, s.Name)
+			rollouts = append(rollouts, s.Name)
 		}
 	}
-	if len(told) != 1 {
-		t.Errorf("the rollout span was sent as %q, want it once, with the second start-up", told)
+	if len(rollouts) != 1 {
+		t.Errorf("the rollout span was sent as %q, want it once, with the second start-up", rollouts)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// spoilt returns functions that set one text of a start-up each, covering every text that reaches a trace.
-func spoilt(text string) map[string]func(*timeline.Timeline) {
+// withText returns functions that set one text of a start-up each, covering every text that reaches a trace.
+func withText(text string) map[string]func(*timeline.Timeline) {
 	return map[string]func(*timeline.Timeline){
 		"reason":    func(t *timeline.Timeline) { t.State, t.Reason = timeline.StateFailed, text },
 		"state":     func(t *timeline.Timeline) { t.State = timeline.State(text) },
@@ -67,7 +67,7 @@ func TestInvalidStartUpAffectsNoOther(t *testing.T) {
 				}
 				sink := run(t)
 				offered := 0.0
-				for _, spoil := range spoilt(text) {
+				for _, spoil := range withText(text) {
 					odd := coldStart()
 					spoil(&odd)
 					sink.Offer(odd)

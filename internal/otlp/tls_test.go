@@ -80,9 +80,9 @@ func TestHTTPSUsesTLS(t *testing.T) {
 						return
 					}
 					defer connection.Close()
-					said := make([]byte, 2000)
-					n, _ := connection.Read(said)
-					first <- said[:n]
+					sent := make([]byte, 2000)
+					n, _ := connection.Read(sent)
+					first <- sent[:n]
 				}()
 				defer listener.Close()
 				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "https://"+listener.Addr().String())
@@ -92,9 +92,9 @@ func TestHTTPSUsesTLS(t *testing.T) {
 				sink := run(t)
 				sink.Offer(stuck())
 				// A TLS handshake record: RFC 8446, 5.1.
-				if said := <-first; !bytes.HasPrefix(said, []byte("\x16\x03")) ||
-					bytes.Contains(said, []byte("secret")) {
-					t.Errorf("said first %.80q", said)
+				if sent := <-first; !bytes.HasPrefix(sent, []byte("\x16\x03")) ||
+					bytes.Contains(sent, []byte("secret")) {
+					t.Errorf("sent first %.80q", sent)
 				}
 			})
 		}

@@ -111,18 +111,18 @@ func TestPodsOfRolloutAreLinked(t *testing.T) {
 }
 
 func TestAnnotationIsParent(t *testing.T) {
-	const theirs = "0af7651916cd43dd8448eb211c80319c"
+	const foreign = "0af7651916cd43dd8448eb211c80319c"
 	for name, test := range map[string]struct {
 		parent string
 		want   string // the trace's ID; empty for the start-up's own
 		none   bool
 	}{
-		"parent":             {parent: "00-" + theirs + "-b7ad6b7169203331-01", want: theirs},
-		"not sampled":        {parent: "00-" + theirs + "-b7ad6b7169203331-00", none: true},
+		"parent":             {parent: "00-" + foreign + "-b7ad6b7169203331-01", want: foreign},
+		"not sampled":        {parent: "00-" + foreign + "-b7ad6b7169203331-00", none: true},
 		"no ID":              {parent: "00-00000000000000000000000000000000-b7ad6b7169203331-01"},
 		"upper case":         {parent: "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01"},
 		"words":              {parent: "my trace, please"},
-		"an invalid version": {parent: "ff-" + theirs + "-b7ad6b7169203331-01"},
+		"an invalid version": {parent: "ff-" + foreign + "-b7ad6b7169203331-01"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var collector receiver
@@ -148,8 +148,8 @@ func TestAnnotationIsParent(t *testing.T) {
 					continue
 				}
 				parent, trace := hex.EncodeToString(s.ParentSpanId), hex.EncodeToString(s.TraceId)
-				if test.want == "" && (parent != "" || trace == theirs) || test.want != "" &&
-					(parent != "b7ad6b7169203331" || trace != theirs) {
+				if test.want == "" && (parent != "" || trace == foreign) || test.want != "" &&
+					(parent != "b7ad6b7169203331" || trace != foreign) {
 					t.Errorf("in trace %s under %q", trace, parent)
 				}
 			}

@@ -86,7 +86,7 @@ func TestHTTP(t *testing.T) {
 	}
 	expect(t, "bad", get("/bad", nil), ResultBadStatus, reached)
 	expect(t, "bad, and right", get("/bad", func(p *Probe) { p.Status = []int{500} }), ResultOK, reached)
-	expect(t, "well, and wrong", get("/", func(p *Probe) { p.Status = []int{500} }), ResultBadStatus, reached)
+	expect(t, "an unexpected status 200", get("/", func(p *Probe) { p.Status = []int{500} }), ResultBadStatus, reached)
 	expect(t, "a body without an end", get("/endless", nil), ResultOK, reached)
 	expect(t, "too much of a header", get("/header", nil), ResultError, reached)
 	taken()
@@ -115,7 +115,7 @@ func TestHTTP(t *testing.T) {
 			t.Errorf("asked with %v", r.Header)
 		}
 	}
-	expect(t, "nobody there", ask(t, made(KindHTTP, "http://"+dead(t), nil)), ResultConnectError,
+	expect(t, "a closed port", ask(t, made(KindHTTP, "http://"+dead(t), nil)), ResultConnectError,
 		"connect=connect_error")
 }
 

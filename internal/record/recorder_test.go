@@ -209,8 +209,8 @@ func TestRecorderContinuesAfterWriteError(t *testing.T) {
 		written string // lines that are whole
 		dropped float64
 	}{
-		"no room for the header": {3, plainHeader[:3], 3},
-		"no room for a line":     {len(plainHeader) + len(line) + 3, plainHeader + line + line[:3], 2},
+		"too small for the header": {3, plainHeader[:3], 3},
+		"too small for a line":     {len(plainHeader) + len(line) + 3, plainHeader + line + line[:3], 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, test.room, 1<<20)

@@ -197,16 +197,16 @@ func TestReplayIncludesPressure(t *testing.T) {
 	if len(all) != 1 || all[0].State != timeline.StateReady {
 		t.Fatalf("got %+v", all)
 	}
-	told := 0
+	found := 0
 	for _, phase := range all[0].Phases {
 		if p := phase.Pressure; p != nil {
-			told++
+			found++
 			if p.IO < 0.499 || p.IO > 0.501 || p.CPU != 0 {
 				t.Errorf("%s under %+v, want half of io", phase.Phase, *p)
 			}
 		}
 	}
-	if told == 0 {
+	if found == 0 {
 		t.Errorf("no phase has pressure: %+v", all[0].Phases)
 	}
 }

@@ -176,7 +176,7 @@ func TestQueuesAreIndependent(t *testing.T) {
 		make := func(name string) *Queue[[]byte] {
 			return NewQueue[[]byte](Config{Name: name, Capacity: 16, Drain: drain, Registerer: registry})
 		}
-		stuck, well := make("stuck"), make("well")
+		stuck, healthy := make("stuck"), make("well")
 		ctx, stop := context.WithCancel(t.Context())
 		var sinks sync.WaitGroup
 		release := context.WithoutCancel(ctx)
@@ -186,11 +186,11 @@ func TestQueuesAreIndependent(t *testing.T) {
 				func() {})
 		})
 		sinks.Go(func() {
-			_ = well.Run(ctx, func(context.Context, []byte) error { well.Sent(1); return nil }, func() {})
+			_ = healthy.Run(ctx, func(context.Context, []byte) error { healthy.Sent(1); return nil }, func() {})
 		})
 		for range 1000 {
 			_ = stuck.Offer(nil)
-			_ = well.Offer(nil)
+			_ = healthy.Offer(nil)
 			synctest.Wait()
 		}
 		const want = `

@@ -131,7 +131,7 @@ func TestCredentials(t *testing.T) {
 		}
 		if !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") ||
 			strings.Contains(err.Error(), "a-token") {
-			t.Errorf("%+v: says %q", test, err)
+			t.Errorf("%+v: got error %q", test, err)
 		}
 	}
 }
@@ -164,13 +164,13 @@ func TestOtherServers(t *testing.T) {
 		pages++
 		fmt.Fprintf(w, `{"items":[%s{"name":"a"}],"continue":"%d"}`, strings.Repeat(`{"name":"a"},`, 999), pages)
 	})
-	told := 0
+	reports := 0
 	var err error
 	for _, err = range c.Pods(t.Context(), Filter{}) {
-		told++
+		reports++
 	}
-	if !errors.Is(err, ErrNotAnAgent) || told != maxRecords+1 {
-		t.Errorf("told %d times, %v", told, err)
+	if !errors.Is(err, ErrNotAnAgent) || reports != maxRecords+1 {
+		t.Errorf("reported %d times, %v", reports, err)
 	}
 }
 

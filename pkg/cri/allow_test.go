@@ -50,8 +50,8 @@ type judgement struct {
 	fields []string // that a request may set
 }
 
-// judged reads testdata/methods.txt.
-func judged(t *testing.T) map[string]judgement {
+// readMethods reads testdata/methods.txt.
+func readMethods(t *testing.T) map[string]judgement {
 	t.Helper()
 	text, err := os.ReadFile("testdata/methods.txt")
 	if err != nil {
@@ -75,7 +75,7 @@ func judged(t *testing.T) map[string]judgement {
 // TestEveryMethodIsAllowedOrRefused tries every method that CRI and containerd define. A new method in a new version
 // fails this test until testdata/methods.txt lists it, and is refused until then.
 func TestEveryMethodIsAllowedOrRefused(t *testing.T) {
-	methods := judged(t)
+	methods := readMethods(t)
 	try := func(name string, passed bool, err error) {
 		judgement := methods[name].word
 		delete(methods, name)
@@ -133,7 +133,7 @@ func TestEveryMethodIsAllowedOrRefused(t *testing.T) {
 
 // The tables contain only names that TestEveryMethodIsAllowedOrRefused tries.
 func TestAllowedMethodsExist(t *testing.T) {
-	methods := judged(t)
+	methods := readMethods(t)
 	for _, table := range []map[string]rule{allowed, allowedStreams} {
 		for name := range table {
 			if methods[name].word != "called" {

@@ -72,13 +72,13 @@ func TestMissingCapabilitiesAreLoggedOnce(t *testing.T) {
 					up = <-reports
 				}
 			}
-			said := logs.FilterMessageSnippet("timelines are less precise").All()
+			logged := logs.FilterMessageSnippet("timelines are less precise").All()
 			switch {
-			case len(test.missing) == 0 && len(said) > 0:
-				t.Errorf("nothing is missing, but logged %v", said)
+			case len(test.missing) == 0 && len(logged) > 0:
+				t.Errorf("nothing is missing, but logged %v", logged)
 			case len(test.missing) > 0 &&
-				(len(said) != 1 || !slices.Equal(said[0].ContextMap()["missing"].([]any), test.missing)):
-				t.Errorf("said %v, of %v", said, slices.Sorted(maps.Keys(source.Stores())))
+				(len(logged) != 1 || !slices.Equal(logged[0].ContextMap()["missing"].([]any), test.missing)):
+				t.Errorf("logged %v, of %v", logged, slices.Sorted(maps.Keys(source.Stores())))
 			}
 		})
 	}

@@ -79,11 +79,11 @@ func TestDownloadsAfterCallerCancels(t *testing.T) {
 				return nil, ctx.Err()
 			}
 		}
-		hurried, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		var all sync.WaitGroup
 		all.Go(func() {
-			if _, err := shared.get(hurried, slow); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := shared.get(short, slow); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("the caller with a deadline got %v", err)
 			}
 		})

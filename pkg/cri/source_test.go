@@ -188,7 +188,7 @@ func TestRuntimeRestarts(t *testing.T) {
 	h.until(true, "containerd 1.7.27")
 	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
 	if seen := h.next(); seen.Sandboxes[0].CreatedAt.IsZero() {
-		t.Errorf("1.7 told %+v", seen)
+		t.Errorf("1.7 answered %+v", seen)
 	}
 
 	old.Stop()

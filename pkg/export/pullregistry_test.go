@@ -85,13 +85,14 @@ func registryOf(metric *dto.Metric) (string, bool) {
 	return "", false
 }
 
-// brought is a pull that the runtime confirms. failed is one known only from a pod's image and an Event.
-func brought(registry string) timeline.Pull {
+// confirmedPull is a pull that the runtime confirms.
+func confirmedPull(registry string) timeline.Pull {
 	return timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Timed: true,
 		Confirmed: true}
 }
 
-func failed(registry string) timeline.Pull {
+// unconfirmedFailure is a failed pull that only an Event reports.
+func unconfirmedFailure(registry string) timeline.Pull {
 	return timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed}
 }
 
@@ -117,18 +118,18 @@ func TestInventedHostsDisplaceNoRegistry(t *testing.T) {
 	for i := range registrylabel.Max - 1 {
 		real = append(real, fmt.Sprintf("real-%d.example", i))
 		for range 3 {
-			pull("shop", brought(real[i]))
+			pull("shop", confirmedPull(real[i]))
 		}
 	}
 	for n := range 10_000 {
-		p := failed(fmt.Sprintf("invented-%d.example", n%20))
+		p := unconfirmedFailure(fmt.Sprintf("invented-%d.example", n%20))
 		if n%2 == 0 {
-			p = brought(p.Registry)
+			p = confirmedPull(p.Registry)
 			p.Confirmed = false // reported only by an Event
 		}
 		pull(fmt.Sprintf("tenant-%d", n%7), p)
 		if n%100 == 0 {
-			pull("shop", brought(real[n/100%len(real)]))
+			pull("shop", confirmedPull(real[n/100%len(real)]))
 		}
 	}
 	labels := labeled(t, gatherer)
@@ -148,18 +149,18 @@ func TestRegistryDownFromTheStartIsNamed(t *testing.T) {
 		m.observePull(timeline.Timeline{Namespace: namespace}, p, nil)
 	}
 	for n := range 1000 {
-		pull("tenant", failed(fmt.Sprintf("invented-%d.example", n%20)))
+		pull("tenant", unconfirmedFailure(fmt.Sprintf("invented-%d.example", n%20)))
 	}
 	for i := range 2 {
-		pull("shop", brought(fmt.Sprintf("real-%d.example", i)))
+		pull("shop", confirmedPull(fmt.Sprintf("real-%d.example", i)))
 	}
-	pull("shop", failed("down.example"))
+	pull("shop", unconfirmedFailure("down.example"))
 	if labels := labeled(t, gatherer); !labels["down.example"] {
 		t.Errorf("the registry has no label: %v", labels)
 	}
-	pull("shop", brought("down.example"))
+	pull("shop", confirmedPull("down.example"))
 	for i := range registrylabel.Max {
-		pull("shop", brought(fmt.Sprintf("real-%d.example", i)))
+		pull("shop", confirmedPull(fmt.Sprintf("real-%d.example", i)))
 	}
 	if labels := labeled(t, gatherer); !labels["down.example"] {
 		t.Errorf("the registry recovered but lost its label: %v", labels)

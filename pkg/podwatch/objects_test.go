@@ -18,8 +18,8 @@ import (
 
 const hidden = "hunter2"
 
-// talkative is a pod with a secret in every field that could have one, and with values to keep in the others.
-func talkative(n int) *corev1.Pod {
+// podWithSecrets is a pod with a secret in every field that could have one, and with values to keep in the others.
+func podWithSecrets(n int) *corev1.Pod {
 	handler := func() *corev1.LifecycleHandler {
 		return &corev1.LifecycleHandler{
 			Exec: &corev1.ExecAction{Command: []string{"curl", hidden}},
@@ -97,7 +97,7 @@ func talkative(n int) *corev1.Pod {
 }
 
 func TestObjectsHoldNoSecrets(t *testing.T) {
-	pod := talkative(1)
+	pod := podWithSecrets(1)
 	before := pod.DeepCopy()
 	text, err := json.Marshal(redacted(pod))
 	if err != nil {
@@ -169,7 +169,7 @@ func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 	}
 	o.connect(true)
 	for n := range 3 {
-		if err := keep(o, talkative(n)); err != nil {
+		if err := keep(o, podWithSecrets(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -183,7 +183,7 @@ func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 	if verified, ok := got.Cache["verified_at"]; !ok || verified != nil {
 		t.Errorf("verified at %v", verified)
 	}
-	want := redacted(talkative(2))
+	want := redacted(podWithSecrets(2))
 	want.Kind, want.APIVersion = "Pod", "v1"
 	gotText, _ := json.Marshal(got.Items[1])
 	wantText, _ := json.Marshal(want)
@@ -204,7 +204,7 @@ func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 func TestObjectsAreSmall(t *testing.T) {
 	const pods = 500
 	o := NewObjects(time.Now)
-	_ = keep(o, talkative(pods)) // fills the pools
+	_ = keep(o, podWithSecrets(pods)) // fills the pools
 	heap := func() int {
 		runtime.GC()
 		runtime.GC()
@@ -214,7 +214,7 @@ func TestObjectsAreSmall(t *testing.T) {
 	}
 	before := heap()
 	for n := range pods {
-		if err := keep(o, talkative(n)); err != nil {
+		if err := keep(o, podWithSecrets(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -228,7 +228,7 @@ func TestObjectsAreSmall(t *testing.T) {
 
 func BenchmarkKeepObject(b *testing.B) {
 	o := NewObjects(time.Now)
-	pod := talkative(1)
+	pod := podWithSecrets(1)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := keep(o, pod); err != nil {

@@ -14,29 +14,29 @@ type nodePull struct{ wanted, from, until float64 }
 
 // nodeLog is a log with the given pulls, each of its own pod, in the order of their ends.
 func nodeLog(pulls map[string]nodePull) (log PullLog) {
-	tellPulls(&log, pulls)
+	observePulls(&log, pulls)
 	return log
 }
 
-func tellPulls(log *PullLog, pulls map[string]nodePull) {
+func observePulls(log *PullLog, pulls map[string]nodePull) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
-	tell := func(name, reason, message string, s float64) {
+	observe := func(name, reason, message string, s float64) {
 		log.Observe(EventSeen{UID: name, Container: "app", Reason: reason, Message: message, NamedAt: second(s),
 			LastAt: second(s), Count: 1},
 			Pod{UID: name, Namespace: "shop", Name: name, Containers: []Container{{Name: "app", Image: name}}})
 	}
 	for name, p := range pulls {
-		tell(name, "Pulling", fmt.Sprintf("Pulling image %q", name), p.wanted)
+		observe(name, "Pulling", fmt.Sprintf("Pulling image %q", name), p.wanted)
 	}
 	for name, p := range pulls {
 		switch {
 		case p.until == 0:
 		case p.from == 0:
-			tell(name, "Failed", fmt.Sprintf("Failed to pull image %q: no", name), p.until)
+			observe(name, "Failed", fmt.Sprintf("Failed to pull image %q: no", name), p.until)
 		default:
 			const message = "Successfully pulled image %q in %dms (%dms including waiting). Image size: 5 bytes."
 			pull, waiting := int(1000*(p.until-p.from)), int(1000*(p.until-p.wanted))
-			tell(name, "Pulled", fmt.Sprintf(message, name, pull, waiting), p.until)
+			observe(name, "Pulled", fmt.Sprintf(message, name, pull, waiting), p.until)
 		}
 	}
 }

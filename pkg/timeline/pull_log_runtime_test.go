@@ -108,7 +108,7 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 		} {
 			for _, first := range []string{"Events", "runtime"} {
 				var log PullLog
-				tell := func() {
+				observe := func() {
 					for uid := range honest {
 						log.ObserveRuntime(made(uid, -1))
 					}
@@ -123,12 +123,12 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 				pulls := map[string]nodePull{name: forged}
 				maps.Copy(pulls, honest)
 				if first == "runtime" {
-					tell()
+					observe()
 				}
-				tellPulls(&log, pulls)
+				observePulls(&log, pulls)
 				if first == "Events" {
 					log.ObserveRuntime(made("somebody", -1))
-					tell()
+					observe()
 				}
 				wants := name == "asked" && test.counts && test.sandboxAt < 0
 				if got := log.RequestsRuntime(name); got != wants {
@@ -152,12 +152,12 @@ func TestPendingAnswerEndsItsRequest(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	var log PullLog
 	log.ObserveRuntime(RuntimeSeen{UID: "other", AskedAt: second(0), Sandboxes: []Sandbox{{BegunAt: second(0)}}})
-	tell := func(reason, message string, s float64) {
+	observe := func(reason, message string, s float64) {
 		log.Observe(EventSeen{UID: "a", Container: "app", Reason: reason, Message: message, NamedAt: second(s),
 			FirstAt: second(s), LastAt: second(s), ArrivedAt: second(9), Count: 1}, shopPod("a", "x"))
 	}
-	tell("Pulled", `Successfully pulled image "x" in 3s (3s including waiting). Image size: 5 bytes.`, 5)
-	tell("Pulling", `Pulling image "x"`, 2)
+	observe("Pulled", `Successfully pulled image "x" in 3s (3s including waiting). Image size: 5 bytes.`, 5)
+	observe("Pulling", `Pulling image "x"`, 2)
 	log.ObserveRuntime(RuntimeSeen{UID: "a", AskedAt: second(6), Sandboxes: []Sandbox{{BegunAt: second(1)}}})
 	if open := log.open(second(40), "me"); len(open) != 0 || len(log.pulls) != 1 {
 		t.Errorf("%d requests are open, %d pulls are over", len(open), len(log.pulls))

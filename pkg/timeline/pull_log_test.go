@@ -234,16 +234,16 @@ func TestLateFailureEndsItsRequest(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	for _, late := range []float64{0.4, 1.2, 30} {
 		var log PullLog
-		tell := func(reason, message string, arrives float64) {
+		observe := func(reason, message string, arrives float64) {
 			log.Observe(EventSeen{UID: "bad", Container: "app", Reason: reason, Message: message, NamedAt: second(-20),
 				LastAt:    second(10),
 				ArrivedAt: second(arrives), Live: true, Count: 2}, shopPod("bad", "x"))
 		}
-		tell("Pulling", `Pulling image "x"`, 10.35)
+		observe("Pulling", `Pulling image "x"`, 10.35)
 		if got := len(log.open(second(40), "me")); got != 1 {
 			t.Fatalf("%d requests are open, want 1", got)
 		}
-		tell("Failed", `Failed to pull image "x": no`, 10+late)
+		observe("Failed", `Failed to pull image "x": no`, 10+late)
 		if got := len(log.open(second(40), "me")); got != 0 {
 			t.Errorf("after a failure that arrives %g s late, %d requests are open, want none", late, got)
 		}

@@ -16,7 +16,7 @@ var faults = []struct {
 	must   string
 }{
 	{
-		name: "the queue is as long as kubelet says, not as its late Event",
+		name: "the queue is as long as the kubelet's message states, not as its late Event",
 		script: `
 available runtime events
 spec main app cold
