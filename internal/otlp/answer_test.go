@@ -95,11 +95,11 @@ func TestRefused(t *testing.T) {
 		protocol  string
 		want      bool
 	}{
-		"gone":       {nil, protocolHTTP, false},
-		"gone gRPC":  {nil, protocolGRPC, false},
-		"stalls":     {&receiver{stall: make(chan struct{})}, protocolHTTP, false},
-		"resets":     {&receiver{resets: -1}, protocolHTTP, false},
-		"overloaded": {&receiver{answer: http.StatusServiceUnavailable}, protocolHTTP, false},
+		"unreachable":      {nil, protocolHTTP, false},
+		"unreachable gRPC": {nil, protocolGRPC, false},
+		"stalls":           {&receiver{stall: make(chan struct{})}, protocolHTTP, false},
+		"resets":           {&receiver{resets: -1}, protocolHTTP, false},
+		"overloaded":       {&receiver{answer: http.StatusServiceUnavailable}, protocolHTTP, false},
 		"overloaded for an hour": {&receiver{answer: http.StatusTooManyRequests, later: "3600"},
 			protocolHTTP, false},
 		"overloaded gRPC": {&receiver{refuses: status.Error(codes.Unavailable, "later")},

@@ -189,7 +189,7 @@ func (r *receiver) metric(t *testing.T, name string) *metricpb.Metric {
 // Stopping sends the latest values, and takes less than a second whatever the collector does.
 func TestStopSendsLastMetrics(t *testing.T) {
 	for name, collector := range map[string]*receiver{
-		"well": {}, "refuses": {answer: http.StatusForbidden}, "stalls": {stall: make(chan struct{})},
+		"healthy": {}, "refuses": {answer: http.StatusForbidden}, "stalls": {stall: make(chan struct{})},
 		"is overloaded":             {answer: http.StatusTooManyRequests},
 		"is overloaded for an hour": {answer: http.StatusServiceUnavailable, later: "3600"}, "resets": {resets: -1},
 	} {
@@ -202,10 +202,10 @@ func TestStopSendsLastMetrics(t *testing.T) {
 			if err := push.Run(stopped); err != nil || time.Since(began) > time.Second {
 				t.Errorf("stopped with %v after %s", err, time.Since(began))
 			}
-			if failed := testutil.ToFloat64(push.failures); failed != 0 != (name != "well") {
+			if failed := testutil.ToFloat64(push.failures); failed != 0 != (name != "healthy") {
 				t.Errorf("counted %v failures", failed)
 			}
-			if up, detail := health(); up != (name == "well") || len(collector.pushes()) > 0 != up {
+			if up, detail := health(); up != (name == "healthy") || len(collector.pushes()) > 0 != up {
 				t.Errorf("%v %s", up, detail)
 			}
 		})

@@ -82,7 +82,7 @@ func TestStopLeavesUnsentTracesToNextAgent(t *testing.T) {
 		done     int
 	}{
 		"stalls":       {taking(time.Hour), 0},
-		"gone":         {func(context.Context) error { return &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED} }, 0},
+		"unreachable":  {func(context.Context) error { return &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED} }, 0},
 		"refuses":      {func(context.Context) error { return status.Error(codes.PermissionDenied, "no") }, waiting},
 		"rejects some": {func(context.Context) error { return partial("too old", 3) }, waiting},
 		"warns":        {func(context.Context) error { return partial("old", 0) }, waiting},

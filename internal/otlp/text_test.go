@@ -36,7 +36,7 @@ func withText(text string) map[string]func(*timeline.Timeline) {
 		},
 		"digest":  func(t *timeline.Timeline) { t.Pulls[2].Digest, t.Pulls[2].Layers[0].Digest = text, text },
 		"missing": func(t *timeline.Timeline) { t.Missing, t.LostEvents = []string{text}, []string{text} },
-		"said": func(t *timeline.Timeline) {
+		"messages": func(t *timeline.Timeline) {
 			t.EventMessage = []timeline.EventMessage{{Reason: text, Message: text, Container: text, At: t.CreatedAt}}
 		},
 		"failure": func(t *timeline.Timeline) {

@@ -176,7 +176,7 @@ func TestQueuesAreIndependent(t *testing.T) {
 		make := func(name string) *Queue[[]byte] {
 			return NewQueue[[]byte](Config{Name: name, Capacity: 16, Drain: drain, Registerer: registry})
 		}
-		stuck, healthy := make("stuck"), make("well")
+		stuck, healthy := make("stuck"), make("healthy")
 		ctx, stop := context.WithCancel(t.Context())
 		var sinks sync.WaitGroup
 		release := context.WithoutCancel(ctx)
@@ -198,11 +198,11 @@ func TestQueuesAreIndependent(t *testing.T) {
 			`or because it had failed, was full or had ended.
 # TYPE podlapse_sink_dropped_total counter
 podlapse_sink_dropped_total{sink="stuck"} 983
-podlapse_sink_dropped_total{sink="well"} 0
+podlapse_sink_dropped_total{sink="healthy"} 0
 # HELP podlapse_sink_queue_length Items waiting for a sink.
 # TYPE podlapse_sink_queue_length gauge
 podlapse_sink_queue_length{sink="stuck"} 16
-podlapse_sink_queue_length{sink="well"} 0
+podlapse_sink_queue_length{sink="healthy"} 0
 `
 		err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_sink_dropped_total",
 			"podlapse_sink_queue_length")
@@ -235,12 +235,12 @@ func TestFailingSinksAffectNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		queues := map[string]*Queue[[]byte]{}
-		for _, name := range []string{"well", "stuck", "failing", "dying"} {
+		for _, name := range []string{"healthy", "stuck", "failing", "dying"} {
 			queues[name] = NewQueue[[]byte](Config{Name: name, Capacity: capacity, Drain: drain, Registerer: registry})
 		}
 		taken := 0
 		deliver := map[string]func(context.Context, []byte) error{
-			"well":    func(context.Context, []byte) error { queues["well"].Sent(1); return nil },
+			"healthy": func(context.Context, []byte) error { queues["healthy"].Sent(1); return nil },
 			"stuck":   func(ctx context.Context, _ []byte) error { <-ctx.Done(); return ctx.Err() },
 			"failing": func(context.Context, []byte) error { queues["failing"].Drop(1); return nil },
 			"dying": func(context.Context, []byte) error {
@@ -274,7 +274,7 @@ func TestFailingSinksAffectNoOther(t *testing.T) {
 		}
 		began := time.Now()
 		stop()
-		for name, want := range map[string]error{"well": nil, "failing": nil, "stuck": context.Canceled} {
+		for name, want := range map[string]error{"healthy": nil, "failing": nil, "stuck": context.Canceled} {
 			if err := <-ended[name]; !errors.Is(err, want) {
 				t.Errorf("%s ended with %v", name, err)
 			}
@@ -282,7 +282,7 @@ func TestFailingSinksAffectNoOther(t *testing.T) {
 		if took := time.Since(began); took > drain {
 			t.Errorf("took %s to stop", took)
 		}
-		for name, want := range map[string][2]float64{"well": {items, 0}, "stuck": {0, items}, "failing": {0, items},
+		for name, want := range map[string][2]float64{"healthy": {items, 0}, "stuck": {0, items}, "failing": {0, items},
 			"dying": {2, items - 2}} {
 			q := queues[name]
 			got := [2]float64{testutil.ToFloat64(q.sent), testutil.ToFloat64(q.dropped)}

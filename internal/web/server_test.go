@@ -169,7 +169,7 @@ func TestReady(t *testing.T) {
 			[]health.Status{down("pod_watch"), up("cri")}, "/readyz", http.StatusServiceUnavailable,
 			"[-]pod_watch down since 2026-03-01T12:00:00Z: refused, retrying\n[+]cri ok: works\nreadyz check failed\n",
 		},
-		"required not there": {
+		"required part unknown": {
 			[]health.Status{up("cri")}, "/readyz", http.StatusServiceUnavailable,
 			"[+]cri ok: works\nreadyz check failed\n",
 		},

@@ -120,7 +120,7 @@ func TestFollowSilentAgent(t *testing.T) {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
 			},
-			"after it": func(r *http.Request) (*http.Response, error) {
+			"after its answer": func(r *http.Request) (*http.Response, error) {
 				body, w := io.Pipe()
 				context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
 				return &http.Response{StatusCode: http.StatusOK, Body: body}, nil

@@ -70,17 +70,17 @@ func TestSkewContainsTruthAndNarrows(t *testing.T) {
 
 func TestOneWrongPairDoesNotChangeSkew(t *testing.T) {
 	for name, bad := range map[string]func(c *cluster) []Observation{
-		"stamps of the future": func(c *cluster) []Observation {
+		"timestamps in the future": func(c *cluster) []Observation {
 			o := c.bound()
 			o.Pod.Conditions[0].TransitionAt = c.now.Add(time.Hour)
 			return []Observation{o, o, o} // however often it is seen
 		},
-		"event of the past": func(c *cluster) []Observation {
+		"an Event in the past": func(c *cluster) []Observation {
 			o := c.event()
 			o.StoredAt = c.now.Add(-time.Hour)
 			return []Observation{o, o}
 		},
-		"names of Events of the past and the future": func(c *cluster) []Observation {
+		"names of Events in the past and the future": func(c *cluster) []Observation {
 			var forged []Observation
 			for i := range 40 {
 				o := c.event()
@@ -93,7 +93,7 @@ func TestOneWrongPairDoesNotChangeSkew(t *testing.T) {
 			}
 			return forged
 		},
-		"answer of another clock": func(c *cluster) []Observation {
+		"an answer with another clock": func(c *cluster) []Observation {
 			o := c.answer()
 			o.ControlPlaneAt = c.now.Add(time.Hour)
 			return []Observation{o}

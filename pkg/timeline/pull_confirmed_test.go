@@ -28,24 +28,24 @@ func TestConfirmedPulls(t *testing.T) {
 		want    bool
 	}{
 		"Events alone": {PullIfNotPresent, false, true, nil, false},
-		"the runtime has not got it": {PullIfNotPresent, false, true,
+		"absent from the runtime": {PullIfNotPresent, false, true,
 			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{})}, false},
-		"it came": {PullIfNotPresent, false, true,
+		"downloaded": {PullIfNotPresent, false, true,
 			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{Present: true})}, true},
 		"downloaded before the first query": {PullIfNotPresent, false, true,
 			[]Observation{answered(9*time.Second, there(at(4*time.Second)))}, true},
-		"it was not there, and runs": {PullIfNotPresent, true, true,
+		"absent, then running": {PullIfNotPresent, true, true,
 			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{})}, true},
-		"it was there": {PullIfNotPresent, false, true,
+		"present": {PullIfNotPresent, false, true,
 			[]Observation{answered(time.Second, there(long)), answered(9*time.Second, there(long))}, false},
-		"it was there, and runs": {PullIfNotPresent, true, true,
+		"present and running": {PullIfNotPresent, true, true,
 			[]Observation{answered(time.Second, there(long)), answered(9*time.Second, there(long))}, false},
-		"it was pulled again": {PullAlways, false, true,
+		"pulled again": {PullAlways, false, true,
 			[]Observation{answered(time.Second, there(long)), answered(9*time.Second,
 				Image{Present: true, FirstPulledAt: long, PulledAt: at(4 * time.Second), Digest: "sha256:aa"})}, true},
-		"it runs, and kubelet pulls always":        {PullAlways, true, true, nil, true},
-		"it runs, and there is no runtime":         {PullIfNotPresent, true, false, nil, true},
-		"it does not run, there is no runtime":     {PullIfNotPresent, false, false, nil, false},
+		"running, with policy Always":              {PullAlways, true, true, nil, true},
+		"running, without a runtime":               {PullIfNotPresent, true, false, nil, true},
+		"not running, without a runtime":           {PullIfNotPresent, false, false, nil, false},
 		"running, and the runtime was not queried": {PullIfNotPresent, true, true, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,10 +101,10 @@ spec main app cold
 		unconfirmed bool
 	}{
 		"no status yet":          {"", true},
-		"of another reason":      {"2.000 pod app waiting reason=ErrImagePull pullfailure=not_found\n", true},
-		"of this reason":         {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n", false},
+		"with another reason":    {"2.000 pod app waiting reason=ErrImagePull pullfailure=not_found\n", true},
+		"with this reason":       {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n", false},
 		"in back-off, no reason": {"2.000 pod app waiting reason=ImagePullBackOff pullfailure=other\n", true},
-		"of this and another one": {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n" +
+		"with both reasons": {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n" +
 			"12.000 pod app waiting reason=ImagePullBackOff pullfailure=other\n", false},
 	} {
 		script := parseScript(t, []byte(start+test.status+"at 20\n"))

@@ -75,7 +75,7 @@ func TestQueueByEvidence(t *testing.T) {
 			me:     nodePull{2, 2.01, 13},
 			beside: 3,
 		},
-		"all at once, on a node that is short of CPU": { // it waited, but not for the end of a pull
+		"parallel, on a node short of CPU": { // it waited, but not for the end of a pull
 			pulls: map[string]nodePull{"a": {0, 0.01, 8}, "b": {1, 1.01, 12}}, me: nodePull{7.5, 9, 13},
 			beside: 1,
 		},
@@ -95,7 +95,7 @@ func TestQueueByEvidence(t *testing.T) {
 			// It was requested before, and this pull ran anyway: so the node does not pull one image after the other.
 			pulls: map[string]nodePull{"a": {0, 0, 0}, "b": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
 		},
-		"three at once, one that failed": { // when that began is not known, but that it ran just before it ended
+		"three in parallel, one failed": { // its start is unknown, but it was running just before its end
 			pulls: map[string]nodePull{"a": {0, 0.1, 20}, "b": {0, 0.1, 10}, "c": {1, 0, 12}}, me: nodePull{2, 10, 13},
 			ahead: 3, beside: 2,
 		},
@@ -160,15 +160,15 @@ func TestRateExcludesEarlierContent(t *testing.T) {
 		rated   bool
 	}{
 		"its layers are not known": {nodePull{0, 0.01, 11}, nil, []Layer{shared, own}, false},
-		"it shares a layer":        {nodePull{0, 0.01, 11}, []Layer{shared}, []Layer{shared, own}, false},
-		"it brought others": {nodePull{0, 0.01, 11},
+		"shares a layer":           {nodePull{0, 0.01, 11}, []Layer{shared}, []Layer{shared, own}, false},
+		"downloaded other layers": {nodePull{0, 0.01, 11},
 			[]Layer{{Digest: "sha256:other", DownloadedAt: base.Add(time.Second)}}, []Layer{shared, own}, true},
-		"all came after it":       {nodePull{0, 0.01, 11}, nil, []Layer{own}, true},
-		"it failed":               {nodePull{0, 0, 11}, nil, []Layer{own}, false},
-		"it is in progress":       {nodePull{0, 0, 0}, nil, []Layer{own}, false},
-		"it had just started":     {nodePull{8.9, 8.91, 20}, nil, []Layer{shared, own}, true},
-		"it was over":             {nodePull{0, 0.01, 8}, nil, []Layer{shared, own}, true},
-		"it began after this one": {nodePull{10, 10.01, 15}, nil, []Layer{shared, own}, true},
+		"all layers downloaded afterwards": {nodePull{0, 0.01, 11}, nil, []Layer{own}, true},
+		"failed":                           {nodePull{0, 0, 11}, nil, []Layer{own}, false},
+		"in progress":                      {nodePull{0, 0, 0}, nil, []Layer{own}, false},
+		"had just started":                 {nodePull{8.9, 8.91, 20}, nil, []Layer{shared, own}, true},
+		"already over":                     {nodePull{0, 0.01, 8}, nil, []Layer{shared, own}, true},
+		"started after this pull":          {nodePull{10, 10.01, 15}, nil, []Layer{shared, own}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			me := nodePull{9, 9.01, 20}
@@ -194,8 +194,8 @@ func TestResumedUnlessOtherPullWasRunning(t *testing.T) {
 		resumed bool
 	}{
 		"of the same image, at the same time": {nodePull{0, 0.01, 11}, false},
-		"one that failed":                     {nodePull{0, 0, 11}, true},
-		"one that was over":                   {nodePull{0, 0.01, 8}, true},
+		"a failed pull":                       {nodePull{0, 0, 11}, true},
+		"a completed pull":                    {nodePull{0, 0.01, 8}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := nodeLog(map[string]nodePull{"image": test.other})

@@ -102,7 +102,7 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 		}{
 			"never asked about": {-1, -1, name == "asked"},
 			"asked too early":   {0.4, -1, name == "asked"},
-			"with none":         {1.5, -1, false},
+			"without a sandbox": {1.5, -1, false},
 			"made later":        {30.1, 30, false},
 			"made before":       {0.1, 0, true},
 		} {

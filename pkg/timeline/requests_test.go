@@ -33,7 +33,7 @@ func TestEventsAreWatchedWithoutRuntime(t *testing.T) {
 		want         bool
 	}{
 		"it may still answer": {0, []Observation{seen(0, false), sandbox}, 4.9, false},
-		"it does not":         {0, []Observation{seen(0, false), sandbox}, 5.1, true},
+		"it did not answer":   {0, []Observation{seen(0, false), sandbox}, 5.1, true},
 		"it answers late, without the image": {0, []Observation{seen(0, false), sandbox, answer(7, false)}, 7.1,
 			true},
 		"it answers late, with the image": {0, []Observation{seen(0, false), sandbox, answer(7, true)}, 7.1,
