@@ -17,9 +17,9 @@ var (
 	unlinked     = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// TestLinksLeadSomewhere checks the links between the Markdown files of the repository: the file exists and, if the
-// link names a section, has that heading.
-func TestLinksLeadSomewhere(t *testing.T) {
+// TestLinksResolve checks the links between the Markdown files of the repository: the file exists and has the linked
+// section.
+func TestLinksResolve(t *testing.T) {
 	checked := 0
 	for file, text := range markdownFiles(t) {
 		for _, match := range markdownLink.FindAllStringSubmatch(text, -1) {
@@ -42,11 +42,11 @@ func TestLinksLeadSomewhere(t *testing.T) {
 		}
 	}
 	if checked < 300 {
-		t.Errorf("only %d links were checked", checked)
+		t.Errorf("checked only %d links", checked)
 	}
 }
 
-// markdownFiles are the Markdown files of the repository, without code blocks.
+// markdownFiles reads the Markdown files of the repository, without code blocks.
 func markdownFiles(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -88,7 +88,7 @@ func hasSection(t *testing.T, path, section string) bool {
 	return false
 }
 
-// anchor is how GitHub names a heading in a link.
+// anchor returns GitHub's anchor of a heading.
 func anchor(title string) string {
 	title = unlinked.ReplaceAllString(title, "$1")
 	return strings.Map(func(r rune) rune {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,7 +23,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-func TestAgentTellsOfAStartUp(t *testing.T) {
+func TestAgentReportsStartUp(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
@@ -62,10 +60,10 @@ func TestAgentTellsOfAStartUp(t *testing.T) {
 	}
 	if record.Name != "web-0" || record.State != "ready" || sum != record.Total || len(record.Conflicts) > 0 ||
 		record.Total.Duration() < 2*time.Second {
-		t.Errorf("phases add up to %s in %s", sum, line)
+		t.Errorf("phases sum to %s, not to the total, in %s", sum, line)
 	}
 	if _, body := agent.get("/api/v1/pods/shop/web-0"); body != line {
-		t.Errorf("the API says\n%swhat standard output got is\n%s", body, line)
+		t.Errorf("the API returns\n%sbut standard output has\n%s", body, line)
 	}
 	agent.pollMatch("/metrics", `podlapse_sink_sent_total\{sink="records"\} 1`) // counted after it was written
 	_, metrics := agent.get("/metrics")
@@ -77,20 +75,20 @@ func TestAgentTellsOfAStartUp(t *testing.T) {
 		"podlapse_build_info{", "go_goroutines",
 	} {
 		if !strings.Contains(metrics, want) {
-			t.Errorf("no %q in the metrics", want)
+			t.Errorf("metrics lack %q", want)
 		}
 	}
 	agent.mustEndCleanly()
 	if rest, err := io.ReadAll(agent.records); err != nil || len(rest) > 0 {
-		t.Errorf("more on standard output: %q, %v", rest, err)
+		t.Errorf("unexpected text on standard output: %q, %v", rest, err)
 	}
 }
 
-// One start-up, told of while it goes on and when it is over, in both kinds of record.
-func TestAgentWritesBothKindsOfRecordWhileAPodStarts(t *testing.T) {
+// One start-up is written in both kinds of record, while it is in progress and when it is over.
+func TestAgentWritesBothRecordKindsDuringStartUp(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
-	pod.Labels = map[string]string{"app.kubernetes.io/name": "web", "app": "not to be told"}
+	pod.Labels = map[string]string{"app.kubernetes.io/name": "web", "app": "must not be reported"}
 	cluster.Put(pod)
 	agent := start(
 		t,
@@ -120,14 +118,14 @@ func TestAgentWritesBothKindsOfRecordWhileAPodStarts(t *testing.T) {
 	next(`"state":"starting","partial":true`)
 	next(`"type":"pod","partial":true`, `"kube_app_name":"web"`)
 	next(`"type":"container","partial":true`, `"short_image":"web"`)
-	cluster.Delete(pod) // settles at once: no evidence can be late
+	cluster.Delete(pod) // it settles at once, because no evidence can be late
 	next(`"state":"deleted","created_at"`)
 	next(`"type":"pod","partial":false`)
 	next(`"type":"container","partial":false`)
 	agent.poll("/metrics", "podlapse_sink_sent_total{sink=\"records\"} 2\n")
 	agent.mustEndCleanly()
 	if rest, err := io.ReadAll(agent.records); err != nil || len(rest) > 0 {
-		t.Errorf("more on standard output: %q, %v", rest, err)
+		t.Errorf("unexpected text on standard output: %q, %v", rest, err)
 	}
 	for _, line := range timelines {
 		startuptest.TimelineSchema(t).Check(t, []byte(line))
@@ -137,9 +135,8 @@ func TestAgentWritesBothKindsOfRecordWhileAPodStarts(t *testing.T) {
 	}
 }
 
-// A start-up that has just ended when the agent is stopped waits for late evidence; it must be
-// written all the same.
-func TestAgentStoppedRightAfterAStartUpLosesNothing(t *testing.T) {
+// A start-up that ends just before the agent stops still waits for late evidence. Its record must be written anyway.
+func TestAgentStoppedRightAfterStartUpWritesItsRecord(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
@@ -196,12 +193,12 @@ func TestAgentWithoutRuntimeOrRecords(t *testing.T) {
 	)
 	agent.poll("/readyz", "ok")
 	if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "cri") {
-		t.Errorf("a source that is off shows in\n%s", body)
+		t.Errorf("a disabled source appears in\n%s", body)
 	}
 	agent.mustEndCleanly()
 }
 
-// The runtime is never reached, so that the agent would want Events about the pod.
+// The runtime is never reachable, so the agent would request the pod's Events.
 func TestAgentWithoutEvents(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
@@ -210,7 +207,7 @@ func TestAgentWithoutEvents(t *testing.T) {
 		"off")
 	agent.poll("/readyz", "ok")
 	if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "event_watch") {
-		t.Errorf("a source that is off shows in\n%s", body)
+		t.Errorf("a disabled source appears in\n%s", body)
 	}
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
 	cluster.Put(ready(pod, time.Now()))
@@ -219,17 +216,17 @@ func TestAgentWithoutEvents(t *testing.T) {
 	}
 	if _, metrics := agent.get("/metrics"); strings.Contains(metrics, "podlapse_event_watch") ||
 		strings.Contains(metrics, "podlapse_events_received") {
-		t.Errorf("counts Events that are off")
+		t.Errorf("Events are off but have a metric")
 	}
 	agent.mustEndCleanly()
 	for _, request := range cluster.Requests() {
 		if strings.Contains(request, "events") {
-			t.Errorf("asked %q", request)
+			t.Errorf("unexpected request %q", request)
 		}
 	}
 }
 
-func TestAgentWatchesTheClustersEvents(t *testing.T) {
+func TestAgentWatchesEventsOfTheCluster(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	cluster.Put(web0(time.Now().Add(-time.Second)))
 	agent := start(
@@ -244,92 +241,11 @@ func TestAgentWatchesTheClustersEvents(t *testing.T) {
 	agent.poll("/metrics", "podlapse_event_watches_open 1\n")
 	agent.mustEndCleanly()
 	if got := cluster.Requests(); !slices.Contains(got, "watch /api/v1/events source=kubelet") {
-		t.Errorf("asked %q", got)
+		t.Errorf("requests %q", got)
 	}
 }
 
-func TestAgentStopsWhileTheServerHangs(t *testing.T) {
-	cluster := podwatchtest.Start(t)
-	cluster.Hang()
-	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
-	runtime.Fault(critest.Hang)
-	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint())
-	agent.mustEndCleanly()
-}
-
-func TestAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
-	cluster := podwatchtest.Start(t)
-	pod := web0(time.Now().Add(-3 * time.Second))
-	cluster.Put(pod)
-	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
-	agent.stdout.Close()
-	cluster.Delete(pod) // settles at once: no evidence can be late
-	reason := fmt.Sprint(agent.await("agent failed")["error"])
-	if !strings.Contains(reason, "standard output") || !strings.Contains(reason, "broken pipe") {
-		t.Errorf("the agent says %q", reason)
-	}
-	if state := agent.wait(); state.ExitCode() != cli.ExitFailed {
-		t.Errorf("ended with %s", state)
-	}
-}
-
-// startFull is an agent with one pod that starts, and whose standard output takes no more.
-func startFull(t *testing.T, flags ...string) (*process, *podwatchtest.Server) {
-	t.Helper()
-	cluster := podwatchtest.Start(t)
-	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
-	flags = append([]string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off"}, flags...)
-	return startWith(t, func(stdout *os.File) { fill(t, stdout) }, flags...), cluster
-}
-
-// fill leaves no room in a pipe.
-func fill(t *testing.T, pipe *os.File) {
-	t.Helper()
-	if err := pipe.SetWriteDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := pipe.Write(make([]byte, 4<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Fatalf("fill the pipe: %v", err)
-	}
-}
-
-// startStuck is an agent that cannot finish a record, and was told to stop.
-func startStuck(t *testing.T) *process {
-	t.Helper()
-	agent, cluster := startFull(t)
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
-	cluster.Delete(web0(time.Now()))
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"deleted"`)
-	agent.signal(syscall.SIGTERM)
-	agent.await("stopping")
-	return agent
-}
-
-func TestAgentDoesNotWaitForAStuckReader(t *testing.T) {
-	agent := startStuck(t)
-	began := time.Now()
-	reason := fmt.Sprint(agent.await("agent failed")["error"])
-	if state, took := agent.wait(), time.Since(began); state.ExitCode() != cli.ExitFailed || took > 5*time.Second {
-		t.Errorf("ended after %s with %s", took, state)
-	}
-	if !strings.Contains(reason, "sinks: did not stop within") {
-		t.Errorf("the agent says %q", reason)
-	}
-}
-
-func TestASecondSignalEndsTheAgentAtOnce(t *testing.T) {
-	agent := startStuck(t)
-	agent.signal(os.Interrupt)
-	var last string
-	for last = range agent.logs { // ends with the process
-	}
-	if state := agent.wait(); state.ExitCode() != cli.ExitFailed || !strings.Contains(last, "a second signal") {
-		t.Errorf("ended with %s after saying %s", state, last)
-	}
-}
-
-func TestAgentThatCannotStart(t *testing.T) {
+func TestAgentFailsToStart(t *testing.T) {
 	taken := start(
 		t,
 		"--kubeconfig",
@@ -346,26 +262,26 @@ func TestAgentThatCannotStart(t *testing.T) {
 		"no kubeconfig": {
 			[]string{"--kubeconfig", "/does/not/exist"}, []string{"--kubeconfig", "/does/not/exist"}, cli.ExitUsage,
 		},
-		"a kubeconfig that is none": {
+		"an invalid kubeconfig": {
 			[]string{"--kubeconfig", "/proc/self/cmdline"}, []string{"--kubeconfig"}, cli.ExitUsage,
 		},
 		"outside a cluster": {nil, []string{"--kubeconfig", "in-cluster"}, cli.ExitUsage},
-		"no place for a recording": {
+		"a recording in a missing directory": {
 			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)),
 				"--record-observations", "/does/not/exist"},
 			[]string{"--record-observations", "/does/not/exist"}, 0,
 		},
-		"something else to record to": {
+		"a recording to another file": {
 			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)),
 				"--record-observations", agentstest.Kubeconfig(t, "")},
 			[]string{"--record-observations", "cannot be continued as a recording, choose another"}, 0,
 		},
-		"no place for the state": {
+		"a state directory that cannot be created": {
 			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--state-dir",
 				"/proc/none"},
 			[]string{"--state-dir /proc/none", "create it yourself"}, 0,
 		},
-		"a place that takes no state": {
+		"a state directory that cannot be written": {
 			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--state-dir",
 				"/proc"},
 			[]string{"--state-dir /proc", "writable for the agent's user"}, 0,
@@ -382,7 +298,7 @@ func TestAgentThatCannotStart(t *testing.T) {
 		output, err := command.CombinedOutput()
 		var exit *exec.ExitError
 		if want := cmp.Or(test.exit, cli.ExitFailed); !errors.As(err, &exit) || exit.ExitCode() != want {
-			t.Errorf("%s: ended with %v, want exit %d", name, err, want)
+			t.Errorf("%s: exited with %v, want exit %d", name, err, want)
 		}
 		for _, want := range test.want {
 			if !strings.Contains(string(output), want) {

@@ -12,9 +12,8 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// An agent that is killed while a pod starts, the next one that sees it end, and one that comes when it was over long
-// ago.
-func TestAgentAnnotatesOnceWhoeverIsThere(t *testing.T) {
+// The agent is killed while a pod starts, the next agent sees the start-up end, and a third starts long after that.
+func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	pod.Annotations = map[string]string{annotate.AskStartUp: "true", annotate.AskTime: ""}
@@ -28,7 +27,7 @@ func TestAgentAnnotatesOnceWhoeverIsThere(t *testing.T) {
 		t.Helper()
 		for deadline := time.Now().Add(10 * time.Second); held(annotation) == ""; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("never got %s: %+v", annotation, cluster.Applies())
+				t.Fatalf("%s was not set: %+v", annotation, cluster.Applies())
 			}
 		}
 	}
@@ -65,8 +64,8 @@ func TestAgentAnnotatesOnceWhoeverIsThere(t *testing.T) {
 	}
 }
 
-// Without --annotate a pod may ask: nothing is requested, and nothing counted.
-func TestAgentThatDoesNotAnnotate(t *testing.T) {
+// Without --annotate the agent sends no request and has no metric, even if a pod asks for annotations.
+func TestAgentWithoutAnnotate(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := ready(web0(time.Now().Add(-3*time.Second)), time.Now())
 	pod.Annotations = map[string]string{annotate.AskStartUp: "true", annotate.AskTime: ""}
@@ -74,13 +73,13 @@ func TestAgentThatDoesNotAnnotate(t *testing.T) {
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)
 	if _, metrics := agent.get("/metrics"); strings.Contains(metrics, "annotation") {
-		t.Error("counts annotations that are off")
+		t.Error("annotations are off but have a metric")
 	}
 	if _, parts := agent.get("/readyz?verbose"); strings.Contains(parts, "annotation") {
-		t.Errorf("tells of annotations that are off: %s", parts)
+		t.Errorf("annotations are off but listed in: %s", parts)
 	}
 	agent.mustEndCleanly()
 	if slices.ContainsFunc(cluster.Requests(), func(r string) bool { return strings.HasPrefix(r, "patch") }) {
-		t.Errorf("asked %q", cluster.Requests())
+		t.Errorf("requests %q", cluster.Requests())
 	}
 }

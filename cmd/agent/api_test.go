@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// TestAgentServesItsAPI follows a pod from its start until after it is gone, on the stream and by asking.
+// TestAgentServesItsAPI follows a pod on the stream and with requests, from its start until after its deletion.
 func TestAgentServesItsAPI(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
@@ -87,7 +87,7 @@ func TestAgentServesItsAPI(t *testing.T) {
 	for _, want := range []string{"podlapse_history_pods 1\n", "podlapse_stream_viewers 0\n",
 		"podlapse_stream_resets_total 1\n"} {
 		if !strings.Contains(metrics, want) {
-			t.Errorf("no %q in the metrics", want)
+			t.Errorf("metrics lack %q", want)
 		}
 	}
 	agent.mustEndCleanly()

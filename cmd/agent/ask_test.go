@@ -16,37 +16,37 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// said is what a command prints, and its exit code.
-type said struct {
+// commandResult is what a command prints, and its exit code.
+type commandResult struct {
 	code           int
 	stdout, stderr string
 }
 
-// kubectl runs the program as kubectl's plugin, with a kubeconfig of the API server.
-func kubectl(t *testing.T, server *agentstest.APIServer, args ...string) said {
+// kubectl runs the program as a kubectl plugin, with a kubeconfig of the API server.
+func kubectl(t *testing.T, server *agentstest.APIServer, args ...string) commandResult {
 	t.Helper()
-	return runs(t, cli.PluginProgram, environment{"KUBECONFIG": agentstest.Kubeconfig(t, server.URL)}, args...)
+	return runProgram(t, cli.PluginProgram, environment{"KUBECONFIG": agentstest.Kubeconfig(t, server.URL)}, args...)
 }
 
-func runs(t *testing.T, program string, env environment, args ...string) said {
+func runProgram(t *testing.T, program string, env environment, args ...string) commandResult {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code := runAs(t.Context(), program, args, env.get, &stdout, &stderr)
-	return said{code, stdout.String(), stderr.String()}
+	return commandResult{code, stdout.String(), stderr.String()}
 }
 
-func (s said) must(t *testing.T, code int, stdout, stderr string) {
+func (s commandResult) must(t *testing.T, code int, stdout, stderr string) {
 	t.Helper()
 	if s.code != code || !strings.Contains(s.stdout, stdout) || !strings.Contains(s.stderr, stderr) {
 		t.Errorf("exit %d; want %d with %q and %q, got\n%s\n%s", s.code, code, stdout, stderr, s.stdout, s.stderr)
 	}
 	if code != cli.ExitOK && code != cli.ExitPartial && code != cli.ExitUsage && s.stdout != "" {
-		t.Errorf("printed although it failed:\n%s", s.stdout)
+		t.Errorf("failed but printed\n%s", s.stdout)
 	}
 }
 
-// goneFromNodeA is a real agent on node-a that has seen shop/web-0 start, and go.
-func goneFromNodeA(t *testing.T) *process {
+// agentWithDeletedPod starts an agent on node-a that has seen shop/web-0 start and disappear.
+func agentWithDeletedPod(t *testing.T) *process {
 	t.Helper()
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
@@ -65,9 +65,9 @@ func agentOn(node, url string) agentstest.Pod {
 	return agentstest.Pod{Namespace: "podlapse", Name: "agent-" + node, Node: node, Port: 9717, Ready: true, Agent: url}
 }
 
-// TestAskAClusterOfRealAgents asks a real agent through the API server's proxy, of a pod that is gone.
-func TestAskAClusterOfRealAgents(t *testing.T) {
-	agent := goneFromNodeA(t)
+// TestExplainThroughAPIServer queries a real agent about a deleted pod, through the API server's proxy.
+func TestExplainThroughAPIServer(t *testing.T) {
+	agent := agentWithDeletedPod(t)
 	other := start(t, "--kubeconfig", agentstest.Kubeconfig(t, podwatchtest.Start(t).URL()), "--cri-endpoint", "off",
 		"--events", "off")
 	server := agentstest.Start(t, agentOn("node-a", agent.base), agentOn("node-b", other.base))
@@ -97,7 +97,7 @@ func TestAskAClusterOfRealAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal([]byte(asJSON.stdout), &got); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%v: the command says\n%v\nand the API\n%v", err, got, want)
+		t.Errorf("%v: the command returns\n%v\nand the API\n%v", err, got, want)
 	}
 	var inYAML struct {
 		Items []struct{ Name, Node string }
@@ -109,7 +109,7 @@ func TestAskAClusterOfRealAgents(t *testing.T) {
 	}
 	kubectl(t, server, "pulls", "-ojson").must(t, cli.ExitOK, `"node": "node-b"`, "")
 
-	// An agent that cannot be reached is named, and what the others know is printed.
+	// An agent that cannot be reached is named, and the answers of the others are printed.
 	server.Set(agentOn("node-a", agent.base), agentOn("node-b", ""))
 	for _, command := range [][]string{{"explain", "shop/web-0"}, {"explain"}, {"top"}, {"pulls"}} {
 		got := kubectl(t, server, command...)
@@ -121,14 +121,14 @@ func TestAskAClusterOfRealAgents(t *testing.T) {
 	kubectl(t, server, "explain", "shop/none").
 		must(t, cli.ExitUnreachable, "", "2 agents asked: 1 did not answer, and the others do not know pod shop/none")
 
-	// A pod that is there has a node, and other nodes are not asked.
+	// An existing pod has a node, so the agents of other nodes are not queried.
 	before := len(server.Asked())
 	server.Set(agentOn("node-a", agent.base), agentOn("node-b", ""),
 		agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-a"},
 		agentstest.Pod{Namespace: "shop", Name: "new"})
 	kubectl(t, server, "explain", "shop/web-0").must(t, cli.ExitOK, verdict, "")
 	if asked := strings.Join(server.Asked()[before:], " "); strings.Contains(asked, "node-b:9717") {
-		t.Errorf("asked %s", asked)
+		t.Errorf("requests %s", asked)
 	}
 	kubectl(t, server, "explain", "shop/new").must(t, cli.ExitNotFound, "", "pod shop/new is not bound to a node yet")
 	agent.mustEndCleanly()
@@ -139,10 +139,10 @@ func TestAskAClusterOfRealAgents(t *testing.T) {
 func TestCompleteEveryCommand(t *testing.T) {
 	for _, program := range []string{cli.AgentProgram, cli.PluginProgram} {
 		for _, c := range commands(program) {
-			runs(t, program, environment{}, "__completeNoDesc", c.Name).must(t, cli.ExitOK, c.Name+"\n", "")
+			runProgram(t, program, environment{}, "__completeNoDesc", c.Name).must(t, cli.ExitOK, c.Name+"\n", "")
 		}
 	}
-	runs(t, cli.AgentProgram, environment{}, "__complete", "run", "--impersonate-node=").
+	runProgram(t, cli.AgentProgram, environment{}, "__complete", "run", "--impersonate-node=").
 		must(t, cli.ExitOK, "on\noff\n:4", "")
-	runs(t, cli.PluginProgram, environment{}, "run").must(t, cli.ExitUsage, "", `unknown command "run"`)
+	runProgram(t, cli.PluginProgram, environment{}, "run").must(t, cli.ExitUsage, "", `unknown command "run"`)
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// A node comes up full, its agent is killed in the midst of it, and all pods are ready when the next one comes: a
-// healthy collector gets every trace.
-func TestABurstAfterARestartIsSentWhole(t *testing.T) {
+// The agent is killed while a full node's pods start, and all pods are ready when the next agent starts. A healthy
+// collector gets every trace.
+func TestAllTracesAreSentAfterRestartOnFullNode(t *testing.T) {
 	const pods = 500
 	startCollector(t)
 	cluster := podwatchtest.Start(t)
@@ -34,7 +34,7 @@ func TestABurstAfterARestartIsSentWhole(t *testing.T) {
 	for saved := 0; saved < pods; time.Sleep(20 * time.Millisecond) {
 		file, err := os.ReadFile(filepath.Join(dir, "state.jsonl"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) || time.Now().After(deadline) {
-			t.Fatalf("%d start-ups are saved, %v", saved, err)
+			t.Fatalf("saved %d start-ups, %v", saved, err)
 		}
 		for saved < pods && strings.Contains(string(file), fmt.Sprintf(`"uid-web-%d"`, saved)) {
 			saved++
@@ -54,15 +54,15 @@ func TestABurstAfterARestartIsSentWhole(t *testing.T) {
 		dropped = agent.metric(`podlapse_sink_dropped_total{sink="otlp"}`)
 	}
 	if sent != pods || dropped != 0 {
-		t.Errorf("%v traces of %d start-ups were sent, %v dropped", sent, pods, dropped)
+		t.Errorf("sent %v traces of %d start-ups, dropped %v", sent, pods, dropped)
 	}
 	agent.mustEndCleanly()
 	if records := written(); len(records) != pods {
-		t.Errorf("%d records of %d start-ups", len(records), pods)
+		t.Errorf("got %d records of %d start-ups", len(records), pods)
 	}
 }
 
-// metric is the value of a series, 0 while it is not there.
+// metric returns the value of a series, or 0 if it does not exist.
 func (p *process) metric(series string) (value float64) {
 	p.t.Helper()
 	_, text := p.get("/metrics")

@@ -21,13 +21,13 @@ import (
 	"github.com/podlapse/podlapse/internal/state"
 )
 
-// plain is the ClusterRole of an agent that is not limited to its node.
+// plain allows what the ClusterRole of an agent with plain RBAC allows.
 func plain(a podwatchtest.Attempt) bool {
 	return a.User == podwatchtest.Agent && (a.Resource == "pods" || a.Resource == "events") &&
 		!strings.Contains(a.Verb, "impersonate")
 }
 
-// asNode is that of one that is, and what the Node authorizer lets that node do.
+// asNode allows what the ClusterRole with node impersonation and the Node authorizer allow.
 func asNode(a podwatchtest.Attempt) bool {
 	if a.User == "system:node:node-a" {
 		return a.Resource == "pods" && a.Selector == "spec.nodeName=node-a"
@@ -42,7 +42,7 @@ func TestCheck(t *testing.T) {
 		allow   func(podwatchtest.Attempt) bool
 		flags   string
 		exit    int
-		want    []string // in the lines that begin so
+		want    []string // in the lines with this prefix
 	}{
 		"plain RBAC": {allow: plain, want: []string{
 			"ok       api server     Kubernetes v1.36.3 at http://",
@@ -61,12 +61,12 @@ func TestCheck(t *testing.T) {
 			"ok       pods ", "ok       limit          node impersonation applies", "ok       events ",
 			"ok       secrets ",
 		}},
-		"an agent that may impersonate and does not": {allow: asNode, exit: cli.ExitFailed, want: []string{
+		"impersonation allowed but off": {allow: asNode, exit: cli.ExitFailed, want: []string{
 			"failed   pods           pods is forbidden",
 			"remedy: allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit it",
 			"ok       limit          plain RBAC applies, and another authorizer denies",
 		}},
-		"an agent that wants to impersonate and may not": {allow: plain, flags: "--impersonate-node",
+		"impersonation on but forbidden": {allow: plain, flags: "--impersonate-node",
 			exit: cli.ExitFailed, want: []string{
 				"failed   pods           nodes is forbidden",
 				"remedy: allow the ServiceAccount impersonate:associated-node",
@@ -78,7 +78,7 @@ func TestCheck(t *testing.T) {
 			want: []string{"ok       pods ", "failed   limit          plain RBAC applies",
 				"remedy: remove all verbs on pods"},
 		},
-		"nodes that may read all pods": {
+		"a node can read all pods": {
 			allow: func(a podwatchtest.Attempt) bool {
 				return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods"
 			},
@@ -86,14 +86,14 @@ func TestCheck(t *testing.T) {
 			want: []string{"failed   limit          as the node, the agent can read pods of all nodes",
 				"--authorization-mode=Node,RBAC"},
 		},
-		"nodes that may read any node's pods": {
+		"a node can read another node's pods": {
 			allow: func(a podwatchtest.Attempt) bool {
 				return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods" && a.Selector != ""
 			},
 			flags: "--impersonate-node", exit: cli.ExitFailed,
 			want: []string{"failed   limit          as the node, the agent can read another node's pods"},
 		},
-		"nodes that may read secrets": {
+		"a node can read secrets": {
 			allow: func(a podwatchtest.Attempt) bool {
 				return asNode(a) ||
 					a.Resource == "secrets" &&
@@ -102,7 +102,7 @@ func TestCheck(t *testing.T) {
 			flags: "--impersonate-node", exit: cli.ExitFailed,
 			want: []string{"failed   limit          as the node, the agent can read secrets"},
 		},
-		"far too much": {allow: nil, exit: cli.ExitFailed, want: []string{
+		"everything allowed": {allow: nil, exit: cli.ExitFailed, want: []string{
 			"failed   secrets        the agent can read secrets", "remedy: give the agent its own ServiceAccount",
 		}},
 		"no Events": {
@@ -110,7 +110,7 @@ func TestCheck(t *testing.T) {
 			exit:  cli.ExitFailed,
 			want:  []string{"failed   events         RBAC does not allow the verb watch on events", "--events=off"},
 		},
-		"Events that are off": {
+		"Events off": {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" },
 			flags: "--events=off",
 			want:  []string{"off      events "},
@@ -125,22 +125,22 @@ func TestCheck(t *testing.T) {
 				"ok       web pods       readable by clients that the API server allows",
 				"ok       web metrics    readable by clients that the API server allows"},
 		},
-		"an agent that annotates and may not": {
+		"annotations forbidden": {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Verb != "patch" }, flags: "--annotate",
 			exit: cli.ExitFailed,
 			want: []string{"failed   annotations    RBAC does not allow the verb patch on pods",
 				"install the component annotate"},
 		},
-		"an agent that annotates before Kubernetes 1.30": {
+		"annotations before Kubernetes 1.30": {
 			prepare: (*podwatchtest.Server).WithoutPolicies, allow: plain, flags: "--annotate", exit: cli.ExitFailed,
 			want: []string{
 				"failed   annotations    can patch pods, but the API server does not support ValidatingAdmissionPolicy",
 				"remedy: use Kubernetes 1.30",
 			},
 		},
-		"an agent that annotates": {allow: plain, flags: "--annotate",
+		"annotations allowed": {allow: plain, flags: "--annotate",
 			want: []string{"ok       annotations    can patch pods"}},
-		"a token that expired": {
+		"an expired token": {
 			prepare: func(s *podwatchtest.Server) {
 				s.Refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
 			},
@@ -148,19 +148,19 @@ func TestCheck(t *testing.T) {
 			want: []string{"failed   api server ", "remedy: the API server rejects the agent's token",
 				"skipped  pods"},
 		},
-		"a clock that is behind": {
+		"a slow clock": {
 			prepare: func(s *podwatchtest.Server) { s.Ahead(-3 * time.Second) }, allow: plain, exit: cli.ExitFailed,
 			want: []string{"failed   clocks         the API server's clock is -", "remedy: synchronize the clocks"},
 		},
-		"a clock that is ahead": {
+		"a fast clock": {
 			prepare: func(s *podwatchtest.Server) { s.Ahead(3 * time.Second) }, allow: plain, exit: cli.ExitFailed,
 			want: []string{"failed   clocks         the API server's clock is ", "remedy: synchronize the clocks"},
 		},
-		"clocks that are nearly right": {
+		"a small clock difference": {
 			prepare: func(s *podwatchtest.Server) { s.Ahead(400 * time.Millisecond) }, allow: plain,
 			want: []string{"ok       clocks "},
 		},
-		"pods that can be listed alone": {
+		"pods can be listed but not watched": {
 			allow: func(a podwatchtest.Attempt) bool {
 				return plain(a) &&
 					(a.Resource != "pods" || a.Verb != "watch")
@@ -172,8 +172,8 @@ func TestCheck(t *testing.T) {
 			want: []string{
 				"failed   runtime        /does/not/exist.sock: ", "remedy: mount the directory",
 			}},
-		"a runtime that is off": {allow: plain, flags: "--cri-endpoint=off", want: []string{"off      runtime "}},
-		"no place for state": {allow: plain, flags: "--state-dir=/proc", exit: cli.ExitFailed, want: []string{
+		"the runtime off": {allow: plain, flags: "--cri-endpoint=off", want: []string{"off      runtime "}},
+		"an unusable state directory": {allow: plain, flags: "--state-dir=/proc", exit: cli.ExitFailed, want: []string{
 			"failed   state          /proc: ", "remedy: use a directory on a local disk",
 		}},
 	} {
@@ -182,7 +182,7 @@ func TestCheck(t *testing.T) {
 			cluster := podwatchtest.Start(t)
 			cluster.Put(web0(time.Now()))
 			if test.allow != nil {
-				// What everybody may: ask about themselves.
+				// Every account may review its own permissions.
 				cluster.Authorize(func(a podwatchtest.Attempt) bool {
 					return a.Resource == "selfsubjectaccessreviews" || test.allow(a)
 				})
@@ -204,7 +204,7 @@ func TestCheck(t *testing.T) {
 			}
 			if failed, remedies := strings.Count("\n"+text, "\nfailed "),
 				strings.Count(text, "remedy: "); failed != remedies {
-				t.Errorf("%d failed and %d remedies:\n%s", failed, remedies, text)
+				t.Errorf("got %d failures but %d remedies:\n%s", failed, remedies, text)
 			}
 			if (exit == cli.ExitFailed) != strings.Contains("\n"+text, "\nfailed ") {
 				t.Errorf("exit %d of\n%s", exit, text)
@@ -220,12 +220,12 @@ func checked(t *testing.T, args ...string) (exit int, text string) {
 	exit = run(context.Background(), append([]string{"check", "--node-name=node-a"}, args...), environment{}.get,
 		&stdout, &stderr)
 	if stderr.Len() > 0 {
-		t.Errorf("on standard error: %s", stderr.String())
+		t.Errorf("unexpected text on standard error: %s", stderr.String())
 	}
 	return exit, stdout.String()
 }
 
-func TestCheckBesideAnAgent(t *testing.T) {
+func TestCheckBesideRunningAgent(t *testing.T) {
 	dir := t.TempDir()
 	held, err := state.Open(dir, "node-a", zap.NewNop())
 	if err != nil {
@@ -245,8 +245,8 @@ func TestCheckBesideAnAgent(t *testing.T) {
 	}
 }
 
-// TestCheckTellsWhatIsWrongWithTheSocket: to mount what is mounted mends nothing.
-func TestCheckTellsWhatIsWrongWithTheSocket(t *testing.T) {
+// If the socket is mounted but cannot be used, check does not suggest mounting it.
+func TestCheckExplainsSocketProblems(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(t.TempDir(), "c.sock"))
 	if err != nil {
 		t.Fatal(err)
@@ -260,7 +260,7 @@ func TestCheckTellsWhatIsWrongWithTheSocket(t *testing.T) {
 			t.Errorf("no %q in\n%s", remedy, text)
 		}
 	}
-	want("remedy: the runtime does not answer") // it is there, as one that is stopped is
+	want("remedy: the runtime does not answer") // the socket file exists, as after the runtime stopped
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func TestCheckTellsWhatIsWrongWithTheSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("remedy: mount the directory of the runtime's socket")
-	// As grpc says it; nobody refuses root a socket.
+	// The text of the error is gRPC's. The test cannot provoke it, because root may use any socket.
 	const refused = `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /c.sock: connect: permission denied"`
 	if remedy := runtimeRemedy(refused); !strings.Contains(remedy, "the group that owns the socket") ||
 		!strings.Contains(remedy, "spc_t") {
@@ -285,14 +285,14 @@ func TestCheckTellsWhatIsWrongWithTheSocket(t *testing.T) {
 		}
 	}
 	const noProxy = `dial unix /run/podlapse/runtime.sock: connect: no such file or directory`
-	const proxied = `dial unix /run/containerd/containerd.sock: connect: permission denied` // as the proxy hands it on
+	const proxied = `dial unix /run/containerd/containerd.sock: connect: permission denied` // passed on by the runtime proxy
 	if remedy := runtimeRemedy(noProxy); !strings.Contains(remedy, "container runtime-proxy") ||
 		runtimeRemedy(proxied) == remedy {
 		t.Error(remedy)
 	}
 }
 
-func TestCheckTellsWhoMayRead(t *testing.T) {
+func TestCheckReportsAccessMode(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "web.yaml")
 	if err := os.WriteFile(file,
 		[]byte("basic_auth_users: {a: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}"),
@@ -331,7 +331,7 @@ func TestCheckTellsWhoMayRead(t *testing.T) {
 	}
 }
 
-func TestCheckWithoutAnAPIServer(t *testing.T) {
+func TestCheckWithoutAPIServer(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for _, flags := range [][]string{{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t))},
 		{"--kubeconfig="}} {

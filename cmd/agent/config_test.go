@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/internal/node"
 )
 
-// environment is what a test's agent finds in its environment.
+// environment holds the environment variables of an agent under test.
 type environment map[string]string
 
 func (e environment) get(name string) string { return e[name] }
@@ -43,7 +43,7 @@ func TestConfigFrom(t *testing.T) {
 		"defaults":         {args: "--node-name node-a"},
 		"one dash, equals": {args: "-node-name=node-a"},
 		"environment":      {env: environment{"NODE_NAME": "node-a"}},
-		"everything from the environment": {
+		"all flags from the environment": {
 			env: environment{
 				"NODE_NAME": "b.example", "KUBECONFIG": "/k", "CONTAINER_RUNTIME_ENDPOINT": "off", "EVENTS": "cluster",
 				"LISTEN_ADDRESS": "[::1]:0", "LOG_LEVEL": "warn", "LOG_FORMAT": "console", "RECORDS": "both",
@@ -69,11 +69,11 @@ func TestConfigFrom(t *testing.T) {
 			env:  environment{"NODE_NAME": "Not_A_Name", "LOG_LEVEL": "loud", "KUBECONFIG": "/k"},
 			want: func(c *config) { c.logLevel = zapcore.DebugLevel },
 		},
-		"a flag that needs no value": {
+		"a flag without its optional value": {
 			args: "--node-name node-a --records-partial --records both",
 			want: func(c *config) { c.records, c.partial = recordsBoth, true },
 		},
-		"and may have one": {
+		"a flag with its optional value": {
 			args: "--records-partial off --node-name node-a --records=transition",
 			want: func(c *config) { c.records = "transition" },
 		},
@@ -82,7 +82,7 @@ func TestConfigFrom(t *testing.T) {
 			env:  environment{"WATCH_DELAYS": "true", "PRESSURE": "on", "SERVE_OBJECTS": "false"},
 			want: func(c *config) { c.annotate, c.termination, c.watchDelays = true, true, true },
 		},
-		"the last flag counts": {args: "--node-name b --node-name node-a"},
+		"the last flag wins": {args: "--node-name b --node-name node-a"},
 	} {
 		want := defaults
 		if test.want != nil {
@@ -166,7 +166,7 @@ func TestHistoryLimit(t *testing.T) {
 	}
 }
 
-func TestEveryProblemIsTold(t *testing.T) {
+func TestConfigReportsEveryProblem(t *testing.T) {
 	args := "run --node-name A --cri-endpoint tcp://x --listen-address x --wrong=1 stray --log-level loud"
 	env := environment{"LOG_FORMAT": "xml", "RECORDS": "all"}
 	var stdout, stderr bytes.Buffer
@@ -182,7 +182,7 @@ func TestEveryProblemIsTold(t *testing.T) {
 		}
 	}
 	if stdout.Len() > 0 {
-		t.Errorf("on standard output: %s", stdout.String())
+		t.Errorf("unexpected text on standard output: %s", stdout.String())
 	}
 }
 
@@ -206,7 +206,7 @@ func TestCommandLine(t *testing.T) {
 	for _, test := range []struct {
 		args           string
 		code           int
-		stdout, stderr string // what each holds; empty for nothing at all
+		stdout, stderr string // substrings; empty if nothing may be printed
 	}{
 		{"", cli.ExitUsage, "", "Commands:"},
 		{"help", cli.ExitOK, "Commands:", ""},

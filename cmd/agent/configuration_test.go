@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// pageOf is the page of the documentation that says more about a flag.
+// pageOf maps a flag to the documentation page that describes it in detail.
 var pageOf = map[string]string{
 	"impersonate-node": "security.md", "events": "pulls.md#when-a-source-is-missing",
 	"web-auth": "security.md#who-may-read",
@@ -58,7 +58,7 @@ With ` + "`OTEL_EXPORTER_OTLP_ENDPOINT`" + ` set, the agent also sends [traces a
 			"`"+strings.ReplaceAll(f.Value, "|", "`, `")+"`", byDefault, help)
 	}
 	if unused != 0 {
-		t.Errorf("%d pages are of flags that do not exist", unused)
+		t.Errorf("%d pages are for unknown flags", unused)
 	}
 	const path = "../../docs/configuration.md"
 	if *update {

@@ -16,14 +16,14 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// A tenant can name any host in its pod, and forge kubelet's word that an image came from it.
-func TestForgedPullsSendTheAgentNowhere(t *testing.T) {
+// A tenant can name any host in its pod, and forge the kubelet's Event that an image came from it.
+func TestForgedPullsCauseNoRegistryProbes(t *testing.T) {
 	var asked atomic.Int64
 	victim := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer victim.Close()
 	host := strings.TrimPrefix(victim.URL, "http://")
 	path := filepath.Join(t.TempDir(), "probes.yaml")
-	// Listed as one without TLS, or else the agent asks no loopback address at all.
+	// The registry is listed as one without TLS; otherwise the agent does not connect to a loopback address.
 	text := fmt.Sprintf("registries: {top: 1, interval: 1s, jitter: 0s, plain_http: [%q]}\n", host)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestForgedPullsSendTheAgentNowhere(t *testing.T) {
 	agent.poll("/debug/observations", `"reason":"Pulled"`)
 	time.Sleep(4 * time.Second)
 	if n := asked.Load(); n > 0 {
-		t.Errorf("a forged Event had the agent ask %s %d times", host, n)
+		t.Errorf("after a forged Event, the agent connected to %s %d times", host, n)
 	}
 	runtime.PutImage(image, 1)
 	cluster.Put(event("Pulled",
@@ -54,7 +54,7 @@ func TestForgedPullsSendTheAgentNowhere(t *testing.T) {
 	cluster.Put(ready(pod, time.Now()))
 	for deadline := time.Now().Add(10 * time.Second); asked.Load() == 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("a registry that the runtime pulled from is not asked")
+			t.Fatal("a registry that the runtime pulled from is not probed")
 		}
 	}
 	agent.mustEndCleanly()

@@ -17,8 +17,8 @@ import (
 
 const module = "github.com/podlapse/podlapse/"
 
-// importRules say what packages must not import: everything below one of the prefixes. Prefixes of this module are
-// written without its path.
+// importRules list what packages must not import: everything below one of the prefixes. Prefixes in this module omit
+// the module path.
 var importRules = []struct {
 	pkg    string
 	forbid []string
@@ -165,7 +165,7 @@ var importRules = []struct {
 		"every part reports its health, so health must not import a part"},
 }
 
-func TestImportsPointInwards(t *testing.T) {
+func TestImportsFollowTheLayers(t *testing.T) {
 	for _, rule := range importRules {
 		files := 0
 		for path, file := range sourceFiles(t, filepath.Join("../..", rule.pkg)) {
@@ -186,7 +186,7 @@ func TestImportsPointInwards(t *testing.T) {
 	}
 }
 
-// importers are the packages that only a few others may import.
+// importers lists the packages that only a few others may import.
 var importers = []struct {
 	pkg    string
 	by     []string
@@ -199,7 +199,7 @@ var importers = []struct {
 		"cmd/agent creates the clients; only sources need more of the package than a client"},
 }
 
-func TestImportersAreKnown(t *testing.T) {
+func TestImportersAreAllowed(t *testing.T) {
 	for _, dir := range packages(t) {
 		for path, file := range sourceFiles(t, filepath.Join("../..", dir)) {
 			for _, spec := range file.Imports {
@@ -214,8 +214,8 @@ func TestImportersAreKnown(t *testing.T) {
 	}
 }
 
-// TestAskingLinksNoAgent lists everything that a program with the commands of internal/cli links.
-func TestAskingLinksNoAgent(t *testing.T) {
+// TestQueryCommandsLinkNoAgent checks all dependencies of a program with the commands of internal/cli.
+func TestQueryCommandsLinkNoAgent(t *testing.T) {
 	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../internal/cli").Output()
 	if err != nil {
 		t.Fatalf("list the dependencies of internal/cli: %v", err)
@@ -234,7 +234,7 @@ func TestAskingLinksNoAgent(t *testing.T) {
 	}
 }
 
-// TestPublicTypesLinkNoAgent lists everything that a program links which reads records or queries agents.
+// TestPublicTypesLinkNoAgent checks all dependencies of a program that reads records or queries agents.
 func TestPublicTypesLinkNoAgent(t *testing.T) {
 	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../pkg/api", "../../pkg/client").Output()
 	if err != nil {
@@ -270,7 +270,7 @@ func TestCoreReadsNoClock(t *testing.T) {
 	}
 }
 
-// sourceFiles parses the files of a package, without its tests and without the packages below it.
+// sourceFiles parses the files of a package, without its tests and subpackages.
 func sourceFiles(t *testing.T, dir string) map[string]*ast.File {
 	t.Helper()
 	files := map[string]*ast.File{}
@@ -293,7 +293,7 @@ func sourceFiles(t *testing.T, dir string) map[string]*ast.File {
 	return files
 }
 
-// maxPublic is how many packages pkg/ may have: each is an interface that must stay stable.
+// maxPublic is the maximum number of packages in pkg/: each is an interface that must stay stable.
 const maxPublic = 8
 
 // TestArchitectureListsEveryPackage compares the repository layout in docs/architecture.md with the packages.
@@ -310,7 +310,7 @@ func TestArchitectureListsEveryPackage(t *testing.T) {
 	found := packages(t)
 	slices.Sort(listed)
 	if !slices.Equal(listed, found) {
-		t.Errorf("docs/architecture.md lists\n%q, there are\n%q", listed, found)
+		t.Errorf("docs/architecture.md lists\n%q, the packages are\n%q", listed, found)
 	}
 	public := slices.DeleteFunc(found, func(dir string) bool { return !strings.HasPrefix(dir, "pkg/") })
 	if len(public) > maxPublic {
@@ -318,13 +318,13 @@ func TestArchitectureListsEveryPackage(t *testing.T) {
 	}
 }
 
-// packages lists the directories of the root module with source files, fakes left out.
+// packages lists the directories of the root module with source files, without test-support packages.
 func packages(t *testing.T) (found []string) {
 	t.Helper()
 	for _, top := range []string{"cmd", "pkg", "internal"} {
 		err := filepath.WalkDir(filepath.Join("../..", top), func(path string, entry fs.DirEntry, err error) error {
 			forTests := entry.Name() == "testdata" || entry.Name() == "standin" ||
-				top != "pkg" && strings.HasSuffix(entry.Name(), "test") // a fake is not public
+				top != "pkg" && strings.HasSuffix(entry.Name(), "test") // test support is not public
 			if err != nil || !entry.IsDir() {
 				return err
 			}

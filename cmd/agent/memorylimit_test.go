@@ -23,13 +23,13 @@ func TestCgroupMemory(t *testing.T) {
 	}{
 		"a container, version 2": {map[string]string{
 			"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "94371840\n"}, limit},
-		"its cgroup's path is of the host": {map[string]string{
+		"a cgroup path of the host": {map[string]string{
 			"proc/self/cgroup": "0::/kubepods/pod1/c1\n", "sys/fs/cgroup/memory.max": "94371840\n"}, limit},
 		"a service": {map[string]string{
 			"proc/self/cgroup": "0::/system.slice/agent.service\n",
 			"sys/fs/cgroup/system.slice/agent.service/memory.max": "94371840\n",
 			"sys/fs/cgroup/system.slice/memory.max":               "max\n"}, limit},
-		"the lower limit is above": {map[string]string{
+		"a lower limit in the parent": {map[string]string{
 			"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "99999999999\n",
 			"sys/fs/cgroup/a/memory.max": "94371840\n"}, limit},
 		"version 1": {map[string]string{

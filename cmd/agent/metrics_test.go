@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,15 +27,15 @@ import (
 
 var update = flag.Bool("update", false, "write docs/metrics.md anew")
 
-// described is a metric as its description says.
+// described is a metric's description.
 type described struct{ name, help, labels string }
 
-// descriptionOf reads what prometheus.Desc prints, which is all that it tells.
+// descriptionOf parses the text of a prometheus.Desc, which exports nothing else.
 var descriptionOf = regexp.MustCompile(
 	`^Desc\{fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)", (?:unit: "[^"]*", )?constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}\}$`,
 )
 
-// TestMetricsDocument holds docs/metrics.md against what an agent with everything switched on registers.
+// TestMetricsDocument compares docs/metrics.md with the metrics of an agent with every option on.
 func TestMetricsDocument(t *testing.T) {
 	registry := everything(t)
 	var all []described
@@ -55,7 +56,7 @@ func TestMetricsDocument(t *testing.T) {
 		}
 		labels = slices.DeleteFunc(labels, func(l string) bool { return l == "" })
 		d := described{m[1], strings.ReplaceAll(m[2], `\"`, `"`), strings.Join(labels, ", ")}
-		if !slices.Contains(all, d) { // one of a family with several values of a constant label
+		if !slices.Contains(all, d) { // a family is listed once, whatever its constant label
 			all = append(all, d)
 		}
 	}
@@ -74,10 +75,12 @@ func TestMetricsDocument(t *testing.T) {
 			"start, with value zero. `registry` has up to [six registries](pulls.md#which-registries-have-a-label), and " +
 			"`other` for the rest. When a registry loses its label, its counters and histograms disappear, and its " +
 			"further pulls count under `other`. No counter ever decreases.\n\n" +
-			"With default flags, a node with 110 pods has at most 1500 series, including every classic bucket, and one " +
+			"With default flags, a node with 110 pods has at most " + strconv.Itoa(maxSeries) + " series, including " +
+			"every classic bucket, and one " +
 			"more for each registry and reason for which pulls currently fail. `--metrics-pod-labels` adds one series " +
 			"for each pod, at most 250. For `--node-health` and `--probes-file`, see [node.md](node.md#series) and " +
-			"[probes.md](probes.md#series). With 500 pods and every option on, a scrape is at most 100 KiB, compressed " +
+			"[probes.md](probes.md#series). With 500 pods and every option on, a scrape is at most " +
+			strconv.Itoa(maxGzipBytes>>10) + " KiB, compressed " +
 			"(`make bench` measures it).\n\n" +
 			"| metric | type | labels | |\n|---|---|---|---|\n",
 	)
@@ -92,13 +95,13 @@ func TestMetricsDocument(t *testing.T) {
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != doc.String() {
 		t.Errorf(
-			"docs/metrics.md is not what the agent registers (%v): go test ./cmd/agent -run MetricsDocument -update",
+			"docs/metrics.md does not match the agent's metrics (%v): go test ./cmd/agent -run MetricsDocument -update",
 			err,
 		)
 	}
 }
 
-// TestMetricsAreClean lints the metrics of an agent with everything switched on.
+// TestMetricsAreClean lints the metrics of an agent with every option on.
 func TestMetricsAreClean(t *testing.T) {
 	problems, err := testutil.GatherAndLint(everything(t))
 	if err != nil {
@@ -111,7 +114,7 @@ func TestMetricsAreClean(t *testing.T) {
 	}
 }
 
-// everything is the registry of an agent that had every part, and has stopped.
+// everything returns the registry of an agent that ran with every option on, and has stopped.
 func everything(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+agentstest.ClosedAddress(t))
@@ -125,19 +128,19 @@ func everything(t *testing.T) *prometheus.Registry {
 	return a.registry
 }
 
-// inside is an agent in the process of the test.
+// inside is an agent in the test's own process.
 type inside struct {
 	registry *prometheus.Registry
 	stop     func()
 }
 
-// startInside runs an agent until it watches pods.
+// startInside starts an agent and waits until it watches pods.
 func startInside(t testing.TB, cluster *podwatchtest.Server, flags ...string) inside {
 	t.Helper()
 	return startInsideWriting(t, cluster, io.Discard, flags...)
 }
 
-// startInsideWriting is startInside with a place for its records.
+// startInsideWriting is startInside with a writer for the agent's records.
 func startInsideWriting(t testing.TB, cluster *podwatchtest.Server, records io.Writer, flags ...string) inside {
 	t.Helper()
 	var c config
@@ -166,11 +169,11 @@ func startInsideWriting(t testing.TB, cluster *podwatchtest.Server, records io.W
 	go func() {
 		ended <- serve(ctx, c, api, a.registry, zap.NewNop(), records)
 	}()
-	a.await(t, "podlapse_apiserver_requests_total", 1) // registered last, and everything runs
+	a.await(t, "podlapse_apiserver_requests_total", 1) // it is registered last, when everything runs
 	return a
 }
 
-// await scrapes until a metric's series add up to a number at least.
+// await scrapes until the sum of a metric's series is at least want.
 func (a inside) await(t testing.TB, name string, want float64) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -187,12 +190,12 @@ func (a inside) await(t testing.TB, name string, want float64) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s is %v, never %v; %v", name, sum, want, err)
+			t.Fatalf("%s stayed at %v, want %v; %v", name, sum, want, err)
 		}
 	}
 }
 
-// typeOf goes by the name, which says it.
+// typeOf derives a metric's type from its name.
 func typeOf(name string) string {
 	switch {
 	case strings.HasSuffix(name, "_total"):
@@ -212,7 +215,7 @@ func agreeOnTypes(t *testing.T, registry *prometheus.Registry) {
 	}
 	for _, f := range families {
 		if strings.HasPrefix(f.GetName(), "podlapse_") && strings.ToLower(f.GetType().String()) != typeOf(f.GetName()) {
-			t.Errorf("%s is a %s, by its name it is a %s", f.GetName(), f.GetType(), typeOf(f.GetName()))
+			t.Errorf("%s is a %s, but its name is that of a %s", f.GetName(), f.GetType(), typeOf(f.GetName()))
 		}
 	}
 }

@@ -24,14 +24,14 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// collector takes what an agent sends over OTLP.
+// collector receives what an agent sends over OTLP.
 type collector struct {
 	mu      sync.Mutex
 	spans   []*tracepb.Span
 	metrics map[string]bool
 }
 
-// startCollector points the variables of agents at it.
+// startCollector starts a collector and sets the agents' OTLP variables to it.
 func startCollector(t *testing.T) *collector {
 	t.Helper()
 	c := &collector{metrics: map[string]bool{}}
@@ -67,7 +67,7 @@ func (c *collector) ServeHTTP(_ http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// root waits for the root span of a start-up, and takes all spans away.
+// root waits for the root span of a start-up, and removes all spans received so far.
 func (c *collector) root(t *testing.T) *tracepb.Span {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -81,11 +81,11 @@ func (c *collector) root(t *testing.T) *tracepb.Span {
 			}
 		}
 	}
-	t.Fatal("no trace came")
+	t.Fatal("received no trace")
 	return nil
 }
 
-// TestAgentSendsTracesAndMetrics also shows that the next agent, which reports the same start-up, names it the same.
+// TestAgentSendsTracesAndMetrics also checks that the next agent, which reports the same start-up, uses the same IDs.
 func TestAgentSendsTracesAndMetrics(t *testing.T) {
 	sent := startCollector(t)
 	cluster := podwatchtest.Start(t)
@@ -122,8 +122,8 @@ func TestAgentSendsTracesAndMetrics(t *testing.T) {
 	}
 }
 
-// A collector that is gone is no reason to end, or to end late.
-func TestAgentWithACollectorThatIsGone(t *testing.T) {
+// An agent with an unreachable collector keeps running and stops in time.
+func TestAgentWithUnreachableCollector(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+agentstest.ClosedAddress(t))
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
@@ -138,8 +138,8 @@ func TestAgentWithACollectorThatIsGone(t *testing.T) {
 	agent.mustEndCleanly()
 }
 
-// Standard output that takes nothing is no trace's affair.
-func TestAStuckReaderKeepsNoTraceBack(t *testing.T) {
+// Traces are sent while standard output is full.
+func TestStuckReaderDelaysNoTrace(t *testing.T) {
 	sent := startCollector(t)
 	agent, cluster := startFull(t)
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
@@ -153,8 +153,8 @@ func TestAStuckReaderKeepsNoTraceBack(t *testing.T) {
 	agent.wait()
 }
 
-// Whatever is stuck, the agent ends in time: its reader, the collector, the API server and the runtime.
-func TestAgentEndsThoughEverythingIsStuck(t *testing.T) {
+// The agent stops in time while its reader, the collector, the API server and the runtime are all stuck.
+func TestAgentStopsInTimeWhenEverythingIsStuck(t *testing.T) {
 	deaf, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -172,11 +172,11 @@ func TestAgentEndsThoughEverythingIsStuck(t *testing.T) {
 	began := time.Now()
 	agent.signal(syscall.SIGTERM)
 	if state, took := agent.wait(), time.Since(began); state.ExitCode() != cli.ExitFailed || took > 5*time.Second {
-		t.Errorf("ended with %s after %s, want the failure to write within 5 s", state, took)
+		t.Errorf("exited with %s after %s, want a write error within 5 s", state, took)
 	}
 }
 
-func TestAgentRefusesVariablesThatItCannotUse(t *testing.T) {
+func TestAgentRefusesInvalidOTLPVariables(t *testing.T) {
 	variables := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317"}
 	var stderr bytes.Buffer
 	code := run(t.Context(), []string{"run", "--node-name", "node-a"},
@@ -187,8 +187,8 @@ func TestAgentRefusesVariablesThatItCannotUse(t *testing.T) {
 	}
 }
 
-// Without an endpoint there is nothing of it.
-func TestAgentWithoutACollector(t *testing.T) {
+// Without an endpoint, OTLP has no goroutine, no metric and no part in /readyz.
+func TestAgentWithoutCollector(t *testing.T) {
 	traces, err := newTraces(t.Context(), deps{}, nil)
 	push, err2 := newMetricsPush(t.Context(), deps{})
 	if traces != nil || push != nil || err != nil || err2 != nil {
@@ -199,10 +199,10 @@ func TestAgentWithoutACollector(t *testing.T) {
 		"off")
 	agent.poll("/readyz", "ok")
 	if _, health := agent.get("/readyz?verbose"); strings.Contains(health, "otlp") {
-		t.Errorf("a sink that is off shows in\n%s", health)
+		t.Errorf("a disabled sink appears in\n%s", health)
 	}
 	if _, metrics := agent.get("/metrics"); strings.Contains(metrics, `sink="otlp"`) {
-		t.Error("a sink that is off counts")
+		t.Error("a disabled sink has a metric")
 	}
 	agent.mustEndCleanly()
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// ownedBy is a pod of a controller.
+// ownedBy returns a pod with a controller.
 func ownedBy(kind, controller, name string) *corev1.Pod {
 	pod := web0(time.Now().Add(-3 * time.Second))
 	pod.Name, pod.UID = name, types.UID("uid-"+name)
@@ -26,8 +26,8 @@ func ownedBy(kind, controller, name string) *corev1.Pod {
 	return pod
 }
 
-// Records name the workload that people know, and the API server is asked for nothing but pods to find it.
-func TestAgentNamesOwnersWithoutAsking(t *testing.T) {
+// Records name the top-level workload. To find it, the agent requests nothing but pods from the API server.
+func TestAgentNamesOwnersWithoutRequests(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off")
@@ -44,7 +44,7 @@ func TestAgentNamesOwnersWithoutAsking(t *testing.T) {
 		web0(time.Now()),
 	} {
 		cluster.Put(pod)
-		cluster.Delete(pod) // settles at once: no evidence can be late
+		cluster.Delete(pod) // it settles at once, because no evidence can be late
 	}
 	got := map[string]string{}
 	for range 5 {
@@ -65,6 +65,6 @@ func TestAgentNamesOwnersWithoutAsking(t *testing.T) {
 	agent.mustEndCleanly()
 	others := func(r string) bool { return !strings.Contains(r, " /api/v1/pods ") }
 	if requests := cluster.Requests(); slices.ContainsFunc(requests, others) {
-		t.Errorf("asked %q", requests)
+		t.Errorf("requests %q", requests)
 	}
 }

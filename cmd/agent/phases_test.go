@@ -18,12 +18,13 @@ const (
 	stuckRow  = `      - {record: "podlapse:phase_stuck:seconds", expr: vector(%d), labels: {phase: %s}}` + "\n"
 	causeRow  = `      - {record: "podlapse:phase_cause:info", expr: vector(1), labels: {phase: %s, cause: %s}}` +
 		"\n"
-	stuckByDefault = 120 // seconds: the limit of a phase that the rules do not have yet
+	stuckByDefault = 120 // seconds: the limit of a phase that is not in the rules yet
 )
 
 var stuckRows = regexp.MustCompile(`"podlapse:phase_stuck:seconds", expr: vector\((\d+)\), labels: \{phase: (\w+)\}`)
 
-// TestPhaseTables compares every file that lists the phases with the core's table. With -update it writes their lists.
+// TestPhaseTables compares every file that lists the phases with the table in pkg/timeline. -update rewrites the
+// lists.
 func TestPhaseTables(t *testing.T) {
 	hold(t, "../../internal/page/assets/phases.js", regexp.MustCompile(`(?s)^(.*)$`), phasesModule())
 	hold(t, "../../docs/openapi.json",
@@ -36,7 +37,7 @@ func TestPhaseTables(t *testing.T) {
 		regexp.MustCompile(`(?m)^\| phase \| limit \|\n.*\n((?:^\|.*\n)+)`), limitTable(limits))
 }
 
-// hold compares the group of a pattern in a file with the wanted text, and writes it with -update.
+// hold compares the group of a pattern in a file with the wanted text, or writes it with -update.
 func hold(t *testing.T, path string, pattern *regexp.Regexp, want string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -61,7 +62,7 @@ func hold(t *testing.T, path string, pattern *regexp.Regexp, want string) {
 	}
 }
 
-// phasesModule is the page's module with a sentence for each phase.
+// phasesModule returns the page's module with a sentence for each phase.
 func phasesModule() string {
 	var text strings.Builder
 	text.WriteString("// One sentence for each phase, generated from pkg/timeline/phase.go:\n" +
@@ -73,7 +74,7 @@ func phasesModule() string {
 	return text.String()
 }
 
-// phaseEnum is the list of phases in the OpenAPI document.
+// phaseEnum returns the list of phases in the OpenAPI document.
 func phaseEnum() string {
 	var text strings.Builder
 	for i, phase := range timeline.Phases() {
@@ -86,7 +87,7 @@ func phaseEnum() string {
 	return text.String()
 }
 
-// causeRows are the Prometheus rules that say which party each phase is charged to.
+// causeRows returns the Prometheus rules that map each phase to its cause.
 func causeRows() string {
 	var text strings.Builder
 	for _, phase := range timeline.Phases() {
@@ -95,7 +96,7 @@ func causeRows() string {
 	return text.String()
 }
 
-// stuckLimits are the limits that the rules have: how many seconds a pod may be in each phase.
+// stuckLimits reads the limits in the rules: how many seconds a pod may be in each phase.
 func stuckLimits(t *testing.T) map[timeline.Phase]int {
 	t.Helper()
 	rules, err := os.ReadFile(rulesFile)
@@ -109,7 +110,7 @@ func stuckLimits(t *testing.T) map[timeline.Phase]int {
 	return limits
 }
 
-// limitRows are the Prometheus rules with the limit of each phase. A new phase gets the shortest one.
+// limitRows returns the Prometheus rules with the limit of each phase. A new phase gets the shortest one.
 func limitRows(limits map[timeline.Phase]int) string {
 	var text strings.Builder
 	for _, phase := range timeline.Phases() {
@@ -121,7 +122,7 @@ func limitRows(limits map[timeline.Phase]int) string {
 	return text.String()
 }
 
-// limitTable is the runbook's table of limits. An agent sees no pod before it is bound to the node.
+// limitTable returns the runbook's table of limits. The agent sees no pod before it is bound to the node.
 func limitTable(limits map[timeline.Phase]int) string {
 	phases := timeline.Phases()
 	phases = phases[slices.Index(phases, timeline.PhaseKubeletPickup):]

@@ -22,7 +22,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// probesFile asks the API server, and registries.
+// probesFile writes a probes file with the API server and registries as targets.
 func probesFile(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "probes.yaml")
@@ -33,10 +33,10 @@ func probesFile(t testing.TB) string {
 	return path
 }
 
-// parts are the packages of which nothing is to run, or to be seen, unless it is asked for.
+// parts are the packages that must not run or be visible unless they are enabled.
 var parts = []string{"podlapse/internal/node.", "podlapse/internal/probe."}
 
-// traces is what an agent does because of these packages: goroutines, metrics, requests.
+// tracesOfParts returns what an agent does because of these packages: goroutines, metrics, requests.
 func tracesOfParts(t *testing.T, a inside, cluster *podwatchtest.Server) (goroutines int, seen []string) {
 	t.Helper()
 	stacks := make([]byte, 1<<20)
@@ -77,14 +77,14 @@ func tracesOfParts(t *testing.T, a inside, cluster *podwatchtest.Server) (gorout
 	return goroutines, slices.Compact(seen)
 }
 
-// TestWhatIsOffCostsNothing holds an agent against one with all of it on.
-func TestWhatIsOffCostsNothing(t *testing.T) {
+// TestDisabledFeaturesCostNothing compares a default agent with one that has every feature on.
+func TestDisabledFeaturesCostNothing(t *testing.T) {
 	off := podwatchtest.Start(t)
-	a := startInside(t, off, "--addons=kube-system", "--node-warm-up=1m") // that only say how
+	a := startInside(t, off, "--addons=kube-system", "--node-warm-up=1m") // these flags alone enable nothing
 	time.Sleep(100 * time.Millisecond)
 	goroutines, seen := tracesOfParts(t, a, off)
 	if len(seen) > 0 {
-		t.Errorf("with all of it off there is %q", seen)
+		t.Errorf("with every feature off there is %q", seen)
 	}
 	a.stop()
 
@@ -96,16 +96,16 @@ func TestWhatIsOffCostsNothing(t *testing.T) {
 	more, seen := tracesOfParts(t, b, on)
 	for _, part := range parts {
 		if !slices.Contains(seen, "goroutine of "+part) {
-			t.Errorf("with all of it on nothing of %s runs: the test proves nothing; %q", part, seen)
+			t.Errorf("%s does not run with every feature on, so the test proves nothing; %q", part, seen)
 		}
 	}
 	if !slices.Contains(seen, "podlapse_node_available") ||
 		!slices.Contains(seen, "request list /api/v1/nodes metadata.name=node-a") || more <= goroutines {
-		t.Errorf("with all of it on there are %d goroutines, %d with it off, and %q", more, goroutines, seen)
+		t.Errorf("every feature on: %d goroutines, off: %d, and %q", more, goroutines, seen)
 	}
 }
 
-func TestProbesOfTheRuntimeNeedOne(t *testing.T) {
+func TestRuntimeProbesNeedRuntime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "probes.yaml")
 	if err := os.WriteFile(path, []byte("probes: [{name: cri, kind: cri}]"), 0o600); err != nil {
 		t.Fatal(err)
@@ -121,8 +121,8 @@ func TestProbesOfTheRuntimeNeedOne(t *testing.T) {
 	}
 }
 
-// What the agent reads again is checked as what it read first.
-func TestTheProbesFileIsLoadedAnew(t *testing.T) {
+// A reloaded probes file is validated like the first one.
+func TestProbesFileIsValidatedOnReload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "probes.yaml")
 	write := func(text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -136,16 +136,16 @@ func TestTheProbesFileIsLoadedAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := c.probes.read.Probes[0].Target; got != "[fd00::7]:1" {
-		t.Errorf("asks %s", got)
+		t.Errorf("probes %s", got)
 	}
 	write("probes: [{name: a, kind: dns, target: $(NODE_NAME)}]")
 	if got, err := c.probes.load(); err != nil || got.Probes[0].Target != "node-a" {
-		t.Errorf("asks %+v, %v", got, err)
+		t.Errorf("probes %+v, %v", got, err)
 	}
 	write("probes: [{name: a, kind: cri}]")
 	if _, err := c.probes.load(); err == nil ||
 		!strings.Contains(err.Error(), "probes of kind cri need a container runtime") {
-		t.Errorf("took it: %v", err)
+		t.Errorf("accepted: %v", err)
 	}
 }
 
@@ -159,8 +159,8 @@ func TestNodeAddress(t *testing.T) {
 	}
 }
 
-// The client's own limit, ten at once and then five a second, is none of the API server's.
-func TestRoundTripsWaitForNobody(t *testing.T) {
+// Round trips bypass the client's rate limit of ten requests at once and then five per second.
+func TestRoundTripsAreNotRateLimited(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	client, err := kubeclient.New(&rest.Config{Host: cluster.URL()})
 	if err != nil {
@@ -172,7 +172,7 @@ func TestRoundTripsWaitForNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if took := time.Since(begunAt); took > 2*time.Second { // it would be four
+	if took := time.Since(begunAt); took > 2*time.Second { // with the client's limit it would take four
 		t.Errorf("30 round trips took %s", took)
 	}
 }
@@ -193,7 +193,7 @@ func TestPulledFrom(t *testing.T) {
 	}
 }
 
-func TestCheckTellsOfNodeAndProbes(t *testing.T) {
+func TestCheckReportsNodeAndProbes(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	check := func(flags ...string) string {
 		var out, errs bytes.Buffer
@@ -211,7 +211,7 @@ func TestCheckTellsOfNodeAndProbes(t *testing.T) {
 		}
 	}
 	if got := check("--addons=:tier=node"); !strings.Contains(got, "can add to the node's add-ons") {
-		t.Errorf("add-ons of all namespaces:\n%s", got)
+		t.Errorf("got add-ons of all namespaces:\n%s", got)
 	}
 	cluster.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "nodes" })
 	if got := check(); !strings.Contains(got, "failed   node ") ||
@@ -220,6 +220,6 @@ func TestCheckTellsOfNodeAndProbes(t *testing.T) {
 	}
 	cluster.Refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError, "no")
 	if got := check(); strings.Contains(got, "allow the ServiceAccount to list and watch nodes") {
-		t.Errorf("another failure is none of RBAC:\n%s", got)
+		t.Errorf("a failure without RBAC got the RBAC remedy:\n%s", got)
 	}
 }

@@ -23,13 +23,13 @@ import (
 	"github.com/podlapse/podlapse/internal/cli"
 )
 
-// asAgent makes the test binary be the agent, so that signals and broken pipes are real ones.
+// asAgent makes the test binary run as the agent, so that signals and broken pipes are real.
 const asAgent = "PODLAPSE_TEST_AS_AGENT"
 
-// agentEnvironment also tells the race detector, if it is there, not to wait a second at the end.
+// agentEnvironment also tells the race detector, if enabled, not to wait a second on exit.
 func agentEnvironment() []string {
 	environment := []string{asAgent + "=1", "GORACE=atexit_sleep_ms=0"}
-	for _, variable := range os.Environ() { // which a test has set
+	for _, variable := range os.Environ() { // set by a test
 		if strings.HasPrefix(variable, "OTEL_") {
 			environment = append(environment, variable)
 		}
@@ -45,19 +45,19 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// run is the program under its own name.
+// run runs the program under its own name.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	return runAs(ctx, cli.AgentProgram, args, getenv, stdout, stderr)
 }
 
-// process is an agent in a process of its own.
+// process is an agent in its own process.
 type process struct {
 	t       *testing.T
 	cmd     *exec.Cmd
-	base    string // of its HTTP addresses
+	base    string // of its HTTP server
 	records *bufio.Reader
 	stdout  *os.File    // read end
-	logs    chan string // lines; capacity far beyond what a test makes the agent log
+	logs    chan string // lines; the capacity exceeds what any test makes the agent log
 }
 
 // start runs an agent and waits until it listens.
@@ -93,7 +93,7 @@ func startWith(t *testing.T, prepare func(stdout *os.File), flags ...string) *pr
 	}()
 	t.Cleanup(func() {
 		cancel()
-		_ = p.cmd.Wait() // a test that failed early did not
+		_ = p.cmd.Wait() // if the test failed before it waited
 		<-read
 		http.DefaultClient.CloseIdleConnections()
 	})
@@ -101,7 +101,7 @@ func startWith(t *testing.T, prepare func(stdout *os.File), flags ...string) *pr
 	return p
 }
 
-// pipe closes both ends when the test ends.
+// pipe returns a pipe; both ends are closed when the test ends.
 func pipe(t *testing.T) (reader, writer *os.File) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
@@ -121,17 +121,17 @@ func (p *process) await(message string) map[string]any {
 	for line := range p.logs {
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(line), &fields); err != nil {
-			p.t.Errorf("a log line that is not JSON: %s", line)
+			p.t.Errorf("log line is not JSON: %s", line)
 		}
 		if fields["message"] == message {
 			return fields
 		}
 	}
-	p.t.Fatalf("the agent ended without logging %q", message)
+	p.t.Fatalf("the agent exited without logging %q", message)
 	return nil
 }
 
-// signal sends one.
+// signal sends a signal to the process.
 func (p *process) signal(signal os.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(signal); err != nil {
@@ -139,7 +139,7 @@ func (p *process) signal(signal os.Signal) {
 	}
 }
 
-// wait returns how the process ended.
+// wait waits for the process to exit.
 func (p *process) wait() *os.ProcessState {
 	p.t.Helper()
 	var exit *exec.ExitError
@@ -154,7 +154,7 @@ func (p *process) mustEndCleanly() {
 	began := time.Now()
 	p.signal(syscall.SIGTERM)
 	if state, took := p.wait(), time.Since(began); state.ExitCode() != cli.ExitOK || took > 5*time.Second {
-		p.t.Errorf("ended after %s with %s, want exit 0 within 5 s", took, state)
+		p.t.Errorf("exited after %s with %s, want exit 0 within 5 s", took, state)
 	}
 }
 
@@ -176,7 +176,7 @@ func (p *process) get(path string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// poll asks until the answer holds what is wanted.
+// poll sends requests until the answer contains want.
 func (p *process) poll(path, want string) {
 	p.t.Helper()
 	p.pollMatch(path, regexp.QuoteMeta(want))
@@ -192,10 +192,10 @@ func (p *process) pollMatch(path, want string) {
 			return
 		}
 	}
-	p.t.Fatalf("%s never showed %q, at last:\n%s", path, want, body)
+	p.t.Fatalf("%s never returned %q, last answer:\n%s", path, want, body)
 }
 
-// web0 is a pod of one container that kubelet has just taken up.
+// web0 is a pod with one container that the kubelet has just picked up.
 func web0(createdAt time.Time) *corev1.Pod {
 	stamp := metav1.NewTime(createdAt.Truncate(time.Second))
 	return &corev1.Pod{
@@ -216,7 +216,7 @@ func web0(createdAt time.Time) *corev1.Pod {
 	}
 }
 
-// ready is the pod once its container runs and is ready.
+// ready returns the pod with its container running and ready.
 func ready(pod *corev1.Pod, at time.Time) *corev1.Pod {
 	pod = pod.DeepCopy()
 	stamp := metav1.NewTime(at.Truncate(time.Second))

@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// What nobody can ask for is not noted.
-func TestAllocationsAreSampledForProfilesAlone(t *testing.T) {
+// Allocations are not sampled if no profile can be requested.
+func TestAllocationsAreSampledOnlyForProfiles(t *testing.T) {
 	usual := runtime.MemProfileRate
 	t.Cleanup(func() { runtime.MemProfileRate = usual })
 	runtime.MemProfileRate = 4096
 	sampleAllocations(config{profiles: true})
 	if runtime.MemProfileRate != 4096 {
-		t.Errorf("with profiles the rate is %d", runtime.MemProfileRate)
+		t.Errorf("with profiles, the sampling rate is %d", runtime.MemProfileRate)
 	}
 	if sampleAllocations(config{}); runtime.MemProfileRate != 0 {
-		t.Errorf("without profiles the rate is %d", runtime.MemProfileRate)
+		t.Errorf("without profiles, the sampling rate is %d", runtime.MemProfileRate)
 	}
 }

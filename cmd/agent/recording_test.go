@@ -20,7 +20,7 @@ import (
 	"github.com/podlapse/podlapse/internal/record"
 )
 
-// event is one of kubelet's about web-0's container, named as client-go names it.
+// event is an Event of the kubelet about web-0's container, with a name as client-go generates it.
 func event(reason, message string, at time.Time) *corev1.Event {
 	stamp := metav1.NewTime(at.Truncate(time.Second))
 	return &corev1.Event{
@@ -33,8 +33,8 @@ func event(reason, message string, at time.Time) *corev1.Event {
 	}
 }
 
-// TestARecordingReplaysToWhatTheAgentSaid is the point of recordings.
-func TestARecordingReplaysToWhatTheAgentSaid(t *testing.T) {
+// TestReplayEqualsAgentRecords checks that a replayed recording gives the records that the agent wrote.
+func TestReplayEqualsAgentRecords(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
@@ -59,7 +59,7 @@ func TestARecordingReplaysToWhatTheAgentSaid(t *testing.T) {
 	})
 	agent.poll("/debug/observations", `"reason":"Pulled"`)
 	cluster.Put(ready(pod, now))
-	said, err := agent.records.ReadString('\n')
+	written, err := agent.records.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,40 +68,40 @@ func TestARecordingReplaysToWhatTheAgentSaid(t *testing.T) {
 	_, metrics := agent.get("/metrics")
 	if !strings.Contains(metrics, "podlapse_sink_dropped_total{sink=\"recording\"} 0") ||
 		strings.Contains(metrics, `{source="recording"}`) {
-		t.Error("the metrics do not tell of the recording as they should")
+		t.Error("wrong metrics of the recording")
 	}
 	agent.mustEndCleanly()
 
 	recorded, err := os.ReadFile(file)
-	if err != nil || !strings.HasPrefix(string(recorded), latest) { // more may have come meanwhile
-		t.Errorf("%v; the file is\n%s/debug/observations said\n%s", err, recorded, latest)
+	if err != nil || !strings.HasPrefix(string(recorded), latest) { // more may have been recorded meanwhile
+		t.Errorf("%v; the file is\n%s/debug/observations returned\n%s", err, recorded, latest)
 	}
 	var replayed, stderr bytes.Buffer
 	if code := run(t.Context(), []string{"replay", "-o", "json", file}, environment{}.get, &replayed,
 		&stderr); code != cli.ExitOK {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
-	if replayed.String() != said {
-		t.Errorf("replayed to\n%sthe agent said\n%s", replayed.String(), said)
+	if replayed.String() != written {
+		t.Errorf("replay printed\n%sthe agent wrote\n%s", replayed.String(), written)
 	}
 	if rest, err := io.ReadAll(agent.records); err != nil || len(rest) > 0 {
-		t.Errorf("more on standard output: %q, %v", rest, err)
+		t.Errorf("unexpected text on standard output: %q, %v", rest, err)
 	}
 }
 
-func TestAgentKeepsObservationsInMemoryAlone(t *testing.T) {
+func TestAgentKeepsObservationsInMemory(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off",
 		"--debug-observations", "on")
 	agent.poll("/debug/observations", `"kind":"pod_seen"`)
 	if _, body := agent.get("/readyz?verbose"); strings.Contains(body, "recording") {
-		t.Errorf("a file that is not there shows in\n%s", body)
+		t.Errorf("without a file, a file appears in\n%s", body)
 	}
 	agent.mustEndCleanly()
 }
 
-func TestAgentGoesOnWhenTheFileCannotGrow(t *testing.T) {
+func TestAgentContinuesWhenRecordingCannotGrow(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
@@ -110,7 +110,7 @@ func TestAgentGoesOnWhenTheFileCannotGrow(t *testing.T) {
 	if err := os.WriteFile(file, []byte(header), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(file, record.MaxFile-1); err != nil { // a hole, no blocks
+	if err := os.Truncate(file, record.MaxFile-1); err != nil { // sparse, so it uses no blocks
 		t.Fatal(err)
 	}
 	end, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
@@ -128,7 +128,7 @@ func TestAgentGoesOnWhenTheFileCannotGrow(t *testing.T) {
 		"the file has reached its limit of 256 MiB")
 	agent.poll("/debug/observations", `"kind":"pod_seen"`)
 	agent.pollMatch("/metrics", `podlapse_sink_dropped_total{sink="recording"} [1-9]`)
-	cluster.Delete(pod) // settles at once: no evidence can be late
+	cluster.Delete(pod) // it settles at once, because no evidence can be late
 	if line, err := agent.records.ReadString('\n'); err != nil || !strings.Contains(line, `"name":"web-0"`) {
 		t.Errorf("standard output got %q, %v", line, err)
 	}

@@ -18,10 +18,10 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// hidden is a part of every credential of this test.
+// hidden is a substring of every credential in this test.
 const hidden = "hunter2"
 
-// leaking are messages of kubelet and the runtime with credentials.
+// leaking are messages of the kubelet and the runtime that contain credentials.
 var leaking = map[string]string{
 	"Failed": `Failed to pull image "registry.example/web:2": Head "https://user:` + hidden +
 		`@registry.example/v2/web/manifests/2": 401 Unauthorized`,
@@ -73,19 +73,19 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 		agent.poll("/api/v1/pods/shop/web-0", `"reason":"`+reason+`"`)
 		agent.poll("/debug/observations", `"reason":"`+reason+`"`)
 	}
-	time.Sleep(500 * time.Millisecond) // the state is saved a moment later
+	time.Sleep(500 * time.Millisecond) // wait until the state is saved
 	answers(outputs, "while it starts")
 	cluster.Put(ready(pod, time.Now()))
-	said, err := agent.records.ReadString('\n')
+	written, err := agent.records.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	outputs["records"] = said
+	outputs["records"] = written
 	root := sent.root(t)
 	annotated := func() bool { return cluster.Pod("shop", "web-0").Annotations[annotate.StartUp] != "" }
 	for deadline := time.Now().Add(10 * time.Second); !annotated(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("was never annotated")
+			t.Fatal("the pod was not annotated")
 		}
 	}
 	cluster.Put(event("Unhealthy", leaking["Unhealthy"]+" again", time.Now()))
@@ -120,12 +120,12 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	}
 	for _, output := range []string{"records", "trace", file, "/api/v1/pods/shop/web-0 while it starts"} {
 		if !strings.Contains(outputs[output], "registry.example/v2/web/manifests/2") {
-			t.Errorf("%s does not hold the message at all: the test proves nothing\n%s", output, outputs[output])
+			t.Errorf("%s lacks the message, so the test proves nothing\n%s", output, outputs[output])
 		}
 	}
 }
 
-// filesIn is every file below a directory.
+// filesIn reads every file below a directory.
 func filesIn(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	texts := map[string]string{}

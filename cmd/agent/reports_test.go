@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// A start-up is reported when the last sink is through with it, in whatever order they are.
+// A start-up is reported once every sink has handled it, in any order.
 func TestReportsWaitForAllSinks(t *testing.T) {
 	of := func(uid string) timeline.Timeline { return timeline.Timeline{UID: uid} }
 	for sinks := range 3 {
@@ -31,7 +31,7 @@ func TestReportsWaitForAllSinks(t *testing.T) {
 		}
 		for i, done := range through {
 			if len(reported) > 0 {
-				t.Errorf("%d sinks: %q are reported after %d of them", sinks, reported, i)
+				t.Errorf("%d sinks: %q reported after only %d of them", sinks, reported, i)
 			}
 			done(of("b"))
 			if i == 1 {
@@ -39,32 +39,31 @@ func TestReportsWaitForAllSinks(t *testing.T) {
 			}
 		}
 		if want := [][]string{{"a", "b"}, {"b"}, {"b"}}[sinks]; !slices.Equal(reported, want) {
-			t.Errorf("%d sinks: %q are reported, want %q", sinks, reported, want)
+			t.Errorf("%d sinks: reported %q, want %q", sinks, reported, want)
 		}
 	}
 }
 
-// TestReportsForgetWhatIsReported reports a start-up twice, as for a static pod whose mirror was created again. The
-// second one waits for all sinks, too.
-func TestReportsForgetWhatIsReported(t *testing.T) {
+// TestReportsAcceptSameStartUpAgain reports a start-up twice, as for a static pod whose mirror was recreated. The
+// second report also waits for all sinks.
+func TestReportsAcceptSameStartUpAgain(t *testing.T) {
 	reported := 0
 	r := newReports(func(timeline.Timeline) { reported++ })
 	one, other := r.sink(), r.sink()
 	for round := range 3 {
 		one(timeline.Timeline{UID: "a"})
 		if reported != round || len(r.missing) != 1 {
-			t.Errorf("round %d: reported %d times after one sink, %d are missing", round, reported, len(r.missing))
+			t.Errorf("round %d: reported %d times after one sink, %d sinks missing", round, reported, len(r.missing))
 		}
 		other(timeline.Timeline{UID: "a"})
 		if reported != round+1 || len(r.missing) != 0 {
-			t.Errorf("round %d: reported %d times, %d are missing", round, reported, len(r.missing))
+			t.Errorf("round %d: reported %d times, %d sinks missing", round, reported, len(r.missing))
 		}
 	}
 }
 
-// What a collector did not take before the agent ended, since it was gone or the agent was killed, it gets from the
-// next agent, and only once.
-func TestTracesThatWereNotSentAreSentByTheNextAgent(t *testing.T) {
+// If the collector was unreachable or the agent was killed, the next agent sends the traces, and only once.
+func TestUnsentTracesAreSentByNextAgent(t *testing.T) {
 	for _, records := range []string{recordsNone, recordsTimeline} {
 		for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 			t.Run(records+" "+end.String(), func(t *testing.T) {
@@ -84,7 +83,7 @@ func TestTracesThatWereNotSentAreSentByTheNextAgent(t *testing.T) {
 				if records == recordsTimeline {
 					agent.poll("/metrics", `podlapse_sink_sent_total{sink="records"} 1`)
 				}
-				time.Sleep(300 * time.Millisecond) // saved
+				time.Sleep(300 * time.Millisecond) // wait until the state is saved
 				agent.signal(end)
 				agent.wait()
 				before := written()
@@ -116,19 +115,19 @@ func TestTracesThatWereNotSentAreSentByTheNextAgent(t *testing.T) {
 				sent.mu.Lock()
 				defer sent.mu.Unlock()
 				if rest := written(); len(rest)+len(sent.spans) > 0 {
-					t.Errorf("told again: %+v, %d spans", rest, len(sent.spans))
+					t.Errorf("reported again: %+v, %d spans", rest, len(sent.spans))
 				}
 			})
 		}
 	}
 }
 
-// What a collector refuses while the agent goes on is lost, and counted: the next agent does not try again.
-func TestTracesThatWereRefusedAreReported(t *testing.T) {
+// Traces that a collector refuses while the agent runs are dropped and counted. The next agent does not retry them.
+func TestRefusedTracesAreNotRetried(t *testing.T) {
 	var asked int
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/traces") {
-			asked++ // one at a time: there is one sink
+			asked++ // one at a time, because there is one sink
 		}
 		w.WriteHeader(http.StatusBadRequest)
 	}))

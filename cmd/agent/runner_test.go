@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// endings lists which parts ended, in order.
+// endings lists the parts that have ended, in order.
 type endings struct {
 	mu    sync.Mutex
 	names []string
@@ -25,7 +25,7 @@ func (e *endings) add(name string) {
 	e.names = append(e.names, name)
 }
 
-// until runs until it is told to stop, then takes a while and says that it ended.
+// until returns a part that runs until its context ends, then takes a while to stop.
 func until(name string, takes time.Duration, ended *endings) func(context.Context) error {
 	return func(ctx context.Context) error {
 		<-ctx.Done()
@@ -35,7 +35,7 @@ func until(name string, takes time.Duration, ended *endings) func(context.Contex
 	}
 }
 
-// threeStages are the stages of these tests: first stops first.
+// threeStages returns stages of which first stops first.
 func threeStages() []stageInfo {
 	return []stageInfo{{"first", time.Second}, {"second", time.Second}, {"third", time.Second}}
 }
@@ -64,7 +64,7 @@ func TestStagesStopInOrder(t *testing.T) {
 	})
 }
 
-func TestAFailedPartStopsTheOthersInOrder(t *testing.T) {
+func TestFailedPartStopsOthersInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended endings
 		err := runAll(t.Context(), zap.NewNop(), threeStages(), []component{
@@ -73,7 +73,7 @@ func TestAFailedPartStopsTheOthersInOrder(t *testing.T) {
 			{"c", 1, until("c", 0, &ended)},
 		})
 		if err == nil || err.Error() != "b: broke" {
-			t.Errorf("got %v, want b: broke", err)
+			t.Errorf("got error %v, want b: broke", err)
 		}
 		if want := []string{"a", "c"}; !slices.Equal(ended.names, want) {
 			t.Errorf("ended %v, want %v", ended.names, want)
@@ -81,7 +81,7 @@ func TestAFailedPartStopsTheOthersInOrder(t *testing.T) {
 	})
 }
 
-func TestAPartThatEndsByItselfHasFailed(t *testing.T) {
+func TestPartThatReturnsEarlyFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err := runAll(t.Context(), zap.NewNop(), threeStages(), []component{
 			{"a", 1, func(context.Context) error { return nil }},
@@ -92,7 +92,7 @@ func TestAPartThatEndsByItselfHasFailed(t *testing.T) {
 	})
 }
 
-func TestAStuckStageIsLeftBehind(t *testing.T) {
+func TestStuckStageIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended endings
 		release := make(chan struct{})
@@ -116,12 +116,12 @@ func TestAStuckStageIsLeftBehind(t *testing.T) {
 	})
 }
 
-func TestTheStagesFitIntoTheTimeToStop(t *testing.T) {
+func TestStagesFitIntoStopTimeout(t *testing.T) {
 	all := time.Duration(0)
 	for _, s := range agentStages() {
 		all += s.limit
 	}
 	if all >= 5*time.Second {
-		t.Errorf("the stages may take %s, the agent must end within 5 s", all)
+		t.Errorf("the stages may take %s, but the agent must stop within 5 s", all)
 	}
 }

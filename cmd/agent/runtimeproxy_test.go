@@ -17,13 +17,13 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// proxyProcess is a runtime proxy in a process of its own.
+// proxyProcess is a runtime proxy in its own process.
 type proxyProcess struct {
 	cmd *exec.Cmd
 	log io.Reader
 }
 
-// startProxy runs a proxy and waits until it serves.
+// startProxy starts a proxy and waits until it serves.
 func startProxy(t *testing.T, runtime, socket string) proxyProcess {
 	t.Helper()
 	log, stderr := pipe(t)
@@ -36,7 +36,7 @@ func startProxy(t *testing.T, runtime, socket string) proxyProcess {
 	stderr.Close()
 	line, err := bufio.NewReader(log).ReadString('\n')
 	if err != nil || !strings.Contains(line, "starting runtime proxy") {
-		t.Fatalf("the proxy says %q, %v", line, err)
+		t.Fatalf("the proxy logged %q, %v", line, err)
 	}
 	return p
 }
@@ -51,8 +51,8 @@ func (p proxyProcess) end(t *testing.T, signal os.Signal) {
 	}
 }
 
-// TestAgentBehindAProxy: the agent finds the runtime through a proxy, loses it with the proxy, and finds it again.
-func TestAgentBehindAProxy(t *testing.T) {
+// The agent finds the runtime through a proxy, loses it when the proxy stops, and finds it again.
+func TestAgentBehindRuntimeProxy(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime, socket := filepath.Join(t.TempDir(), "r.sock"), filepath.Join(t.TempDir(), "p.sock")
 	fake := critest.Start(t, runtime, critest.Options{})
@@ -61,7 +61,7 @@ func TestAgentBehindAProxy(t *testing.T) {
 	proxy := startProxy(t, runtime, socket)
 	agent.poll("/readyz?verbose", "[+]cri ok")
 
-	loses := func() { // at its next question; a scrape makes it ask, unless it has just asked
+	loses := func() { // with its next request; a scrape causes one unless there was one just before
 		t.Helper()
 		for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(
 			100 * time.Millisecond) {
@@ -70,9 +70,9 @@ func TestAgentBehindAProxy(t *testing.T) {
 				return
 			}
 		}
-		t.Fatal("the agent did not notice that the runtime is gone")
+		t.Fatal("the agent did not notice that the runtime is unreachable")
 	}
-	proxy.end(t, syscall.SIGKILL) // which leaves its socket behind
+	proxy.end(t, syscall.SIGKILL) // the socket file stays
 	loses()
 	proxy = startProxy(t, runtime, socket)
 	agent.poll("/readyz?verbose", "[+]cri ok")
@@ -90,10 +90,10 @@ func TestAgentBehindAProxy(t *testing.T) {
 	begun := time.Now()
 	proxy.end(t, syscall.SIGTERM)
 	if took := time.Since(begun); took > 3*time.Second {
-		t.Errorf("it took the proxy %s to end although its clients have gone", took)
+		t.Errorf("the proxy took %s to exit although its clients have disconnected", took)
 	}
 	if _, err := os.Lstat(socket); err == nil {
-		t.Error("it left its socket behind")
+		t.Error("the proxy did not remove its socket")
 	}
 }
 
@@ -101,7 +101,7 @@ func TestRuntimeProxyFlags(t *testing.T) {
 	env := environment{}
 	try := func(stderr string, args ...string) {
 		t.Helper()
-		runs(t, cli.AgentProgram, env, append([]string{runtimeProxyCommand}, args...)...).
+		runProgram(t, cli.AgentProgram, env, append([]string{runtimeProxyCommand}, args...)...).
 			must(t, cli.ExitUsage, "", stderr)
 	}
 	try("--cri-endpoint (or CONTAINER_RUNTIME_ENDPOINT) is required")
@@ -113,9 +113,9 @@ func TestRuntimeProxyFlags(t *testing.T) {
 	try("choose another path", "--cri-endpoint=unix:///r.sock", "--proxy-endpoint=unix:///r.sock")
 	try("unknown flag", "--node-name=a")
 	try("unexpected argument", "x", "--cri-endpoint=unix:///r.sock")
-	runs(t, cli.AgentProgram, env, runtimeProxyCommand, "--help").
+	runProgram(t, cli.AgentProgram, env, runtimeProxyCommand, "--help").
 		must(t, cli.ExitOK, "--proxy-endpoint unix:///PATH", "")
-	runs(
+	runProgram(
 		t,
 		cli.AgentProgram,
 		env,
@@ -128,7 +128,7 @@ func TestRuntimeProxyFlags(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runs(t, cli.AgentProgram, env, runtimeProxyCommand, "--cri-endpoint=unix:///r.sock",
+	runProgram(t, cli.AgentProgram, env, runtimeProxyCommand, "--cri-endpoint=unix:///r.sock",
 		"--proxy-endpoint=unix://"+file).
 		must(t, cli.ExitFailed, "", "not a socket")
 }

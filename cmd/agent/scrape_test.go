@@ -17,14 +17,14 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// scrapeLimit is how many times as long as writing its result a scrape may take: an EPYC of 2026 writes that of 500
-// pods that start in 0.8 ms, and 5 ms are allowed.
+// scrapeLimit is the maximum ratio of a scrape's time to the time for only writing its result: an EPYC of 2026 writes
+// the result for 500 starting pods in 0.8 ms, and 5 ms are allowed.
 const scrapeLimit = 6
 
-// TestScrapeIsCheap compares the CPU time of a scrape with that of only writing its result, which scales with the
-// machine and with -race. It alternates between the two and takes the least of many measurements of each, because a
-// busy machine and garbage collection only add to them. It finds a scrape that is far too expensive; it does not prove
-// the bound.
+// TestScrapeIsCheap compares the CPU time of a scrape with the time for only writing its result, which scales with
+// the machine and with -race. It alternates between the two and takes the minimum of many measurements of each,
+// because a busy machine and garbage collection only add to them. It detects a scrape that is far too expensive; it
+// does not prove the bound.
 func TestScrapeIsCheap(t *testing.T) {
 	const pods = 500
 	cluster := podwatchtest.Start(t)
@@ -41,7 +41,7 @@ func TestScrapeIsCheap(t *testing.T) {
 	handler := promhttp.HandlerFor(agent.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 	scrape, write := time.Hour, time.Hour
 	for range 40 {
-		time.Sleep(60 * time.Millisecond) // nothing is left of what the scrape before worked out
+		time.Sleep(60 * time.Millisecond) // the results of the previous scrape expire
 		began := processorTime(t)
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
 		request.Header.Set("Accept-Encoding", "gzip")
@@ -62,7 +62,7 @@ func TestScrapeIsCheap(t *testing.T) {
 	}
 }
 
-// processorTime is what the process has taken of all processors so far.
+// processorTime returns the CPU time that the process has used so far.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used unix.Rusage
@@ -72,8 +72,8 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// BenchmarkScrape scrapes an agent with 500 pods that all start, as after a node's reboot, and with as many that run.
-// Package export has a benchmark of the same with every value of every label.
+// BenchmarkScrape scrapes an agent with 500 starting pods, as after a reboot of the node, and with 500 running pods.
+// BenchmarkScrapeFullNode has every value of every label.
 func BenchmarkScrape(b *testing.B) {
 	const pods = 500
 	for name, start := range map[string]bool{"starting": true, "running": false} {
@@ -98,7 +98,7 @@ func BenchmarkScrape(b *testing.B) {
 			bytes := 0
 			for b.Loop() {
 				b.StopTimer()
-				// scrapes are far apart: nothing is left of what the one before worked out
+				// The results of the previous scrape have expired.
 				time.Sleep(100 * time.Millisecond)
 				b.StartTimer()
 				request := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/metrics", nil)

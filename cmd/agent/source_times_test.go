@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-func TestAgentTellsOfItsSources(t *testing.T) {
+func TestAgentExportsSourceMetrics(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
@@ -25,10 +25,10 @@ func TestAgentTellsOfItsSources(t *testing.T) {
 	seenAt := regexp.MustCompile(`(?m)^podlapse_source_last_observation_timestamp_seconds{source="pod_watch"} (\S+)$`)
 	_, metrics := agent.get("/metrics")
 	if m := seenAt.FindStringSubmatch(metrics); m == nil {
-		t.Error("nobody has seen a pod")
+		t.Error("no source has observed a pod")
 	} else if at, err := strconv.ParseFloat(m[1], 64); err != nil ||
 		time.Since(time.UnixMicro(int64(at*1e6))).Abs() > time.Minute {
-		t.Errorf("saw one at %s, %v", m[1], err)
+		t.Errorf("last observation at %s, %v", m[1], err)
 	}
 	runtime.Stop()
 	agent.poll("/metrics", `podlapse_source_up{source="cri"} 0`)
@@ -39,7 +39,7 @@ func TestAgentTellsOfItsSources(t *testing.T) {
 	agent.mustEndCleanly()
 }
 
-// An agent counts the restarts that it sees, and its successor none of them again.
+// An agent counts the restarts that it observes, and the next agent does not count them again.
 func TestAgentCountsRestartsOnce(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := ready(web0(time.Now().Add(-time.Minute)), time.Now().Add(-50*time.Second))
@@ -63,8 +63,8 @@ func TestAgentCountsRestartsOnce(t *testing.T) {
 	next.mustEndCleanly()
 }
 
-// A pod has a series while it is there, and none at the scrape after.
-func TestAgentForgetsTheSeriesOfAPodThatIsGone(t *testing.T) {
+// A pod has a series until it is deleted, and none at the next scrape.
+func TestAgentRemovesSeriesOfDeletedPod(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
@@ -73,12 +73,12 @@ func TestAgentForgetsTheSeriesOfAPodThatIsGone(t *testing.T) {
 	series := regexp.MustCompile(`(?m)^podlapse_pod_startup_seconds{.*pod="web-0"`)
 	agent.pollMatch("/metrics", series.String())
 	cluster.Delete(pod)
-	if _, err := agent.records.ReadString('\n'); err != nil { // the agent knows
+	if _, err := agent.records.ReadString('\n'); err != nil { // wait until the agent has seen it
 		t.Fatal(err)
 	}
 	if _, metrics := agent.get("/metrics"); series.MatchString(metrics) {
-		t.Error("a pod that is gone has a series")
+		t.Error("a deleted pod has a series")
 	}
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"deleted"`) // though it is remembered
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"deleted"`) // it is still in the history
 	agent.mustEndCleanly()
 }

@@ -20,13 +20,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-func TestCarriedOn(t *testing.T) {
+func TestStateAge(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct{ since, want time.Time }{
-		"the first agent":         {time.Time{}, now},
-		"a short while":           {now.Add(-time.Minute), now.Add(-time.Minute)},
-		"longer than it is news":  {now.Add(-3 * time.Hour), now.Add(-newsFor)},
-		"a clock that was put on": {now.Add(time.Hour), now},
+		"the first agent":     {time.Time{}, now},
+		"a short while":       {now.Add(-time.Minute), now.Add(-time.Minute)},
+		"too long to report":  {now.Add(-3 * time.Hour), now.Add(-newsFor)},
+		"a clock set forward": {now.Add(time.Hour), now},
 	} {
 		if got := carriedOn(test.since, now); got != test.want {
 			t.Errorf("%s: since %s, want %s", name, got, test.want)
@@ -34,7 +34,8 @@ func TestCarriedOn(t *testing.T) {
 	}
 }
 
-// collect reads records to the end of standard output, so that it never fills; the returned function waits.
+// collect reads records until standard output is closed, so that the pipe never fills. The returned function waits
+// for the end.
 func (p *process) collect() func() []api.Record {
 	var records []api.Record
 	ended := make(chan struct{})
@@ -47,7 +48,7 @@ func (p *process) collect() func() []api.Record {
 			}
 			var r api.Record
 			if err != nil || json.Unmarshal(line, &r) != nil {
-				p.t.Errorf("on standard output: %q, %v", line, err)
+				p.t.Errorf("unexpected text on standard output: %q, %v", line, err)
 				return
 			}
 			records = append(records, r)
@@ -59,7 +60,7 @@ func (p *process) collect() func() []api.Record {
 	}
 }
 
-// numbered is web0 with a number.
+// numbered is web0 with a number in its name.
 func numbered(n int, createdAt time.Time) *corev1.Pod {
 	pod := web0(createdAt)
 	pod.Name = fmt.Sprintf("web-%d", n)
@@ -67,8 +68,8 @@ func numbered(n int, createdAt time.Time) *corev1.Pod {
 	return pod
 }
 
-// TestAgentKilledWhilePodsStart kills agents while pods start, one after the other, and while none runs. All are
-// told of, and as one agent would have.
+// TestAgentKilledWhilePodsStart kills agents, one after the other, while pods start and while none starts. All pods
+// are reported as a single agent would have reported them.
 func TestAgentKilledWhilePodsStart(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
@@ -79,7 +80,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 	const kills = 8
 	number := 0
 	var starting *corev1.Pod
-	step := func() { // a pod begins, the one before runs
+	step := func() { // a pod starts, and the previous one becomes ready
 		if number > 0 {
 			pod, now := starting, time.Now()
 			id := "c" + pod.Name
@@ -94,7 +95,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 		starting = numbered(number, time.Now())
 		cluster.Put(starting)
 		number++
-		time.Sleep(20 * time.Millisecond) // longer than its sandbox and its container take
+		time.Sleep(20 * time.Millisecond) // longer than its sandbox and container need
 	}
 	for i := range kills {
 		agent := start(t, flags...)
@@ -103,7 +104,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 			agent.poll("/readyz", "ok")
 		}
 		step()
-		time.Sleep(time.Duration(i) * 40 * time.Millisecond) // another moment of it each time
+		time.Sleep(time.Duration(i) * 40 * time.Millisecond) // another moment of the start-up each time
 		if err := agent.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -115,13 +116,13 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 	written := agent.collect()
 	step()
 	for n := range number - 1 {
-		// A clean end tells of what is over with what has come by then: the runtime's word is to be part of that.
+		// An agent that stops reports completed start-ups with the evidence so far, so wait for the runtime's answer.
 		agent.pollMatch(fmt.Sprintf("/api/v1/pods/shop/web-%d", n), `"state":"ready".*"phase":"container_start"`)
 	}
 	agent.poll("/readyz?verbose", "[+]state ok")
 	_, metrics := agent.get("/metrics")
 	if !strings.Contains(metrics, "podlapse_state_dropped_total 0\n") || strings.Contains(metrics, `source="state"`) {
-		t.Error("state in the metrics")
+		t.Error("metrics of the state are missing")
 	}
 	agent.mustEndCleanly()
 	records = append(records, written()...)
@@ -133,7 +134,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 		}
 	}
 	if len(byID) != number-1 {
-		t.Errorf("%d pods reported, want %d", len(byID), number-1)
+		t.Errorf("reported %d pods, want %d", len(byID), number-1)
 	}
 	for id, r := range byID {
 		phases := map[string]time.Duration{}
@@ -147,7 +148,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 	}
 	t.Logf("%d pods, %d records, %d kills", number, len(records), kills)
 
-	// After a clean end there is nothing left to report.
+	// After a clean stop nothing is left to report.
 	agent = start(t, flags...)
 	written = agent.collect()
 	agent.poll("/readyz", "ok")
@@ -157,7 +158,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 	}
 }
 
-func TestAgentGoesOnAfterADamagedState(t *testing.T) {
+func TestAgentStartsWithDamagedState(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "state.jsonl")
 	if err := os.WriteFile(file, []byte("what?\n"), 0o600); err != nil {
@@ -182,9 +183,9 @@ func TestAgentGoesOnAfterADamagedState(t *testing.T) {
 	}
 }
 
-// TestAgentStopsWhileItsStateCannotBeSaved stops the agent after a start-up about which the runtime has not answered
-// yet. The next agent would report it, but will not know about it.
-func TestAgentStopsWhileItsStateCannotBeSaved(t *testing.T) {
+// TestAgentStopsWhenStateCannotBeSaved stops the agent after a start-up that the runtime has not answered about yet.
+// The next agent would report it, but finds no state.
+func TestAgentStopsWhenStateCannotBeSaved(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
 	dir := t.TempDir()
@@ -196,7 +197,7 @@ func TestAgentStopsWhileItsStateCannotBeSaved(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(file, 0o700); err != nil { // which no file takes the place of
+	if err := os.Mkdir(file, 0o700); err != nil { // a file cannot replace a directory
 		t.Fatal(err)
 	}
 	runtime.Fault(critest.Hang)

@@ -36,11 +36,11 @@ func TestWatchReader(t *testing.T) {
 	}
 	defer null.Close()
 	if readerGone(writer) || readerGone(file) || readerGone(null) {
-		t.Error("a reader that is there is gone")
+		t.Error("an open reader is reported as closed")
 	}
 	fill(t, writer)
 	if readerGone(writer) {
-		t.Error("a reader that is slow is gone")
+		t.Error("a slow reader is reported as closed")
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- watchReader(writer, time.Millisecond)(t.Context()) }()
@@ -57,8 +57,8 @@ func TestWatchReader(t *testing.T) {
 	}
 }
 
-// Go's runtime gives an agent that was started without standard output /dev/null, which others mean.
-func TestAnAgentSaysThatNobodyGetsItsRecords(t *testing.T) {
+// If standard output is closed, Go's runtime opens /dev/null instead, which users also pass on purpose.
+func TestAgentWarnsWhenStandardOutputIsClosed(t *testing.T) {
 	_, writer := pipe(t)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -71,9 +71,9 @@ func TestAnAgentSaysThatNobodyGetsItsRecords(t *testing.T) {
 	}
 	defer zero.Close()
 	if !discards(null) || discards(zero) || discards(writer) || discards(new(bytes.Buffer)) {
-		t.Error("another file is taken for /dev/null, or that is not")
+		t.Error("/dev/null is not distinguished from other files")
 	}
-	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // so that the agent ends by itself
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // a busy port makes the agent exit
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +95,8 @@ func TestAnAgentSaysThatNobodyGetsItsRecords(t *testing.T) {
 	}
 }
 
-// No pod starts, so there is nothing to write.
-func TestAnIdleAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
+// No pod starts, so the agent writes nothing.
+func TestIdleAgentStopsWhenReaderIsGone(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off")
@@ -105,17 +105,17 @@ func TestAnIdleAgentEndsWhenNobodyReadsItsRecords(t *testing.T) {
 	began := time.Now()
 	reason := fmt.Sprint(agent.await("agent failed")["error"])
 	if !strings.Contains(reason, "standard output") || !strings.Contains(reason, "broken pipe") {
-		t.Errorf("the agent says %q", reason)
+		t.Errorf("the agent logged %q", reason)
 	}
 	if state, took := agent.wait(), time.Since(began); state.ExitCode() != cli.ExitFailed ||
 		took > readerLooks+5*time.Second {
-		t.Errorf("ended with %s after %s", state, took)
+		t.Errorf("exited with %s after %s", state, took)
 	}
 }
 
-// A reader that begins late and takes a few bytes at a time gets whole lines, one of each start-up.
-func TestAgentWritesWholeLinesToASlowReader(t *testing.T) {
-	const pods = 400 // more records than a pipe holds
+// A reader that starts late and reads a few bytes at a time gets whole lines, one for each start-up.
+func TestAgentWritesWholeLinesToSlowReader(t *testing.T) {
+	const pods = 400 // more records than fit into a pipe
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off")
@@ -124,7 +124,7 @@ func TestAgentWritesWholeLinesToASlowReader(t *testing.T) {
 		pod := web0(time.Now().Add(-3 * time.Second))
 		pod.Name, pod.UID = fmt.Sprint("web-", i), types.UID(fmt.Sprint("uid-web-", i))
 		cluster.Put(pod)
-		cluster.Delete(pod) // settles at once: no evidence can be late
+		cluster.Delete(pod) // it settles at once, because no evidence can be late
 	}
 	agent.poll("/metrics", fmt.Sprintf("podlapse_pod_startups_total{state=\"deleted\"} %d\n", pods))
 	agent.pollMatch("/metrics", `podlapse_sink_queue_length{sink="records"} [1-9]`) // the pipe is full
@@ -140,18 +140,17 @@ func TestAgentWritesWholeLinesToASlowReader(t *testing.T) {
 	for line := range bytes.Lines(got) {
 		var record api.Record
 		if err := json.Unmarshal(line, &record); err != nil {
-			t.Fatalf("half a line: %v in %.200s", err, line)
+			t.Fatalf("truncated line: %v in %.200s", err, line)
 		}
 		names[record.Name] = true
 	}
 	if len(names) != pods {
-		t.Errorf("records of %d pods, want %d", len(names), pods)
+		t.Errorf("got records of %d pods, want %d", len(names), pods)
 	}
 	agent.mustEndCleanly()
 }
 
-// An agent that writes no records needs no reader.
-func TestAnAgentWithoutRecordsNeedsNoReader(t *testing.T) {
+func TestAgentWithoutRecordsNeedsNoReader(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
 		"off", "--records", "none")

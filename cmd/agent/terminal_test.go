@@ -24,13 +24,13 @@ import (
 	"github.com/podlapse/podlapse/internal/terminal"
 )
 
-// console is a terminal with a process on it.
+// console is a terminal with a process.
 type console struct {
 	t       *testing.T
 	master  *os.File
 	slave   *os.File
 	cmd     *exec.Cmd
-	read    chan struct{} // closed when there is no more
+	read    chan struct{} // closed when all output was read
 	mu      sync.Mutex
 	shown   strings.Builder
 	columns int
@@ -41,12 +41,12 @@ func onConsole(t *testing.T, args ...string) *console {
 	return onConsoleWith(t, "A=b", args...)
 }
 
-// onConsoleWith adds a variable to the environment.
+// onConsoleWith is onConsole with an additional environment variable.
 func onConsoleWith(t *testing.T, variable string, args ...string) *console {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("no terminals here: %v", err)
+		t.Skipf("no terminals on this machine: %v", err)
 	}
 	t.Cleanup(func() { master.Close() })
 	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
@@ -58,7 +58,7 @@ func onConsoleWith(t *testing.T, variable string, args ...string) *console {
 	}
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("no terminals here: %v", err)
+		t.Skipf("no terminals on this machine: %v", err)
 	}
 	t.Cleanup(func() { slave.Close() })
 	c := &console{t: t, master: master, slave: slave, read: make(chan struct{})}
@@ -95,10 +95,10 @@ func (c *console) text() string {
 	return c.shown.String()
 }
 
-// picture is the lines that were drawn last, without colors.
+// picture returns the lines of the last complete frame, without colors.
 func (c *console) picture() []string {
 	all := c.text()
-	end := strings.LastIndex(all, "\x1b[J") // what is drawn only in part does not count
+	end := strings.LastIndex(all, "\x1b[J") // ignore an incomplete frame
 	if end < 0 {
 		return []string{all}
 	}
@@ -150,8 +150,8 @@ func (c *console) settings() unix.Termios {
 	return *settings
 }
 
-// topOfAnIdleNode shows an agent without pods on a real terminal, which was set as before.
-func topOfAnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *process, c *console, before unix.Termios) {
+// startTopOnIdleNode runs top on a terminal, for an agent without pods. It also returns the terminal's settings before.
+func startTopOnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *process, c *console, before unix.Termios) {
 	t.Helper()
 	cluster = podwatchtest.Start(t)
 	agent = start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
@@ -163,9 +163,9 @@ func topOfAnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *process
 	return cluster, agent, c, before
 }
 
-// TestTopOnATerminal follows a pod on a real terminal, which is made narrower, and gets it back as it was, however top
-// ends.
-func TestTopOnATerminal(t *testing.T) {
+// TestTopOnTerminal follows a pod on a real terminal that is made narrower. top restores the terminal whichever way
+// it exits.
+func TestTopOnTerminal(t *testing.T) {
 	for name, end := range map[string]func(*console) error{
 		"q":       func(c *console) error { _, err := c.master.WriteString("q"); return err },
 		"Ctrl-C":  func(c *console) error { _, err := c.master.WriteString("\x03"); return err },
@@ -173,9 +173,9 @@ func TestTopOnATerminal(t *testing.T) {
 		"SIGTERM": func(c *console) error { return c.cmd.Process.Signal(syscall.SIGTERM) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			cluster, agent, c, before := topOfAnIdleNode(t)
+			cluster, agent, c, before := startTopOnIdleNode(t)
 			if c.settings().Lflag&unix.ECHO != 0 {
-				t.Error("what is typed can be seen")
+				t.Error("the terminal echoes input")
 			}
 			cluster.Put(web0(time.Now().Add(-3 * time.Second)))
 			c.awaitText("shop/web-0")
@@ -202,7 +202,7 @@ func TestTopOnATerminal(t *testing.T) {
 				t.Errorf("ended with %v", err)
 			}
 			if after := c.settings(); after != before {
-				t.Errorf("the terminal was %+v and is %+v", before, after)
+				t.Errorf("terminal settings were %+v and are %+v", before, after)
 			}
 			const leave = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 			c.await("the end", func() bool { return strings.HasSuffix(c.text(), leave) })
@@ -212,10 +212,10 @@ func TestTopOnATerminal(t *testing.T) {
 	}
 }
 
-// TestTopOnATerminalThatIsHeldUp gives it back at the second signal, though it takes no more text; and shows what was
-// on it before, if it does.
-func TestTopOnATerminalThatIsHeldUp(t *testing.T) {
-	_, agent, c, before := topOfAnIdleNode(t)
+// TestTopOnBlockedTerminal checks that top restores the settings at the second signal although the terminal accepts
+// no text, and the previous screen once it does.
+func TestTopOnBlockedTerminal(t *testing.T) {
+	_, agent, c, before := startTopOnIdleNode(t)
 	hold := func(how int) {
 		t.Helper()
 		if err := unix.IoctlSetInt(int(c.slave.Fd()), unix.TCXONC, how); err != nil {
@@ -223,13 +223,13 @@ func TestTopOnATerminalThatIsHeldUp(t *testing.T) {
 		}
 	}
 	hold(unix.TCOOFF)
-	c.resize(60) // which wants another picture
+	c.resize(60) // requires a new frame
 	ended := make(chan error, 1)
 	go func() { ended <- c.cmd.Wait() }()
 	for range 2 {
 		select {
 		case err := <-ended:
-			t.Fatalf("a terminal that is held up did not hold top up: %v", err)
+			t.Fatalf("a blocked terminal did not block top: %v", err)
 		case <-time.After(time.Second):
 		}
 		if err := c.cmd.Process.Signal(os.Interrupt); err != nil {
@@ -239,13 +239,13 @@ func TestTopOnATerminalThatIsHeldUp(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(10 * time.Second):
-		t.Fatal("it did not end")
+		t.Fatal("top did not exit")
 	}
 	if code := c.cmd.ProcessState.ExitCode(); code != cli.ExitFailed {
 		t.Errorf("exit %d", code)
 	}
 	if after := c.settings(); after != before {
-		t.Errorf("the terminal was %+v and is %+v", before, after)
+		t.Errorf("terminal settings were %+v and are %+v", before, after)
 	}
 	hold(unix.TCOON)
 	c.slave.Close()
@@ -253,8 +253,8 @@ func TestTopOnATerminalThatIsHeldUp(t *testing.T) {
 	agent.mustEndCleanly()
 }
 
-// TestTopThatCannotBegin leaves the terminal alone.
-func TestTopThatCannotBegin(t *testing.T) {
+// TestTopFailsToStart checks that the terminal stays as it was.
+func TestTopFailsToStart(t *testing.T) {
 	c := onConsole(t, "top", "--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)))
 	var failed *exec.ExitError
 	if err := c.cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != cli.ExitUnreachable {
@@ -268,8 +268,8 @@ func TestTopThatCannotBegin(t *testing.T) {
 	<-c.read
 }
 
-// TestTopThatIsRefused ends, gives the terminal back and says why.
-func TestTopThatIsRefused(t *testing.T) {
+// TestTopRefusedByAgent checks that top exits, restores the terminal and prints the reason.
+func TestTopRefusedByAgent(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"error":"forbidden","reason":"jane may not"}`)
@@ -283,15 +283,15 @@ func TestTopThatIsRefused(t *testing.T) {
 	}
 	c.await("why", func() bool { return strings.Contains(c.text(), "\x1b[?1049lpodlapse-agent top: the agent says") })
 	if after := c.settings(); after != before {
-		t.Errorf("the terminal was %+v and is %+v", before, after)
+		t.Errorf("terminal settings were %+v and are %+v", before, after)
 	}
 	c.slave.Close()
 	<-c.read
 }
 
-// TestExplainOnATerminal checks for colors on a terminal, and for none with NO_COLOR or TERM=dumb.
-func TestExplainOnATerminal(t *testing.T) {
-	agent := goneFromNodeA(t)
+// TestExplainOnTerminal expects colors on a terminal, and none with NO_COLOR or TERM=dumb.
+func TestExplainOnTerminal(t *testing.T) {
+	agent := agentWithDeletedPod(t)
 	for variable, want := range map[string]bool{"A=b": true, "NO_COLOR=1": false, "TERM=dumb": false} {
 		c := onConsoleWith(t, variable, "explain", "shop/web-0", "--server", agent.base)
 		if err := c.cmd.Wait(); err != nil {

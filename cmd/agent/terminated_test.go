@@ -15,7 +15,7 @@ import (
 )
 
 // The schema of kube-transition-metrics has no terminations.
-func TestTerminationsAreNoTransitionRecords(t *testing.T) {
+func TestTransitionRecordsOmitTerminations(t *testing.T) {
 	end := timeline.Timeline{UID: "uid-1", Name: "web",
 		Termination: &timeline.Termination{RequestedAt: time.Now(), GoneAt: time.Now()}}
 	for records, want := range map[string]int{"transition": 0, recordsTimeline: 1, recordsBoth: 1} {
@@ -27,12 +27,12 @@ func TestTerminationsAreNoTransitionRecords(t *testing.T) {
 		outputs{lines: lines, terminations: config{records: records}.recordsHaveTerminations()}.report(
 			reconcile.Report{Kind: reconcile.Terminated, Timeline: end})
 		ctx, cancel := context.WithCancel(t.Context())
-		cancel() // what waits is written all the same
+		cancel() // queued lines are still written
 		if err := lines.Run(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if got := bytes.Count(out.Bytes(), []byte("\n")); got != want {
-			t.Errorf("--records=%s: %d lines of an end, want %d", records, got, want)
+			t.Errorf("--records=%s: %d lines of a termination, want %d", records, got, want)
 		}
 	}
 }

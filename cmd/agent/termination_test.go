@@ -21,7 +21,7 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// printed is what an agent writes to standard output.
+// printed collects what an agent writes to standard output.
 type printed struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -33,7 +33,7 @@ func (p *printed) Write(text []byte) (int, error) {
 	return p.text.Write(text)
 }
 
-// await returns the lines once the last of them is about a pod.
+// await waits until the last line is about a pod, and returns all lines.
 func (p *printed) await(t *testing.T, pod string) []string {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -49,20 +49,20 @@ func (p *printed) await(t *testing.T, pod string) []string {
 	}
 }
 
-// shown is what others can see of an agent while a pod lives and ends.
+// shown is an agent's visible behavior during the life of a pod.
 type shown struct {
-	lines      [][]string // of records: all the keys in it
-	spans      []string   // names, and the kind of what they are under
+	lines      [][]string // all keys of each record
+	spans      []string   // names, and the kind of the parent
 	series     []string
 	requests   []string // to the API server
-	afterwards int      // questions to the runtime since the pod's deletion was asked for
+	afterwards int      // requests to the runtime since the deletion
 	goroutines int
 }
 
 const imageStatus = "/runtime.v1.ImageService/ImageStatus"
 
-// awaitImage waits until the runtime has said more often than before what it has of an image, and the agent has read
-// that: what the record of a start-up holds depends on it.
+// awaitImage waits until the runtime has answered about an image once more and the agent has received that: it
+// changes the record of a start-up.
 func awaitImage(t *testing.T, cri *critest.Runtime, before int) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -78,7 +78,7 @@ func awaitImage(t *testing.T, cri *critest.Runtime, before int) {
 func showLife(t *testing.T, flags ...string) (s shown) {
 	t.Helper()
 	sent, cluster := startCollector(t), podwatchtest.Start(t)
-	t.Setenv("OTEL_METRICS_EXPORTER", "none") // some are sent before any pod starts, or not
+	t.Setenv("OTEL_METRICS_EXPORTER", "none") // whether metrics are sent before the pod starts depends on timing
 	cri := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
 	var out printed
 	a := startInsideWriting(t, cluster, &out,
@@ -95,7 +95,7 @@ func showLife(t *testing.T, flags ...string) (s shown) {
 	cri.PutContainer(container)
 	cluster.Put(pod)
 	awaitImage(t, cri, 0)
-	pod = ready(pod, container.StartedAt) // of the same second, whenever this is
+	pod = ready(pod, container.StartedAt) // in the same second, at any time of day
 	cluster.Put(pod)
 	out.await(t, pod.Name)
 	time.Sleep(50 * time.Millisecond)
@@ -108,7 +108,7 @@ func showLife(t *testing.T, flags ...string) (s shown) {
 	pod = pod.DeepCopy()
 	pod.Status.ObservedGeneration = 2
 	cluster.Put(pod)
-	time.Sleep(1200 * time.Millisecond) // the runtime is asked once a second
+	time.Sleep(1200 * time.Millisecond) // the agent queries the runtime once a second
 	container.FinishedAt, container.ExitCode, sandbox.NotReady = time.Now(), 143, true
 	cri.PutContainer(container)
 	cri.PutSandbox(sandbox)
@@ -120,7 +120,7 @@ func showLife(t *testing.T, flags ...string) (s shown) {
 	time.Sleep(300 * time.Millisecond)
 	s.afterwards = calls(cri) - before
 	cluster.Delete(pod)
-	next := ownedBy("StatefulSet", "db", "db-0") // told when all about the first was
+	next := ownedBy("StatefulSet", "db", "db-0") // reported after everything about the first
 	asked := cri.Calls()[imageStatus]
 	cluster.Put(next)
 	awaitImage(t, cri, asked)
@@ -143,7 +143,7 @@ func showLife(t *testing.T, flags ...string) (s shown) {
 			s.series = append(s.series, fmt.Sprint(f.GetName(), m.GetLabel()))
 		}
 	}
-	// of what is over some end a moment later
+	// Some goroutines of finished work end a moment later.
 	for i := 0; i < 100 && (s.goroutines == 0 || s.goroutines != runtime.NumGoroutine()); i++ {
 		s.goroutines = runtime.NumGoroutine()
 		time.Sleep(50 * time.Millisecond)
@@ -170,7 +170,7 @@ func calls(r *critest.Runtime) (all int) {
 	return all
 }
 
-// keysOf are the paths of a JSON value.
+// keysOf returns the paths of all keys in a JSON value.
 func keysOf(path string, value any) (keys []string) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -187,24 +187,24 @@ func keysOf(path string, value any) (keys []string) {
 	return keys
 }
 
-// TestTerminationAndRolloutsCostNothingWhileTheyAreOff holds an agent as it is by default against one that has both,
-// and --life-traces: apart from what they are for, a line, spans, and questions to the local runtime, all is the same.
-func TestTerminationAndRolloutsCostNothingWhileTheyAreOff(t *testing.T) {
+// TestDisabledTerminationAndRolloutsCostNothing compares a default agent with one that has both options and
+// --life-traces. The only differences are a line, spans, and requests to the local runtime.
+func TestDisabledTerminationAndRolloutsCostNothing(t *testing.T) {
 	var off, on shown
 	t.Run("off", func(t *testing.T) { off = showLife(t) })
 	t.Run("on", func(t *testing.T) { on = showLife(t, "--termination", "--rollout-traces", "--life-traces") })
 	if off.afterwards != 0 || on.afterwards == 0 {
-		t.Errorf("since the deletion the runtime was asked %d times, with --termination %d times", off.afterwards,
+		t.Errorf("requests to the runtime after the deletion: %d, with --termination: %d", off.afterwards,
 			on.afterwards)
 	}
 	if !slices.Equal(off.requests, on.requests) {
-		t.Errorf("the API server was asked %q, with both %q", off.requests, on.requests)
+		t.Errorf("requests to the API server: %q, with both options: %q", off.requests, on.requests)
 	}
 	if !slices.Equal(off.series, on.series) {
-		t.Errorf("series %q, with both %q", off.series, on.series)
+		t.Errorf("series %q, with both options %q", off.series, on.series)
 	}
 	if off.goroutines != on.goroutines {
-		t.Errorf("%d goroutines, with both %d", off.goroutines, on.goroutines)
+		t.Errorf("%d goroutines, with both options %d", off.goroutines, on.goroutines)
 	}
 	if len(off.lines) != 2 || len(on.lines) != 3 {
 		t.Fatalf("lines %q, with --termination %q", off.lines, on.lines)
@@ -214,9 +214,9 @@ func TestTerminationAndRolloutsCostNothingWhileTheyAreOff(t *testing.T) {
 		t.Errorf("lines %q, with --termination %q", off.lines, on.lines)
 	}
 	if rest := slices.Delete(slices.Clone(on.lines), 1, 2); !reflect.DeepEqual(off.lines, rest) {
-		t.Errorf("start-ups %q, with both %q", off.lines, rest)
+		t.Errorf("start-ups %q, with both options %q", off.lines, rest)
 	}
-	// With them a span of its own holds each rollout, and the end is under the start-up.
+	// With both options, each rollout has a span, and the termination is below the start-up.
 	roots := slices.DeleteFunc(slices.Clone(off.spans), func(s string) bool { return !strings.HasSuffix(s, " under ") })
 	if want := []string{"pod startup shop/db-0 under ",
 		"pod startup shop/web-7d4b9c6f5-x2x4k under "}; !slices.Equal(roots, want) {
@@ -225,13 +225,13 @@ func TestTerminationAndRolloutsCostNothingWhileTheyAreOff(t *testing.T) {
 	for _, span := range off.spans {
 		was := strings.Replace(span, " under ", " under rollout shop/", 1)
 		if !slices.ContainsFunc(on.spans, func(s string) bool { return s == span || strings.HasPrefix(s, was) }) {
-			t.Errorf("with both there is no %q", span)
+			t.Errorf("with both options, no span %q", span)
 		}
 	}
 	for _, want := range []string{"pod termination shop/web-7d4b9c6f5-x2x4k under pod startup shop/web-7d4b9c6f5-x2x4k",
 		"stop of app under pod termination shop/web-7d4b9c6f5-x2x4k", "rollout shop/Deployment/web under "} {
 		if !slices.Contains(on.spans, want) || slices.Contains(off.spans, want) {
-			t.Errorf("%q is not in what is sent with both, or in what is sent without: %q", want, on.spans)
+			t.Errorf("%q is missing with both options, or present without them: %q", want, on.spans)
 		}
 	}
 }

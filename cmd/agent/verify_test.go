@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-func TestAgentTellsOfItsWatchIfAskedTo(t *testing.T) {
+func TestAgentVerifiesItsWatch(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(
 		t,
@@ -32,7 +32,7 @@ func TestAgentTellsOfItsWatchIfAskedTo(t *testing.T) {
 		`podlapse_pod_watch_delay_seconds_count{change="deleted"} 0`, "podlapse_event_watch_delay_seconds_count 0",
 	} {
 		if !strings.Contains(metrics, want) {
-			t.Errorf("no %q in the metrics", want)
+			t.Errorf("metrics lack %q", want)
 		}
 	}
 	for _, never := range []string{"podlapse_pod_cache_verified_timestamp", `podlapse_source_up{source="pod_cache"}`} {
@@ -43,15 +43,15 @@ func TestAgentTellsOfItsWatchIfAskedTo(t *testing.T) {
 	agent.mustEndCleanly()
 }
 
-// Unless it is asked to, the agent compares nothing and counts nothing of its watch.
-func TestAgentThatIsNotAskedAboutItsWatch(t *testing.T) {
+// By default the agent compares nothing, and has no metrics of differences.
+func TestAgentDoesNotVerifyItsWatchByDefault(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
 	agent.poll("/readyz?verbose", "[+]pod_watch ok")
 	_, metrics := agent.get("/metrics")
 	_, parts := agent.get("/readyz?verbose")
 	if strings.Contains(metrics, "_delay_seconds") || strings.Contains(metrics+parts, "pod_cache") {
-		t.Errorf("tells of it all the same: %s", parts)
+		t.Errorf("listed although off: %s", parts)
 	}
 	agent.mustEndCleanly()
 }

@@ -21,7 +21,7 @@ func TestCommitOf(t *testing.T) {
 	}
 }
 
-func TestThisBuildSaysSomething(t *testing.T) {
+func TestVersionOfThisBuild(t *testing.T) {
 	if build := thisBuild(); build.version == "" || build.revision == "" || build.goVersion == "" {
 		t.Errorf("got %+v", build)
 	}

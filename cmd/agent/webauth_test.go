@@ -18,7 +18,7 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// getAs asks with a bearer token.
+// getAs sends a request with a bearer token.
 func (p *process) getAs(token, path string) int {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.base+path, nil)
@@ -34,7 +34,7 @@ func (p *process) getAs(token, path string) int {
 	return response.StatusCode
 }
 
-func TestAgentServesWhomTheAPIServerLets(t *testing.T) {
+func TestAgentServesAuthorizedClients(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	cluster.KnowToken("scrapers-token", "prometheus")
 	cluster.KnowToken("pods-token", "default")
@@ -64,10 +64,10 @@ func TestAgentServesWhomTheAPIServerLets(t *testing.T) {
 	agent.poll("/readyz?verbose", "[+]web_auth ok")
 	cluster.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "tokenreviews is forbidden")
 	if got := agent.getAs("another-token", "/metrics"); got != http.StatusServiceUnavailable {
-		t.Errorf("with an API server that reviews nothing: %d", got)
+		t.Errorf("without reviews by the API server: %d", got)
 	}
 	if got := agent.getAs("scrapers-token", "/metrics"); got != http.StatusOK {
-		t.Errorf("with what it said before: %d", got)
+		t.Errorf("with a cached review: %d", got)
 	}
 	agent.poll("/readyz?verbose", "system:auth-delegator")
 	agent.mustEndCleanly()
@@ -78,8 +78,8 @@ func TestAgentServesWhomTheAPIServerLets(t *testing.T) {
 	}
 }
 
-// TestMetricsNameNoPod: by default everybody who reaches the agent may read them.
-func TestMetricsNameNoPod(t *testing.T) {
+// By default, every client that reaches the agent may read the metrics.
+func TestMetricsNameNoPods(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
 	cluster.Put(pod)
@@ -93,13 +93,13 @@ func TestMetricsNameNoPod(t *testing.T) {
 	}
 	for _, name := range names {
 		if strings.Contains(text, name) {
-			t.Errorf("metrics tell %s", name)
+			t.Errorf("metrics contain %s", name)
 		}
 	}
 	agent.mustEndCleanly()
 }
 
-func TestAgentAsksForPodsAsItsNode(t *testing.T) {
+func TestAgentListsPodsAsItsNode(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	cluster.Put(web0(time.Now().Add(-3 * time.Second)))
 	agent := start(
@@ -118,17 +118,17 @@ func TestAgentAsksForPodsAsItsNode(t *testing.T) {
 	agent.mustEndCleanly()
 	requests := cluster.Requests()
 	if !slices.Contains(requests, "watch /api/v1/pods spec.nodeName=node-a as system:node:node-a") {
-		t.Errorf("asked %q", requests)
+		t.Errorf("requests %q", requests)
 	}
 	for _, request := range requests {
 		if strings.Contains(request, "pods") != strings.Contains(request, " as system:node:node-a") {
-			t.Errorf("asked %q: pods and nothing else are the node's to see", request)
+			t.Errorf("request %q was sent as the node, which is for pods only", request)
 		}
 	}
 }
 
-// TestTokensAndPasswordsExclude: both come in the same header.
-func TestTokensAndPasswordsExclude(t *testing.T) {
+// Tokens and passwords use the same header.
+func TestTokensExcludePasswords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "web.yaml")
 	if err := os.WriteFile(path,
 		[]byte("basic_auth_users: {a: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}"),

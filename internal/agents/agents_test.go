@@ -71,8 +71,8 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// TestAgentsOfPagesThatAreTooOld begins anew when the API server has forgotten where a list was.
-func TestAgentsOfPagesThatAreTooOld(t *testing.T) {
+// TestAgentsRestartsExpiredList checks that the list starts again when the API server answers that it expired.
+func TestAgentsRestartsExpiredList(t *testing.T) {
 	var asked []string
 	item := func(name, node string) string {
 		return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"nodeName":%q},"status":{"phase":"Running"}}`, name, node)
@@ -123,8 +123,9 @@ func TestNodeOf(t *testing.T) {
 	}
 }
 
-// TestNoAgentGetsTheToken has an agent send who asks elsewhere: nobody goes there, and the agent sees no token.
-func TestNoAgentGetsTheToken(t *testing.T) {
+// TestAgentsNeverGetTheToken has an agent redirect its clients. The redirect is not followed, and the agent receives
+// no token.
+func TestAgentsNeverGetTheToken(t *testing.T) {
 	var shown, elsewhere atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	defer other.Close()
@@ -153,13 +154,13 @@ func TestNoAgentGetsTheToken(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if shown.Load() != 0 || elsewhere.Load() != 0 {
-		t.Errorf("the agent saw %d tokens, and %d requests went elsewhere", shown.Load(), elsewhere.Load())
+		t.Errorf("the agent received %d tokens, and %d requests were redirected", shown.Load(), elsewhere.Load())
 	}
 }
 
-// TestAgentsThatNamePodsOverLoopbackOnly are asked over a forwarded port, once they have said so:
-// also for what never ends, and for what is larger than a frame.
-func TestAgentsThatNamePodsOverLoopbackOnly(t *testing.T) {
+// TestAgentsOverForwardedPort checks that an agent that requires loopback is queried over a forwarded port, also for
+// endless answers and for answers larger than a frame.
+func TestAgentsOverForwardedPort(t *testing.T) {
 	var refused, shown atomic.Int32
 	long := strings.Repeat("x", 300_000)
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -186,7 +187,7 @@ func TestAgentsThatNamePodsOverLoopbackOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for range 2 { // as top looks for agents again and again
+	for range 2 { // as top does when it looks for agents again
 		found, err := c.Agents(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
@@ -199,7 +200,7 @@ func TestAgentsThatNamePodsOverLoopbackOnly(t *testing.T) {
 		}
 	}
 	if refused.Load() != 1 || shown.Load() != 0 {
-		t.Errorf("the agent refused %d times, and saw %d tokens", refused.Load(), shown.Load())
+		t.Errorf("the agent refused %d times, and received %d tokens", refused.Load(), shown.Load())
 	}
 	var forwards int
 	for _, asked := range server.Asked() {
@@ -208,12 +209,12 @@ func TestAgentsThatNamePodsOverLoopbackOnly(t *testing.T) {
 		}
 	}
 	if forwards != 1 {
-		t.Errorf("%d ports were forwarded for four requests", forwards)
+		t.Errorf("forwarded %d ports for four requests", forwards)
 	}
 }
 
-// TestForwardingThatIsNotAllowed says so as the API server does.
-func TestForwardingThatIsNotAllowed(t *testing.T) {
+// TestForwardingForbidden expects the API server's reason in the error.
+func TestForwardingForbidden(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"error":"not_local","reason":"over loopback only"}`)
@@ -239,9 +240,9 @@ func TestForwardingThatIsNotAllowed(t *testing.T) {
 	}
 }
 
-// TestEachIsBounded asks many agents of which none answers: never more than a few at once, none
-// longer than it may take, and none that was not asked is taken for one that answered.
-func TestEachIsBounded(t *testing.T) {
+// TestEachLimitsConcurrencyAndTime queries many agents, none of which answers: only a few at once, each with a time
+// limit, and no agent that was not queried counts as answered.
+func TestEachLimitsConcurrencyAndTime(t *testing.T) {
 	var now, most atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()

@@ -15,7 +15,7 @@ import (
 const settledText = `{"state":"ready","total_seconds":3,"error_seconds":0.25,"seconds_by_cause":{"app":1.5,"network":1.5},` +
 	`"verdict":"3.0 s to ready: 1.5 s network, 1.0 s until app was ready, 0.5 s running init container init; ±0.2 s"}`
 
-func TestAPodThatAsksIsToldOnceItsStartUpIsOver(t *testing.T) {
+func TestPodIsAnnotatedAfterStartUp(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("web", map[string]string{AskStartUp: "true", "other": "stays"}))
 	starting := settled()
@@ -24,9 +24,9 @@ func TestAPodThatAsksIsToldOnceItsStartUpIsOver(t *testing.T) {
 	h.start()
 	h.eventually("asked for", func() bool { return h.agent.waiting() == 1 })
 	h.settle("uid-web", starting)
-	time.Sleep(2 * changesWithin) // something that must not happen
+	time.Sleep(2 * changesWithin) // time for a request that must not be sent
 	if applies := h.cluster.Applies(); len(applies) > 0 {
-		t.Fatalf("applied %+v while it starts", applies)
+		t.Fatalf("applied %+v during the start-up", applies)
 	}
 	h.settle("uid-web", settled())
 	h.eventually("annotated", func() bool { return h.annotation("web", StartUp) == settledText })
@@ -39,7 +39,7 @@ func TestAPodThatAsksIsToldOnceItsStartUpIsOver(t *testing.T) {
 	}
 }
 
-func TestAPodThatRunsGetsItsTimeAtOnce(t *testing.T) {
+func TestRunningPodIsAnnotatedAtOnce(t *testing.T) {
 	h := newHarness(t)
 	h.now = func() time.Time { return time.Date(2026, 8, 17, 14, 0, 0, 5e8, time.FixedZone("", 7200)) }
 	h.cluster.Put(pod("web", nil))
@@ -48,7 +48,7 @@ func TestAPodThatRunsGetsItsTimeAtOnce(t *testing.T) {
 	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
 	h.eventually("annotated", func() bool { return h.annotation("web", Time) == "2026-08-17T12:00:00Z" })
 	h.quiet()
-	// A long time later its start-up is asked for as well: what it has stays.
+	// Much later the pod also asks for its start-up: the existing time is kept.
 	h.settle("uid-web", settled())
 	asks := h.cluster.Pod("ns", "web")
 	asks.Annotations[AskStartUp] = "true"
@@ -56,11 +56,11 @@ func TestAPodThatRunsGetsItsTimeAtOnce(t *testing.T) {
 	h.cluster.Put(asks)
 	h.eventually("annotated again", func() bool { return h.annotation("web", StartUp) == settledText })
 	if got := h.annotation("web", Time); got != "2026-08-17T12:00:00Z" {
-		t.Errorf("the time is now %q", got)
+		t.Errorf("the time changed to %q", got)
 	}
 }
 
-func TestWhatIsThereStays(t *testing.T) {
+func TestExistingAnnotationIsKept(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("timed", map[string]string{AskTime: "yes", Time: "long ago"}))
 	h.cluster.Put(pod("told", map[string]string{AskStartUp: "true", StartUp: "by hand"}))
@@ -77,18 +77,18 @@ func TestWhatIsThereStays(t *testing.T) {
 	}
 	h.start()
 	h.eventually("annotated", func() bool { return h.annotation("foreign", StartUp) != "" })
-	h.agent.Seen(elsewhere) // as a watch without a selector would
+	h.agent.Seen(elsewhere) // as a watch without a field selector would
 	h.quiet()
 	applies := h.cluster.Applies()
 	if len(applies) != 1 || applies[0].Name != "foreign" || len(applies[0].Annotations) != 1 {
 		t.Errorf("applied %+v", applies)
 	}
 	if h.annotation("foreign", Time) != "of another" {
-		t.Errorf("another's timestamp is now %q", h.annotation("foreign", Time))
+		t.Errorf("the timestamp of another node's pod is %q", h.annotation("foreign", Time))
 	}
 }
 
-func TestAfterARestartNothingIsWrittenTwice(t *testing.T) {
+func TestAnnotationIsNotRepeatedAfterRestart(t *testing.T) {
 	h := newHarness(t)
 	for _, name := range []string{"a", "b"} {
 		h.cluster.Put(pod(name, map[string]string{AskStartUp: "true", AskTime: ""}))
@@ -104,22 +104,22 @@ func TestAfterARestartNothingIsWrittenTwice(t *testing.T) {
 	h.eventually("annotated", func() bool { return h.annotation("b", StartUp) != "" })
 	h.quiet()
 	if got := h.annotation("a", StartUp); got != settledText {
-		t.Errorf("was written anew: %s", got)
+		t.Errorf("written again: %s", got)
 	}
 	if got := h.annotation("b", Time); got != before {
-		t.Errorf("the time is now %q, was %q", got, before)
+		t.Errorf("the time changed to %q, was %q", got, before)
 	}
 	written := map[string]int{}
 	for _, applied := range h.cluster.Applies() {
 		written[applied.Name]++
 	}
-	if written["a"] > 2 || written["b"] > 2 { // its time, and its start-up
+	if written["a"] > 2 || written["b"] > 2 { // its time and its start-up
 		t.Errorf("written %v", written)
 	}
 }
 
-// Whoever else changes the pod in between makes the write conflict: it rests on an old version.
-func TestConflictsAreTriedAgain(t *testing.T) {
+// If something else changes the pod in between, the write conflicts because it is based on an old version.
+func TestConflictsAreRetried(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
 	h.cluster.Put(pod("raced", map[string]string{AskTime: ""}))
@@ -140,14 +140,14 @@ func TestConflictsAreTriedAgain(t *testing.T) {
 	h.eventually("annotated", func() bool { return h.annotation("web", Time) != "" })
 	h.quiet()
 	if h.annotation("web", "meddled") != "x" || h.annotation("raced", Time) != "of another" {
-		t.Errorf("lost an update: %v, %v", h.cluster.Pod("ns", "web").Annotations,
+		t.Errorf("update is lost: %v, %v", h.cluster.Pod("ns", "web").Annotations,
 			h.cluster.Pod("ns", "raced").Annotations)
 	}
 	if got := testutil.ToFloat64(h.agent.metrics.requests.WithLabelValues(resultConflict)); got < 1 {
 		t.Errorf("%v conflicts", got)
 	}
-	if len(h.told) > 0 {
-		t.Errorf("told of conflicts: %q", h.told)
+	if len(h.reported) > 0 {
+		t.Errorf("conflicts were reported: %q", h.reported)
 	}
 }
 
@@ -170,17 +170,17 @@ func TestRefusalsAndFailures(t *testing.T) {
 			h.start()
 			count := func() float64 { return testutil.ToFloat64(h.agent.metrics.requests.WithLabelValues(test.result)) }
 			h.eventually("asked", func() bool { return count() >= 1 })
-			told := func() string {
+			reported := func() string {
 				h.mu.Lock()
 				defer h.mu.Unlock()
-				return strings.Join(h.told, "\n")
+				return strings.Join(h.reported, "\n")
 			}
-			h.eventually("told", func() bool { return strings.Contains(told(), test.says) })
-			if test.says == "" && told() != "" {
-				t.Errorf("told %q", told())
+			h.eventually("told", func() bool { return strings.Contains(reported(), test.says) })
+			if test.says == "" && reported() != "" {
+				t.Errorf("reported %q", reported())
 			}
 			h.cluster.AnswerApplies(0, "", "")
-			if test.result == resultFailed { // it is asked again in time; the others when something changes
+			if test.result == resultFailed { // it is retried after a while; the others when the pod changes
 				h.eventually("annotated", func() bool { return h.annotation("web", Time) != "" })
 				return
 			}
@@ -197,12 +197,12 @@ func TestRefusalsAndFailures(t *testing.T) {
 				p, _, ok := h.agent.pod("uid-web")
 				return ok && p.version == version
 			})
-			time.Sleep(100 * time.Millisecond) // something that must not happen
+			time.Sleep(100 * time.Millisecond) // time for a request that must not be sent
 			if got := count(); got != asked || h.annotation("web", Time) != "" {
-				t.Errorf("asked again at once: %v times", got)
+				t.Errorf("retried at once: %v requests", got)
 			}
 			h.agent.mu.Lock()
-			h.agent.pods["uid-web"].notBefore = time.Time{} // five minutes later
+			h.agent.pods["uid-web"].notBefore = time.Time{} // as after five minutes
 			h.agent.mu.Unlock()
 			h.agent.Changed("uid-web")
 			h.eventually("annotated", func() bool { return h.annotation("web", Time) != "" })
@@ -210,7 +210,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 	}
 }
 
-func TestAPodThatIsGoneIsNotMadeAgain(t *testing.T) {
+func TestDeletedPodIsNotCreatedAgain(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
 	h.cluster.BeforeApply(func() { h.cluster.Delete(pod("web", nil)) })
@@ -218,12 +218,12 @@ func TestAPodThatIsGoneIsNotMadeAgain(t *testing.T) {
 	conflicts := h.agent.metrics.requests.WithLabelValues(resultConflict)
 	h.eventually("tried", func() bool { return testutil.ToFloat64(conflicts) >= 1 })
 	h.quiet()
-	if len(h.told) > 0 || h.cluster.Pod("ns", "web") != nil {
-		t.Errorf("told %q", h.told)
+	if len(h.reported) > 0 || h.cluster.Pod("ns", "web") != nil {
+		t.Errorf("reported %q", h.reported)
 	}
 }
 
-func TestAPodOfTheSameNameIsAnother(t *testing.T) {
+func TestPodWithSameNameIsNotAnnotated(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
 	replaced := false
@@ -246,7 +246,7 @@ func TestAPodOfTheSameNameIsAnother(t *testing.T) {
 	}
 }
 
-func TestTheAnnotationIsBounded(t *testing.T) {
+func TestAnnotationIsBounded(t *testing.T) {
 	long := settled()
 	long.Phases[2].Container = strings.Repeat("é", 3000)
 	text, err := startUpText(long)

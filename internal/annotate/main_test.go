@@ -27,7 +27,7 @@ const (
 	nodeName = "node-a"
 )
 
-// harness is an agent's pod watch and annotator, with timelines that a test makes up.
+// harness runs a pod watch and an annotator, with timelines made up by the test.
 type harness struct {
 	t       *testing.T
 	cluster *podwatchtest.Server
@@ -38,7 +38,7 @@ type harness struct {
 
 	mu       sync.Mutex
 	known    map[string]timeline.Timeline
-	told     []string // what was reported
+	reported []string // what was reported
 	observed int
 }
 
@@ -57,7 +57,7 @@ func (h *harness) report(up bool, detail string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !up {
-		h.told = append(h.told, detail)
+		h.reported = append(h.reported, detail)
 	}
 }
 
@@ -72,7 +72,7 @@ func (h *harness) timelines(_ context.Context, uids []string) (some []timeline.T
 	return some, nil
 }
 
-// settle makes a start-up known, and says so to the agent if there is one.
+// settle sets the timeline of a start-up, and notifies the agent if one is running.
 func (h *harness) settle(uid string, t timeline.Timeline) {
 	h.mu.Lock()
 	t.UID = uid
@@ -83,7 +83,7 @@ func (h *harness) settle(uid string, t timeline.Timeline) {
 	}
 }
 
-// follower is the agent as the pod watch wants it.
+// follower implements podwatch.Follower with the agent.
 type follower struct{ *Annotator }
 
 func (follower) Restarted(*corev1.Pod, podwatch.Restart) {}
@@ -118,7 +118,7 @@ func (h *harness) eventually(what string, ok func() bool) {
 	h.t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			h.t.Fatalf("never %s; applied %+v, told %q", what, h.cluster.Applies(), h.told)
+			h.t.Fatalf("never %s; applied %+v, reported %q", what, h.cluster.Applies(), h.reported)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (h *harness) annotation(name, annotation string) string {
 	return pod.Annotations[annotation]
 }
 
-// quiet waits until the agent knows all that the server holds, and wants nothing more.
+// quiet waits until the agent has seen everything that the server has, and has nothing left to write.
 func (h *harness) quiet() {
 	h.t.Helper()
 	h.eventually("quiet", func() bool { return h.agent.waiting() == 0 && h.agent.queue.Len() == 0 })
@@ -145,7 +145,7 @@ func pod(name string, annotations map[string]string) *corev1.Pod {
 	}
 }
 
-// settled is a start-up of three seconds.
+// settled returns a start-up of three seconds.
 func settled() timeline.Timeline {
 	at := time.Date(2026, 8, 17, 12, 0, 0, 0, time.UTC)
 	return timeline.Timeline{

@@ -19,10 +19,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// answers is an API server whose time passes at once, and when it was asked.
+// answers is an API server in a bubble. It notes when it was requested.
 type answers struct {
 	agent *Annotator
-	asked []time.Duration // since the beginning; of the goroutine that asks
+	asked []time.Duration // since the start; used only by the requesting goroutine
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -30,7 +30,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// inTime runs an agent for so long, in a bubble.
+// inTime runs an agent for a while in a bubble.
 func inTime(t *testing.T, length time.Duration, answer func(a *answers, r *http.Request) (*http.Response, error),
 	begin func(a *answers), judge func(a *answers)) {
 	t.Helper()
@@ -66,7 +66,7 @@ func inTime(t *testing.T, length time.Duration, answer func(a *answers, r *http.
 	})
 }
 
-// refusedByPolicy is the API server's answer to what no agent may write.
+// refusedByPolicy is the API server's answer to a patch that the policy forbids.
 func refusedByPolicy() (*http.Response, error) {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Type", "application/json")
@@ -76,7 +76,7 @@ func refusedByPolicy() (*http.Response, error) {
 	return recorder.Result(), nil
 }
 
-// written is the API server's answer to what it took.
+// written is the API server's answer to a patch that it accepted.
 func written() (*http.Response, error) {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Type", "application/json")
@@ -84,7 +84,7 @@ func written() (*http.Response, error) {
 	return recorder.Result(), nil
 }
 
-// busy is what API priority and fairness has for whom it turns away.
+// busy is the API server's answer when API priority and fairness rejects a request.
 func busy(retryAfter string) (*http.Response, error) {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Retry-After", retryAfter)
@@ -96,8 +96,8 @@ func (a *answers) count(result string) float64 {
 	return testutil.ToFloat64(a.agent.metrics.requests.WithLabelValues(result))
 }
 
-// A node that restarts has all its pods to annotate: ten at once, then five a second.
-func TestRequestsAreLimited(t *testing.T) {
+// After a restart, a node has to annotate all its pods: ten at once, then five per second.
+func TestRequestsAreRateLimited(t *testing.T) {
 	const pods = 40
 	inTime(t, 10*time.Second, func(*answers, *http.Request) (*http.Response, error) { return written() },
 		func(a *answers) {
@@ -118,8 +118,8 @@ func TestRequestsAreLimited(t *testing.T) {
 		})
 }
 
-// Whoever waits for its turn writes onto what the pod is by then.
-func TestWhatChangesMeanwhileIsLookedAt(t *testing.T) {
+// A write that waited for the rate limit applies to the latest version of the pod.
+func TestLatestPodIsAnnotated(t *testing.T) {
 	versions := []string{}
 	inTime(t, 5*time.Second, func(_ *answers, r *http.Request) (*http.Response, error) {
 		body := make([]byte, 4096)
@@ -127,7 +127,7 @@ func TestWhatChangesMeanwhileIsLookedAt(t *testing.T) {
 		versions = append(versions, string(body[:n]))
 		return written()
 	}, func(a *answers) {
-		for a.agent.limit.TryAccept() { // the next one goes in a fifth of a second
+		for a.agent.limit.TryAccept() { // the next request may follow in 0.2 s
 		}
 		waits := pod("waits", map[string]string{AskTime: ""})
 		waits.ResourceVersion = "old"
@@ -145,15 +145,15 @@ func TestWhatChangesMeanwhileIsLookedAt(t *testing.T) {
 	})
 }
 
-// An API server that never answers holds up nothing for ever, and one that says when to come again is not asked before.
-func TestAnAPIServerThatIsBusy(t *testing.T) {
+// An API server that never answers does not block the agent forever, and Retry-After is obeyed.
+func TestBusyAPIServer(t *testing.T) {
 	inTime(t, answerTimeout+time.Second, func(_ *answers, r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	}, func(a *answers) { a.agent.Seen(pod("web", map[string]string{AskTime: ""})) },
 		func(a *answers) {
 			if a.count(resultFailed) != 1 {
-				t.Errorf("%v requests have failed, asked at %v", a.count(resultFailed), a.asked)
+				t.Errorf("%v requests failed, requests at %v", a.count(resultFailed), a.asked)
 			}
 		})
 	inTime(t, time.Minute, func(a *answers, _ *http.Request) (*http.Response, error) {
@@ -164,7 +164,7 @@ func TestAnAPIServerThatIsBusy(t *testing.T) {
 	}, func(a *answers) {
 		a.agent.Seen(pod("web", map[string]string{AskTime: ""}))
 		synctest.Wait()
-		a.agent.Seen(pod("web", map[string]string{AskTime: "", "changed": "x"})) // is no reason to come earlier
+		a.agent.Seen(pod("web", map[string]string{AskTime: "", "changed": "x"})) // this does not shorten the wait
 	}, func(a *answers) {
 		if len(a.asked) != 2 || a.asked[1] < 20*time.Second || a.asked[1] > 25*time.Second ||
 			a.count(resultWritten) != 1 {
@@ -173,8 +173,8 @@ func TestAnAPIServerThatIsBusy(t *testing.T) {
 	})
 }
 
-// The watch may tell of a pod, which has lost what it had, before the API server's answer comes.
-func TestTheWatchMayBeFasterThanTheAnswer(t *testing.T) {
+// The watch may report a pod without its annotation before the API server's answer arrives.
+func TestWatchEventBeforePatchResponse(t *testing.T) {
 	a := New(Config{Registerer: prometheus.NewRegistry()})
 	defer a.queue.ShutDown()
 	newer := asking{uid: "1", version: "2", time: true}
@@ -189,8 +189,8 @@ func TestTheWatchMayBeFasterThanTheAnswer(t *testing.T) {
 	}
 }
 
-// What somebody wrote under the same name in another way is not the agent's to apply.
-func TestOnlyWhatWasAppliedIsOwned(t *testing.T) {
+// The agent does not apply fields that another manager owns.
+func TestOtherManagersFieldsAreNotOwned(t *testing.T) {
 	for _, c := range []struct {
 		manager   string
 		operation metav1.ManagedFieldsOperationType

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// With the right to patch pods and no policy, as before Kubernetes 1.30, the agent writes nothing, and says why.
-func TestNothingIsWrittenWithoutAPolicy(t *testing.T) {
+// With permission to patch pods but without the policy, as before Kubernetes 1.30, the agent writes nothing and logs
+// why.
+func TestNothingIsWrittenWithoutPolicy(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.WithoutPolicies()
 	h.cluster.Put(pod("web", map[string]string{AskStartUp: "true", AskTime: ""}))
@@ -16,7 +17,7 @@ func TestNothingIsWrittenWithoutAPolicy(t *testing.T) {
 	h.eventually("reported", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		return strings.Contains(strings.Join(h.told, " "),
+		return strings.Contains(strings.Join(h.reported, " "),
 			"install the ValidatingAdmissionPolicy and binding of the component annotate")
 	})
 	time.Sleep(2 * changesWithin)
@@ -25,8 +26,8 @@ func TestNothingIsWrittenWithoutAPolicy(t *testing.T) {
 	}
 }
 
-// What the policy refuses is asked for once in a while, in a dry run, and never stored.
-func TestThePolicyIsTestedOnce(t *testing.T) {
+// The agent sends a patch that the policy must refuse only now and then and as a dry run, so it is never stored.
+func TestPolicyIsTestedByDryRun(t *testing.T) {
 	h := newHarness(t)
 	for _, name := range []string{"a", "b", "c"} {
 		h.cluster.Put(pod(name, map[string]string{AskTime: ""}))
@@ -45,6 +46,6 @@ func TestThePolicyIsTestedOnce(t *testing.T) {
 		}
 	}
 	if patches != 4 {
-		t.Errorf("%d patches for three pods, want one more, a dry run", patches)
+		t.Errorf("%d patches for three pods, want four, one a dry run", patches)
 	}
 }

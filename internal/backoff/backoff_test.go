@@ -13,21 +13,21 @@ func TestDelayDoublesUpToItsMaximum(t *testing.T) {
 		1 << 40: p.Max} {
 		for range 100 {
 			if d := p.Delay(failures); d < want/2 || d > want {
-				t.Errorf("after %d failures %s, want %s less up to half", failures, d, want)
+				t.Errorf("after %d failures the delay is %s, want half of %s to all of it", failures, d, want)
 			}
 		}
 	}
 }
 
-func TestSleepEndsWithItsContext(t *testing.T) {
+func TestSleepReturnsWhenContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		if !Sleep(t.Context(), time.Hour) {
-			t.Error("did not wait to the end")
+			t.Error("returned before the delay was over")
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if Sleep(ctx, time.Hour) {
-			t.Error("waited beyond its context")
+			t.Error("did not return when the context ended")
 		}
 	})
 }

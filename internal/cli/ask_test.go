@@ -19,7 +19,7 @@ func agentOn(node, url string) agentstest.Pod {
 	return agentstest.Pod{Namespace: "podlapse", Name: "agent-" + node, Node: node, Port: 9717, Ready: true, Agent: url}
 }
 
-func TestAskAClusterThatRefuses(t *testing.T) {
+func TestQueryRefusedByAPIServer(t *testing.T) {
 	const pod = "shop/web-0"
 	there := agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-a"}
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +82,7 @@ func TestAskAClusterThatRefuses(t *testing.T) {
 		must(t, ExitUnreachable, "", "connection refused")
 }
 
-func TestWhomToAsk(t *testing.T) {
+func TestChooseAgents(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, answerRecord)
 	}))
@@ -123,8 +123,8 @@ func TestWhomToAsk(t *testing.T) {
 	runs(t, PluginProgram, config, "none").must(t, ExitUsage, "", `unknown command "none"`)
 }
 
-// TestAskOverTLS shows and checks certificates, and takes any if it is told to.
-func TestAskOverTLS(t *testing.T) {
+// TestQueryOverTLS shows and checks certificates, and takes any if it is told to.
+func TestQueryOverTLS(t *testing.T) {
 	agent := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, answerRecord)
 	}))
@@ -149,9 +149,9 @@ func TestAskOverTLS(t *testing.T) {
 	asked("--cert-file=/none").must(t, ExitUsage, "", "--cert-file")
 }
 
-// TestHostileAnswersAreInert holds that whatever an agent says, nothing of it reaches a terminal but characters that
+// TestHostileAnswersAreEscaped holds that whatever an agent says, nothing of it reaches a terminal but characters that
 // show themselves.
-func TestHostileAnswersAreInert(t *testing.T) {
+func TestHostileAnswersAreEscaped(t *testing.T) {
 	evil := strings.Repeat("<b>\x1b[2J\x1b]0;x\a\u202e\u0301\u009b", 50_000) // a megabyte
 	text, err := json.Marshal(evil)
 	if err != nil {

@@ -15,7 +15,7 @@ func pemOf(certificate []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
 }
 
-func TestCalled(t *testing.T) {
+func TestProgramName(t *testing.T) {
 	for _, test := range []struct{ args, program, rest string }{
 		{"/usr/local/bin/podlapse-agent top", AgentProgram, "top"},
 		{"kubectl-podlapse explain a/b", PluginProgram, "explain a/b"},
@@ -87,8 +87,8 @@ func TestCompletionScripts(t *testing.T) {
 	runs(t, AgentProgram, environment{}, "completion").must(t, ExitUsage, "", "a shell is required")
 }
 
-// TestEveryCommandCanBeCompleted holds the tables of flags against cobra, which refuses a name that is there twice.
-func TestEveryCommandCanBeCompleted(t *testing.T) {
+// TestCompletionKnowsEveryCommand holds the tables of flags against cobra, which refuses a name that is there twice.
+func TestCompletionKnowsEveryCommand(t *testing.T) {
 	root := completions(Call{Program: programOf(AgentProgram), Getenv: environment{}.get})
 	for _, c := range programOf(AgentProgram).Commands {
 		if sub, _, err := root.Find([]string{c.Name}); err != nil || sub.Name() != c.Name {

@@ -34,7 +34,7 @@ func explain(t *testing.T, status int, body string, args ...string) (code int, s
 	return code, out.String(), errs.String(), path
 }
 
-func TestExplainAPod(t *testing.T) {
+func TestExplainPod(t *testing.T) {
 	code, stdout, stderr, path := explain(t, http.StatusOK, answerRecord, "shop/web-0")
 	if code != ExitOK || path != "/api/v1/pods/shop/web-0" ||
 		!strings.HasPrefix(stdout, "shop/web-0: 2.0 s to ready: 2.0 s pulling from docker.io; ±0.5 s\n") {
@@ -79,8 +79,8 @@ func TestExplainFails(t *testing.T) {
 	}
 }
 
-// TestExplainOfHalfAnAnswer is of an agent that ends while it answers.
-func TestExplainOfHalfAnAnswer(t *testing.T) {
+// TestExplainTruncatedAnswer is of an agent that ends while it answers.
+func TestExplainTruncatedAnswer(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		fmt.Fprint(w, answerRecord[:100])
@@ -106,7 +106,7 @@ func TestExplainWithoutAgent(t *testing.T) {
 	}
 }
 
-func TestExplainShowsWhatTheAgentWants(t *testing.T) {
+func TestExplainShowsChallenge(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("a-token\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func recording(t *testing.T, text string) string {
 	return path
 }
 
-func TestReplayShowsAWaterfall(t *testing.T) {
+func TestReplayPrintsWaterfall(t *testing.T) {
 	want, err := os.ReadFile(strings.TrimSuffix(coldStart, "jsonl") + "txt")
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestReplayOfManyPods(t *testing.T) {
 	}
 }
 
-func TestReplayToleratesAHalfLastLine(t *testing.T) {
+func TestReplayToleratesTruncatedLastLine(t *testing.T) {
 	whole, err := os.ReadFile(coldStart)
 	if err != nil {
 		t.Fatal(err)

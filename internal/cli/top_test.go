@@ -13,9 +13,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// TestTopForgetsAnAgentThatIsGone though it was refused for good before top looked for agents again, as while a
+// TestTopForgetsDeletedAgent though it was refused for good before top looked for agents again, as while a
 // DaemonSet rolls out.
-func TestTopForgetsAnAgentThatIsGone(t *testing.T) {
+func TestTopForgetsDeletedAgent(t *testing.T) {
 	server := agentstest.Start(t) // knows no pods: of none can anything come
 	agentCalled := func(pod string) agents.Agent {
 		proxy := server.URL + "/api/v1/namespaces/podlapse/pods/" + pod + ":9717/proxy"
@@ -48,8 +48,8 @@ func TestKeys(t *testing.T) {
 	terminal.Close()
 }
 
-// TestTopOfANamespace counts no pulls of others.
-func TestTopOfANamespace(t *testing.T) {
+// TestTopOfNamespace counts no pulls of others.
+func TestTopOfNamespace(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/v1/pulls" {
 			fmt.Fprint(

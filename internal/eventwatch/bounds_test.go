@@ -11,21 +11,20 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestTextsAreBounded fills every text that the creator of an Event chooses with as much as
-// an object may have.
+// TestTextsAreBounded fills every text that the creator of an Event chooses up to the size limit of objects.
 func TestTextsAreBounded(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	event := kubeletEvent("u", long, at(1))
 	event.InvolvedObject.FieldPath, event.Message = "spec.containers{"+long+"}", long
 	seen := convertEvent(event, "u", at(0), at(1))
 	if size := len(seen.Container) + len(seen.Reason) + len(seen.Message); size > 2*untrusted.MaxMessage {
-		t.Errorf("%d bytes are kept of the Event", size)
+		t.Errorf("the agent keeps %d bytes of the Event", size)
 	}
 }
 
-// TestHostileEventsCostLittle is of Events that anybody may make who may create some in the pod's
-// namespace, each as large as etcd takes.
-func TestHostileEventsCostLittle(t *testing.T) {
+// TestHostileEventsUseLittleMemory has Events of the largest size that etcd stores, as anyone who may create Events
+// in the pod's namespace can create them.
+func TestHostileEventsUseLittleMemory(t *testing.T) {
 	heap := func() int64 {
 		runtime.GC()
 		var m runtime.MemStats
@@ -41,7 +40,7 @@ func TestHostileEventsCostLittle(t *testing.T) {
 	before := heap()
 	for i := range 40 {
 		name := fmt.Sprintf("%08d", i) + strings.Repeat("x", 1<<20)
-		for _, made := range [][3]string{
+		for _, created := range [][3]string{
 			{"Pulling", "spec.containers{" + name + "}", `Pulling image "x"`},
 			{"Pulling", "spec.containers{" + name[:60] + "}", `Pulling image "x"`},
 			{"Pulling", "", `Pulling image "` + name + `"`},
@@ -50,8 +49,8 @@ func TestHostileEventsCostLittle(t *testing.T) {
 			{"Failed", "spec.containers{app}", `Failed to pull image "` + name[:600] + `": ` + name},
 			{name, "spec.containers{app}", name},
 		} {
-			event := kubeletEvent("u", made[0], at(1).Add(time.Duration(i)*time.Second))
-			event.InvolvedObject.FieldPath, event.Message = made[1], made[2]
+			event := kubeletEvent("u", created[0], at(1).Add(time.Duration(i)*time.Second))
+			event.InvolvedObject.FieldPath, event.Message = created[1], created[2]
 			o := convertEvent(event, "u", at(0), at(1))
 			e.Apply(o)
 			log.Observe(o, pod)

@@ -18,16 +18,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// bubble is an API server and a source of Events whose time passes at once.
+// bubble is an API server and a source of Events with simulated time.
 type bubble struct {
 	t      *testing.T
 	server *podwatchtest.Server
 	events *Source
-	stop   func() // ends the source and waits for it
+	stop   func() // stops the source and waits for it
 
 	mu       sync.Mutex
 	observed []timeline.Observation
-	made     int // Events
+	created  int // number of Events
 }
 
 func inBubble(t *testing.T, config Config, test func(*bubble)) {
@@ -67,7 +67,7 @@ func inBubble(t *testing.T, config Config, test func(*bubble)) {
 	})
 }
 
-// watch wants the Events of pods, each named by one letter.
+// watch requests the Events of pods, each named by one letter.
 func (b *bubble) watch(namespace, uids string) {
 	for _, uid := range uids {
 		b.events.Watch(timeline.EventWatch{
@@ -84,7 +84,7 @@ func (b *bubble) unwatch(uids string) {
 	synctest.Wait()
 }
 
-// put makes an Event of that reason about each pod.
+// put creates an Event with a reason about each pod.
 func (b *bubble) put(namespace, uids, reason string) {
 	for _, uid := range uids {
 		b.server.Put(b.event(namespace, string(uid), reason))
@@ -93,9 +93,9 @@ func (b *bubble) put(namespace, uids, reason string) {
 }
 
 func (b *bubble) event(namespace, uid, reason string) *corev1.Event {
-	b.made++
+	b.created++
 	e := kubeletEvent("runtime-"+uid, reason, time.Now())
-	e.Namespace, e.Name = namespace, fmt.Sprintf("%s.%04d", uid, b.made)
+	e.Namespace, e.Name = namespace, fmt.Sprintf("%s.%04d", uid, b.created)
 	e.InvolvedObject.Namespace = namespace
 	return e
 }
@@ -105,7 +105,7 @@ func (b *bubble) sleep(d time.Duration) {
 	synctest.Wait()
 }
 
-// take is what was observed since it was last called, as "pod: what", in the order of pods.
+// take returns what was observed since the last call, as "pod: what", in the order of the pods.
 func (b *bubble) take() []string {
 	synctest.Wait()
 	b.mu.Lock()
@@ -129,7 +129,7 @@ func what(o timeline.Observation) string {
 	return "lost"
 }
 
-// counts is how often what was observed of any of the pods.
+// counts returns how often each observation was made, for any of the pods.
 func (b *bubble) counts(uids string) map[string]int {
 	synctest.Wait()
 	b.mu.Lock()
@@ -143,7 +143,7 @@ func (b *bubble) counts(uids string) map[string]int {
 	return counts
 }
 
-// expect compares with what was observed of each of the pods.
+// expect compares the observations of each of the pods with what is wanted.
 func (b *bubble) expect(uids string, whats ...string) {
 	b.t.Helper()
 	var want []string
@@ -157,8 +157,8 @@ func (b *bubble) expect(uids string, whats ...string) {
 	}
 }
 
-// asked is how often each request was made.
-func (b *bubble) asked() map[string]int {
+// requests returns how often each request was sent.
+func (b *bubble) requests() map[string]int {
 	counts := map[string]int{}
 	for _, request := range b.server.Requests() {
 		counts[request]++
@@ -166,12 +166,12 @@ func (b *bubble) asked() map[string]int {
 	return counts
 }
 
-// last is the Event that was observed last of a pod.
+// last returns the latest Event observed for a pod.
 func (b *bubble) last(uid string) (seen timeline.EventSeen) {
 	return lastOf[timeline.EventSeen](b, uid)
 }
 
-// watchedSince is what the last EventsWatched of a pod says.
+// watchedSince returns the time in the last EventsWatched of a pod.
 func (b *bubble) watchedSince(uid string) time.Time {
 	return lastOf[timeline.EventsWatched](b, uid).OpenedAt
 }

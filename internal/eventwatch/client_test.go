@@ -20,8 +20,8 @@ func typedEvent(e *corev1.Event) *corev1.Event {
 	return e
 }
 
-// TestLargeEventsAreNotRead opens as many watches as there may be, each on Events of 1.4 MB, and looks at the most
-// memory in use.
+// TestLargeEventsAreNotRead opens the maximum number of watches, each with Events of 1.4 MB, and measures the peak
+// memory use.
 func TestLargeEventsAreNotRead(t *testing.T) {
 	const most = 24 << 20
 	large := kubeletEvent("runtime-a", "Large", kubeclienttest.Begun())
@@ -70,8 +70,8 @@ func TestLargeEventsAreNotRead(t *testing.T) {
 	}
 }
 
-// TestATooLargeEventIsRefused has it come between others, in either encoding.
-func TestATooLargeEventIsRefused(t *testing.T) {
+// TestTooLargeEventIsRefused sends a too large Event between others, in both encodings.
+func TestTooLargeEventIsRefused(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.watch("ns", "a")
 		b.put("ns", "a", "Before")

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// kubeletEvent is an Event as kubelet makes it at an instant.
+// kubeletEvent is an Event as the kubelet creates it at an instant.
 func kubeletEvent(podUID, reason string, madeAt time.Time) *corev1.Event {
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("pod.%x", madeAt.UnixNano())},
@@ -30,11 +30,11 @@ func kubeletEvent(podUID, reason string, madeAt time.Time) *corev1.Event {
 }
 
 func TestConvertEvent(t *testing.T) {
-	made := at(10).Add(123456789)
-	arrived, opened := made.Add(20*time.Millisecond), at(0)
+	created := at(10).Add(123456789)
+	arrived, opened := created.Add(20*time.Millisecond), at(0)
 	base := timeline.EventSeen{
 		UID: "pod", ArrivedAt: arrived, Live: true, Container: "app", Reason: "Pulling", Message: "Pulling it",
-		NamedAt: made, FirstAt: at(10), LastAt: at(10), Count: 1,
+		NamedAt: created, FirstAt: at(10), LastAt: at(10), Count: 1,
 	}
 	for _, test := range []struct {
 		name   string
@@ -69,13 +69,13 @@ func TestConvertEvent(t *testing.T) {
 				w.Live, w.NamedAt, w.FirstAt, w.LastAt = false, time.Time{}, time.Time{}, time.Time{}
 			}},
 		{name: "event time alone", change: func(e *corev1.Event) {
-			e.FirstTimestamp, e.LastTimestamp, e.EventTime = metav1.Time{}, metav1.Time{}, metav1.NewMicroTime(made)
+			e.FirstTimestamp, e.LastTimestamp, e.EventTime = metav1.Time{}, metav1.Time{}, metav1.NewMicroTime(created)
 		}},
 		{name: "of the pod", change: func(e *corev1.Event) { e.InvolvedObject.FieldPath = "" },
 			want: func(w *timeline.EventSeen) { w.Container = "" }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			event, want := kubeletEvent("runtime-pod", "Pulling", made), base
+			event, want := kubeletEvent("runtime-pod", "Pulling", created), base
 			if test.change != nil {
 				test.change(event)
 			}

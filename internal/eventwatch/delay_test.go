@@ -25,7 +25,7 @@ func TestEventDelays(t *testing.T) {
 			LastTimestamp:  metav1.NewTime(at.Truncate(time.Second)), Count: 1,
 		}
 	}
-	server.Put(named(kubeclienttest.Begun().Add(-time.Minute), nodeName)) // from before
+	server.Put(named(kubeclienttest.Begun().Add(-time.Minute), nodeName)) // older than the watch
 	delays := make(chan time.Duration, 16)
 	events := New(Config{
 		Client: clientFor(t, server.URL()), NodeName: nodeName, Registerer: prometheus.NewRegistry(),
@@ -38,7 +38,7 @@ func TestEventDelays(t *testing.T) {
 	first := named(kubeclienttest.Begun().Add(9700*time.Millisecond), nodeName)
 	server.Put(first)
 	h.Next()
-	// by another node's clock: it counts for nothing
+	// An Event dated by another node's clock does not count.
 	server.Put(named(kubeclienttest.Begun().Add(9800*time.Millisecond), "another"))
 	repeated := first.DeepCopy()
 	repeated.Count = 2

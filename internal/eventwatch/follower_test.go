@@ -25,18 +25,18 @@ func followerOf(uid string) *follower {
 	return newFollower("ns", newRequest(watchOf(uid)))
 }
 
-// TestTurn reads a watch that nothing comes from, while others wait and while none does.
+// TestTurn reads a watch without Events, while others wait and while none does.
 func TestTurn(t *testing.T) {
 	for name, test := range map[string]struct {
 		others   bool
-		served   bool          // the others had their lease before
-		breaksAt time.Duration // when the watch ends by itself
+		served   bool          // the others have had their turn
+		breaksAt time.Duration // when the watch ends on its own
 		want     time.Duration
 	}{
-		"others wait":                 {others: true, served: true, breaksAt: time.Hour, want: leaseTime},
-		"others wait, but later":      {others: true, served: true, breaksAt: time.Second * 10, want: time.Second * 10},
-		"one waits that had no lease": {others: true, breaksAt: time.Hour, want: slice},
-		"nobody waits":                {breaksAt: time.Hour, want: time.Hour},
+		"others wait":             {others: true, served: true, breaksAt: time.Hour, want: leaseTime},
+		"others wait, but later":  {others: true, served: true, breaksAt: time.Second * 10, want: time.Second * 10},
+		"another had no turn yet": {others: true, breaksAt: time.Hour, want: slice},
+		"none waits":              {breaksAt: time.Hour, want: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestTurn(t *testing.T) {
 				defer breaking.Stop()
 				began := time.Now()
 				if !e.read(t.Context(), t.Context(), followerOf("pod"), w) {
-					t.Error("ended with a fault")
+					t.Error("the turn ended with a fault")
 				}
 				want := []timeline.Observation{
 					timeline.EventsWatched{UID: "pod", ArrivedAt: began.Add(kubeclient.ProvenAfter), OpenedAt: began},
@@ -70,7 +70,7 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// TestFaults tells the end of one watch from an API server that does not let us watch.
+// TestFaults distinguishes the end of one watch from an API server that refuses watches.
 func TestFaults(t *testing.T) {
 	for name, test := range map[string]struct {
 		after   time.Duration
@@ -97,7 +97,7 @@ func TestFaults(t *testing.T) {
 					w.Error(&status)
 				}()
 				if e.read(t.Context(), t.Context(), followerOf("pod"), w) {
-					t.Error("ended without a fault")
+					t.Error("the watch ended without a fault")
 				}
 				if len(reports) != 1 || reports[0] != test.reports[0] {
 					t.Errorf("reported %v, want %v", reports, test.reports)
@@ -107,8 +107,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestALongBurst has what exists come in slowly: it is not all told before it has come.
-func TestALongBurst(t *testing.T) {
+// TestLongInitialBurst has existing Events arrive slowly: the watch counts as open only once all have arrived.
+func TestLongInitialBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var watchedAt []time.Duration
 		began := time.Now()
@@ -123,7 +123,7 @@ func TestALongBurst(t *testing.T) {
 		})
 		w := watch.NewFake()
 		go func() {
-			// In the order of names until 70, then as they come.
+			// Up to 70 sorted by name, then in order of arrival.
 			for i, version := range []string{"50", "40", "60", "", "30", "70", "20", "80", "81", "82", "83"} {
 				event := kubeletEvent("runtime-pod", "E", time.Now())
 				event.Name, event.ResourceVersion = fmt.Sprint(i), version
@@ -134,7 +134,7 @@ func TestALongBurst(t *testing.T) {
 		}()
 		e.read(t.Context(), t.Context(), followerOf("pod"), w)
 		if want := 6*300*time.Millisecond + kubeclient.ProvenAfter; len(watchedAt) != 1 || watchedAt[0] != want {
-			t.Errorf("told all after %v, want %v", watchedAt, want)
+			t.Errorf("complete after %v, want %v", watchedAt, want)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// sharedReading is an open shared watch that serves pods, without a server behind it.
+// sharedReading is an open shared watch for pods, without a server.
 func sharedReading(t *testing.T, config Config, pods ...timeline.EventWatch) (*reading, *[]timeline.Observation) {
 	t.Helper()
 	config.NodeName, config.Now, config.Registerer = nodeName, time.Now, prometheus.NewRegistry()
@@ -33,7 +33,7 @@ func sharedReading(t *testing.T, config Config, pods ...timeline.EventWatch) (*r
 
 func (r *reading) give(e *corev1.Event) { r.take(watch.Event{Type: watch.Added, Object: e}) }
 
-// eventAbout is one of this node's kubelet about a pod that is wanted.
+// eventAbout is an Event of this node's kubelet about a requested pod.
 func eventAbout(w timeline.EventWatch, reason string, n int) *corev1.Event {
 	e := kubeletEvent(w.InvolvedUID, reason, kubeclienttest.Begun().Add(time.Duration(n)))
 	e.Namespace, e.ResourceVersion = w.Namespace, fmt.Sprint(n+1)
@@ -41,7 +41,7 @@ func eventAbout(w timeline.EventWatch, reason string, n int) *corev1.Event {
 	return e
 }
 
-// heapAfter is how much more memory is in use after a function than before, garbage left out.
+// heapAfter returns how much a function adds to the live heap.
 func heapAfter(run func()) int {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -52,10 +52,10 @@ func heapAfter(run func()) int {
 	return int(after.HeapAlloc) - int(before.HeapAlloc)
 }
 
-// TestOversizedEventsTakeNoMemory throws what etcd stores at most: an Event may have a name or an involved UID of 0.7
-// MB, since the name is in the key as well, or other texts of 1.4 MB. Validation of core/v1 Events bounds none of
-// them.
-func TestOversizedEventsTakeNoMemory(t *testing.T) {
+// TestOversizedEventsUseLittleMemory has Events of the largest size that etcd stores: a name or an involved UID of
+// 0.7 MB, because the key also contains the name, or other texts of 1.4 MB. The validation of core/v1 Events limits
+// none of them.
+func TestOversizedEventsUseLittleMemory(t *testing.T) {
 	const most = 1 << 20
 	long := func(n, length int) string { return fmt.Sprintf("%08d", n) + strings.Repeat("x", length-8) }
 	for name, forge := range map[string]func(e *corev1.Event, n int){
@@ -81,7 +81,7 @@ func TestOversizedEventsTakeNoMemory(t *testing.T) {
 					e := eventAbout(pods[n%len(pods)], "Pulling", n)
 					forge(e, n)
 					r.give(e)
-					*observed = (*observed)[:0] // bounded by who takes them
+					*observed = (*observed)[:0] // the receiver bounds them
 				}
 				clear((*observed)[:cap(*observed)])
 			})
@@ -94,9 +94,9 @@ func TestOversizedEventsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestAnEventCountsForThePodItIsStoredBeside has Events that name a pod by its UID, as a tenant of another namespace
-// can make them: validation lets involvedObject.namespace differ from the Event's own where eventTime is set.
-func TestAnEventCountsForThePodItIsStoredBeside(t *testing.T) {
+// TestEventFromOtherNamespaceIsIgnored has Events that name a pod by its UID, as a tenant of another namespace can
+// create them: validation allows another involvedObject.namespace if eventTime is set.
+func TestEventFromOtherNamespaceIsIgnored(t *testing.T) {
 	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
 	for name, forge := range map[string]func(*corev1.Event){
 		"stored in another namespace": func(e *corev1.Event) { e.Namespace = "tenant" },
@@ -116,19 +116,19 @@ func TestAnEventCountsForThePodItIsStoredBeside(t *testing.T) {
 			forge(forged)
 			r.give(forged)
 			if len(*observed) != 1 {
-				t.Errorf("observed %+v, want the first alone", *observed)
+				t.Errorf("observed %+v, want only the first", *observed)
 			}
 			for _, past := range r.memory.of(victim) {
 				if past.seen.Reason == "Forged" {
-					t.Error("the forged Event is remembered about the pod")
+					t.Error("the forged Event is stored for the pod")
 				}
 			}
 		})
 	}
 }
 
-// TestAForeignHostForgetsNothing forges an Event of another node's kubelet about the attacker's own pod.
-func TestAForeignHostForgetsNothing(t *testing.T) {
+// TestEventOfOtherNodeEvictsNothing forges an Event of another node's kubelet about the attacker's own pod.
+func TestEventOfOtherNodeEvictsNothing(t *testing.T) {
 	own := timeline.EventWatch{UID: "own", InvolvedUID: "own", Namespace: "tenant", Name: "own"}
 	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
 	r, _ := sharedReading(t, Config{Cluster: true}, own)
@@ -138,15 +138,15 @@ func TestAForeignHostForgetsNothing(t *testing.T) {
 	forged.Source.Host = "node-b"
 	r.give(forged)
 	if past := r.memory.of(victim); len(past) != 1 || r.memory.forgot(victim) {
-		t.Errorf("remembers %+v of the other pod, forgot %t", past, r.memory.forgot(victim))
+		t.Errorf("the other pod: stored %+v, forgotten %t", past, r.memory.forgot(victim))
 	}
 	if !r.knowsKubelet() {
-		t.Error("does not trust what it remembers, although kubelet has spoken by the node's name")
+		t.Error("the memory is not trusted although the kubelet sent an Event with the node's name")
 	}
 }
 
-// TestATenantsFloodEvictsItsOwn has one namespace make more Events, about more pods, than there is room for.
-func TestATenantsFloodEvictsItsOwn(t *testing.T) {
+// TestFloodEvictsOnlyItsOwnNamespace has one namespace create more Events, about more pods, than fit.
+func TestFloodEvictsOnlyItsOwnNamespace(t *testing.T) {
 	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
 	for name, pods := range map[string]int{"about many pods": 8 * maxRemembered, "about one": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -154,19 +154,19 @@ func TestATenantsFloodEvictsItsOwn(t *testing.T) {
 			r.give(eventAbout(victim, "Pulling", 0))
 			for n := range 8 * maxRemembered {
 				uid := fmt.Sprint("made-up-", n%pods)
-				made := timeline.EventWatch{UID: uid, InvolvedUID: uid, Namespace: "tenant", Name: uid}
-				r.give(eventAbout(made, "Flood", n+1))
+				created := timeline.EventWatch{UID: uid, InvolvedUID: uid, Namespace: "tenant", Name: uid}
+				r.give(eventAbout(created, "Flood", n+1))
 			}
 			if past := r.memory.of(victim); len(past) != 1 || r.memory.forgot(victim) {
-				t.Errorf("remembers %+v of the other namespace's pod, forgot %t", past, r.memory.forgot(victim))
+				t.Errorf("the other namespace's pod: stored %+v, forgotten %t", past, r.memory.forgot(victim))
 			}
 		})
 	}
 }
 
-// TestAFloodOpensFewWatches has a namespace in which a shared watch forgot all pods that are wanted later. Each needs
-// a watch of its own, but at any time they leave the places to others.
-func TestAFloodOpensFewWatches(t *testing.T) {
+// TestFloodOpensFewWatches requests pods of a namespace after a shared watch has evicted all their Events. Each needs
+// its own watch, but at any time enough places remain for other namespaces.
+func TestFloodOpensFewWatches(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		const wanted = "fghijklmnopqrstuvwxyz"
 		b.events.remember = 1
@@ -185,7 +185,7 @@ func TestAFloodOpensFewWatches(t *testing.T) {
 		}
 		b.expect(wanted, "Flood", "watched")
 		if got := statsOf(b.events); got.Open != 1 {
-			t.Errorf("in the end: %+v", got)
+			t.Errorf("at the end: %+v", got)
 		}
 	})
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestLossesAreTold ends the watches, of one pod and of many, in every way in which they end unasked for.
-func TestLossesAreTold(t *testing.T) {
+// TestLossesAreReported ends watches of one pod and of many in every way other than Unwatch.
+func TestLossesAreReported(t *testing.T) {
 	for name, end := range map[string]func(*bubble){
-		"the connection closes": func(b *bubble) { b.server.BreakWatches() },
-		"the history is gone":   func(b *bubble) { b.server.ExpireWatches() },
-		"the server is away for a while": func(b *bubble) {
+		"the connection closes":        func(b *bubble) { b.server.BreakWatches() },
+		"the resource version expires": func(b *bubble) { b.server.ExpireWatches() },
+		"the server is unreachable for a while": func(b *bubble) {
 			b.server.Refuse(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "no etcd")
 			b.server.BreakWatches()
 			b.sleep(time.Minute)
 			b.server.Heal()
 		},
-		"and then it answers 410": func(b *bubble) {
+		"the server is unreachable and then answers 410": func(b *bubble) {
 			b.server.Refuse(http.StatusGone, metav1.StatusReasonExpired, "compacted")
 			b.server.BreakWatches()
 			b.sleep(time.Minute)
@@ -54,15 +54,15 @@ func TestLossesAreTold(t *testing.T) {
 					b.sleep(time.Hour)
 					b.unwatch(uids)
 					b.sleep(time.Hour)
-					b.expect(uids) // it ends because it is no longer wanted
+					b.expect(uids) // the watch ends because it is no longer requested
 				})
 			})
 		}
 	}
 }
 
-// TestNothingIsLostThatWasNotTold breaks a watch before it has proved anything, and stops the source.
-func TestNothingIsLostThatWasNotTold(t *testing.T) {
+// TestNoLossBeforeFirstEvent breaks a watch before it counts as open, and stops the source.
+func TestNoLossBeforeFirstEvent(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.watch("ns", "a")
 		b.sleep(kubeclient.ProvenAfter / 2)
@@ -75,8 +75,8 @@ func TestNothingIsLostThatWasNotTold(t *testing.T) {
 	})
 }
 
-// TestTheLineIsFairToSharedWatches has one place for a namespace with many pods and two with one.
-func TestTheLineIsFairToSharedWatches(t *testing.T) {
+// TestQueueIsFairToSharedWatches has one place for one namespace with many pods and two namespaces with one.
+func TestQueueIsFairToSharedWatches(t *testing.T) {
 	inBubble(t, Config{Limit: 1}, func(b *bubble) {
 		b.put("ns", "abcde", "Event")
 		b.put("other", "x", "Event")
@@ -107,14 +107,14 @@ func TestTheLineIsFairToSharedWatches(t *testing.T) {
 		for _, uid := range "abcdexy" {
 			counts := b.counts(string(uid))
 			if counts["Event"] != 1 || counts["lost"] < 3 || counts["watched"]-counts["lost"] > 1 {
-				t.Errorf("%c was told %v", uid, counts)
+				t.Errorf("%c observed %v", uid, counts)
 			}
 		}
 	})
 }
 
-// TestASharedWatchTakesNoPlaceFromOthers fills all places with pods of the namespace that needs one more.
-func TestASharedWatchTakesNoPlaceFromOthers(t *testing.T) {
+// TestSharedWatchReplacesItsOwnWatches fills all places with pods of the namespace that needs another one.
+func TestSharedWatchReplacesItsOwnWatches(t *testing.T) {
 	inBubble(t, Config{Limit: 4}, func(b *bubble) {
 		b.watch("ns", "abcd")
 		b.sleep(10 * time.Second)
@@ -128,13 +128,13 @@ func TestASharedWatchTakesNoPlaceFromOthers(t *testing.T) {
 		b.sleep(kubeclient.ProvenAfter)
 		lost := b.counts("abcdex")["lost"]
 		if got := statsOf(b.events); lost != 1 || got.Waiting != 0 || got.Open != 2 {
-			t.Errorf("%d pods were not watched for a moment, %+v; want one, and two watches", lost, got)
+			t.Errorf("%d pods were unwatched for a moment, %+v; want one, and two watches", lost, got)
 		}
 	})
 }
 
-// TestALingeringWatchMakesRoom has a shared watch in the only place that somebody needs.
-func TestALingeringWatchMakesRoom(t *testing.T) {
+// TestIdleSharedWatchMakesRoom has an idle shared watch in the only place, which another pod needs.
+func TestIdleSharedWatchMakesRoom(t *testing.T) {
 	for name, first := range map[string]bool{"who comes later": false, "who was there first": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Config{Limit: 1}, func(b *bubble) {
@@ -159,8 +159,8 @@ func TestALingeringWatchMakesRoom(t *testing.T) {
 	}
 }
 
-// TestASharedWatchThatIsNotOpenDoesNotLinger has it wait in line, and for an answer.
-func TestASharedWatchThatIsNotOpenDoesNotLinger(t *testing.T) {
+// TestUnopenedSharedWatchClosesAtOnce has a shared watch that waits for a place, and one that waits for an answer.
+func TestUnopenedSharedWatchClosesAtOnce(t *testing.T) {
 	inBubble(t, Config{Limit: 1}, func(b *bubble) {
 		b.server.Hang()
 		b.watch("other", "x")
@@ -173,7 +173,7 @@ func TestASharedWatchThatIsNotOpenDoesNotLinger(t *testing.T) {
 		b.watch("ns", "abcde")
 		b.unwatch("abcde")
 		if len(b.events.shared) != 0 || b.events.queue.taken != 0 {
-			t.Errorf("%d places are taken, shared %v", b.events.queue.taken, b.events.shared)
+			t.Errorf("%d places in use, shared %v", b.events.queue.taken, b.events.shared)
 		}
 		b.expect("abcde")
 	})

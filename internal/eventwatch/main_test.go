@@ -20,7 +20,7 @@ const nodeName = "node-a"
 
 func at(second int) time.Time { return time.Date(2026, 8, 17, 12, 0, second, 0, time.UTC) }
 
-// harness runs a source and collects what it says.
+// harness runs a source and collects its observations.
 type harness struct {
 	*kubeclienttest.Source
 	t *testing.T
@@ -31,7 +31,7 @@ func newHarness(t *testing.T) *harness { return &harness{kubeclienttest.NewSourc
 func (h *harness) observe(ctx context.Context, o timeline.Observation) {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost:
-		return // comes a second after each opening, and only if it lasted so long; the tests in a bubble look at it
+		return // sent one second after each watch opens, if it is still open; the tests in a bubble check it
 	}
 	h.Observe(ctx, o)
 }
@@ -45,7 +45,7 @@ func (h *harness) runEvents(url string, limit int) *Source {
 	return events
 }
 
-// stats is what the metrics of a source show.
+// stats are the values of a source's metrics.
 type stats struct {
 	Open, Waiting    int
 	Opened, Received uint64
@@ -53,7 +53,7 @@ type stats struct {
 	Refused          [3]uint64 // oversized, pod, host
 }
 
-// statsOf reads what a scrape shows.
+// statsOf reads the metrics of a source.
 func statsOf(s *Source) stats {
 	families, err := s.config.Registerer.(*prometheus.Registry).Gather()
 	if err != nil {
@@ -84,7 +84,7 @@ func (h *harness) nextEvent(reason string, live bool) timeline.EventSeen {
 	o := h.Next()
 	seen, ok := o.(timeline.EventSeen)
 	if !ok || seen.Reason != reason || seen.Live != live {
-		h.t.Fatalf("saw %+v, want event %s, live %t", o, reason, live)
+		h.t.Fatalf("observed %+v, want event %s, live %t", o, reason, live)
 	}
 	return seen
 }

@@ -30,20 +30,20 @@ func TestMemory(t *testing.T) {
 	add("a", "first", "1")
 	add("b", "first", "2")
 	add("a", "second", "3")
-	add("a", "first", "4") // changed: only the latest state counts
+	add("a", "first", "4") // a change: only the latest state counts
 	if past := of("a"); len(past) != 2 || past[0].seen.Reason != "4" || past[1].seen.Reason != "3" || m.events != 3 {
 		t.Errorf("remembers %+v", past)
 	}
-	add("c", "first", "5") // b has been silent for longest
+	add("c", "first", "5") // b is now the one without news for longest
 	if !forgot("b") || forgot("a") || forgot("c") || forgot("never seen") || len(of("b")) != 0 {
 		t.Errorf("remembers %+v", m)
 	}
-	add("b", "second", "6") // of no use without the first
+	add("b", "second", "6") // useless without the first
 	if len(of("b")) != 0 || m.events != 3 {
 		t.Errorf("remembers %+v", m)
 	}
 	for i := range 5 {
-		add("d", fmt.Sprint(i), "7") // too much for one
+		add("d", fmt.Sprint(i), "7") // exceeds the limit
 	}
 	if !forgot("a") || !forgot("c") || !forgot("d") || m.events != 0 || m.bytes != 0 {
 		t.Errorf("remembers %+v", m)
@@ -69,18 +69,18 @@ func TestMemoryIsBounded(t *testing.T) {
 		m.check(t)
 	}
 	if forgot("ns-0", maxForgotten) || forgot("ns-1", maxForgotten-1) || !forgot("ns-0", 0) {
-		t.Error("does not know what it forgot")
+		t.Error("an evicted pod counts as known")
 	}
 	for pod := range maxForgotten {
 		add("ns-1", maxForgotten+pod, 0)
 	}
 	m.check(t)
 	if forgot("ns-0", 2*maxForgotten) || !forgot("ns-1", 2*maxForgotten) {
-		t.Error("the namespace of which too many were forgotten is not the only one that is not known")
+		t.Error("not exactly the namespace with too many evictions is unknown")
 	}
 }
 
-// check compares what a memory counts with what it holds.
+// check compares the counters of a memory with its contents.
 func (m *memory) check(t *testing.T) {
 	t.Helper()
 	events, bytes, forgotten := 0, 0, 0
@@ -95,12 +95,12 @@ func (m *memory) check(t *testing.T) {
 		}
 	}
 	if m.events != events || m.bytes != bytes || m.forgotten != forgotten {
-		t.Fatalf("counts %d Events, %d bytes, %d forgotten, really %d, %d, %d",
+		t.Fatalf("counters: %d Events, %d bytes, %d forgotten; actual: %d, %d, %d",
 			m.events, m.bytes, m.forgotten, events, bytes, forgotten)
 	}
 	if events > maxRemembered || bytes > maxRememberedBytes || forgotten > maxForgotten ||
 		len(m.namespaces) > maxNamespaces {
-		t.Fatalf("%d Events, %d bytes, %d forgotten pods, %d namespaces", events, bytes, forgotten, len(m.namespaces))
+		t.Fatalf("over a limit: %d Events, %d bytes, %d forgotten pods, %d namespaces", events, bytes, forgotten, len(m.namespaces))
 	}
 }
 
@@ -113,6 +113,6 @@ func TestMemoryOfManyNamespaces(t *testing.T) {
 	}
 	last := watchIn(fmt.Sprint("ns-", 2*maxNamespaces-1), "a")
 	if !m.full || !m.forgot(last) || m.forgot(watchIn("ns-0", "b")) {
-		t.Error("does not know which namespaces it does not know")
+		t.Error("evicted namespaces count as known")
 	}
 }

@@ -8,10 +8,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestEachPodIsHeardOfInTime is of 100 namespaces with a pod each that never gets its image: each
-// is heard of, and so is one more that comes when they have been taking turns for a while, before
-// it is too late for late Events (timeline, eventGrace).
-func TestEachPodIsHeardOfInTime(t *testing.T) {
+// TestEveryPodIsWatchedInTime has 100 namespaces, each with one pod that never gets its image. Each pod is watched,
+// and so is one that arrives later, before it is too late for late Events (eventGrace in pkg/timeline).
+func TestEveryPodIsWatchedInTime(t *testing.T) {
 	const inTime = 15 * time.Second
 	inBubble(t, Config{}, func(b *bubble) {
 		want := func(name string) {
@@ -34,17 +33,17 @@ func TestEachPodIsHeardOfInTime(t *testing.T) {
 		}
 		b.sleep(inTime)
 		if heard := len(heardOf()); heard != 100 {
-			t.Errorf("%d of 100 pods were heard of after %s", heard, inTime)
+			t.Errorf("%d of 100 pods were watched after %s", heard, inTime)
 		}
 		b.sleep(10 * time.Minute)
 		opened := statsOf(b.events).Opened
 		want("new")
 		b.sleep(inTime / 2)
 		if !heardOf()["new"] {
-			t.Errorf("a new pod was not heard of after %s", inTime/2)
+			t.Errorf("a new pod was not watched after %s", inTime/2)
 		}
 		if most := opened + uint64(inTime/2/leaseTime+2)*DefaultWatches; statsOf(b.events).Opened > most {
-			t.Errorf("%d watches were opened, at most %d for a new pod", statsOf(b.events).Opened-opened, most-opened)
+			t.Errorf("opened %d watches, at most %d for a new pod", statsOf(b.events).Opened-opened, most-opened)
 		}
 		if open := statsOf(b.events).Open; open > DefaultWatches {
 			t.Errorf("%d watches are open", open)

@@ -11,19 +11,19 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// witness holds what is observed against what was done: whoever says that a pod is watched has told all that
-// the API server held of it.
+// witness compares observations with the Events created: when a pod is reported as watched, all Events of the API
+// server about it must have been observed.
 type witness struct {
-	t     *testing.T
-	made  map[string]map[string]time.Time // when each Event was made, by the pod's UID
-	seen  map[string]map[string]bool
-	told  map[string]bool // pods that are wanted and watched, as far as was observed
-	seed  uint64
-	slow  bool              // to take what is observed; then it may be about a want that is over
-	wants map[string]string // namespace by UID of the pods that are wanted
+	t       *testing.T
+	created map[string]map[string]time.Time // creation time of each Event, by the pod's UID
+	seen    map[string]map[string]bool
+	watched map[string]bool // requested pods that are reported as watched
+	seed    uint64
+	slow    bool              // to take observations; then they may be about an earlier request
+	wants   map[string]string // namespaces of the requested pods, by UID
 }
 
-// observe takes its time, as a full inbox does.
+// observe may be slow, as with a full queue.
 func (w *witness) observe(b *bubble, o timeline.Observation) {
 	if w.slow {
 		time.Sleep(rand.N(300 * time.Millisecond))
@@ -38,40 +38,40 @@ func (w *witness) observe(b *bubble, o timeline.Observation) {
 		}
 		w.seen[uid][o.Reason] = true
 	case timeline.EventsWatched:
-		for reason, at := range w.made[uid] {
+		for reason, at := range w.created[uid] {
 			if at.Before(o.OpenedAt) && !w.seen[uid][reason] {
-				w.t.Errorf("seed %d: %s is called watched since %v without %s of %v", w.seed, uid, o.OpenedAt,
+				w.t.Errorf("seed %d: %s is reported as watched since %v without %s of %v", w.seed, uid, o.OpenedAt,
 					reason, at)
 			}
 		}
-		if w.told[uid] && !w.slow {
-			w.t.Errorf("%s is called watched twice", uid)
+		if w.watched[uid] && !w.slow {
+			w.t.Errorf("%s is reported as watched twice", uid)
 		}
-		w.told[uid] = w.wants[uid] != ""
+		w.watched[uid] = w.wants[uid] != ""
 	case timeline.EventsLost:
-		if !w.told[uid] && !w.slow && w.wants[uid] != "" {
-			w.t.Errorf("%s is lost that was not watched", uid)
+		if !w.watched[uid] && !w.slow && w.wants[uid] != "" {
+			w.t.Errorf("%s is reported as lost but was not watched", uid)
 		}
-		w.told[uid] = false
+		w.watched[uid] = false
 	}
 }
 
-// complete fails when an Event of a pod is not told.
+// complete fails if an Event of a pod was not observed.
 func (w *witness) complete(b *bubble, when string, must func(uid string) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for uid := range w.wants {
-		for reason := range w.made[uid] {
+		for reason := range w.created[uid] {
 			if must(uid) && !w.seen[uid][reason] {
-				w.t.Errorf("%s: %s of %s is not told", when, reason, uid)
+				w.t.Errorf("%s: %s of %s was not observed", when, reason, uid)
 			}
 		}
 	}
 }
 
-// TestRandomDays does what may happen in any order. The pods y and z are the mirrors of one static pod, one
-// after the other, under one UID for kubelet.
-func TestRandomDays(t *testing.T) {
+// TestRandomHistories runs random sequences of everything that may happen. The pods y and z are successive mirrors of
+// one static pod, with the same UID for the kubelet.
+func TestRandomHistories(t *testing.T) {
 	namespaceOf := func(uid string) string {
 		if uid < "h" {
 			return "ns"
@@ -81,20 +81,20 @@ func TestRandomDays(t *testing.T) {
 	uids := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "y", "z"}
 	for seed := range uint64(24) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		w := &witness{t: t, made: map[string]map[string]time.Time{}, seen: map[string]map[string]bool{},
-			told:  map[string]bool{},
-			wants: map[string]string{}, seed: seed, slow: seed%3 == 0}
+		w := &witness{t: t, created: map[string]map[string]time.Time{}, seen: map[string]map[string]bool{},
+			watched: map[string]bool{},
+			wants:   map[string]string{}, seed: seed, slow: seed%3 == 0}
 		var b *bubble
 		config := Config{Limit: 1 + int(seed%6), Cluster: seed%4 == 0,
 			Observe: func(_ context.Context, o timeline.Observation) { w.observe(b, o) }}
 		inBubble(t, config, func(inner *bubble) {
 			b = inner
 			b.events.remember = 1 + random.IntN(20)
-			made := func(uid, reason string) {
-				if w.made[uid] == nil {
-					w.made[uid] = map[string]time.Time{}
+			created := func(uid, reason string) {
+				if w.created[uid] == nil {
+					w.created[uid] = map[string]time.Time{}
 				}
-				w.made[uid][reason] = time.Now()
+				w.created[uid][reason] = time.Now()
 			}
 			for step := range 120 {
 				uid := uids[random.IntN(len(uids))]
@@ -113,16 +113,16 @@ func TestRandomDays(t *testing.T) {
 				case n < 10:
 					b.mu.Lock()
 					delete(w.wants, uid)
-					w.told[uid] = false
+					w.watched[uid] = false
 					b.mu.Unlock()
 					b.events.Unwatch(uid)
 				case n < 16:
 					reason := fmt.Sprintf("E%d", step)
 					b.mu.Lock()
-					made(uid, reason)
+					created(uid, reason)
 					if involved == "y" {
-						made("y", reason)
-						made("z", reason)
+						created("y", reason)
+						created("z", reason)
 					}
 					event := b.event(namespaceOf(uid), involved, reason)
 					b.mu.Unlock()
@@ -138,7 +138,7 @@ func TestRandomDays(t *testing.T) {
 					synctest.Wait()
 					if !w.slow {
 						w.complete(b, fmt.Sprintf("seed %d, step %d", seed, step), func(uid string) bool {
-							return w.told[uid]
+							return w.watched[uid]
 						})
 					}
 				}
@@ -152,7 +152,7 @@ func TestRandomDays(t *testing.T) {
 			got := statsOf(b.events)
 			if got.Open != 0 || got.Waiting != 0 || b.events.queue.taken != 0 || len(b.events.shared) != 0 ||
 				b.server.Watches() != 0 {
-				t.Errorf("seed %d: wanted by nobody, %+v", seed, got)
+				t.Errorf("seed %d: after the last request: %+v", seed, got)
 			}
 		})
 		if t.Failed() {

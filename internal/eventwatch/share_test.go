@@ -10,11 +10,11 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// What the API server is asked for: a shared watch, and a pod's own.
+// The requests to the API server: a shared watch, and a watch of one pod.
 const (
-	askedForAll = "watch /api/v1/namespaces/ns/events source=kubelet"
-	askedForA   = "watch /api/v1/namespaces/ns/events involvedObject.uid=runtime-a,source=kubelet"
-	askedForZ   = "watch /api/v1/namespaces/ns/events involvedObject.uid=runtime-z,source=kubelet"
+	requestForAll = "watch /api/v1/namespaces/ns/events source=kubelet"
+	requestForA   = "watch /api/v1/namespaces/ns/events involvedObject.uid=runtime-a,source=kubelet"
+	requestForZ   = "watch /api/v1/namespaces/ns/events involvedObject.uid=runtime-z,source=kubelet"
 )
 
 func TestOneWatchReplacesMany(t *testing.T) {
@@ -28,15 +28,15 @@ func TestOneWatchReplacesMany(t *testing.T) {
 		b.watch("ns", "e")
 		b.expect("e", "Before")
 		b.put("ns", "abcde", "During")
-		b.expect("abcde", "During") // once, though a to d have two watches
+		b.expect("abcde", "During") // once, although a to d have two watches
 		b.sleep(kubeclient.ProvenAfter)
 		b.expect("e", "watched")
 		b.put("ns", "abcde", "After")
 		b.expect("abcde", "After")
-		if got := b.asked(); got[askedForAll] != 1 || got[askedForA] != 1 || len(got) != 5 || b.server.Watches() != 1 {
-			t.Errorf("asked %v, %d watches are open", got, b.server.Watches())
+		if got := b.requests(); got[requestForAll] != 1 || got[requestForA] != 1 || len(got) != 5 || b.server.Watches() != 1 {
+			t.Errorf("requests %v, %d watches are open", got, b.server.Watches())
 		}
-		// Each of the four was open for 11 s and brought two Events; the shared one is open and brought all.
+		// Each of the four was open for 11 s and received two Events. The shared one is open and received all.
 		b.sleep(time.Minute)
 		got, want := statsOf(b.events),
 			(stats{Open: 1, Opened: 5, OpenFor: 4*11*time.Second + 61*time.Second, Received: 4*2 + 5*3})
@@ -50,10 +50,10 @@ func TestOneWatchReplacesMany(t *testing.T) {
 		b.unwatch("e")
 		b.sleep(linger - time.Nanosecond)
 		if b.server.Watches() != 1 {
-			t.Error("does not wait for the next pods")
+			t.Error("the shared watch does not stay open for further pods")
 		}
 		b.watch("ns", "f")
-		b.expect("f", "watched") // at once: nothing about it can be missing
+		b.expect("f", "watched") // at once, because no Event about it can be missing
 		b.unwatch("f")
 		b.sleep(linger)
 		if got := statsOf(b.events); got.Open != 0 || b.server.Watches() != 0 || len(b.events.shared) != 0 {
@@ -62,13 +62,13 @@ func TestOneWatchReplacesMany(t *testing.T) {
 		b.watch("ns", "a")
 		b.sleep(kubeclient.ProvenAfter)
 		b.expect("a", "Before", "During", "After", "watched")
-		if got := b.asked(); got[askedForA] != 2 {
-			t.Errorf("asked %v", got)
+		if got := b.requests(); got[requestForA] != 2 {
+			t.Errorf("requests %v", got)
 		}
 	})
 }
 
-func TestASharedWatchRemembers(t *testing.T) {
+func TestSharedWatchRemembersEvents(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.put("ns", "z", "Old")
 		b.watch("ns", "abcde")
@@ -82,13 +82,13 @@ func TestASharedWatchRemembers(t *testing.T) {
 		elsewhere.Source.Host = "node-b"
 		b.server.Put(elsewhere)
 		b.expect("abcde", "watched")
-		asked := b.asked()
+		requests := b.requests()
 
 		seen := time.Now()
 		b.sleep(time.Second)
 		b.watch("ns", "z")
 		if got := b.last("z"); got.ArrivedAt != seen || !got.Live || got.Reason != "New" {
-			t.Errorf("told %+v, want what it was when it came", got)
+			t.Errorf("observed %+v, want the state when it arrived", got)
 		}
 		if got := b.watchedSince("z"); got != opened {
 			t.Errorf("watched since %v, want %v", got, opened)
@@ -98,15 +98,15 @@ func TestASharedWatchRemembers(t *testing.T) {
 		b.expect("z", "Newer")
 		b.unwatch("z")
 		b.put("ns", "z", "Missed")
-		b.watch("ns", "z") // wanted again: told all of it again, as a watch of its own would
+		b.watch("ns", "z") // requested again: all Events are observed again, as with a watch of its own
 		b.expect("z", "Old", "New", "Newer", "Missed", "watched")
-		if got := b.asked(); !maps.Equal(got, asked) {
-			t.Errorf("asked %v", got)
+		if got := b.requests(); !maps.Equal(got, requests) {
+			t.Errorf("requests %v", got)
 		}
 	})
 }
 
-func TestWhatASharedWatchForgotAnotherTells(t *testing.T) {
+func TestEvictedEventsComeFromOwnWatch(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.events.remember = 3
 		b.put("ns", "z", "Forgotten")
@@ -117,28 +117,28 @@ func TestWhatASharedWatchForgotAnotherTells(t *testing.T) {
 		b.take()
 		opened := time.Now()
 		b.watch("ns", "z")
-		b.expect("z", "Forgotten", "Live") // through a watch of its own
+		b.expect("z", "Forgotten", "Live") // through its own watch
 		b.sleep(kubeclient.ProvenAfter)
 		if got := b.watchedSince("z"); got != opened {
 			t.Errorf("watched since %v, want %v", got, opened)
 		}
 		b.expect("z", "watched")
-		if got := b.asked(); got[askedForZ] != 1 || b.server.Watches() != 1 {
-			t.Errorf("asked %v, %d watches are open; want that the shared one has taken over", got, b.server.Watches())
+		if got := b.requests(); got[requestForZ] != 1 || b.server.Watches() != 1 {
+			t.Errorf("requests %v, %d watches are open; want only the shared one", got, b.server.Watches())
 		}
 		b.put("ns", "z", "After")
 		b.expect("z", "After")
 		b.server.BreakWatches()
 		b.sleep(time.Minute)
 		b.expect("abcdez", "lost", "watched")
-		if got := b.asked(); got[askedForZ] != 1 || got[askedForAll] != 2 {
-			t.Errorf("asked %v", got)
+		if got := b.requests(); got[requestForZ] != 1 || got[requestForAll] != 2 {
+			t.Errorf("requests %v", got)
 		}
 	})
 }
 
-// TestAKubeletOfAnotherName has the memory of a shared watch empty for a reason that it cannot know before.
-func TestAKubeletOfAnotherName(t *testing.T) {
+// TestKubeletWithOtherHostName has a shared watch whose memory is empty because no Event names the node.
+func TestKubeletWithOtherHostName(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.watch("ns", "abcde")
 		b.sleep(time.Minute)
@@ -151,8 +151,8 @@ func TestAKubeletOfAnotherName(t *testing.T) {
 		b.watch("ns", "z")
 		b.sleep(kubeclient.ProvenAfter)
 		b.expect("z", "Named", "watched")
-		if got := b.asked(); got[askedForZ] != 1 {
-			t.Errorf("asked %v", got)
+		if got := b.requests(); got[requestForZ] != 1 {
+			t.Errorf("requests %v", got)
 		}
 	})
 }
@@ -162,8 +162,8 @@ func TestClusterMode(t *testing.T) {
 		b.sleep(time.Minute)
 		b.put("ns", "ab", "One")
 		b.put("other", "c", "One")
-		if got := b.asked(); len(got) != 0 {
-			t.Errorf("asked %v for nobody", got)
+		if got := b.requests(); len(got) != 0 {
+			t.Errorf("sent %v although no pod is requested", got)
 		}
 		b.watch("ns", "a")
 		b.watch("other", "c")
@@ -174,7 +174,7 @@ func TestClusterMode(t *testing.T) {
 		b.unwatch("abc")
 		b.sleep(clusterLinger - time.Nanosecond)
 		if b.server.Watches() != 1 {
-			t.Error("does not wait for the next pods")
+			t.Error("the shared watch does not stay open for further pods")
 		}
 		b.sleep(1)
 		got := statsOf(b.events)
@@ -182,8 +182,8 @@ func TestClusterMode(t *testing.T) {
 		if got != want {
 			t.Errorf("stats %+v, want %+v", got, want)
 		}
-		if got := b.asked(); got["watch /api/v1/events source=kubelet"] != 1 || len(got) != 1 {
-			t.Errorf("asked %v", got)
+		if got := b.requests(); got["watch /api/v1/events source=kubelet"] != 1 || len(got) != 1 {
+			t.Errorf("requests %v", got)
 		}
 	})
 }

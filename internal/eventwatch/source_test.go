@@ -51,7 +51,7 @@ func TestEvents(t *testing.T) {
 	if got := h.nextEvent("Pulling", true); got.Count != 2 || got.NamedAt != kubeclienttest.Begun() {
 		t.Errorf("saw %+v", got)
 	}
-	server.Delete(pulling) // its time to live is over
+	server.Delete(pulling) // it expired
 	server.Put(kubeletEvent("runtime-a", "Late", h.Clock.Now().Add(-time.Minute)))
 	h.nextEvent("Late", false)
 	expected := stats{Open: 1, Opened: 1, OpenFor: kubeclient.CatchUp + time.Minute, Received: 4}
@@ -60,7 +60,7 @@ func TestEvents(t *testing.T) {
 	}
 	want := "watch /api/v1/namespaces/ns/events involvedObject.uid=runtime-a,source=kubelet"
 	if got := server.Requests(); len(got) != 1 || got[0] != want {
-		t.Errorf("asked %q, want %q once", got, want)
+		t.Errorf("requests %q, want %q once", got, want)
 	}
 
 	events.Unwatch("a")
@@ -85,7 +85,7 @@ func TestEventsReconnect(t *testing.T) {
 	h.Clock.Advance(time.Minute)
 	server.Put(kubeletEvent("runtime-a", "Two", h.Clock.Now()))
 	server.Heal()
-	h.nextEvent("Two", false) // One is not told again, and Two came with the burst
+	h.nextEvent("Two", false) // One is not observed again, and Two was in the initial burst
 	h.Until(true, "watching")
 
 	server.Refuse(http.StatusGone, metav1.StatusReasonExpired, "compacted")
@@ -115,7 +115,7 @@ func TestEventsStartBeforeTheServer(t *testing.T) {
 	h.Until(false, "events is forbidden")
 }
 
-// TestEventsLimit has the pods in two namespaces, in which they are too few to share a watch.
+// TestEventsLimit has the pods in two namespaces, with too few pods to share a watch.
 func TestEventsLimit(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
@@ -134,12 +134,12 @@ func TestEventsLimit(t *testing.T) {
 	}
 	seen := map[string]bool{h.Next().PodUID(): true, h.Next().PodUID(): true}
 	if !seen["a"] || !seen["b"] {
-		t.Errorf("first saw %v, want a and b", seen)
+		t.Errorf("first observed %v, want a and b", seen)
 	}
 	if got := statsOf(events); got.Open != 2 || got.Waiting != 3 {
 		t.Errorf("stats %+v", got)
 	}
-	events.Unwatch("d") // out of line
+	events.Unwatch("d") // leaves the queue
 	events.Unwatch("a")
 	h.nextEvent("Of-c", false)
 	events.Unwatch("b")
@@ -149,7 +149,7 @@ func TestEventsLimit(t *testing.T) {
 	}
 }
 
-// TestEventsTakeTurns breaks the watches instead of waiting for their turn to be over.
+// TestEventsTakeTurns breaks the watches instead of waiting for the end of their turns.
 func TestEventsTakeTurns(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
@@ -169,7 +169,7 @@ func TestEventsTakeTurns(t *testing.T) {
 		}
 		server.BreakWatches()
 	}
-	// Round again: what was missed between two turns is told in the next.
+	// In the next round, each turn starts with what was missed since the previous one.
 	again := kubeletEvent("runtime-0", "Missed", kubeclienttest.Begun().Add(time.Second))
 	server.Put(again)
 	h.nextEvent("Missed", false)
@@ -195,7 +195,7 @@ func TestEventsStopWhileTheServerHangs(t *testing.T) {
 	}
 }
 
-func TestAnEventWithoutAName(t *testing.T) {
+func TestEventWithoutName(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
 	server.Put(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"},
@@ -208,8 +208,8 @@ func TestAnEventWithoutAName(t *testing.T) {
 	}
 }
 
-func TestTheRemedyFits(t *testing.T) {
+func TestRemedyIsNotTruncated(t *testing.T) {
 	if n := len("watch events: " + remedy); n > 150 {
-		t.Errorf("%d bytes leave no room for the API server's response", n)
+		t.Errorf("a remedy of %d bytes leaves no room for the API server's response", n)
 	}
 }

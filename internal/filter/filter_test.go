@@ -12,7 +12,7 @@ import (
 
 var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// web took 12 s, 7 s of them in two pulls, and was ready ten minutes ago.
+// web took 12 s, of which 7 s were two pulls, and became ready ten minutes ago.
 func web() (filter.Key, filter.Detail) {
 	t := timeline.Timeline{
 		Namespace: "shop", Name: "web-0", Owner: timeline.Owner{Kind: "StatefulSet", Name: "web"},
@@ -78,12 +78,12 @@ func TestMatch(t *testing.T) {
 			t.Errorf("%s: %t", query, got)
 		}
 		if got && !f.Belongs(key, detail) {
-			t.Errorf("%s: matches and does not belong", query)
+			t.Errorf("%s: matches but is not selected", query)
 		}
 	}
 }
 
-// What can change does not decide whether a start-up belongs.
+// Whether a start-up is selected does not depend on fields that can change.
 func TestBelongs(t *testing.T) {
 	key, detail := web()
 	for query, want := range map[string]bool{
@@ -96,10 +96,10 @@ func TestBelongs(t *testing.T) {
 	}
 }
 
-// What goes on goes on now.
-func TestSinceWhileItGoesOn(t *testing.T) {
+// A start-up in progress matches any time since now.
+func TestSinceMatchesStartUpsInProgress(t *testing.T) {
 	if !parse(t, "since=1s").MayMatch(filter.Key{State: timeline.StateStarting}) {
-		t.Error("a start-up that goes on is left out")
+		t.Error("a start-up in progress is left out")
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// options are what the table of these tests sets.
+// options are the settings of the table in these tests.
 type options struct {
 	switched bool
 	name     string

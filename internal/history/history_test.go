@@ -25,8 +25,8 @@ func history(pods, bytes int) *History {
 	}, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
 }
 
-// What is told of a pod that is gone is what was told of it before, and when it went.
-func TestAPodIsToldAsBefore(t *testing.T) {
+// The history returns a deleted pod's last record, and when the pod was deleted.
+func TestDeletedPodKeepsItsRecord(t *testing.T) {
 	h := history(10, 1<<20)
 	for _, tl := range []timeline.Timeline{startuptest.New(1), {UID: "bare", State: timeline.StateDeleted}} {
 		h.Add(tl)
@@ -54,7 +54,7 @@ func TestAPodIsToldAsBefore(t *testing.T) {
 	}
 }
 
-func TestTheOldestLeave(t *testing.T) {
+func TestOldestPodsAreEvicted(t *testing.T) {
 	one := history(1, 1<<20)
 	one.Add(startuptest.New(0))
 	size := one.Stats().Bytes
@@ -80,16 +80,16 @@ func TestTheOldestLeave(t *testing.T) {
 		if len(entries) > test.kept || len(entries) < min(test.kept, 5)-1 || stats.Bytes != sum || sum > test.bytes ||
 			stats.Pods != len(entries) || stats.Dropped != uint64(50-len(entries)) ||
 			stats.OldestAt.IsZero() != (len(entries) == 0) {
-			t.Errorf("%s: kept %d, %+v, %d bytes in truth", name, len(entries), stats, sum)
+			t.Errorf("%s: kept %d, %+v, actual size %d bytes", name, len(entries), stats, sum)
 		}
 	}
 }
 
-// TestMemoryIsCounted holds what is counted against what the heap grows by.
-func TestMemoryIsCounted(t *testing.T) {
+// TestMemoryEstimateMatchesHeap compares the estimated size with the growth of the heap.
+func TestMemoryEstimateMatchesHeap(t *testing.T) {
 	const pods = 500
 	h := history(pods, 64<<20)
-	h.Add(startuptest.New(0)) // what is pooled is there
+	h.Add(startuptest.New(0)) // fills the pools
 	before, already := heap(), h.Stats().Bytes
 	for n := range pods - 1 {
 		h.Add(startuptest.New(n + 1))
@@ -99,9 +99,9 @@ func TestMemoryIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d bytes a pod counted, %d in truth, for a record of %d bytes", counted/pods, grown/pods, len(record))
+	t.Logf("estimated %d bytes a pod, actually %d, for a record of %d bytes", counted/pods, grown/pods, len(record))
 	if ratio := float64(grown) / float64(counted); ratio < 0.8 || ratio > 1.1 {
-		t.Errorf("the heap grew by %d bytes, %d are counted", grown, counted)
+		t.Errorf("the heap grew by %d bytes, the estimate is %d", grown, counted)
 	}
 	runtime.KeepAlive(h)
 }

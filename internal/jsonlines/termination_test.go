@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func TestTerminationLinesKeepToTheirSchema(t *testing.T) {
+func TestTerminationLinesMatchSchema(t *testing.T) {
 	schema := startuptest.TerminationSchema(t)
 	line := startuptest.Lines(t, TerminationLines, startuptest.Killed(), startuptest.After(time.Minute))[0]
 	schema.Check(t, line)
@@ -28,7 +28,7 @@ func TestTerminationLinesKeepToTheirSchema(t *testing.T) {
 		}
 	}
 	if lines := TerminationLines(startuptest.All()[0], startuptest.After(time.Minute)); len(lines) > 0 {
-		t.Errorf("of a pod that nobody deletes: %v", lines)
+		t.Errorf("a pod that was not deleted has %v", lines)
 	}
 	var full api.TerminationLine
 	startuptest.Fill(&full)
@@ -38,12 +38,12 @@ func TestTerminationLinesKeepToTheirSchema(t *testing.T) {
 	}
 	schema.Check(t, text)
 	if schema.Validate([]byte(strings.Replace(string(text), `"phases":[`, `"phases":[7,`, 1))) == nil {
-		t.Error("a phase that is none is no problem")
+		t.Error("an invalid phase matches the schema")
 	}
 }
 
-// The end of a pod is a line of its own, and reports no start-up.
-func TestJSONLinesOfAnEnd(t *testing.T) {
+// The termination of a pod is a separate line, and does not report its start-up as written.
+func TestTerminationIsOneLine(t *testing.T) {
 	var out bytes.Buffer
 	var done int
 	sink := New(Config{
@@ -55,20 +55,20 @@ func TestJSONLinesOfAnEnd(t *testing.T) {
 	sink.Offer(startUp)
 	sink.OfferTermination(startuptest.Killed())
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // what waits is written all the same
+	cancel() // queued lines are still written
 	if err := sink.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
 	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
 	if len(lines) != 2 || done != 1 {
-		t.Fatalf("%d lines, %d start-ups done: %s", len(lines), done, out.Bytes())
+		t.Fatalf("got %d lines and %d reported start-ups: %s", len(lines), done, out.Bytes())
 	}
 	startuptest.TimelineSchema(t).Check(t, lines[0])
 	startuptest.TerminationSchema(t).Check(t, lines[1])
 }
 
-// The end of a pod that finds no room is no start-up that somebody is through with: its pod is gone.
-func TestJSONLinesOfAnEndThatFindsNoRoom(t *testing.T) {
+// When a termination is dropped, its start-up is not reported as written.
+func TestDroppedTerminationReportsNoStartUp(t *testing.T) {
 	var done int
 	sink := New(Config{
 		Kinds: []Lines{TimelineLines}, Now: time.Now, Registerer: prometheus.NewRegistry(),
@@ -78,23 +78,23 @@ func TestJSONLinesOfAnEndThatFindsNoRoom(t *testing.T) {
 		sink.OfferTermination(startuptest.Killed())
 	}
 	if done != 0 {
-		t.Errorf("%d ends are done as if they were start-ups", done)
+		t.Errorf("%d dropped terminations are reported as start-ups", done)
 	}
 	if sink.Offer(startuptest.All()[0]); done != 1 {
-		t.Errorf("%d start-ups are done that found no room, want 1", done)
+		t.Errorf("%d dropped start-ups are reported, want 1", done)
 	}
 }
 
-// A grace period of 0 that was asked for is told, one that nobody saw is not.
-func TestTerminationWithoutAGracePeriod(t *testing.T) {
-	hurried, unseen := startuptest.Killed(), startuptest.Killed()
-	hurried.Termination.Grace, hurried.Termination.Hurried, unseen.Termination.Grace = 0, true, 0
-	line := startuptest.Lines(t, TerminationLines, hurried, startuptest.After(time.Minute))[0]
+// A requested grace period of 0 is written. An unknown grace period is omitted.
+func TestTerminationGracePeriodZeroAndUnknown(t *testing.T) {
+	zeroGrace, unseen := startuptest.Killed(), startuptest.Killed()
+	zeroGrace.Termination.Grace, zeroGrace.Termination.Hurried, unseen.Termination.Grace = 0, true, 0
+	line := startuptest.Lines(t, TerminationLines, zeroGrace, startuptest.After(time.Minute))[0]
 	if !bytes.Contains(line, []byte(`"grace_seconds":0`)) {
-		t.Errorf("no grace period in %s", line)
+		t.Errorf("no grace period of 0 in %s", line)
 	}
 	if line := startuptest.Lines(t, TerminationLines, unseen, startuptest.After(time.Minute))[0]; bytes.Contains(line,
 		[]byte(`"grace_seconds"`)) {
-		t.Errorf("a grace period in %s", line)
+		t.Errorf("an unknown grace period in %s", line)
 	}
 }

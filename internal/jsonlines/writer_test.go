@@ -29,7 +29,7 @@ func newLinesWith(config Config) *Writer {
 	return New(config)
 }
 
-// counted is the sum of a metric over its series.
+// counted returns the sum of a metric's series.
 func (j *Writer) counted(t *testing.T, name string) (sum float64) {
 	t.Helper()
 	families, err := j.config.Registerer.(*prometheus.Registry).Gather()
@@ -49,7 +49,7 @@ func (j *Writer) counted(t *testing.T, name string) (sum float64) {
 func (j *Writer) dropped(t *testing.T) float64 { return j.counted(t, "podlapse_sink_dropped_total") }
 func (j *Writer) sent(t *testing.T) float64    { return j.counted(t, "podlapse_sink_sent_total") }
 
-// several is a kind of record with a line about the pod, and one about each container and pull.
+// several is a kind of record with one line for the pod, and one for each container and pull.
 func several(t timeline.Timeline, _ time.Time) []any {
 	lines := []any{map[string]any{"pod": t.Name, "partial": t.Partial}}
 	for _, c := range t.Containers {
@@ -73,7 +73,7 @@ func TestJSONLinesWritesWholeLinesInOrder(t *testing.T) {
 		lines.Offer(named("a"))
 		synctest.Wait()
 		if !strings.HasSuffix(out.String(), "}\n") {
-			t.Fatalf("not written at once: %q", out.String())
+			t.Fatalf("not flushed at once: %q", out.String())
 		}
 		lines.Offer(startuptest.ColdStart())
 		synctest.Wait()
@@ -95,7 +95,7 @@ func TestJSONLinesWritesWholeLinesInOrder(t *testing.T) {
 }
 
 func TestJSONLinesDrainsWhenStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // writing takes no time of the drain
+	synctest.Test(t, func(t *testing.T) { // writing takes no simulated time
 		var out bytes.Buffer
 		lines := newLines(&out)
 		for range queueLength {
@@ -113,7 +113,7 @@ func TestJSONLinesDrainsWhenStopped(t *testing.T) {
 }
 
 func TestJSONLinesDropsTheNewestWhenFull(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // writing takes no time of the drain
+	synctest.Test(t, func(t *testing.T) { // writing takes no simulated time
 		var out bytes.Buffer
 		lines := newLines(&out)
 		for range queueLength {
@@ -135,7 +135,7 @@ func TestJSONLinesDropsTheNewestWhenFull(t *testing.T) {
 	})
 }
 
-// slowWriter takes so long for each line that draining runs out of time.
+// slowWriter takes so long for each line that the drain times out.
 type slowWriter struct{ written int }
 
 func (w *slowWriter) Write(line []byte) (int, error) {
@@ -144,7 +144,7 @@ func (w *slowWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func TestJSONLinesGivesUpOnASlowReader(t *testing.T) {
+func TestJSONLinesGivesUpOnSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowWriter{}
 		lines := newLines(slow)
@@ -155,15 +155,15 @@ func TestJSONLinesGivesUpOnASlowReader(t *testing.T) {
 		stop()
 		err := lines.Run(stopped)
 		if err == nil || !strings.Contains(err.Error(), "lost") {
-			t.Errorf("got %v, want what was lost", err)
+			t.Errorf("got error %v, want the number of lost records", err)
 		}
 		if got := lines.dropped(t); slow.written+int(got) != 5 || got == 0 || int(lines.sent(t)) != slow.written {
-			t.Errorf("%d written, %v dropped of 5", slow.written, got)
+			t.Errorf("wrote %d and dropped %v of 5 records", slow.written, got)
 		}
 	})
 }
 
-func TestJSONLinesEndsWhenTheReaderIsGone(t *testing.T) {
+func TestJSONLinesStopsWhenReaderIsGone(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -182,15 +182,15 @@ func TestJSONLinesEndsWhenTheReaderIsGone(t *testing.T) {
 	}
 }
 
-func TestJSONLinesTellsWhatIsDone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // writing takes no time of the drain
+func TestJSONLinesReportsWrittenStartUps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // writing takes no simulated time
 		var out bytes.Buffer
 		var done []string
 		note := func(tl timeline.Timeline) { done = append(done, tl.Name) }
 		lines := newLinesWith(Config{Out: &out, Done: note})
 		lines.Offer(named("written"))
 		if len(done) > 0 {
-			t.Errorf("%q are done before anything was written", done)
+			t.Errorf("%q are reported before anything was written", done)
 		}
 		for range queueLength - 1 {
 			lines.Offer(named("written"))
@@ -202,12 +202,12 @@ func TestJSONLinesTellsWhatIsDone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(done) != queueLength+1 || done[0] != "dropped" || done[1] != "written" {
-			t.Errorf("%d are done, first %q", len(done), done[:2])
+			t.Errorf("%d are reported, first %q", len(done), done[:2])
 		}
 	})
 }
 
-func TestJSONLinesIsNotDoneWithWhatItCannotWrite(t *testing.T) {
+func TestJSONLinesReportsNoUnwrittenStartUps(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -223,9 +223,9 @@ func TestJSONLinesIsNotDoneWithWhatItCannotWrite(t *testing.T) {
 	}
 }
 
-// Start-ups that go on leave room for those that are over, and are nobody's to note as reported.
-func TestJSONLinesOfStartUpsThatGoOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // writing takes no time of the drain
+// Start-ups in progress never displace completed ones, and are not reported as written.
+func TestJSONLinesOfStartUpsInProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // writing takes no simulated time
 		var out bytes.Buffer
 		done := 0
 		lines := newLinesWith(Config{Out: &out, Kinds: []Lines{several},
@@ -251,11 +251,11 @@ func TestJSONLinesOfStartUpsThatGoOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if done != queueSpare || lines.sent(t) != queueLength {
-			t.Errorf("%d are done, %v sent", done, lines.sent(t))
+			t.Errorf("%d reported, %v sent", done, lines.sent(t))
 		}
-		// Each start-up has records of both kinds, which both say whether more follows.
+		// Each start-up has records of both kinds, and both have the field partial.
 		if got := strings.Count(out.String(), `{"partial":true,"pod":"web-0"}`); got != queueLength/2 {
-			t.Errorf("%d partial records of the other kind", got)
+			t.Errorf("got %d partial records of the other kind", got)
 		}
 		if got := strings.Count(out.String(), `"state":"ready","partial":true`); got != queueLength/2 {
 			t.Errorf("%d partial timelines", got)
@@ -263,20 +263,20 @@ func TestJSONLinesOfStartUpsThatGoOn(t *testing.T) {
 	})
 }
 
-// A reader that takes a few bytes at a time gets whole lines.
-func TestJSONLinesThroughASlowPipe(t *testing.T) {
+// A reader that reads a few bytes at a time gets whole lines.
+func TestJSONLinesThroughSlowPipe(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	// it waits for ever for what never comes
+	// At the end it blocks, because no more data arrives.
 	if err := reader.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	lines := newLinesWith(Config{Out: writer, Kinds: []Lines{several}})
 	const (
-		startUps = 200 // more than a pipe holds
+		startUps = 200 // more than fit into a pipe
 		each     = 11  // a pod, four containers, five pulls, and the timeline
 	)
 	for range startUps {
@@ -305,13 +305,13 @@ func TestJSONLinesThroughASlowPipe(t *testing.T) {
 	}
 }
 
-// A reader that never reads costs what waits, counted, and no more; nobody who offers waits for it.
-func TestJSONLinesWithAStuckReader(t *testing.T) {
+// With a reader that never reads, the queued records are dropped and counted, and no caller blocks.
+func TestJSONLinesWithStuckReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := make(chan struct{})
 		lines := newLines(writerFunc(func(line []byte) (int, error) {
 			<-stuck
-			return 0, io.ErrClosedPipe // as when the program that reads is ended at last
+			return 0, io.ErrClosedPipe // as when the reading program exits at last
 		}))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

@@ -20,12 +20,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	scraper = "system:serviceaccount:monitoring:prometheus"
-	nobody  = "system:serviceaccount:shop:default"
-	metrics = "/metrics"
+	scraper      = "system:serviceaccount:monitoring:prometheus"
+	unauthorized = "system:serviceaccount:shop:default"
+	metrics      = "/metrics"
 )
 
-// bench is a Reviewer before an API server where scraper may read /metrics and all of the agent's API.
+// bench is a Reviewer with an API server on which scraper may read /metrics and the agent's whole API.
 type bench struct {
 	*Reviewer
 	t      *testing.T
@@ -35,14 +35,14 @@ type bench struct {
 	mu      sync.Mutex
 	up      bool
 	reports []string
-	longest time.Duration // that a review was given
+	longest time.Duration // the longest timeout of a review
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, server: podwatchtest.Start(t), now: time.Unix(1e9, 0)}
 	b.server.KnowToken("good", scraper)
-	b.server.KnowToken("other", nobody)
+	b.server.KnowToken("other", unauthorized)
 	b.server.Authorize(func(a podwatchtest.Attempt) bool {
 		return a.Resource != "" || a.User == scraper && a.Verb == "get" &&
 			(a.Path == metrics || strings.HasPrefix(a.Path, "/podlapse/api/"))
@@ -66,7 +66,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// timed notes for how long a request may take.
+// timed notes the timeout of each request.
 func (b *bench) timed(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		deadline, ok := r.Context().Deadline()
@@ -88,7 +88,7 @@ func (b *bench) want(token, path string, verdict Verdict) {
 	}
 }
 
-// asked is how often the API server was asked for tokens and for access.
+// asked checks how many token reviews and access reviews were requested.
 func (b *bench) asked(tokens, access int) {
 	b.t.Helper()
 	var gotTokens, gotAccess int
@@ -104,29 +104,30 @@ func (b *bench) asked(tokens, access int) {
 	}
 }
 
-func TestVerdictsAreRemembered(t *testing.T) {
+func TestVerdictsAreCached(t *testing.T) {
 	b := newBench(t)
 	for range 3 {
 		b.want("good", metrics, Allowed)
 		b.want("other", metrics, Denied)
 		b.want("made up", metrics, Unknown)
 	}
-	b.asked(3, 3) // the one that is denied was asked about by both names
+	b.asked(3, 3) // a denied request is reviewed for both permissions
 	b.want("good", "/api/v1/pods", Allowed)
-	b.asked(3, 4) // the token is known, the path is new
+	b.asked(3, 4) // the token is cached, the path is new
 }
 
-// TestAScrapeIsNotHeldUp: Prometheus waits 10 s by default, for both reviews and the metrics.
-func TestAScrapeIsNotHeldUp(t *testing.T) {
+// Prometheus waits 10 s by default, for both reviews and the metrics.
+func TestSlowReviewsFitIntoScrapeTimeout(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
 	if b.longest > 3*time.Second {
-		t.Errorf("the API server may take %s", b.longest)
+		t.Errorf("a review may take %s", b.longest)
 	}
 }
 
-// TestMetricsHaveTwoNames: that of every other target, and one that opens nothing else in the cluster.
-func TestMetricsHaveTwoNames(t *testing.T) {
+// /metrics is readable with the usual permission for the path /metrics, or with one that grants nothing else in the
+// cluster.
+func TestMetricsAccessByEitherPermission(t *testing.T) {
 	b := newBench(t)
 	b.server.KnowToken("own", "reader")
 	b.server.Authorize(func(a podwatchtest.Attempt) bool {
@@ -137,8 +138,8 @@ func TestMetricsHaveTwoNames(t *testing.T) {
 	b.want("good", metrics, Denied)
 }
 
-// TestDiscoveryIsNotTheAgentsAPI: what every account may ask the API server for is not what it may ask the agent for.
-func TestDiscoveryIsNotTheAgentsAPI(t *testing.T) {
+// Permissions that every account has for the API server's discovery do not grant access to the agent.
+func TestDiscoveryPermissionGrantsNoAPI(t *testing.T) {
 	b := newBench(t)
 	for _, path := range []string{"/api/v1/pods", "/api/v1/pods/a/b", "/api/v1/pulls", "/debug/observations",
 		"/healthz"} {
@@ -146,11 +147,11 @@ func TestDiscoveryIsNotTheAgentsAPI(t *testing.T) {
 	}
 }
 
-func TestARevokedTokenWorksForTwoMinutesMore(t *testing.T) {
+func TestRevokedTokenExpiresAfterTwoMinutes(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
 	b.server.KnowToken("good", "")
-	b.now = b.now.Add(2 * time.Minute) // as docs/security.md promises
+	b.now = b.now.Add(2 * time.Minute) // the limit in docs/security.md
 	b.want("good", metrics, Allowed)
 	b.now = b.now.Add(time.Nanosecond)
 	b.want("good", metrics, Unknown)
@@ -159,11 +160,11 @@ func TestARevokedTokenWorksForTwoMinutesMore(t *testing.T) {
 	b.want("good", metrics, Allowed)
 }
 
-func TestPermissionsAreReadAgain(t *testing.T) {
+func TestPermissionsAreReviewedAgain(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
 	b.want("other", metrics, Denied)
-	b.server.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "" || a.User == nobody })
+	b.server.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "" || a.User == unauthorized })
 	b.now = b.now.Add(deniedFor + time.Nanosecond)
 	b.want("good", metrics, Allowed)
 	b.want("other", metrics, Allowed)
@@ -171,7 +172,7 @@ func TestPermissionsAreReadAgain(t *testing.T) {
 	b.want("good", metrics, Denied)
 }
 
-func TestWithoutTheAPIServer(t *testing.T) {
+func TestWithoutAPIServer(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
 	b.server.Refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is away")
@@ -180,10 +181,10 @@ func TestWithoutTheAPIServer(t *testing.T) {
 		b.now = b.now.Add(acceptedFor + time.Nanosecond)
 		verdict, err := b.Review(t.Context(), Request{Client: "10.0.0.2:1", Token: token, Path: metrics})
 		if verdict != "" || err == nil || !strings.Contains(err.Error(), "etcd is away") {
-			t.Errorf("%q, %v, want an error that says why", verdict, err)
+			t.Errorf("%q, %v, want an error with the reason", verdict, err)
 		}
 		if text := fmt.Sprint(err, b.reports); strings.Contains(text, "secret-token") {
-			t.Errorf("the token is told: %s", text)
+			t.Errorf("the error contains the token: %s", text)
 		}
 	}
 	if b.up {
@@ -196,7 +197,7 @@ func TestWithoutTheAPIServer(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatMayNotReview(t *testing.T) {
+func TestAgentWithoutReviewPermission(t *testing.T) {
 	b := newBench(t)
 	b.server.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "subjectaccessreviews" })
 	verdict, err := b.Review(t.Context(), Request{Client: "10.0.0.1:1", Token: "good", Path: metrics})
@@ -208,9 +209,9 @@ func TestAnAgentThatMayNotReview(t *testing.T) {
 	}
 }
 
-// TestAFloodKeepsNoScraperOut: neither made-up tokens nor a pod's own token, which is good for nothing here, use up
-// what the API server is asked for those who may read.
-func TestAFloodKeepsNoScraperOut(t *testing.T) {
+// A flood of made-up tokens, or of a pod's token without permissions, does not use up the reviews for permitted
+// clients.
+func TestTokenFloodDoesNotBlockScrapers(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
 	b.now = b.now.Add(allowedFor + time.Second)
@@ -226,14 +227,13 @@ func TestAFloodKeepsNoScraperOut(t *testing.T) {
 		}
 	}
 	if cost := len(b.server.Requests()) - before; cost > 10+clientBurst || refused < 4900 {
-		t.Errorf("the flood cost the API server %d reviews, and %d were refused", cost, refused)
+		t.Errorf("the flood caused %d reviews, and %d requests were refused", cost, refused)
 	}
 	b.want("good", metrics, Allowed)
 }
 
-// TestAFloodOfStrangersLeavesANewScraperItsReviews: its token was never let in before, as after a
-// restart of the agent or of Prometheus.
-func TestAFloodOfStrangersLeavesANewScraperItsReviews(t *testing.T) {
+// The new scraper's token was never accepted before, as after a restart of the agent or of Prometheus.
+func TestTokenFloodDoesNotBlockNewScraper(t *testing.T) {
 	b := newBench(t)
 	b.server.KnowToken("renewed", scraper)
 	for round := range 3 {
@@ -250,7 +250,7 @@ func TestAFloodOfStrangersLeavesANewScraperItsReviews(t *testing.T) {
 	b.want("renewed", metrics, Allowed)
 }
 
-// TestMemoryIsBounded asks slowly enough that every one is reviewed.
+// TestMemoryIsBounded sends requests slowly, so that each one is reviewed.
 func TestMemoryIsBounded(t *testing.T) {
 	b := newBench(t)
 	for i := range 3 * maxTokens {
@@ -266,17 +266,17 @@ func TestMemoryIsBounded(t *testing.T) {
 	b.want("good", metrics, Allowed)
 	sizes := []int{len(b.tokens.yes.Keys()), len(b.tokens.no.Keys()), len(b.authorized.Keys())}
 	if slices.Max(sizes) > maxTokens || len(b.access.yes.Keys()) > maxAccess {
-		t.Errorf("remembers %v tokens and %d accesses", sizes, len(b.access.yes.Keys()))
+		t.Errorf("caches %v tokens and %d accesses", sizes, len(b.access.yes.Keys()))
 	}
 }
 
-func TestDigestsAreKeyedAndTellPartsApart(t *testing.T) {
+func TestDigestsAreKeyedAndUnambiguous(t *testing.T) {
 	one, two := newDigests(), newDigests()
 	digest := one.of("token")
 	if again := one.of("token"); again != digest || two.of("token") == digest {
-		t.Error("a digest must be the same within one agent, and another in the next")
+		t.Error("a digest must be stable within one agent and differ between agents")
 	}
 	if one.of("a", "bc") == one.of("ab", "c") {
-		t.Error("a path that begins with the end of a token is taken for it")
+		t.Error("the boundary between token and path is ambiguous")
 	}
 }

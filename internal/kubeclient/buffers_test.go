@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestASlowReaderHoldsLittle has a server send all that HTTP/2 lets it, to a client that does not read.
-func TestASlowReaderHoldsLittle(t *testing.T) {
+// TestSlowReaderBuffersLittle has a server send as much as HTTP/2 allows to a client that does not read.
+func TestSlowReaderBuffersLittle(t *testing.T) {
 	var sent atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 2 {
@@ -64,6 +64,6 @@ users: [{name: u, user: {}}]
 	}
 	t.Logf("%d KiB were sent", sent.Load()>>10)
 	if sent.Load() > maxBuffered+64<<10 {
-		t.Errorf("%d bytes were sent that are not read, want at most %d", sent.Load(), maxBuffered)
+		t.Errorf("%d bytes were sent but not read, want at most %d", sent.Load(), maxBuffered)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestClockReadsTheDateOfAnswers also of those that refuse.
+// TestClockReadsTheDateOfAnswers also checks refusals.
 func TestClockReadsTheDateOfAnswers(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", r.URL.Query().Get("date"))
@@ -47,7 +47,7 @@ func TestClockReadsTheDateOfAnswers(t *testing.T) {
 	}
 }
 
-func TestClockNeverHoldsUpARequest(t *testing.T) {
+func TestClockNeverDelaysRequests(t *testing.T) {
 	clock := NewClock(time.Now)
 	transport := clock.read(roundTrip(func(*http.Request) (*http.Response, error) {
 		return &http.Response{Header: http.Header{"Date": {"Mon, 17 Aug 2026 12:00:25 GMT"}}}, nil
@@ -58,6 +58,6 @@ func TestClockNeverHoldsUpARequest(t *testing.T) {
 		}
 	}
 	if len(clock.readings) != clockReadings {
-		t.Errorf("%d readings wait, want %d", len(clock.readings), clockReadings)
+		t.Errorf("%d readings are queued, want %d", len(clock.readings), clockReadings)
 	}
 }

@@ -37,7 +37,7 @@ users: [{name: u, user: {}}]
 		t.Errorf("pods are at %s", got)
 	}
 	if client.(*rest.RESTClient).Client != nil && client.(*rest.RESTClient).Client.Timeout != 0 {
-		t.Error("a timeout of the client cuts watches")
+		t.Error("a client timeout would end watches")
 	}
 }
 
@@ -53,8 +53,8 @@ func TestLoadConfigNamesTheProblem(t *testing.T) {
 	}
 }
 
-// TestAsNode holds the header on which constrained impersonation goes, and that no other is sent: groups would
-// ask for another kind of impersonation.
+// TestAsNode checks the header for constrained impersonation, and that no other header is sent: groups would require
+// another kind of impersonation.
 func TestAsNode(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
@@ -75,7 +75,7 @@ func TestAsNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := sent.Get("Impersonate-User"); got != "system:node:"+"node-a" || config.Impersonate.UserName != "" {
-		t.Errorf("impersonates %q, and the configuration it was made of %q", got, config.Impersonate.UserName)
+		t.Errorf("impersonates %q, and the original configuration %q", got, config.Impersonate.UserName)
 	}
 	for header := range sent {
 		if strings.HasPrefix(header, "Impersonate-") && header != "Impersonate-User" {

@@ -25,10 +25,10 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplanationsFit leaves room for what the API server says: reports are cut after 256 bytes.
+// TestExplanationsFit leaves room for the API server's message: reports are truncated to 256 bytes.
 func TestExplanationsFit(t *testing.T) {
-	const longest = 150 // of a remedy with what comes before it; podwatch, eventwatch and node test theirs
+	const longest = 150 // of a remedy with its introduction; podwatch, eventwatch and node test theirs
 	if n := max(longest, len("watch events: "+remedyTokenBad)) + len(remedyWhoToAsk); n > 200 {
-		t.Errorf("the remedies take up to %d bytes", n)
+		t.Errorf("the longest remedy has %d bytes", n)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func TestUnpackingIsNotQueued(t *testing.T) {
+func TestUnpackingPullIsNotQueued(t *testing.T) {
 	now := Snapshot{Now: after(60 * time.Second),
 		Starting: []timeline.Timeline{waiting("one", "r.example/big:1", "r.example", time.Second),
 			waiting("two", "o.example/big:1", "o.example", 3*time.Second),

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// after is the instant so long after the creation of the pods of startuptest.
+// after returns an instant relative to the creation of the pods of startuptest.
 func after(d time.Duration) time.Time { return startuptest.After(d) }
 
 func waiting(pod, image, registry string, since time.Duration) timeline.Timeline {
@@ -24,7 +24,7 @@ func waiting(pod, image, registry string, since time.Duration) timeline.Timeline
 		}}
 }
 
-// busy is a node that pulls one image of two that pods wait for, and one that nobody knows of.
+// busy is a node that pulls one of two images that pods wait for, and an unrelated image.
 func busy() Snapshot {
 	return Snapshot{
 		Now: after(10 * time.Second),
@@ -59,7 +59,7 @@ func TestLivePulls(t *testing.T) {
 	check(t, busy().Records(), want)
 
 	unknown := busy()
-	// whose, is not known yet
+	// A download whose pod is not known yet.
 	unknown.Downloads = []imagepull.Download{{Blobs: 1, DoneBytes: 1, StartedAt: after(9 * time.Second)}}
 	want = want[:3:3]
 	want[0].DoneBytes, want[0].TotalBytes = 0, 0
@@ -76,11 +76,11 @@ func TestLivePulls(t *testing.T) {
 	states(api.PullStatePulling, api.PullStateQueued, api.PullStateQueued)
 	check(t, one.Records(), []api.LivePullRecord{want[0], want[2]})
 
-	untold := busy() // the Event that says so has not come, or never will
-	untold.Starting[0].Pulls[1].Outcome, untold.Starting[1].Pulls[1].Outcome = imagepull.OutcomeUnknown,
+	unknownOutcome := busy() // its Event has not arrived, or never will
+	unknownOutcome.Starting[0].Pulls[1].Outcome, unknownOutcome.Starting[1].Pulls[1].Outcome = imagepull.OutcomeUnknown,
 		imagepull.OutcomeUnknown
-	untold.Downloads = untold.Downloads[:1]
-	check(t, untold.Records(), []api.LivePullRecord{
+	unknownOutcome.Downloads = unknownOutcome.Downloads[:1]
+	check(t, unknownOutcome.Records(), []api.LivePullRecord{
 		want[1],
 		{Namespace: "shop", Pod: "late", Container: "app", Image: "r.example:5000/shop/web:2",
 			Registry: "r.example:5000",
@@ -88,24 +88,24 @@ func TestLivePulls(t *testing.T) {
 			TotalBytes: 100},
 	})
 
-	untold.Downloads = unknown.Downloads // of whichever of them it is
-	untold.Starting = untold.Starting[:2]
-	check(t, untold.Records(), nil)
-	imported := untold // for so long it would have told its name
+	unknownOutcome.Downloads = unknown.Downloads // which of the images it belongs to is unknown
+	unknownOutcome.Starting = unknownOutcome.Starting[:2]
+	check(t, unknownOutcome.Records(), nil)
+	imported := unknownOutcome // after this time its name would be known
 	imported.Now = after(20 * time.Second)
 	if records := imported.Records(); len(records) != 1 || records[0].Outcome != imagepull.OutcomeExternal {
-		t.Errorf("an import beside pods that wait: %+v", records)
+		t.Errorf("an import while pods wait: %+v", records)
 	}
-	// a manifest that is slow
+	// A manifest that takes long.
 	imported.Downloads = []imagepull.Download{{Blobs: 1, Digest: "sha256:1", StartedAt: after(9 * time.Second)}}
 	check(t, imported.Records(), nil)
-	foreign := Snapshot{Now: untold.Now, Downloads: unknown.Downloads}
+	foreign := Snapshot{Now: unknownOutcome.Now, Downloads: unknown.Downloads}
 	check(t, foreign.Records(), []api.LivePullRecord{
 		{Registry: imagepull.UnknownRegistry, Outcome: imagepull.OutcomeExternal, State: api.PullStatePulling,
 			Age: second(1), DoneBytes: 1},
 	})
 
-	stale := busy() // the download was over by now, and its pull is
+	stale := busy() // by now the download and its pull are over
 	p := &stale.Starting[1].Pulls[1]
 	p.Outcome, p.FinishedAt = imagepull.OutcomeDownloaded, after(9*time.Second)
 	stale.Starting[0].Pulls[1] = *p
@@ -113,7 +113,7 @@ func TestLivePulls(t *testing.T) {
 	check(t, stale.Records(), want[1:2])
 
 	silent := busy()
-	silent.Downloads = nil // the runtime does not tell
+	silent.Downloads = nil // the runtime does not report downloads
 	want[0].DoneBytes = 0
 	for i := range want {
 		want[i].State = ""
@@ -121,8 +121,8 @@ func TestLivePulls(t *testing.T) {
 	check(t, silent.Records(), want)
 }
 
-// TestLivePullsOfOneRepository is of parallel pulls, of which containerd's labels tell the
-// repository and the host, not the tag nor the port.
+// TestLivePullsOfOneRepository has parallel pulls. containerd's labels contain the repository and the host, but
+// neither the tag nor the port.
 func TestLivePullsOfOneRepository(t *testing.T) {
 	digested := "r.example/big@sha256:" + strings.Repeat("2", 64)
 	one, two := waiting("one", "r.example/big:1", "r.example", time.Second),
@@ -148,21 +148,21 @@ func TestLivePullsOfOneRepository(t *testing.T) {
 		downloads []imagepull.Download
 		want      map[string]state // by pod
 	}{
-		"all has come": {[]timeline.Timeline{one}, []imagepull.Download{come},
+		"all blobs are complete": {[]timeline.Timeline{one}, []imagepull.Download{come},
 			map[string]state{"one": {"pulling", "unpacking", 900}}},
-		"the next blob is not asked for": {[]timeline.Timeline{one}, []imagepull.Download{partly},
+		"the next blob was not requested yet": {[]timeline.Timeline{one}, []imagepull.Download{partly},
 			map[string]state{"one": {"pulling", "pulling", 300}}},
-		"it came before it was asked for": {[]timeline.Timeline{one}, []imagepull.Download{early},
+		"downloaded before the request": {[]timeline.Timeline{one}, []imagepull.Download{early},
 			map[string]state{"one": {"pulling", "queued", 0}}},
-		"nobody's, and all has come": {nil, []imagepull.Download{come}, map[string]state{}},
-		"another tag comes": {[]timeline.Timeline{one, two}, []imagepull.Download{comes},
+		"no pod waits and all blobs are complete": {nil, []imagepull.Download{come}, map[string]state{}},
+		"another tag is downloading": {[]timeline.Timeline{one, two}, []imagepull.Download{comes},
 			map[string]state{"one": {"pulling", "", 0}, "two": {"pulling", "", 0}}},
-		"both tags come": {[]timeline.Timeline{one, two}, []imagepull.Download{comes, other},
+		"both tags are downloading": {[]timeline.Timeline{one, two}, []imagepull.Download{comes, other},
 			map[string]state{"one": {"pulling", "", 0}, "two": {"pulling", "", 0}}},
 		"the same tag in two pods, unpacked": {[]timeline.Timeline{one,
 			waiting("two", "r.example/big:1", "r.example", 30*time.Second)}, []imagepull.Download{come},
 			map[string]state{"one": {"pulling", "unpacking", 900}, "two": {"pulling", "queued", 0}}},
-		"one is named by its digest": {[]timeline.Timeline{one, waiting("two", digested, "r.example", 30*time.Second)},
+		"one is requested by digest": {[]timeline.Timeline{one, waiting("two", digested, "r.example", 30*time.Second)},
 			[]imagepull.Download{other, comes},
 			map[string]state{"one": {"pulling", "pulling", 7}, "two": {"pulling", "pulling", 100}}},
 		"registries on two ports": {
@@ -181,10 +181,10 @@ func TestLivePullsOfOneRepository(t *testing.T) {
 	}
 	since := (Snapshot{Starting: []timeline.Timeline{two, one}}).Since()
 	if !since.Equal(after(time.Second - requestSlack)) {
-		t.Errorf("what was begun since %s is asked for", since)
+		t.Errorf("a download that started at %s counts as requested", since)
 	}
 	if since := (Snapshot{}).Since(); !since.IsZero() {
-		t.Errorf("nobody waits, and what was begun since %s is asked for", since)
+		t.Errorf("no pod waits, but a download that started at %s counts as requested", since)
 	}
 }
 
@@ -200,7 +200,7 @@ func check(t *testing.T, got, want []api.LivePullRecord) {
 	}
 }
 
-// The pod's pull failed at 2 s: kubelet waits until 12 s, and what is downloaded by then somebody else does.
+// The pod's pull failed at 2 s. The kubelet waits until 12 s, so downloads before that are not its own.
 func TestDownloadsInBackOffAreExternal(t *testing.T) {
 	failed := timeline.Timeline{Namespace: "shop", Name: "web", State: timeline.StateStarting,
 		Pulls: []timeline.Pull{{Container: "app",
@@ -236,7 +236,7 @@ func TestPullsAfterTheStartUp(t *testing.T) {
 		Kind: timeline.KindMain, RanUntil: after(4 * time.Second)}
 	l := Snapshot{Now: after(10 * time.Second), Idle: []timeline.IdleContainer{idle}}
 	if records := l.Records(); len(records) != 0 {
-		t.Errorf("nothing is downloaded, yet %+v", records)
+		t.Errorf("without downloads got %+v", records)
 	}
 	l.Downloads = []imagepull.Download{{Blobs: 1, Registry: "ghcr.io", Repository: "a/b", DoneBytes: 3,
 		StartedAt: after(5 * time.Second)}}
@@ -247,7 +247,7 @@ func TestPullsAfterTheStartUp(t *testing.T) {
 		Age: api.Seconds(5 * time.Second), DoneBytes: 3}})
 	l.Downloads[0].StartedAt = after(3 * time.Second) // the container still ran
 	if records := l.Records(); len(records) != 1 || records[0].Outcome != imagepull.OutcomeExternal {
-		t.Errorf("a download that began while the container ran: %+v", records)
+		t.Errorf("a download that started while the container ran: %+v", records)
 	}
 	debugged := Snapshot{Now: after(10 * time.Second),
 		Starting: []timeline.Timeline{{Namespace: "shop", Name: "web", State: timeline.StateReady,

@@ -63,7 +63,7 @@ func TestAddonNames(t *testing.T) {
 		}), Addon{Name: "etcd", Controller: "Node"}},
 		{systemPod("1", "", owned("StatefulSet", "store")), Addon{Name: "store", Controller: "StatefulSet"}},
 		{systemPod("1", "", owned("Node", "node-a")), Addon{Name: "unnamed", Controller: "Node"}},
-		// cut to 63 bytes, and valid
+		// Truncated to 63 bytes, and still valid.
 		{systemPod("1", strings.Repeat("ä", 40), nil), Addon{Name: strings.Repeat("ä", 31)}},
 	} {
 		if got := addonOf(c.pod); got != c.want {
@@ -121,7 +121,7 @@ func TestAddons(t *testing.T) {
 	}
 	expect("all gone", true)
 	if got := a.State().Restarts; !maps.Equal(got, want) {
-		t.Errorf("restarts of an add-on that is gone, and may come back: %v", got)
+		t.Errorf("restarts of a deleted add-on that may be recreated: %v", got)
 	}
 	if len(a.pods)+len(a.unstable) > 0 {
 		t.Errorf("keeps %v %v", a.pods, a.unstable)
@@ -134,7 +134,7 @@ func TestAddonsAreBounded(t *testing.T) {
 		a.Seen(systemPod(fmt.Sprint(i), fmt.Sprintf("addon-%03d", i), nil))
 	}
 	if s := a.State(); len(s.Addons) != maxAddons || s.DroppedAddons != 5 {
-		t.Errorf("%d told, %d dropped", len(s.Addons), s.DroppedAddons)
+		t.Errorf("%d reported, %d dropped", len(s.Addons), s.DroppedAddons)
 	}
 	crash := func(name string, code int) {
 		a.Restarted(systemPod("0", name, nil), podwatch.Restart{Container: "app", Times: 1, ExitCode: new(int32(code))})
@@ -143,14 +143,14 @@ func TestAddonsAreBounded(t *testing.T) {
 		crash("addon-000", code)
 	}
 	crash("gone", 0)
-	crash("addon-000", 1000) // takes the place of the one that is not there
+	crash("addon-000", 1000) // replaces the deleted add-on
 	crash("addon-000", 1001)
 	crash("addon-000", 1001)
 	crash("addon-000", 0)
 	s := a.State()
 	if len(s.Restarts) != maxRestartSeries || s.DroppedRestarts != 2 ||
 		s.Restarts[RestartKind{Addon{Name: "addon-000"}, "app", "", "0"}] != 2 {
-		t.Errorf("%d kinds of restart, %d dropped", len(s.Restarts), s.DroppedRestarts)
+		t.Errorf("got %d kinds of restart, %d dropped", len(s.Restarts), s.DroppedRestarts)
 	}
 }
 
@@ -177,8 +177,8 @@ func TestSelector(t *testing.T) {
 	}
 }
 
-// A tenant's pod with the labels of an add-on is not taken for it, and does not take its place.
-func TestStrangersAreNoAddons(t *testing.T) {
+// A tenant's pod with the labels of an add-on does not count as the add-on, and does not displace it.
+func TestPodsOfOtherNamespacesAreNotAddons(t *testing.T) {
 	older := func(p *corev1.Pod) {
 		owned("DaemonSet", "dns")(p)
 		p.CreationTimestamp = metav1.NewTime(noon().Add(-time.Hour))
@@ -220,7 +220,7 @@ func TestStrangersAreNoAddons(t *testing.T) {
 	s := a.State()
 	if !slices.ContainsFunc(s.Addons, func(state AddonState) bool { return state.Name == "dns" }) ||
 		s.DroppedAddons != 1 || len(s.Addons) != maxAddons {
-		t.Errorf("%d add-ons with names that come first push out an older one: %d dropped", len(s.Addons),
+		t.Errorf("%d add-ons with smaller names displaced an older one: %d dropped", len(s.Addons),
 			s.DroppedAddons)
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
-// wellNode is ready and was made an hour ago.
-func wellNode(change func(*corev1.Node)) *corev1.Node {
+// readyNode is ready and was created an hour ago.
+func readyNode(change func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a",
 		CreationTimestamp: metav1.NewTime(noon().Add(-time.Hour))}}
 	n.Status.Conditions = []corev1.NodeCondition{
@@ -28,7 +28,7 @@ func TestAvailability(t *testing.T) {
 	for _, c := range []struct {
 		what   string
 		change func(*corev1.Node)
-		want   string // aspects that are lacking, with why
+		want   string // missing criteria, with reasons
 	}{
 		{"well", func(*corev1.Node) {}, ""},
 		{"cordoned", func(n *corev1.Node) { n.Spec.Unschedulable = true }, "schedulable Cordoned "},
@@ -53,17 +53,17 @@ func TestAvailability(t *testing.T) {
 			n.Spec.Unschedulable, n.CreationTimestamp, n.Status.Conditions = true, metav1.NewTime(noon()), nil
 		}, "ready ConditionMissing schedulable Cordoned warmed_up WarmingUp "},
 	} {
-		h := HealthOf(wellNode(c.change))
+		h := HealthOf(readyNode(c.change))
 		got := ""
 		for _, a := range h.Aspects(noon(), 5*time.Minute) {
 			if !a.Given {
 				got += a.Name + " " + a.Reason + " "
 			} else if a.Reason != "" {
-				t.Errorf("%s: %s is given and lacks %s", c.what, a.Name, a.Reason)
+				t.Errorf("%s: %s is met but has the reason %s", c.what, a.Name, a.Reason)
 			}
 		}
 		if got != c.want || h.Available(noon(), 5*time.Minute) != (c.want == "") {
-			t.Errorf("%s: lacks %q, available %t, want %q", c.what, got, h.Available(noon(), 5*time.Minute), c.want)
+			t.Errorf("%s: missing %q, available %t, want %q", c.what, got, h.Available(noon(), 5*time.Minute), c.want)
 		}
 	}
 	var none Latest
@@ -90,7 +90,7 @@ func TestPlace(t *testing.T) {
 		{map[string]string{"karpenter.sh/nodepool": "spot", "eks.amazonaws.com/nodegroup": "seed"},
 			Place{Pool: "spot"}},
 	} {
-		n := wellNode(func(n *corev1.Node) { n.Labels = c.labels })
+		n := readyNode(func(n *corev1.Node) { n.Labels = c.labels })
 		if got := HealthOf(n).Place; got != c.want {
 			t.Errorf("%v: %+v, want %+v", c.labels, got, c.want)
 		}
@@ -98,8 +98,8 @@ func TestPlace(t *testing.T) {
 }
 
 func TestConditionsAreBounded(t *testing.T) {
-	h := HealthOf(wellNode(func(n *corev1.Node) {
-		n.Status.Conditions = append(n.Status.Conditions, n.Status.Conditions...) // twice each
+	h := HealthOf(readyNode(func(n *corev1.Node) {
+		n.Status.Conditions = append(n.Status.Conditions, n.Status.Conditions...) // duplicates
 		for i := range 40 {
 			n.Status.Conditions = append(n.Status.Conditions,
 				corev1.NodeCondition{Type: corev1.NodeConditionType(fmt.Sprintf("X%02d", i)), Status: "Odd"})

@@ -21,9 +21,9 @@ func TestMetrics(t *testing.T) {
 	}))
 	names := []string{"podlapse_node_available", "podlapse_addons_available", "podlapse_node_availability"}
 	if n, err := testutil.GatherAndCount(registry, names...); n != 0 || err != nil {
-		t.Errorf("before the node is known it has %d series, %v", n, err)
+		t.Errorf("before the node is known there are %d series, %v", n, err)
 	}
-	health = HealthOf(wellNode(func(n *corev1.Node) {
+	health = HealthOf(readyNode(func(n *corev1.Node) {
 		n.Spec.Unschedulable = true
 		n.Labels = map[string]string{"cloud.google.com/gke-nodepool": "p", corev1.LabelTopologyZone: "z"}
 	}))
@@ -62,8 +62,8 @@ podlapse_node_unavailable{aspect="schedulable",reason="Cordoned"} 1
 	if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
 		t.Error(problems, err)
 	}
-	// The node is well, and an add-on is not.
-	health = HealthOf(wellNode(func(*corev1.Node) {}))
+	// The node is available, and an add-on is not.
+	health = HealthOf(readyNode(func(*corev1.Node) {}))
 	for available, text := range map[bool]string{true: "podlapse_addons_available 1",
 		false: "podlapse_addons_available 0"} {
 		addons.Available = available

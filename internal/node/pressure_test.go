@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// kernel writes the three files; totals are in microseconds.
+// kernel writes the kernel's three pressure files; totals are in microseconds.
 func kernel(t *testing.T, dir, cpu, io, memory string) {
 	t.Helper()
 	for name, total := range map[string]string{"cpu": cpu, "io": io, "memory": memory} {
@@ -41,14 +41,14 @@ func TestReadPressure(t *testing.T) {
 			t.Errorf("total %q: %v", bad, err)
 		}
 	}
-	if _, err := os.Stat(PressureFiles); err == nil { // the kernel that the test runs on
+	if _, err := os.Stat(PressureFiles); err == nil { // of the machine that runs the test
 		if s, err := ReadPressure(PressureFiles); err != nil && !unmeasured(err) || err == nil && s.CPU <= 0 {
-			t.Errorf("the kernel's own: %+v, %v", s, err)
+			t.Errorf("this machine's pressure: %+v, %v", s, err)
 		}
 	}
 }
 
-func TestPressureIsReadOnlyWhileItIsWanted(t *testing.T) {
+func TestPressureIsReadOnlyOnDemand(t *testing.T) {
 	dir := t.TempDir()
 	kernel(t, dir, "1", "2", "3")
 	synctest.Test(t, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestPressureIsReadOnlyWhileItIsWanted(t *testing.T) {
 		for _, step := range []struct {
 			wanted bool
 			after  time.Duration
-			want   int // samples by then
+			want   int // samples so far
 		}{{false, time.Hour, 0}, {true, 0, 1}, {true, time.Second, 6}, {false, time.Hour, 6},
 			{true, 500 * time.Millisecond, 9}} {
 			p.Want(step.wanted)
@@ -82,7 +82,7 @@ func TestPressureIsReadOnlyWhileItIsWanted(t *testing.T) {
 		}
 		stop()
 		<-ended
-		p.Want(true) // blocks nobody
+		p.Want(true) // does not block
 		p.Want(false)
 	})
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// nodeNotes notes of each object that is seen whether it is cordoned.
+// nodeNotes notes whether each observed object is cordoned.
 type nodeNotes chan string
 
 func (n nodeNotes) see(node *corev1.Node) {
@@ -68,7 +68,7 @@ func TestWatch(t *testing.T) {
 	server.Delete(nodeNamed("node-a", true))
 	notes.expect(t, "none")
 
-	// What happens while nobody watches is told by the next list, whatever became of the watch.
+	// Changes without an open watch are found by the next list, however the watch ended.
 	for _, lose := range []func(){
 		server.BreakWatches, server.ExpireWatches, func() { server.Forget(); server.BreakWatches() }} {
 		server.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "not you")
@@ -88,8 +88,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A watch that would otherwise tell nothing tells bookmarks: else each that ends is one that told
-// nothing, and asks for a list.
+// A quiet watch sends bookmarks. Without them, every watch would end without an event and cause a list.
 func TestWatchAsksForBookmarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
@@ -105,14 +104,14 @@ func TestWatchAsksForBookmarks(t *testing.T) {
 						`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`)
 					return recorder.Result()
 				}
-				answer, told := recorder.Result(), 7+len(asked)
+				answer, version := recorder.Result(), 7+len(asked)
 				body, writer := io.Pipe()
 				answer.Body = body
-				go func() { // after a while the API server ends it, having told how far it came
+				go func() { // after a while the API server ends the watch, after a bookmark
 					time.Sleep(5 * time.Minute)
 					fmt.Fprintf(writer,
 						`{"type":"BOOKMARK","object":{"kind":"Node","apiVersion":"v1",`+
-							`"metadata":{"resourceVersion":"%d"}}}`, told)
+							`"metadata":{"resourceVersion":"%d"}}}`, version)
 					_ = writer.Close()
 				}()
 				return answer
@@ -135,7 +134,7 @@ func TestWatchAsksForBookmarks(t *testing.T) {
 		}
 		want := []string{"  ", "true 7 true", "true 9 true", "true 10 true"}
 		if !slices.Equal(asked, want) || seen != 1 {
-			t.Errorf("asked %q, saw %d; want %q", asked, seen, want)
+			t.Errorf("requests %q, observed %d; want %q", asked, seen, want)
 		}
 	})
 }
@@ -145,18 +144,18 @@ func watching(client rest.Interface) func(context.Context) error {
 		Report: func(bool, string) {}}).Run
 }
 
-func TestAWatchThatIsRefusedIsNotAskedForAgainAndAgain(t *testing.T) {
+func TestRefusedWatchBacksOff(t *testing.T) {
 	kubeclienttest.RefusedWatch(t, watching, nodeNamed("node-a", true))
 }
 
-func TestTheRemedyFits(t *testing.T) {
+func TestRemedyIsNotTruncated(t *testing.T) {
 	if n := len("watch node object: " + remedy); n > 150 {
-		t.Errorf("%d bytes leave no room for what the API server says", n)
+		t.Errorf("a remedy of %d bytes leaves no room for the API server's message", n)
 	}
 }
 
-// A watch that ends without a word is no success either.
-func TestAWatchThatTellsNothingIsNotAskedForAgainAndAgain(t *testing.T) {
+// A watch that ends without an event is not a success either.
+func TestEmptyWatchBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		client,
@@ -181,7 +180,7 @@ func TestAWatchThatTellsNothingIsNotAskedForAgainAndAgain(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		if asked > 200 {
-			t.Errorf("asked %d times in 10 minutes", asked)
+			t.Errorf("sent %d requests in 10 minutes", asked)
 		}
 	})
 }

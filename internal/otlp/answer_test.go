@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// A collector's words are no count: only what stands at the end says how much was rejected.
+// Text from a collector must not be taken for the count: only the end of the error has the number of rejected items.
 func TestPartialSuccess(t *testing.T) {
 	for _, test := range []struct {
 		words    string
@@ -81,13 +81,13 @@ func TestPartialSuccessOfMetrics(t *testing.T) {
 	}
 }
 
-// partial is a leaf as the exporters make it, whose type they keep to themselves.
+// partial is an error as the exporters create it; they do not export its type.
 func partial(words string, rejected int) error {
 	return fmt.Errorf("traces export: %w",
 		errors.Join(fmt.Errorf("OTLP partial success: %s (%d spans rejected)", words, rejected)))
 }
 
-// What a collector answers, in the words of the exporters, says whether it can be tried again.
+// The exporters' error for a collector's answer determines whether a batch is retried.
 func TestRefused(t *testing.T) {
 	rejects := &tracesv1.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "too old"}
 	for name, test := range map[string]struct {
@@ -95,11 +95,11 @@ func TestRefused(t *testing.T) {
 		protocol  string
 		want      bool
 	}{
-		"gone":       {nil, protocolHTTP, false},
-		"gone gRPC":  {nil, protocolGRPC, false},
-		"stalls":     {&receiver{stall: make(chan struct{})}, protocolHTTP, false},
-		"resets":     {&receiver{resets: -1}, protocolHTTP, false},
-		"overloaded": {&receiver{answer: http.StatusServiceUnavailable}, protocolHTTP, false},
+		"unreachable":      {nil, protocolHTTP, false},
+		"unreachable gRPC": {nil, protocolGRPC, false},
+		"stalls":           {&receiver{stall: make(chan struct{})}, protocolHTTP, false},
+		"resets":           {&receiver{resets: -1}, protocolHTTP, false},
+		"overloaded":       {&receiver{answer: http.StatusServiceUnavailable}, protocolHTTP, false},
 		"overloaded for an hour": {&receiver{answer: http.StatusTooManyRequests, later: "3600"},
 			protocolHTTP, false},
 		"overloaded gRPC": {&receiver{refuses: status.Error(codes.Unavailable, "later")},
@@ -107,7 +107,7 @@ func TestRefused(t *testing.T) {
 		"refuses": {&receiver{answer: http.StatusForbidden}, protocolHTTP, true},
 		"refuses gRPC": {&receiver{refuses: status.Error(codes.PermissionDenied, "no")},
 			protocolGRPC, true},
-		"takes no such length gRPC": {&receiver{refuses: status.Error(codes.ResourceExhausted, "too large")},
+		"refuses the size over gRPC": {&receiver{refuses: status.Error(codes.ResourceExhausted, "too large")},
 			protocolGRPC, true},
 		"rejects some":      {&receiver{partial: rejects}, protocolHTTP, true},
 		"rejects some gRPC": {&receiver{partial: rejects}, protocolGRPC, true},
@@ -122,7 +122,7 @@ func TestRefused(t *testing.T) {
 				test.collector.overHTTP(t)
 			}
 			t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", test.protocol)
-			if !test.want { // it is tried until then
+			if !test.want { // it is retried until then
 				t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "300")
 			}
 			settings, err := FromEnvironment(os.Getenv)
@@ -145,8 +145,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A warning is logged when it comes and when it changes, and again when it comes back.
-func TestAWarningIsLoggedOnce(t *testing.T) {
+// A warning is logged when it appears, when it changes, and when it reappears.
+func TestWarningIsLoggedOnce(t *testing.T) {
 	core, logged := observer.New(zap.WarnLevel)
 	a := answers{endpoint: there, logger: zap.New(core)}
 	for i, step := range []struct {
@@ -171,7 +171,7 @@ func TestAWarningIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// A connection that a collector closed, in whatever way its end tells, is tried again.
+// If the collector closes the connection, with any error text, the batch is retried.
 func TestUnanswered(t *testing.T) {
 	write := func(errno syscall.Errno) error {
 		return fmt.Errorf("traces export: %w", &net.OpError{Op: "write", Err: os.NewSyscallError("write", errno)})

@@ -13,8 +13,8 @@ var createdAt = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 func after(d time.Duration) time.Time { return createdAt.Add(d) }
 
-// coldStart is a pod with an init container that ran twice, whose main container's image came from a registry in two
-// layers after a wait in the node's queue.
+// coldStart is a pod with an init container that ran twice, and a main container whose image was pulled in two layers
+// after a wait in the node's pull queue.
 func coldStart() timeline.Timeline {
 	cri, event := timeline.SourceCRI, timeline.SourceEventWatch
 	milestone := func(m timeline.Milestone, container string, attempt int,
@@ -91,7 +91,7 @@ func coldStart() timeline.Timeline {
 	}
 }
 
-// stuck is a bare pod that was given up in its second pull.
+// stuck is a bare pod that was given up during its second pull.
 func stuck() timeline.Timeline {
 	return timeline.Timeline{
 		Namespace: "shop", Name: "batch", UID: "0b1d", Node: "node-a",

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// observed is a registry with one counter and one histogram, which has native buckets as all of ours have.
+// observed is a registry with one counter and one histogram, which has native buckets like all of the agent's.
 func observed() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	pulls := prometheus.NewCounter(prometheus.CounterOpts{Name: "podlapse_pulls_total", Help: "Pulls."})
@@ -33,7 +33,7 @@ func observed() *prometheus.Registry {
 	return registry
 }
 
-// newPush makes the sink of metrics of what the environment says, and tells what it last reported.
+// newPush creates the metrics sink from the environment. The returned function returns its latest report.
 func newPush(t *testing.T, gatherer prometheus.Gatherer) (*Metrics, func() (bool, string)) {
 	t.Helper()
 	settings, err := FromEnvironment(os.Getenv)
@@ -68,7 +68,7 @@ func (r *receiver) pushes() []*metricpb.ResourceMetrics {
 	return append([]*metricpb.ResourceMetrics(nil), r.metrics...)
 }
 
-func TestMetricsAreThoseOfPrometheus(t *testing.T) {
+func TestMetricsEqualPrometheus(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "20")
@@ -110,7 +110,7 @@ func TestMetricsAreThoseOfPrometheus(t *testing.T) {
 			}
 			began := points[0].StartTimeUnixNano
 			if began < uint64(madeAfter.UnixNano()) || began > uint64(time.Now().UnixNano()) {
-				t.Errorf("counts from %d on", began)
+				t.Errorf("counter starts at %d", began)
 			}
 			e := points[0].Exemplars
 			if len(e) != 1 || e[0].GetAsDouble() != 9 ||
@@ -124,7 +124,7 @@ func TestMetricsAreThoseOfPrometheus(t *testing.T) {
 	}
 }
 
-func TestHistogramsAreExponentialOnDemand(t *testing.T) {
+func TestExponentialHistogramsAreOptional(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	t.Setenv(histogramAggregation, exponentialHistogram)
@@ -140,8 +140,8 @@ func TestHistogramsAreExponentialOnDemand(t *testing.T) {
 	}
 }
 
-// What cannot be gathered is told of, and takes nothing else with it.
-func TestMetricsOfABrokenCollector(t *testing.T) {
+// A metric that cannot be gathered is reported, and the others are sent.
+func TestMetricsWithFailingCollector(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	registry := observed()
@@ -164,13 +164,13 @@ func TestMetricsOfABrokenCollector(t *testing.T) {
 	}
 }
 
-// collectorFunc is a collector that does not say before what it has.
+// collectorFunc is a collector that does not describe its metrics in advance.
 type collectorFunc func(chan<- prometheus.Metric)
 
 func (f collectorFunc) Describe(chan<- *prometheus.Desc)         {}
 func (f collectorFunc) Collect(metrics chan<- prometheus.Metric) { f(metrics) }
 
-// metric is one that came.
+// metric returns a received metric.
 func (r *receiver) metric(t *testing.T, name string) *metricpb.Metric {
 	t.Helper()
 	for _, push := range r.pushes() {
@@ -182,14 +182,14 @@ func (r *receiver) metric(t *testing.T, name string) *metricpb.Metric {
 			}
 		}
 	}
-	t.Fatalf("%s did not come", name)
+	t.Fatalf("%s was not received", name)
 	return nil
 }
 
-// Stopping sends the last state, and takes less than a second whatever the collector does.
-func TestStopSendsMetricsOnceMore(t *testing.T) {
+// Stopping sends the latest values, and takes less than a second whatever the collector does.
+func TestStopSendsLastMetrics(t *testing.T) {
 	for name, collector := range map[string]*receiver{
-		"well": {}, "refuses": {answer: http.StatusForbidden}, "stalls": {stall: make(chan struct{})},
+		"healthy": {}, "refuses": {answer: http.StatusForbidden}, "stalls": {stall: make(chan struct{})},
 		"is overloaded":             {answer: http.StatusTooManyRequests},
 		"is overloaded for an hour": {answer: http.StatusServiceUnavailable, later: "3600"}, "resets": {resets: -1},
 	} {
@@ -200,12 +200,12 @@ func TestStopSendsMetricsOnceMore(t *testing.T) {
 			stop()
 			began := time.Now()
 			if err := push.Run(stopped); err != nil || time.Since(began) > time.Second {
-				t.Errorf("ended with %v after %s", err, time.Since(began))
+				t.Errorf("stopped with %v after %s", err, time.Since(began))
 			}
-			if failed := testutil.ToFloat64(push.failures); failed != 0 != (name != "well") {
+			if failed := testutil.ToFloat64(push.failures); failed != 0 != (name != "healthy") {
 				t.Errorf("counted %v failures", failed)
 			}
-			if up, detail := health(); up != (name == "well") || len(collector.pushes()) > 0 != up {
+			if up, detail := health(); up != (name == "healthy") || len(collector.pushes()) > 0 != up {
 				t.Errorf("%v %s", up, detail)
 			}
 		})

@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func TestPhasesTellOfPressure(t *testing.T) {
+func TestPhaseSpansHavePressure(t *testing.T) {
 	spans := phasesOf(timeline.Timeline{Phases: []timeline.Span{
 		{Phase: timeline.PhaseVolumes}, {Phase: timeline.PhaseUnpack, Pressure: &timeline.Pressure{CPU: 0.1, IO: 0.8}},
 	}})
@@ -20,11 +20,11 @@ func TestPhasesTellOfPressure(t *testing.T) {
 					t.Errorf("%s is %v, want %v", a.Key, a.Value.AsFloat64(), share)
 				}
 			} else if a.Key == keyIOPressure {
-				t.Errorf("%s tells of a pressure that nobody measured", spans[i].name)
+				t.Errorf("%s has a pressure that was not measured", spans[i].name)
 			}
 		}
 		if got != len(want) {
-			t.Errorf("%s tells of %d pressures, want %d", spans[i].name, got, len(want))
+			t.Errorf("%s has %d pressures, want %d", spans[i].name, got, len(want))
 		}
 	}
 }

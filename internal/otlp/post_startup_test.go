@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// What happens to a pod after its start-up is under the root of that, by the same ID whenever it is sent.
-func TestWhatComesLaterIsInTheTraceOfTheStartUp(t *testing.T) {
+// Spans of events after a start-up are below its root span, and have the same IDs if sent again.
+func TestPostStartupSpansJoinStartUpTrace(t *testing.T) {
 	crash := timeline.PostStartup{Run: &timeline.CompletedRun{Container: "app", Attempt: 3, Signal: 9,
 		Run: timeline.Run{StartedAt: after(time.Hour), FinishedAt: after(2 * time.Hour), ExitCode: 137,
 			Reason: "OOMKilled"}}}
@@ -36,7 +36,7 @@ func TestWhatComesLaterIsInTheTraceOfTheStartUp(t *testing.T) {
 		}
 	}
 	if times["run of app"] != 3 || times["event Unhealthy"] != 1 || done != 1 {
-		t.Fatalf("spans %v, %d start-ups done", times, done)
+		t.Fatalf("spans %v, %d start-ups handled", times, done)
 	}
 	runs := 0
 	for _, s := range spans {
@@ -45,20 +45,20 @@ func TestWhatComesLaterIsInTheTraceOfTheStartUp(t *testing.T) {
 		}
 		if string(s.ParentSpanId) != string(spans["root"].SpanId) ||
 			string(s.TraceId) != string(spans["root"].TraceId) {
-			t.Errorf("%s is not under the start-up", s.Name)
+			t.Errorf("%s is not below the start-up", s.Name)
 		}
 		if s.Name == "run of app" {
 			runs++
 			long := time.Duration(s.EndTimeUnixNano - s.StartTimeUnixNano)
 			failed := s.Status.GetCode() == tracepb.Status_STATUS_CODE_ERROR
 			if long != time.Hour || failed != (s.StartTimeUnixNano == uint64(after(time.Hour).UnixNano())) {
-				t.Errorf("a run of %s, failed %v", long, failed)
+				t.Errorf("a run took %s, failed %v", long, failed)
 			}
 		} else if s.StartTimeUnixNano != s.EndTimeUnixNano {
-			t.Errorf("what kubelet said took from %d to %d", s.StartTimeUnixNano, s.EndTimeUnixNano)
+			t.Errorf("the kubelet's message has a duration, from %d to %d", s.StartTimeUnixNano, s.EndTimeUnixNano)
 		}
 	}
 	if runs != 2 {
-		t.Errorf("what was sent twice has %d IDs for two runs", runs)
+		t.Errorf("two runs, each sent twice, have %d IDs", runs)
 	}
 }

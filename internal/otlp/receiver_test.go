@@ -29,17 +29,17 @@ type receiver struct {
 	traces         []*tracepb.ResourceSpans
 	metrics        []*metricpb.ResourceMetrics
 	header         http.Header // of the latest request over HTTP
-	answer         int         // to requests over HTTP; 0 for 200
+	answer         int         // to requests over HTTP; 0 means 200
 	partial        *tracesv1.ExportTracePartialSuccess
-	refuses        error // what it answers over gRPC
+	refuses        error // the answer over gRPC
 	partialMetrics *metricsv1.ExportMetricsPartialSuccess
-	later          string // how many seconds it asks to wait, as Retry-After
-	// so many requests more get no answer but the end of the connection; for ever when negative
+	later          string // Retry-After in seconds
+	// Number of further requests whose connection is closed without an answer; unlimited if negative.
 	resets int
-	stall  chan struct{} // if not nil, requests wait until it is closed, or until they are given up
+	stall  chan struct{} // if not nil, requests block until it is closed or they are canceled
 }
 
-// overHTTP starts it and points the variables at it.
+// overHTTP starts the receiver and sets the OTLP variables to it.
 func (r *receiver) overHTTP(t *testing.T) {
 	t.Helper()
 	server := httptest.NewServer(r)
@@ -50,7 +50,7 @@ func (r *receiver) overHTTP(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
 }
 
-// overGRPC starts it and points the variables at it.
+// overGRPC starts the receiver and sets the OTLP variables to it.
 func (r *receiver) overGRPC(t *testing.T) {
 	t.Helper()
 	var listen net.ListenConfig
@@ -73,7 +73,7 @@ func (r *receiver) overGRPC(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
 }
 
-// Export implements the service of traces.
+// Export implements the trace service over gRPC.
 func (r *receiver) Export(
 	_ context.Context, request *tracesv1.ExportTraceServiceRequest,
 ) (*tracesv1.ExportTraceServiceResponse, error) {
@@ -86,7 +86,7 @@ func (r *receiver) Export(
 	return &tracesv1.ExportTraceServiceResponse{PartialSuccess: r.partial}, nil
 }
 
-// ServeHTTP implements the same over HTTP, and the service of metrics.
+// ServeHTTP implements the trace and metrics services over HTTP.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
 	if r.stall != nil {
@@ -135,17 +135,17 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	_, _ = w.Write(encoded)
 }
 
-// reset ends the connection as a program does that is killed.
+// reset closes the connection like a killed process.
 func reset(w http.ResponseWriter) {
 	connection, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		panic(http.ErrAbortHandler) // which ends it as well
+		panic(http.ErrAbortHandler) // this closes the connection as well
 	}
-	_ = connection.(*net.TCPConn).SetLinger(0) // the system sends a reset instead of an end
+	_ = connection.(*net.TCPConn).SetLinger(0) // the system sends a reset
 	connection.Close()
 }
 
-// deaf listens, accepts nothing and answers nobody; the variables point at it.
+// deaf listens but never accepts, and sets the OTLP variables to its address.
 func deaf(t *testing.T) {
 	t.Helper()
 	var listen net.ListenConfig
@@ -157,7 +157,7 @@ func deaf(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+listener.Addr().String())
 }
 
-// spans is all that came so far.
+// spans returns all spans received so far.
 func (r *receiver) spans() (all []*tracepb.Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +169,7 @@ func (r *receiver) spans() (all []*tracepb.Span) {
 	return all
 }
 
-// eventually waits for what another goroutine is about to do.
+// eventually waits until another goroutine has made a condition true.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {

@@ -41,9 +41,9 @@ func TestSettings(t *testing.T) {
 			Settings{Traces: on, Interval: time.Minute}},
 		"prometheus": {map[string]string{endpoint: there, "OTEL_METRICS_EXPORTER": "prometheus"},
 			Settings{Traces: on, Interval: time.Minute}},
-		"one of them": {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": there},
+		"one signal": {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": there},
 			Settings{Traces: on, Interval: time.Minute}},
-		"each its own": {map[string]string{
+		"one endpoint for each signal": {map[string]string{
 			endpoint: there, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "https://m",
 			"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc",
 			"OTEL_EXPORTER_OTLP_TIMEOUT":          "2000", "OTEL_METRIC_EXPORT_TIMEOUT": "1000",
@@ -61,8 +61,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// Each is told by its name.
-func TestSettingsThatAreWrong(t *testing.T) {
+// Each error names the variable.
+func TestInvalidSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestSettingsThatAreWrong(t *testing.T) {
 			}
 		})
 	}
-	for _, headers := range []string{"a!b=c", "a=caf%C3%A9", "User-Agent=x"} { // which HTTP takes
+	for _, headers := range []string{"a!b=c", "a=caf%C3%A9", "User-Agent=x"} { // these are valid in HTTP
 		variables := map[string]string{endpoint: there, "OTEL_EXPORTER_OTLP_HEADERS": headers}
 		if _, err := from(variables); err != nil {
 			t.Error(err)
@@ -134,15 +134,15 @@ func TestSettingsThatAreWrong(t *testing.T) {
 	for address, wrong := range map[string]string{"https://host/": "", "https://host/otlp": "does not support a path",
 		"https://user:hush@host/otlp": "must not contain a user"} {
 		_, err := from(map[string]string{endpoint: address, "OTEL_EXPORTER_OTLP_PROTOCOL": protocolGRPC})
-		told := fmt.Sprint(err)
-		if (err == nil) != (wrong == "") || strings.Contains(told, "hush") || wrong != "" &&
-			strings.Count(told, wrong) != 1 {
+		text := fmt.Sprint(err)
+		if (err == nil) != (wrong == "") || strings.Contains(text, "hush") || wrong != "" &&
+			strings.Count(text, wrong) != 1 {
 			t.Errorf("%s over gRPC: %v", address, err)
 		}
 	}
 	const ratio = "parentbased_traceidratio"
 	variables := map[string]string{endpoint: there, "OTEL_TRACES_SAMPLER": ratio, "OTEL_TRACES_SAMPLER_ARG": "2"}
 	if _, err := from(variables); err == nil {
-		t.Error("a ratio of 2 passes")
+		t.Error("a ratio of 2 is accepted")
 	}
 }

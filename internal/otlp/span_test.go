@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// named finds the one span whose key begins so.
+// named returns the only span whose key has a prefix.
 func named(t *testing.T, spans []span, key string) span {
 	t.Helper()
 	var found []span
@@ -36,8 +36,8 @@ func has(s span, key attribute.Key) bool {
 	return false
 }
 
-// The end of a run is no end of the next one, which goes on.
-func TestAContainerThatRunsAgain(t *testing.T) {
+// The end of a run does not end the next one, which is in progress.
+func TestRestartedContainerSpan(t *testing.T) {
 	tl := timeline.Timeline{CreatedAt: createdAt, SettledAt: after(time.Minute),
 		Milestones: []timeline.MilestoneEvidence{
 			{Milestone: timeline.MilestoneContainerCreated, Container: "setup", At: after(time.Second)},
@@ -61,9 +61,9 @@ func TestAContainerThatRunsAgain(t *testing.T) {
 	}
 }
 
-// A layer is on the disk once it is unpacked; of one that was not, for instance because the pull
-// failed, its download is all there is.
-func TestALayersEnd(t *testing.T) {
+// A layer's span ends when it is unpacked. If it was not, for example because the pull failed, the span ends with the
+// download.
+func TestLayerSpanEnd(t *testing.T) {
 	tl := coldStart()
 	tl.Pulls[2].Layers = []timeline.Layer{
 		{Digest: "both", DownloadedAt: after(5 * time.Second), UnpackedAt: after(6 * time.Second)},
@@ -80,13 +80,13 @@ func TestALayersEnd(t *testing.T) {
 	}
 	for _, s := range spans {
 		if strings.HasSuffix(s.key, "neither") {
-			t.Error("a layer that never came has a span")
+			t.Error("a layer that was not downloaded has a span")
 		}
 	}
 }
 
-// An image volume has no container, and its image is told once.
-func TestAPullOfAnImageVolume(t *testing.T) {
+// An image volume has no container, and its pull has one span.
+func TestImageVolumePullSpan(t *testing.T) {
 	pull := timeline.Pull{Container: timeline.ImageName("data:1"), Image: "data:1", Kind: timeline.KindImageVolume,
 		Outcome: imagepull.OutcomeDownloaded, RequestedAt: createdAt, FinishedAt: after(time.Second)}
 	of := named(t, pullsOf(timeline.Timeline{Pulls: []timeline.Pull{pull}}), "pull/")

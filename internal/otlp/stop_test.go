@@ -19,13 +19,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// stub is an exporter whose batches each take this.
+// stub is an exporter that calls itself for each batch.
 type stub func(context.Context) error
 
 func (s stub) ExportSpans(ctx context.Context, _ []sdktrace.ReadOnlySpan) error { return s(ctx) }
 func (stub) Shutdown(context.Context) error                                     { return nil }
 
-// taking takes its time for each batch.
+// taking returns an exporter that takes some time for each batch.
 func taking(each time.Duration) stub {
 	return func(ctx context.Context) error {
 		select {
@@ -37,7 +37,7 @@ func taking(each time.Duration) stub {
 	}
 }
 
-// stubbed is a sink that does not run yet, and how many it is done with.
+// stubbed returns a sink that does not run yet, and the number of start-ups that it has handled.
 func stubbed(exporter stub, timeout time.Duration) (sink *running, done *atomic.Int64) {
 	sink, done = &running{registry: prometheus.NewRegistry()}, new(atomic.Int64)
 	sink.Traces = newTraces(TracesConfig{
@@ -47,10 +47,9 @@ func stubbed(exporter stub, timeout time.Duration) (sink *running, done *atomic.
 	return sink, done
 }
 
-// What waits at the end is sent, as far as the collector takes it within 0.8 s; the rest is left to
-// the next agent. Time passes here only while the collector takes its time, so that a busy machine
-// changes nothing.
-func TestStopSendsWhatWaits(t *testing.T) {
+// When the agent stops, queued traces are sent as long as the collector accepts them within 0.8 s. The rest is left
+// to the next agent. Time is simulated, so a busy machine changes nothing.
+func TestStopSendsQueuedTraces(t *testing.T) {
 	for _, test := range []struct {
 		each time.Duration // 1024 start-ups are 32 batches
 		sent int
@@ -64,31 +63,31 @@ func TestStopSendsWhatWaits(t *testing.T) {
 			stop()
 			began := time.Now()
 			if err := sink.Run(stopped); err != nil || time.Since(began) > time.Second {
-				t.Errorf("ended with %v after %s", err, time.Since(began))
+				t.Errorf("stopped with %v after %s", err, time.Since(began))
 			}
 			sink.mustCount(t, float64(test.sent), float64(tracesQueue-test.sent))
 			if done.Load() != int64(test.sent) {
-				t.Errorf("%s a batch: %d are done, want %d", test.each, done.Load(), test.sent)
+				t.Errorf("%s a batch: %d handled, want %d", test.each, done.Load(), test.sent)
 			}
 		})
 	}
 }
 
-// Of what is lost after the agent was told to stop, only what a collector refused for good is done,
-// however soon a try is given up.
-func TestStopLeavesToTheNextAgentWhatWasNotRefused(t *testing.T) {
+// Of the traces lost after the stop signal, only those that a collector refused for good count as handled, even if an
+// attempt times out early.
+func TestStopLeavesUnsentTracesToNextAgent(t *testing.T) {
 	const waiting = 3 * batchItems
 	for name, test := range map[string]struct {
 		exporter stub
 		done     int
 	}{
 		"stalls":       {taking(time.Hour), 0},
-		"gone":         {func(context.Context) error { return &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED} }, 0},
+		"unreachable":  {func(context.Context) error { return &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED} }, 0},
 		"refuses":      {func(context.Context) error { return status.Error(codes.PermissionDenied, "no") }, waiting},
 		"rejects some": {func(context.Context) error { return partial("too old", 3) }, waiting},
 		"warns":        {func(context.Context) error { return partial("old", 0) }, waiting},
 	} {
-		for _, timeout := range []time.Duration{defaultTimeout, 200 * ms} { // 0.8 s are several tries, or less than one
+		for _, timeout := range []time.Duration{defaultTimeout, 200 * ms} { // several attempts in 0.8 s, or less than one
 			synctest.Test(t, func(t *testing.T) {
 				sink, done := stubbed(test.exporter, timeout)
 				for range waiting {
@@ -97,19 +96,19 @@ func TestStopLeavesToTheNextAgentWhatWasNotRefused(t *testing.T) {
 				stopped, stop := context.WithCancel(t.Context())
 				stop()
 				if err := sink.Run(stopped); err != nil || done.Load() != int64(test.done) {
-					t.Errorf("%s: %d of %d are done, want %d, %v", name, done.Load(), waiting, test.done, err)
+					t.Errorf("%s: %d of %d handled, want %d, %v", name, done.Load(), waiting, test.done, err)
 				}
 			})
 		}
 	}
 }
 
-// One batch takes no longer than its timeout, and what comes meanwhile waits in a queue of stated length.
-func TestASlowCollectorCostsDrops(t *testing.T) {
+// A batch takes no longer than its timeout. Meanwhile new start-ups wait in a queue of limited length.
+func TestSlowCollectorCausesDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var well atomic.Bool
+		var healthy atomic.Bool
 		sink, done := stubbed(func(ctx context.Context) error {
-			if !well.Load() {
+			if !healthy.Load() {
 				<-ctx.Done()
 			}
 			return ctx.Err()
@@ -118,16 +117,16 @@ func TestASlowCollectorCostsDrops(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- sink.Run(ctx) }()
 		sink.Offer(stuck())
-		synctest.Wait() // it is taken
+		synctest.Wait() // the sink has taken it
 		for range tracesQueue + 10 {
 			sink.Offer(stuck())
 		}
 		time.Sleep(299 * ms)
 		synctest.Wait()
 		if done.Load() != 10 || sink.queue.Len() != tracesQueue {
-			t.Errorf("%d are done, %d wait", done.Load(), sink.queue.Len())
+			t.Errorf("%d handled, %d queued", done.Load(), sink.queue.Len())
 		}
-		well.Store(true)
+		healthy.Store(true)
 		time.Sleep(ms)
 		synctest.Wait()
 		sink.mustCount(t, tracesQueue, 11)
@@ -138,8 +137,8 @@ func TestASlowCollectorCostsDrops(t *testing.T) {
 	})
 }
 
-// What finds no place is lost while the agent goes on; once it was told to stop, the next one has places.
-func TestAFullQueueAtTheEnd(t *testing.T) {
+// A full queue loses start-ups while the agent runs. After the stop signal, it leaves them to the next agent.
+func TestFullQueueDuringStop(t *testing.T) {
 	var stopping atomic.Bool
 	done := 0
 	traces := newTraces(TracesConfig{
@@ -152,6 +151,6 @@ func TestAFullQueueAtTheEnd(t *testing.T) {
 	stopping.Store(true)
 	traces.Offer(stuck())
 	if done != 3 {
-		t.Errorf("%d are done, want 3", done)
+		t.Errorf("%d handled, want 3", done)
 	}
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// killed is the end of the pod of coldStart: asked for after an hour, and out of time 30 s later.
+// killed is the termination of coldStart's pod: deleted after an hour, and killed when the grace period of 30 s was
+// over.
 func killed() timeline.Timeline {
 	t := coldStart()
 	from := after(time.Hour)
@@ -39,8 +40,8 @@ func killed() timeline.Timeline {
 	return t
 }
 
-// The end of a pod is in the trace of its start-up, under its root, though another request had that.
-func TestTheEndIsInTheTraceOfTheStartUp(t *testing.T) {
+// The termination is in the trace of the start-up, below its root, although it is sent in another request.
+func TestTerminationJoinsStartUpTrace(t *testing.T) {
 	for name, parent := range map[string]string{"own trace": "",
 		"parent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"} {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +65,7 @@ func TestTheEndIsInTheTraceOfTheStartUp(t *testing.T) {
 			}
 			for _, child := range []string{"grace", "object_deletion", "stop of app"} {
 				if s := spans[child]; s == nil || string(s.ParentSpanId) != string(ending.SpanId) {
-					t.Errorf("%s is not under the end: %v", child, s)
+					t.Errorf("%s is not below the termination: %v", child, s)
 				}
 			}
 			stop := spans["stop of app"]
@@ -72,14 +73,14 @@ func TestTheEndIsInTheTraceOfTheStartUp(t *testing.T) {
 				t.Errorf("stop of app %v, of setup %v", stop, spans["stop of setup"])
 			}
 			if done != 1 {
-				t.Errorf("%d start-ups done, want that one, and not the end", done)
+				t.Errorf("%d start-ups handled, want only the start-up, not the termination", done)
 			}
 		})
 	}
 }
 
-// The span of a rollout that was lost is brought again, and no more are remembered than there is room for.
-func TestRolloutsThatWereTold(t *testing.T) {
+// A lost rollout span is sent again, and the number of remembered rollouts is limited.
+func TestSentRolloutSpansAreRemembered(t *testing.T) {
 	tracer := newTracer(resource.Empty(), "", true)
 	rootsOf := func(tl timeline.Timeline) (roots []sdktrace.ReadOnlySpan) {
 		spans, _ := tracer.spans(item{Timeline: tl})
@@ -93,22 +94,22 @@ func TestRolloutsThatWereTold(t *testing.T) {
 	one := coldStart()
 	first := rootsOf(one)
 	if len(first) != 1 || len(rootsOf(one)) != 0 {
-		t.Fatalf("roots %v, then some more", first)
+		t.Fatalf("first roots %v, or the second start-up has a root again", first)
 	}
 	tracer.rollouts.lost(first)
 	if again := rootsOf(one); len(again) != 1 || again[0].SpanContext().SpanID() != first[0].SpanContext().SpanID() {
-		t.Errorf("after it was lost: %v", again)
+		t.Errorf("after the loss: %v", again)
 	}
 	for n := range 2 * maxRollouts {
 		tracer.rollouts.first(traceID(fmt.Sprint(n)))
 	}
 	if len(tracer.rollouts.sent) != maxRollouts || len(tracer.rollouts.order) != maxRollouts {
-		t.Errorf("%d remembered, in an order of %d", len(tracer.rollouts.sent), len(tracer.rollouts.order))
+		t.Errorf("remembered %d rollouts, in an order of %d", len(tracer.rollouts.sent), len(tracer.rollouts.order))
 	}
 }
 
-// With rollouts, the pods of one version are one tree, with one root.
-func TestOneRolloutIsOneTrace(t *testing.T) {
+// With rollout traces, the pods of one version form one tree with one root.
+func TestRolloutIsOneTrace(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	gone := killed()
@@ -138,7 +139,7 @@ func TestOneRolloutIsOneTrace(t *testing.T) {
 			continue
 		}
 		if parent := byID[string(s.ParentSpanId)]; parent == nil || string(parent.TraceId) != string(s.TraceId) {
-			t.Errorf("%s is under no span of its trace", s.Name)
+			t.Errorf("%s has no parent in its trace", s.Name)
 		}
 	}
 	rollout := rolloutOf(replica("a", "7d4b")).TraceID().String()
@@ -146,13 +147,13 @@ func TestOneRolloutIsOneTrace(t *testing.T) {
 		t.Errorf("roots of traces %v, start-ups in them %v, rollout %s", roots, startups, rollout)
 	}
 	if got := NewTraceOf(true)(replica("b", "7d4b")); got != rollout {
-		t.Errorf("the trace goes by the name of %s, want %s", got, rollout)
+		t.Errorf("the trace is named %s, want %s", got, rollout)
 	}
 }
 
-// A collector that takes nothing takes no span of a rollout, either: the next start-up brings it.
-// One that loses the rest does not bring it again.
-func TestTheSpanOfARolloutIsBroughtAgain(t *testing.T) {
+// If the collector accepts nothing, the rollout span is lost as well, and the next start-up sends it again. If it
+// loses only the rest, the rollout span is not sent again.
+func TestRolloutSpanIsResentUntilAccepted(t *testing.T) {
 	collector := receiver{answer: http.StatusBadRequest}
 	collector.overHTTP(t)
 	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
@@ -174,19 +175,19 @@ func TestTheSpanOfARolloutIsBroughtAgain(t *testing.T) {
 	answer(3, 0)
 	sink.Offer(replica("d", "7d4b"))
 	sink.wait(t, 4)
-	var told []string
+	var rollouts []string
 	for _, s := range collector.spans() {
 		if strings.HasPrefix(s.Name, "rollout ") {
-			told = append(told, s.Name)
+			rollouts = append(rollouts, s.Name)
 		}
 	}
-	if len(told) != 1 {
-		t.Errorf("the span of the rollout came as %q, want it with the second start-up, once", told)
+	if len(rollouts) != 1 {
+		t.Errorf("the rollout span was sent as %q, want it once, with the second start-up", rollouts)
 	}
 }
 
-// Who wrote an annotation knows where the start-up belongs, whatever else it is of.
-func TestTheAnnotationGoesBeforeTheRollout(t *testing.T) {
+// An annotation with a trace parent takes precedence over the rollout.
+func TestAnnotationTakesPrecedenceOverRollout(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
@@ -205,8 +206,8 @@ func TestTheAnnotationGoesBeforeTheRollout(t *testing.T) {
 	}
 }
 
-// The static pods of a node are no rollout, though their mirrors have one owner.
-func TestStaticPodsAreNoRollout(t *testing.T) {
+// The static pods of a node are not a rollout, although their mirrors have one owner.
+func TestStaticPodsHaveNoRollout(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	sink := runWith(t, func(c *TracesConfig) { c.Rollouts = true })
@@ -224,12 +225,12 @@ func TestStaticPodsAreNoRollout(t *testing.T) {
 		}
 	}
 	if len(traces) != 2 {
-		t.Errorf("%d traces, want one each", len(traces))
+		t.Errorf("got %d traces, want one for each pod", len(traces))
 	}
 }
 
-// The end of a pod that finds no room is no start-up that somebody is through with: its pod is gone.
-func TestAnEndThatFindsNoRoom(t *testing.T) {
+// When a termination is dropped, its start-up is not reported as handled.
+func TestDroppedTerminationReportsNoStartUp(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	settings, err := FromEnvironment(os.Getenv)
@@ -248,9 +249,9 @@ func TestAnEndThatFindsNoRoom(t *testing.T) {
 		sink.OfferTermination(killed())
 	}
 	if done != 0 {
-		t.Errorf("%d ends are done as if they were start-ups", done)
+		t.Errorf("%d dropped terminations are reported as start-ups", done)
 	}
 	if sink.Offer(coldStart()); done != 1 {
-		t.Errorf("%d start-ups are done that found no room, want 1", done)
+		t.Errorf("%d dropped start-ups are reported, want 1", done)
 	}
 }

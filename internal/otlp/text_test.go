@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// spoilt makes every text of a start-up that reaches a trace this one.
-func spoilt(text string) map[string]func(*timeline.Timeline) {
+// withText returns functions that set one text of a start-up each, covering every text that reaches a trace.
+func withText(text string) map[string]func(*timeline.Timeline) {
 	return map[string]func(*timeline.Timeline){
 		"reason":    func(t *timeline.Timeline) { t.State, t.Reason = timeline.StateFailed, text },
 		"state":     func(t *timeline.Timeline) { t.State = timeline.State(text) },
@@ -36,7 +36,7 @@ func spoilt(text string) map[string]func(*timeline.Timeline) {
 		},
 		"digest":  func(t *timeline.Timeline) { t.Pulls[2].Digest, t.Pulls[2].Layers[0].Digest = text, text },
 		"missing": func(t *timeline.Timeline) { t.Missing, t.LostEvents = []string{text}, []string{text} },
-		"said": func(t *timeline.Timeline) {
+		"messages": func(t *timeline.Timeline) {
 			t.EventMessage = []timeline.EventMessage{{Reason: text, Message: text, Container: text, At: t.CreatedAt}}
 		},
 		"failure": func(t *timeline.Timeline) {
@@ -51,8 +51,8 @@ func spoilt(text string) map[string]func(*timeline.Timeline) {
 	}
 }
 
-// One odd start-up takes no other's trace with it, and is told of as far as it can be.
-func TestAnOddStartUpSpoilsNothing(t *testing.T) {
+// A start-up with odd texts does not affect the traces of others, and is sent as far as possible.
+func TestInvalidStartUpAffectsNoOther(t *testing.T) {
 	for kind, text := range map[string]string{
 		"no UTF-8": "a\xff", "long": strings.Repeat("a", 1<<20), "long and no UTF-8": strings.Repeat("\xff", 1<<20),
 		"wide": strings.Repeat("\U0001F4A5", 1<<19),
@@ -67,7 +67,7 @@ func TestAnOddStartUpSpoilsNothing(t *testing.T) {
 				}
 				sink := run(t)
 				offered := 0.0
-				for _, spoil := range spoilt(text) {
+				for _, spoil := range withText(text) {
 					odd := coldStart()
 					spoil(&odd)
 					sink.Offer(odd)
@@ -90,7 +90,7 @@ func TestAnOddStartUpSpoilsNothing(t *testing.T) {
 					}
 				}
 				if roots != offered+1 {
-					t.Errorf("%v of %v start-ups arrived", roots, offered+1)
+					t.Errorf("received %v of %v start-ups", roots, offered+1)
 				}
 			})
 		}
@@ -107,8 +107,8 @@ func longestText(s *tracepb.Span) string {
 	return longest
 }
 
-// Requests are bounded in bytes, also those of start-ups that all have long texts.
-func TestARequestIsBounded(t *testing.T) {
+// The size of requests is limited, even if all start-ups have long texts.
+func TestRequestIsBounded(t *testing.T) {
 	long := coldStart()
 	long.Name = strings.Repeat("a", maxText)
 	for i := range long.Pulls {
@@ -133,12 +133,12 @@ func TestARequestIsBounded(t *testing.T) {
 		}
 	}
 	if spans := spansOf(long); len(spans) < 100 || len(spans) >= maxSpans {
-		t.Errorf("%d spans are kept", len(spans))
+		t.Errorf("kept %d spans", len(spans))
 	}
 }
 
-// What a span is thought to need is no less than what it needs, and not much more.
-func TestBytesOfSpans(t *testing.T) {
+// The estimated size of a span is no less than its actual size, and not much more.
+func TestSpanSizeEstimate(t *testing.T) {
 	for _, tl := range []timeline.Timeline{coldStart(), stuck()} {
 		var collector receiver
 		collector.overHTTP(t)
@@ -148,7 +148,7 @@ func TestBytesOfSpans(t *testing.T) {
 			thought += s.bytes()
 		}
 		if needed := proto.Size(collector.traces[0]); thought < needed || thought > 2*needed {
-			t.Errorf("%d bytes, thought to be %d", needed, thought)
+			t.Errorf("actual size %d bytes, estimate %d", needed, thought)
 		}
 	}
 }

@@ -22,14 +22,14 @@ import (
 	"time"
 )
 
-// Keys leave in the clear for nobody who asked for https, whatever the variables say besides.
+// With https, credentials are never sent without TLS, whatever the other variables say.
 func TestInsecureMustAgreeWithTheEndpoint(t *testing.T) {
 	const common, ofTraces, ofMetrics = "OTEL_EXPORTER_OTLP_INSECURE", "OTEL_EXPORTER_OTLP_TRACES_INSECURE",
 		"OTEL_EXPORTER_OTLP_METRICS_INSECURE"
 	const https, clear = "https://collector:4318", "http://collector:4318"
 	for _, test := range []struct {
 		variables map[string]string
-		wrong     []string // the variables that are told of
+		wrong     []string // the variables that errors must name
 	}{
 		{map[string]string{endpoint: https, common: "true"}, []string{common}},
 		{map[string]string{endpoint: "HTTPS://collector:4318", common: "TRUE"}, []string{common}},
@@ -64,8 +64,8 @@ func TestInsecureMustAgreeWithTheEndpoint(t *testing.T) {
 	}
 }
 
-// What an exporter says first to an https endpoint is TLS, also where INSECURE says what the scheme says.
-func TestHTTPSIsTLS(t *testing.T) {
+// For an https endpoint the exporters start with TLS, also if INSECURE agrees with the scheme.
+func TestHTTPSUsesTLS(t *testing.T) {
 	for _, protocol := range []string{protocolHTTP, protocolGRPC} {
 		for _, insecure := range []string{"", "false"} {
 			t.Run(protocol+" "+insecure, func(t *testing.T) {
@@ -80,9 +80,9 @@ func TestHTTPSIsTLS(t *testing.T) {
 						return
 					}
 					defer connection.Close()
-					said := make([]byte, 2000)
-					n, _ := connection.Read(said)
-					first <- said[:n]
+					sent := make([]byte, 2000)
+					n, _ := connection.Read(sent)
+					first <- sent[:n]
 				}()
 				defer listener.Close()
 				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "https://"+listener.Addr().String())
@@ -91,17 +91,17 @@ func TestHTTPSIsTLS(t *testing.T) {
 				t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20secret")
 				sink := run(t)
 				sink.Offer(stuck())
-				// RFC 8446, 5.1
-				if said := <-first; !bytes.HasPrefix(said, []byte("\x16\x03")) ||
-					bytes.Contains(said, []byte("secret")) {
-					t.Errorf("said first %.80q", said)
+				// A TLS handshake record: RFC 8446, 5.1.
+				if sent := <-first; !bytes.HasPrefix(sent, []byte("\x16\x03")) ||
+					bytes.Contains(sent, []byte("secret")) {
+					t.Errorf("sent first %.80q", sent)
 				}
 			})
 		}
 	}
 }
 
-// clientPair makes a client's certificate and its key, as files.
+// clientPair writes a client certificate and its key to files.
 func clientPair(t *testing.T) (certificate, key string) {
 	t.Helper()
 	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -130,8 +130,8 @@ func pemFile(t *testing.T, kind string, content []byte) string {
 	return path
 }
 
-// A pair that is accepted is shown to the collector.
-func TestAClientShowsItsCertificate(t *testing.T) {
+// A valid certificate and key are presented to the collector.
+func TestClientCertificateIsSent(t *testing.T) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"} {
 		t.Run(prefix, func(t *testing.T) {
 			var collector receiver
@@ -160,13 +160,14 @@ func TestAClientShowsItsCertificate(t *testing.T) {
 	}
 }
 
-// Half a pair, which the exporters would leave out in silence, is told of by the name of its other half.
-func TestHalfAPairIsRefused(t *testing.T) {
+// The exporters ignore a certificate without a key, or a key without a certificate. The agent refuses it and names
+// the missing variable.
+func TestIncompleteKeyPairIsRefused(t *testing.T) {
 	certificate, key := clientPair(t)
 	const common, ofTraces = "OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"
 	for _, test := range []struct {
 		variables map[string]string
-		want      string // empty where both signals have a pair
+		want      string // empty if both signals have a pair
 	}{
 		{map[string]string{common + "CLIENT_CERTIFICATE": certificate, common + "CLIENT_KEY": key}, ""},
 		{map[string]string{common + "CLIENT_CERTIFICATE": certificate},

@@ -1,135 +1,18 @@
 package otlp
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
-	"net"
-	"net/http"
-	"os"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	tracesv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// running is a sink at work.
-type running struct {
-	*Traces
-	registry *prometheus.Registry
-	stop     func() // and wait for the end
-
-	mu     sync.Mutex
-	up     bool
-	detail string
-}
-
-// run makes a sink of what the environment says and runs it.
-func run(t *testing.T) *running {
-	t.Helper()
-	return runWith(t, func(*TracesConfig) {})
-}
-
-func runWith(t *testing.T, adjust func(*TracesConfig)) *running {
-	t.Helper()
-	settings, err := FromEnvironment(os.Getenv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &running{registry: prometheus.NewRegistry()}
-	config := TracesConfig{
-		Signal: settings.Traces, Node: "node-a", Version: "v1.2.3", Registerer: r.registry, Logger: zap.NewNop(),
-		Report: func(up bool, detail string) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.up, r.detail = up, detail
-		},
-	}
-	adjust(&config)
-	r.Traces, err = NewTraces(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var group errgroup.Group
-	group.Go(func() error { return r.Run(ctx) })
-	r.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := group.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(r.stop)
-	return r
-}
-
-func (r *running) health() (bool, string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.up, r.detail
-}
-
-// mustCount says what the sink's metrics must say; nothing waits.
-func (r *running) mustCount(t *testing.T, sent, dropped float64) {
-	t.Helper()
-	got := r.counts(t)
-	want := map[string]float64{
-		"podlapse_sink_sent_total otlp": sent, "podlapse_sink_dropped_total otlp": dropped,
-		"podlapse_sink_queue_length otlp": 0,
-	}
-	if !maps.Equal(got, want) {
-		t.Errorf("counted %v, want %v sent and %v dropped", got, sent, dropped)
-	}
-}
-
-// wait waits until it is counted what became of so many start-ups, then for the end. What is under
-// way when a sink is stopped has
-// 0.8 s, which may be too little on a busy machine.
-func (r *running) wait(t *testing.T, startups float64) {
-	t.Helper()
-	eventually(t, "all are counted", func() bool {
-		got := r.counts(t)
-		return got["podlapse_sink_sent_total otlp"]+got["podlapse_sink_dropped_total otlp"] == startups
-	})
-	r.stop()
-}
-
-func (r *running) counts(t *testing.T) map[string]float64 {
-	t.Helper()
-	families, err := r.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.Metric {
-			got[f.GetName()+" "+m.Label[0].GetValue()] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
-		}
-	}
-	return got
-}
-
-func sendAll(t *testing.T, timelines ...timeline.Timeline) {
-	t.Helper()
-	sink := run(t)
-	for _, tl := range timelines {
-		sink.Offer(tl)
-	}
-	sink.wait(t, float64(len(timelines)))
-}
-
-func TestTraceOfAStartUp(t *testing.T) {
+func TestTraceOfStartUp(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20secret")
@@ -159,20 +42,20 @@ func TestTraceOfAStartUp(t *testing.T) {
 	}
 }
 
-func TestTraceOfAStartUpThatWasGivenUp(t *testing.T) {
+func TestTraceOfGivenUpStartUp(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	sendAll(t, stuck())
 	mustBe(t, "testdata/given-up.trace", tree(collector.spans()))
 }
 
-// The IDs are those of the definition, on another day and in another agent too.
-func TestTheSameStartUpHasTheSameIDs(t *testing.T) {
+// The IDs follow the definition, on another day and in another agent too.
+func TestTraceIDsAreDeterministic(t *testing.T) {
 	var collectors [2]receiver
 	for i := range collectors {
 		collectors[i].overHTTP(t)
 		tl := coldStart()
-		if i == 1 { // the next agent knows less of it
+		if i == 1 { // the next agent has less evidence
 			tl.Phases = slices.Delete(tl.Phases, 0, 1)
 			tl.EventMessage = nil
 		}
@@ -198,14 +81,14 @@ func TestTheSameStartUpHasTheSameIDs(t *testing.T) {
 	}
 }
 
-// replica is a pod of coldStart's Deployment, in one of its versions.
+// replica is a pod of coldStart's Deployment, in a given version.
 func replica(uid, revision string) timeline.Timeline {
 	t := coldStart()
 	t.UID, t.Revision = uid, revision
 	return t
 }
 
-func TestOneRolloutsPodsAreLinked(t *testing.T) {
+func TestPodsOfRolloutAreLinked(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
 	sendAll(t, replica("a", "7d4b"), replica("b", "7d4b"), replica("c", "other"), stuck())
@@ -227,19 +110,19 @@ func TestOneRolloutsPodsAreLinked(t *testing.T) {
 	}
 }
 
-func TestTheAnnotationIsTheParent(t *testing.T) {
-	const theirs = "0af7651916cd43dd8448eb211c80319c"
+func TestAnnotationIsParent(t *testing.T) {
+	const foreign = "0af7651916cd43dd8448eb211c80319c"
 	for name, test := range map[string]struct {
 		parent string
-		want   string // the trace's ID; empty for its own one
+		want   string // the trace's ID; empty for the start-up's own
 		none   bool
 	}{
-		"parent":                {parent: "00-" + theirs + "-b7ad6b7169203331-01", want: theirs},
-		"not sampled":           {parent: "00-" + theirs + "-b7ad6b7169203331-00", none: true},
-		"no ID":                 {parent: "00-00000000000000000000000000000000-b7ad6b7169203331-01"},
-		"upper case":            {parent: "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01"},
-		"words":                 {parent: "my trace, please"},
-		"a version there isn't": {parent: "ff-" + theirs + "-b7ad6b7169203331-01"},
+		"parent":             {parent: "00-" + foreign + "-b7ad6b7169203331-01", want: foreign},
+		"not sampled":        {parent: "00-" + foreign + "-b7ad6b7169203331-00", none: true},
+		"no ID":              {parent: "00-00000000000000000000000000000000-b7ad6b7169203331-01"},
+		"upper case":         {parent: "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01"},
+		"words":              {parent: "my trace, please"},
+		"an invalid version": {parent: "ff-" + foreign + "-b7ad6b7169203331-01"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var collector receiver
@@ -251,12 +134,12 @@ func TestTheAnnotationIsTheParent(t *testing.T) {
 			named := NewTraceOf(false)(one)
 			if test.none {
 				if len(spans) > 0 || named != "" {
-					t.Errorf("%d spans of a trace %s that nobody wants", len(spans), named)
+					t.Errorf("%d spans of an unsampled trace %s", len(spans), named)
 				}
 				return
 			}
-			if got := hex.EncodeToString(spans[0].TraceId); got != named { // the first that was offered
-				t.Errorf("trace %s goes by the name of %s", got, named)
+			if got := hex.EncodeToString(spans[0].TraceId); got != named { // the first one offered
+				t.Errorf("trace %s is named %s", got, named)
 			}
 			ids := map[string]bool{}
 			for _, s := range spans {
@@ -265,8 +148,8 @@ func TestTheAnnotationIsTheParent(t *testing.T) {
 					continue
 				}
 				parent, trace := hex.EncodeToString(s.ParentSpanId), hex.EncodeToString(s.TraceId)
-				if test.want == "" && (parent != "" || trace == theirs) || test.want != "" &&
-					(parent != "b7ad6b7169203331" || trace != theirs) {
+				if test.want == "" && (parent != "" || trace == foreign) || test.want != "" &&
+					(parent != "b7ad6b7169203331" || trace != foreign) {
 					t.Errorf("in trace %s under %q", trace, parent)
 				}
 			}
@@ -277,8 +160,8 @@ func TestTheAnnotationIsTheParent(t *testing.T) {
 	}
 }
 
-// What is said of traces is what the sampler leaves.
-func TestTraceOfIsOneThatIsSent(t *testing.T) {
+// TraceOf returns a trace only if the sampler keeps it.
+func TestTraceOfMatchesSampler(t *testing.T) {
 	for sampler, want := range map[string]string{"always_on": ownTrace(coldStart()).String(), "always_off": "",
 		"traceidratio": ""} {
 		t.Run(sampler, func(t *testing.T) {
@@ -304,8 +187,8 @@ func TestTracesOverGRPC(t *testing.T) {
 	mustBe(t, "testdata/cold-start.trace", tree(collector.spans()))
 }
 
-// A crash loop of many containers does not make a request that no collector takes.
-func TestATraceIsBounded(t *testing.T) {
+// A crash loop of many containers does not make a request too large for collectors.
+func TestTraceIsBounded(t *testing.T) {
 	tl := coldStart()
 	for range 2 * maxSpans {
 		tl.Phases = append(tl.Phases, tl.Phases[0])
@@ -315,166 +198,4 @@ func TestATraceIsBounded(t *testing.T) {
 	if len(spans) != maxSpans || left.Key != keySpansLeftOut || left.Value.AsInt64() < maxSpans {
 		t.Errorf("%d spans, %v", len(spans), left)
 	}
-}
-
-// Whatever a collector does, all is counted, and the end comes within a second.
-func TestCollectorsInTrouble(t *testing.T) {
-	const offered = tracesQueue + 44
-	for name, test := range map[string]struct {
-		collector *receiver
-		dead      bool
-		deaf      string // a protocol
-		sent      float64
-		dropped   float64
-		detail    string
-	}{
-		"dead": {collector: &receiver{}, dead: true, sent: 0, dropped: offered, detail: "lost"},
-		"stalls": {collector: &receiver{stall: make(chan struct{})}, sent: 0, dropped: offered,
-			detail: "lost"},
-		"never answers HTTP": {collector: &receiver{}, deaf: protocolHTTP, sent: 0, dropped: offered, detail: "lost"},
-		"never answers gRPC": {collector: &receiver{}, deaf: protocolGRPC, sent: 0, dropped: offered, detail: "lost"},
-		"resets":             {collector: &receiver{resets: -1}, sent: 0, dropped: offered, detail: "lost"},
-		"is overloaded for an hour": {collector: &receiver{answer: http.StatusServiceUnavailable, later: "3600"},
-			sent: 0, dropped: offered, detail: "max retry time would elapse"},
-		"refuses": {collector: &receiver{answer: http.StatusForbidden}, sent: 0, dropped: offered,
-			detail: "403"},
-		"is overloaded": {collector: &receiver{answer: http.StatusServiceUnavailable}, sent: 0, dropped: offered,
-			detail: "lost"},
-		"warns": {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{ErrorMessage: "old"}},
-			sent: tracesQueue, dropped: offered - tracesQueue, detail: "sending"},
-		"rejects some of it": {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{RejectedSpans: 1,
-			ErrorMessage: "too old"}}, sent: 0, dropped: offered, detail: "too old"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			test.collector.overHTTP(t)
-			if test.dead {
-				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
-			}
-			if test.deaf != "" {
-				deaf(t)
-				t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", test.deaf)
-			}
-			settings, err := FromEnvironment(os.Getenv)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sink := &running{registry: prometheus.NewRegistry()}
-			var done atomic.Int64
-			sink.Traces, err = NewTraces(t.Context(), TracesConfig{
-				Signal: settings.Traces, Node: "node-a", Version: "v1", Registerer: sink.registry, Logger: zap.NewNop(),
-				Report: func(up bool, detail string) { sink.up, sink.detail = up, detail },
-				Done:   func(timeline.Timeline) { done.Add(1) },
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for range offered {
-				sink.Offer(stuck()) // as many wait as there are places
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			var began time.Time
-			stop := func() { began = time.Now(); cancel() }
-			var stopper sync.WaitGroup
-			if test.detail == "lost" {
-				stop()
-			} else { // it answers: that is not to race with the end
-				stopper.Go(func() {
-					for done.Load() < offered {
-						time.Sleep(time.Millisecond)
-					}
-					stop()
-				})
-			}
-			err = sink.Run(ctx)
-			ended := time.Now()
-			stopper.Wait()
-			if took := ended.Sub(began); err != nil || took > time.Second {
-				t.Errorf("ended with %v after %s", err, took)
-			}
-			sink.mustCount(t, test.sent, test.dropped)
-			if !strings.Contains(sink.detail, test.detail) {
-				t.Errorf("health says %q", sink.detail)
-			}
-			want := int64(offered)
-			if test.detail == "lost" { // because of the end: the next agent may send them
-				want = offered - tracesQueue
-			}
-			if done.Load() != want {
-				t.Errorf("done with %d, want %d", done.Load(), want)
-			}
-		})
-	}
-}
-
-func TestACollectorThatComesBack(t *testing.T) {
-	for name, collector := range map[string]*receiver{
-		"was overloaded":         {answer: http.StatusServiceUnavailable},
-		"and asked for a second": {answer: http.StatusServiceUnavailable, later: "1"},
-		"was killed":             {resets: 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			collector.overHTTP(t)
-			sink := run(t)
-			sink.Offer(stuck())
-			eventually(t, "it is tried", func() bool {
-				collector.mu.Lock()
-				defer collector.mu.Unlock()
-				return collector.header != nil
-			})
-			tried := time.Now()
-			collector.mu.Lock()
-			collector.answer = 0
-			collector.mu.Unlock()
-			eventually(t, "it is sent after all", func() bool { return len(collector.spans()) > 0 })
-			if took := time.Since(tried); collector.later != "" && took < 900*time.Millisecond {
-				t.Errorf("asked again after %s", took)
-			}
-			sink.stop()
-			sink.mustCount(t, 1, 0)
-		})
-	}
-}
-
-// A collector that asks to come back after the timeout costs what was to be sent, at once; what comes next is tried.
-func TestACollectorThatAsksForTooMuchTime(t *testing.T) {
-	collector := receiver{answer: http.StatusServiceUnavailable, later: "3600"}
-	collector.overHTTP(t)
-	sink := run(t)
-	sink.Offer(stuck())
-	eventually(t, "it is given up", func() bool {
-		up, detail := sink.health()
-		return !up && strings.Contains(detail, "max retry time would elapse")
-	})
-	collector.mu.Lock()
-	collector.answer, collector.later = 0, ""
-	collector.mu.Unlock()
-	sink.Offer(stuck())
-	eventually(t, "the next is sent", func() bool { return len(collector.spans()) > 0 })
-	sink.stop()
-	sink.mustCount(t, 1, 1)
-}
-
-// Nobody listens while a collector is started anew.
-func TestACollectorThatIsStartedAnew(t *testing.T) {
-	var listen net.ListenConfig
-	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+address)
-	sink := run(t)
-	sink.Offer(stuck())
-	eventually(t, "it is taken", func() bool { return sink.queue.Len() == 0 })
-	if listener, err = listen.Listen(t.Context(), "tcp", address); err != nil {
-		t.Skip("somebody else listens there now: ", err)
-	}
-	var collector receiver
-	server := &http.Server{Handler: &collector, ReadHeaderTimeout: time.Second}
-	go func() { _ = server.Serve(listener) }()
-	defer server.Close()
-	eventually(t, "it is sent after all", func() bool { return len(collector.spans()) > 0 })
-	sink.stop()
-	sink.mustCount(t, 1, 0)
 }

@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the trees in testdata anew")
 
-// tree prints what came as a reader would see it: times in seconds from the creation of the pod, no
-// IDs, attributes that every span repeats on the first one only.
+// tree prints the received spans: times in seconds since the creation of the pod, no IDs, and attributes that every
+// span has only on the first one.
 func tree(spans []*tracepb.Span) string {
 	var out strings.Builder
 	ids := map[string]bool{}
@@ -90,7 +90,7 @@ func valueText(v *commonpb.AnyValue) string {
 	return "?"
 }
 
-// mustBe compares with a file that a reader can check by eye.
+// mustBe compares the text with a file.
 func mustBe(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
@@ -107,7 +107,7 @@ func mustBe(t *testing.T, file, got string) {
 	}
 }
 
-// idsOf is what identifies the spans, in order.
+// idsOf returns the IDs of the spans, in order.
 func idsOf(spans []*tracepb.Span) (ids []string) {
 	for _, s := range spans {
 		ids = append(ids, hex.EncodeToString(s.TraceId)+"/"+hex.EncodeToString(s.SpanId)+" in "+

@@ -18,8 +18,8 @@ func made(t *testing.T) Page {
 	return p
 }
 
-// TestNothingIsMissingOrLeftOver follows what the index and the modules ask for.
-func TestNothingIsMissingOrLeftOver(t *testing.T) {
+// TestEveryFileIsReferenced follows what the index and the modules ask for.
+func TestEveryFileIsReferenced(t *testing.T) {
 	p := made(t)
 	asked := map[string]bool{}
 	for _, found := range regexp.MustCompile(`(?:href|src)="page/`+p.Version+
@@ -56,9 +56,9 @@ func TestNothingIsMissingOrLeftOver(t *testing.T) {
 	}
 }
 
-// TestThePolicyHolds looks for what the policy would refuse, and for what would leave the agent or
+// TestFilesFollowContentSecurityPolicy looks for what the policy would refuse, and for what would leave the agent or
 // the place a proxy gave it.
-func TestThePolicyHolds(t *testing.T) {
+func TestFilesFollowContentSecurityPolicy(t *testing.T) {
 	p := made(t)
 	for what, pattern := range map[string]string{
 		"a script in markup":          `<script(?:>|[^>]*[^/]>[^<])`,
@@ -85,7 +85,7 @@ func TestThePolicyHolds(t *testing.T) {
 	}
 }
 
-func TestTheVersionIsThatOfTheFiles(t *testing.T) {
+func TestVersionMatchesFiles(t *testing.T) {
 	files := fstest.MapFS{
 		"assets/index.html": {Data: []byte(`<script src="page/VERSION/a.js">`)}, "assets/a.js": {Data: []byte("1")},
 	}
@@ -107,7 +107,7 @@ func TestTheVersionIsThatOfTheFiles(t *testing.T) {
 }
 
 // What the page adds to the agent, and what a browser gets over the network.
-func TestThePageIsSmall(t *testing.T) {
+func TestPageIsSmall(t *testing.T) {
 	p := made(t)
 	whole, packed := 0, 0
 	for _, f := range p.files {

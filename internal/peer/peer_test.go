@@ -17,7 +17,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestLatestForgetsTheOneThatCameLongestAgo(t *testing.T) {
+func TestLatestEvictsOldest(t *testing.T) {
 	made := 0
 	l := NewLatest(3, func() *int { made++; n := made; return &n })
 	of := func(i int) int { return *l.Of(Of(fmt.Sprintf("10.0.0.%d:1", i))) }
@@ -27,11 +27,11 @@ func TestLatestForgetsTheOneThatCameLongestAgo(t *testing.T) {
 		}
 	}
 	of(1)
-	of(4) // takes the place of 2
+	of(4) // replaces 2
 	if of(1) != 1 || of(3) != 3 || of(4) != 4 || of(2) != 5 {
 		t.Error("another peer was forgotten")
 	}
 	if len(l.known) != 3 || l.order.Len() != 3 {
-		t.Errorf("remembers %d and %d peers, want 3", len(l.known), l.order.Len())
+		t.Errorf("stored %d and %d peers, want 3", len(l.known), l.order.Len())
 	}
 }

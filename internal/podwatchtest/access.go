@@ -21,8 +21,8 @@ type Attempt struct {
 	User            string // Agent, the owner of a known token, or the impersonated user
 	Verb            string
 	Group, Resource string
-	Path            string // of a request for no resource
-	Selector        string // of fields
+	Path            string // without a resource
+	Selector        string // field selector
 }
 
 // Authorize applies a policy to every attempt from now on. Without one, all are allowed.

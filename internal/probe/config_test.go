@@ -50,8 +50,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestEveryProblemNamesItsField has of each rule one that breaks it.
-func TestEveryProblemNamesItsField(t *testing.T) {
+// TestParseNamesInvalidField breaks every rule once.
+func TestParseNamesInvalidField(t *testing.T) {
 	one := func(fields string) string { return "probes: [{" + fields + "}]" }
 	for _, test := range []struct{ given, want string }{
 		{"", "probes: must not be empty"},
@@ -120,7 +120,7 @@ func TestEveryProblemNamesItsField(t *testing.T) {
 		{"registries: {top: 1, timeout: 1h}", "registries: timeout:"},
 		{"probes: [" + strings.Repeat("{name: a, kind: cri},", maxProbes+1) +
 			"]", "probes: 33 exceed the limit of 32"},
-		// what follows the first document is not read
+		// Only the first document is read.
 		{one("name: a, kind: tcp, target: 'a:1'") +
 			"\n---\nprobes: []\nx: y\n", ""},
 	} {
@@ -131,7 +131,7 @@ func TestEveryProblemNamesItsField(t *testing.T) {
 		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
 			t.Errorf("%s: %v, want %q", test.given, err, test.want)
 		case err != nil && strings.Contains(err.Error(), "secret"):
-			t.Errorf("%s: repeats the password: %v", test.given, err)
+			t.Errorf("%s: the error contains the password: %v", test.given, err)
 		}
 	}
 }
@@ -144,8 +144,8 @@ func manyHeaders() string {
 	return strings.Join(all, ", ")
 }
 
-// All that is wrong is told at once, the node's address as well.
-func TestAProblemHidesNoOther(t *testing.T) {
+// All problems are reported at once, including the node's address.
+func TestParseReportsEveryProblem(t *testing.T) {
 	_,
 		err := Parse([]byte("probes: [{name: a, kind: tcp, target: '$(NODE_ADDRESS):0'}, {name: b, kind: icmp}]"),
 		Node{})
@@ -157,7 +157,7 @@ func TestAProblemHidesNoOther(t *testing.T) {
 	}
 }
 
-func TestTargetsNameTheNode(t *testing.T) {
+func TestNodeAddressInTargets(t *testing.T) {
 	const text = `
 probes:
 - {name: kubelet, kind: http, target: "https://$(NODE_ADDRESS):10250/healthz"}
@@ -221,11 +221,11 @@ func TestPause(t *testing.T) {
 	}
 	p.Jitter.Duration = 0
 	if d := p.pause(random); d != 10*time.Second {
-		t.Errorf("without jitter it pauses for %s", d)
+		t.Errorf("without jitter the pause is %s", d)
 	}
 }
 
-// FuzzParse wants of whatever is taken that it is within the bounds.
+// FuzzParse checks that every accepted configuration is within the limits.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte("probes: [{name: a, kind: http, target: 'http://[::1]:80/', status: [200]}]"))

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-func TestAddressesOfRegistries(t *testing.T) {
+func TestRegistryAddresses(t *testing.T) {
 	for text, want := range map[string]bool{
 		"10.0.0.7": true, "192.168.1.1": true, "203.0.113.9": true, "fd00::7": true, "2001:db8::1": true,
 		"64:ff9b::cb00:7109": true,
@@ -29,27 +29,27 @@ func TestAddressesOfRegistries(t *testing.T) {
 	} {
 		address := netip.MustParseAddr(text)
 		if err := checkAddress(address, false); (err == nil) != want {
-			t.Errorf("%s: %v, want one that is asked: %t", text, err, want)
+			t.Errorf("%s: %v, want allowed: %t", text, err, want)
 		}
 		if loopback := address.Unmap().IsLoopback(); (checkAddress(address, true) == nil) != (want || loopback) {
-			t.Errorf("%s where loopback is configured: %v", text, checkAddress(address, true))
+			t.Errorf("%s with loopback configured: %v", text, checkAddress(address, true))
 		}
 	}
 	for host, want := range map[string]bool{
 		"ghcr.io": true, "ghcr.io:5000": true, "10.0.0.7:5000": true, "169.254.169.254": false,
 		"169.254.169.254:80": false, "[fd00:ec2::254]:80": false,
-		// as a name, which is looked at when it is looked up
+		// A name is accepted here, because its addresses are checked when it is resolved.
 		"127.0.0.1:5000": false, "a/b": false, "localhost:5000": true,
 	} {
 		if err := checkFollowed(host, false); (err == nil) != want {
-			t.Errorf("%s: %v, want one that is asked: %t", host, err, want)
+			t.Errorf("%s: %v, want allowed: %t", host, err, want)
 		}
 	}
 }
 
-// A registry that a pod names is asked at no address that is the agent's own or hands out credentials, whatever its
-// name leads to.
-func TestRegistriesThatPodsNameAreGuarded(t *testing.T) {
+// A registry named by a pod is never probed at an address that belongs to the agent or serves credentials, whatever
+// the name resolves to.
+func TestRegistriesOfPodsAreGuarded(t *testing.T) {
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer server.Close()
@@ -68,13 +68,13 @@ func TestRegistriesThatPodsNameAreGuarded(t *testing.T) {
 		o := attempt(t.Context(), p, r.askerOf(p))
 		if o.Result != c.result || asked.Load() != c.asked || c.plain == nil &&
 			!strings.Contains(o.Detail, "is a loopback address") {
-			t.Errorf("with plain_http %q: %+v, asked %d times", c.plain, o, asked.Load())
+			t.Errorf("with plain_http %q: %+v, %d requests", c.plain, o, asked.Load())
 		}
 	}
 }
 
-// They take no place of one that can be asked, and are logged once.
-func TestRefusedRegistriesTakeNoPlace(t *testing.T) {
+// Refused registries do not displace others, and are logged once.
+func TestRefusedRegistriesAreReplaced(t *testing.T) {
 	alive := strings.TrimPrefix(registryServer(t), "http://")
 	core, logged := observer.New(zap.DebugLevel)
 	var book notebook
@@ -100,6 +100,6 @@ func TestRefusedRegistriesTakeNoPlace(t *testing.T) {
 		t.Errorf("recorded %q", lines)
 	}
 	if n := logged.FilterMessage("not probing a registry").Len(); n != 3 {
-		t.Errorf("%d registries were logged as refused", n)
+		t.Errorf("%d registries are logged as refused", n)
 	}
 }

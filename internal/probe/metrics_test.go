@@ -61,7 +61,7 @@ podlapse_probe_up{kind="tcp",probe="db"} 0
 	}
 }
 
-// TestMetricsOverOTLP reads the registry as the push does.
+// TestMetricsOverOTLP reads the metrics through OTLP.
 func TestMetricsOverOTLP(t *testing.T) {
 	_, registry := recorded(t)
 	scopes, err := bridge.NewMetricProducer(bridge.WithGatherer(registry)).Produce(t.Context())
@@ -89,6 +89,6 @@ func TestMetricsOverOTLP(t *testing.T) {
 		}
 	}
 	if sums["connect"] != 0.75 || sums["total"] != 2 || sums["dns"] != 0.25 {
-		t.Errorf("over OTLP the stages add up to %v", sums)
+		t.Errorf("over OTLP the sums of the stages are %v", sums)
 	}
 }

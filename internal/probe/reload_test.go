@@ -14,10 +14,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// nobodyThere is a registry that refuses connections.
-const nobodyThere = "127.0.0.1:1"
+// closedRegistry is a registry that refuses connections.
+const closedRegistry = "127.0.0.1:1"
 
-// rewritten is a file that a test writes anew.
+// rewritten is a file that a test rewrites.
 type rewritten struct {
 	mu   sync.Mutex
 	text string
@@ -35,7 +35,7 @@ func (f *rewritten) load() (Config, error) {
 	return Parse([]byte(f.text), Node{})
 }
 
-// running is a Runner over such a file. Round trips succeed and no registry is there.
+// running is a Runner with such a file. Round trips succeed, and no registry answers.
 type running struct {
 	file    rewritten
 	book    notebook
@@ -50,10 +50,10 @@ func runFile(t *testing.T, text string) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	well := func(context.Context) error { return nil }
+	succeed := func(context.Context) error { return nil }
 	runner := NewRunner(RunnerConfig{
-		Config: config, Load: r.file.load, Recorder: &r.book, Runtime: well, APIServer: well, Logger: zap.NewNop(),
-		Pulled: func(context.Context) []string { return []string{nobodyThere} },
+		Config: config, Load: r.file.load, Recorder: &r.book, Runtime: succeed, APIServer: succeed, Logger: zap.NewNop(),
+		Pulled: func(context.Context) []string { return []string{closedRegistry} },
 		Report: func(up bool, detail string) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -74,7 +74,7 @@ func runFile(t *testing.T, text string) *running {
 	return r
 }
 
-// after is what is recorded within a time, each kind of line once.
+// after returns the lines recorded within a duration, without duplicates.
 func (r *running) after(d time.Duration) []string {
 	synctest.Wait()
 	r.book.take()
@@ -83,7 +83,7 @@ func (r *running) after(d time.Duration) []string {
 	return r.book.take()
 }
 
-func TestTheFileIsReadAgain(t *testing.T) {
+func TestFileIsReloaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pace := "interval: 2s, jitter: 0s"
 		r := runFile(t, "probes: [{name: stays, kind: cri, "+pace+"}, {name: changes, kind: cri, "+pace+
@@ -103,42 +103,42 @@ func TestTheFileIsReadAgain(t *testing.T) {
 		got := r.book.take()
 		for _, name := range []string{"changes", "goes"} {
 			if !slices.Contains(got, name+" forgotten") {
-				t.Errorf("%s is not forgotten: %q", name, got)
+				t.Errorf("the series of %s are not removed: %q", name, got)
 			}
 		}
 		if slices.Contains(got, "stays forgotten") {
-			t.Error("what stays is begun anew")
+			t.Error("an unchanged probe was restarted")
 		}
 		expect("written anew", "changes ok", "comes ok", "stays ok")
 		r.file.write("probes: [{name: broken, kind: cri, interval: 500ms, timeout: 100ms, jitter: 0s}]")
 		expect("broken", "changes ok", "comes ok", "stays ok")
-		r.file.write("registries: {top: 1, interval: 1s, timeout: 1s, jitter: 0s, plain_http: ['" + nobodyThere + "']}")
+		r.file.write("registries: {top: 1, interval: 1s, timeout: 1s, jitter: 0s, plain_http: ['" + closedRegistry + "']}")
 		time.Sleep(lookEvery)
 		r.book.take()
-		if got := r.after(5 * time.Second); len(got) != 1 || !strings.HasPrefix(got[0], "registry:"+nobodyThere+" ") {
-			t.Errorf("with registries alone: %q", got)
+		if got := r.after(5 * time.Second); len(got) != 1 || !strings.HasPrefix(got[0], "registry:"+closedRegistry+" ") {
+			t.Errorf("with registries only: %q", got)
 		}
 		r.file.write("probes: [{name: last, kind: cri, " + pace + "}]")
 		time.Sleep(lookEvery)
-		if got := r.book.take(); !slices.Contains(got, "registry:"+nobodyThere+" forgotten") {
-			t.Errorf("the registry is not forgotten: %q", got)
+		if got := r.book.take(); !slices.Contains(got, "registry:"+closedRegistry+" forgotten") {
+			t.Errorf("the series of the registry are not removed: %q", got)
 		}
 		expect("at last", "last ok")
 		r.stop()
 		if got := r.book.take(); slices.Contains(got, "last forgotten") {
-			t.Error("the end of the agent takes away what it tells last")
+			t.Error("stopping the agent removes the latest results")
 		}
 		want := []string{"true 3 configured",
 			"false cannot reload the probes file, using the previous one: probes[0] (broken): interval: 500ms must " +
 				"be 1s to 24h0m0s",
 			"true 0 configured, and up to 1 registries that pods pull from", "true 1 configured"}
 		if !slices.Equal(r.results, want) {
-			t.Errorf("told %q, want %q", r.results, want)
+			t.Errorf("reported %q, want %q", r.results, want)
 		}
 	})
 }
 
-// A stop while something is asked waits for nothing.
+// A stop during a probe returns at once.
 func TestRunnerStopsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config,
@@ -155,7 +155,7 @@ func TestRunnerStopsAtOnce(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
-		time.Sleep(61 * time.Second) // both are under way, or one is again
+		time.Sleep(61 * time.Second) // both are in progress, or one is again
 		stoppedAt := time.Now()
 		stop()
 		if err := <-ended; err != nil || time.Since(stoppedAt) > 0 {

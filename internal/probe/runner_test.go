@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// notebook notes what a Runner records.
+// notebook notes the outcomes that a Runner records.
 type notebook struct {
 	mu    sync.Mutex
 	lines []string
@@ -40,14 +40,14 @@ func (n *notebook) take() []string {
 	return slices.Compact(lines)
 }
 
-// same is a file that does not change.
+// same is a probes file that does not change.
 func same(config Config) func() (Config, error) {
 	return func() (Config, error) { return config, nil }
 }
 
 func ignore(bool, string) {}
 
-func TestRunnerAsksAtIntervals(t *testing.T) {
+func TestRunnerProbesAtIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logged := observer.New(zap.DebugLevel)
 		config,
@@ -56,7 +56,7 @@ func TestRunnerAsksAtIntervals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var trips []time.Time // of the probe's goroutine until it has ended
+		var trips []time.Time // used by the probe's goroutine until it has ended
 		var book notebook
 		r := NewRunner(RunnerConfig{Config: config, Load: same(config), Report: ignore, Recorder: &book,
 			Logger: zap.New(core),
@@ -82,12 +82,12 @@ func TestRunnerAsksAtIntervals(t *testing.T) {
 			t.Error(err)
 		}
 		if len(trips) < 6 || trips[0].Sub(begun) >= 10*time.Second {
-			t.Fatalf("asked at %v, begun at %v", trips, begun)
+			t.Fatalf("probed at %v, started at %v", trips, begun)
 		}
 		for i, want := range []time.Duration{10 * time.Second, 10 * time.Second, 10 * time.Second, 10 * time.Second,
 			11 * time.Second} {
-			if got := trips[i+1].Sub(trips[i]); got != want { // the last one came after one that took too long
-				t.Errorf("attempt %d came %s after the one before, want %s", i+1, got, want)
+			if got := trips[i+1].Sub(trips[i]); got != want { // the last one follows an attempt that took too long
+				t.Errorf("attempt %d started %s after the previous one, want %s", i+1, got, want)
 			}
 		}
 		cri := slices.DeleteFunc(book.lines, func(line string) bool { return !strings.HasPrefix(line, "cri ") })
@@ -102,13 +102,13 @@ func TestRunnerAsksAtIntervals(t *testing.T) {
 		want := []string{"probe fails error", "probe succeeds again ok", "probe fails timeout",
 			"probe succeeds again ok"}
 		if !slices.Equal(messages, want) {
-			t.Errorf("logged %q, want changes alone", messages)
+			t.Errorf("logged %q, want only changes", messages)
 		}
 	})
 }
 
-// A server can make an error as long as it likes.
-func TestWhatIsLoggedIsBounded(t *testing.T) {
+// A server controls the length of errors.
+func TestLoggedErrorsAreBounded(t *testing.T) {
 	core, logged := observer.New(zap.DebugLevel)
 	results := resultLogger{logger: zap.New(core)}
 	results.log(Outcome{Probe: "a", Result: ResultError, Detail: strings.Repeat("x", 1<<20)})
@@ -117,7 +117,7 @@ func TestWhatIsLoggedIsBounded(t *testing.T) {
 	}
 }
 
-func TestRegistriesAreThoseThatAreUsedTheMost(t *testing.T) {
+func TestMostUsedRegistriesAreProbed(t *testing.T) {
 	alive := strings.TrimPrefix(registryServer(t), "http://")
 	gone := dead(t)
 	pulled := []string{alive, gone, "third.invalid"}
@@ -150,7 +150,7 @@ func TestRegistriesAreThoseThatAreUsedTheMost(t *testing.T) {
 	}
 	until("registry:"+alive+" ok", "registry:"+gone+" connect_error")
 	mu.Lock()
-	pulled = []string{"a/b", alive} // the first is no registry, whoever invented it
+	pulled = []string{"a/b", alive} // the first is not a registry
 	mu.Unlock()
 	until("registry:" + gone + " forgotten")
 	until("registry:" + alive + " ok")
@@ -161,11 +161,11 @@ func TestRegistriesAreThoseThatAreUsedTheMost(t *testing.T) {
 		t.Error(err)
 	}
 	if slices.ContainsFunc(book.take(), func(line string) bool { return line != "registry:"+alive+" ok" }) {
-		t.Error("asks others still, or what is no registry")
+		t.Error("still probes other registries, or an invalid one")
 	}
 }
 
-func TestDockerHubIsAskedWhereItIs(t *testing.T) {
+func TestDockerHubHost(t *testing.T) {
 	p := registryProbe(Registries{}, "docker.io")
 	if p.Target != "registry-1.docker.io" || p.Name != "registry:docker.io" {
 		t.Errorf("asks %+v", p)

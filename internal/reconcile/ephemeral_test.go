@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Somebody debugs a pod that has been ready for long: what is pulled for that is reported with its kind, once, and is
-// no part of the start-up, which was reported before.
+// A pod that has been ready for long is debugged. The pull for that is reported once, with its kind, and is not part
+// of the start-up, which was reported before.
 func TestPullsOfEphemeralContainers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -33,7 +33,7 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 			t.Fatalf("%q", calls)
 		}
 		settled := d.settled[0]
-		for n := range 2 { // a second one comes after all is known of the first
+		for n := range 2 { // the second one arrives when everything about the first is known
 			name := fmt.Sprintf("debugger%d", n)
 			add := func(c timeline.Container) {
 				pod.Containers = append(slices.Clone(pod.Containers), c)
@@ -59,7 +59,7 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 			going, err := r.Pulling(t.Context())
 			if err != nil || len(going.Timelines) != 1 || len(going.Timelines[0].EphemeralPulls) != n+1 ||
 				going.Timelines[0].EphemeralPulls[n].Outcome != "pulling" {
-				t.Errorf("while it goes on: %+v, %v", going, err)
+				t.Errorf("while it is in progress: %+v, %v", going, err)
 			}
 			time.Sleep(2 * time.Second)
 			event("Pulled", `Successfully pulled image "tools" in 2s (2s including waiting). Image size: 5 bytes.`)
@@ -84,13 +84,13 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 		}
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
 		if len(d.gone) != 1 || len(d.gone[0].EphemeralPulls) != 2 {
-			t.Errorf("report of as gone: %+v", d.gone)
+			t.Errorf("reported as deleted: %+v", d.gone)
 		}
 	})
 }
 
-// Those that ran before the agent came are nobody's news.
-func TestEphemeralContainersThatRan(t *testing.T) {
+// Ephemeral containers that ran before the agent started are not reported.
+func TestEarlierEphemeralContainersAreNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true, Events: true}, func(c *Config) {
@@ -115,8 +115,8 @@ func TestEphemeralContainersThatRan(t *testing.T) {
 	})
 }
 
-// A container that restarts, be the start-up over or not, may be pulled for.
-func TestContainersThatRestartAreIdle(t *testing.T) {
+// A container that restarts, during the start-up or after it, may pull again.
+func TestRestartingContainersMayPull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{})
@@ -125,7 +125,7 @@ func TestContainersThatRestartAreIdle(t *testing.T) {
 		crashed.UID, crashed.Name = "uid-2", "crashed"
 		crashed.Containers[0].State, crashed.Containers[0].FinishedAt = timeline.StateTerminated, time.Now()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: crashed})
-		waits := object() // for its first run: that is its start-up's
+		waits := object() // for its first run, which is part of the start-up
 		waits.UID = "uid-3"
 		waits.Containers[0].State = timeline.StateWaiting
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: waits})
@@ -143,7 +143,7 @@ func TestContainersThatRestartAreIdle(t *testing.T) {
 			})
 		}
 		if l := idle(); len(l) != 0 {
-			t.Errorf("it runs, yet %+v", l)
+			t.Errorf("it runs, but got %+v", l)
 		}
 		pod.Containers = slices.Clone(pod.Containers)
 		pod.Containers[0].State, pod.Containers[0].FinishedAt = timeline.StateTerminated, time.Now()
@@ -156,10 +156,10 @@ func TestContainersThatRestartAreIdle(t *testing.T) {
 		pod.Phase = "Failed"
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 		if l := idle(); len(l) != 0 {
-			t.Errorf("it never runs again, yet %+v", l)
+			t.Errorf("it never runs again, but got %+v", l)
 		}
 		if crashes != 3 {
-			t.Errorf("one that crashed before it was ready: report of %d times of 3", crashes)
+			t.Errorf("a container that crashed before it was ready: reported %d of 3 times", crashes)
 		}
 	})
 }

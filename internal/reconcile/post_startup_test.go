@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// followLater has a desk note what happens after start-ups.
+// followLater makes a desk note what happens after start-ups.
 func followLater(d *desk, events bool, kept *time.Time) func(*Config) {
 	return func(c *Config) {
 		c.Follow.PostStartup, c.Follow.Events = true, events
@@ -17,7 +17,7 @@ func followLater(d *desk, events bool, kept *time.Time) func(*Config) {
 			if run := r.PostStartup.Run; run != nil {
 				d.note("run %d of %s in %s ended with %d", run.Attempt, run.Container, r.Timeline.Name, run.ExitCode)
 			} else {
-				d.note("said %s of %s", r.PostStartup.Event.Reason, r.Timeline.Name)
+				d.note("event %s of %s", r.PostStartup.Event.Reason, r.Timeline.Name)
 			}
 		})
 	}
@@ -28,7 +28,7 @@ func laterEvent(reason string, named time.Time, live bool) timeline.EventSeen {
 		FirstAt: named.Truncate(time.Second), Count: 1}
 }
 
-func TestRunsThatEndLaterAreToldOnce(t *testing.T) {
+func TestLaterContainerRunsAreReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var kept time.Time
 		d := &desk{}
@@ -44,14 +44,14 @@ func TestRunsThatEndLaterAreToldOnce(t *testing.T) {
 		pod.Containers[0] = timeline.Container{Name: "app", State: timeline.StateRunning, Attempt: 1,
 			StartedAt: time.Now(), LastRun: &last}
 		see()
-		observe(laterEvent("Unhealthy", time.Now(), true)) // of no use to who does not follow them
+		observe(laterEvent("Unhealthy", time.Now(), true)) // ignored unless later Events are followed
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
 		expect(t, d)
 	})
 }
 
-// Events of all pods are watched until they are gone; each is reported once, whatever the API server sends again.
-func TestEventsThatComeLaterAreToldOnce(t *testing.T) {
+// Events are watched until the pods are deleted. Each Event is reported once, even if the API server sends it again.
+func TestLaterEventsAreReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var kept time.Time
 		d := &desk{}
@@ -65,37 +65,37 @@ func TestEventsThatComeLaterAreToldOnce(t *testing.T) {
 		synctest.Wait()
 		d.take()
 		first := laterEvent("Unhealthy", time.Now(), true)
-		observe(laterEvent("Started", before, false)) // of the start-up
+		observe(laterEvent("Started", before, false)) // part of the start-up
 		observe(first)
-		expect(t, d, "said Unhealthy of pod")
+		expect(t, d, "event Unhealthy of pod")
 		if !kept.Equal(first.NamedAt) {
 			t.Errorf("kept %s, want %s", kept, first.NamedAt)
 		}
 		first.Count = 2
-		observe(first) // kubelet says it again
+		observe(first) // the kubelet repeats it
 		time.Sleep(time.Second)
 		undated := laterEvent("BackOff", time.Time{}, true)
 		observe(undated)
 		expect(t, d)
 		observe(laterEvent("BackOff", time.Now(), true))
-		expect(t, d, "said BackOff of pod")
+		expect(t, d, "event BackOff of pod")
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
 		expect(t, d, "unwatch uid-1")
 	})
 }
 
-// An agent after a restart is sent again what the API server still holds. It tells what it missed,
-// unless that is no news any more.
+// After a restart, the API server sends all its Events again. The agent reports those that it missed, unless they are
+// too old.
 func TestEventsAfterARestart(t *testing.T) {
 	for name, test := range map[string]struct {
-		until time.Duration // before the agent begins; 0: nothing was kept
+		until time.Duration // saved by the previous agent, before this one starts; 0: nothing was saved
 		want  []string
 	}{
-		"nothing kept": {0, []string{"said now of pod"}},
-		"a minute ago": {time.Minute, []string{"said half a minute ago of pod", "said now of pod"}},
+		"nothing kept": {0, []string{"event now of pod"}},
+		"a minute ago": {time.Minute, []string{"event half a minute ago of pod", "event now of pod"}},
 		"an hour ago": {time.Hour,
-			[]string{"said two minutes ago of pod", "said half a minute ago of pod", "said now of pod"}},
-		"in the future, of a clock that was set back": {-time.Hour, []string{"said now of pod"}},
+			[]string{"event two minutes ago of pod", "event half a minute ago of pod", "event now of pod"}},
+		"in the future, because the clock was set back": {-time.Hour, []string{"event now of pod"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

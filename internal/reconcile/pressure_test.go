@@ -16,11 +16,11 @@ func TestPressureIsSampledWhilePodsStart(t *testing.T) {
 		expectWanted := func(what string, want ...bool) {
 			t.Helper()
 			if !slices.Equal(d.sampled, want) {
-				t.Errorf("%s: samples are wanted %v, want %v", what, d.sampled, want)
+				t.Errorf("%s: samples requested %v, want %v", what, d.sampled, want)
 			}
 		}
 		var io time.Duration
-		sample := func() { // all that passes is spent waiting for io
+		sample := func() { // all tasks wait for I/O all the time
 			observe(timeline.PressureSeen{ArrivedAt: time.Now(), Stalled: timeline.Stalled{IO: io}})
 		}
 		expectWanted("nothing there")
@@ -43,7 +43,7 @@ func TestPressureIsSampledWhilePodsStart(t *testing.T) {
 			return s.Pressure != nil && s.Pressure.IO == 1
 		})
 		if !report {
-			t.Errorf("no phase was under pressure: %+v", d.settled[0].Phases)
+			t.Errorf("no phase has pressure: %+v", d.settled[0].Phases)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func TestProgressIsToldOnceASecond(t *testing.T) {
+func TestProgressIsReportedOncePerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		last := map[string]time.Time{}
@@ -20,7 +20,7 @@ func TestProgressIsToldOnceASecond(t *testing.T) {
 					t.Error("not partial")
 				}
 				if since := time.Since(last[tl.UID]); !last[tl.UID].IsZero() && since < time.Second {
-					t.Errorf("%s report again after %s", tl.UID, since)
+					t.Errorf("%s reported again after %s", tl.UID, since)
 				}
 				last[tl.UID] = time.Now()
 				d.note("progress %s %s", tl.UID, tl.State)
@@ -30,7 +30,7 @@ func TestProgressIsToldOnceASecond(t *testing.T) {
 		seen := func() { observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod}) }
 		seen()
 		expect(t, d, "progress uid-1 starting")
-		seen() // the same is no news
+		seen() // without a change
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		expect(t, d)
@@ -47,10 +47,10 @@ func TestProgressIsToldOnceASecond(t *testing.T) {
 		expect(t, d, "progress uid-1 starting")
 
 		pod = ready(pod)
-		seen() // nothing is waited for: it settles at once
+		seen() // no evidence is missing, so it settles at once
 		expect(t, d, "settled pod ready")
 		if d.settled[0].Partial {
-			t.Error("a settled start-up is partial")
+			t.Error("a settled start-up is reported as partial")
 		}
 		other := object()
 		other.UID = "uid-2"
@@ -65,8 +65,9 @@ func TestProgressIsToldOnceASecond(t *testing.T) {
 	})
 }
 
-// Over, but with evidence to come: that is reported as partial too. What is not reported has no progress.
-func TestProgressOfWhatIsReported(t *testing.T) {
+// A start-up that is over but waits for evidence is reported as partial too. A reconstructed start-up has no partial
+// records.
+func TestProgressOfReportedStartUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, func(c *Config) {

@@ -4,156 +4,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// desk stands in for sources and sinks and notes what it was asked.
-type desk struct {
-	mu      sync.Mutex
-	calls   []string
-	settled []timeline.Timeline
-	gone    []timeline.Timeline
-	changed []string
-	sampled []bool
-	mute    bool // does not note questions to the runtime
-}
-
-// known are the pods that are there and those that were handed over as gone.
-func (d *desk) known(t *testing.T, r *Reconciler) []timeline.Timeline {
-	t.Helper()
-	present, err := r.Present(t.Context())
-	if err != nil {
-		t.Error(err)
-	}
-	return timeline.Sorted(slices.Concat(d.gone, present))
-}
-
-func (d *desk) note(format string, args ...any) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.calls = append(d.calls, fmt.Sprintf(format, args...))
-}
-
-// AskRuntime implements Sources.
-func (d *desk) AskRuntime(q timeline.LookUp) {
-	if !d.mute {
-		d.note("ask %s %v", q.RuntimeUID, q.Images)
-	}
-}
-
-// WatchEvents implements Sources.
-func (d *desk) WatchEvents(w timeline.EventWatch) { d.note("watch %s", w.InvolvedUID) }
-
-// UnwatchEvents implements Sources.
-func (d *desk) UnwatchEvents(uid string) { d.note("unwatch %s", uid) }
-
-// SampleNode implements Sources.
-func (d *desk) SampleNode(wanted bool) { d.sampled = append(d.sampled, wanted) }
-
-func (d *desk) report(r Report) {
-	switch r.Kind {
-	case Settled:
-		d.note("settled %s %s", r.Timeline.Name, r.Timeline.State)
-		d.settled = append(d.settled, r.Timeline)
-	case Forgotten:
-		d.gone = append(d.gone, r.Timeline)
-	case Changed:
-		d.changed = append(d.changed, r.Timeline.UID)
-	}
-}
-
-// also has a function get the reports of a kind, too.
-func (c *Config) also(kind ReportKind, get func(timeline.Timeline)) {
-	c.alsoReport(kind, func(r Report) { get(r.Timeline) })
-}
-
-func (c *Config) alsoReport(kind ReportKind, get func(Report)) {
-	before := c.Report
-	c.Report = func(r Report) {
-		before(r)
-		if r.Kind == kind {
-			get(r)
-		}
-	}
-}
-
-func (d *desk) take() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	calls := d.calls
-	d.calls = nil
-	return calls
-}
-
-// start runs a reconciler in a synctest bubble; the returned function stops it and waits.
-func start(
-	t *testing.T, d *desk, scope timeline.Scope,
-) (r *Reconciler, observe func(timeline.Observation), stop func()) {
-	t.Helper()
-	return startWith(t, d, scope, func(*Config) {})
-}
-
-func startWith(
-	t *testing.T, d *desk, scope timeline.Scope, adjust func(*Config),
-) (r *Reconciler, observe func(timeline.Observation), stop func()) {
-	t.Helper()
-	config := Config{Now: time.Now, Scope: scope, Sources: d, Logger: zap.NewNop(), Report: d.report}
-	adjust(&config)
-	r = New(config)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- r.Run(ctx) }()
-	observe = func(o timeline.Observation) { r.Observe(ctx, o); synctest.Wait() }
-	return r, observe, func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("run: %v", err)
-		}
-	}
-}
-
-// object is a pod with one container of a cold image, as it looks when it was just bound.
-func object() timeline.Pod {
-	return timeline.Pod{
-		UID: "uid-1", RuntimeUID: "runtime-1", Namespace: "ns", Name: "pod", Phase: "Pending",
-		CreatedAt: time.Now().Truncate(time.Second),
-		Conditions: []timeline.Condition{{Type: "PodScheduled", True: true,
-			TransitionAt: time.Now().Truncate(time.Second)}},
-		Containers: []timeline.Container{{Name: "app", Kind: timeline.KindMain, Image: "cold",
-			PullPolicy: timeline.PullIfNotPresent}},
-	}
-}
-
-func ready(p timeline.Pod) timeline.Pod {
-	now := time.Now().Truncate(time.Second)
-	p.Phase = "Running"
-	p.Containers = slices.Clone(p.Containers)
-	p.Containers[0].State, p.Containers[0].StartedAt = timeline.StateRunning, now
-	p.Containers[0].Started, p.Containers[0].Ready = true, true
-	p.Conditions = append(slices.Clone(p.Conditions),
-		timeline.Condition{Type: "ContainersReady", True: true, TransitionAt: now},
-		timeline.Condition{Type: "Ready", True: true, TransitionAt: now})
-	return p
-}
-
-func expect(t *testing.T, d *desk, want ...string) {
-	t.Helper()
-	if got := d.take(); !slices.Equal(got, want) {
-		t.Errorf("calls %q, want %q", got, want)
-	}
-}
-
-func TestColdPodFromBindingToRecord(t *testing.T) {
+func TestColdStartFromBindingToRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
@@ -172,17 +32,17 @@ func TestColdPodFromBindingToRecord(t *testing.T) {
 			Message: `Successfully pulled image "cold" in 1s (2s including waiting). Image size: 5 bytes.`,
 			NamedAt: time.Now(), FirstAt: time.Now().Truncate(time.Second), LastAt: time.Now().Truncate(time.Second)})
 		if calls := d.take(); !slices.Contains(calls, "unwatch uid-1") {
-			t.Errorf("the Event watch stays open: %q", calls)
+			t.Errorf("the Event watch is still open: %q", calls)
 		}
 		observe(timeline.EventSeen{UID: "uid-1", ArrivedAt: time.Now(), Reason: "Scheduled", Count: 1})
 		observe(timeline.EventSeen{UID: "nobody", ArrivedAt: time.Now(), Reason: "Pulled", Count: 1})
 		if used := r.EventsUsed(); used != 1 {
-			t.Errorf("%d Events were of use, want the one that tells of the pull", used)
+			t.Errorf("%d Events were used, want the one about the pull", used)
 		}
 
 		started := time.Now()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
-		expect(t, d, "ask runtime-1 [cold]") // did the pull bring anything new?
+		expect(t, d, "ask runtime-1 [cold]") // whether the pull downloaded anything
 		time.Sleep(10 * time.Millisecond)
 		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
 			Containers: []timeline.ContainerRun{
@@ -192,19 +52,19 @@ func TestColdPodFromBindingToRecord(t *testing.T) {
 
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
-		expect(t, d) // counted once
+		expect(t, d) // it is counted once
 		all := d.known(t, r)
 		if len(all) != 1 || len(d.gone) != 1 || all[0].State != timeline.StateReady {
 			t.Errorf("timelines %+v", all)
 		}
 		stop()
 		if _, err := r.Present(t.Context()); err == nil {
-			t.Error("a stopped reconciler answers")
+			t.Error("a stopped reconciler answered")
 		}
 	})
 }
 
-func TestSilentRuntimeDelaysARecordByItsGraceOnly(t *testing.T) {
+func TestSilentRuntimeDelaysRecordOnlyByGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := start(t, d, timeline.Scope{Runtime: true})
@@ -218,13 +78,13 @@ func TestSilentRuntimeDelaysARecordByItsGraceOnly(t *testing.T) {
 			t.Errorf("calls %q", calls)
 		}
 		if len(calls) > 8 {
-			t.Errorf("a silent runtime was asked %d times in its grace", len(calls)-1)
+			t.Errorf("a silent runtime received %d requests during its grace", len(calls)-1)
 		}
 	})
 }
 
-// TestSilentRuntimeIsNoReasonToMissEvents is of a pod of which nobody else can tell whether its image was pulled.
-func TestSilentRuntimeIsNoReasonToMissEvents(t *testing.T) {
+// TestSilentRuntimeStillWatchesEvents has a pod for which only Events show whether its image was pulled.
+func TestSilentRuntimeStillWatchesEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
@@ -236,15 +96,15 @@ func TestSilentRuntimeIsNoReasonToMissEvents(t *testing.T) {
 		if calls := d.take(); calls[len(calls)-1] != "watch runtime-1" {
 			t.Errorf("calls %q", calls)
 		}
-		time.Sleep(6 * time.Second) // as long as late Events are waited for
+		time.Sleep(6 * time.Second) // the wait for late Events
 		synctest.Wait()
 		expect(t, d, "unwatch uid-1", "settled pod ready")
 	})
 }
 
-// TestAForgedRequestIsCheckedSoon forges requests of pulls about a pod that has no sandbox. Until the runtime
-// refutes them, they could take a name from other pods' timelines.
-func TestAForgedRequestIsCheckedSoon(t *testing.T) {
+// TestForgedRequestIsCheckedSoon forges pull requests for a pod without a sandbox. Until the runtime refutes them,
+// they could make a name in other pods' timelines unknown.
+func TestForgedRequestIsCheckedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
@@ -262,27 +122,27 @@ func TestAForgedRequestIsCheckedSoon(t *testing.T) {
 			observe(timeline.EventSeen{UID: "uid-1", Container: "app", Reason: "Pulling",
 				Message: `Pulling image "cold"`, NamedAt: now.Add(-time.Millisecond), FirstAt: now, LastAt: now,
 				ArrivedAt: now, Live: true, Count: 1})
-			time.Sleep(2*time.Second + tick) // the first answer may be as old as the request
+			time.Sleep(2*time.Second + tick) // the first answer may be as old as the Event
 			synctest.Wait()
 			expect(t, d, "ask runtime-1 []", "ask runtime-1 []")
 			answer()
 		}
-		time.Sleep(10 * time.Second) // the last request was refuted
+		time.Sleep(10 * time.Second) // the last forged request was refuted
 		synctest.Wait()
 		expect(t, d)
 	})
 }
 
-func TestPodsThatWereReadyBeforeAreShownButNotCounted(t *testing.T) {
+func TestPodsReadyBeforeAgentAreShownButNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
 		defer stop()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object())})
-		expect(t, d, "ask runtime-1 []") // once, for what it still knows
+		expect(t, d, "ask runtime-1 []") // once, for what the runtime still has
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		expect(t, d, "ask runtime-1 []") // no answer came
+		expect(t, d, "ask runtime-1 []") // after no answer
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		expect(t, d)
@@ -293,7 +153,7 @@ func TestPodsThatWereReadyBeforeAreShownButNotCounted(t *testing.T) {
 	})
 }
 
-func TestMirrorMadeAgainIsCountedOnce(t *testing.T) {
+func TestRecreatedMirrorIsCountedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{Since: time.Now()})
@@ -319,11 +179,11 @@ func TestMirrorMadeAgainIsCountedOnce(t *testing.T) {
 		changed := again
 		changed.UID, changed.RuntimeUID, changed.ReadAt = "uid-3", "runtime-3", time.Now()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(changed)})
-		expect(t, d, "settled pod ready") // a new manifest
+		expect(t, d, "settled pod ready") // with a new manifest
 	})
 }
 
-func TestNameReusedWithANewUID(t *testing.T) {
+func TestNameReusedWithNewUID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{})
@@ -331,7 +191,7 @@ func TestNameReusedWithANewUID(t *testing.T) {
 		first, second := object(), object()
 		second.UID, second.RuntimeUID = "uid-2", "runtime-2"
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: first})
-		// before the news that the first is gone
+		// The new pod arrives before the deletion of the first is known.
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: second})
 		observe(timeline.PodGone{UID: first.UID, ArrivedAt: time.Now(), Live: true})
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(second)})
@@ -350,12 +210,12 @@ func TestDeletedWhileStarting(t *testing.T) {
 		defer stop()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: object()})
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
-		observe(timeline.RuntimeSeen{UID: "uid-1", ArrivedAt: time.Now()}) // late answer
+		observe(timeline.RuntimeSeen{UID: "uid-1", ArrivedAt: time.Now()}) // a late answer
 		expect(t, d, "ask runtime-1 [cold]", "settled pod deleted")
 	})
 }
 
-func TestMirrorsThatAreGoneAreBounded(t *testing.T) {
+func TestDeletedMirrorsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{})
@@ -368,14 +228,14 @@ func TestMirrorsThatAreGoneAreBounded(t *testing.T) {
 			observe(timeline.PodGone{UID: pod.UID, ArrivedAt: time.Now(), Live: true})
 		}
 		if all := d.known(t, r); len(all) != 3*maxGone || len(r.mirrors) != maxGone {
-			t.Errorf("%d timelines handed over, %d mirrors kept", len(all), len(r.mirrors))
+			t.Errorf("handed over %d timelines, kept %d mirrors", len(all), len(r.mirrors))
 		}
 	})
 }
 
-// Some returns something new after: a new pod, news of its start-up, its end, and
-// another label even after that.
-func TestChangesAreTold(t *testing.T) {
+// Some returns a changed timeline for a new pod, for news of its start-up, for its end, and for a changed label even
+// after that.
+func TestSomeReturnsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{})
@@ -386,25 +246,25 @@ func TestChangesAreTold(t *testing.T) {
 		see := func() { observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod}) }
 		see()
 		if changes() == 0 {
-			t.Error("a pod that was met is no change")
+			t.Error("a new pod is not a change")
 		}
 		see()
 		if n := changes(); n != 0 {
-			t.Errorf("%d changes without news", n)
+			t.Errorf("got %d changes without news", n)
 		}
 		pod = ready(pod)
 		see()
 		if changes() == 0 {
-			t.Error("the end is no change")
+			t.Error("the end is not a change")
 		}
 		see()
 		if n := changes(); n != 0 {
-			t.Errorf("%d changes after the end", n)
+			t.Errorf("got %d changes after the end", n)
 		}
 		pod.Labels = "app=web,canary=true"
 		see()
 		if n := changes(); n != 1 {
-			t.Errorf("%d changes by a label", n)
+			t.Errorf("got %d changes for a label", n)
 		}
 		some, err := r.Some(t.Context(), []string{"uid-1", "uid-none"})
 		if err != nil || len(some) != 1 || some[0].Labels != "app=web,canary=true" ||
@@ -414,9 +274,9 @@ func TestChangesAreTold(t *testing.T) {
 	})
 }
 
-// TestStopLosesNothing shows that what was handed in before the stop still settles, also while a
-// runtime that never answers is waited for.
-func TestStopLosesNothing(t *testing.T) {
+// TestStopSettlesQueuedStartUps checks that observations queued before the stop still settle start-ups, also while a
+// runtime that never answers is awaited.
+func TestStopSettlesQueuedStartUps(t *testing.T) {
 	d := &desk{}
 	r := New(Config{Now: time.Now, Scope: timeline.Scope{Runtime: true, Events: true}, Logger: zap.NewNop(),
 		Sources: d, Report: d.report})

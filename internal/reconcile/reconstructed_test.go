@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func TestReconstructedIsCountedByHow(t *testing.T) {
+func TestReconstructedIsCountedByReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := ready(object())
 		over.UID = "over"

@@ -12,15 +12,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// keeper notes what is to survive.
+// keeper notes the observations to save.
 type keeper struct {
 	kept []timeline.Observation // news
 	gone []string
-	lost bool // it could not be saved
+	lost bool // saving failed
 
 	starts, ends int // observations of start-ups and of terminations
 	keptEnds     []timeline.Observation
-	eventsUntil  *time.Time // nil to ignore it
+	eventsUntil  *time.Time // nil if the test ignores it
 }
 
 // Keep implements Keeper.
@@ -50,7 +50,7 @@ func (k *keeper) EventsUntil(until time.Time) {
 	}
 }
 
-// startRestored is start for an agent that goes on where another ended.
+// startRestored is start for an agent that continues after another.
 func startRestored(
 	t *testing.T, d *desk, k *keeper, restored Restored,
 ) (*Reconciler, func(timeline.Observation), func()) {
@@ -60,7 +60,7 @@ func startRestored(
 	})
 }
 
-func TestASilenceOfTheRuntimeSurvivesARestart(t *testing.T) {
+func TestRuntimeSilenceSurvivesRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{}
 		_, observe, kill := startRestored(t, &desk{}, k, Restored{})
@@ -70,16 +70,16 @@ func TestASilenceOfTheRuntimeSurvivesARestart(t *testing.T) {
 		if len(k.kept) != 2 {
 			t.Fatalf("kept %+v, want the pod and the silence", k.kept)
 		}
-		slices.Reverse(k.kept) // as the file has them
+		slices.Reverse(k.kept) // the order in the file
 		r, _, stop := startRestored(t, &desk{}, &keeper{}, Restored{InFlight: k.kept})
 		stop()
 		if got := r.silences.Silences(); len(got) != 1 || got[0] != k.kept[0] {
-			t.Errorf("the next agent knows of the silences %+v", got)
+			t.Errorf("the next agent restored the silences %+v", got)
 		}
 	})
 }
 
-func TestAColdPodAcrossARestart(t *testing.T) {
+func TestColdStartAcrossRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, k := &desk{}, &keeper{}
 		_, observe, kill := startRestored(t, d, k, Restored{})
@@ -95,13 +95,13 @@ func TestAColdPodAcrossARestart(t *testing.T) {
 			t.Fatalf("kept %+v, want the pod, one answer, and that Events were watched", k.kept)
 		}
 
-		// While nobody looks, the image arrives and the pod is ready.
+		// While no agent runs, the image arrives and the pod becomes ready.
 		time.Sleep(time.Minute)
 		d = &desk{}
 		_, observe, stop := startRestored(t, d, &keeper{}, Restored{InFlight: k.kept[:2]})
 		defer stop()
 		synctest.Wait()
-		expect(t, d, "watch runtime-1") // it is known that the image was absent: that is not asked again
+		expect(t, d, "watch runtime-1") // the image is known to have been absent, so the agent does not query it again
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object)})
 		expect(t, d, "ask runtime-1 [cold]")
 		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now().Add(1), ArrivedAt: time.Now(),
@@ -118,7 +118,7 @@ func TestAColdPodAcrossARestart(t *testing.T) {
 	})
 }
 
-// event is one that kubelet makes now.
+// event is an Event that the kubelet creates now.
 func event(uid, reason, message string) timeline.EventSeen {
 	now := time.Now()
 	return timeline.EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: now,
@@ -126,8 +126,8 @@ func event(uid, reason, message string) timeline.EventSeen {
 		LastAt:  now.Truncate(time.Second), Count: 1, Live: true, ArrivedAt: now}
 }
 
-// TestPullsAreRestoredInOrder is about a pull that failed: when it began, the pull before it tells,
-// whose pod may come later in the file.
+// TestPullsAreRestoredInOrder has a failed pull whose start depends on the previous pull, of a pod that may come
+// later in the file.
 func TestPullsAreRestoredInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := map[string][]timeline.Observation{}
@@ -161,14 +161,14 @@ func TestPullsAreRestoredInOrder(t *testing.T) {
 		}
 		b := report[0].Pulls[0].BlockedBy
 		if b == nil || b.Pod != "pulled" || b.Waited.Round(time.Second) != 20*time.Second {
-			t.Errorf("it waited for %+v", b)
+			t.Errorf("the pull waited for %+v", b)
 		}
 	})
 }
 
-// TestPullsOfOthersAcrossARestart is about a pull that waits, or finds its image, because of a pull of
-// which only the previous agent knew.
-func TestPullsOfOthersAcrossARestart(t *testing.T) {
+// TestPullsOfOtherPodsAcrossRestart has a pull that waits, or finds its image, because of a pull that only the
+// previous agent observed.
+func TestPullsOfOtherPodsAcrossRestart(t *testing.T) {
 	for image, want := range map[string]imagepull.Outcome{"small": imagepull.OutcomeDownloaded,
 		"large": imagepull.OutcomeJoined} {
 		synctest.Test(t, func(t *testing.T) {
@@ -205,18 +205,18 @@ func TestPullsOfOthersAcrossARestart(t *testing.T) {
 			pull := report[0].Pulls[0]
 			b := pull.BlockedBy
 			if b == nil || b.Pod != "first" || b.Waited.Round(time.Second) != 20*time.Second || pull.Outcome != want {
-				t.Errorf("%s is %s, want %s; it waited for %+v", image, pull.Outcome, want, b)
+				t.Errorf("%s is %s, want %s; waited for %+v", image, pull.Outcome, want, b)
 			}
 		})
 	}
 }
 
-// eventsPatience is longer than the core waits for Events that never come.
+// eventsPatience is longer than pkg/timeline waits for missing Events.
 const eventsPatience = 20 * time.Second
 
-// TestOverButNotReported is about a start-up that was over when the agent ended: what was late then is asked
-// for once more, and it is reported whatever its age.
-func TestOverButNotReported(t *testing.T) {
+// TestUnreportedStartUpIsReportedAfterRestart has a start-up that was over when the agent stopped: missing evidence
+// is requested once more, and the start-up is reported whatever its age.
+func TestUnreportedStartUpIsReportedAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := ready(object())
 		inFlight := []timeline.Observation{timeline.PodSeen{ArrivedAt: time.Now(), Pod: pod}}
@@ -239,7 +239,7 @@ func TestOverButNotReported(t *testing.T) {
 	})
 }
 
-func TestStopBeforeTheRuntimeAnswers(t *testing.T) {
+func TestStopBeforeRuntimeAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{}
 		first := &desk{}
@@ -250,7 +250,7 @@ func TestStopBeforeTheRuntimeAnswers(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 		stop()
 		if len(first.settled) > 0 {
-			t.Errorf("reported without the runtime's word: %+v", first.settled)
+			t.Errorf("reported without the runtime's answer: %+v", first.settled)
 		}
 		second := &desk{}
 		_, observe, stop = startRestored(t, second, k, Restored{InFlight: k.kept})
@@ -267,8 +267,8 @@ func TestStopBeforeTheRuntimeAnswers(t *testing.T) {
 	})
 }
 
-// What the next agent would not find, this one tells of as it knows it.
-func TestStopBeforeTheRuntimeAnswersAndNothingIsSaved(t *testing.T) {
+// If the state cannot be saved, the agent reports a start-up with the evidence so far when it stops.
+func TestStopBeforeRuntimeAnswersWithoutState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := startRestored(t, d, &keeper{lost: true}, Restored{})
@@ -289,7 +289,7 @@ func TestReportedPodsAreShownButNotReportedAgain(t *testing.T) {
 		defer stop()
 		observe(timeline.PodGone{UID: "left", ArrivedAt: time.Now()})
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object())})
-		deleting := object() // deleted while it started: nothing in the object says that its start-up was over
+		deleting := object() // deleted during its start-up, so the object does not show that the start-up was over
 		deleting.UID, deleting.DeletedAt = "uid-2", time.Now().Truncate(time.Second)
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: deleting})
 		time.Sleep(time.Minute)
@@ -305,7 +305,7 @@ func TestReportedPodsAreShownButNotReportedAgain(t *testing.T) {
 	})
 }
 
-func TestGoneButNotReported(t *testing.T) {
+func TestUnreportedDeletedPodIsReportedAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, k := &desk{}, &keeper{}
 		left := []timeline.Observation{
@@ -316,7 +316,7 @@ func TestGoneButNotReported(t *testing.T) {
 		_, observe, stop := startRestored(t, d, k, Restored{InFlight: left})
 		defer stop()
 		synctest.Wait()
-		// The pod watch does not know that this was reported.
+		// The pod watch does not know that this start-up was reported.
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()})
 		if calls := d.take(); !slices.Contains(calls, "settled pod deleted") || len(d.settled) != 1 {
 			t.Errorf("calls %q", calls)
@@ -324,8 +324,8 @@ func TestGoneButNotReported(t *testing.T) {
 	})
 }
 
-// TestWhatIsNotToBeReportedIsNotKept spares the file the pods that were there before the first agent.
-func TestWhatIsNotToBeReportedIsNotKept(t *testing.T) {
+// TestReconstructedPodsAreNotSaved checks that the state excludes pods that are older than the first agent.
+func TestReconstructedPodsAreNotSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{}
 		old := ready(object())

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Who asks right after another gets the same answer, until there is something new or time has passed.
-func TestStartingIsToldOncePerScrape(t *testing.T) {
+// The answer is cached until there is news or time has passed.
+func TestStartingIsCachedPerScrape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, observe, stop := start(t, &desk{}, timeline.Scope{})
 		defer stop()
@@ -26,7 +26,7 @@ func TestStartingIsToldOncePerScrape(t *testing.T) {
 		first := ask()
 		time.Sleep(cacheFor)
 		if again := ask(); len(first) != 1 || &first[0] != &again[0] {
-			t.Errorf("worked out twice: %d pods", len(first))
+			t.Errorf("computed twice: %d pods", len(first))
 		}
 		time.Sleep(time.Nanosecond)
 		if later := ask(); later[0].Total != first[0].Total+cacheFor+1 {
@@ -36,14 +36,14 @@ func TestStartingIsToldOncePerScrape(t *testing.T) {
 		other.UID, other.Name = "uid-2", "other"
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: other})
 		if all := ask(); len(all) != 2 {
-			t.Errorf("%d pods start, want the new one as well", len(all))
+			t.Errorf("%d pods are starting, want the new one as well", len(all))
 		}
 	})
 }
 
-// A scrape asks for the pods that start, and for what is pulled for them. Those of which nothing is
-// new are not folded again, which would take some twenty allocations each.
-func TestAScrapeFoldsNothingThatStands(t *testing.T) {
+// A scrape queries the starting pods and their pulls. Unchanged pods are not folded again, which would take about
+// twenty allocations each.
+func TestScrapeFoldsNoUnchangedPods(t *testing.T) {
 	const pods = 500
 	synctest.Test(t, func(t *testing.T) {
 		r, observe, stop := start(t, &desk{}, timeline.Scope{})
@@ -58,7 +58,7 @@ func TestAScrapeFoldsNothingThatStands(t *testing.T) {
 			starting, err := r.Starting(t.Context())
 			pulling, err2 := r.Pulling(t.Context())
 			if len(starting) != pods || len(pulling.Timelines) != pods || err != nil || err2 != nil {
-				t.Errorf("%d pods start, %d may pull, %v, %v", len(starting), len(pulling.Timelines), err, err2)
+				t.Errorf("%d pods are starting, %d may pull, %v, %v", len(starting), len(pulling.Timelines), err, err2)
 			}
 		})
 		t.Logf("%.1f allocations for each of %d pods", allocations/pods, pods)

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// longReady is a pod that has been ready for so long that nothing more is asked about it.
+// longReady is a pod that became ready so long ago that no more evidence about it is requested.
 func longReady(d *desk, observe func(timeline.Observation)) timeline.Pod {
 	pod := ready(object())
 	pod.Containers[0].PullPolicy = timeline.PullNever
@@ -20,9 +20,9 @@ func longReady(d *desk, observe func(timeline.Observation)) timeline.Pod {
 	return pod
 }
 
-// A pod that was ready is deleted: the runtime is asked while it ends, the API tells of it, and
-// once it is gone it is handed out once.
-func TestEndOfAPod(t *testing.T) {
+// A ready pod is deleted: the runtime is queried during the termination, the API shows it, and the termination is
+// reported once when the pod is gone.
+func TestTerminationOfReadyPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended []timeline.Timeline
 		d := &desk{}
@@ -54,7 +54,7 @@ func TestEndOfAPod(t *testing.T) {
 		}
 		present, err := r.Present(t.Context())
 		if err != nil || len(present) != 1 || present[0].Termination == nil || !present[0].Termination.GoneAt.IsZero() {
-			t.Fatalf("while it ends: %+v, %v", present, err)
+			t.Fatalf("during the termination: %+v, %v", present, err)
 		}
 		if len(d.settled) != 1 || d.settled[0].Termination != nil {
 			t.Errorf("settled %+v", d.settled)
@@ -64,7 +64,7 @@ func TestEndOfAPod(t *testing.T) {
 		d.take()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		expect(t, d) // all is known
+		expect(t, d) // everything is known
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
 		expect(t, d, "terminated pod")
 		if len(ended) != 1 || !terminated(ended[0]) {
@@ -75,7 +75,7 @@ func TestEndOfAPod(t *testing.T) {
 			t.Errorf("stops %+v", s)
 		}
 		if len(d.gone) != 1 || !terminated(d.gone[0]) {
-			t.Errorf("the history got %+v", d.gone)
+			t.Errorf("the history received %+v", d.gone)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -83,8 +83,8 @@ func TestEndOfAPod(t *testing.T) {
 	})
 }
 
-// A pod that is deleted while it starts has a start-up that ends so, and an end.
-func TestEndOfAPodThatStarts(t *testing.T) {
+// A pod that is deleted during its start-up has a start-up that ends there, and a termination.
+func TestTerminationOfStartingPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := startWith(t, d, timeline.Scope{}, func(c *Config) {
@@ -108,9 +108,9 @@ func TestEndOfAPodThatStarts(t *testing.T) {
 	})
 }
 
-// What the object says anew is a reason to ask at once, what it says again is none; and nobody is
-// asked, nor does a clock tick, once all pods are gone.
-func TestWhenAnEndIsAskedAbout(t *testing.T) {
+// A change of the object causes a request at once, and an unchanged object does not. Once all pods are gone there are
+// no requests and no timer.
+func TestTerminationRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, func(c *Config) {
@@ -130,13 +130,13 @@ func TestWhenAnEndIsAskedAbout(t *testing.T) {
 		expect(t, d)
 		stop()
 		if r.terminations != 0 || len(r.pods) != 0 {
-			t.Errorf("%d ends are followed of %d pods", r.terminations, len(r.pods))
+			t.Errorf("following %d terminations of %d pods", r.terminations, len(r.pods))
 		}
 	})
 }
 
-// While its start-up is in flight, what is seen of a pod is kept as of that, and not twice.
-func TestTheEndOfAPodThatStartsIsKeptOnce(t *testing.T) {
+// During a start-up, observations are saved as part of the start-up, and not again for the termination.
+func TestTerminationOfStartingPodIsSavedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{}
 		_, observe, stop := startWith(t, &desk{}, timeline.Scope{Runtime: true}, func(c *Config) {
@@ -148,13 +148,13 @@ func TestTheEndOfAPodThatStartsIsKeptOnce(t *testing.T) {
 		pod.DeletedAt, pod.DeletionGrace = time.Now().Truncate(time.Second), 30*time.Second
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 		if k.starts != 2 || k.ends != 0 {
-			t.Errorf("kept %d times of the start-up, %d times of the end", k.starts, k.ends)
+			t.Errorf("saved %d observations of the start-up and %d of the termination", k.starts, k.ends)
 		}
 	})
 }
 
-// Unless ends are to be followed, a deletion makes nobody ask anything.
-func TestEndsThatNobodyFollows(t *testing.T) {
+// Unless terminations are followed, a deletion causes no request.
+func TestTerminationsAreNotFollowedByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := start(t, d, timeline.Scope{Runtime: true})
@@ -171,9 +171,9 @@ func TestEndsThatNobodyFollows(t *testing.T) {
 	})
 }
 
-// An agent that ends in the midst of a pod's end leaves what it saw to the next, which tells the
-// end as if it had been there.
-func TestAnEndAcrossARestart(t *testing.T) {
+// An agent that stops during a termination saves its observations. The next agent reports the termination as if it
+// had seen all of it.
+func TestTerminationAcrossRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{}
 		var ended []timeline.Timeline
@@ -185,7 +185,7 @@ func TestAnEndAcrossARestart(t *testing.T) {
 		_, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, follow)
 		pod := longReady(d, observe)
 		if len(k.keptEnds) > 0 {
-			t.Errorf("of a pod that nobody deletes %v is kept", k.keptEnds)
+			t.Errorf("saved %v of a pod that was not deleted", k.keptEnds)
 		}
 		requested := time.Now()
 		pod.DeletedAt, pod.DeletionGrace = requested.Truncate(time.Second), 30*time.Second
@@ -196,7 +196,7 @@ func TestAnEndAcrossARestart(t *testing.T) {
 		run := timeline.ContainerRun{Name: "app", StartedAt: requested.Add(-time.Minute)}
 		answer := timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
 			Sandboxes: []timeline.Sandbox{{ID: "s", Ready: true}}, Containers: []timeline.ContainerRun{run}}
-		for range 10 { // that it runs it will say again
+		for range 10 { // the answer stays the same: the pod runs
 			answer.AskedAt, answer.ArrivedAt = time.Now(), time.Now()
 			observe(answer)
 			time.Sleep(time.Second)
@@ -206,7 +206,7 @@ func TestAnEndAcrossARestart(t *testing.T) {
 		observe(answer)
 		stop()
 		if len(k.keptEnds) != 3 || len(ended) > 0 {
-			t.Fatalf("%d observations are kept, %v report", len(k.keptEnds), ended)
+			t.Fatalf("saved %d observations, reported %v", len(k.keptEnds), ended)
 		}
 
 		time.Sleep(2 * time.Second)
@@ -217,20 +217,20 @@ func TestAnEndAcrossARestart(t *testing.T) {
 		defer stop()
 		synctest.Wait()
 		if len(k.keptEnds) != 3 {
-			t.Errorf("what was kept is kept %d times more", len(k.keptEnds)-3)
+			t.Errorf("saved again %d times", len(k.keptEnds)-3)
 		}
-		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()}) // as the first list tells
+		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()}) // as from the first list
 		if len(ended) != 1 {
 			t.Fatalf("report %d ends", len(ended))
 		}
 		end := ended[0].Termination
 		if off := end.RequestedAt.Sub(requested).Abs(); end.Listed || off > time.Millisecond {
-			t.Errorf("asked for at %s, off by %s, listed %t", end.RequestedAt, off, end.Listed)
+			t.Errorf("requested at %s, off by %s, listed %t", end.RequestedAt, off, end.Listed)
 		}
 		if s := end.Stops; len(s) != 1 || !s[0].StoppedAt.Equal(run.FinishedAt) || s[0].Used < 9*time.Second {
 			t.Errorf("stops %+v", s)
 		}
-		if end.TotalError < time.Second { // it went while nobody looked
+		if end.TotalError < time.Second { // the pod disappeared while no agent ran
 			t.Errorf("gone at %s, total ±%s", end.GoneAt, end.TotalError)
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestOpenFileMakesAPrivateFile(t *testing.T) {
+func TestOpenFileCreatesPrivateFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new.jsonl")
 	file, err := OpenFile(path)
 	if err != nil {
@@ -19,13 +19,13 @@ func TestOpenFileMakesAPrivateFile(t *testing.T) {
 	}
 }
 
-func TestOpenFileGoesOn(t *testing.T) {
+func TestOpenFileAppends(t *testing.T) {
 	for name, test := range map[string]struct{ before, after string }{
-		"whole":                 {header1 + gone, header1 + gone},
-		"half a line":           {header1 + gone + gone[:7], header1 + gone},
-		"half the first line":   {header1 + gone[:7], header1},
-		"nothing but a header":  {header1, header1},
-		"zeros of a power loss": {header1 + gone + strings.Repeat("\x00", 4096), header1 + gone},
+		"whole":                    {header1 + gone, header1 + gone},
+		"truncated line":           {header1 + gone + gone[:7], header1 + gone},
+		"truncated first line":     {header1 + gone[:7], header1},
+		"nothing but a header":     {header1, header1},
+		"zeros after a power loss": {header1 + gone + strings.Repeat("\x00", 4096), header1 + gone},
 	} {
 		path := filepath.Join(t.TempDir(), "r.jsonl")
 		if err := os.WriteFile(path, []byte(test.before), 0o600); err != nil {
@@ -37,7 +37,7 @@ func TestOpenFileGoesOn(t *testing.T) {
 			continue
 		}
 		if file.size != int64(len(test.after)) {
-			t.Errorf("%s: goes on at %d, want %d", name, file.size, len(test.after))
+			t.Errorf("%s: continues at %d, want %d", name, file.size, len(test.after))
 		}
 		if err := file.begin([]byte(header1)); err != nil {
 			t.Error(err)

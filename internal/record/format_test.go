@@ -15,7 +15,7 @@ import (
 
 var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// TestFormat pins what each kind looks like: recordings are kept for years.
+// TestFormat pins the encoding of each kind, because recordings are kept for years.
 func TestFormat(t *testing.T) {
 	for _, test := range []struct {
 		o    timeline.Observation
@@ -131,7 +131,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// fields are those of a line; their order does not matter.
+// fields returns the fields of a line; their order does not matter.
 func fields(t *testing.T, line []byte) (fields map[string]any) {
 	t.Helper()
 	if err := json.Unmarshal(line, &fields); err != nil {
@@ -140,8 +140,8 @@ func fields(t *testing.T, line []byte) (fields map[string]any) {
 	return fields
 }
 
-// TestRoundTrip fills every field of every kind at random, so that a field that a recording forgets
-// cannot be added to an observation.
+// TestRoundTrip fills every field of every kind with random values, so that a new field of an observation cannot be
+// missing in recordings.
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -176,7 +176,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// fill sets every field below v; about one in four of those that may be absent stays so.
+// fill sets every field below v, except about one in four of the optional ones.
 func fill(t *testing.T, random *rand.Rand, v reflect.Value) {
 	absent := random.IntN(4) == 0
 	if v.Type() == reflect.TypeFor[time.Time]() {
@@ -215,7 +215,7 @@ func fill(t *testing.T, random *rand.Rand, v reflect.Value) {
 	}
 }
 
-func TestWhatCannotBeEncoded(t *testing.T) {
+func TestEncodeFails(t *testing.T) {
 	for want, o := range map[string]timeline.Observation{
 		"invalid year 9999 of an instant: must be 1970 to 2261": timeline.PodGone{UID: "u",
 			ArrivedAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},

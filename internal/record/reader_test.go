@@ -19,7 +19,7 @@ const (
 	gone    = `{"kind":"pod_gone","uid":"u","arrived_at":"2026-03-01T12:00:00Z"}` + "\n"
 )
 
-// read returns how many observations came before the error, nil at the end.
+// read returns the number of observations before the error, which is nil at the end of the input.
 func read(in io.Reader) (int, error) {
 	reader := NewReader(in)
 	for n := 0; ; n++ {
@@ -87,11 +87,11 @@ func TestReaderRefuses(t *testing.T) {
 	}
 }
 
-func TestReaderTellsACutFromABrokenLine(t *testing.T) {
+func TestReaderDistinguishesTruncatedLine(t *testing.T) {
 	for end := 1; end < len(gone)-1; end++ {
 		got, err := read(strings.NewReader(header1 + gone + gone[:end]))
 		if got != 1 || !errors.Is(err, ErrTruncated) || !strings.HasPrefix(err.Error(), "line 3: ") {
-			t.Fatalf("cut after %d bytes: got %d observations, %v", end, got, err)
+			t.Fatalf("truncated after %d bytes: got %d observations, %v", end, got, err)
 		}
 	}
 	failing := io.MultiReader(strings.NewReader(header1+gone), iotest.ErrReader(errors.New("disk on fire")))
@@ -101,8 +101,8 @@ func TestReaderTellsACutFromABrokenLine(t *testing.T) {
 	}
 }
 
-// FuzzRead reads anything: no panic in reader or fold, an error names its line, and what was read is
-// written and read again as the same.
+// FuzzRead reads arbitrary input: reader and fold must not panic, errors name the line, and all observations read are
+// the same after writing and reading them again.
 func FuzzRead(f *testing.F) {
 	recorded, err := os.ReadFile("testdata/cold-start.jsonl")
 	if err != nil {
@@ -139,7 +139,7 @@ func readOne(line []byte) (timeline.Observation, error) {
 	return NewReader(io.MultiReader(strings.NewReader(header1), bytes.NewReader(line))).Next()
 }
 
-// An agent up to v0.1 recorded messages as they came.
+// Agents up to v0.1 recorded messages without redaction.
 func TestOldRecordingsAreRedacted(t *testing.T) {
 	const text = `{"kind":"header","version":1}
 {"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","reason":"Failed","message":"Head https://user:hunter2@registry.example/v2/: EOF"}

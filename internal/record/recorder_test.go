@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// disk is a file that takes so many bytes.
+// disk is a file with a limited size.
 type disk struct {
 	bytes.Buffer
 	room   int
@@ -47,11 +47,11 @@ func (d *disk) Close() error {
 	return nil
 }
 
-// bench is a recorder to a disk, and what it reported.
+// bench is a recorder with a disk, and what it reported.
 type bench struct {
 	*Recorder
 	disk     *disk
-	reports  []string // of down
+	reports  []string // reports that it is down
 	ups      int
 	registry *prometheus.Registry
 }
@@ -80,7 +80,7 @@ func newBench(t *testing.T, room int, limit int64) *bench {
 func (b *bench) sent() float64    { return metric(b.registry, "podlapse_sink_sent_total") }
 func (b *bench) dropped() float64 { return metric(b.registry, "podlapse_sink_dropped_total") }
 
-// metric is the one value of a metric.
+// metric returns the only value of a metric.
 func metric(registry *prometheus.Registry, name string) float64 {
 	families, _ := registry.Gather()
 	for _, family := range families {
@@ -91,7 +91,7 @@ func metric(registry *prometheus.Registry, name string) float64 {
 	return -1
 }
 
-// run starts Run and returns how to stop it.
+// run starts Run and returns a function that stops it.
 func (b *bench) run(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -104,7 +104,7 @@ func (b *bench) run(t *testing.T) (stop func()) {
 	}
 }
 
-// line is what a bench's file holds of podGone("u").
+// line is the content of a bench's file after podGone("u").
 const (
 	plainHeader = `{"kind":"header","version":2}` + "\n"
 	line        = gone
@@ -112,7 +112,7 @@ const (
 
 var observed = timeline.PodGone{UID: "u", ArrivedAt: noon}
 
-func TestRecorderWritesWhenNothingWaits(t *testing.T) {
+func TestRecorderFlushesWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1<<20, 1<<20)
 		stop := b.run(t)
@@ -139,7 +139,7 @@ func TestRecorderDrainsWhenStopped(t *testing.T) {
 		b.Observe(observed)
 	}
 	if b.dropped() != 2 {
-		t.Errorf("dropped %v, want what the queue cannot hold", b.dropped())
+		t.Errorf("dropped %v, want all that exceed the queue", b.dropped())
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
@@ -151,7 +151,7 @@ func TestRecorderDrainsWhenStopped(t *testing.T) {
 	}
 }
 
-// slowDisk takes so long that draining runs out of time.
+// slowDisk is so slow that the drain times out.
 type slowDisk struct{ disk }
 
 func (d *slowDisk) Write(p []byte) (int, error) {
@@ -159,13 +159,13 @@ func (d *slowDisk) Write(p []byte) (int, error) {
 	return d.disk.Write(p)
 }
 
-func TestRecorderGivesUpOnASlowDisk(t *testing.T) {
+func TestRecorderGivesUpOnSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1<<30, 1<<30)
 		b.Recorder.file.out = &slowDisk{disk{room: 1 << 30}}
 		const observations = 900
 		long := observed
-		long.UID = strings.Repeat("u", 1000) // so that the buffer is full after some dozens
+		long.UID = strings.Repeat("u", 1000) // fills the buffer after a few dozen
 		for range observations {
 			b.Observe(long)
 		}
@@ -203,14 +203,14 @@ func TestRecorderStopsAtTheLimit(t *testing.T) {
 	})
 }
 
-func TestRecorderGoesOnWithoutADisk(t *testing.T) {
+func TestRecorderContinuesAfterWriteError(t *testing.T) {
 	for name, test := range map[string]struct {
 		room    int
 		written string // lines that are whole
 		dropped float64
 	}{
-		"no room for the header": {3, plainHeader[:3], 3},
-		"no room for a line":     {len(plainHeader) + len(line) + 3, plainHeader + line + line[:3], 2},
+		"too small for the header": {3, plainHeader[:3], 3},
+		"too small for a line":     {len(plainHeader) + len(line) + 3, plainHeader + line + line[:3], 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, test.room, 1<<20)
@@ -231,7 +231,7 @@ func TestRecorderGoesOnWithoutADisk(t *testing.T) {
 	}
 }
 
-func TestRecorderCountsWhatCannotBeEncoded(t *testing.T) {
+func TestRecorderCountsEncodingErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1<<20, 1<<20)
 		stop := b.run(t)

@@ -23,8 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the pictures in testdata")
 
-// TestRecordings replays each recording in testdata; the picture beside it is what it must show. A
-// recording of a bug goes there.
+// TestRecordings replays each recording in testdata and compares the waterfall with the file beside it. Recordings of
+// bugs belong there.
 func TestRecordings(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil || len(paths) == 0 {
@@ -57,8 +57,8 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// TestRecordingsAsRecords holds what the agent would write of each recording against the schemas, and one kind of
-// record against the other.
+// TestRecordingsAsRecords checks the agent's records for each recording against the schemas, and compares the two
+// kinds of record.
 func TestRecordingsAsRecords(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil || len(paths) == 0 {
@@ -100,7 +100,7 @@ func seen(uid string, at float64, conditions ...timeline.Condition) timeline.Pod
 	}}
 }
 
-// mirror is the object of a static pod, whose manifest kubelet read at 0.2 s.
+// mirror is the object of a static pod, whose manifest the kubelet read at 0.2 s.
 func mirror(uid string, at float64, conditions ...timeline.Condition) timeline.PodSeen {
 	o := seen(uid, at, conditions...)
 	o.Pod.RuntimeUID, o.Pod.ReadAt = "manifest", after(0.2)
@@ -145,14 +145,14 @@ func TestReplayFollowsReconcile(t *testing.T) {
 		},
 		"ready": {[]timeline.Observation{seen("a", 1.2), seen("a", 2.5, ready(2))},
 			[]string{"a ready 2s"}},
-		"settled before it went": {[]timeline.Observation{seen("a", 2.5, ready(2)), gone},
+		"settled before its deletion": {[]timeline.Observation{seen("a", 2.5, ready(2)), gone},
 			[]string{"a ready 2s"}},
-		"gone while starting":          {[]timeline.Observation{seen("a", 1.2), gone}, []string{"a deleted 8.5s"}},
-		"an answer about no known pod": {[]timeline.Observation{answer, gone}, nil},
-		"the first sight of a pod is not live: reconstructed": {
+		"deleted while starting":         {[]timeline.Observation{seen("a", 1.2), gone}, []string{"a deleted 8.5s"}},
+		"an answer about an unknown pod": {[]timeline.Observation{answer, gone}, nil},
+		"the first observation of a pod is not live: reconstructed": {
 			[]timeline.Observation{listed(seen("a", 60, ready(2))), gone}, []string{"a ready 2s reconstructed"},
 		},
-		"the mirror of a static pod is made again": {
+		"the mirror of a static pod is recreated": {
 			[]timeline.Observation{mirror("a", 0.5), mirror("a", 2.5, ready(2)), gone, mirror("b", 10),
 				mirror("b", 10.5, ready(2))},
 			[]string{"a ready 2.3s", "b ready 2.3s reconstructed"},
@@ -177,7 +177,7 @@ func listed(o timeline.PodSeen) timeline.PodSeen {
 	return o
 }
 
-func TestReplayReturnsWhatCameBeforeAnError(t *testing.T) {
+func TestReplayReturnsTimelinesBeforeError(t *testing.T) {
 	const text = `{"kind":"header","version":1}
 {"kind":"pod_seen","arrived_at":"2026-03-01T12:00:04Z","pod":{"uid":"a","name":"a","created_at":"2026-03-01T12:00:00Z"}}
 {"kind":"pod_g`
@@ -187,8 +187,8 @@ func TestReplayReturnsWhatCameBeforeAnError(t *testing.T) {
 	}
 }
 
-// Pressure is of no pod: samples before the first pod, and between pods, count.
-func TestReplayTellsOfPressure(t *testing.T) {
+// Pressure belongs to the node: samples before the first pod, and between pods, count.
+func TestReplayIncludesPressure(t *testing.T) {
 	sample := func(at, io float64) timeline.PressureSeen {
 		return timeline.PressureSeen{ArrivedAt: after(at),
 			Stalled: timeline.Stalled{IO: time.Duration(io * float64(time.Second))}}
@@ -197,16 +197,16 @@ func TestReplayTellsOfPressure(t *testing.T) {
 	if len(all) != 1 || all[0].State != timeline.StateReady {
 		t.Fatalf("got %+v", all)
 	}
-	told := 0
+	found := 0
 	for _, phase := range all[0].Phases {
 		if p := phase.Pressure; p != nil {
-			told++
+			found++
 			if p.IO < 0.499 || p.IO > 0.501 || p.CPU != 0 {
 				t.Errorf("%s under %+v, want half of io", phase.Phase, *p)
 			}
 		}
 	}
-	if told == 0 {
-		t.Errorf("no phase tells of pressure: %+v", all[0].Phases)
+	if found == 0 {
+		t.Errorf("no phase has pressure: %+v", all[0].Phases)
 	}
 }

@@ -65,7 +65,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// A secret that lies where a long text is cut is not known for one by its half.
+// A secret at the point where a long text is truncated must not remain because only half of it is left.
 func TestLongTexts(t *testing.T) {
 	for before := maxText/2 - 64; before <= maxText/2+8; before += 5 {
 		for _, after := range []int{maxText/2 - 64, maxText/2 - 20, maxText/2 - 3, maxText / 2, maxText/2 + 8} {
@@ -79,11 +79,11 @@ func TestLongTexts(t *testing.T) {
 		}
 	}
 	if got := Text(strings.Repeat("x", 2<<20)); len(got) > 16 {
-		t.Errorf("a word of 2 MiB became one of %d bytes", len(got))
+		t.Errorf("a word of 2 MiB was shortened to %d bytes", len(got))
 	}
 }
 
-// What the core concludes from a message does not depend on the credentials in it.
+// The classification of a message does not depend on the credentials in it.
 func FuzzText(f *testing.F) {
 	for _, seed := range []string{"https://u:p@h/x?y=z", "Bearer abcdefgh12", "a password=b c", `"token":"x"`,
 		"Authorization: Basic dXNlcjpwYXNz",
@@ -93,7 +93,7 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		once := Text(text)
 		if twice := Text(once); twice != once {
-			t.Errorf("%q became %q, and that became %q", text, once, twice)
+			t.Errorf("%q became %q, then %q", text, once, twice)
 		}
 		if len(once) > 8*len(text)+64 {
 			t.Errorf("%d bytes became %d", len(text), len(once))
@@ -101,8 +101,8 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// The words by which failures are known stay.
-func TestFailuresAreKnownAllTheSame(t *testing.T) {
+// The words that identify failures are kept.
+func TestFailureWordsAreKept(t *testing.T) {
 	for _, test := range []struct {
 		text string
 		want imagepull.Failure

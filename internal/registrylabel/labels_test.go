@@ -7,8 +7,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// A node is long up, and many registries were pulled from once, before most pulls come from a new one.
-func TestTheMostUsedRegistriesHaveLabels(t *testing.T) {
+// The node has been up for long and has pulled once from each of many registries, before most pulls come from a new
+// one.
+func TestMostUsedRegistriesHaveLabels(t *testing.T) {
 	l := New()
 	for i := range 3 * maxCandidates {
 		l.Label(fmt.Sprintf("once-%d.example", i), "shop", true)
@@ -23,11 +24,11 @@ func TestTheMostUsedRegistriesHaveLabels(t *testing.T) {
 		}
 	}
 	if own < 90*maxConfirmed {
-		t.Errorf("of %d pulls %d had their registry's label", 100*maxConfirmed, own)
+		t.Errorf("of %d pulls only %d had the label of their registry", 100*maxConfirmed, own)
 	}
-	for i := range 20 * maxCandidates { // somebody invents names
+	for i := range 20 * maxCandidates { // invented names
 		if label, lost := l.Label(fmt.Sprintf("invented-%d.example", i), "shop", true); label != other {
-			t.Fatalf("an invented name after %d others has a label of its own, taken from %s", i, lost)
+			t.Fatalf("after %d others, an invented name has a label, taken from %s", i, lost)
 		}
 		if i%10 == 0 {
 			for n := range maxConfirmed {
@@ -36,7 +37,7 @@ func TestTheMostUsedRegistriesHaveLabels(t *testing.T) {
 		}
 	}
 	if len(l.confirmed.counted) > maxCandidates || len(l.claimed.counted) > maxCandidates {
-		t.Errorf("%d and %d registries are counted", len(l.confirmed.counted), len(l.claimed.counted))
+		t.Errorf("counting %d and %d registries", len(l.confirmed.counted), len(l.claimed.counted))
 	}
 	for _, registry := range []string{"", imagepull.UnknownRegistry} {
 		if label, _ := l.Label(registry, "shop", true); label != imagepull.UnknownRegistry {
@@ -45,7 +46,7 @@ func TestTheMostUsedRegistriesHaveLabels(t *testing.T) {
 	}
 }
 
-func TestLabelsOfAMoment(t *testing.T) {
+func TestLabelsOfCurrentPulls(t *testing.T) {
 	var pulls []Pull
 	add := func(namespace string, registries ...string) {
 		for _, registry := range registries {
@@ -74,7 +75,7 @@ func TestLabelsOfAMoment(t *testing.T) {
 	label = OfMoment(pulls)
 	for _, registry := range []string{"twice", "down", "down-too", "invented-0"} {
 		if got := label(registry); got != registry {
-			t.Errorf("beside a namespace that invents hosts %s is labeled %s", registry, got)
+			t.Errorf("while a namespace invents hosts, %s is labeled %s", registry, got)
 		}
 	}
 }

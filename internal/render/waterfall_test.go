@@ -25,19 +25,19 @@ func TestWaterfall(t *testing.T) {
 		Waterfall(api.NewRecord(startuptest.ColdStart()), terminal.Page{Columns: 80, Fit: true, Color: true}))
 }
 
-func TestWaterfallKeepsToItsWidth(t *testing.T) {
+func TestWaterfallFitsWidth(t *testing.T) {
 	record := api.NewRecord(startuptest.ColdStart())
 	record.Pulls = nil
 	for _, columns := range []int{95, 110, 200} {
 		for line := range strings.Lines(Waterfall(record, terminal.Page{Columns: columns})) {
 			if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > columns {
-				t.Errorf("%d columns: a line of %d: %s", columns, got, line)
+				t.Errorf("%d columns: a line has %d: %s", columns, got, line)
 			}
 		}
 	}
 }
 
-// A record can come from any server that explain was pointed at.
+// A record can come from any server that a user queries with explain.
 func TestWaterfallOfHostileRecords(t *testing.T) {
 	evil := "a\x1b[31m\u202eb\u200d\n\r\u2028c\xff"
 	record := api.Record{
@@ -76,26 +76,26 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 				PullTables([]NodePulls{{Node: evil, PullList: evilPulls}}, terminal.Page{}),
 			} {
 				if strings.ContainsAny(text, "\x1b\u202e\u200d\r\u2028") || !utf8.ValidString(text) {
-					t.Fatalf("hostile characters survive in %q", text)
+					t.Fatalf("hostile characters remain in %q", text)
 				}
 			}
 		}
 	}
 }
 
-func TestWaterfallTellsOfHighPressure(t *testing.T) {
+func TestWaterfallShowsHighPressure(t *testing.T) {
 	record := api.NewRecord(startuptest.ColdStart())
 	record.Phases[0].Pressure = &api.PressureRecord{CPU: 0.49, IO: 0.1}
 	record.Phases[1].Pressure = &api.PressureRecord{CPU: 0.6, IO: 0.814}
 	text := Waterfall(record, terminal.Page{Columns: 140})
 	if strings.Count(text, "pressure") != 1 ||
 		!strings.Contains(text, string(record.Phases[1].Cause)+", io pressure 81 %\n") {
-		t.Errorf("want the high one alone in\n%s", text)
+		t.Errorf("want only the high pressure in\n%s", text)
 	}
 }
 
-// An Event's text can be a megabyte, and what a container is called as long as an address.
-func TestWaterfallOfEndlessRecords(t *testing.T) {
+// An Event's message can have a megabyte, and a container's name can be as long as an address.
+func TestWaterfallOfOversizedRecords(t *testing.T) {
 	endless := strings.Repeat("<b>\x1b[31mlong \u202e", 1<<16)
 	record := api.NewRecord(startuptest.StillPulling())
 	record.Verdict, record.Phases[1].Container, record.Conflicts[0].Detail, record.Pulls[0].Image = endless, endless,
@@ -111,12 +111,12 @@ func TestWaterfallOfEndlessRecords(t *testing.T) {
 	}
 	for line := range strings.Lines(text) {
 		if got := terminal.Cells(strings.TrimSuffix(line, "\n")); got > page.Columns {
-			t.Errorf("a line of %d cells: %.200s", got, line)
+			t.Errorf("a line has %d cells: %.200s", got, line)
 		}
 	}
 }
 
-func TestWaterfallTellsOfFailuresAndLosses(t *testing.T) {
+func TestWaterfallShowsFailuresAndLosses(t *testing.T) {
 	record := api.NewRecord(startuptest.ColdStart())
 	record.Pulls = []api.PullRecord{
 		{Container: "app", Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS},
@@ -138,7 +138,7 @@ func TestSummary(t *testing.T) {
 	startuptest.Golden(t, *update, "summary.txt", Summary(records, false, terminal.Page{}))
 }
 
-func TestWhatIsGoneIsToldOfAsGone(t *testing.T) {
+func TestSummaryOfDeletedPod(t *testing.T) {
 	record := api.NewRecord(startuptest.ColdStart())
 	record.GoneAt = api.InstantOf(startuptest.After(time.Hour))
 	if text := Waterfall(record, page110); !strings.Contains(text, ", object deleted 2026-03-01 13:00:00.000 UTC\n") {
@@ -167,7 +167,7 @@ func TestBarsTouch(t *testing.T) {
 	}
 }
 
-func TestWaterfallOfAnEnd(t *testing.T) {
+func TestWaterfallOfTermination(t *testing.T) {
 	text := Waterfall(api.NewRecord(startuptest.Killed()), terminal.Page{Columns: 110})
 	for _, want := range []string{"gone after 31.0 s: app ignored its stop signal for 30.0 s, then was killed",
 		"object_deletion", "GRACE USED",

@@ -27,11 +27,11 @@ func TestSocket(t *testing.T) {
 	}
 	proxy.end(t)
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the socket stays: %v", err)
+		t.Errorf("the socket was not removed: %v", err)
 	}
 }
 
-// TestStaleSocket: a proxy that was killed leaves its socket behind.
+// A killed proxy leaves its socket file, which the next proxy replaces.
 func TestStaleSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.sock")
 	killed, err := net.Listen("unix", path)
@@ -49,8 +49,8 @@ func TestStaleSocket(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsRemoved: whatever is at the path and is no socket stays, also what a link leads to.
-func TestNothingElseIsRemoved(t *testing.T) {
+// Anything at the path that is not a socket is kept, including the target of a link.
+func TestOnlySocketsAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	file, link, folder := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
 	err := errors.Join(os.WriteFile(file, []byte("kept"), 0o600), os.Symlink(file, link), os.Mkdir(folder, 0o700))
@@ -64,19 +64,18 @@ func TestNothingElseIsRemoved(t *testing.T) {
 		}
 	}
 	if text, err := os.ReadFile(link); err != nil || string(text) != "kept" {
-		t.Errorf("the file holds %q, %v", text, err)
+		t.Errorf("the file contains %q, %v", text, err)
 	}
 	_, err = Listen(
 		Config{Runtime: "/nowhere.sock", Listen: filepath.Join(dir, "none", "p.sock"), Logger: zap.NewNop()},
 	)
 	if !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("in a directory that is not there: %v", err)
+		t.Errorf("in a missing directory: %v", err)
 	}
 }
 
-// TestClientsAreServedToTheirEnd: the agent, which is asked to end with the proxy, keeps the runtime until it has
-// ended.
-func TestClientsAreServedToTheirEnd(t *testing.T) {
+// The agent, which receives the stop signal together with the proxy, can use the runtime until it has stopped.
+func TestClientsAreServedDuringStop(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	startRuntime(t, path)
 	proxy := serve(t, path)
@@ -91,19 +90,19 @@ func TestClientsAreServedToTheirEnd(t *testing.T) {
 	proxy.stop()
 	for range 3 {
 		if err := version(); err != nil {
-			t.Errorf("after the proxy was asked to end: %v", err)
+			t.Errorf("after the stop signal: %v", err)
 		}
 	}
 	select {
 	case err := <-proxy.done:
-		t.Fatalf("it ended although a client is there: %v", err)
+		t.Fatalf("the proxy exited although a client is connected: %v", err)
 	case <-time.After(50 * time.Millisecond):
 	}
 	begun := time.Now()
 	_ = conn.Close()
 	proxy.end(t)
 	if took := time.Since(begun); took > lingerLimit/2 {
-		t.Errorf("it ended %s after its last client", took)
+		t.Errorf("the proxy exited %s after its last client", took)
 	}
 }
 
@@ -129,12 +128,12 @@ func TestConnectionsAreBounded(t *testing.T) {
 	defer beyond.Close()
 	_ = beyond.SetReadDeadline(time.Now().Add(patience))
 	if n, err := beyond.Read(make([]byte, 9)); n > 0 || err == nil || os.IsTimeout(err) {
-		t.Errorf("a connection beyond the limit: %d bytes, %v", n, err)
+		t.Errorf("a connection over the limit: %d bytes, %v", n, err)
 	}
 	for _, conn := range open {
 		_ = conn.Close()
 	}
-	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the proxy has to notice
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the proxy has to notice first
 		_, err := ask(
 			t.Context(),
 			connect(t, proxy.path),
@@ -145,7 +144,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			return
 		}
 		if time.Since(begun) > patience {
-			t.Fatalf("after the others have gone: %v", err)
+			t.Fatalf("after the others have disconnected: %v", err)
 		}
 	}
 }

@@ -29,7 +29,7 @@ import (
 
 const patience = 10 * time.Second
 
-// served is a proxy that runs.
+// served is a running proxy.
 type served struct {
 	path string
 	logs *observer.ObservedLogs
@@ -57,7 +57,7 @@ func serveAt(t testing.TB, runtime, path string) *served {
 	return s
 }
 
-// end stops the proxy, which returns as soon as its clients have gone.
+// end stops the proxy, which returns once its clients have disconnected.
 func (s *served) end(t testing.TB) {
 	t.Helper()
 	s.stop()
@@ -72,7 +72,7 @@ func (s *served) end(t testing.TB) {
 	}
 }
 
-// connect makes a client without limits and without the agent's own refusals.
+// connect creates a client without limits and without the agent's own restrictions.
 func connect(t testing.TB, path string) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient("unix://"+path, grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -84,7 +84,7 @@ func connect(t testing.TB, path string) *grpc.ClientConn {
 	return conn
 }
 
-// startRuntime is a runtime with something to say to each request of critest.
+// startRuntime starts a runtime with an answer to each request of critest.
 func startRuntime(t testing.TB, path string) *critest.Runtime {
 	t.Helper()
 	runtime := critest.Start(t, path, critest.Options{})
@@ -115,7 +115,7 @@ func startRuntime(t testing.TB, path string) *critest.Runtime {
 	return runtime
 }
 
-// ask makes a call of any kind, and returns the messages of the answer.
+// ask calls any method, and returns the messages of the answer.
 func ask(
 	ctx context.Context,
 	conn *grpc.ClientConn,
@@ -158,8 +158,8 @@ func askWithin(
 	}
 }
 
-// TestAnswersAreTheRuntimesOwn asks everything that may be asked, once directly and once through the proxy.
-func TestAnswersAreTheRuntimesOwn(t *testing.T) {
+// TestAnswersAreUnchanged sends every allowed request, once directly and once through the proxy.
+func TestAnswersAreUnchanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	startRuntime(t, path)
 	direct, through := connect(t, path), connect(t, serve(t, path).path)
@@ -168,7 +168,7 @@ func TestAnswersAreTheRuntimesOwn(t *testing.T) {
 		want, err := ask(t.Context(), direct, method, request)
 		if err != nil || len(want) == 0 ||
 			method != "/containerd.services.content.v1.Content/ListStatuses" && len(want[0]) == 0 {
-			t.Fatalf("%s: the runtime itself says %d messages, %v", method, len(want), err)
+			t.Fatalf("%s: the runtime itself answers with %d messages, %v", method, len(want), err)
 		}
 		got, err := ask(t.Context(), through, method, request)
 		if err != nil || !sameMessages(t, method, got, want) {
@@ -177,11 +177,11 @@ func TestAnswersAreTheRuntimesOwn(t *testing.T) {
 		parts = max(parts, len(want))
 	}
 	if parts < 3 {
-		t.Errorf("the longest answer had %d messages", parts)
+		t.Errorf("the longest answer has %d messages", parts)
 	}
 }
 
-// sameMessages compares what messages say: the order of a map's keys is not the same twice.
+// sameMessages compares the content of messages, because map keys have no fixed order.
 func sameMessages(t *testing.T, method string, got, want [][]byte) bool {
 	t.Helper()
 	if len(got) != len(want) {
@@ -199,7 +199,7 @@ func sameMessages(t *testing.T, method string, got, want [][]byte) bool {
 	return true
 }
 
-func TestErrorsAreTheRuntimesOwn(t *testing.T) {
+func TestErrorsAreUnchanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
 	conn := connect(t, serve(t, path).path)
@@ -221,9 +221,8 @@ func TestErrorsAreTheRuntimesOwn(t *testing.T) {
 	}
 }
 
-// TestRuntimeComesAndGoes: while it is away a call fails at once, as it does without a proxy, and it is found again
-// soon.
-func TestRuntimeComesAndGoes(t *testing.T) {
+// While the runtime is down, a call fails at once, as without a proxy. Soon after its restart, calls succeed.
+func TestRuntimeRestarts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	client := runtimeapi.NewRuntimeServiceClient(connect(t, serve(t, path).path))
 	version := func() error {
@@ -234,28 +233,28 @@ func TestRuntimeComesAndGoes(t *testing.T) {
 	}
 	for round := range 3 {
 		begun := time.Now()
-		// The first call after the runtime went may still meet the connection as it breaks.
+		// The first call after the runtime stops may still use the breaking connection.
 		for err := version(); err == nil || !strings.Contains(err.Error(), path); err = version() {
 			if status.Code(err) != codes.Unavailable || time.Since(begun) > patience/2 {
-				t.Fatalf("round %d: without a runtime, after %s: %v", round, time.Since(begun), err)
+				t.Fatalf("round %d: without the runtime, after %s: %v", round, time.Since(begun), err)
 			}
 		}
 		if took := time.Since(begun); took > patience/2 {
-			t.Errorf("round %d: it took %s to say that there is no runtime", round, took)
+			t.Errorf("round %d: a call without the runtime failed only after %s", round, took)
 		}
 		runtime := critest.Start(t, path, critest.Options{})
 		begun = time.Now()
 		for err := version(); err != nil; err = version() {
 			if status.Code(err) != codes.Unavailable || time.Since(begun) > patience {
-				t.Fatalf("round %d: with a runtime again, after %s: %v", round, time.Since(begun), err)
+				t.Fatalf("round %d: after the restart, after %s: %v", round, time.Since(begun), err)
 			}
-			time.Sleep(10 * time.Millisecond) // a real socket, in real time
+			time.Sleep(10 * time.Millisecond) // a real socket needs real time
 		}
 		runtime.Stop()
 	}
 }
 
-// TestSlowRuntime: the client's deadline ends the call in the runtime as well.
+// The client's deadline also ends the call in the runtime.
 func TestSlowRuntime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
@@ -270,16 +269,16 @@ func TestSlowRuntime(t *testing.T) {
 	defer cancel()
 	_, err := askWithin(ctx, conn, "/runtime.v1.RuntimeService/Version", &runtimeapi.VersionRequest{})
 	if status.Code(err) != codes.DeadlineExceeded {
-		t.Errorf("a call beyond its deadline: %v", err)
+		t.Errorf("a call after its deadline: %v", err)
 	}
 	select {
 	case <-ended:
 	case <-time.After(patience):
-		t.Error("the runtime goes on with a call that its client gave up")
+		t.Error("the runtime continues a call that its client canceled")
 	}
 }
 
-// TestManyClients has 100 clients ask at once: all get their answers, and the runtime a few calls at a time.
+// TestManyClients has 100 concurrent clients: all get their answers, and the runtime receives a few calls at a time.
 func TestManyClients(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
@@ -314,7 +313,7 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// TestStalledClients: clients that take no answer hold their places no longer than their deadlines.
+// Clients that do not read answers occupy their slots no longer than their deadlines.
 func TestStalledClients(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
@@ -333,6 +332,6 @@ func TestStalledClients(t *testing.T) {
 	}
 	request := critest.Requests()["/runtime.v1.RuntimeService/Version"]
 	if _, err := ask(t.Context(), connect(t, proxy.path), "/runtime.v1.RuntimeService/Version", request); err != nil {
-		t.Errorf("beside clients that take no answer: %v", err)
+		t.Errorf("beside clients that do not read: %v", err)
 	}
 }

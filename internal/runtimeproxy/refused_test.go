@@ -35,7 +35,7 @@ import (
 	"github.com/podlapse/podlapse/internal/critest"
 )
 
-// methods are those that CRI and containerd's API define, by their full names.
+// methods returns the methods that the APIs of CRI and containerd define, by their full names.
 func methods() map[string]protoreflect.MethodDescriptor {
 	all := map[string]protoreflect.MethodDescriptor{}
 	for _, file := range []protoreflect.FileDescriptor{
@@ -61,13 +61,13 @@ func methods() map[string]protoreflect.MethodDescriptor {
 	return all
 }
 
-// answerOf is an empty answer of a method.
+// answerOf returns an empty answer of a method.
 func answerOf(method string) proto.Message {
 	return dynamicpb.NewMessage(methods()[method].Output())
 }
 
-// TestEverythingElseIsRefused calls every method that CRI and containerd define, and some that they do not.
-func TestEverythingElseIsRefused(t *testing.T) {
+// TestOtherMethodsAreRefused calls every method that CRI and containerd define, and some unknown ones.
+func TestOtherMethodsAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
 	proxy := serve(t, path)
@@ -79,7 +79,7 @@ func TestEverythingElseIsRefused(t *testing.T) {
 		refused++
 		_, err := ask(t.Context(), conn, name, request)
 		if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v, want it refused by name", name, err)
+			t.Errorf("%s: %v, want an error with its name", name, err)
 		}
 	}
 	for name, method := range all {
@@ -88,7 +88,7 @@ func TestEverythingElseIsRefused(t *testing.T) {
 		}
 	}
 	if len(all) < 100 || refused != len(all)-len(forwarded) {
-		t.Errorf("%d of %d methods were tried, %d are forwarded", refused, len(all), len(forwarded))
+		t.Errorf("tried %d of %d methods, %d are forwarded", refused, len(all), len(forwarded))
 	}
 	for _, name := range []string{
 		"/runtime.v1.RuntimeService/version", "/runtime.v1.RuntimeService/Version/",
@@ -99,14 +99,14 @@ func TestEverythingElseIsRefused(t *testing.T) {
 		try(name, &runtimeapi.VersionRequest{})
 	}
 	if calls := runtime.Calls(); len(calls) != 0 {
-		t.Errorf("the runtime saw %v", calls)
+		t.Errorf("the runtime received %v", calls)
 	}
 	if logged := len(proxy.logs.FilterMessageSnippet("refused").All()); logged != refused {
 		t.Errorf("%d of %d refusals are in the log", logged, refused)
 	}
 }
 
-// TestArgumentsAreRefused: what the agent does not need of the calls that it makes.
+// Arguments that the agent does not need are refused, also for allowed methods.
 func TestArgumentsAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
@@ -135,7 +135,7 @@ func TestArgumentsAreRefused(t *testing.T) {
 		}
 	}
 	if calls := runtime.Calls(); len(calls) != 0 {
-		t.Errorf("the runtime saw %v", calls)
+		t.Errorf("the runtime received %v", calls)
 	}
 	layer := runtime.PutBlob(critest.Blob{Data: []byte("\x1f\x8b files of another tenant")})
 	answer, err := ask(
@@ -149,9 +149,8 @@ func TestArgumentsAreRefused(t *testing.T) {
 	}
 }
 
-// TestHeadersAreNotPassedOn: of containerd's namespaces there is one for Kubernetes, and nothing else is a header's
-// business.
-func TestHeadersAreNotPassedOn(t *testing.T) {
+// The only allowed containerd namespace is that of Kubernetes, and no other header is forwarded.
+func TestHeadersAreNotForwarded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
 	conn := connect(t, serve(t, path).path)
@@ -173,7 +172,7 @@ func TestHeadersAreNotPassedOn(t *testing.T) {
 	for name := range headers {
 		allowed := []string{":authority", "content-type", "user-agent", namespaceHeader, "grpc-accept-encoding"}
 		if !slices.Contains(allowed, name) {
-			t.Errorf("the runtime got header %s", name)
+			t.Errorf("the runtime received the header %s", name)
 		}
 	}
 	for _, pairs := range [][]string{{namespaceHeader, "moby"}, {namespaceHeader, ""},
@@ -182,13 +181,13 @@ func TestHeadersAreNotPassedOn(t *testing.T) {
 			t.Errorf("%q: %v", pairs, err)
 		}
 	}
-	if err := try(); status.Code(err) != codes.FailedPrecondition { // containerd's own word
+	if err := try(); status.Code(err) != codes.FailedPrecondition { // the error comes from containerd
 		t.Errorf("without a namespace: %v", err)
 	}
 }
 
-// TestBounds: what is too large or has no end is refused.
-func TestBounds(t *testing.T) {
+// Messages that are too large or endless are refused.
+func TestMessageLimits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
 	conn := connect(t, serve(t, path).path)
@@ -210,7 +209,7 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	if calls := runtime.Calls(); len(calls) != 0 {
-		t.Errorf("the runtime saw %v", calls)
+		t.Errorf("the runtime received %v", calls)
 	}
 	for size, want := range map[int]codes.Code{maxAnswer - 1<<10: codes.OK, maxAnswer + 1: codes.ResourceExhausted} {
 		runtime.PutImage(critest.RequestedImage, 1, strings.Repeat("d", size))
@@ -221,8 +220,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreCounted: one message for each method, and the sum at the end; names that a client makes up are
-// bounded.
+// One message is logged for each method, and a total at the end. The number of names that a client makes up is
+// limited.
 func TestRefusalsAreCounted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	proxy := serve(t, path)
@@ -245,7 +244,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 	last := proxy.logs.All()[proxy.logs.Len()-1].ContextMap()
 	if methods := last["calls"].(map[string]uint64); len(methods) != maxRefusedMethods ||
 		last["others"] != uint64(100) {
-		t.Errorf("the sum is %d methods and %v others", len(methods), last["others"])
+		t.Errorf("the total has %d methods and %v others", len(methods), last["others"])
 	} else {
 		for name, n := range methods {
 			if n != 2 || len(name) > maxMethodName {

@@ -23,12 +23,12 @@ func newQueue(capacity int) *Queue[int] {
 	return NewQueue[int](Config{Name: "test", Capacity: capacity, Drain: drain, Registerer: prometheus.NewRegistry()})
 }
 
-// out is where a queue delivers to: it takes a while for each item, or fails from one on.
+// out is the target of a queue: it takes a while for each item, or fails from some item on.
 type out struct {
 	queue    *Queue[int]
 	got      []int
 	takes    time.Duration
-	failFrom int // counted from 1; 0 for never
+	failFrom int // counted from 1; 0 means never
 	idles    int
 }
 
@@ -81,7 +81,7 @@ func TestQueueDeliversInOrder(t *testing.T) {
 			t.Errorf("counted %v, idle %d times", got, o.idles)
 		}
 		if err := o.queue.Offer(1); !errors.Is(err, ErrEnded) || counts(o.queue)[1] != 1 {
-			t.Errorf("after the end: %v, %v", err, counts(o.queue))
+			t.Errorf("after the stop: %v, %v", err, counts(o.queue))
 		}
 	})
 }
@@ -94,13 +94,13 @@ func TestQueueDropsTheNewest(t *testing.T) {
 		}
 	}
 	if err := o.queue.OfferLeaving(10, 1); !errors.Is(err, ErrFull) {
-		t.Errorf("the place to be left: %v", err)
+		t.Errorf("the reserved place: %v", err)
 	}
 	if err := o.queue.Offer(3); err != nil {
 		t.Error(err)
 	}
 	if err := o.queue.Offer(11); !errors.Is(err, ErrFull) || o.queue.Len() != 4 {
-		t.Errorf("beyond its capacity: %v, %d wait", err, o.queue.Len())
+		t.Errorf("over its capacity: %v, %d queued", err, o.queue.Len())
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
@@ -109,8 +109,8 @@ func TestQueueDropsTheNewest(t *testing.T) {
 	}
 }
 
-// A sink that dies, and one that is too slow to stop in time: all that was offered is counted once.
-func TestQueueCountsWhatIsLost(t *testing.T) {
+// With a sink that fails, and one that is too slow to stop in time, every offered item is counted once.
+func TestQueueCountsDrops(t *testing.T) {
 	for name, test := range map[string]struct {
 		out  out
 		want error
@@ -138,8 +138,8 @@ func TestQueueCountsWhatIsLost(t *testing.T) {
 	}
 }
 
-// A delivery that heeds its context is over when the time to drain is.
-func TestQueueEndsADeliveryThatIsStuck(t *testing.T) {
+// A delivery that respects its context returns when the time to drain is over.
+func TestQueueCancelsStuckDelivery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(10)
 		ctx, stop := context.WithCancel(t.Context())
@@ -151,7 +151,7 @@ func TestQueueEndsADeliveryThatIsStuck(t *testing.T) {
 			}, func() {})
 		}()
 		for range 100 {
-			_ = q.Offer(1) // never waits
+			_ = q.Offer(1) // never blocks
 		}
 		synctest.Wait()
 		_ = q.Offer(1)
@@ -169,14 +169,14 @@ func TestQueueEndsADeliveryThatIsStuck(t *testing.T) {
 	})
 }
 
-// One sink that is stuck is nothing to another, and its memory stays what it is.
-func TestQueuesAreApart(t *testing.T) {
+// A stuck sink does not affect other sinks, and its memory does not grow.
+func TestQueuesAreIndependent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		make := func(name string) *Queue[[]byte] {
 			return NewQueue[[]byte](Config{Name: name, Capacity: 16, Drain: drain, Registerer: registry})
 		}
-		stuck, well := make("stuck"), make("well")
+		stuck, healthy := make("stuck"), make("healthy")
 		ctx, stop := context.WithCancel(t.Context())
 		var sinks sync.WaitGroup
 		release := context.WithoutCancel(ctx)
@@ -186,11 +186,11 @@ func TestQueuesAreApart(t *testing.T) {
 				func() {})
 		})
 		sinks.Go(func() {
-			_ = well.Run(ctx, func(context.Context, []byte) error { well.Sent(1); return nil }, func() {})
+			_ = healthy.Run(ctx, func(context.Context, []byte) error { healthy.Sent(1); return nil }, func() {})
 		})
 		for range 1000 {
 			_ = stuck.Offer(nil)
-			_ = well.Offer(nil)
+			_ = healthy.Offer(nil)
 			synctest.Wait()
 		}
 		const want = `
@@ -198,11 +198,11 @@ func TestQueuesAreApart(t *testing.T) {
 			`or because it had failed, was full or had ended.
 # TYPE podlapse_sink_dropped_total counter
 podlapse_sink_dropped_total{sink="stuck"} 983
-podlapse_sink_dropped_total{sink="well"} 0
+podlapse_sink_dropped_total{sink="healthy"} 0
 # HELP podlapse_sink_queue_length Items waiting for a sink.
 # TYPE podlapse_sink_queue_length gauge
 podlapse_sink_queue_length{sink="stuck"} 16
-podlapse_sink_queue_length{sink="well"} 0
+podlapse_sink_queue_length{sink="healthy"} 0
 `
 		err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_sink_dropped_total",
 			"podlapse_sink_queue_length")
@@ -219,14 +219,14 @@ podlapse_sink_queue_length{sink="well"} 0
 		stop()
 		sinks.Wait()
 		if got := testutil.ToFloat64(stuck.sent); got != 17 {
-			t.Errorf("sent %v in the end", got)
+			t.Errorf("sent %v at the end", got)
 		}
 	})
 }
 
-// Sinks that are stuck, that lose all they take and that die take nothing from the one that works:
-// each counts what it was offered to the last item, and keeps no more than its queue.
-func TestSinksInTroubleAreApart(t *testing.T) {
+// Sinks that are stuck, that lose every item or that fail do not affect a working one. Each counts every offered
+// item, and keeps no more than its queue.
+func TestFailingSinksAffectNoOther(t *testing.T) {
 	const (
 		items    = 1000
 		size     = 64 << 10
@@ -235,12 +235,12 @@ func TestSinksInTroubleAreApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		queues := map[string]*Queue[[]byte]{}
-		for _, name := range []string{"well", "stuck", "failing", "dying"} {
+		for _, name := range []string{"healthy", "stuck", "failing", "dying"} {
 			queues[name] = NewQueue[[]byte](Config{Name: name, Capacity: capacity, Drain: drain, Registerer: registry})
 		}
 		taken := 0
 		deliver := map[string]func(context.Context, []byte) error{
-			"well":    func(context.Context, []byte) error { queues["well"].Sent(1); return nil },
+			"healthy": func(context.Context, []byte) error { queues["healthy"].Sent(1); return nil },
 			"stuck":   func(ctx context.Context, _ []byte) error { <-ctx.Done(); return ctx.Err() },
 			"failing": func(context.Context, []byte) error { queues["failing"].Drop(1); return nil },
 			"dying": func(context.Context, []byte) error {
@@ -266,15 +266,15 @@ func TestSinksInTroubleAreApart(t *testing.T) {
 			synctest.Wait()
 		}
 		grew, most := heap()-before, int64(capacity+1)*size+1<<20
-		if grew > most { // what is stuck, and what the test makes
-			t.Errorf("%d bytes more after %d items, want at most %d", grew, items, most)
+		if grew > most { // by stuck sinks and by the test itself
+			t.Errorf("the heap grew by %d bytes after %d items, want at most %d", grew, items, most)
 		}
 		if err := <-ended["dying"]; !errors.Is(err, errGone) {
 			t.Errorf("died of %v", err)
 		}
 		began := time.Now()
 		stop()
-		for name, want := range map[string]error{"well": nil, "failing": nil, "stuck": context.Canceled} {
+		for name, want := range map[string]error{"healthy": nil, "failing": nil, "stuck": context.Canceled} {
 			if err := <-ended[name]; !errors.Is(err, want) {
 				t.Errorf("%s ended with %v", name, err)
 			}
@@ -282,18 +282,18 @@ func TestSinksInTroubleAreApart(t *testing.T) {
 		if took := time.Since(began); took > drain {
 			t.Errorf("took %s to stop", took)
 		}
-		for name, want := range map[string][2]float64{"well": {items, 0}, "stuck": {0, items}, "failing": {0, items},
+		for name, want := range map[string][2]float64{"healthy": {items, 0}, "stuck": {0, items}, "failing": {0, items},
 			"dying": {2, items - 2}} {
 			q := queues[name]
 			got := [2]float64{testutil.ToFloat64(q.sent), testutil.ToFloat64(q.dropped)}
 			if got != want || q.Len() != 0 {
-				t.Errorf("%s: counted %v, want %v; %d wait", name, got, want, q.Len())
+				t.Errorf("%s: counted %v, want %v; %d queued", name, got, want, q.Len())
 			}
 		}
 	})
 }
 
-// heap is how many bytes are reachable.
+// heap returns the size of the live heap in bytes.
 func heap() int64 {
 	runtime.GC()
 	var stats runtime.MemStats
@@ -301,8 +301,8 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// Whoever offers while it ends: sent and dropped are all that was offered.
-func TestQueueLosesNothingUncounted(t *testing.T) {
+// If items are offered during the stop, sent and dropped items still add up to the offered ones.
+func TestQueueCountsEveryItem(t *testing.T) {
 	q := newQueue(7)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

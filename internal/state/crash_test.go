@@ -23,24 +23,24 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// disk is what outlives an agent: its file, and the records that it wrote. The agent dies at one of its
-// writes of either.
+// disk is what survives an agent: its file and the records that it wrote. The agent dies at one of its writes to
+// either.
 type disk struct {
 	mu      sync.Mutex
 	file    []byte
-	settled map[string]timeline.Timeline // by pod name, as offered last
+	settled map[string]timeline.Timeline // by pod name, the latest offered
 	records []timeline.Timeline          // written
 
-	dieAt  int  // which write, from 1; 0 for none
-	late   bool // dies after it, not before
+	dieAt  int  // number of the write, from 1; 0 means never
+	late   bool // dies after the write, not before
 	writes int
 	dead   chan struct{} // closed when the agent died
 	diedAt time.Time
 
-	slow time.Duration // how long a record takes to be read
+	slow time.Duration // the time to read a record
 }
 
-// write does what gets through.
+// write performs a write unless the agent is dead.
 func (d *disk) write(through func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -57,7 +57,7 @@ func (d *disk) write(through func()) {
 	}
 }
 
-// die needs the lock.
+// die requires the lock.
 func (d *disk) die() {
 	if !closed(d.dead) {
 		d.diedAt = time.Now()
@@ -74,7 +74,7 @@ func closed(c chan struct{}) bool {
 	}
 }
 
-// Write takes a record, as standard output.
+// Write receives a record, as standard output does.
 func (d *disk) Write(line []byte) (int, error) {
 	var r api.Record
 	if err := json.Unmarshal(line, &r); err != nil {
@@ -85,13 +85,13 @@ func (d *disk) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// agent runs one, wired as in cmd/agent, until it dies at a write or at that time.
+// agent runs an agent, wired as in cmd/agent, until it dies at a write or at a given time.
 func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 	t.Helper()
 	d.writes, d.dead, d.settled = 0, make(chan struct{}), map[string]timeline.Timeline{}
 	left, err := state.InMemory(d.file, "node-1", func(text []byte) { d.write(func() { d.file = text }) })
 	if err != nil {
-		t.Fatalf("the agent before left: %v", err)
+		t.Fatalf("cannot open the state of the previous agent: %v", err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var parts sync.WaitGroup
@@ -135,7 +135,7 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 		Restored: reconcile.Restored{InFlight: left.InFlight, Reported: left.Reported},
 		Keeper:   keeper,
 	})
-	// A dead agent does nothing more: what its parts write while they end does not get through.
+	// A dead agent writes nothing more: the remaining writes of its parts are discarded.
 	for _, run := range []func(context.Context) error{keeper.Run, lines.Run, r.Run} {
 		parts.Go(func() { _ = run(ctx) })
 	}
@@ -153,13 +153,13 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 	n.following.Wait()
 }
 
-// uptime is that of a world, after which all that starts in it has ended, and was reported.
+// uptime is the duration of a world, after which every start-up in it has ended and was reported.
 const uptime = 60 * time.Second
 
-// saveGap is the keeper's: a reader of records that takes longer gives it time to save in between.
+// saveGap is the interval between saves. If a record takes longer to read, the keeper can save in between.
 const saveGap = 200 * time.Millisecond
 
-// undisturbed is what an agent reports that nobody kills, by pod, and how often it writes.
+// undisturbed returns what an agent that is never killed reports, by pod, and the number of its writes.
 func undisturbed(t *testing.T) (reports map[string]timeline.Timeline, writes int) {
 	t.Helper()
 	reports = map[string]timeline.Timeline{}
@@ -177,8 +177,8 @@ func undisturbed(t *testing.T) (reports map[string]timeline.Timeline, writes int
 	return reports, writes
 }
 
-// compare checks what agents reported that were killed: every pod, and its first record as good as that of
-// an undisturbed one.
+// compare checks the reports of killed agents: every pod is reported, and its first record is as good as that of an
+// undisturbed agent.
 func compare(t *testing.T, name string, got []timeline.Timeline, want map[string]timeline.Timeline) {
 	t.Helper()
 	first := map[string]timeline.Timeline{}
@@ -199,7 +199,7 @@ func compare(t *testing.T, name string, got []timeline.Timeline, want map[string
 	}
 }
 
-// differ says what of a timeline contradicts another one of the same start-up.
+// differ describes how a timeline contradicts another one of the same start-up.
 func differ(got, want timeline.Timeline) string {
 	if got.State != want.State || len(got.Conflicts) > 0 || got.Reconstructed {
 		return fmt.Sprintf("is %s with conflicts %v, reconstructed %t, want %s", got.State, got.Conflicts,
@@ -212,7 +212,7 @@ func differ(got, want timeline.Timeline) string {
 	for phase, w := range wanted {
 		g, found := lengths[phase]
 		switch off := (g.length - w.length).Abs(); {
-		case phase.Phase == timeline.PhaseUnattributed: // a restart may bring more to light
+		case phase.Phase == timeline.PhaseUnattributed: // a restart may add evidence
 		case found && off > g.err+w.err:
 			return fmt.Sprintf("was %s ± %s in %v, want %s ± %s", g.length, g.err, phase, w.length, w.err)
 		case !found && w.length > w.err:
@@ -222,7 +222,7 @@ func differ(got, want timeline.Timeline) string {
 	return ""
 }
 
-// stretch is all the time that a container spent in a phase.
+// stretch is the total time that a container spent in a phase.
 type stretch struct {
 	length, err time.Duration
 }
@@ -244,8 +244,8 @@ func stretches(tl timeline.Timeline) map[stretchOf]stretch {
 	return all
 }
 
-// TestKilledAtEveryWrite kills an agent before and after each of its writes, be it of the file or a record.
-// The one after it, which comes at once or when much is over, reports the rest.
+// TestKilledAtEveryWrite kills an agent before and after each of its writes, to the file or of a record. The next
+// agent, which starts at once or much later, reports the rest.
 func TestKilledAtEveryWrite(t *testing.T) {
 	want, writes := undisturbed(t)
 	if len(want) != 12 || writes < 40 {
@@ -260,7 +260,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 				d := &disk{dieAt: dieAt, late: late, slow: saveGap + saveGap/4}
 				d.agent(t, world, began.Add(uptime))
 				if d.file == nil && away > time.Second {
-					return // it never was
+					return // the pod was never created
 				}
 				diedAt := d.diedAt
 				time.Sleep(away)
@@ -271,8 +271,8 @@ func TestKilledAtEveryWrite(t *testing.T) {
 					if l.deletedAt == 0 || l.at(l.deletedAt+1).After(backAt) || l.at(l.deletedAt+1).Before(diedAt) {
 						continue
 					}
-					// It went while nobody looked: how, is known as far as it was seen; nothing is if it came
-					// after the last save.
+					// The pod was deleted while no agent ran. Its end is reported as far as it was saved, or not at
+					// all if the pod was created after the last save.
 					delete(mustReport, l.uid+"/0")
 					if l.at(0.1).Before(diedAt.Add(-300*time.Millisecond)) && !slices.ContainsFunc(d.records, l.is) {
 						t.Errorf("killed at write %d: %s is not reported", dieAt, l.uid)
@@ -281,7 +281,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 				compare(t, fmt.Sprintf("killed at write %d (after it: %t), away for %s", dieAt, late, away), d.records,
 					mustReport)
 				if len(d.records) > len(want)+2 {
-					t.Errorf("killed at write %d: %d records", dieAt, len(d.records))
+					t.Errorf("killed at write %d: got %d records", dieAt, len(d.records))
 				}
 			})
 		}

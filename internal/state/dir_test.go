@@ -20,7 +20,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// keeperIn is a keeper whose directory others may open, too, as after its end.
+// keeperIn returns a keeper whose directory can be opened again, as after its agent's end.
 func keeperIn(path string) (*Dir, *Keeper, *observer.ObservedLogs, error) {
 	core, logs := observer.New(zapcore.DebugLevel)
 	d, err := Open(path, "node-1", zap.New(core))
@@ -34,7 +34,7 @@ func keeperIn(path string) (*Dir, *Keeper, *observer.ObservedLogs, error) {
 	return d, k, logs, err
 }
 
-// valid is the text of a file, as an agent writes it.
+// valid returns the text of a file as an agent writes it.
 func valid(t testing.TB) []byte {
 	t.Helper()
 	path := t.TempDir()
@@ -62,7 +62,7 @@ func resealed(text string) string {
 	return body + string(end)
 }
 
-func TestTheNextAgentFindsWhatTheLastOneLeft(t *testing.T) {
+func TestNextAgentLoadsState(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "of", "nothing")
 	_, k, _, err := keeperIn(path)
 	if err != nil {
@@ -75,7 +75,7 @@ func TestTheNextAgentFindsWhatTheLastOneLeft(t *testing.T) {
 	}
 	d, _, _, err := keeperIn(path)
 	if err != nil || !reflect.DeepEqual(d.Contents, Contents{Since: created}) {
-		t.Errorf("before anything started: %+v, %v", d.Contents, err)
+		t.Errorf("in a new directory: %+v, %v", d.Contents, err)
 	}
 	k.Keep(seen("a", 1, ""), true)
 	k.Reported("b")
@@ -94,11 +94,11 @@ func TestTheNextAgentFindsWhatTheLastOneLeft(t *testing.T) {
 		}
 	}
 	if entries, _ := os.ReadDir(path); len(entries) != 1 {
-		t.Errorf("in the directory: %v", entries)
+		t.Errorf("the directory contains %v", entries)
 	}
 }
 
-func TestFilesThatAreOfNoUse(t *testing.T) {
+func TestUnusableFiles(t *testing.T) {
 	text := string(valid(t))
 	write := func(text string) func(string) error {
 		return func(path string) error { return os.WriteFile(path, []byte(text), 0o600) }
@@ -120,20 +120,20 @@ func TestFilesThatAreOfNoUse(t *testing.T) {
 		"empty":          {write(""), "is not a podlapse state file"},
 		"something else": {write("hello\nworld\n"), "is not a podlapse state file"},
 		"a recording":    {write(`{"kind":"header","version":1}` + "\n"), "is not a podlapse state file"},
-		"of another node": {change(`"node":"node-1"`, `"node":"node-2"`),
+		"from another node": {change(`"node":"node-1"`, `"node":"node-2"`),
 			`belongs to node "node-2", not to "node-1"`},
-		"of a newer agent": {change(`"version":1`, `"version":2`),
+		"from a newer agent": {change(`"version":1`, `"version":2`),
 			"has format version 2, but only 1 to 1 are known"},
-		"of a newer recording":    {change(`"header","version":2`, `"header","version":99`), "format version 99"},
-		"without a recording":     {change(`"kind":"header"`, `"kind":"footer"`), "not a recording"},
-		"half a line":             {write(text[:len(text)-9]), "is truncated"},
-		"a line less":             {write(text[:strings.LastIndex(text[:len(text)-1], "\n")+1]), "is truncated"},
-		"the header alone":        {write(text[:strings.Index(text, "\n")+1]), "is truncated"},
-		"a changed byte":          {write(strings.Replace(text, "ns", "nz", 1)), "is damaged"},
-		"zeros, as after a crash": {write(string(make([]byte, len(text)))), "is not a podlapse state file"},
-		"an unknown observation":  {change(`"pod_seen"`, `"pod_felt"`), `unknown kind "pod_felt"`},
-		"a pod without a name":    {change(`"uid":"b"`, `"uid":""`), "without its uid"},
-		"too large":               {write(text + strings.Repeat("\n", maxFile)), "exceeds 16 MiB"},
+		"a newer recording format": {change(`"header","version":2`, `"header","version":99`), "format version 99"},
+		"without a recording":      {change(`"kind":"header"`, `"kind":"footer"`), "not a recording"},
+		"a truncated line":         {write(text[:len(text)-9]), "is truncated"},
+		"a missing line":           {write(text[:strings.LastIndex(text[:len(text)-1], "\n")+1]), "is truncated"},
+		"only the header":          {write(text[:strings.Index(text, "\n")+1]), "is truncated"},
+		"a changed byte":           {write(strings.Replace(text, "ns", "nz", 1)), "is damaged"},
+		"zeros, as after a crash":  {write(string(make([]byte, len(text)))), "is not a podlapse state file"},
+		"an unknown observation":   {change(`"pod_seen"`, `"pod_felt"`), `unknown kind "pod_felt"`},
+		"a pod without a name":     {change(`"uid":"b"`, `"uid":""`), "without its uid"},
+		"too large":                {write(text + strings.Repeat("\n", maxFile)), "exceeds 16 MiB"},
 		"a directory": {func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) },
 			"is not a regular file"},
 		"a symbolic link": {func(path string) error { return os.Symlink(elsewhere, path) },
@@ -169,7 +169,7 @@ func TestFilesThatAreOfNoUse(t *testing.T) {
 				t.Errorf("%s, attempt %d: set aside as %v, %v", name, attempt, bad, err)
 			}
 			if again, _, logs, err := keeperIn(path); err != nil || logs.Len() > 0 || again.Since != created {
-				t.Errorf("%s: the agent after finds %+v, %v, %v", name, again, logs.All(), err)
+				t.Errorf("%s: the next agent finds %+v, %v, %v", name, again, logs.All(), err)
 			}
 		}
 	}
@@ -178,7 +178,7 @@ func TestFilesThatAreOfNoUse(t *testing.T) {
 	}
 }
 
-func TestDirectoriesThatAreOfNoUse(t *testing.T) {
+func TestUnusableDirectories(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -194,8 +194,8 @@ func TestDirectoriesThatAreOfNoUse(t *testing.T) {
 	}
 }
 
-// FuzzParse reads anything, sealed or not: no panic, no more than was there, and what was read is kept and
-// found again.
+// FuzzParse reads arbitrary input, with a valid checksum or without: no panic, no invented observations, and
+// everything read is saved and found again.
 func FuzzParse(f *testing.F) {
 	text := valid(f)
 	f.Add(text)
@@ -218,7 +218,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestOneAgentUsesADirectory(t *testing.T) {
+func TestDirectoryIsLocked(t *testing.T) {
 	path := t.TempDir()
 	first, err := Open(path, "node-1", zap.NewNop())
 	if err != nil {
@@ -226,14 +226,14 @@ func TestOneAgentUsesADirectory(t *testing.T) {
 	}
 	if _, err := Open(path, "node-1", zap.NewNop()); err == nil ||
 		!strings.Contains(err.Error(), "another agent uses it") {
-		t.Errorf("a second agent got %v", err)
+		t.Errorf("a second agent: %v", err)
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
 	second, err := Open(path, "node-1", zap.NewNop())
 	if err != nil {
-		t.Fatalf("after the first had ended: %v", err)
+		t.Fatalf("after the first agent has stopped: %v", err)
 	}
 	defer second.Close()
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func TestWhatSurvives(t *testing.T) {
+func TestStateAfterRestart(t *testing.T) {
 	watched := timeline.EventsWatched{UID: "a", ArrivedAt: after(2), OpenedAt: after(1)}
 	for name, test := range map[string]struct {
 		do       func(k *Keeper)
@@ -33,7 +33,7 @@ func TestWhatSurvives(t *testing.T) {
 			k.Keep(seen("a", 1, ""), true)
 			k.Keep(watched, true)
 		}, []timeline.Observation{seen("a", 1, "")}, nil},
-		"that the runtime was silent": {func(k *Keeper) {
+		"a silence of the runtime": {func(k *Keeper) {
 			k.Keep(seen("a", 1, ""), true)
 			k.Keep(silent(1, 3), true)
 			k.Keep(silent(3, 4), true)
@@ -43,18 +43,18 @@ func TestWhatSurvives(t *testing.T) {
 			_ = k.save()
 			k.Keep(seen("a", 4, ""), true)
 		}, []timeline.Observation{seen("a", 4, "")}, nil},
-		"the latest pod object, where it came": {func(k *Keeper) {
+		"the latest pod object, in order of arrival": {func(k *Keeper) {
 			k.Keep(seen("a", 1, ""), true)
 			k.Keep(seen("a", 2, "passing"), false)
 			k.Keep(seen("a", 3, "latest"), false)
 			k.Keep(event("a", 4, "x"), true)
 		}, []timeline.Observation{seen("a", 1, ""), event("a", 4, "x"), seen("a", 3, "latest")}, nil},
-		"no pod object that passed": {func(k *Keeper) {
+		"no outdated pod object": {func(k *Keeper) {
 			k.Keep(seen("a", 1, ""), true)
 			k.Keep(seen("a", 2, "passing"), false)
 			k.Keep(acknowledged("a", 3), true)
 		}, []timeline.Observation{seen("a", 1, ""), acknowledged("a", 3)}, nil},
-		"what came since the last save": {func(k *Keeper) {
+		"observations since the last save": {func(k *Keeper) {
 			k.Keep(seen("a", 1, ""), true)
 			k.Keep(seen("a", 2, "passing"), false)
 			_ = k.save()
@@ -67,23 +67,23 @@ func TestWhatSurvives(t *testing.T) {
 			k.Keep(seen("b", 1, ""), true)
 			k.Reported("a")
 		}, []timeline.Observation{seen("b", 1, "")}, []string{"a"}},
-		"reported, then gone": {func(k *Keeper) {
+		"reported, then deleted": {func(k *Keeper) {
 			k.Keep(seen("a", 1, ""), true)
 			k.Reported("a")
 			k.Gone("a")
 		}, nil, nil},
-		"gone, not reported yet": {func(k *Keeper) {
+		"deleted, not reported yet": {func(k *Keeper) {
 			k.Keep(seen("a", 1, ""), true)
 			k.Keep(gone("a", 2), true)
 			k.Gone("a")
 		}, []timeline.Observation{seen("a", 1, ""), gone("a", 2)}, nil},
-		"gone, then reported": {func(k *Keeper) {
+		"deleted, then reported": {func(k *Keeper) {
 			k.Keep(seen("a", 1, ""), true)
 			k.Keep(gone("a", 2), true)
 			k.Gone("a")
 			k.Reported("a")
 		}, nil, nil},
-		"an unknown pod that is gone": {func(k *Keeper) { k.Gone("a") }, nil, nil},
+		"an unknown deleted pod": {func(k *Keeper) { k.Gone("a") }, nil, nil},
 	} {
 		b := newBench(t, Contents{})
 		test.do(b.Keeper)
@@ -95,14 +95,14 @@ func TestWhatSurvives(t *testing.T) {
 		if lost := testutil.ToFloat64(b.dropped); lost != 0 {
 			t.Errorf("%s: %v dropped", name, lost)
 		}
-		// The agents after leave the same, however many there are.
+		// Any further agents find and leave the same.
 		if again := newBench(t, got).saved(t); !reflect.DeepEqual(again, got) {
-			t.Errorf("%s: the next agent leaves\n%+v\nhaving found\n%+v", name, again, got)
+			t.Errorf("%s: the next agent saved\n%+v\nafter loading\n%+v", name, again, got)
 		}
 	}
 }
 
-func TestARestartAddsNothing(t *testing.T) {
+func TestRestartDoesNotGrowState(t *testing.T) {
 	left := Contents{Since: created, InFlight: []timeline.Observation{
 		seen("a", 1, ""), event("a", 2, "x"), seen("a", 3, "latest"),
 	}}
@@ -113,7 +113,7 @@ func TestARestartAddsNothing(t *testing.T) {
 	}
 }
 
-func TestSavesAreFew(t *testing.T) {
+func TestSavesAreRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Contents{})
 		ctx, stop := context.WithCancel(t.Context())
@@ -123,20 +123,20 @@ func TestSavesAreFew(t *testing.T) {
 
 		time.Sleep(time.Hour)
 		if n := saves(); n != 0 {
-			t.Errorf("%d saves while nothing started", n)
+			t.Errorf("%d saves while no pod started", n)
 		}
 		b.Keep(seen("a", 1, ""), true)
 		time.Sleep(saveDelay)
 		if n := saves(); n != 1 {
-			t.Errorf("%d saves, want the first almost at once", n)
+			t.Errorf("%d saves, want the first one almost at once", n)
 		}
-		for i := range 1000 { // a second of a busy node
+		for i := range 1000 { // one second on a busy node
 			b.Keep(seen(fmt.Sprintf("pod-%d", i%100), 1, ""), i < 100)
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Second)
 		if n := saves(); n < 5 || n > 7 {
-			t.Errorf("%d saves in a second", n)
+			t.Errorf("%d saves in one second", n)
 		}
 		before := saves()
 		b.Keep(event("a", 1, "x"), true)
@@ -148,7 +148,7 @@ func TestSavesAreFew(t *testing.T) {
 			t.Error(err)
 		}
 		if n := saves(); n != before+2 {
-			t.Errorf("%d saves more, want what was left at the end", n-before)
+			t.Errorf("%d more saves, want one for the last changes", n-before)
 		}
 		if c, err := parse(b.saves[len(b.saves)-1], "node-1"); err != nil || !slices.Equal(c.Reported, []string{"a"}) {
 			t.Errorf("left %v, %v", c.Reported, err)
@@ -156,7 +156,7 @@ func TestSavesAreFew(t *testing.T) {
 	})
 }
 
-func TestAFullDiskIsReportedAndTriedAgain(t *testing.T) {
+func TestFullDiskIsReportedAndRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Contents{})
 		full := errors.New("no space left on device")
@@ -179,7 +179,7 @@ func TestAFullDiskIsReportedAndTriedAgain(t *testing.T) {
 	})
 }
 
-// A start-up is kept when something of it is in the file, and the file is kept up to date.
+// A start-up is kept if the file has observations of it and is up to date.
 func TestKept(t *testing.T) {
 	b := newBench(t, Contents{})
 	expect := func(what string, want bool) {
@@ -217,10 +217,10 @@ func TestKept(t *testing.T) {
 	b.Keep(seen("one more", 1, ""), true)
 	_ = b.save()
 	if !b.Kept("0") || b.Kept("one more") {
-		t.Error("more are kept than may be")
+		t.Error("more pods are kept than the limit")
 	}
 	if next := newBench(t, b.saved(t)); !next.Kept("0") || next.Kept("a") {
-		t.Error("the next agent has others")
+		t.Error("the next agent has other pods")
 	}
 }
 
@@ -239,7 +239,7 @@ func TestBounds(t *testing.T) {
 		got := b.saved(t).InFlight
 		if n := len(got); n != maxObservations+2 || got[n-2].(timeline.PodGone).UID != "a" ||
 			got[n-1].(timeline.PodSeen).ArrivedAt != after(3*maxObservations-1) {
-			t.Errorf("%d left, at the end %+v", n, got[n-2:])
+			t.Errorf("%d left, the last are %+v", n, got[n-2:])
 		}
 		b.expectLoss(t)
 	})
@@ -249,7 +249,7 @@ func TestBounds(t *testing.T) {
 		for i := range 100 {
 			b.Keep(event("a", float64(i), strings.Repeat("x", 10<<10)), true)
 		}
-		b.Keep(seen("a", 1, strings.Repeat("x", 2<<20)), false) // more than a line may have
+		b.Keep(seen("a", 1, strings.Repeat("x", 2<<20)), false) // longer than a line may be
 		if n := len(b.saved(t).InFlight); n < 20 || n > 26 {
 			t.Errorf("%d left", n)
 		}
@@ -290,30 +290,30 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// expectLoss also saves again: it is logged once only.
+// expectLoss saves again, too, because the loss must be logged only once.
 func (b *bench) expectLoss(t *testing.T) {
 	t.Helper()
 	if testutil.ToFloat64(b.dropped) == 0 {
 		t.Error("nothing counted as dropped")
 	}
 	b.saved(t)
-	b.Keep(event("b", 1, "x"), true) // of a pod that is not kept
+	b.Keep(event("b", 1, "x"), true) // its pod is not kept
 	b.saved(t)
 	if n := b.logs.FilterMessageSnippet("exceeds its size limit").Len(); n != 1 {
 		t.Errorf("logged %d times", n)
 	}
 }
 
-// How a pod is about to end survives, if its start-up was reported, until it is gone.
-func TestEndsAreKeptUntilTheyAreOver(t *testing.T) {
+// If the start-up was reported, the observations of its termination are kept until the pod is gone.
+func TestTerminationsAreKeptUntilPodIsGone(t *testing.T) {
 	asked := seen("a", 5, "")
 	asked.Pod.DeletedAt, asked.Pod.DeletionGrace = after(5), 30*time.Second
 	observed := asked
 	observed.ArrivedAt, observed.Pod.DeletionObserved = after(6), true
 	b := newBench(t, Contents{})
-	b.KeepEnd(asked, true) // of a start-up that is not the agent's to report
+	b.KeepEnd(asked, true) // its start-up was not for this agent to report
 	b.Reported("a")
-	b.KeepEnd(event("a", 4, "Killing"), true) // nothing to go on with
+	b.KeepEnd(event("a", 4, "Killing"), true) // there is nothing to continue
 	b.KeepEnd(asked, true)
 	b.KeepEnd(asked, false)
 	b.KeepEnd(observed, true)
@@ -324,10 +324,10 @@ func TestEndsAreKeptUntilTheyAreOver(t *testing.T) {
 	}
 	next := newBench(t, left)
 	if again := next.saved(t); !reflect.DeepEqual(again, want) {
-		t.Errorf("the next agent leaves\n%+v\nwant\n%+v", again, want)
+		t.Errorf("the next agent saved\n%+v\nwant\n%+v", again, want)
 	}
 	next.Gone("a")
 	if got, want := next.saved(t), (Contents{Since: created}); !reflect.DeepEqual(got, want) {
-		t.Errorf("when it is gone there is\n%+v", got)
+		t.Errorf("after the pod is gone:\n%+v", got)
 	}
 }

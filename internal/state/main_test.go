@@ -29,20 +29,20 @@ func seen(uid string, at float64, reason string) timeline.PodSeen {
 	}}
 }
 
-// acknowledged tells more than seen.
+// acknowledged has more evidence than seen.
 func acknowledged(uid string, at float64) timeline.PodSeen {
 	o := seen(uid, at, "")
 	o.Pod.AcknowledgedAt = after(at)
 	return o
 }
 
-// event is news about a container.
+// event is an Event about a container.
 func event(uid string, at float64, container string) timeline.EventSeen {
 	return timeline.EventSeen{UID: uid, ArrivedAt: after(at), Container: container, Reason: "Pulling",
 		Message: `Pulling image "x"`, FirstAt: after(at), LastAt: after(at), Count: 1}
 }
 
-// silent is news about the runtime.
+// silent is a silence of the runtime.
 func silent(from, until float64) timeline.RuntimeSilent {
 	return timeline.RuntimeSilent{ArrivedAt: after(until), From: after(from), Until: after(until)}
 }
@@ -51,13 +51,13 @@ func gone(uid string, at float64) timeline.PodGone {
 	return timeline.PodGone{UID: uid, ArrivedAt: after(at)}
 }
 
-// bench is a keeper whose saves the test sees.
+// bench is a keeper whose saves the test can see.
 type bench struct {
 	*Keeper
-	saves  [][]byte // each file as it was written
+	saves  [][]byte // each file as written
 	refuse atomic.Pointer[error]
 	logs   *observer.ObservedLogs
-	health []string // changes
+	health []string // changes of the health
 }
 
 func (b *bench) report(up bool, detail string) {
@@ -93,7 +93,7 @@ func newBench(t *testing.T, left Contents) *bench {
 	return b
 }
 
-// saved is what the next agent would find.
+// saved returns what the next agent would load.
 func (b *bench) saved(t *testing.T) Contents {
 	t.Helper()
 	if err := b.save(); err != nil {
@@ -101,7 +101,7 @@ func (b *bench) saved(t *testing.T) Contents {
 	}
 	text := b.saves[len(b.saves)-1]
 	if len(text) > maxFile {
-		t.Errorf("%d bytes, more than may be read", len(text))
+		t.Errorf("the file has %d bytes, more than can be read", len(text))
 	}
 	c, err := parse(text, "node-1")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 )
 
-func TestProbeLeavesEverythingAsItIs(t *testing.T) {
+func TestProbeChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "by probe")
 	if err := Probe(path); err != nil {
 		t.Fatal(err)
@@ -22,7 +22,7 @@ func TestProbeLeavesEverythingAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := Probe(path); !errors.Is(err, ErrInUse) {
-		t.Errorf("beside an agent: %v, want %v", err, ErrInUse)
+		t.Errorf("beside a running agent: %v, want %v", err, ErrInUse)
 	}
 	if err := dir.Close(); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestProbeLeavesEverythingAsItIs(t *testing.T) {
 	}
 }
 
-func TestProbeOfAPlaceThatTakesNoState(t *testing.T) {
+func TestProbeOfUnusableDirectory(t *testing.T) {
 	for _, path := range []string{"/proc", "/proc/none"} {
 		if err := Probe(path); err == nil || errors.Is(err, ErrInUse) {
 			t.Errorf("%s: %v", path, err)

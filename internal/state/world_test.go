@@ -11,16 +11,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// life is one pod of a world: what is true of it, in seconds after its creation.
+// life is one pod of a world. Its times are in seconds after its creation.
 type life struct {
 	uid       string
 	createdAt time.Time
-	pulls     bool    // its image is absent; else it is on the node
-	readyAt   float64 // 0 for never
-	deletedAt float64 // 0 for never; gone one second later
+	pulls     bool    // its image is absent
+	readyAt   float64 // 0 means never
+	deletedAt float64 // 0 means never; the pod is gone one second later
 }
 
-// The steps that all pods share.
+// The times of the steps of all pods.
 const (
 	acknowledgedAt = 0.30
 	sandboxAt      = 0.50
@@ -28,9 +28,9 @@ const (
 	sandboxRunsAt  = 1.00
 	pullAt         = 1.10
 	pulledAt       = 4.00
-	runsAt         = 4.20 // if it pulls; else right after the sandbox
+	runsAt         = 4.20 // if the pod pulls; otherwise right after the sandbox
 	runsAtOnce     = 1.30
-	toldLater      = 0.40 // how much later than a start kubelet tells the API server
+	reportDelay    = 0.40 // delay between a start and the kubelet's report to the API server
 )
 
 func newWorld(began time.Time) []life {
@@ -41,7 +41,7 @@ func newWorld(began time.Time) []life {
 			pulls:     i%3 != 0, readyAt: 6.25}
 		switch i % 6 {
 		case 4:
-			l.readyAt, l.deletedAt = 0, 3.5 // while it starts
+			l.readyAt, l.deletedAt = 0, 3.5 // during the start-up
 		case 5:
 			l.deletedAt = 9.5
 		}
@@ -63,10 +63,10 @@ func (l life) runsAt() float64 {
 	return runsAtOnce
 }
 
-// changes are when the pod object changes; the last one is when it is gone.
+// changes returns when the pod object changes; the last change is its deletion.
 func (l life) changes() []float64 {
 	changes := []float64{0.1, acknowledgedAt}
-	for _, s := range []float64{l.runsAt() + toldLater, l.readyAt, l.deletedAt} {
+	for _, s := range []float64{l.runsAt() + reportDelay, l.readyAt, l.deletedAt} {
 		if s > 0 && (l.deletedAt == 0 || s <= l.deletedAt) {
 			changes = append(changes, s)
 		}
@@ -79,7 +79,7 @@ func (l life) exists(now time.Time) bool {
 	return !now.Before(l.at(0.1)) && (l.deletedAt == 0 || now.Before(l.at(l.deletedAt+1)))
 }
 
-// object is the pod as the API server has it.
+// object returns the pod object of the API server.
 func (l life) object(now time.Time) timeline.Pod {
 	past := func(s float64) bool { return s > 0 && !now.Before(l.at(s)) }
 	second := func(s float64) time.Time { return l.at(s).Truncate(time.Second) }
@@ -92,7 +92,7 @@ func (l life) object(now time.Time) timeline.Pod {
 		pod.AcknowledgedAt = second(acknowledgedAt)
 	}
 	c := &pod.Containers[0]
-	if past(l.runsAt() + toldLater) {
+	if past(l.runsAt() + reportDelay) {
 		pod.Phase, c.State, c.StartedAt, c.Started = "Running", timeline.StateRunning, second(l.runsAt()), true
 	}
 	ready := past(l.readyAt)
@@ -109,7 +109,7 @@ func (l life) object(now time.Time) timeline.Pod {
 	return pod
 }
 
-// runtime is what the container runtime says of the pod.
+// runtime returns the container runtime's answer about the pod.
 func (l life) runtime(q timeline.LookUp, now time.Time) timeline.RuntimeSeen {
 	past := func(s float64) bool { return !now.Before(l.at(s)) && (l.deletedAt == 0 || s < l.deletedAt) }
 	seen := timeline.RuntimeSeen{UID: l.uid, AskedAt: now, ArrivedAt: now}
@@ -136,7 +136,7 @@ func (l life) runtime(q timeline.LookUp, now time.Time) timeline.RuntimeSeen {
 	return seen
 }
 
-// events are kubelet's.
+// events returns the kubelet's Events.
 func (l life) events() []timeline.EventSeen {
 	if !l.pulls {
 		return nil
@@ -154,20 +154,20 @@ func (l life) events() []timeline.EventSeen {
 	return events
 }
 
-// node tells an agent of a world as the sources do.
+// node reports a world to an agent as the sources do.
 type node struct {
 	ctx       context.Context // of the agent
 	world     []life
 	observe   func(timeline.Observation)
-	questions chan timeline.LookUp // capacity beyond what is asked; answered one by one
-	known     map[string]bool      // pods of the agent before
+	questions chan timeline.LookUp // capacity beyond the number of requests; answered one by one
+	known     map[string]bool      // pods of the previous agent
 
 	mu        sync.Mutex
 	watches   map[string]context.CancelFunc
 	following sync.WaitGroup
 }
 
-// delay is how long news takes.
+// delay is the delay of watches.
 const delay = 5 * time.Millisecond
 
 func (n *node) life(uid string) life {
@@ -181,7 +181,7 @@ func (n *node) SampleNode(bool) {}
 // AskRuntime implements reconcile.Sources.
 func (n *node) AskRuntime(q timeline.LookUp) { n.questions <- q }
 
-// answer answers the runtime's questions.
+// answer answers requests to the runtime.
 func (n *node) answer() {
 	for {
 		select {
@@ -194,7 +194,7 @@ func (n *node) answer() {
 	}
 }
 
-// watchPods lists and watches.
+// watchPods lists and watches pods.
 func (n *node) watchPods() {
 	listedAt := time.Now()
 	for uid := range n.known {
@@ -252,7 +252,7 @@ func (n *node) UnwatchEvents(uid string) {
 	n.watches[uid]()
 }
 
-// follow tells of the Events that are there, and of those that come.
+// follow reports the existing Events and the new ones.
 func (n *node) follow(ctx context.Context, l life) {
 	openedAt := time.Now()
 	watchedAt := openedAt.Add(time.Second)

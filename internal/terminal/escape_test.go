@@ -65,7 +65,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// FuzzEscape holds that nothing but what shows itself is printed, and that a reader gets the value that was written.
+// FuzzEscape checks that only visible characters are printed, and that a parser reads the original value.
 func FuzzEscape(f *testing.F) {
 	f.Add(hostile, "key")
 	f.Add("\U000e0001 # no comment", "- a")
@@ -85,7 +85,7 @@ func FuzzEscape(f *testing.F) {
 		}
 		for _, r := range asJSON + asYAML {
 			if !Inert(r) && r != '\n' {
-				t.Fatalf("%q is printed in\n%s%s", r, asJSON, asYAML)
+				t.Fatalf("%q was printed in\n%s%s", r, asJSON, asYAML)
 			}
 		}
 		var back any

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// hostile is what a message could hold: sequences that clear the screen and set its title, a text
-// turned around, combining marks, a right-to-left mark, breaks of lines and pages, invalid UTF-8.
+// hostile is an example of a hostile message: sequences that clear the screen and set its title, reversed text,
+// combining marks, a right-to-left mark, line and page breaks, and invalid UTF-8.
 const hostile = "a\x1b[2J\x1b]0;t\a\u202eb\u0301\u200f\n\r\u2028\u009b31mc\xff<script>漢"
 
 func TestClean(t *testing.T) {
@@ -16,9 +16,9 @@ func TestClean(t *testing.T) {
 	}
 	got := Clean(strings.Repeat("é", 1<<20))
 	if len(got) > MaxText+len(ellipsis) || !utf8.ValidString(got) || !strings.HasSuffix(got, "é…") {
-		t.Errorf("a megabyte became %d bytes: …%q", len(got), got[len(got)-10:])
+		t.Errorf("a megabyte was shortened to %d bytes: …%q", len(got), got[len(got)-10:])
 	}
-	if got := Clean("a\u3164b\u115fc\u034fd"); got != "abcd" { // letters without ink
+	if got := Clean("a\u3164b\u115fc\u034fd"); got != "abcd" { // invisible letters
 		t.Errorf("got %q", got)
 	}
 	if got := CleanLines("a\nb\x1b\nc\nd", 3); got != "a\nb\nc\n…" {
@@ -74,7 +74,7 @@ func TestTable(t *testing.T) {
 			"NAME      SIZE  IMAGE\n" +
 			"漢字         1  …le/shop/web:1\n" +
 			"a-name  10 MiB\n"},
-		{Page{Color: true, Fit: true, Columns: 5}, "" + // which nothing fits into
+		{Page{Color: true, Fit: true, Columns: 5}, "" + // nothing fits into it
 			"\x1b[1mNAME\x1b[0m      \x1b[1mSIZE\x1b[0m  \x1b[1mIMAGE\x1b[0m\n" +
 			"漢字         1  …hop/web:1\n" +
 			"a-name  10 MiB\n"},

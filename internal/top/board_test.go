@@ -137,8 +137,8 @@ func TestBoardFollows(t *testing.T) {
 	}
 }
 
-// TestWhatNothingComesOf is shown as it was told, and that it is old, until something comes again.
-func TestWhatNothingComesOf(t *testing.T) {
+// TestDisconnectedAgentIsShownAsOld is shown as it was told, and that it is old, until something comes again.
+func TestDisconnectedAgentIsShownAsOld(t *testing.T) {
 	b := NewBoard(time.Hour)
 	open(b, "a", "node-a", starting("node-a", "web-0", 8*time.Second, timeline.PhasePull, "app", 5*time.Second))
 	for range 2 { // the second try fails as well
@@ -156,8 +156,8 @@ func TestWhatNothingComesOf(t *testing.T) {
 	}
 }
 
-// TestWhatIsLongOverIsNotShown though the agent told of it when it was news.
-func TestWhatIsLongOverIsNotShown(t *testing.T) {
+// TestOldStartUpsAreNotShown though the agent told of it when it was news.
+func TestOldStartUpsAreNotShown(t *testing.T) {
 	b := NewBoard(10 * time.Minute)
 	open(b, "a", "node-a", over("node-a", "web-0", timeline.StateReady, time.Second, noon, "1.0 s to ready"))
 	for after, want := range map[time.Duration]string{10 * time.Minute: "1 started recently",

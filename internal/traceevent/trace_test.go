@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// readTrace is what a reader of the format takes a trace for: stamps and lengths are numbers of microseconds.
+// readTrace is how a reader of the format parses a trace: timestamps and durations are microseconds.
 type readTrace struct {
 	TraceEvents []struct {
 		Ph, Name, Cat, S string
@@ -37,7 +37,7 @@ func read(t *testing.T, trace traceevent.Trace) (got readTrace) {
 	return got
 }
 
-// nanos reads microseconds with up to three decimals.
+// nanos parses microseconds with up to three decimals.
 func nanos(t *testing.T, n *json.Number) int64 {
 	t.Helper()
 	d, err := time.ParseDuration(n.String() + "us")
@@ -47,10 +47,10 @@ func nanos(t *testing.T, n *json.Number) int64 {
 	return d.Nanoseconds()
 }
 
-// TestTraceKeepsToTheFormat holds traces against the Trace Event Format: metadata names every
-// process and thread that has events, complete events have a stamp and a length, instants a scope,
-// and what is on one thread nests or does not touch.
-func TestTraceKeepsToTheFormat(t *testing.T) {
+// TestTraceFollowsFormat checks traces against the Trace Event Format: metadata names every process and thread with
+// events, complete events have a timestamp and a duration, instants have a scope, and events on one thread nest or do
+// not overlap.
+func TestTraceFollowsFormat(t *testing.T) {
 	records := []api.Record{}
 	for n := range 5 {
 		records = append(records, api.NewRecord(startuptest.New(n)))
@@ -83,7 +83,7 @@ func TestTraceKeepsToTheFormat(t *testing.T) {
 					inside := one.from >= other.from && one.to <= other.to || one.from <= other.from &&
 						one.to >= other.to
 					if !apart && !inside {
-						t.Errorf("%s: %s crosses another of thread %s", record.Name, e.Name, threads[*e.Tid])
+						t.Errorf("%s: %s overlaps another event of thread %s", record.Name, e.Name, threads[*e.Tid])
 					}
 				}
 				open[*e.Tid] = append(open[*e.Tid], one)
@@ -92,7 +92,7 @@ func TestTraceKeepsToTheFormat(t *testing.T) {
 					t.Errorf("%+v", e)
 				}
 			default:
-				t.Errorf("an event of kind %q", e.Ph)
+				t.Errorf("unknown event kind %q", e.Ph)
 			}
 			if threads[*e.Tid] == "" {
 				t.Errorf("%s: thread %d has no name before its first event", record.Name, *e.Tid)
@@ -101,7 +101,7 @@ func TestTraceKeepsToTheFormat(t *testing.T) {
 	}
 }
 
-// TestTraceIsExact finds every phase again, to the nanosecond.
+// TestTraceIsExact checks the start and duration of every phase to the nanosecond.
 func TestTraceIsExact(t *testing.T) {
 	record := api.NewRecord(startuptest.New(3))
 	trace := read(t, traceevent.New(record))
@@ -122,7 +122,7 @@ func TestTraceIsExact(t *testing.T) {
 		sum += nanos(t, e.Dur)
 	}
 	if i != len(record.Phases) || sum != record.Total.Duration().Nanoseconds() {
-		t.Errorf("%d phases of %d ns, want %d of %d", i, sum, len(record.Phases), record.Total.Duration())
+		t.Errorf("got %d phases of %d ns, want %d of %d", i, sum, len(record.Phases), record.Total.Duration())
 	}
 }
 

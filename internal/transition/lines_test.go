@@ -21,13 +21,13 @@ var (
 	now = startuptest.After(time.Minute)
 )
 
-// TestTransitionLines shows all lines of one pod, to be read beside the fixture.
+// TestTransitionLines compares all lines of one pod with a file.
 func TestTransitionLines(t *testing.T) {
 	lines := bytes.Join(startuptest.Lines(t, transition.Lines, startuptest.InTransition(), now), nil)
 	startuptest.Golden(t, *update, "in-transition.jsonl", string(lines))
 }
 
-// The other fixtures are made by hand without what transition records tell.
+// The other fixtures lack the evidence that transition records need.
 func TestTransitionLinesAgreeWithTheTimeline(t *testing.T) {
 	tl := startuptest.InTransition()
 	transitiontest.Agree(t, tl, startuptest.Lines(t, transition.Lines, tl, now), now)
@@ -55,13 +55,13 @@ func TestTransitionFieldsAreInTheSchema(t *testing.T) {
 		}
 		schema.Check(t, line)
 		for what, spoiled := range map[string]string{
-			"several parts":      string(both),
-			"another field":      strings.Replace(string(line), `"time"`, `"other":1,"time"`, 1),
-			"a field below":      strings.Replace(string(line), `"pod_name"`, `"other":1,"pod_name"`, 1),
-			"a field of " + kind: strings.Replace(string(line), `"`+kind+`":{`, `"`+kind+`":{"other":1,`, 1),
-			"another type":       strings.Replace(string(line), `"type":"`, `"type":"x`, 1),
-			"no pod":             strings.Replace(string(line), `"pod_name":"x",`, "", 1),
-			"an instant, half":   strings.Replace(string(line), `12:01:00.000000000Z`, ``, 1),
+			"several parts":           string(both),
+			"another field":           strings.Replace(string(line), `"time"`, `"other":1,"time"`, 1),
+			"an unknown nested field": strings.Replace(string(line), `"pod_name"`, `"other":1,"pod_name"`, 1),
+			"a field of " + kind:      strings.Replace(string(line), `"`+kind+`":{`, `"`+kind+`":{"other":1,`, 1),
+			"another type":            strings.Replace(string(line), `"type":"`, `"type":"x`, 1),
+			"no pod":                  strings.Replace(string(line), `"pod_name":"x",`, "", 1),
+			"a truncated instant":     strings.Replace(string(line), `12:01:00.000000000Z`, ``, 1),
 		} {
 			if spoiled == string(line) || schema.Validate([]byte(spoiled)) == nil {
 				t.Errorf("%s is valid: %s", what, spoiled)
@@ -70,7 +70,7 @@ func TestTransitionFieldsAreInTheSchema(t *testing.T) {
 	}
 }
 
-func TestFixturesKeepToTheTransitionSchema(t *testing.T) {
+func TestFixturesMatchTransitionSchema(t *testing.T) {
 	schema := transitiontest.Schema(t)
 	for _, tl := range startuptest.All() {
 		for _, line := range startuptest.Lines(t, transition.Lines, tl, now) {
@@ -79,8 +79,8 @@ func TestFixturesKeepToTheTransitionSchema(t *testing.T) {
 	}
 }
 
-// What a pod object says in words that the schema does not know is left out, as is what nothing tells.
-func TestTransitionLinesOfALittleKnownPod(t *testing.T) {
+// Values of a pod object that the schema does not allow, and unknown values, are omitted.
+func TestTransitionLinesOmitUnknownValues(t *testing.T) {
 	tl := timeline.Timeline{
 		CreatedAt: now, Partial: true,
 		Traits: timeline.Traits{QOSClass: "New", Controller: timeline.Owner{Kind: "Rollout", Name: "r"}},
@@ -109,7 +109,7 @@ func TestTransitionLinesOfALittleKnownPod(t *testing.T) {
 func TestTransitionOwners(t *testing.T) {
 	for _, test := range []struct {
 		controller, owner timeline.Owner
-		want              string // what begins with kube_ after the name, in the order of the record
+		want              string // the labels after kube_, in the order of the record
 	}{
 		{timeline.Owner{}, timeline.Owner{}, ``},
 		{timeline.Owner{Kind: "ReplicaSet", Name: "web-1"}, timeline.Owner{Kind: "Deployment", Name: "web"},

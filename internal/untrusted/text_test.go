@@ -24,17 +24,17 @@ func TestText(t *testing.T) {
 
 func TestMessageIsShortened(t *testing.T) {
 	for name, test := range map[string]struct{ message, begins, ends string }{
-		"too long":                       {strings.Repeat("x", MaxMessage+1), "xxx", "xxx"},
-		"of the longest":                 {strings.Repeat("x", MaxMessage), "xxx", "xxx"},
-		"of characters of several bytes": {strings.Repeat("€", MaxMessage), "€€€", "€€€"},
-		"and again":                      {"x" + strings.Repeat("€", MaxMessage), "x€€€", "€€€"},
-		"of no text":                     {strings.Repeat("\xff\xfe", MaxMessage), "�", "�"},
-		"bad":                            {"bad \xff\xfe byte", "bad � byte", "bad � byte"},
+		"too long":                   {strings.Repeat("x", MaxMessage+1), "xxx", "xxx"},
+		"of the maximum length":      {strings.Repeat("x", MaxMessage), "xxx", "xxx"},
+		"with multi-byte characters": {strings.Repeat("€", MaxMessage), "€€€", "€€€"},
+		"and again":                  {"x" + strings.Repeat("€", MaxMessage), "x€€€", "€€€"},
+		"invalid UTF-8 only":         {strings.Repeat("\xff\xfe", MaxMessage), "�", "�"},
+		"bad":                        {"bad \xff\xfe byte", "bad � byte", "bad � byte"},
 		"quoted in the middle": {`it "` + strings.Repeat("x", 3*MaxMessage) + `": not found`, `it "xxx`,
 			`": not found`},
 		"quoted at the end": {strings.Repeat("x ", MaxMessage) + `"` + strings.Repeat("y", MaxMessage) +
 			`": not found`, "x x", "…: not found"},
-		"nothing but quotes": {strings.Repeat(`"`, 2*MaxMessage), `"""`, `"""`},
+		"only quotes": {strings.Repeat(`"`, 2*MaxMessage), `"""`, `"""`},
 	} {
 		got := Message(test.message)
 		if len(got) > MaxMessage || !utf8.ValidString(got) || !strings.HasPrefix(got, test.begins) ||
@@ -48,11 +48,11 @@ func TestMessageIsShortened(t *testing.T) {
 	}
 }
 
-// TestWhyAPullFailedIsNotCutAway is of references as cloud registries have them: containerd repeats
-// them three or four times.
-func TestWhyAPullFailedIsNotCutAway(t *testing.T) {
+// TestPullFailureReasonIsKept uses image references as in cloud registries, which containerd repeats three or four
+// times in a message.
+func TestPullFailureReasonIsKept(t *testing.T) {
 	repository := "123456789012.dkr.ecr.eu-central-1.amazonaws.com/" + strings.Repeat("team/platform/", 10)
-	for length := range 40 { // wherever the cut may fall
+	for length := range 40 { // so that the truncation falls on every position
 		ref := repository + strings.Repeat("service/", length)[:8*length/3] + "@sha256:" + strings.Repeat("a", 64)
 		begins := `rpc error: code = Unknown desc = failed to pull and unpack image "` + ref +
 			`": failed to resolve reference "` + ref + `": `
@@ -65,11 +65,11 @@ func TestWhyAPullFailedIsNotCutAway(t *testing.T) {
 		} {
 			ofEvent := Message(`Failed to pull image "` + ref + `": ` + begins + ends)
 			if got := imagepull.ParseMessage("Failed", ofEvent); got.Failure != want || got.Image != ref {
-				t.Errorf("Event of %d bytes: %+v, want %s", len(ofEvent), got, want)
+				t.Errorf("Event with %d bytes: %+v, want %s", len(ofEvent), got, want)
 			}
 			ofStatus := Message(begins + ends)
 			if got := imagepull.ClassifyFailure("ErrImagePull: " + ofStatus); got != want {
-				t.Errorf("status of %d bytes: %s, want %s", len(ofStatus), got, want)
+				t.Errorf("status with %d bytes: %s, want %s", len(ofStatus), got, want)
 			}
 		}
 	}

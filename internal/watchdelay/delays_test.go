@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// stamp is an instant as the API server's decoder makes it, in the local zone.
+// stamp returns an instant as the API server's decoder does, in the local zone.
 func stamp(second int) metav1.Time {
 	at := time.Date(2026, 8, 17, 12, 0, second, 0, time.UTC)
 	return metav1.NewTime(at.In(time.FixedZone("somewhere", 7200)))
@@ -32,18 +32,18 @@ func pod(name, uid string) *corev1.Pod {
 	}
 }
 
-// What the watch brought is dated by what the object itself says of that change; nothing is said of what a list brings.
+// A change from a watch is dated by the object's own time of that change. Listed objects have no delay.
 func TestDelays(t *testing.T) {
 	h := kubeclienttest.NewSource(t)
 	server := podwatchtest.Start(t)
 	listed := pod("listed", "0")
 	listed.CreationTimestamp = stamp(-100)
 	server.Put(listed)
-	told := make(chan string, 16) // more than this test makes
+	reported := make(chan string, 16) // more than this test reports
 	pods := podwatch.NewPods(podwatch.Config{
 		Client: kubeclienttest.Client(t, server.URL(), kubeclient.New), NodeName: "node-a",
 		Observe: h.Observe, Report: h.Report, Now: h.Clock.Now,
-		Delays: &Delays{ofPod: func(c change, late time.Duration) { told <- fmt.Sprintf("%s %s", c, late) }},
+		Delays: &Delays{ofPod: func(c change, late time.Duration) { reported <- fmt.Sprintf("%s %s", c, late) }},
 	})
 	h.Run(pods.Run)
 	h.Next()
@@ -63,7 +63,7 @@ func TestDelays(t *testing.T) {
 	made.CreationTimestamp = stamp(1)
 	made.Status.Conditions = []corev1.PodCondition{condition(corev1.PodScheduled, corev1.ConditionTrue, 9)}
 	put(made)
-	static := pod("static", "2") // created bound: nothing but its creation tells when
+	static := pod("static", "2") // created bound: only the creation time is known
 	static.CreationTimestamp = stamp(8)
 	put(static)
 
@@ -71,7 +71,7 @@ func TestDelays(t *testing.T) {
 	made.Status.Conditions = append(made.Status.Conditions, condition(corev1.PodInitialized, corev1.ConditionTrue, 15),
 		condition(corev1.PodReady, corev1.ConditionFalse, 18), condition("example.com/gate", corev1.ConditionTrue, 19))
 	put(made)
-	made.Status.Phase = corev1.PodRunning // no condition changes: nobody says when
+	made.Status.Phase = corev1.PodRunning // no condition changes, so the time is unknown
 	put(made)
 	made.Status.Conditions[2] = condition(corev1.PodReady, corev1.ConditionTrue, 30) // by a clock that is ahead
 	put(made)
@@ -81,14 +81,14 @@ func TestDelays(t *testing.T) {
 	put(made)
 	static.DeletionTimestamp, static.DeletionGracePeriodSeconds = new(stamp(70)), new(int64(30))
 	put(static)
-	server.Delete(static) // with a grace period: nobody says when it went
+	server.Delete(static) // with a grace period, so the time of the deletion is unknown
 	h.Next()
 	made.DeletionTimestamp, made.DeletionGracePeriodSeconds = new(stamp(39)), new(int64(0))
 	server.Put(made)
 	server.Delete(made)
 	h.Next()
-	for len(told) > 0 {
-		got = append(got, <-told)
+	for len(reported) > 0 {
+		got = append(got, <-reported)
 	}
 	want := []string{
 		"bound 1.25s", "bound 2.25s", "modified 2.25s", "modified 0s", "deleting 2.25s", "deleting 250ms",
@@ -104,7 +104,7 @@ func TestMetrics(t *testing.T) {
 	d := New(registry)
 	d.ofPod(changeDeleted, 1500*time.Millisecond)
 	d.Event(20 * time.Millisecond)
-	d.record(changeBound, time.Time{}, time.Now()) // it is not known when that was
+	d.record(changeBound, time.Time{}, time.Now()) // the time is unknown
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

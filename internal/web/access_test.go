@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestAccess asks with every kind of Authorization for every address that there is.
+// TestAccess requests every path with every kind of Authorization header.
 func TestAccess(t *testing.T) {
 	config := (&fake{}).config()
 	config.Access = func(_ context.Context, _, token, path string) (Verdict, error) {
@@ -34,7 +34,7 @@ func TestAccess(t *testing.T) {
 		authorization []string
 		path          string
 		status        int
-		word          string // of the problem
+		word          string // substring of the problem
 	}{
 		{nil, "/metrics", http.StatusUnauthorized, "unauthenticated"},
 		{nil, "/api/v1/pods", http.StatusUnauthorized, "unauthenticated"},
@@ -83,7 +83,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// addresses are all that there are, of one pod.
+// addresses returns every path of the server, for one pod.
 func addresses(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -96,14 +96,14 @@ func addresses(t *testing.T) []string {
 	return all
 }
 
-// TestWhatIsOpen to everybody is a list: an address that is not in it wants a token.
-func TestWhatIsOpen(t *testing.T) {
+// Open paths are listed here: any other path requires a token.
+func TestOpenPaths(t *testing.T) {
 	open := []string{"/", "/livez", "/healthz", "/readyz"}
 	f := &fake{}
 	config := f.config()
 	config.Access = func(context.Context, string, string, string) (Verdict, error) { return Denied, nil }
 	config.Timelines = func(context.Context) ([]timeline.Timeline, error) {
-		t.Error("told of pods")
+		t.Error("an open path names pods")
 		return nil, nil
 	}
 	handler := handlerOf(config)
@@ -120,17 +120,17 @@ func TestWhatIsOpen(t *testing.T) {
 	}
 }
 
-// TestEveryAnswerHasTheHeaders also those that refuse, and those of promhttp.
+// TestEveryAnswerHasTheHeaders also checks refusals and the answers of promhttp.
 func TestEveryAnswerHasTheHeaders(t *testing.T) {
 	for _, path := range append(addresses(t), "/none") {
 		for _, method := range []string{http.MethodHead, http.MethodGet, http.MethodPost} {
 			if path == "/api/v1/stream" && method == http.MethodGet {
-				continue // it has no end
+				continue // it never ends
 			}
 			header := (&fake{}).ask(t, method, path).Header()
 			cache := "no-store"
 			if header.Get("ETag") != "" {
-				cache = "private, no-cache" // asked about each time
+				cache = "private, no-cache" // revalidated each time
 			}
 			for name, want := range map[string]string{
 				"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",

@@ -2,11 +2,9 @@ package web
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -20,13 +18,12 @@ import (
 	"github.com/podlapse/podlapse/internal/live"
 	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/internal/startuptest"
-	"github.com/podlapse/podlapse/internal/traceevent"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// askedAt is when requests come in tests that do not run a server.
+// askedAt is the time of requests in tests without a running server.
 var askedAt = time.Date(2026, time.March, 1, 13, 0, 0, 0, time.UTC)
 
 func (f *fake) api() API {
@@ -48,141 +45,6 @@ func (f *fake) api() API {
 			Now:   now, Registerer: registry, Logger: zap.NewNop(),
 		}),
 		Objects: f.objects,
-	}
-}
-
-func startUps(from, to int) []timeline.Timeline {
-	var all []timeline.Timeline
-	for n := from; n < to; n++ {
-		all = append(all, startuptest.New(n))
-	}
-	return all
-}
-
-// TestPages walks through pods that are there and pods that are gone, in pages of any size.
-func TestPages(t *testing.T) {
-	// one is on its way out
-	f := &fake{timelines: startUps(0, 30), gone: append(startUps(30, 57), startuptest.New(7))}
-	for _, limit := range []int{1, 7, 56, 57, 58, 500} {
-		seen := map[string]bool{}
-		query, before := url.Values{"limit": {fmt.Sprint(limit)}}, ""
-		for {
-			page := decode[api.PodList](t, f.ask(t, http.MethodGet, "/api/v1/pods?"+query.Encode()))
-			for _, r := range page.Items {
-				if place := r.Namespace + "/" + r.Name; seen[r.UID] || place <= before {
-					t.Fatalf("limit %d: %s after %s", limit, place, before)
-				} else {
-					seen[r.UID], before = true, place
-				}
-			}
-			if len(page.Items) > limit || page.Remaining != 57-len(seen) ||
-				(page.Continue == "") != (page.Remaining == 0) {
-				t.Fatalf("limit %d: a page of %d, %d remaining, %d seen, continue %q", limit, len(page.Items),
-					page.Remaining, len(seen), page.Continue)
-			}
-			if page.Continue == "" {
-				break
-			}
-			query.Set("continue", page.Continue)
-		}
-		if len(seen) != 57 {
-			t.Errorf("limit %d: %d pods", limit, len(seen))
-		}
-	}
-	many := (&fake{timelines: startUps(0, 130)}).ask(t, http.MethodGet, "/api/v1/pods")
-	if page := decode[api.PodList](t, many); len(page.Items) != 100 || page.Remaining != 30 {
-		t.Errorf("without a limit: %d items, %d remaining", len(page.Items), page.Remaining)
-	}
-}
-
-// A page goes on where the last one ended even if the pod there has gone meanwhile.
-func TestContinueAfterAPodThatIsNoMore(t *testing.T) {
-	pods := []timeline.Timeline{{Namespace: "a", Name: "1"}, {Namespace: "a", Name: "2"}, {Namespace: "a", Name: "3"}}
-	page := decode[api.PodList](t, (&fake{timelines: pods}).ask(t, http.MethodGet, "/api/v1/pods?limit=2"))
-	rest := decode[api.PodList](t,
-		(&fake{timelines: pods[2:]}).ask(t, http.MethodGet, "/api/v1/pods?limit=2&continue="+page.Continue))
-	if len(rest.Items) != 1 || rest.Items[0].Name != "3" {
-		t.Errorf("%+v", rest)
-	}
-}
-
-func TestFilters(t *testing.T) {
-	there, gone := startuptest.New(1), startuptest.New(2)
-	f := &fake{timelines: []timeline.Timeline{there}, gone: []timeline.Timeline{gone}}
-	names := func(query string) string {
-		var names []string
-		for _, r := range decode[api.PodList](t, f.ask(t, http.MethodGet, "/api/v1/pods?"+query)).Items {
-			switch r.UID {
-			case there.UID:
-				names = append(names, "there")
-			case gone.UID:
-				names = append(names, "gone")
-			}
-		}
-		return strings.Join(names, " ")
-	}
-	slow := max(there.Total, gone.Total) // one of them at least is not slower
-	for query, want := range map[string]string{
-		"":                            "there gone",
-		"gone=true":                   "gone",
-		"gone=false":                  "there",
-		"namespace=" + gone.Namespace: "gone",
-		"name=" + there.Name:          "there",
-		"owner=Deployment/web-0":      "there gone",
-		"owner=Deployment/web-1":      "",
-		"labelSelector=" + url.QueryEscape("tier in (front),app=web-0"): "there gone",
-		"labelSelector=tier=back":               "",
-		"phase=unpack":                          "there gone",
-		"phase=image_backoff":                   "",
-		"slower-than=" + slow.String():          "",
-		"state=starting,failed":                 "",
-		"since=" + askedAt.Format(time.RFC3339): "",
-		"phase=unpack&slower-than=2s":           "", // a phase lasts less in these
-	} {
-		if got := names(query); got != want {
-			t.Errorf("%s: %q, want %q", query, got, want)
-		}
-	}
-}
-
-// A pod that is gone is explained as before.
-func TestAPodThatIsGone(t *testing.T) {
-	gone := startuptest.New(3)
-	f := &fake{gone: []timeline.Timeline{gone}}
-	path := "/api/v1/pods/" + gone.Namespace + "/" + gone.Name
-	want := api.NewRecord(gone)
-	want.GoneAt = api.InstantOf(askedAt)
-	line, err := api.EncodeLine(want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := f.ask(t, http.MethodGet, path).Body.String(); got != string(line)+"\n" {
-		t.Errorf("got\n%s\nwant\n%s", got, line)
-	}
-	if answer := f.ask(t, http.MethodGet, path+"?uid=other"); answer.Code != http.StatusNotFound {
-		t.Errorf("another UID: %d", answer.Code)
-	}
-	trace := f.ask(t, http.MethodGet, path+"/trace")
-	line, err = api.EncodeLine(traceevent.New(want))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if trace.Body.String() != string(line)+"\n" ||
-		trace.Header().Get("Content-Disposition") != `attachment; filename="`+gone.Namespace+"_"+gone.Name+
-			`.trace.json"` {
-		t.Errorf("%v: %s", trace.Header(), trace.Body)
-	}
-}
-
-func TestUIDOfTheSameName(t *testing.T) {
-	f := &fake{
-		timelines: []timeline.Timeline{{Namespace: "a", Name: "x", UID: "new", CreatedAt: firstStart.Add(time.Hour)}},
-		gone:      []timeline.Timeline{{Namespace: "a", Name: "x", UID: "old", CreatedAt: firstStart}},
-	}
-	for query, want := range map[string]string{"": "new", "?uid=new": "new", "?uid=old": "old"} {
-		if got := decode[api.Record](t, f.ask(t, http.MethodGet, "/api/v1/pods/a/x"+query)).UID; got != want {
-			t.Errorf("%q: %s, want %s", query, got, want)
-		}
 	}
 }
 
@@ -314,7 +176,7 @@ func TestRecentPullsAndRegistries(t *testing.T) {
 			FinishedAt: there.CreatedAt.Add(-time.Hour)},
 		{Container: "c", Registry: "other.example", Outcome: imagepull.OutcomePulling, Attempt: 1},
 	}}
-	// one is on its way out
+	// One pod is being handed over to the history.
 	f := &fake{timelines: []timeline.Timeline{there, failed}, gone: []timeline.Timeline{gone, there}}
 	got := decode[api.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls"))
 	if len(got.Recent) != 3 || got.Recent[2].UID != "f" ||
@@ -342,72 +204,5 @@ func TestRecentPullsAndRegistries(t *testing.T) {
 		registries[1].Bytes != api.NewRecord(there).Pulls[2].Download.Bytes+
 			api.NewRecord(gone).Pulls[2].Download.Bytes {
 		t.Errorf("%+v", registries)
-	}
-}
-
-func TestEvidence(t *testing.T) {
-	lacking := timeline.Timeline{UID: "1", Total: 3 * time.Second, Missing: []string{"x"}, LostEvents: []string{"y"},
-		Reconstructed: true,
-		Phases: []timeline.Span{{Phase: timeline.PhaseUnattributed, StartAt: firstStart,
-			EndAt: firstStart.Add(2 * time.Second)}}}
-	torn := timeline.Timeline{UID: "2", Total: time.Second, Conflicts: make([]timeline.Conflict, 2)}
-	// one is on its way out
-	f := &fake{timelines: []timeline.Timeline{lacking}, gone: []timeline.Timeline{torn, lacking},
-		statuses: []health.Status{{Part: "cri", Detail: "refused", Since: firstStart}, {Part: "pod_watch", Up: true}}}
-	got := decode[api.EvidenceRecord](t, f.ask(t, http.MethodGet, "/api/v1/evidence"))
-	if got.StartUps != (api.EvidenceCounts{Known: 2, Reconstructed: 1, WithConflicts: 1, WithMissing: 1,
-		WithLostEvents: 1}) ||
-		got.Total.Duration() != 4*time.Second || got.Unattributed.Duration() != 2*time.Second ||
-		len(got.Parts) != 2 || got.Parts[0].Required || !got.Parts[1].Required || got.Parts[0].Detail != "refused" {
-		t.Errorf("%+v", got)
-	}
-}
-
-func TestObjects(t *testing.T) {
-	if answer := (&fake{}).ask(t, http.MethodGet, "/api/v1/objects/pods"); answer.Code != http.StatusNotFound ||
-		!strings.Contains(decode[problem](t, answer).Reason, "--serve-objects=on") {
-		t.Errorf("%d %s", answer.Code, answer.Body)
-	}
-	f := &fake{objects: func(w io.Writer, want func(namespace, name, labels string) bool) error {
-		_, err := fmt.Fprintf(w, "[%t,%t,%t]", want("a", "x", "app=web"), want("b", "x", "app=web"),
-			want("a", "x", "app=db"))
-		return err
-	}}
-	answer := f.ask(t, http.MethodGet, "/api/v1/objects/pods?namespace=a&labelSelector=app=web")
-	if got := decode[[]bool](t, answer); fmt.Sprint(got) != "[true false false]" || answer.Header().Get("ETag") != "" {
-		t.Errorf("%v", got)
-	}
-}
-
-// Half an answer must not look like a whole one.
-func TestObjectsThatBreakOff(t *testing.T) {
-	f := &fake{objects: func(w io.Writer, _ func(namespace, name, labels string) bool) error {
-		_, _ = io.WriteString(w, `{"items":[`)
-		return io.ErrShortWrite
-	}}
-	defer func() {
-		if got := recover(); got != http.ErrAbortHandler {
-			t.Errorf("ended with %v", got)
-		}
-	}()
-	f.ask(t, http.MethodGet, "/api/v1/objects/pods")
-}
-
-func BenchmarkList(b *testing.B) {
-	f := &fake{timelines: startUps(0, 500)}
-	handler := newReads(f.config(), newLimits(newCounters(nil)), nil) // without the limits on rates
-	for name, encoding := range map[string]string{"plain": "", "gzip": "gzip"} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			bytes := 0
-			for b.Loop() {
-				request := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/api/v1/pods?limit=500", nil)
-				request.Header.Set("Accept-Encoding", encoding)
-				answer := httptest.NewRecorder()
-				handler.ServeHTTP(answer, request)
-				bytes = answer.Body.Len()
-			}
-			b.ReportMetric(float64(bytes), "bytes/answer")
-		})
 	}
 }

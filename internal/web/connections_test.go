@@ -24,7 +24,7 @@ func (s stub) LocalAddr() net.Addr {
 }
 func (s stub) Close() error { return nil }
 
-func TestOneClientHasItsShareAtMost(t *testing.T) {
+func TestClientIsLimitedToItsShare(t *testing.T) {
 	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	for i := range 32 {
 		if taken, yielded := l.enter(stub{from: fmt.Sprintf("10.0.0.1:%d", i)}); taken == nil || yielded != nil {
@@ -32,41 +32,41 @@ func TestOneClientHasItsShareAtMost(t *testing.T) {
 		}
 	}
 	if taken, yielded := l.enter(stub{from: "10.0.0.1:99"}); taken != nil || yielded != nil {
-		t.Error("it has one more, although there is room for others")
+		t.Error("a client has more than its share")
 	}
 }
 
-// TestClientsThatLeftAreForgotten: an agent lives for months, and addresses are many.
-func TestClientsThatLeftAreForgotten(t *testing.T) {
+// An agent runs for months, so the number of addresses that it has seen is unlimited.
+func TestDisconnectedClientsAreForgotten(t *testing.T) {
 	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	for i := range 1000 {
 		taken, _ := l.enter(stub{from: fmt.Sprintf("10.0.%d.%d:1", i/256, i%256)})
 		if taken == nil {
-			t.Fatalf("client %d is refused", i)
+			t.Fatalf("client %d was refused", i)
 		}
 		_ = taken.Close()
-		_ = taken.Close() // as net/http may
+		_ = taken.Close() // net/http may close it twice
 	}
 	if len(l.open) != 0 || len(l.have) != 0 {
-		t.Errorf("%d connections of %d clients are counted", len(l.open), len(l.have))
+		t.Errorf("still counting %d connections of %d clients", len(l.open), len(l.have))
 	}
 }
 
-// TestWhatYieldsIsOfTheLeastUse fills all places by clients with one connection each, one of which
-// is of less use than the others.
-func TestWhatYieldsIsOfTheLeastUse(t *testing.T) {
+// TestLeastUsefulConnectionIsClosed fills all places with clients with one connection each, one of which is less
+// useful than the others.
+func TestLeastUsefulConnectionIsClosed(t *testing.T) {
 	for name, test := range map[string]struct {
 		others, one activity
-		age         time.Duration // of the one
+		age         time.Duration // of the less useful one
 	}{
-		"never asked, of some that are idle":         {idle, waiting, waitingYoung},
-		"idle, of some that just came":               {waiting, idle, 0},
-		"idle for longer":                            {idle, idle, time.Second},
-		"does not read, of some that just came":      {waiting, answering, answeringYoung},
-		"just came, of some that are answered":       {answering, waiting, 0},
-		"is answered for longer":                     {answering, answering, time.Second},
-		"is answered, of some that follow changes":   {streaming, answering, 0},
-		"follows changes for longer than the others": {streaming, streaming, time.Hour},
+		"no request yet, among idle ones": {idle, waiting, waitingYoung},
+		"idle, among new ones":            {waiting, idle, 0},
+		"idle for longest":                {idle, idle, time.Second},
+		"not reading, among new ones":     {waiting, answering, answeringYoung},
+		"new, among ones being answered":  {answering, waiting, 0},
+		"being answered for longest":      {answering, answering, time.Second},
+		"being answered, among streams":   {streaming, answering, 0},
+		"the longest stream":              {streaming, streaming, time.Hour},
 	} {
 		now := time.Unix(1e9, 0)
 		l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
@@ -85,9 +85,9 @@ func TestWhatYieldsIsOfTheLeastUse(t *testing.T) {
 	}
 }
 
-// TestPlacesAreKeptForTheNode: whoever comes from elsewhere takes none of the last that the node
-// has, and kubelet always gets in.
-func TestPlacesAreKeptForTheNode(t *testing.T) {
+// Clients from other hosts cannot use the last places, which are reserved for the node, and the kubelet always gets
+// in.
+func TestConnectionsAreReservedForTheNode(t *testing.T) {
 	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	l.near = nearby{netip.MustParseAddr("10.0.9.1")}
 	var probes []*counted
@@ -98,28 +98,28 @@ func TestPlacesAreKeptForTheNode(t *testing.T) {
 	for i := range 3 * maxConnections {
 		_, yielded := l.enter(stub{from: fmt.Sprintf("10.1.%d.%d:1", i/256, i%256)})
 		if slices.Contains(probes, yielded) {
-			t.Fatal("a probe yielded to a client from elsewhere")
+			t.Fatal("a probe's connection was closed for a client from another host")
 		}
 	}
 	for _, probe := range probes {
 		_ = probe.Close()
 	}
-	for range 3 { // liveness, readiness, and one that is late
+	for range 3 { // liveness, readiness, and a late one
 		if taken, _ := l.enter(stub{from: "10.0.9.1:1"}); taken == nil {
-			t.Error("a probe is refused")
+			t.Error("a probe was refused")
 		}
 	}
-	for i := range maxConnections { // that look like kubelet
+	for i := range maxConnections { // look like the kubelet
 		taken, _ := l.enter(stub{from: fmt.Sprintf("10.0.9.1:%d", i+1)})
 		if taken == nil && l.have[peer.Of("10.0.9.1:1")] >= maxPerClient {
-			t.Error("a probe is refused behind others of its address")
+			t.Error("a probe was refused because of others with its address")
 		}
 	}
 }
 
 func TestGatewaysAreRead(t *testing.T) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
-		t.Skip("the lines are of a little-endian machine")
+		t.Skip("the lines are from a little-endian machine")
 	}
 	for line, want := range map[string]string{
 		"eth0\t00000000\t0100F40A\t0003\t0\t0\t0\t00000000\t0\t0\t0": "10.244.0.1",

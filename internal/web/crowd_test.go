@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// crowd is many clients with one connection each, which stay as they are when ask has used them.
+// crowd opens one connection for each of many clients, which ask uses once and then leaves open.
 func crowd(t *testing.T, server string, clients int, ask func(net.Conn)) {
 	t.Helper()
 	for i := range clients {
@@ -19,14 +19,15 @@ func crowd(t *testing.T, server string, clients int, ask func(net.Conn)) {
 	}
 }
 
-// TestACrowdKeepsNeitherProbesNorAScraperOut has more clients than there are connections take one each.
-func TestACrowdKeepsNeitherProbesNorAScraperOut(t *testing.T) {
+// TestManyClientsBlockNeitherProbesNorScraper has one connection for each of more clients than connections are
+// allowed.
+func TestManyClientsBlockNeitherProbesNorScraper(t *testing.T) {
 	for name, ask := range map[string]func(*testing.T) func(net.Conn){
-		"that say nothing": func(*testing.T) func(net.Conn) { return nil },
-		"that never end their header": func(*testing.T) func(net.Conn) {
+		"that send nothing": func(*testing.T) func(net.Conn) { return nil },
+		"with endless headers": func(*testing.T) func(net.Conn) {
 			return func(conn net.Conn) { _, _ = io.WriteString(conn, "GET /livez HTTP/1.1\r\nHost: ") }
 		},
-		"that were answered and stay": func(t *testing.T) func(net.Conn) {
+		"that keep idle connections": func(t *testing.T) func(net.Conn) {
 			return func(conn net.Conn) { _, _, _ = say(t, conn, "GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") }
 		},
 	} {
@@ -34,7 +35,7 @@ func TestACrowdKeepsNeitherProbesNorAScraperOut(t *testing.T) {
 			t.Parallel()
 			address := running(t, (&fake{}).config())
 			crowd(t, address, maxConnections+20, ask(t))
-			for range 3 { // kubelet gives up after as many
+			for range 3 { // the kubelet gives up after three
 				alive(t, "127.0.0.1", address)
 				scrape(t, "127.0.0.9", address, "/metrics")
 			}
@@ -42,13 +43,12 @@ func TestACrowdKeepsNeitherProbesNorAScraperOut(t *testing.T) {
 	}
 }
 
-// TestACrowdOfReadersKeepsNobodyOut: each asked for an answer that it does not read, so that its
-// connection is not idle.
-func TestACrowdOfReadersKeepsNobodyOut(t *testing.T) {
+// Each client requests an answer that it does not read, so its connection is not idle.
+func TestManySlowReadersBlockNoClients(t *testing.T) {
 	config := (&fake{}).config()
 	config.Gatherer = manyMetrics()
 	address := running(t, config)
-	scrape(t, "127.0.0.9", address, "/metrics") // as before all this
+	scrape(t, "127.0.0.9", address, "/metrics") // before the crowd
 	for i := range maxConnections + 5 {
 		stall(t, fmt.Sprintf("127.1.%d.%d", i/200, i%200+1), address, "/metrics")
 	}
@@ -59,10 +59,11 @@ func TestACrowdOfReadersKeepsNobodyOut(t *testing.T) {
 	}
 }
 
-// TestACrowdThatComesAgain opens connections as fast as it can, from 250 addresses, while a scraper and kubelet ask.
-func TestACrowdThatComesAgain(t *testing.T) {
+// TestManyReconnectingClients opens connections as fast as possible, from 250 addresses, while a scraper and the
+// kubelet send requests.
+func TestManyReconnectingClients(t *testing.T) {
 	address := running(t, (&fake{}).config())
-	scrape(t, "127.0.0.9", address, "/metrics") // as before all this
+	scrape(t, "127.0.0.9", address, "/metrics") // before the crowd
 	stop, ended := make(chan struct{}), make(chan int)
 	go func() {
 		opened := 0
@@ -98,8 +99,8 @@ func TestACrowdThatComesAgain(t *testing.T) {
 	}
 	close(stop)
 	opened := <-ended
-	t.Logf("the crowd opened %d connections meanwhile", opened)
+	t.Logf("the crowd opened %d connections", opened)
 	if opened < maxConnections {
-		t.Errorf("%d connections are no crowd", opened)
+		t.Errorf("only %d connections were opened", opened)
 	}
 }

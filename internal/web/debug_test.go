@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-func TestObservationsAreToldLocallyOnly(t *testing.T) {
+func TestObservationsAreServedOverLoopbackOnly(t *testing.T) {
 	const kept = `{"kind":"header","version":1}` + "\n"
 	const local = "127.0.0.1:9717"
 	for _, test := range []struct {
 		remote, local, host string
-		header              string // of a proxy
+		header              string // set by a proxy
 		status              int
 	}{
 		{"127.0.0.1:4000", local, "127.0.0.1:9717", "", http.StatusOK},
@@ -30,20 +30,20 @@ func TestObservationsAreToldLocallyOnly(t *testing.T) {
 		{"[fe80::1%eth0]:4000", "[fe80::2%eth0]:9717", "localhost", "", http.StatusForbidden},
 		{"", local, "localhost", "", http.StatusForbidden},
 		{"127.0.0.1:4000", "", "localhost", "", http.StatusForbidden},
-		{"localhost:4000", local, "localhost", "", http.StatusForbidden}, // no address
-		// A browser that a foreign page sent here under the page's own name.
+		{"localhost:4000", local, "localhost", "", http.StatusForbidden}, // not an IP address
+		// A browser, sent here by a foreign page under that page's own name.
 		{"127.0.0.1:4000", local, "evil.example", "", http.StatusForbidden},
 		{"127.0.0.1:4000", local, "evil.example:9717", "", http.StatusForbidden},
 		{"127.0.0.1:4000", local, "localhost.evil.example", "", http.StatusForbidden},
 		{"127.0.0.1:4000", local, "127.0.0.1.evil.example", "", http.StatusForbidden},
 		{"127.0.0.1:4000", local, "10.0.0.8:9717", "", http.StatusForbidden},
 		{"127.0.0.1:4000", local, "", "", http.StatusForbidden},
-		// A proxy beside the agent makes every request come over loopback.
+		// Behind a proxy in the same pod, every request comes from loopback.
 		{"127.0.0.1:4000", local, "localhost", "X-Forwarded-For", http.StatusForbidden},
 		{"127.0.0.1:4000", local, "localhost", "X-Forwarded-Host", http.StatusForbidden},
 		{"127.0.0.1:4000", local, "localhost", "Forwarded", http.StatusForbidden},
 		{"127.0.0.1:4000", local, "localhost", "Via", http.StatusForbidden},
-		// Nor does a header make a request local.
+		// A header does not make a request local.
 		{"10.0.0.7:4000", "10.0.0.8:9717", "localhost", "X-Forwarded-For", http.StatusForbidden},
 	} {
 		config := (&fake{}).config()
@@ -67,12 +67,12 @@ func TestObservationsAreToldLocallyOnly(t *testing.T) {
 		}
 		reason := decode[problem](t, answer).Reason
 		if !strings.Contains(reason, "port-forward") && !strings.Contains(reason, "localhost") {
-			t.Errorf("no remedy in %q", reason)
+			t.Errorf("%q has no remedy", reason)
 		}
 	}
 }
 
-// address is a net.Addr of any text.
+// address is a net.Addr with any text.
 type address string
 
 func (a address) Network() string { return "tcp" }
@@ -80,7 +80,7 @@ func (a address) String() string  { return string(a) }
 
 var _ net.Addr = address("")
 
-func TestObservationsThatNobodyKeeps(t *testing.T) {
+func TestObservationsDisabled(t *testing.T) {
 	request := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey,
 		address("127.0.0.1:1")),
 		http.MethodGet, "/debug/observations", nil)

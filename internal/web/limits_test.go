@@ -13,7 +13,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// askedFrom answers a request of a client.
+// askedFrom sends a request from a client address.
 func askedFrom(t *testing.T, handler http.Handler, client, path string) int {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -23,8 +23,8 @@ func askedFrom(t *testing.T, handler http.Handler, client, path string) int {
 	return answer.Code
 }
 
-// TestServerKeepsWhatIsPromised holds the limits of docs/security.md that no test waits for.
-func TestServerKeepsWhatIsPromised(t *testing.T) {
+// TestDocumentedLimits checks the limits in docs/security.md that would take long to reach.
+func TestDocumentedLimits(t *testing.T) {
 	server := newServer(t.Context(), nil, log.New(io.Discard, "", 0))
 	for name, limit := range map[string]struct{ got, want time.Duration }{
 		"a header": {server.ReadHeaderTimeout, 5 * time.Second}, "a request": {server.ReadTimeout, 10 * time.Second},
@@ -36,12 +36,13 @@ func TestServerKeepsWhatIsPromised(t *testing.T) {
 		}
 	}
 	if server.MaxHeaderBytes != 16<<10 || server.HTTP2.MaxConcurrentStreams != 32 {
-		t.Errorf("headers of %d bytes, %d requests at once", server.MaxHeaderBytes, server.HTTP2.MaxConcurrentStreams)
+		t.Errorf("limits are %d header bytes and %d concurrent requests", server.MaxHeaderBytes,
+			server.HTTP2.MaxConcurrentStreams)
 	}
 }
 
-// TestAFloodOfManyClients: none of them asks too often, all together do. Each is answered when it asks once.
-func TestAFloodOfManyClients(t *testing.T) {
+// No single client exceeds its rate, but together they exceed the total. A client is answered when it retries once.
+func TestRequestFloodOfManyClients(t *testing.T) {
 	handler := newLimits(newCounters(nil)).hold(http.NotFoundHandler())
 	began, counts := time.Now(), map[int]int{}
 	const clients, each = 300, 10
@@ -54,21 +55,21 @@ func TestAFloodOfManyClients(t *testing.T) {
 	most := least + int(time.Since(began).Seconds()*(serverRate+clients*calmRate)) + 1
 	if counts[http.StatusNotFound] < least || counts[http.StatusNotFound] > most ||
 		counts[http.StatusNotFound]+counts[http.StatusTooManyRequests] != clients*each {
-		t.Errorf("answers %v, want from %d to %d, else 429", counts, least, most)
+		t.Errorf("answers %v, want %d to %d successes, otherwise 429", counts, least, most)
 	}
 	if code := askedFrom(t, handler, "10.9.9.9:999", "/"); code != http.StatusNotFound {
-		t.Errorf("a scraper is answered %d after the flood", code)
+		t.Errorf("a scraper got %d after the flood", code)
 	}
 }
 
-// held is asked until it is full, and then once more.
+// held fills all slots of a path and then sends one more request.
 func held(t *testing.T, handler http.Handler, path string, entered <-chan struct{}, release chan struct{}, slots int) {
 	t.Helper()
 	var asking sync.WaitGroup
 	for i := range slots {
 		asking.Go(func() {
 			if code := askedFrom(t, handler, fmt.Sprintf("10.0.0.%d:999", i), path); code != http.StatusOK {
-				t.Errorf("one of those that have a slot: %d", code)
+				t.Errorf("a request with a slot got %d", code)
 			}
 		})
 	}
@@ -78,20 +79,20 @@ func held(t *testing.T, handler http.Handler, path string, entered <-chan struct
 	free := sync.OnceFunc(func() { close(release) })
 	asking.Go(func() {
 		if code := askedFrom(t, handler, "10.0.1.1:999", path); code != http.StatusServiceUnavailable {
-			t.Errorf("one more than %d: %d", slots, code)
+			t.Errorf("the request after %d got %d", slots, code)
 		}
 		free()
 	})
 	select {
 	case <-release:
 	case <-entered:
-		t.Errorf("one more than %d has a slot", slots)
+		t.Errorf("more than %d requests have a slot", slots)
 		free()
 	}
 	asking.Wait()
 }
 
-func TestRequestsAtOnce(t *testing.T) {
+func TestConcurrentRequestLimit(t *testing.T) {
 	entered, release := make(chan struct{}, requestsAtOnce+1), make(chan struct{})
 	held(t, newLimits(newCounters(nil)).hold(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		entered <- struct{}{}
@@ -99,12 +100,12 @@ func TestRequestsAtOnce(t *testing.T) {
 	})), "/", entered, release, 128)
 }
 
-// gatherer is a registry that answers when it may.
+// gatherer is a registry whose answers the test controls.
 type gatherer func() ([]*dto.MetricFamily, error)
 
 func (g gatherer) Gather() ([]*dto.MetricFamily, error) { return g() }
 
-func TestScrapesAtOnce(t *testing.T) {
+func TestConcurrentScrapeLimit(t *testing.T) {
 	entered, release := make(chan struct{}, scrapesAtOnce+1), make(chan struct{})
 	config := (&fake{}).config()
 	config.Gatherer = gatherer(func() ([]*dto.MetricFamily, error) {

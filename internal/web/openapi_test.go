@@ -26,7 +26,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// openAPI is what these tests read of the document.
+// openAPI is the part of the document that these tests use.
 type openAPI struct {
 	Paths map[string]struct {
 		Get struct {
@@ -56,12 +56,12 @@ func readOpenAPI(t *testing.T) openAPI {
 	return document
 }
 
-// TestEveryAddressIsInTheDocument reads the addresses from the source: a mux does not list them.
-func TestEveryAddressIsInTheDocument(t *testing.T) {
+// TestOpenAPIListsEveryPath reads the paths from the source code, because a mux does not list them.
+func TestOpenAPIListsEveryPath(t *testing.T) {
 	document := readOpenAPI(t)
 	served := map[string]bool{}
 	for _, pattern := range patterns(t) {
-		if pattern != "/" { // the answer to all that is not there
+		if pattern != "/" { // the answer for unknown paths
 			served[strings.TrimSuffix(pattern, "{$}")] = true
 		}
 	}
@@ -70,12 +70,12 @@ func TestEveryAddressIsInTheDocument(t *testing.T) {
 	}
 	for path := range document.Paths {
 		if !served[path] {
-			t.Errorf("%s is in the document and not served", path)
+			t.Errorf("%s is in the document but not served", path)
 		}
 	}
 	for path := range served {
 		if _, ok := document.Paths[path]; !ok {
-			t.Errorf("%s is served and not in the document", path)
+			t.Errorf("%s is served but not in the document", path)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func patterns(t *testing.T) []string {
 			}
 			literal, ok := call.Args[0].(*ast.BasicLit)
 			if !ok {
-				t.Errorf("%s: an address that is no literal cannot be held against the document", entry.Name())
+				t.Errorf("%s: a path that is not a literal cannot be compared with the document", entry.Name())
 				return true
 			}
 			pattern, _ := strconv.Unquote(literal.Value)
@@ -117,9 +117,8 @@ func patterns(t *testing.T) []string {
 	return patterns
 }
 
-// TestParametersAreThoseOfTheDocument asks with each parameter that the document has, and with none
-// that it does not have.
-func TestParametersAreThoseOfTheDocument(t *testing.T) {
+// TestOpenAPIListsEveryParameter sends each parameter in the document, and others.
+func TestOpenAPIListsEveryParameter(t *testing.T) {
 	document := readOpenAPI(t)
 	for path, item := range document.Paths {
 		if !strings.HasPrefix(path, "/api/v1/") {
@@ -136,11 +135,11 @@ func TestParametersAreThoseOfTheDocument(t *testing.T) {
 		answer := (&fake{}).ask(t, http.MethodGet, strings.NewReplacer("{namespace}", "a", "{name}", "b").Replace(path)+
 			"?no-such-parameter=1")
 		if answer.Code == http.StatusOK && strings.HasSuffix(path, ".json") {
-			continue // documents have none and mind none
+			continue // documents ignore parameters
 		}
 		_, list, _ := strings.Cut(decode[problem](t, answer).Reason, "must be one of ")
 		if list != strings.Join(named, ", ") {
-			t.Errorf("%s knows %q, the document has %q", path, list, named)
+			t.Errorf("%s accepts %q, the document lists %q", path, list, named)
 		}
 	}
 	parameters := document.Components.Parameters
@@ -155,7 +154,7 @@ func TestParametersAreThoseOfTheDocument(t *testing.T) {
 
 const documentURL = "http://agent.example/api/v1/openapi.json"
 
-// schemaOf is a schema of the document, by its place there.
+// schemaOf returns a schema of the document by its JSON pointer.
 func schemaOf(t *testing.T, pointer ...string) *jsonschema.Schema {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
@@ -192,9 +191,9 @@ func check(t *testing.T, schema *jsonschema.Schema, what string, text []byte) {
 	}
 }
 
-// TestAnswersKeepToTheDocument asks every address, full and empty, right and wrong, and holds the
-// answers against the document.
-func TestAnswersKeepToTheDocument(t *testing.T) {
+// TestAnswersMatchOpenAPI requests every path, with and without data, valid and invalid, and validates the answers
+// against the document.
+func TestAnswersMatchOpenAPI(t *testing.T) {
 	pulling := startuptest.Changed(startuptest.New(2), 1)
 	pulling.Pulls = append(pulling.Pulls, timeline.Pull{
 		Container: "late", Kind: timeline.KindMain, Image: "r.example/x:1", Registry: "r.example",
@@ -233,7 +232,7 @@ func TestAnswersKeepToTheDocument(t *testing.T) {
 				if answer.Code != http.StatusOK {
 					place = []string{"components", "schemas", "Problem"}
 					if _, ok := readOpenAPI(t).Paths[path].Get.Responses[strconv.Itoa(answer.Code)]; !ok {
-						t.Errorf("%s answers %d, which is not in the document", path, answer.Code)
+						t.Errorf("%s answered %d, which is not in the document", path, answer.Code)
 					}
 				}
 				check(t, schemaOf(t, place...), path+query, answer.Body.Bytes())
@@ -245,15 +244,15 @@ func TestAnswersKeepToTheDocument(t *testing.T) {
 		other := full.ask(t, http.MethodPost, names.Replace(path))
 		_, ok := readOpenAPI(t).Paths[path].Get.Responses["default"]
 		if !ok || other.Code != http.StatusMethodNotAllowed {
-			t.Errorf("%s answers other methods with %d, and the document has no word for other errors: %t", path,
+			t.Errorf("%s answers other methods with %d, and the document lacks other errors: %t", path,
 				other.Code, !ok)
 		}
 		check(t, schemaOf(t, "components", "schemas", "Problem"), "POST "+path, other.Body.Bytes())
 	}
 }
 
-// A schema that takes anything would prove nothing.
-func TestTheDocumentRefusesWhatIsWrong(t *testing.T) {
+// A schema that accepts everything would prove nothing.
+func TestOpenAPIRefusesInvalidAnswers(t *testing.T) {
 	for name, text := range map[string]string{
 		"PodList":  `{"items":[{}]}`,
 		"Node":     `{"node":"x"}`,

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// asking is a request to the agent, over loopback unless another remote is given.
+// asking is a request to the agent, over loopback unless it has another remote address.
 type asking struct {
 	path   string
 	host   string
@@ -39,9 +39,8 @@ func (a asking) answer(t *testing.T, config Config) *httptest.ResponseRecorder {
 	return answer
 }
 
-// TestForeignNamesAreRefused: a browser asks under them when a foreign page has its name lead to a
-// forwarded port (DNS rebinding).
-func TestForeignNamesAreRefused(t *testing.T) {
+// A browser sends a foreign host name if a foreign page's name resolves to a forwarded port (DNS rebinding).
+func TestForeignHostNamesAreRefused(t *testing.T) {
 	config := (&fake{}).config()
 	config.Hosts = []string{"agent.example"}
 	refused := map[string]bool{
@@ -54,7 +53,7 @@ func TestForeignNamesAreRefused(t *testing.T) {
 	}
 	for _, path := range append(addresses(t), "/none") {
 		if strings.HasSuffix(path, "/stream") || strings.HasSuffix(path, "/{profile}") {
-			continue // the one has no end, the other is slow
+			continue // the stream never ends, and profiles are slow
 		}
 		for host, want := range refused {
 			answer := asking{path: path, host: host}.answer(t, config)
@@ -63,8 +62,7 @@ func TestForeignNamesAreRefused(t *testing.T) {
 				t.Errorf("%s as %q: %d %.100s", path, host, answer.Code, answer.Body)
 			}
 		}
-		// Names that lead to a pod are others' to choose: a Service's, a node's in Prometheus, the
-		// API server's behind its proxy.
+		// Others choose the names that resolve to a pod: Services, nodes in Prometheus, the API server's proxy.
 		elsewhere := asking{path: path, host: "api.example:6443", remote: "10.0.0.7:4000"}
 		if answer := elsewhere.answer(t, config); strings.Contains(answer.Body.String(), "--web-hosts") {
 			t.Errorf("%s from elsewhere: %d %s", path, answer.Code, answer.Body)
@@ -72,8 +70,8 @@ func TestForeignNamesAreRefused(t *testing.T) {
 	}
 }
 
-// TestForeignPagesAreRefused: a browser says that another site's page has it ask. A link may lead to the page itself.
-func TestForeignPagesAreRefused(t *testing.T) {
+// A browser marks requests from another site's page. A link may open the page itself.
+func TestForeignOriginsAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		path               string
 		site, mode, target string
@@ -102,8 +100,8 @@ func TestForeignPagesAreRefused(t *testing.T) {
 	}
 }
 
-// TestNamesAreToldOverLoopbackOnly holds what others may read where the agent is not opened: no name of a pod.
-func TestNamesAreToldOverLoopbackOnly(t *testing.T) {
+// TestPodNamesAreServedOverLoopbackOnly checks that without an access mode, answers to other hosts name no pod.
+func TestPodNamesAreServedOverLoopbackOnly(t *testing.T) {
 	open := []string{"/", "/livez", "/healthz", "/readyz", "/metrics"}
 	f := &fake{timelines: []timeline.Timeline{{Namespace: "a", Name: "b", UID: "1", CreatedAt: firstStart}}}
 	config := f.config()
@@ -111,10 +109,10 @@ func TestNamesAreToldOverLoopbackOnly(t *testing.T) {
 	forwarded := map[string]string{"X-Forwarded-For": "127.0.0.1"}
 	for _, path := range addresses(t) {
 		if strings.HasSuffix(path, "/stream") {
-			continue // has no end where it is open
+			continue // never ends if it is open
 		}
 		if strings.HasPrefix(path, "/debug/") {
-			continue // has a test of its own
+			continue // has its own test
 		}
 		want := []bool{true, slices.Contains(open, path), slices.Contains(open, path)}
 		for i, ask := range []asking{
@@ -141,8 +139,8 @@ func TestNamesAreToldOverLoopbackOnly(t *testing.T) {
 	}
 }
 
-// TestDetailsOfReadinessAreForWhoMayRead: they can name pods, and what fails at an address.
-func TestDetailsOfReadinessAreForWhoMayRead(t *testing.T) {
+// Details of readiness can name pods and failing addresses.
+func TestReadinessDetailsNeedPermission(t *testing.T) {
 	f := &fake{statuses: []health.Status{{Part: "pod_watch", Up: true, Detail: "watching"},
 		{Part: "annotations", Detail: "patch pod shop/web-0: refused"}}}
 	config := f.config()

@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/internal/page"
 )
 
-// shownTo asks as a browser does that shows a page.
+// shownTo sends a request like a browser that shows a page.
 func shownTo(t *testing.T, handler http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
@@ -29,7 +29,7 @@ func shownTo(t *testing.T, handler http.Handler, path string, headers ...string)
 
 var asked = regexp.MustCompile(`"(page/[^"]+)"`)
 
-func TestThePageAndItsFiles(t *testing.T) {
+func TestPageAndItsFiles(t *testing.T) {
 	handler := handlerOf((&fake{}).config())
 	home := shownTo(t, handler, "/")
 	header := home.Header()
@@ -41,7 +41,7 @@ func TestThePageAndItsFiles(t *testing.T) {
 	}
 	files := asked.FindAllStringSubmatch(home.Body.String(), -1)
 	if len(files) < 5 {
-		t.Fatalf("the page asks for %v", files)
+		t.Fatalf("the page requests %v", files)
 	}
 	for _, file := range files {
 		answer := shownTo(t, handler, "/"+file[1], "Accept", "*/*")
@@ -70,7 +70,7 @@ func TestThePageAndItsFiles(t *testing.T) {
 	}
 }
 
-func TestTheListIsForWhoShowsNoPages(t *testing.T) {
+func TestPathListForClientsWithoutHTML(t *testing.T) {
 	for _, accept := range []string{"", "*/*", "application/json"} {
 		answer := shownTo(t, handlerOf((&fake{}).config()), "/", "Accept", accept)
 		if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "/api/v1/stream") ||
@@ -80,8 +80,8 @@ func TestTheListIsForWhoShowsNoPages(t *testing.T) {
 	}
 }
 
-// Who may not read the API is shown no page; the list tells nothing of the node.
-func TestThePageWantsWhatTheAPIWants(t *testing.T) {
+// Clients that may not read the API get no page. The list of paths names nothing of the node.
+func TestPageNeedsAPIPermission(t *testing.T) {
 	config := (&fake{}).config()
 	config.Access = func(_ context.Context, _, token, path string) (Verdict, error) {
 		if token == "reads" && path == "/" {
@@ -96,7 +96,7 @@ func TestThePageWantsWhatTheAPIWants(t *testing.T) {
 			t.Errorf("%q: %d, want %d", token, answer.Code, want)
 		}
 		if answer := shownTo(t, handler, "/", "Authorization", token, "Accept", "*/*"); answer.Code != http.StatusOK {
-			t.Errorf("%q: the list is answered with %d", token, answer.Code)
+			t.Errorf("%q: the list of paths got %d", token, answer.Code)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// askLocally asks as from the agent's own network namespace.
+// askLocally sends a request from the agent's own network namespace.
 func askLocally(ctx context.Context, handler http.Handler, path string) *httptest.ResponseRecorder {
 	request := httptest.NewRequestWithContext(context.WithValue(ctx, http.LocalAddrContextKey, address("127.0.0.1:1")),
 		http.MethodGet, path, nil)
@@ -48,7 +48,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// unpacked is a profile's content: it is packed protobuf, in which names stand as they are.
+// unpacked decompresses a profile; its protobuf contains names as plain text.
 func unpacked(profile []byte) (string, error) {
 	reader, err := gzip.NewReader(bytes.NewReader(profile))
 	if err != nil {
@@ -58,7 +58,7 @@ func unpacked(profile []byte) (string, error) {
 	return string(text), err
 }
 
-func TestProfilesAreMadeOneAtATime(t *testing.T) {
+func TestProfilesRunOneAtATime(t *testing.T) {
 	h := newProfiles(Config{Profiles: true, Logger: zap.NewNop()})
 	mux := http.NewServeMux()
 	mux.Handle("/debug/pprof/{profile}", h)
@@ -66,24 +66,24 @@ func TestProfilesAreMadeOneAtATime(t *testing.T) {
 	for _, name := range []string{"heap", "profile"} {
 		answer := askLocally(t.Context(), mux, "/debug/pprof/"+name)
 		if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" {
-			t.Errorf("beside another one: %d %s", answer.Code, answer.Body)
+			t.Errorf("during another profile: %d %s", answer.Code, answer.Body)
 		}
 	}
 	<-h.one
-	// Who asked goes away: nobody else has to wait for the end of that profile.
+	// When the client disconnects, the profile ends, and the next client need not wait.
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	begunAt := time.Now()
 	askLocally(ctx, mux, "/debug/pprof/profile?seconds=60")
 	if took := time.Since(begunAt); took > 10*time.Second {
-		t.Errorf("the profile was made for %s", took)
+		t.Errorf("the profile ran for %s", took)
 	}
 	if answer := askLocally(t.Context(), mux, "/debug/pprof/heap"); answer.Code != http.StatusOK {
 		t.Errorf("after it: %d %s", answer.Code, answer.Body)
 	}
 }
 
-func TestProfilesAreForWhoWantsThemAndNearby(t *testing.T) {
+func TestProfilesAreOptInAndLoopbackOnly(t *testing.T) {
 	answer := askLocally(t.Context(), handlerOf((&fake{}).config()), "/debug/pprof/heap")
 	if answer.Code != http.StatusNotFound || !strings.Contains(decode[problem](t, answer).Reason, "--debug-profiles") {
 		t.Errorf("switched off: %d %s", answer.Code, answer.Body)

@@ -8,9 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// TestRegistriesCountWhatCameInTheirTime is about bytes divided by time: of a pull that resumed another one neither
-// counts.
-func TestRegistriesCountWhatCameInTheirTime(t *testing.T) {
+// TestRegistriesExcludeResumedPulls checks bytes divided by time: for a resumed pull, neither counts.
+func TestRegistriesExcludeResumedPulls(t *testing.T) {
 	pull := func(registry string, resumed bool) api.PullRecord {
 		return api.PullRecord{Registry: registry, Outcome: imagepull.OutcomeDownloaded, Resumed: resumed,
 			Download: &api.DownloadRecord{Length: api.Seconds(10 * time.Second), Bytes: 1000}}

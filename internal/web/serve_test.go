@@ -24,7 +24,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// files is a directory with a web configuration file and what it names.
+// files is a directory with a web configuration file and the files that it names.
 type files struct {
 	t   *testing.T
 	dir string
@@ -39,7 +39,7 @@ func (f files) write(name, text string) {
 	}
 }
 
-// certify replaces the certificate by one of that serial number.
+// certify replaces the certificate with one with that serial number.
 func (f files) certify(serial int64) {
 	f.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -71,12 +71,12 @@ func hashOf(t *testing.T, password string) string {
 	return string(hash)
 }
 
-// browse makes one request over a connection of its own.
+// browse sends one request over its own connection.
 func browse(t *testing.T, url, user, password string) (*http.Response, error) {
 	t.Helper()
 	transport := &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true,
-		DisableKeepAlives: true, //nolint:gosec // the test looks at the certificate
+		DisableKeepAlives: true, //nolint:gosec // the test checks the certificate itself
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -95,7 +95,7 @@ func browse(t *testing.T, url, user, password string) (*http.Response, error) {
 
 const tlsOnly = "tls_server_config: {cert_file: tls.crt, key_file: tls.key}\n"
 
-func TestTLSFilesAreReadAgain(t *testing.T) {
+func TestTLSFilesAreReloaded(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", tlsOnly)
 	f.certify(1)
@@ -118,17 +118,17 @@ func TestTLSFilesAreReadAgain(t *testing.T) {
 	want(2)
 	f.write("tls.key", "half writ")
 	if response, err := browse(t, "https://"+address+"/metrics", "", ""); err == nil {
-		t.Errorf("served with a key that is none: %s", response.Status)
+		t.Errorf("served with an invalid key: %s", response.Status)
 	}
 	f.certify(3)
 	want(3)
 	if response, err := browse(t, "http://"+address+"/metrics", "", ""); err != nil ||
 		response.StatusCode != http.StatusBadRequest {
-		t.Errorf("without TLS: %v, %v, want it refused", response, err)
+		t.Errorf("without TLS: %v, %v, want an error", response, err)
 	}
 }
 
-// TestSilentClients are those that open a connection and say nothing, or not enough for TLS.
+// TestSilentClients has clients that open a connection and send nothing, or not enough for TLS.
 func TestSilentClients(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", tlsOnly)
@@ -140,7 +140,7 @@ func TestSilentClients(t *testing.T) {
 		says   string
 	}{
 		"nothing": {(&fake{}).config(), ""}, "nothing, TLS": {secure, ""},
-		"half a greeting": {secure, "\x16\x03\x01\x02\x00\x01"},
+		"half a TLS hello": {secure, "\x16\x03\x01\x02\x00\x01"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -197,8 +197,8 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// TestAWebConfigurationThatBreaks opens nothing, lets probes through, and is told of once.
-func TestAWebConfigurationThatBreaks(t *testing.T) {
+// With an invalid web configuration, only probes are answered, and the problem is logged once.
+func TestWebConfigurationBecomesInvalid(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", "basic_auth_users: {scraper: "+hashOf(t, "right")+"}\n")
 	core, logs := observer.New(zap.ErrorLevel)
@@ -224,8 +224,9 @@ func TestAWebConfigurationThatBreaks(t *testing.T) {
 	}
 }
 
-// TestAFloodOfPasswords costs a hash for each, one at a time; meanwhile probes and who is known are answered at once.
-func TestAFloodOfPasswords(t *testing.T) {
+// TestPasswordFlood computes one hash for each password, one at a time. Meanwhile probes and cached users are
+// answered at once.
+func TestPasswordFlood(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", "basic_auth_users: {scraper: "+hashOf(t, "right")+"}\n")
 	config := (&fake{}).config()
@@ -261,7 +262,7 @@ func TestAFloodOfPasswords(t *testing.T) {
 	close(statuses)
 	for status := range statuses {
 		if status != http.StatusUnauthorized {
-			t.Errorf("a made-up password is answered %d", status)
+			t.Errorf("a made-up password got %d", status)
 		}
 	}
 	if grown := heap() - before; grown > 8<<20 {
@@ -298,6 +299,6 @@ func TestCheckConfigFile(t *testing.T) {
 		}
 	}
 	if _, err := CheckConfigFile(filepath.Join(f.dir, "absent")); err == nil {
-		t.Error("an absent file is no configuration")
+		t.Error("a missing file counts as a configuration")
 	}
 }

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var firstStart = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// fake is an agent's inside that answers with what a test put there.
+// fake is an agent with the content that a test sets.
 type fake struct {
 	timelines []timeline.Timeline
 	gone      []timeline.Timeline
@@ -42,7 +42,7 @@ type fake struct {
 func (f *fake) config() Config {
 	shown, err := page.New()
 	if err != nil {
-		panic(err) // files that are built in
+		panic(err) // built-in files
 	}
 	registry := prometheus.NewRegistry()
 	export.NewMetrics(registry, nil)
@@ -69,7 +69,7 @@ func (f *fake) ask(t *testing.T, method, target string) *httptest.ResponseRecord
 	return answer
 }
 
-// handlerOf is what a server without a web configuration file has.
+// handlerOf returns the handler of a server without a web configuration file.
 func handlerOf(config Config) http.Handler {
 	limits := newLimits(newCounters(nil))
 	return middleware(limits, config.Hosts, newProbes(config), newReads(config, limits, log.New(io.Discard, "", 0)))
@@ -99,7 +99,7 @@ func TestPods(t *testing.T) {
 	}
 	one := decode[api.Record](t, f.ask(t, http.MethodGet, "/api/v1/pods/a/two"))
 	if one.UID != "2" {
-		t.Errorf("got pod %s, want the newest of that name", one.UID)
+		t.Errorf("got pod %s, want the newest with that name", one.UID)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestReady(t *testing.T) {
 			[]health.Status{down("pod_watch"), up("cri")}, "/readyz", http.StatusServiceUnavailable,
 			"[-]pod_watch down since 2026-03-01T12:00:00Z: refused, retrying\n[+]cri ok: works\nreadyz check failed\n",
 		},
-		"required not there": {
+		"required part unknown": {
 			[]health.Status{up("cri")}, "/readyz", http.StatusServiceUnavailable,
 			"[+]cri ok: works\nreadyz check failed\n",
 		},
@@ -194,7 +194,7 @@ func TestTextPages(t *testing.T) {
 	}
 }
 
-// Exemplars come only in the format of OpenMetrics, which Prometheus asks for.
+// Only the OpenMetrics format, which Prometheus requests, has exemplars.
 func TestMetricsAsOpenMetrics(t *testing.T) {
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
 	request.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
@@ -226,7 +226,7 @@ func TestRunServesAndStops(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	config.Timelines = func(ctx context.Context) ([]timeline.Timeline, error) {
 		asked <- struct{}{}
-		<-ctx.Done() // as reconcile does once it has stopped
+		<-ctx.Done() // as reconcile returns once it has stopped
 		return nil, ctx.Err()
 	}
 	server, err := Listen(t.Context(), config)
@@ -251,7 +251,7 @@ func TestRunServesAndStops(t *testing.T) {
 		t.Errorf("run: %v", err)
 	}
 	if status := <-waiting; status != http.StatusServiceUnavailable {
-		t.Errorf("a request under way got %d, want an answer that says so", status)
+		t.Errorf("a request during the stop got %d, want an error that says so", status)
 	}
 }
 
@@ -274,7 +274,7 @@ func get(t *testing.T, client *http.Client, url string) int {
 	return answer.StatusCode
 }
 
-func TestPullsThatGoOn(t *testing.T) {
+func TestPullsInProgress(t *testing.T) {
 	f := &fake{timelines: []timeline.Timeline{{Namespace: "a", Name: "one", Pulls: []timeline.Pull{{
 		Container: "app", Image: "r.example/web:2", Registry: "r.example", Outcome: imagepull.OutcomePulling,
 		RequestedAt: time.Unix(57, 0),
@@ -291,6 +291,6 @@ func TestPullsThatGoOn(t *testing.T) {
 	}
 	f.err = errors.New("stopping")
 	if answer := f.ask(t, http.MethodGet, "/api/v1/pulls"); answer.Code != http.StatusServiceUnavailable {
-		t.Errorf("while it stops: %d", answer.Code)
+		t.Errorf("during the stop: %d", answer.Code)
 	}
 }

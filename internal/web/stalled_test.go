@@ -18,8 +18,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// manyMetrics is an answer of 5 MB: more than the kernel takes for a client that does not read
-// (tcp_wmem is 4 MiB at most).
+// manyMetrics has an answer of 5 MB: more than the kernel buffers for a client that does not read (tcp_wmem is at
+// most 4 MiB).
 func manyMetrics() prometheus.Gatherer {
 	const series, length = 1250, 4000
 	name, value := "podlapse_test_info", 1.0
@@ -33,7 +33,7 @@ func manyMetrics() prometheus.Gatherer {
 	return gatherer(func() ([]*dto.MetricFamily, error) { return []*dto.MetricFamily{family}, nil })
 }
 
-// stall asks for a path and never reads the answer, of which the kernel takes as little as it can.
+// stall sends a request and never reads the answer. The kernel buffers as little of it as possible.
 func stall(t *testing.T, client, server, path string) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{
@@ -59,7 +59,7 @@ func stall(t *testing.T, client, server, path string) net.Conn {
 	return conn
 }
 
-// readers are those that never read: all connections that one client can get, or one connection each.
+// readers opens stalled connections: all that one client can have, or one for each client.
 func readers(t *testing.T, server, path string, clients, each int) {
 	t.Helper()
 	for i := range clients {
@@ -69,8 +69,8 @@ func readers(t *testing.T, server, path string, clients, each int) {
 	}
 }
 
-// quiet waits until this process has little to do: readers have been answered as far as they can
-// be, however busy the machine is.
+// quiet waits until this process is almost idle: the readers have been answered as far as possible, however busy the
+// machine is.
 func quiet(t *testing.T) {
 	t.Helper()
 	used := func() time.Duration {
@@ -87,12 +87,12 @@ func quiet(t *testing.T) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatal("there is no end to the work that the readers make")
+			t.Fatal("the server is still busy with the stalled readers")
 		}
 	}
 }
 
-// scrape asks for a path as Prometheus does, which waits 10 s by default.
+// scrape sends a request with Prometheus' default timeout of 10 s.
 func scrape(t *testing.T, client, server, path string) {
 	t.Helper()
 	began := time.Now()
@@ -103,9 +103,8 @@ func scrape(t *testing.T, client, server, path string) {
 	}
 }
 
-// TestReadersThatNeverReadKeepNoScraperOut has them ask for metrics. Each answer is larger than
-// what the kernel keeps for them.
-func TestReadersThatNeverReadKeepNoScraperOut(t *testing.T) {
+// TestStalledReadersDoNotBlockScraper requests metrics. Each answer is larger than the kernel's buffer.
+func TestStalledReadersDoNotBlockScraper(t *testing.T) {
 	for name, test := range map[string]struct{ clients, each int }{
 		"four of one client": {1, 4}, "all that one client can have": {1, maxPerClient}, "of many clients": {60, 1},
 		"several of many clients": {20, 5},
@@ -124,8 +123,8 @@ func TestReadersThatNeverReadKeepNoScraperOut(t *testing.T) {
 	}
 }
 
-// TestReadersThatNeverReadCostLittle bounds what the answers take that nobody reads.
-func TestReadersThatNeverReadCostLittle(t *testing.T) {
+// TestStalledReadersCostLittle limits the memory for answers that are not read.
+func TestStalledReadersCostLittle(t *testing.T) {
 	config := (&fake{}).config()
 	config.Gatherer = manyMetrics()
 	address := running(t, config)
@@ -141,8 +140,8 @@ func TestReadersThatNeverReadCostLittle(t *testing.T) {
 	}
 }
 
-// TestReadersThatNeverReadKeepNobodyFromTheAPI is the same for lists.
-func TestReadersThatNeverReadKeepNobodyFromTheAPI(t *testing.T) {
+// TestStalledReadersDoNotBlockAPI is the same test for lists.
+func TestStalledReadersDoNotBlockAPI(t *testing.T) {
 	config := (&fake{}).config()
 	var many []timeline.Timeline
 	for i := range 500 {
@@ -159,8 +158,8 @@ func TestReadersThatNeverReadKeepNobodyFromTheAPI(t *testing.T) {
 	}
 }
 
-// TestReadersThatNeverReadOverHTTP2 have many requests on one connection.
-func TestReadersThatNeverReadOverHTTP2(t *testing.T) {
+// TestStalledReadersOverHTTP2 has many requests on one connection.
+func TestStalledReadersOverHTTP2(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", tlsOnly)
 	f.certify(1)
@@ -181,7 +180,7 @@ func TestReadersThatNeverReadOverHTTP2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := stalled.Do(request) // its body is not read
+		response, err := stalled.Do(request) // the body is not read
 		if err != nil {
 			t.Fatal(err)
 		}

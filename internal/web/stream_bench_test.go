@@ -16,8 +16,8 @@ import (
 	"github.com/podlapse/podlapse/internal/startuptest"
 )
 
-// BenchmarkStream is what a second with 20 changes among 500 pods costs with five viewers over TCP,
-// theirs included: the CPU of the whole process, as a share of one core.
+// BenchmarkStream measures a second with 20 changes among 500 pods and five viewers over TCP: the CPU time of the
+// whole process, viewers included, as a share of one core.
 func BenchmarkStream(b *testing.B) {
 	c := livetest.New()
 	f := &fake{timelines: startUps(0, 500)}

@@ -23,7 +23,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pipes is a listener without a network, for bubbles.
+// pipes is a listener without a network, for synctest bubbles.
 type pipes struct {
 	accept chan net.Conn
 	closed chan struct{}
@@ -51,7 +51,7 @@ func (p *pipes) dial() net.Conn {
 	return client
 }
 
-// streamed runs the server in a bubble: its limits on time are those of the real one.
+// streamed runs the server in a bubble, with its real timeouts.
 func streamed(t *testing.T, test func(t *testing.T, c *livetest.Pods, dial func() net.Conn)) {
 	t.Helper()
 	streamedWith(t, func(*Config) {}, test)
@@ -80,7 +80,7 @@ func streamedWith(t *testing.T, adjust func(*Config), test func(t *testing.T, c 
 	})
 }
 
-// viewer reads a stream, event after event.
+// viewer reads the events of a stream.
 type viewer struct {
 	conn   net.Conn
 	events *bufio.Reader
@@ -103,7 +103,7 @@ func watch(t *testing.T, conn net.Conn, query string, headers ...string) *viewer
 	return &viewer{conn, bufio.NewReader(answer.Body)}
 }
 
-// next is the next event, heartbeats left out.
+// next returns the next event, without heartbeats.
 func (v *viewer) next(t *testing.T) (kind, id, data string) {
 	t.Helper()
 	for {
@@ -123,7 +123,7 @@ func (v *viewer) next(t *testing.T) (kind, id, data string) {
 	}
 }
 
-// TestStreamOutlivesTheServersLimits reads for an hour on a server that gives requests seconds.
+// TestStreamOutlivesTheServersLimits reads for an hour although the server's timeouts are seconds.
 func TestStreamOutlivesTheServersLimits(t *testing.T) {
 	streamed(t, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
 		v := watch(t, dial(), "")
@@ -133,7 +133,7 @@ func TestStreamOutlivesTheServersLimits(t *testing.T) {
 		}
 		for n := range 60 {
 			time.AfterFunc(time.Minute, func() { c.Set(startuptest.New(n)) })
-			kind, id, data := v.next(t) // reads heartbeats meanwhile
+			kind, id, data := v.next(t) // skips heartbeats
 			line, err := api.EncodeLine(api.NewRecord(startuptest.New(n)))
 			if err != nil || kind != "pod" || data != string(line) || id == "" {
 				t.Fatalf("%s %s", kind, data)
@@ -142,8 +142,7 @@ func TestStreamOutlivesTheServersLimits(t *testing.T) {
 	})
 }
 
-// TestStreamOverHTTP2 reads for ten minutes, of which only the heartbeats are ever written within
-// patience of one another.
+// TestStreamOverHTTP2 reads for ten minutes with one event per minute. Heartbeats keep the stream from timing out.
 func TestStreamOverHTTP2(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", tlsOnly)
@@ -153,7 +152,7 @@ func TestStreamOverHTTP2(t *testing.T) {
 			transport := &http.Transport{
 				DialContext: func(context.Context, string, string) (net.Conn, error) { return dial(), nil },
 				TLSClientConfig: &tls.Config{
-					InsecureSkipVerify: true}, //nolint:gosec // there is nobody else in the pipe
+					InsecureSkipVerify: true}, //nolint:gosec // the pipe has no other clients
 				ForceAttemptHTTP2: true,
 			}
 			defer transport.CloseIdleConnections()
@@ -191,8 +190,7 @@ func TestStreamResumes(t *testing.T) {
 		time.Sleep(time.Second)
 		for _, w := range []*viewer{
 			watch(t, dial(), "", "Last-Event-ID: "+id+"\r\n"), watch(t, dial(), "?last_event_id="+id),
-			// An EventSource that comes back by itself asks for the address that it was opened
-			// with, and has seen more since.
+			// An EventSource reconnects with its original address, although it has received events since.
 			watch(t, dial(), "?last_event_id=older", "Last-Event-ID: "+id+"\r\n"),
 		} {
 			if kind, _, _ := w.next(t); kind != "pod" {
@@ -224,7 +222,7 @@ func TestStreamFilters(t *testing.T) {
 			c.Set(test.change)
 			time.Sleep(time.Second)
 			if test.want == "" {
-				continue // what comes next would be this
+				continue // the next event would be this one
 			}
 			kind, _, data := v.next(t)
 			if kind != test.want || !strings.Contains(data, one.UID) {
@@ -239,7 +237,7 @@ func TestStreamFilters(t *testing.T) {
 	})
 }
 
-// TestViewerThatStopsReading is disconnected, holds nobody up and can come back.
+// A viewer that stops reading is disconnected, delays no other viewer, and can reconnect.
 func TestViewerThatStopsReading(t *testing.T) {
 	streamed(t, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
 		stuck, fine := watch(t, dial(), ""), watch(t, dial(), "")
@@ -255,12 +253,12 @@ func TestViewerThatStopsReading(t *testing.T) {
 			}
 		}
 		if took := time.Since(began); took > 40*time.Second {
-			t.Errorf("another viewer was held up for %s", took)
+			t.Errorf("another viewer was delayed by %s", took)
 		}
 		go func() { _, _ = io.Copy(io.Discard, fine.events) }() // ends with the connection
 		time.Sleep(patience)
 		if _, err := io.Copy(io.Discard, stuck.events); err == nil {
-			t.Error("the stream ended as if it were whole")
+			t.Error("the stream ended as if it were complete")
 		}
 		const want = "# HELP podlapse_stream_disconnected_total Viewers disconnected because they did not read.\n" +
 			"# TYPE podlapse_stream_disconnected_total counter\npodlapse_stream_disconnected_total 1\n"

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the files in testdata; read the difference by eye")
 
-// encoded is the line of a record.
+// encoded returns the line of a record.
 func encoded(t *testing.T, record any) []byte {
 	t.Helper()
 	line, err := EncodeLine(record)
@@ -78,7 +78,7 @@ func TestRecordTimes(t *testing.T) {
 	}
 }
 
-// Whatever lengths the phases have, what a reader of the JSON adds up is the total.
+// Whatever lengths the phases have, their sum in JSON is the total.
 func TestRecordPhasesAddUp(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
@@ -107,15 +107,15 @@ func TestRecordPhasesAddUp(t *testing.T) {
 		}
 		addDecimal(t, total, plain.Total.String())
 		if sum.Cmp(total) != 0 {
-			t.Fatalf("phases add up to %s, total is %s", sum.FloatString(12), total.FloatString(12))
+			t.Fatalf("the phases sum to %s, the total is %s", sum.FloatString(12), total.FloatString(12))
 		}
 	}
 }
 
-func TestWhatKubeletSaidIsInTheRecord(t *testing.T) {
+func TestRecordHasKubeletMessages(t *testing.T) {
 	tl := startuptest.ColdStart()
 	if events := NewRecord(tl).Events; events != nil {
-		t.Errorf("nothing was said, and the record has %v", events)
+		t.Errorf("without messages the record has %v", events)
 	}
 	tl.EventMessage = []timeline.EventMessage{
 		{At: startuptest.After(0), Reason: "Scheduled", Message: "Successfully assigned"},

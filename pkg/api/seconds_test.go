@@ -50,7 +50,7 @@ func TestSecondsRefuses(t *testing.T) {
 	}
 }
 
-// The decimals that records print add up exactly, in a decimal adder that knows nothing of Seconds.
+// The printed decimals sum exactly, in a decimal adder that is independent of Seconds.
 func TestSecondsAddUpInDecimal(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -64,7 +64,7 @@ func TestSecondsAddUpInDecimal(t *testing.T) {
 		want := new(big.Rat)
 		addDecimal(t, want, total.String())
 		if sum.Cmp(want) != 0 {
-			t.Fatalf("parts add up to %s, total is %s", sum.FloatString(12), want.FloatString(12))
+			t.Fatalf("the parts sum to %s, the total is %s", sum.FloatString(12), want.FloatString(12))
 		}
 	}
 }

@@ -1,37 +1,15 @@
 package client
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// agent answers with what a test gives for each request.
-func agent(t *testing.T, answer http.HandlerFunc) Client {
-	t.Helper()
-	server := httptest.NewServer(answer)
-	transport := &http.Transport{}
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		server.Close()
-	})
-	return Client{Server: server.URL + "/proxy/", HTTP: &http.Client{Transport: transport}}
-}
 
 func TestPodsOfSeveralPages(t *testing.T) {
 	var asked []string
@@ -69,7 +47,7 @@ func TestPodsOfSeveralPages(t *testing.T) {
 		break // one page is enough
 	}
 	if len(asked) != 3 {
-		t.Errorf("asked %q", asked)
+		t.Errorf("requests %q", asked)
 	}
 }
 
@@ -95,7 +73,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestRefusalOfTheAPIServer tells the API server's proxy from the agent behind it.
+// TestRefusalOfTheAPIServer distinguishes the API server's proxy from the agent behind it.
 func TestRefusalOfTheAPIServer(t *testing.T) {
 	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
@@ -112,78 +90,8 @@ func TestRefusalOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// TestFollowGoesOn breaks the connection: the next one says where the last ended, and begins anew
-// when the agent says so.
-func TestFollowGoesOn(t *testing.T) {
-	var streams atomic.Int32
-	var lastIDs [3]string
-	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasSuffix(r.URL.Path, "/stream") {
-			if r.URL.Query().Get("gone") != "false" {
-				t.Errorf("asked %s", r.URL)
-			}
-			fmt.Fprint(w, `{"items":[{"name":"listed"}]}`)
-			return
-		}
-		n := streams.Add(1)
-		lastIDs[n-1] = r.Header.Get("Last-Event-ID")
-		switch n {
-		case 1:
-			fmt.Fprint(w, "retry: 1\n\n: hello\n\nid: e-1\nevent: reset\ndata: {}\n\nid: e-2\nevent: pod\ndata: "+
-				"{\"name\":\"new\"}\n\n"+
-				"id: e-3\nevent: of another time\ndata: ?\n\nid: e-4\nevent: pod\ndata: {\"name\":\"half")
-		case 2:
-			fmt.Fprint(w, "id: e-4\nevent: pulls\ndata: {\"items\":[{\"image\":\"i\"}]}\n\nid: f-0\nevent: "+
-				"reset\ndata: {}\n\n")
-		default:
-			fmt.Fprint(w, "id: f-1\nevent: gone\ndata: {\"name\":\"new\"}\n\n")
-		}
-	})
-	done := errors.New("done")
-	var seen []string
-	err := c.Follow(t.Context(), Filter{Gone: new(true)}, func(e Event) error {
-		seen = append(seen, e.Kind+e.Record.Name+e.Pod.Name)
-		if e.Kind == KindPulls && (len(e.Pulls) != 1 || e.Pulls[0].Image != "i") {
-			t.Errorf("%+v", e)
-		}
-		if e.Kind == KindGone {
-			return done
-		}
-		return nil
-	})
-	want := "open reset podlisted podnew broken open pulls reset podlisted broken open gonenew"
-	if !errors.Is(err, done) || strings.Join(seen, " ") != want {
-		t.Errorf("%v, %q; want %s", err, seen, want)
-	}
-	if lastIDs != [3]string{"", "e-2", "f-0"} {
-		t.Errorf("went on from %q", lastIDs)
-	}
-}
-
-// TestFollowGoesOnAfterTooMuch is refused, but not for good.
-func TestFollowGoesOnAfterTooMuch(t *testing.T) {
-	asked := 0
-	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
-		if asked++; asked == 1 {
-			w.WriteHeader(http.StatusTooManyRequests)
-			fmt.Fprint(w, `{"error":"too_many_requests","reason":"ask less often"}`)
-			return
-		}
-		fmt.Fprint(w, "id: e-1\nevent: gone\ndata: {}\n\n")
-	})
-	done := errors.New("done")
-	if err := c.Follow(t.Context(), Filter{}, func(e Event) error {
-		if e.Kind == KindGone {
-			return done
-		}
-		return nil
-	}); !errors.Is(err, done) || asked != 2 {
-		t.Errorf("%v after %d requests", err, asked)
-	}
-}
-
-// TestWhoAsks shows a token with every request, or a password, and says what a server wants instead.
-func TestWhoAsks(t *testing.T) {
+// TestCredentials sends a token or a password with every request, and reports which one the server requires.
+func TestCredentials(t *testing.T) {
 	var shown, challenge, body string
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
 		shown = r.Header.Get("Authorization")
@@ -223,40 +131,12 @@ func TestWhoAsks(t *testing.T) {
 		}
 		if !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") ||
 			strings.Contains(err.Error(), "a-token") {
-			t.Errorf("%+v: says %q", test, err)
+			t.Errorf("%+v: got error %q", test, err)
 		}
 	}
 }
 
-func TestFollowEndsWithItsContext(t *testing.T) {
-	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := c.Follow(ctx, Filter{}, func(Event) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v", err)
-	}
-}
-
-func FuzzFrames(f *testing.F) {
-	f.Add("id: a\nevent: pod\ndata: {}\n\n:\n\ndata\ndata: x\n\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		r := frames{lines: bufio.NewScanner(strings.NewReader(text))}
-		for {
-			got, err := r.next(func() {})
-			if err != nil {
-				return
-			}
-			if strings.Contains(got.id+got.kind, "\n") || got.data == nil {
-				t.Errorf("%+v", got)
-			}
-		}
-	})
-}
-
-// TestOtherServers answer as well, but not as an agent does.
+// TestOtherServers queries servers that are not agents.
 func TestOtherServers(t *testing.T) {
 	for body, want := range map[string]string{
 		`{}`: "it contains no list", `null`: "it contains no list",
@@ -284,13 +164,13 @@ func TestOtherServers(t *testing.T) {
 		pages++
 		fmt.Fprintf(w, `{"items":[%s{"name":"a"}],"continue":"%d"}`, strings.Repeat(`{"name":"a"},`, 999), pages)
 	})
-	told := 0
+	reports := 0
 	var err error
 	for _, err = range c.Pods(t.Context(), Filter{}) {
-		told++
+		reports++
 	}
-	if !errors.Is(err, ErrNotAnAgent) || told != maxRecords+1 {
-		t.Errorf("told %d times, %v", told, err)
+	if !errors.Is(err, ErrNotAnAgent) || reports != maxRecords+1 {
+		t.Errorf("reported %d times, %v", reports, err)
 	}
 }
 
@@ -298,7 +178,7 @@ func TestObjects(t *testing.T) {
 	const list = `{"kind":"PodList","items":[]}`
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
 		if want := "/proxy/api/v1/objects/pods?labelSelector=app%3Dweb&namespace=shop"; r.URL.String() != want {
-			t.Errorf("asked %s, want %s", r.URL, want)
+			t.Errorf("requests %s, want %s", r.URL, want)
 		}
 		fmt.Fprint(w, list)
 	})
@@ -307,105 +187,3 @@ func TestObjects(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 }
-
-// TestFollowASilentAgent gives a connection up over which nothing comes, and says why. Nothing real
-// is asked: time goes by in a bubble.
-func TestFollowASilentAgent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for name, silent := range map[string]roundTripper{
-			"before its answer": func(r *http.Request) (*http.Response, error) {
-				<-r.Context().Done()
-				return nil, r.Context().Err()
-			},
-			"after it": func(r *http.Request) (*http.Response, error) {
-				body, w := io.Pipe()
-				context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
-				return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
-			},
-		} {
-			began, done := time.Now(), errors.New("done")
-			var why error
-			err := Client{Server: "http://agent", HTTP: &http.Client{Transport: silent}}.Follow(t.Context(), Filter{},
-				func(e Event) error {
-					if e.Kind == KindBroken {
-						why = e.Err
-						return done
-					}
-					return nil
-				})
-			if !errors.Is(err, done) || fmt.Sprint(why) != "the agent sent nothing for 45s" ||
-				time.Since(began) != silence {
-				t.Errorf("%s: %v, after %s because %v", name, err, time.Since(began), why)
-			}
-		}
-	})
-}
-
-// TestFollowTakesItsTime: a caller that is slow is no silent agent.
-func TestFollowTakesItsTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		streams := 0
-		agent := roundTripper(func(r *http.Request) (*http.Response, error) {
-			streams++
-			body, w := io.Pipe()
-			context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
-			go func() { // ends with the connection; what is written waits until it is read
-				fmt.Fprint(w, "id: e-1\nevent: pulls\ndata: {}\n\n")
-				fmt.Fprint(w, "id: e-2\nevent: gone\ndata: {}\n\n")
-			}()
-			return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
-		})
-		done := errors.New("done")
-		err := Client{Server: "http://agent", HTTP: &http.Client{Transport: agent}}.Follow(t.Context(), Filter{},
-			func(e Event) error {
-				time.Sleep(2 * silence)
-				switch e.Kind {
-				case KindGone:
-					return done
-				case KindBroken:
-					return e.Err
-				}
-				return nil
-			})
-		if !errors.Is(err, done) || streams != 1 {
-			t.Errorf("%v, after %d connections", err, streams)
-		}
-	})
-}
-
-// TestFollowListsAgain after a list that failed: what was seen before is no place to go on from.
-func TestFollowListsAgain(t *testing.T) {
-	var streams, lists atomic.Int32
-	lastIDs := make(chan string, 3)
-	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasSuffix(r.URL.Path, "/stream") {
-			if lists.Add(1) == 2 {
-				w.WriteHeader(http.StatusInternalServerError)
-				return
-			}
-			fmt.Fprint(w, `{"items":[]}`)
-			return
-		}
-		lastIDs <- r.Header.Get("Last-Event-ID")
-		fmt.Fprintf(w, "id: e-%d\nevent: reset\ndata: {}\n\n", streams.Add(1))
-	})
-	done := errors.New("done")
-	resets := 0
-	if err := c.Follow(t.Context(), Filter{}, func(e Event) error {
-		if e.Kind == KindReset {
-			if resets++; resets == 2 {
-				return done
-			}
-		}
-		return nil
-	}); !errors.Is(err, done) {
-		t.Error(err)
-	}
-	if got := <-lastIDs + " " + <-lastIDs + " " + <-lastIDs; got != " e-1 " {
-		t.Errorf("went on from %q", got)
-	}
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -31,7 +31,7 @@ import (
 	"github.com/podlapse/podlapse/internal/critest"
 )
 
-// defined lists every service that CRI and containerd's API define on the socket.
+// defined returns every service that the APIs of CRI and containerd define on the socket.
 func defined() []grpc.ServiceDesc {
 	return []grpc.ServiceDesc{
 		runtimeapi.RuntimeService_ServiceDesc, runtimeapi.ImageService_ServiceDesc,
@@ -44,14 +44,14 @@ func defined() []grpc.ServiceDesc {
 	}
 }
 
-// judgement is what somebody has decided about a method.
+// judgement is the decision about a method.
 type judgement struct {
 	word   string   // called or refused
 	fields []string // that a request may set
 }
 
-// judged reads testdata/methods.txt.
-func judged(t *testing.T) map[string]judgement {
+// readMethods reads testdata/methods.txt.
+func readMethods(t *testing.T) map[string]judgement {
 	t.Helper()
 	text, err := os.ReadFile("testdata/methods.txt")
 	if err != nil {
@@ -72,19 +72,19 @@ func judged(t *testing.T) map[string]judgement {
 	return methods
 }
 
-// TestEveryMethodIsJudged tries every method that CRI and containerd define, so that one that a new version of
-// theirs brings fails here until somebody has judged it. It is refused until then.
-func TestEveryMethodIsJudged(t *testing.T) {
-	methods := judged(t)
+// TestEveryMethodIsAllowedOrRefused tries every method that CRI and containerd define. A new method in a new version
+// fails this test until testdata/methods.txt lists it, and is refused until then.
+func TestEveryMethodIsAllowedOrRefused(t *testing.T) {
+	methods := readMethods(t)
 	try := func(name string, passed bool, err error) {
 		judgement := methods[name].word
 		delete(methods, name)
 		switch {
 		case judgement == "":
-			t.Errorf("testdata/methods.txt does not judge %s: add it as refused, unless it only reads and the "+
+			t.Errorf("testdata/methods.txt lacks %s: add it as refused, unless it only reads and the "+
 				"agent needs it", name)
 		case passed != (judgement == "called") || errors.Is(err, errRefused) == passed:
-			t.Errorf("%s: passed %t, %v; it is judged as %s", name, passed, err, judgement)
+			t.Errorf("%s: passed %t, %v; testdata/methods.txt has %s", name, passed, err, judgement)
 		}
 	}
 	for _, service := range defined() {
@@ -107,16 +107,16 @@ func TestEveryMethodIsJudged(t *testing.T) {
 			allowed, err := allowStream(t.Context(), &stream, nil, name, open)
 			if err == nil {
 				if err = allowed.SendMsg(critest.Requests()[name]); err == io.EOF {
-					err = nil // it was opened
+					err = nil // the stream was opened
 				}
 			}
 			try(name, opened, err)
 			if stream.ClientStreams && opened {
-				t.Errorf("stream %s: who can send can write", name)
+				t.Errorf("stream %s: the client can send, so it can write", name)
 			}
-			// The same name as another kind of call is no way around.
+			// Calling a stream as a unary method does not bypass the table.
 			if err := allowUnary(t.Context(), name, nil, nil, nil, nil); !errors.Is(err, errRefused) {
-				t.Errorf("stream %s called as if it were none: %v", name, err)
+				t.Errorf("stream %s called as a unary method: %v", name, err)
 			}
 		}
 	}
@@ -126,24 +126,24 @@ func TestEveryMethodIsJudged(t *testing.T) {
 	for name := range allowedStreams {
 		_, err := allowStream(t.Context(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, nil, name, nil)
 		if !errors.Is(err, errRefused) {
-			t.Errorf("stream %s from the client: %v, want it refused", name, err)
+			t.Errorf("stream %s from the client: %v, want an error", name, err)
 		}
 	}
 }
 
-// TestNothingElseIsAllowed: the tables hold no name that the test above does not try.
-func TestNothingElseIsAllowed(t *testing.T) {
-	methods := judged(t)
+// The tables contain only names that TestEveryMethodIsAllowedOrRefused tries.
+func TestAllowedMethodsExist(t *testing.T) {
+	methods := readMethods(t)
 	for _, table := range []map[string]rule{allowed, allowedStreams} {
 		for name := range table {
 			if methods[name].word != "called" {
-				t.Errorf("%s is allowed and judged as %q", name, methods[name].word)
+				t.Errorf("%s is allowed but testdata/methods.txt has %q", name, methods[name].word)
 			}
 		}
 	}
 }
 
-// TestConnectionRefuses shows that the connection really goes through the table.
+// TestConnectionRefuses checks that connections use the table.
 func TestConnectionRefuses(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	c, err := dial(fake.Endpoint()[len("unix://"):], time.Second)
@@ -174,7 +174,7 @@ func TestConnectionRefuses(t *testing.T) {
 			_, err := c.image.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Verbose: true})
 			return err
 		},
-		"a layer's first bytes, and more": func() error {
+		"a layer's first bytes with other arguments": func() error {
 			_, err := c.content.Read(ctx, &content.ReadContentRequest{Digest: "d", Offset: 1, Size: 1})
 			return err
 		},
@@ -213,10 +213,10 @@ func TestConnectionRefuses(t *testing.T) {
 	}
 	for name, call := range calls {
 		if err := call(); !errors.Is(err, errRefused) {
-			t.Errorf("%s: %v, want it refused", name, err)
+			t.Errorf("%s: %v, want an error", name, err)
 		}
 	}
 	if got := fake.Calls(); len(got) != 0 {
-		t.Errorf("the runtime saw %v", got)
+		t.Errorf("the runtime received %v", got)
 	}
 }

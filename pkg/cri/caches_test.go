@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// TestCachesAreBounded fills each cache of the runtime's answers with more than it may hold.
+// TestCachesAreBounded fills each cache of the runtime's answers beyond its limit.
 func TestCachesAreBounded(t *testing.T) {
 	source := New(Config{Now: time.Now, Registerer: prometheus.NewRegistry()})
 	for _, test := range []struct {
@@ -25,10 +25,10 @@ func TestCachesAreBounded(t *testing.T) {
 			test.cache.Add(strconv.Itoa(i), i)
 		}
 		if got := test.cache.Len(); got != test.most || got > 8192 {
-			t.Errorf("%s: %d are cached, at most %d may be", test.name, got, test.most)
+			t.Errorf("%s: %d entries, want at most %d", test.name, got, test.most)
 		}
 		if _, cached := test.cache.Get("0"); cached {
-			t.Errorf("%s: the one that was used longest ago is still cached", test.name)
+			t.Errorf("%s: the least recently used entry is still cached", test.name)
 		}
 	}
 }

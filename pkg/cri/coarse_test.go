@@ -16,8 +16,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// What a runtime does not tell is said once, not at each connection, and shown all the time.
-func TestWhatARuntimeLacksIsSaidOnce(t *testing.T) {
+// A missing capability of the runtime is logged once, not for each connection, and always shown in the metrics.
+func TestMissingCapabilitiesAreLoggedOnce(t *testing.T) {
 	for _, test := range []struct {
 		name, version string
 		missing       []any
@@ -42,13 +42,13 @@ func TestWhatARuntimeLacksIsSaidOnce(t *testing.T) {
 				},
 			})
 			if served := source.Stores(); served != nil {
-				t.Errorf("before there is a runtime: %v", served)
+				t.Errorf("without a runtime: %v", served)
 			}
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- source.Run(ctx) }()
 			defer func() { stop(); <-ended }()
-			for range 2 { // the runtime is restarted
+			for range 2 { // as after restarts of the runtime
 				runtime := critest.Start(t, path, options)
 				for up := false; !up; {
 					up = <-reports
@@ -72,13 +72,13 @@ func TestWhatARuntimeLacksIsSaidOnce(t *testing.T) {
 					up = <-reports
 				}
 			}
-			said := logs.FilterMessageSnippet("timelines are less precise").All()
+			logged := logs.FilterMessageSnippet("timelines are less precise").All()
 			switch {
-			case len(test.missing) == 0 && len(said) > 0:
-				t.Errorf("nothing is missing, but %v", said)
+			case len(test.missing) == 0 && len(logged) > 0:
+				t.Errorf("nothing is missing, but logged %v", logged)
 			case len(test.missing) > 0 &&
-				(len(said) != 1 || !slices.Equal(said[0].ContextMap()["missing"].([]any), test.missing)):
-				t.Errorf("said %v, of %v", said, slices.Sorted(maps.Keys(source.Stores())))
+				(len(logged) != 1 || !slices.Equal(logged[0].ContextMap()["missing"].([]any), test.missing)):
+				t.Errorf("logged %v, of %v", logged, slices.Sorted(maps.Keys(source.Stores())))
 			}
 		})
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/podlapse/podlapse/internal/critest"
 )
 
-// TestHostileManifests puts manifests that an image on the node could have: none may cost much, or
-// make the answer fail.
+// TestHostileManifests has manifests as images on the node could have them: none may cost much, or make the answer
+// fail.
 func TestHostileManifests(t *testing.T) {
 	config := digest.FromString("config").String()
 	layer := `{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"` + config + `","size":%s}`
@@ -26,7 +26,7 @@ func TestHostileManifests(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		data []byte
-		want int // layers
+		want int // number of layers
 		size int64
 	}{
 		"nothing":         {},
@@ -65,8 +65,8 @@ func TestHostileManifests(t *testing.T) {
 	}
 }
 
-// TestIndexesInCircles follows indexes no deeper than makes sense, whatever a broken store says.
-func TestIndexesInCircles(t *testing.T) {
+// TestCyclicIndexes limits the depth of indexes, whatever a broken store returns.
+func TestCyclicIndexes(t *testing.T) {
 	target := digest.FromString("index")
 	reads := 0
 	c := catalog{known: lru.New(1), machine: thisMachine,
@@ -84,7 +84,7 @@ func TestIndexesInCircles(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsNotRemembered(t *testing.T) {
+func TestMissingContentIsNotCached(t *testing.T) {
 	there := map[digest.Digest]string{}
 	c := catalog{known: lru.New(8), machine: thisMachine,
 		read: func(_ context.Context, d digest.Digest) ([]byte, error) {
@@ -107,7 +107,7 @@ func TestWhatIsNotThereIsNotRemembered(t *testing.T) {
 		diff,
 	)
 	manifest := digest.FromString(manifestData)
-	// The first manifest that fits is not there: containerd took another.
+	// The first matching manifest is missing, so containerd used another one.
 	index := put(fmt.Sprintf(`{"manifests":[{"digest":%q},{"digest":%q}]}`, digest.FromString("other"), manifest))
 
 	if _, err := c.contents(t.Context(), index); !errors.Is(err, errAbsent) {
@@ -126,6 +126,6 @@ func TestWhatIsNotThereIsNotRemembered(t *testing.T) {
 	}
 	clear(there)
 	if found, err := c.contents(t.Context(), index); err != nil || !reflect.DeepEqual(found, want) {
-		t.Errorf("forgot what does not change: %+v, %v", found, err)
+		t.Errorf("immutable content is not cached: %+v, %v", found, err)
 	}
 }

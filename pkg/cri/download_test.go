@@ -20,7 +20,7 @@ import (
 
 const contentStore = "/containerd.services.content.v1.Content/"
 
-// begun is when the test's downloads began.
+// begun is the start of the test's downloads.
 var begun = time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
 
 // downloads runs a source until it is connected.
@@ -33,13 +33,13 @@ func downloads(t *testing.T, options critest.Options) (*critest.Runtime, *harnes
 	return fake, h
 }
 
-// ask asks with the source's clock a second further, so that no earlier answer is shared.
+// ask queries downloads with the source's clock one second later, so that no earlier answer is shared.
 func (h *harness) ask() ([]imagepull.Download, error) {
 	h.ahead.Add(int64(time.Second))
 	return h.source.Downloads(h.t.Context(), h.since)
 }
 
-// eventually asks until the answer is the wanted one: a session is there a moment after its report.
+// eventually queries until the answer is the wanted one: a session becomes usable a moment after its report.
 func (h *harness) eventually(want ...imagepull.Download) {
 	h.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -55,7 +55,7 @@ func (h *harness) eventually(want ...imagepull.Download) {
 	}
 }
 
-// ingest is a layer of which some bytes are there, begun some seconds after the first.
+// ingest is a partly downloaded layer that was started some seconds after the first one.
 func ingest(fake *critest.Runtime, layer string, done int64, after float64) {
 	fake.PutIngest(critest.Ingest{
 		Ref: "layer-" + layer, Offset: done, Total: 100,
@@ -89,15 +89,15 @@ func TestDownloads(t *testing.T) {
 	h.eventually()
 }
 
-// TestPullsThatUnpack is of images of which nothing is downloaded at the moment, and a pull goes on.
+// TestPullsThatUnpack has images without a running download whose pull is still in progress.
 func TestPullsThatUnpack(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
 	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100,
 		At: begun})
 	fake.PutLayer(image, 0, 100, begun)
-	h.eventually() // who does not ask since when is told of what is downloaded
+	h.eventually() // without a start time, only running downloads are returned
 	h.since = begun.Add(time.Second)
-	h.eventually() // nor is what was begun before of interest
+	h.eventually() // nor are pulls from before that time
 	h.since = begun.Add(-time.Second)
 	want := imagepull.Download{Registry: "docker.io", Repository: "library/app", Digest: image.Manifest,
 		StartedAt: begun,
@@ -108,7 +108,7 @@ func TestPullsThatUnpack(t *testing.T) {
 	h.eventually(want)
 	fake.Unpack("overlayfs", image, 0, begun.Add(2*time.Second))
 	h.eventually(want)
-	fake.Unpack("overlayfs", image, 1, begun.Add(3*time.Second)) // and its config says so
+	fake.Unpack("overlayfs", image, 1, begun.Add(3*time.Second)) // the config now has its label
 	h.eventually()
 }
 
@@ -123,7 +123,7 @@ func TestDownloadsBeforeTheLayers(t *testing.T) {
 		DoneBytes: 1, TotalBytes: image.ConfigSize + 100,
 	})
 
-	// Of a manifest that is not there yet nothing is known but its digest, of an index not even that.
+	// Before the manifest arrives only its digest is known, and for an index not even that.
 	fake.EndIngest("config-" + image.Config)
 	manifest, index := digest.FromString("manifest").String(), digest.FromString("index").String()
 	fake.PutIngest(critest.Ingest{Ref: "manifest-" + manifest, Total: 9, StartedAt: begun, UpdatedAt: time.Now()})
@@ -167,8 +167,8 @@ func TestDownloadsThatShareALayer(t *testing.T) {
 	)
 }
 
-// TestDownloadsWithDiscardedLayers is about discard_unpacked_layers: labels do not name layers, what was unpacked
-// is not in the content store any more, and another image may be downloading it again.
+// TestDownloadsWithDiscardedLayers is about discard_unpacked_layers: labels do not name layers, unpacked layers are
+// removed from the content store, and another image may be downloading them again.
 func TestDownloadsWithDiscardedLayers(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
 	old := fake.PutLayers(critest.Layers{Source: "docker.io/library/old", Names: []string{"base", "shared"}, Size: 100,
@@ -188,7 +188,7 @@ func TestDownloadsWithDiscardedLayers(t *testing.T) {
 func TestDownloadsCostLittle(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
 	fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}, Size: 100, At: begun})
-	for fake.Calls()[contentStore+"ListStatuses"] == 0 { // the session is there a moment after its report
+	for fake.Calls()[contentStore+"ListStatuses"] == 0 { // a session becomes usable a moment after its report
 		h.eventually()
 	}
 	var all sync.WaitGroup
@@ -201,7 +201,7 @@ func TestDownloadsCostLittle(t *testing.T) {
 	}
 	all.Wait()
 	calls := fake.Calls()
-	if n := calls[contentStore+"ListStatuses"]; n > 2 { // 1, but for a machine that stood still for a second
+	if n := calls[contentStore+"ListStatuses"]; n > 2 { // 1, unless the machine was stopped for a second
 		t.Errorf("asked %d times", n)
 	}
 	for method, n := range calls {
@@ -211,30 +211,30 @@ func TestDownloadsCostLittle(t *testing.T) {
 	}
 }
 
-func TestDownloadsWithoutARuntime(t *testing.T) {
+func TestDownloadsWithoutRuntime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.sock")
 	h := run(t, cri.Config{Endpoint: explicit(t, path)})
 	h.until(false, "")
 	if got, err := h.source.Downloads(t.Context(), time.Time{}); err != nil || len(got) != 0 {
-		t.Errorf("got %+v, %v before there is a runtime", got, err)
+		t.Errorf("without a runtime got %+v, %v", got, err)
 	}
 	fake := critest.Start(t, path, critest.Options{})
 	ingest(fake, critest.LayerDigest("a"), 10, 0)
 	want := imagepull.Download{StartedAt: begun, Blobs: 1, DoneBytes: 10, TotalBytes: 100}
 	h.eventually(want)
 	fake.Stop()
-	h.eventually() // who asks notices at once
+	h.eventually() // a query notices it at once
 	h.until(false, "connection lost")
 	again := critest.Start(t, path, critest.Options{})
 	ingest(again, critest.LayerDigest("a"), 10, 0)
 	h.eventually(want)
 	h.end()
 	if got, err := h.source.Downloads(t.Context(), time.Time{}); err != nil || len(got) != 0 {
-		t.Errorf("got %+v, %v after the end", got, err)
+		t.Errorf("after the stop got %+v, %v", got, err)
 	}
 }
 
-func TestDownloadsOfRuntimesThatDoNotTell(t *testing.T) {
+func TestDownloadsUnsupportedByRuntime(t *testing.T) {
 	for name, options := range map[string]critest.Options{
 		"cri-o":                      {Name: "cri-o", Version: "1.36.0", NoStores: true},
 		"containerd without a store": {NoStores: true},
@@ -255,7 +255,7 @@ func TestDownloadsOfRuntimesThatDoNotTell(t *testing.T) {
 	}
 }
 
-func TestDownloadsOfARuntimeWithFaults(t *testing.T) {
+func TestDownloadsOfFailingRuntime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.sock")
 	fake := critest.Start(t, path, critest.Options{})
 	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100,

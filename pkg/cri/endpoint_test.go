@@ -52,7 +52,7 @@ func FuzzParseEndpoint(f *testing.F) {
 			return
 		}
 		if again, err := ParseEndpoint(endpoint.String()); err != nil || again != endpoint {
-			t.Errorf("%q reads as %v, which reads as %v, %v", text, endpoint, again, err)
+			t.Errorf("%q parses as %v, which parses as %v, %v", text, endpoint, again, err)
 		}
 	})
 }
@@ -71,10 +71,10 @@ func TestDiscover(t *testing.T) {
 
 	sockets := []string{absent, file, socket}
 	if got := (Endpoint{}).Discover(sockets); !slices.Equal(got, []string{socket}) {
-		t.Errorf("auto finds %v, want the socket alone", got)
+		t.Errorf("auto finds %v, want only the socket", got)
 	}
 	if got := (Endpoint{path: absent}).Discover(sockets); !slices.Equal(got, []string{absent}) {
-		t.Errorf("explicit finds %v, want its own path though nothing is there", got)
+		t.Errorf("explicit finds %v, want its path even if nothing exists there", got)
 	}
 	if got := (Endpoint{off: true}).Discover(sockets); got != nil {
 		t.Errorf("off finds %v", got)

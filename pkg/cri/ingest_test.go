@@ -84,16 +84,16 @@ func TestManifestsAreBounded(t *testing.T) {
 		}
 		m.add(info)
 		info.Labels["containerd.io/gc.ref.content.l.3"] = digest.FromString("another").String()
-		m.add(info) // names its layers, and none of them runs
+		m.add(info) // it names its layers, and none of them is downloading
 	}
 	m.add(&contentapi.Info{Digest: "sha256:none",
 		Labels: map[string]string{"containerd.io/gc.ref.content.l.0": blob.String()}})
 	if len(m.named) != maxDownloads || len(m.unlabelled) != maxUnlabelled {
 		t.Errorf("%d named, %d unlabelled", len(m.named), len(m.unlabelled))
 	}
-	for i, u := range m.unlabelled { // 37 is odd, so the odd i have the odd seconds
+	for i, u := range m.unlabelled { // 37 is odd, so the odd indexes have the odd seconds
 		if want := second(float64(499 - 2*i)); u.updatedAt != want {
-			t.Errorf("place %d is of %v, want %v", i, u.updatedAt, want)
+			t.Errorf("entry %d is from %v, want %v", i, u.updatedAt, want)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestSourceOf(t *testing.T) {
 	}
 }
 
-// FuzzParseRefKey gives whatever a client of containerd can call an ingest.
+// FuzzParseRefKey parses arbitrary names, as any client of containerd may choose them.
 func FuzzParseRefKey(f *testing.F) {
 	d := digest.FromString("x").String()
 	for _, seed := range []string{"", "-", "@", "layer-" + d, "layer-app:1@" + d, d, "layer-@",

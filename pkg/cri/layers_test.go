@@ -1,25 +1,19 @@
 package cri
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/podlapse/podlapse/internal/critest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pulled puts an image on the node as a pull does: layer i is downloaded at second i+2, 10 bytes long, and
-// unpacked half a second later.
+// pulled puts an image on the node as a pull does: layer i has 10 bytes, is downloaded at second i+2, and is unpacked
+// half a second later.
 func pulled(fake *critest.Runtime, snapshotter string, image critest.Layers) critest.Built {
 	image.Size, image.At = 10, second(1)
 	built := fake.PutLayers(image)
@@ -31,13 +25,13 @@ func pulled(fake *critest.Runtime, snapshotter string, image critest.Layers) cri
 	return built
 }
 
-// remount has the snapshotter label a layer's snapshot.
+// remount labels a layer's snapshot, as a snapshotter does.
 func remount(fake *critest.Runtime, snapshotter string, built critest.Built, i int, labels map[string]string) {
 	fake.PutSnapshot(critest.Snapshot{Snapshotter: snapshotter, Name: built.ChainIDs[i],
 		CreatedAt: second(float64(i) + 2.5), Labels: labels})
 }
 
-// imageNamed makes app the name of an image.
+// imageNamed gives an image the name app.
 func imageNamed(fake *critest.Runtime, target string) {
 	fake.PutImage("app", 20)
 	fake.StoreImage("docker.io/library/app:latest", critest.Stored{Digest: target})
@@ -104,7 +98,7 @@ func TestLayers(t *testing.T) {
 			}},
 		{name: "the same layer twice", image: critest.Layers{Source: abc.Source, Names: []string{"a", "b", "a"}},
 			want: func(l []timeline.Layer) []timeline.Layer {
-				l[0].DownloadedAt = second(4) // put again as the third
+				l[0].DownloadedAt = second(4) // stored again as the third layer
 				return l
 			}},
 		{name: "a layer discarded", image: abc,
@@ -172,22 +166,22 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestLayersAreAskedForOnce reads what does not change once, and nothing for images whose layers nobody wants.
-func TestLayersAreAskedForOnce(t *testing.T) {
+// TestLayersAreReadOnce reads immutable content once, and nothing for images whose layers are not requested.
+func TestLayersAreReadOnce(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Indexed: true})
 	l, _ := newLookUp(t, fake)
 	if image := answer(t, l, "app").Images[0]; len(image.Layers) != 0 || !image.ResolvedAt.IsZero() {
-		t.Errorf("got %+v without being asked", image)
+		t.Errorf("got %+v without a request", image)
 	}
 	layersOf(t, l, "app")
 	before := fake.Calls()
 	layersOf(t, l, "app")
 	if n := before["/containerd.services.content.v1.Content/Read"]; n != 3 {
-		t.Errorf("%d reads at first, want index, manifest and config", n)
+		t.Errorf("%d reads after the first request, want index, manifest and config", n)
 	}
 	if n := fake.Calls()["/containerd.services.content.v1.Content/Read"]; n != 3 {
-		t.Errorf("%d reads in the end", n)
+		t.Errorf("%d reads after further requests", n)
 	}
 	if absent := layersOf(t, l, "absent"); !reflect.DeepEqual(absent, timeline.Image{Ref: "absent", Layered: true}) {
 		t.Errorf("got %+v", absent)
@@ -212,140 +206,3 @@ func TestAtMost128Layers(t *testing.T) {
 		t.Errorf("the last is %+v, want %+v", got[127], last)
 	}
 }
-
-// TestLayersOfSlowOrMissingStores shows that an answer does without layers, but not without a connection.
-func TestLayersOfSlowOrMissingStores(t *testing.T) {
-	const content, snapshots = "/containerd.services.content.v1.Content/",
-		"/containerd.services.snapshots.v1.Snapshots/"
-	unimplemented := func(context.Context, string) error { return status.Error(codes.Unimplemented, "unknown service") }
-	internal := func(context.Context, string) error { return status.Error(codes.Internal, "disk full") }
-	tests := []struct {
-		name            string
-		prefix          string
-		fault           func(context.Context, string) error
-		resolved, sized bool
-		down, unpack    bool
-		logs            int
-		once            bool // the store is asked once in two answers
-	}{
-		{name: "no content store", prefix: content, fault: unimplemented, logs: 1, once: true},
-		{name: "no snapshots", prefix: snapshots, fault: unimplemented, resolved: true, sized: true, down: true,
-			logs: 1, once: true},
-		{name: "content fails", prefix: content, fault: internal},
-		{name: "reading fails", prefix: content + "Read", fault: internal, resolved: true},
-		{name: "snapshots fail", prefix: snapshots, fault: internal, resolved: true, sized: true, down: true},
-		{name: "content hangs", prefix: content, fault: critest.Hang},
-		{name: "reading hangs", prefix: content + "Read", fault: critest.Hang, resolved: true},
-		{name: "snapshots hang", prefix: snapshots, fault: critest.Hang, resolved: true, sized: true, down: true},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
-			pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c"}})
-			l, logs := newLookUp(t, fake)
-			l.client.timeout = 300 * time.Millisecond
-			fake.Fault(func(ctx context.Context, method string) error {
-				if strings.HasPrefix(method, test.prefix) {
-					return test.fault(ctx, method)
-				}
-				return nil
-			})
-			for range 2 {
-				begun := time.Now()
-				got := layersOf(t, l, "app")
-				if took := time.Since(begun); took > patienceWithStores {
-					t.Errorf("took %v", took)
-				}
-				if !got.Present || got.ResolvedAt.IsZero() == test.resolved || (len(got.Layers) == 3) != test.sized {
-					t.Fatalf("got %+v", got)
-				}
-				if test.sized && (got.Layers[0].DownloadedAt.IsZero() == test.down ||
-					got.Layers[0].UnpackedAt.IsZero() == test.unpack) {
-					t.Errorf("got %+v", got.Layers[0])
-				}
-			}
-			if logs.Len() != test.logs {
-				t.Errorf("logged %v", logs.All())
-			}
-			asked := 0
-			for method, n := range fake.Calls() {
-				if strings.HasPrefix(method, test.prefix) {
-					asked += n
-				}
-			}
-			if test.once && asked != 1 {
-				t.Errorf("asked %d times", asked)
-			}
-		})
-	}
-	t.Run("connection breaks", func(t *testing.T) {
-		fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
-		pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}})
-		l, _ := newLookUp(t, fake)
-		fake.Fault(func(_ context.Context, method string) error {
-			if strings.HasPrefix(method, snapshots) {
-				return status.Error(codes.Unavailable, "gone")
-			}
-			return nil
-		})
-		_, err := l.answer(t.Context(),
-			timeline.LookUp{UID: "pod", RuntimeUID: "pod", Images: []string{"app"}, Layers: []string{"app"}})
-		if status.Code(err) != codes.Unavailable {
-			t.Errorf("%v, want it to fail", err)
-		}
-	})
-}
-
-// TestSlowStoresTellFirstWhatMatters shows that a disk that is busy costs the stamps of unpacked
-// layers before those of downloads, and that the answer says that there is more to ask for.
-func TestSlowStoresTellFirstWhatMatters(t *testing.T) {
-	const content, snapshots = "/containerd.services.content.v1.Content/Info",
-		"/containerd.services.snapshots.v1.Snapshots/"
-	for _, test := range []struct {
-		name, slow      string
-		downs, unpacked int
-		untold          bool
-	}{
-		{name: "all in time", downs: 4, unpacked: 4},
-		{name: "snapshots", slow: snapshots, downs: 4, unpacked: 2, untold: true},
-		{name: "blobs", slow: content, downs: 2, untold: true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
-			pulled(fake, "overlayfs",
-				critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c", "d"}})
-			l, _ := newLookUp(t, fake)
-			l.client.timeout = 300 * time.Millisecond
-			var calls atomic.Int32 // those that are in time
-			fake.Fault(func(ctx context.Context, method string) error {
-				if test.slow == "" || !strings.HasPrefix(method, test.slow) {
-					return nil
-				}
-				n := calls.Add(1)
-				// the first blob is the manifest
-				if test.slow == content && n <= 3 || test.slow == snapshots && n <= 2 {
-					return nil
-				}
-				return critest.Hang(ctx, method)
-			})
-			got := layersOf(t, l, "app")
-			downs, unpacked := 0, 0
-			for _, layer := range got.Layers {
-				if !layer.DownloadedAt.IsZero() {
-					downs++
-				}
-				if !layer.UnpackedAt.IsZero() {
-					unpacked++
-				}
-			}
-			if len(got.Layers) != 4 || downs != test.downs || unpacked != test.unpacked ||
-				got.Incomplete != test.untold {
-				t.Errorf("%d layers, %d with their download, %d unpacked, untold %t", len(got.Layers), downs, unpacked,
-					got.Incomplete)
-			}
-		})
-	}
-}
-
-// patienceWithStores is far above the 300 ms that all layers may take, and far below what each on its own would.
-const patienceWithStores = 5 * time.Second

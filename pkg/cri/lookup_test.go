@@ -18,12 +18,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// second is an instant of the test's pod, whose sandbox was begun at second 1.
+// second is an instant relative to the test's pod, whose sandbox was started at second 1.
 func second(s float64) time.Time {
 	return time.Unix(1_700_000_000, 0).Add(time.Duration(s * float64(time.Second))).UTC()
 }
 
-// newLookUp connects to a fake, as a session would.
+// newLookUp connects to a fake runtime, like a session.
 func newLookUp(t *testing.T, fake *critest.Runtime) (*lookUp, *observer.ObservedLogs) {
 	t.Helper()
 	c, err := dial(fake.Endpoint()[len("unix://"):], time.Second)
@@ -89,7 +89,7 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 
-	// What cannot change any more is not asked again.
+	// Immutable facts are not queried again.
 	before := fake.Calls()
 	again := answer(t, l)
 	after := fake.Calls()
@@ -98,15 +98,15 @@ func TestAnswer(t *testing.T) {
 	}
 	n := after["/runtime.v1.RuntimeService/ContainerStatus"] - before["/runtime.v1.RuntimeService/ContainerStatus"]
 	if n != 0 {
-		t.Errorf("%d container statuses the second time", n)
+		t.Errorf("the second query read %d container statuses", n)
 	}
 	const get = "/containerd.services.sandbox.v1.Store/Get"
 	if n := after[get] - before[get]; n != 0 {
-		t.Errorf("%d sandboxes from the store the second time", n)
+		t.Errorf("the second query read %d sandboxes from the store", n)
 	}
 }
 
-func TestContainerIsAskedForAgainWhenItGoesOn(t *testing.T) {
+func TestChangedContainerIsReadAgain(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
 	l, _ := newLookUp(t, fake)
@@ -131,11 +131,11 @@ func TestContainerIsAskedForAgainWhenItGoesOn(t *testing.T) {
 		}
 	}
 	if n := fake.Calls()["/runtime.v1.RuntimeService/ContainerStatus"]; n != 4 {
-		t.Errorf("%d container statuses, want two while it was created, one as it ran and one as it exited", n)
+		t.Errorf("read %d container statuses, want two before it ran, one while it ran and one after", n)
 	}
 }
 
-func TestNoContainersWithoutASandbox(t *testing.T) {
+func TestNoContainersWithoutSandbox(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	l, _ := newLookUp(t, fake)
 	got := answer(t, l)
@@ -144,7 +144,7 @@ func TestNoContainersWithoutASandbox(t *testing.T) {
 	}
 }
 
-func TestSandboxStamps(t *testing.T) {
+func TestSandboxTimestamps(t *testing.T) {
 	coarse := timeline.Sandbox{ID: "s", Ready: true, CreatedAt: second(3)}
 	fine := timeline.Sandbox{ID: "s", Ready: true, BegunAt: second(1), NetworkReadyAt: second(3),
 		RunningAt: second(3.5), ImageKnown: true}
@@ -198,21 +198,21 @@ func TestSandboxStamps(t *testing.T) {
 	}
 }
 
-func TestFirstRunningStampStays(t *testing.T) {
+func TestFirstRunningTimestampIsKept(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
 	fake.StoreSandbox("s", critest.Stamps{CreatedAt: second(1), UpdatedAt: second(3.5)})
 	l, _ := newLookUp(t, fake)
 	answer(t, l)
 
-	fake.StoreSandbox("s", critest.Stamps{CreatedAt: second(1), UpdatedAt: second(50)}) // resources changed
+	fake.StoreSandbox("s", critest.Stamps{CreatedAt: second(1), UpdatedAt: second(50)}) // its resources changed
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3), NotReady: true})
 	if got := answer(t, l).Sandboxes[0]; got.RunningAt != second(3.5) || got.Ready {
-		t.Errorf("got %+v, want the first stamp of running", got)
+		t.Errorf("got %+v, want the first timestamp of running", got)
 	}
 }
 
-func TestStoreMissingIsSaidOnce(t *testing.T) {
+func TestMissingStoreIsLoggedOnce(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{NoStores: true})
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
 	fake.PutImage("app", 1)
@@ -221,11 +221,11 @@ func TestStoreMissingIsSaidOnce(t *testing.T) {
 		answer(t, l, "app")
 	}
 	if got := logs.Len(); got != 2 {
-		t.Errorf("%d log lines, want one for each store: %v", got, logs.All())
+		t.Errorf("got %d log lines, want one for each store: %v", got, logs.All())
 	}
 }
 
-// TestFaultsOfTheRuntime tells what an answer can do without from what makes it no answer.
+// TestFaultsOfTheRuntime distinguishes optional parts of an answer from required ones.
 func TestFaultsOfTheRuntime(t *testing.T) {
 	const (
 		list  = "/runtime.v1.RuntimeService/ListPodSandbox"
@@ -241,8 +241,8 @@ func TestFaultsOfTheRuntime(t *testing.T) {
 	}{
 		{list, codes.Unknown, true},
 		{state, codes.Unknown, true},
-		{state, codes.NotFound, false}, // removed after it was listed
-		{image, codes.Unknown, false},  // cannot make sense of the reference
+		{state, codes.NotFound, false}, // removed after the list
+		{image, codes.Unknown, false},  // does not understand the reference
 		{image, codes.NotFound, false},
 		{image, codes.Unavailable, true},
 		{store, codes.Internal, false},
@@ -267,13 +267,13 @@ func TestFaultsOfTheRuntime(t *testing.T) {
 			_, err := l.answer(t.Context(),
 				timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Images: []string{"app"}})
 			if (err != nil) != test.fails {
-				t.Errorf("%v, want it to fail: %t", err, test.fails)
+				t.Errorf("got %v, want an error: %t", err, test.fails)
 			}
 		})
 	}
 }
 
-func TestNetworkIsAskedForOnlyWhereItIsWanted(t *testing.T) {
+func TestNetworkIsReadOnlyOnRequest(t *testing.T) {
 	const method = "/runtime.v1.RuntimeService/Status"
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	l, _ := newLookUp(t, fake)
@@ -286,7 +286,7 @@ func TestNetworkIsAskedForOnlyWhereItIsWanted(t *testing.T) {
 	}
 	fake.SetNetworkReady(false)
 	if seen := answer(t, l); seen.NetworkDown || fake.Calls()[method] != 2 {
-		t.Errorf("got %+v after %d calls, want none for a question that does not ask", seen, fake.Calls()[method])
+		t.Errorf("got %+v after %d calls, want no call without a request", seen, fake.Calls()[method])
 	}
 	fake.Fault(func(_ context.Context, called string) error {
 		if called == method {

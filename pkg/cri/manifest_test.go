@@ -42,7 +42,7 @@ func TestChainIDs(t *testing.T) {
 	}
 }
 
-// FuzzParseManifest holds whatever parses against what is promised of it.
+// FuzzParseManifest checks the guarantees for everything that parses.
 func FuzzParseManifest(f *testing.F) {
 	some := digest.FromString("x").String()
 	for _, seed := range []string{
@@ -73,7 +73,7 @@ func FuzzParseManifest(f *testing.F) {
 			return
 		}
 		if !json.Valid(data) {
-			t.Error("parsed what is not JSON")
+			t.Error("parsed invalid JSON")
 		}
 		if index := len(d.Manifests) > 0; index == (d.Config.Digest != "") {
 			t.Errorf("neither an index nor a manifest: %+v", d)

@@ -19,16 +19,16 @@ func TestPendingMerges(t *testing.T) {
 	if lookUp.UID != "a" || lookUp.RuntimeUID != "new" || !slices.Equal(lookUp.Images, []string{"x", "y", "z"}) {
 		t.Fatalf("took %+v", lookUp)
 	}
-	// Asked while it runs: the running answer may be too old, so it is asked once more, and not beside.
+	// A request during a query may need a newer answer, so the query is repeated once afterwards.
 	p.ask(timeline.LookUp{UID: "a", RuntimeUID: "new", Images: []string{"1"}}, now)
 	p.ask(timeline.LookUp{UID: "a", RuntimeUID: "new", Images: []string{"2"}}, now)
 	if other, lookUp, _ := p.take(now); lookUp.UID != "b" {
-		t.Fatalf("took %+v while a runs", lookUp)
+		t.Fatalf("took %+v while a is running", lookUp)
 	} else {
 		p.done(other, lookUp)
 	}
 	if other, _, _ := p.take(now); other != nil {
-		t.Fatalf("took a while it runs")
+		t.Fatalf("took a while it is running")
 	}
 	p.done(q, lookUp)
 	q, lookUp, _ = p.take(now)
@@ -37,14 +37,14 @@ func TestPendingMerges(t *testing.T) {
 	}
 	p.done(q, lookUp)
 	if open := p.count(); open != 0 {
-		t.Errorf("%d open at the end", open)
+		t.Errorf("%d requests open at the end", open)
 	}
 	if _, _, wait := p.take(now); wait != time.Hour {
-		t.Error("something waits at the end")
+		t.Error("a request is still pending at the end")
 	}
 }
 
-// TestPendingMergesLayers asks about layers in every way in which questions meet.
+// TestPendingMergesLayers requests layers in every order in which requests can merge.
 func TestPendingMergesLayers(t *testing.T) {
 	p, now := newPending(), time.Unix(1000, 0)
 	check := func(lookUp timeline.LookUp, images, layers []string) {
@@ -60,7 +60,7 @@ func TestPendingMergesLayers(t *testing.T) {
 
 	p.ask(timeline.LookUp{UID: "a", Layers: []string{"1"}}, now)
 	p.ask(timeline.LookUp{UID: "a", Layers: []string{"2"}}, now)
-	p.failed(q, lookUp, now) // what it wanted is still wanted
+	p.failed(q, lookUp, now) // the request is still open
 	q, lookUp, _ = p.take(now.Add(retries.Max))
 	check(lookUp, []string{"x", "y", "z", "w", "1", "2"}, []string{"y", "w", "1", "2"})
 	p.done(q, lookUp)
@@ -72,11 +72,11 @@ func TestPendingRetriesAndGivesUp(t *testing.T) {
 	q, lookUp, _ := p.take(now)
 	p.ask(timeline.LookUp{UID: "a", Images: []string{"x"}}, now)
 	if p.failed(q, lookUp, now) {
-		t.Fatal("given up at the first failure")
+		t.Fatal("gave up at the first failure")
 	}
 	again, _, wait := p.take(now)
 	if again != nil {
-		t.Fatal("asked again at once")
+		t.Fatal("retried at once")
 	}
 	if wait <= 0 || wait > retries.Max {
 		t.Fatalf("waits %v", wait)
@@ -88,10 +88,10 @@ func TestPendingRetriesAndGivesUp(t *testing.T) {
 	}
 	now = now.Add(giveUpAfter + time.Second)
 	if !p.failed(q, lookUp, now) {
-		t.Fatal("not given up")
+		t.Fatal("did not give up")
 	}
 	if open := p.count(); open != 0 {
-		t.Errorf("%d open at the end", open)
+		t.Errorf("%d requests open at the end", open)
 	}
 }
 
@@ -103,10 +103,10 @@ func TestPendingIsBounded(t *testing.T) {
 		}
 	}
 	if p.ask(timeline.LookUp{UID: "one more"}, now) {
-		t.Error("took one too many")
+		t.Error("took more than the limit")
 	}
 	if !p.ask(timeline.LookUp{UID: "0"}, now) {
-		t.Error("dropped what only merges")
+		t.Error("dropped a request that merges with another")
 	}
 	if open := p.count(); open != maxPending {
 		t.Errorf("open %d", open)
@@ -117,6 +117,6 @@ func TestPendingIsBounded(t *testing.T) {
 	}
 	got := merge(timeline.LookUp{Images: refs, Layers: refs}, timeline.LookUp{})
 	if len(got.Images) != maxImages || len(got.Layers) != maxImages {
-		t.Errorf("%d images, %d layers in one question", len(got.Images), len(got.Layers))
+		t.Errorf("%d images and %d layers in one request", len(got.Images), len(got.Layers))
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/internal/runtimeproxy"
 )
 
-// throughProxy makes the test binary put a runtime proxy before each fake runtime.
+// throughProxy makes the test binary start a runtime proxy in front of each fake runtime.
 const throughProxy = "PODLAPSE_TEST_THROUGH_PROXY"
 
 func init() {
@@ -28,7 +28,7 @@ var (
 	fronts   = map[string]bool{} // paths that have a proxy
 )
 
-// front runs a proxy until the test ends, also while the runtime behind it is restarted.
+// front runs a proxy until the test ends, also while the runtime behind it restarts.
 func front(t testing.TB, socket, path string) {
 	t.Helper()
 	frontsMu.Lock()
@@ -40,7 +40,7 @@ func front(t testing.TB, socket, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("a proxy stands before %s", socket)
+	t.Logf("a proxy runs in front of %s", socket)
 	fronts[path] = true
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -56,8 +56,8 @@ func front(t testing.TB, socket, path string) {
 	})
 }
 
-// TestThroughTheProxy runs the tests of this package again, with a runtime proxy before each fake runtime: a source
-// sees the same as without one.
+// TestThroughTheProxy runs the tests of this package again with a runtime proxy in front of each fake runtime. A
+// source must behave the same as without one.
 func TestThroughTheProxy(t *testing.T) {
 	if critest.Front != nil {
 		t.Skip("this is the second run")
@@ -65,7 +65,7 @@ func TestThroughTheProxy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a second run takes as long as the first")
 	}
-	const slow = "TestWhatARuntimeLacksIsSaidOnce" // takes half a minute, for what the source itself logs
+	const slow = "TestMissingCapabilitiesAreLoggedOnce" // takes half a minute and tests only logging of the source
 	cmd := exec.CommandContext(
 		t.Context(),
 		os.Args[0],

@@ -14,17 +14,17 @@ import (
 	"github.com/podlapse/podlapse/internal/critest"
 )
 
-// TestRequestsSetNothingElse tries every field of every request that may be sent, so that a new one is refused until
-// somebody has judged it.
-func TestRequestsSetNothingElse(t *testing.T) {
-	methods := judged(t)
+// TestOtherRequestFieldsAreRefused sets every field of every allowed request. A new field is refused until
+// testdata/methods.txt lists it.
+func TestOtherRequestFieldsAreRefused(t *testing.T) {
+	methods := readMethods(t)
 	for _, table := range []map[string]rule{allowed, allowedStreams} {
 		for name, r := range table {
 			if !slices.Equal(r.fields, methods[name].fields) {
-				t.Errorf("%s may set %v and is judged as %v", name, r.fields, methods[name].fields)
+				t.Errorf("%s may set %v, but testdata/methods.txt has %v", name, r.fields, methods[name].fields)
 			}
 			if err := r.judge(critest.Requests()[name]); err != nil {
-				t.Errorf("%s: the agent's own request is refused: %v", name, err)
+				t.Errorf("%s: the agent's own request was refused: %v", name, err)
 			}
 			tried := 0
 			for path, request := range requestsWithOneField(critest.Requests()[name]) {
@@ -35,13 +35,13 @@ func TestRequestsSetNothingElse(t *testing.T) {
 				}
 			}
 			if tried < len(r.fields) {
-				t.Errorf("%s: %d fields were tried", name, tried)
+				t.Errorf("%s: tried %d fields", name, tried)
 			}
 		}
 	}
 }
 
-// requestsWithOneField makes a request for each field of a kind of request, with that field alone.
+// requestsWithOneField returns requests that set a single field, for every field.
 func requestsWithOneField(request proto.Message) map[string]proto.Message {
 	requests := map[string]proto.Message{}
 	var walk func(descriptor protoreflect.MessageDescriptor, path []protoreflect.FieldDescriptor)
@@ -76,18 +76,18 @@ func setField(m protoreflect.Message, path []protoreflect.FieldDescriptor) (name
 		m.Set(field, protoreflect.ValueOfBool(true))
 	case field.Kind() == protoreflect.Int64Kind:
 		m.Set(field, protoreflect.ValueOfInt64(1))
-	case field.Kind() == protoreflect.EnumKind: // of proto3: the first value is the one that is not sent
+	case field.Kind() == protoreflect.EnumKind: // in proto3, the first value is not encoded
 		m.Set(field, protoreflect.ValueOfEnum(1))
 	case field.Kind() == protoreflect.StringKind:
 		m.Set(field, protoreflect.ValueOfString("v"))
 	default:
-		panic("no value for " + field.FullName()) // a kind that no request had so far
+		panic("no value for " + field.FullName()) // no request had this kind so far
 	}
 	return string(field.Name())
 }
 
-// TestValuesOfRequests: of the fields that may be set, some may have one value alone.
-func TestValuesOfRequests(t *testing.T) {
+// Some of the allowed fields may have only one value.
+func TestRequestFieldValues(t *testing.T) {
 	pod := map[string]string{uidLabel: "u"}
 	for _, test := range []struct {
 		method  string
@@ -126,24 +126,24 @@ func TestValuesOfRequests(t *testing.T) {
 	}
 }
 
-// TestNothingUnknownIsSent: a field that this version does not know is left out of what is sent.
-func TestNothingUnknownIsSent(t *testing.T) {
+// A field that this version does not know is removed before sending.
+func TestUnknownFieldsAreNotSent(t *testing.T) {
 	call, _ := Allowed("/runtime.v1.RuntimeService/ContainerStatus")
 	known, err := proto.Marshal(&runtimeapi.ContainerStatusRequest{ContainerId: "c"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent, err := call.Request(append(slices.Clone(known), 0xf8, 0x07, 1)) // field 127, a number
+	sent, err := call.Request(append(slices.Clone(known), 0xf8, 0x07, 1)) // the number field 127
 	if err != nil || !bytes.Equal(sent, known) {
 		t.Errorf("sent %x, %v; want %x", sent, err, known)
 	}
 	if _, err := call.Request([]byte{0xff}); err == nil {
-		t.Error("what is no message passes")
+		t.Error("an invalid message passes")
 	}
 }
 
-// TestOnlyDocumentsAreRead: a layer of an image holds files of whoever made it.
-func TestOnlyDocumentsAreRead(t *testing.T) {
+// Layers of an image contain files of the image's author, so they are not read.
+func TestOnlyManifestsAreRead(t *testing.T) {
 	call, _ := Allowed("/containerd.services.content.v1.Content/Read")
 	for text, want := range map[string]bool{
 		`{"schemaVersion": 2}`: true, "\n\t {}": true, "": true,

@@ -15,7 +15,7 @@ import (
 
 const listImages = "/containerd.services.images.v1.Images/List"
 
-// startSandbox has a runtime make a sandbox from second 1 to second 3, and returns what the agent reads of it.
+// startSandbox starts a sandbox from second 1 to second 3, and returns the agent's view of it.
 func startSandbox(t *testing.T, prepare func(*critest.Runtime)) (timeline.Sandbox, *critest.Runtime) {
 	t.Helper()
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
@@ -88,7 +88,7 @@ func TestSandboxImage(t *testing.T) {
 	}
 }
 
-// TestSandboxImageIsListedOnceForQuickSandboxes counts what pods cost whose sandbox starts as usual.
+// TestSandboxImageIsListedOnceForQuickSandboxes counts the requests for pods whose sandboxes start at normal speed.
 func TestSandboxImageIsListedOnceForQuickSandboxes(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	l, _ := newLookUp(t, fake)

@@ -28,13 +28,13 @@ func TestDownloadsAreSharedForASecond(t *testing.T) {
 				if err != nil || !reflect.DeepEqual(got, []imagepull.Download{{Blobs: 1}}) {
 					t.Errorf("got %+v, %v", got, err)
 				}
-				got[0].Blobs = 99 // is everyone's own
+				got[0].Blobs = 99 // each caller has its own copy
 			})
 		}
 		all.Wait()
 		time.Sleep(downloadsAge - time.Nanosecond)
 		if got, _ := shared.get(t.Context(), ask); got[0].Blobs != 1 || asked != 1 {
-			t.Errorf("asked %d times within a second, got %+v", asked, got)
+			t.Errorf("sent %d requests within a second, got %+v", asked, got)
 		}
 		time.Sleep(time.Nanosecond)
 		if got, _ := shared.get(t.Context(), ask); got[0].Blobs != 2 {
@@ -43,8 +43,8 @@ func TestDownloadsAreSharedForASecond(t *testing.T) {
 	})
 }
 
-// TestDownloadsHoldNobodyLong asks a runtime that hangs, from many sides and more than once.
-func TestDownloadsHoldNobodyLong(t *testing.T) {
+// TestDownloadsReturnWhenRuntimeHangs queries a hanging runtime concurrently and repeatedly.
+func TestDownloadsReturnWhenRuntimeHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 2 * time.Second
 		shared := newSharedDownloads(timeout, time.Now)
@@ -67,8 +67,8 @@ func TestDownloadsHoldNobodyLong(t *testing.T) {
 	})
 }
 
-// TestDownloadsOfACallerThatLeaves are asked for again by the next one, at once.
-func TestDownloadsOfACallerThatLeaves(t *testing.T) {
+// After a caller cancels, the next caller queries again at once.
+func TestDownloadsAfterCallerCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := newSharedDownloads(2*time.Second, time.Now)
 		slow := func(ctx context.Context) ([]imagepull.Download, error) {
@@ -79,25 +79,25 @@ func TestDownloadsOfACallerThatLeaves(t *testing.T) {
 				return nil, ctx.Err()
 			}
 		}
-		hurried, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		var all sync.WaitGroup
 		all.Go(func() {
-			if _, err := shared.get(hurried, slow); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("the hurried one got %v", err)
+			if _, err := shared.get(short, slow); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the caller with a deadline got %v", err)
 			}
 		})
 		synctest.Wait()
 		all.Go(func() {
 			if got, err := shared.get(t.Context(), slow); err != nil || len(got) != 1 {
-				t.Errorf("the patient one got %+v, %v", got, err)
+				t.Errorf("the caller without a deadline got %+v, %v", got, err)
 			}
 		})
 		synctest.Wait()
 		gone, leave := context.WithCancel(t.Context())
 		leave()
 		if _, err := shared.get(gone, slow); !errors.Is(err, context.Canceled) {
-			t.Errorf("who left got %v", err)
+			t.Errorf("the canceled caller got %v", err)
 		}
 		all.Wait()
 	})

@@ -30,7 +30,7 @@ func TestSilences(t *testing.T) {
 	h.until(true, "containerd")
 	h.source.Watch(true)
 
-	// One that answers late.
+	// A slow answer.
 	began := time.Now()
 	fake.Fault(func(ctx context.Context, _ string) error {
 		select {
@@ -43,10 +43,10 @@ func TestSilences(t *testing.T) {
 	fake.Fault(nil)
 	if late.From.After(began.Add(time.Second)) || late.Until.Sub(late.From) < time.Second ||
 		late.ArrivedAt != late.Until {
-		t.Errorf("a call that takes a second from %s on: silent from %s until %s", began, late.From, late.Until)
+		t.Errorf("a call took a second from %s on, but the silence is from %s until %s", began, late.From, late.Until)
 	}
 
-	// One that is restarted.
+	// A restarted runtime.
 	fake.Stop()
 	stopped := time.Now()
 	h.until(false, "")
@@ -54,13 +54,14 @@ func TestSilences(t *testing.T) {
 	restarted := time.Now()
 	gone := h.nextSilence()
 	if gone.From.After(stopped) || gone.Until.Before(restarted) {
-		t.Errorf("stopped from %s until %s: silent from %s until %s", stopped, restarted, gone.From, gone.Until)
+		t.Errorf("stopped from %s until %s, but the silence is from %s until %s", stopped, restarted, gone.From,
+			gone.Until)
 	}
 
-	// While no pod starts, it is of no use.
+	// Silences are not reported while no pod starts.
 	h.source.Watch(false)
 	fake.Stop()
-	h.source.Ask(timeline.LookUp{UID: "u", RuntimeUID: "u"}) // to notice that it is gone
+	h.source.Ask(timeline.LookUp{UID: "u", RuntimeUID: "u"}) // so that the source notices the stop
 	h.until(false, "")
 	critest.Start(t, path, critest.Options{})
 	h.until(true, "containerd")

@@ -23,18 +23,18 @@ import (
 
 const patience = 10 * time.Second
 
-// harness runs a source and collects what it says.
+// harness runs a source and collects its observations.
 type harness struct {
 	registry *prometheus.Registry
 	t        *testing.T
 	source   *cri.Source
-	seen     chan timeline.RuntimeSeen   // capacity 64, beyond what a test asks
+	seen     chan timeline.RuntimeSeen   // capacity 64, beyond the requests of a test
 	silences chan timeline.RuntimeSilent // capacity 64, beyond what a test waits for
 	reports  chan report                 // capacity 1024, beyond what a test waits for
 	stop     context.CancelFunc
 	finished chan struct{}
 	ahead    atomic.Int64 // nanoseconds by which the source's clock is ahead
-	since    time.Time    // what is asked with about downloads
+	since    time.Time    // start time for queries of downloads
 }
 
 type report struct {
@@ -109,7 +109,7 @@ func (h *harness) queries() (open float64, ended map[string]float64) {
 	return open, ended
 }
 
-// end stops the source and fails when that takes long.
+// end stops the source and fails if that takes long.
 func (h *harness) end() {
 	h.stop()
 	select {
@@ -188,7 +188,7 @@ func TestRuntimeRestarts(t *testing.T) {
 	h.until(true, "containerd 1.7.27")
 	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
 	if seen := h.next(); seen.Sandboxes[0].CreatedAt.IsZero() {
-		t.Errorf("1.7 told %+v", seen)
+		t.Errorf("1.7 answered %+v", seen)
 	}
 
 	old.Stop()
@@ -199,7 +199,7 @@ func TestRuntimeRestarts(t *testing.T) {
 	upgraded.StoreSandbox("s-pod",
 		critest.Stamps{CreatedAt: time.Unix(1_699_999_999, 0), UpdatedAt: time.Unix(1_700_000_001, 0)})
 	h.until(true, "containerd 2.4.2")
-	// The question that was open is still answered, and by what the new version means.
+	// The open request is still answered, in the format of the new version.
 	for seen := h.next(); ; seen = h.next() {
 		if len(seen.Sandboxes) == 1 && !seen.Sandboxes[0].BegunAt.IsZero() {
 			return
@@ -211,7 +211,7 @@ func TestRuntimeRestarts(t *testing.T) {
 func TestAutoTriesTheNextSocket(t *testing.T) {
 	dir := t.TempDir()
 	deaf, path := filepath.Join(dir, "a.sock"), filepath.Join(dir, "b.sock")
-	listener, err := net.Listen("unix", deaf) // takes connections and never answers
+	listener, err := net.Listen("unix", deaf) // accepts connections and never answers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestHangingRuntime(t *testing.T) {
 	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
 }
 
-func TestFailingRuntimeKeepsTheQuestion(t *testing.T) {
+func TestRequestIsKeptWhenRuntimeFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.sock")
 	fake := critest.Start(t, path, critest.Options{})
 	put(fake, "pod")
@@ -254,7 +254,7 @@ func TestFailingRuntimeKeepsTheQuestion(t *testing.T) {
 	h.counted(0, map[string]float64{"answered": 1, "dropped": 0, "given_up": 0})
 }
 
-func TestFewAtOnce(t *testing.T) {
+func TestConcurrentRequestsAreLimited(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.sock")
 	fake := critest.Start(t, path, critest.Options{})
 	var mu sync.Mutex
@@ -286,12 +286,12 @@ func TestFewAtOnce(t *testing.T) {
 	}
 	<-entered
 	<-entered
-	for range pods { // one by one, so that the others have time to push in
+	for range pods { // one by one, so that the others could start in between
 		release <- struct{}{}
 		h.next()
 	}
 	if most != 2 {
-		t.Errorf("%d questions at once, want 2", most)
+		t.Errorf("%d concurrent requests, want 2", most)
 	}
 }
 

@@ -19,8 +19,8 @@ func TestBusyTime(t *testing.T) {
 	}
 }
 
-// TestBusyTimeAgainstASet compares with one that notes each second.
-func TestBusyTimeAgainstASet(t *testing.T) {
+// TestBusyTimeMatchesReference compares with an implementation that stores each second.
+func TestBusyTimeMatchesReference(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		var b busyTime
@@ -39,7 +39,7 @@ func TestBusyTimeAgainstASet(t *testing.T) {
 	}
 }
 
-// TestBusyTimeIsBounded is of pulls that lie apart: the oldest are forgotten, and nothing is counted twice.
+// TestBusyTimeIsBounded has disjoint pulls: the oldest are forgotten, and nothing is counted twice.
 func TestBusyTimeIsBounded(t *testing.T) {
 	var b busyTime
 	for i := range 3 * maxBusy {
@@ -48,6 +48,6 @@ func TestBusyTimeIsBounded(t *testing.T) {
 		}
 	}
 	if len(b.stretches) != maxBusy || b.add(time.Unix(0, 0), time.Unix(1, 0)) != 0 {
-		t.Errorf("%d are remembered, and the first counts again", len(b.stretches))
+		t.Errorf("%d stretches are stored, or the first counts again", len(b.stretches))
 	}
 }

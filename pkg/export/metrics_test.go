@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// all is a registry with every collector of this package but those of pods, with an option on.
+// all returns a registry with every collector of this package except those of pods, and with one option on.
 func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -46,8 +46,8 @@ func TestMetricsAreClean(t *testing.T) {
 	}
 }
 
-// contested is a start-up that failed, of which two milestones are disputed and one lacks evidence; its
-// pull unpacked for 1.5 s.
+// contested is a failed start-up with a pull that unpacked for 1.5 s. Two of its milestones have conflicts, and one
+// lacks evidence.
 func contested() timeline.Timeline {
 	return timeline.Timeline{
 		Namespace: "shop", Name: "odd", UID: "0b1f", State: timeline.StateFailed, CreatedAt: after(0),
@@ -97,7 +97,7 @@ func TestMetricsExposition(t *testing.T) {
 	}
 }
 
-// count returns how many observations a histogram has, over all its labels that match.
+// count returns the number of observations of a histogram, and their sum, over all series with matching labels.
 func count(t *testing.T, registry *prometheus.Registry, name string, labels ...string) (n uint64, sum float64) {
 	t.Helper()
 	families, err := registry.Gather()
@@ -126,7 +126,7 @@ func count(t *testing.T, registry *prometheus.Registry, name string, labels ...s
 	return n, sum
 }
 
-func TestMetricsPhasesAreThereFromTheStart(t *testing.T) {
+func TestPhaseSeriesExistFromTheStart(t *testing.T) {
 	registry, _ := all(t)
 	got, err := testutil.GatherAndCount(registry, "podlapse_pod_phase_duration_seconds")
 	if err != nil || got != len(timeline.Phases()) {
@@ -134,9 +134,9 @@ func TestMetricsPhasesAreThereFromTheStart(t *testing.T) {
 	}
 }
 
-// Native buckets are each at most a tenth wider than the one before: 2^(2^-3) is, 2^(2^-2) is not.
+// Each native bucket is at most a tenth wider than the previous one: true for 2^(2^-3), but not for 2^(2^-2).
 // (prometheus/client_model, Histogram.schema)
-func TestHistogramsAreFine(t *testing.T) {
+func TestNativeHistogramResolution(t *testing.T) {
 	registry, metrics := all(t)
 	metrics.Observe(startuptest.ColdStart())
 	metrics.Observe(contested())
@@ -156,13 +156,13 @@ func TestHistogramsAreFine(t *testing.T) {
 	}
 }
 
-func TestMetricsKnowEveryMark(t *testing.T) {
+func TestEveryMilestoneHasDuration(t *testing.T) {
 	if lastMilestone.String() == "unknown" || (lastMilestone+1).String() != "unknown" {
 		t.Errorf("the last milestone is not %s", lastMilestone)
 	}
 }
 
-func TestMetricsCountOnlyStartsThatCameToSomething(t *testing.T) {
+func TestOnlyCompletedStartUpsAreTimed(t *testing.T) {
 	for state, want := range map[timeline.State]uint64{
 		timeline.StateReady: 1, timeline.StateSucceeded: 1, timeline.StateFailed: 0, timeline.StateDeleted: 0,
 		timeline.StateGivenUp: 0,
@@ -181,7 +181,7 @@ func TestMetricsCountOnlyStartsThatCameToSomething(t *testing.T) {
 	}
 }
 
-func TestMetricsAddUpTheStretchesOfAPhase(t *testing.T) {
+func TestStretchesOfPhaseAreSummed(t *testing.T) {
 	registry, metrics := all(t)
 	in := startuptest.ColdStart()
 	in.Phases = append(in.Phases, timeline.Span{
@@ -192,7 +192,7 @@ func TestMetricsAddUpTheStretchesOfAPhase(t *testing.T) {
 		t.Errorf("%d observations of %v s in all, want one of 8 s", n, sum)
 	}
 	if n, _ := count(t, registry, "podlapse_pod_phase_duration_seconds", "phase=network"); n != 0 {
-		t.Error("a phase that was merged into another is counted as well")
+		t.Error("a phase that is merged into another is counted as well")
 	}
 	for phase, want := range map[timeline.Phase]float64{timeline.PhasePull: 2, timeline.PhaseVolumes: 1,
 		timeline.PhaseNetwork: 0} {
@@ -202,7 +202,7 @@ func TestMetricsAddUpTheStretchesOfAPhase(t *testing.T) {
 	}
 }
 
-func TestMetricsLeaveOutPullsNobodyTimed(t *testing.T) {
+func TestUntimedPullsAreNotObserved(t *testing.T) {
 	for _, pull := range []timeline.Pull{
 		{Outcome: imagepull.OutcomeDownloaded},
 		{Outcome: imagepull.OutcomePresent, Timed: true},
@@ -218,7 +218,7 @@ func TestMetricsLeaveOutPullsNobodyTimed(t *testing.T) {
 	}
 }
 
-func TestMetricsBoundRegistries(t *testing.T) {
+func TestRegistryLabelsAreBounded(t *testing.T) {
 	registry, metrics := all(t)
 	observe := func(host string) {
 		metrics.Observe(timeline.Timeline{Pulls: []timeline.Pull{{
@@ -258,7 +258,7 @@ func TestExemplarsNameTheTrace(t *testing.T) {
 			}
 			h := m.GetHistogram()
 			if h != nil && h.GetSampleCount() > 0 && h.GetSchema() == 0 && len(h.GetPositiveSpan()) == 0 {
-				t.Errorf("%s is no native histogram", family.GetName())
+				t.Errorf("%s is not a native histogram", family.GetName())
 			}
 		}
 	}
@@ -270,7 +270,7 @@ func TestExemplarsNameTheTrace(t *testing.T) {
 	}
 }
 
-func TestNoExemplarOfATraceThatIsNotSent(t *testing.T) {
+func TestNoExemplarWithoutTrace(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	NewMetrics(registry, func(timeline.Timeline) string { return "" }).Observe(startuptest.ColdStart())
 	for _, family := range gather(t, registry) {

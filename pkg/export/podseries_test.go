@@ -16,7 +16,7 @@ import (
 func TestPodSeries(t *testing.T) {
 	pods := []timeline.Timeline{startuptest.ColdStart(), startuptest.StillPulling()}
 	before := startuptest.ColdStart()
-	before.UID, before.Total = "before", time.Hour // the name was used before
+	before.UID, before.Total = "before", time.Hour // an earlier pod with the same name
 	pods = append(pods, before)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(NewPodSeries(func() []timeline.Timeline { return pods }))
@@ -30,7 +30,7 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_pod_startup_seconds"); err != nil {
 		t.Error(err)
 	}
-	// Nobody checks what a pod's metadata says of its owner.
+	// The owner in a pod's metadata is not validated by the API server.
 	foreign := startuptest.ColdStart()
 	foreign.Owner = timeline.Owner{Kind: "K\xff" + strings.Repeat("k", 100), Name: "n\xff" + strings.Repeat("é", 1000)}
 	pods = []timeline.Timeline{foreign, startuptest.StillPulling()}
@@ -50,9 +50,9 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(cut), "podlapse_pod_startup_seconds"); err != nil {
 		t.Error(err)
 	}
-	pods = nil // they are gone
+	pods = nil // the pods were deleted
 	if n, err := testutil.GatherAndCount(registry, "podlapse_pod_startup_seconds"); err != nil || n != 0 {
-		t.Errorf("%d series of pods that are gone, %v", n, err)
+		t.Errorf("%d series of deleted pods, %v", n, err)
 	}
 	for i := range maxPodSeries + 7 {
 		pods = append(pods, timeline.Timeline{Namespace: "shop", Name: fmt.Sprint("web-", i),

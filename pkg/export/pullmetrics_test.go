@@ -32,7 +32,8 @@ func TestPullsAreCounted(t *testing.T) {
 	}
 }
 
-// Without a runtime nobody tells whether a pull with policy Always brought anything; how long it took, kubelet tells.
+// Without a runtime it is unknown whether a pull with policy Always downloaded anything, but the kubelet reports its
+// duration.
 func TestPullsOfUnknownOutcomeAreTimed(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	m := NewMetrics(registry, nil)
@@ -47,14 +48,14 @@ func TestPullsOfUnknownOutcomeAreTimed(t *testing.T) {
 func TestPullsOfEphemeralContainersAreCountedOnce(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	m := NewMetrics(registry, nil)
-	told := timeline.Timeline{State: timeline.StateReady,
+	startUp := timeline.Timeline{State: timeline.StateReady,
 		EphemeralPulls: []timeline.Pull{{Kind: timeline.KindEphemeral, Registry: "r.example",
 			Outcome: imagepull.OutcomeDownloaded, Timed: true, Pull: time.Second}}}
-	m.Observe(told) // the start-up has them in its record
+	m.Observe(startUp) // the record of the start-up includes them
 	if n := testutil.CollectAndCount(m.pulls.pull); n != 0 {
 		t.Errorf("counted with the start-up: %d series", n)
 	}
-	m.ObserveEphemeral(told)
+	m.ObserveEphemeral(startUp)
 	if got := testutil.ToFloat64(m.pulls.ended.WithLabelValues("ephemeral", "downloaded")); got != 1 {
 		t.Errorf("counted %v times", got)
 	}

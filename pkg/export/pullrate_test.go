@@ -12,9 +12,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestRatesCountWhatCameInTheirTime is about bytes divided by time: of a pull that resumed another one neither counts,
-// and time in which two pulls went on counts once.
-func TestRatesCountWhatCameInTheirTime(t *testing.T) {
+// TestRatesExcludeResumedPulls checks bytes divided by time: for a resumed pull, neither counts, and time with two
+// parallel pulls counts once.
+func TestRatesExcludeResumedPulls(t *testing.T) {
 	start := time.Unix(1000, 0)
 	pull := func(from, until int, resumed bool) timeline.Pull {
 		return timeline.Pull{Container: "app", Registry: "r.example", Outcome: imagepull.OutcomeDownloaded, Timed: true,

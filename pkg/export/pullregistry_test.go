@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Whatever is pulled, no series decreases, and there are never more than may be.
+// Whatever is pulled, no series decreases, and the number of series is limited.
 func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
 	gatherer := prometheus.NewPedanticRegistry()
 	m := newPullMetrics(gatherer)
@@ -22,7 +22,7 @@ func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
 	before := map[string]float64{}
 	vanished := 0
 	for n := range 4000 {
-		// The registries that are used the most change over time.
+		// The most used registries change over time.
 		registry := fmt.Sprintf("r%d.example", n/500*7+int(random.ExpFloat64()*8))
 		pull := timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded,
 			Confirmed: random.IntN(8) > 0, Timed: true, QueueTimed: true,
@@ -53,11 +53,11 @@ func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
 		before = now
 	}
 	if vanished == 0 {
-		t.Error("no registry ever lost its label: this tests nothing")
+		t.Error("no registry lost its label, so the test proves nothing")
 	}
 }
 
-// counters are what counts with a registry: counters, and of histograms how much they have counted.
+// counters returns everything that counts by registry: counters, and the counts of histograms.
 func counters(t *testing.T, gatherer prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := gatherer.Gather()
@@ -85,17 +85,18 @@ func registryOf(metric *dto.Metric) (string, bool) {
 	return "", false
 }
 
-// brought is a pull that the runtime confirms, failed one that nothing but a pod's image and an Event tell of.
-func brought(registry string) timeline.Pull {
+// confirmedPull is a pull that the runtime confirms.
+func confirmedPull(registry string) timeline.Pull {
 	return timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeDownloaded, Timed: true,
 		Confirmed: true}
 }
 
-func failed(registry string) timeline.Pull {
+// unconfirmedFailure is a failed pull that only an Event reports.
+func unconfirmedFailure(registry string) timeline.Pull {
 	return timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed}
 }
 
-// labeled are the values of the label registry.
+// labeled returns the values of the label registry.
 func labeled(t *testing.T, gatherer prometheus.Gatherer) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -106,8 +107,8 @@ func labeled(t *testing.T, gatherer prometheus.Gatherer) map[string]bool {
 	return all
 }
 
-// A tenant's pods name hosts that do not exist, again and again, and Events say that images came from there.
-func TestInventedHostsTakeNoLabelOfARealRegistry(t *testing.T) {
+// A tenant's pods name many hosts that do not exist, and Events report that images came from there.
+func TestInventedHostsDisplaceNoRegistry(t *testing.T) {
 	gatherer := prometheus.NewPedanticRegistry()
 	m := newPullMetrics(gatherer)
 	pull := func(namespace string, p timeline.Pull) {
@@ -117,18 +118,18 @@ func TestInventedHostsTakeNoLabelOfARealRegistry(t *testing.T) {
 	for i := range registrylabel.Max - 1 {
 		real = append(real, fmt.Sprintf("real-%d.example", i))
 		for range 3 {
-			pull("shop", brought(real[i]))
+			pull("shop", confirmedPull(real[i]))
 		}
 	}
 	for n := range 10_000 {
-		p := failed(fmt.Sprintf("invented-%d.example", n%20))
+		p := unconfirmedFailure(fmt.Sprintf("invented-%d.example", n%20))
 		if n%2 == 0 {
-			p = brought(p.Registry)
-			p.Confirmed = false // an Event alone says so
+			p = confirmedPull(p.Registry)
+			p.Confirmed = false // reported only by an Event
 		}
 		pull(fmt.Sprintf("tenant-%d", n%7), p)
 		if n%100 == 0 {
-			pull("shop", brought(real[n/100%len(real)]))
+			pull("shop", confirmedPull(real[n/100%len(real)]))
 		}
 	}
 	labels := labeled(t, gatherer)
@@ -139,28 +140,29 @@ func TestInventedHostsTakeNoLabelOfARealRegistry(t *testing.T) {
 	}
 }
 
-// A registry that is down from the start is named, while one namespace invents hosts; and it stays named when it works.
-func TestARegistryThatIsDownFromTheStartIsNamed(t *testing.T) {
+// A registry that is down from the start gets a label while one namespace invents hosts, and keeps it when it
+// recovers.
+func TestRegistryDownFromTheStartIsNamed(t *testing.T) {
 	gatherer := prometheus.NewPedanticRegistry()
 	m := newPullMetrics(gatherer)
 	pull := func(namespace string, p timeline.Pull) {
 		m.observePull(timeline.Timeline{Namespace: namespace}, p, nil)
 	}
 	for n := range 1000 {
-		pull("tenant", failed(fmt.Sprintf("invented-%d.example", n%20)))
+		pull("tenant", unconfirmedFailure(fmt.Sprintf("invented-%d.example", n%20)))
 	}
 	for i := range 2 {
-		pull("shop", brought(fmt.Sprintf("real-%d.example", i)))
+		pull("shop", confirmedPull(fmt.Sprintf("real-%d.example", i)))
 	}
-	pull("shop", failed("down.example"))
+	pull("shop", unconfirmedFailure("down.example"))
 	if labels := labeled(t, gatherer); !labels["down.example"] {
-		t.Errorf("it is not named: %v", labels)
+		t.Errorf("the registry has no label: %v", labels)
 	}
-	pull("shop", brought("down.example"))
+	pull("shop", confirmedPull("down.example"))
 	for i := range registrylabel.Max {
-		pull("shop", brought(fmt.Sprintf("real-%d.example", i)))
+		pull("shop", confirmedPull(fmt.Sprintf("real-%d.example", i)))
 	}
 	if labels := labeled(t, gatherer); !labels["down.example"] {
-		t.Errorf("it works now, and lost its label: %v", labels)
+		t.Errorf("the registry recovered but lost its label: %v", labels)
 	}
 }

@@ -30,9 +30,9 @@ func TestSLI(t *testing.T) {
 	for name, test := range map[string]struct {
 		phases     spans
 		containers containers
-		want       int // seconds; negative when it is not known
+		want       int // seconds; negative if unknown
 	}{
-		"all that it leaves out": {
+		"everything that it excludes": {
 			spans{
 				span(1, scheduling), span(2, volumes), span(30, queue), span(20, pull), span(5, timeline.PhaseUnpack),
 				span(1, start),
@@ -63,10 +63,10 @@ func TestSLI(t *testing.T) {
 			span(10, timeline.PhaseCrashBackoff), span(1, start), span(3, timeline.PhaseInitRun), span(1, start)},
 			containers{running(timeline.KindInit, 1), running(timeline.KindMain, 19)}, 13},
 		"within a stretch": {spans{span(4, start), span(9, sync)}, containers{running(timeline.KindMain, 6)}, 6},
-		"one never started": {spans{span(3, start)},
+		"one container never started": {spans{span(3, start)},
 			containers{running(timeline.KindMain, 3), {Kind: timeline.KindMain}}, -1},
-		"no container":        {spans{span(3, scheduling)}, nil, -1},
-		"before its creation": {spans{span(3, start)}, containers{running(timeline.KindMain, -1)}, -1},
+		"no container":                {spans{span(3, scheduling)}, nil, -1},
+		"started before its creation": {spans{span(3, start)}, containers{running(timeline.KindMain, -1)}, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := timeline.Timeline{CreatedAt: after(0), Reached: timeline.Reached{Containers: test.containers}}

@@ -17,7 +17,7 @@ func TestDownloadOf(t *testing.T) {
 		{"unknown", "", "Upper", false},
 	} {
 		if got := (Download{Registry: c.host, Repository: c.repository}).Of(c.ref); got != c.want {
-			t.Errorf("%s of %s is of %s: %v", c.repository, c.host, c.ref, got)
+			t.Errorf("repository %s at host %s matches %s: %v", c.repository, c.host, c.ref, got)
 		}
 	}
 }

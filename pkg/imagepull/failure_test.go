@@ -3,7 +3,7 @@ package imagepull
 import "testing"
 
 func TestClassifyFailure(t *testing.T) {
-	// By containerd 2.4 where no other runtime is named.
+	// Messages of containerd 2.4, unless another runtime is named.
 	for _, test := range []struct {
 		text string
 		want Failure
@@ -23,7 +23,7 @@ func TestClassifyFailure(t *testing.T) {
 		{`failed to authorize: rpc error`, FailureUnauthorized},
 		{`failed to do request: Head "https://r/v2/": dial tcp 10.9.9.9:443: connect: connection timed out`,
 			FailureTimeout},
-		{`pull QPS exceeded`, FailureCancelled}, // kubelet's own
+		{`pull QPS exceeded`, FailureCancelled}, // from the kubelet
 		{`failed to do request: Head "https://nosuch.example/v2/x/manifests/1": dial tcp: lookup nosuch.example on 10.0.0.10:53: no such host`, FailureDNS},
 		{`failed to do request: Head "https://r.example/v2/x/manifests/1": dial tcp: lookup r.example on 10.0.0.10:53: read udp 10.1.1.1:1->10.0.0.10:53: i/o timeout`, FailureDNS},
 		{`failed to do request: Head "http://127.0.0.1:1/v2/x/manifests/1": dial tcp 127.0.0.1:1: connect: connection refused`, FailureConnectionRefused},
@@ -39,16 +39,16 @@ func TestClassifyFailure(t *testing.T) {
 			FailureInvalidReference},
 		{`SignatureValidationFailed: image pull failed for r/x:1 because the signature validation failed`,
 			FailureSignature},
-		// kubelet's client
+		// The kubelet's client.
 		{`rpc error: code = Canceled desc = context canceled`, FailureCancelled},
-		// No progress for image_pull_progress_timeout.
+		// No progress within image_pull_progress_timeout.
 		{`rpc error: code = Canceled desc = failed to pull and unpack image "r/x:1": context canceled`, FailureTimeout},
 		{`rpc error: code = Canceled desc = failed to pull and unpack image "r/x:1": failed to copy: httpReadSeeker: failed open: failed to do request: Get "https://r/v2/": context canceled`, FailureTimeout},
 		{`unexpected status from HEAD request to http://r/v2/x/manifests/1: 500 Internal Server Error`,
 			FailureRegistryError},
 		{`failed to copy: httpReadSeeker: failed open: server closed idle connection`, FailureRegistryError},
 		{`failed to copy: read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer`, FailureRegistryError},
-		// Kubelet's connection to the runtime.
+		// The kubelet's connection to the runtime.
 		{`rpc error: code = Unavailable desc = error reading from server: EOF`, FailureCancelled},
 		{`rpc error: code = Unavailable desc = error reading from server: read unix @->/run/containerd/containerd.sock: read: connection reset by peer`, FailureCancelled},
 		{`rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /run/containerd/containerd.sock: connect: connection refused"`, FailureCancelled},
@@ -65,9 +65,9 @@ func TestClassifyFailure(t *testing.T) {
 		// CRI-O
 		{`reading manifest latest in docker.io/library/x: requested access to the resource is denied`,
 			FailureForbidden},
-		// what is quoted says nothing
+		// Quoted text is ignored.
 		{`"no such host" "no space left on device": something else`, FailureOther},
-		// A registry that breaks off over HTTP/2.
+		// A registry that resets an HTTP/2 stream.
 		{`failed to copy: stream error: stream ID 5; INTERNAL_ERROR; received from peer`, FailureRegistryError},
 		{`failed to do request: Get "https://r/v2/": http2: server sent GOAWAY and closed the connection; LastStreamID=1, ErrCode=NO_ERROR, debug=""`, FailureRegistryError},
 		{`failed to do request: Head "https://r/v2/": http2: timeout awaiting response headers`, FailureTimeout},
@@ -102,9 +102,9 @@ func TestClassifyFailure(t *testing.T) {
 	}
 }
 
-// TestNamesSayNothing is of references that hold the words by which failures are known; containerd
-// repeats them without quotes.
-func TestNamesSayNothing(t *testing.T) {
+// TestClassifyFailureIgnoresNames has references that contain words of failures; containerd repeats references
+// without quotes.
+func TestClassifyFailureIgnoresNames(t *testing.T) {
 	for _, ref := range []string{"r.example/tools/x509:1", "r.example/x:eof", "r.example/x:denied",
 		"r.example/toomanyrequests:1", "x509:5000/a:1",
 		"toomanyrequests.example/x:1", "tls:443/unauthorized:denied", "r.example/registryunavailable@sha256:aa"} {

@@ -115,10 +115,10 @@ func FuzzParseMessage(f *testing.F) {
 			t.Errorf("combined = %t", m.Combined)
 		}
 		if m.Kind == KindOther && m != (Message{Kind: KindOther, Combined: m.Combined}) {
-			t.Errorf("not understood, yet it tells something: %+v", m)
+			t.Errorf("unknown message, but got %+v", m)
 		}
 		if m.Kind != KindPulled && (m.Timed || m.WaitingTimed || m.SizeBytes != 0) {
-			t.Errorf("lengths without a pull: %+v", m)
+			t.Errorf("no pull, but durations: %+v", m)
 		}
 		if m.Pull < 0 || m.Waiting < m.Pull || m.SizeBytes < 0 {
 			t.Errorf("impossible lengths: %+v", m)
@@ -127,7 +127,7 @@ func FuzzParseMessage(f *testing.F) {
 			t.Errorf("flags disagree: %+v", m)
 		}
 		if !m.Timed && m.Pull != 0 || !m.WaitingTimed && m.Waiting != 0 {
-			t.Errorf("absent, yet not zero: %+v", m)
+			t.Errorf("absent, but not zero: %+v", m)
 		}
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestAPodOfTooManyContainersIsIgnored has it come, change and go.
-func TestAPodOfTooManyContainersIsIgnored(t *testing.T) {
+// TestPodWithTooManyContainersIsIgnored has the pod created, changed and deleted.
+func TestPodWithTooManyContainersIsIgnored(t *testing.T) {
 	h := newHarness(t)
 	pods := NewPods(Config{NodeName: nodeName, Observe: h.Observe, Report: h.Report, Now: h.Clock.Now})
 	pods.store.ctx = t.Context()
@@ -24,15 +24,15 @@ func TestAPodOfTooManyContainersIsIgnored(t *testing.T) {
 	}
 	h.Nothing()
 	const why = "ignoring pod ns/crowd: 18001 containers exceed the limit of 256"
-	if r := <-h.Told; !strings.Contains(r.Detail, why) || len(h.Told) > 0 {
-		t.Errorf("reported %+v, and %d more", r, len(h.Told))
+	if r := <-h.Reports; !strings.Contains(r.Detail, why) || len(h.Reports) > 0 {
+		t.Errorf("reported %+v, and %d more", r, len(h.Reports))
 	}
 	if err := pods.store.Delete(crowd); err != nil || len(pods.store.seen) > 0 {
 		t.Errorf("%v, %d pods are left", err, len(pods.store.seen))
 	}
 }
 
-// TestSlimKeepsWhatFollowersNeed is of an ordinary pod.
+// TestSlimKeepsWhatFollowersNeed uses an ordinary pod.
 func TestSlimKeepsWhatFollowersNeed(t *testing.T) {
 	p := pod("web", "1")
 	p.Labels, p.Annotations = map[string]string{"app": "web"}, map[string]string{"addtime": ""}

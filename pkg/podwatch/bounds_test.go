@@ -11,8 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestTextsAreBounded fills every text of a pod object that whoever makes pods may fill with as
-// much as an object may have.
+// TestTextsAreBounded fills every text of a pod object that a pod's creator chooses up to the size limit of objects.
 func TestTextsAreBounded(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	controller := true
@@ -39,17 +38,17 @@ func TestTextsAreBounded(t *testing.T) {
 	}
 	converted := convertPod(pod)
 	if size := textsOf(reflect.ValueOf(converted)); size > maxLabels+16<<10 {
-		t.Errorf("%d bytes are kept of the pod", size)
+		t.Errorf("the agent keeps %d bytes of the pod", size)
 	}
 	if !strings.HasPrefix(converted.Labels, "app=web,") {
 		t.Errorf("labels begin with %.40q", converted.Labels)
 	}
 	if converted.RuntimeUID != "u" {
-		t.Errorf("the pod goes by %.40q", converted.RuntimeUID)
+		t.Errorf("the runtime UID is %.40q", converted.RuntimeUID)
 	}
 }
 
-// textsOf sums up the lengths of all texts in a value.
+// textsOf returns the total length of all texts in a value.
 func textsOf(v reflect.Value) (size int) {
 	switch v.Kind() {
 	case reflect.String:

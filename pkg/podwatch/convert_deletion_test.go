@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// What kubelet says of a deletion counts only once the object says that somebody asked for it.
+// The kubelet's report of a deletion counts only once the object has a deletion timestamp.
 func TestConvertDeletion(t *testing.T) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Generation: 3, Finalizers: []string{"a/b"}},
@@ -29,7 +29,7 @@ func TestConvertDeletion(t *testing.T) {
 		return converted
 	}
 	if got := convert(); got.DeletionObserved || got.DeletionGrace != 0 || got.Disruption != "" || got.Finalizers {
-		t.Errorf("of a pod that nobody deletes: %+v", got)
+		t.Errorf("a pod that was not deleted: %+v", got)
 	}
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = to(stamp(50)), to(int64(30))
 	got := convert()
@@ -42,11 +42,11 @@ func TestConvertDeletion(t *testing.T) {
 	}
 	pod.Generation = 4
 	if convert().DeletionObserved {
-		t.Error("kubelet knows of an object before the deletion")
+		t.Error("a deletion newer than the observed generation counts as observed")
 	}
 	pod.Generation, pod.Status.ObservedGeneration = 0, 0
 	if convert().DeletionObserved {
-		t.Error("a kubelet that does not tell what it knows")
+		t.Error("without observedGeneration a deletion counts as observed")
 	}
 	for seconds, want := range map[int64]time.Duration{-1: 0, 1 << 62: maxGrace * time.Second} {
 		pod.DeletionGracePeriodSeconds = to(seconds)
@@ -56,8 +56,8 @@ func TestConvertDeletion(t *testing.T) {
 	}
 }
 
-// What kubelet does to the object of a pod that ends is news for who follows ends.
-func TestEndsAreNewsForWhoFollowsThem(t *testing.T) {
+// Changes by the kubelet to a terminating pod's object reach followers of terminations.
+func TestTerminationChangesReachFollowers(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
 	h := newHarness(t)

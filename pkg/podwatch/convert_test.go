@@ -15,7 +15,7 @@ import (
 
 func at(second int) time.Time { return time.Date(2026, 8, 17, 12, 0, second, 0, time.UTC) }
 
-// stamp is the same instant as the API server's decoder makes it, in the local zone.
+// stamp returns the same instant as the API server's decoder creates it, in the local zone.
 func stamp(second int) metav1.Time {
 	return metav1.NewTime(at(second).In(time.FixedZone("somewhere", 7200)))
 }
@@ -26,7 +26,7 @@ func TestConvertPod(t *testing.T) {
 	got := convertPod(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			UID: "uid", Namespace: "ns", Name: "web-abc12-x", CreationTimestamp: stamp(0), Generation: 2,
-			ManagedFields:     []metav1.ManagedFieldsEntry{schedulerSays(stamp(0))},
+			ManagedFields:     []metav1.ManagedFieldsEntry{schedulerEntry(stamp(0))},
 			DeletionTimestamp: to(stamp(50)), DeletionGracePeriodSeconds: to(int64(30)),
 			Labels: map[string]string{
 				podTemplateHash: "abc12", "app": "other", "app.kubernetes.io/unknown": "other",
@@ -85,7 +85,7 @@ func TestConvertPod(t *testing.T) {
 					LastTerminationState: corev1.ContainerState{
 						Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, StartedAt: stamp(6),
 							FinishedAt: stamp(7)}}},
-				{Name: "app", Ready: true}, // of no init container
+				{Name: "app", Ready: true}, // not an init container
 			},
 			ContainerStatuses: []corev1.ContainerStatus{
 				{Name: "ghost", RestartCount: 9},
@@ -253,7 +253,7 @@ func TestRevision(t *testing.T) {
 	}
 }
 
-func TestATraceParentOfAnyLengthIsNone(t *testing.T) {
+func TestOversizedTraceParentIsIgnored(t *testing.T) {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Annotations: map[string]string{"traceparent": strings.Repeat("0", maxTraceParent+1)}}}
 	if got := convertPod(p).TraceParent; got != "" {

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// followed notes what a follower is told.
+// followed notes the calls of a follower.
 type followed []string
 
 func (f *followed) Seen(p *corev1.Pod) { *f = append(*f, "seen "+p.Name) }
@@ -22,17 +22,17 @@ func (f *followed) Restarted(p *corev1.Pod, r Restart) {
 }
 func (f *followed) Gone(uid string) { *f = append(*f, "gone "+uid) }
 
-func TestFollowerIsToldOfPods(t *testing.T) {
+func TestFollowerReceivesPods(t *testing.T) {
 	s, pods := watched(t)
-	var told followed
-	pods.config.Follower, pods.restarts = &told, newRestarts(told.Restarted)
+	var reported followed
+	pods.config.Follower, pods.restarts = &reported, newRestarts(reported.Restarted)
 	_ = s.Update(pod("a", "1"))
 	_ = s.Update(crashed("1", 3, "Error", 7))
 	_ = s.Update(crashed("1", 3, "Error", 7))
 	_ = s.Delete(crashed("1", 3, "Error", 7))
 	want := followed{"seen a", "restarted app error 1 7ns", "restarted app unknown 2 -1ns", "seen a", "seen a",
 		"seen a", "gone 1"}
-	if !slices.Equal(told, want) {
-		t.Errorf("told %q\nwant %q", told, want)
+	if !slices.Equal(reported, want) {
+		t.Errorf("reported %q\nwant %q", reported, want)
 	}
 }

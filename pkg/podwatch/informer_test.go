@@ -36,7 +36,7 @@ func TestPods(t *testing.T) {
 			h.Until(true, "1 pods")
 			kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
 
-			// What comes right after a watch was opened may be from before.
+			// The first events of a watch may be older than the watch.
 			server.Put(pod("b", "2"))
 			h.nextPod("b", false)
 			h.Clock.Advance(kubeclient.CatchUp)
@@ -50,15 +50,15 @@ func TestPods(t *testing.T) {
 			running.Status.Phase = corev1.PodRunning
 			server.Put(running)
 			if got := h.nextPod("c", true); got.Phase != "Running" {
-				t.Errorf("saw %+v, want the change that matters alone", got)
+				t.Errorf("observed %+v, want only the relevant change", got)
 			}
 			deleted := running.DeepCopy()
 			deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = to(stamp(40)), to(int64(30))
 			server.Put(deleted)
 			if got := h.nextPod("c", true); got.DeletedAt != at(10) {
-				t.Errorf("deleted at %v, want when it was asked for", got.DeletedAt)
+				t.Errorf("deleted at %v, want the time of the request", got.DeletedAt)
 			}
-			// Kubelet asks again without grace when it is done; that is no news.
+			// When the kubelet is done, it repeats the deletion without a grace period. This is not a change.
 			deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = to(stamp(15)), to(int64(0))
 			server.Put(deleted)
 			server.Delete(deleted)
@@ -90,13 +90,13 @@ func TestPodsAfterALostWatch(t *testing.T) {
 	kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
 	h.Clock.Advance(time.Hour)
 
-	// The API server goes away, pods change, and its history does not reach back.
+	// The API server is unreachable, pods change, and its history is too short.
 	server.Refuse(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "etcd is away")
 	server.BreakWatches()
 	h.Until(false, "etcd is away")
 	server.Delete(pod("a", "1"))
 	server.Delete(pod("b", "2"))
-	server.Put(pod("b", "4")) // the name again
+	server.Put(pod("b", "4")) // the name is reused
 	changed := pod("c", "3")
 	changed.Status.Phase = corev1.PodRunning
 	server.Put(changed)
@@ -126,7 +126,7 @@ func TestPodsAfterALostWatch(t *testing.T) {
 func TestPodsCatchUpWithoutAList(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
-	server.NoStreamingLists() // the other way always begins with what is a list
+	server.NoStreamingLists() // the older protocol always starts with a list
 	server.Put(pod("a", "1"))
 	h := newHarness(t)
 	h.runPods(server.URL())
@@ -136,7 +136,7 @@ func TestPodsCatchUpWithoutAList(t *testing.T) {
 	server.Put(pod("b", "2"))
 	h.nextPod("b", true)
 
-	// The watch is lost and comes back with what was missed: late, though through a watch.
+	// The watch breaks and resumes with the missed changes: they are late, but not from a list.
 	server.Refuse(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slow down")
 	server.BreakWatches()
 	h.Until(false, "slow down")
@@ -156,7 +156,7 @@ func TestPodsCatchUpWithoutAList(t *testing.T) {
 		}
 	}
 	if lists != 1 {
-		t.Errorf("%d lists, want the first alone", lists)
+		t.Errorf("%d lists, want only the first", lists)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestPodsKnownFromBefore(t *testing.T) {
 	h := newHarness(t)
 	h.runPods(server.URL(), "1", "2")
 	h.nextGone("2", false)
-	h.nextPod("a", false) // how it was last is not known
+	h.nextPod("a", false) // its last state is unknown
 	h.Until(true, "1 pods")
 	kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
 	server.Delete(pod("a", "1"))
@@ -176,7 +176,7 @@ func TestPodsKnownFromBefore(t *testing.T) {
 	server.BreakWatches()
 	server.Put(pod("b", "3"))
 	h.nextPod("b", false)
-	h.Nothing() // each end is told once
+	h.Nothing() // each deletion is reported once
 }
 
 func TestPodsStartBeforeTheServer(t *testing.T) {

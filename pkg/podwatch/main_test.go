@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const nodeName = "node-a"
 
-// harness runs a source and collects what it says.
+// harness runs a source and collects its observations.
 type harness struct {
 	*kubeclienttest.Source
 	t *testing.T
@@ -38,7 +38,7 @@ func (h *harness) nextPod(name string, live bool) timeline.Pod {
 	o := h.Next()
 	seen, ok := o.(timeline.PodSeen)
 	if !ok || seen.Pod.Name != name || seen.Live != live || seen.ArrivedAt != h.Clock.Now() {
-		h.t.Fatalf("saw %+v, want pod %s, live %t", o, name, live)
+		h.t.Fatalf("observed %+v, want pod %s, live %t", o, name, live)
 	}
 	return seen.Pod
 }

@@ -8,11 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// conditionFields is what kube-scheduler 1.36 left in a pod that no node fitted at first.
+// conditionFields are the fields that kube-scheduler 1.36 manages in a pod that did not fit on any node at first.
 const conditionFields = `{"f:status":{"f:conditions":{"k:{\"type\":\"PodScheduled\"}":{".":{},"f:lastProbeTime":{},` +
 	`"f:lastTransitionTime":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`
 
-func schedulerSays(at metav1.Time) metav1.ManagedFieldsEntry {
+func schedulerEntry(at metav1.Time) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: "kube-scheduler", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status",
 		Time: &at, FieldsV1: metav1.NewFieldsV1(conditionFields),
@@ -21,7 +21,7 @@ func schedulerSays(at metav1.Time) metav1.ManagedFieldsEntry {
 
 func TestUnschedulableAt(t *testing.T) {
 	change := func(edit func(*metav1.ManagedFieldsEntry)) metav1.ManagedFieldsEntry {
-		entry := schedulerSays(stamp(3))
+		entry := schedulerEntry(stamp(3))
 		edit(&entry)
 		return entry
 	}
@@ -31,9 +31,9 @@ func TestUnschedulableAt(t *testing.T) {
 		want   time.Time
 	}{
 		{"none", nil, time.Time{}},
-		{"the scheduler", []metav1.ManagedFieldsEntry{schedulerSays(stamp(3))}, at(3)},
+		{"the scheduler", []metav1.ManagedFieldsEntry{schedulerEntry(stamp(3))}, at(3)},
 		{"another scheduler, later", []metav1.ManagedFieldsEntry{
-			schedulerSays(stamp(3)), change(func(e *metav1.ManagedFieldsEntry) {
+			schedulerEntry(stamp(3)), change(func(e *metav1.ManagedFieldsEntry) {
 				e.Manager, e.Time = "volcano", new(stamp(5))
 			}),
 		}, at(5)},

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// mirrorOf is a pod that says that it is the mirror of a static pod with a UID.
+// mirrorOf is a pod with the annotation of the mirror of a static pod with a UID.
 func mirrorOf(name, uid, static string) *corev1.Pod {
 	p := pod(name, uid)
 	p.Annotations = map[string]string{mirrorAnnotation: static, readAnnotation: "2026-08-17T12:00:01Z"}
@@ -18,18 +18,18 @@ func mirrorOf(name, uid, static string) *corev1.Pod {
 	return p
 }
 
-// TestAMirrorIsOfItsNode takes away what kubelet gives every mirror since Kubernetes 1.17. Anybody may set the
-// annotation on a pod.
-func TestAMirrorIsOfItsNode(t *testing.T) {
+// TestMirrorBelongsToNode removes parts of the owner reference that the kubelet sets since Kubernetes 1.17. Anyone
+// may set the annotation on a pod.
+func TestMirrorBelongsToNode(t *testing.T) {
 	if got := convertPod(mirrorOf("web", "1", "static")); got.RuntimeUID != "static" || got.ReadAt.IsZero() {
 		t.Errorf("kubelet's own: %+v", got)
 	}
 	for name, forge := range map[string]func(*corev1.Pod){
-		"without an owner":     func(p *corev1.Pod) { p.OwnerReferences = nil },
-		"of another node":      func(p *corev1.Pod) { p.OwnerReferences[0].Name = "node-b" },
-		"of another kind":      func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "ReplicaSet" },
-		"of another API group": func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "example.com/v1" },
-		"of no controller":     func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil },
+		"without an owner":           func(p *corev1.Pod) { p.OwnerReferences = nil },
+		"owned by another node":      func(p *corev1.Pod) { p.OwnerReferences[0].Name = "node-b" },
+		"owned by another kind":      func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "ReplicaSet" },
+		"owned by another API group": func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "example.com/v1" },
+		"without a controller":       func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil },
 		"with too long a UID": func(p *corev1.Pod) {
 			p.Annotations[mirrorAnnotation] = string(make([]byte, untrusted.MaxUID+1))
 		},
@@ -42,8 +42,8 @@ func TestAMirrorIsOfItsNode(t *testing.T) {
 	}
 }
 
-// TestNoMirrorTakesAnothersUID has a forged mirror claim the UID of another pod, whose evidence it would get.
-func TestNoMirrorTakesAnothersUID(t *testing.T) {
+// TestForgedMirrorCannotClaimUID has a forged mirror claim another pod's UID, to get its evidence.
+func TestForgedMirrorCannotClaimUID(t *testing.T) {
 	older := func(p *corev1.Pod, second int) *corev1.Pod {
 		p.CreationTimestamp = stamp(second)
 		return p
@@ -88,7 +88,7 @@ func TestNoMirrorTakesAnothersUID(t *testing.T) {
 			for range observed {
 				seen := h.Next().(timeline.PodSeen).Pod
 				if test.list && seen.RuntimeUID != test.want[seen.UID] {
-					t.Errorf("a list tells of %s as %s first", seen.UID, seen.RuntimeUID)
+					t.Errorf("a list reports %s as %s first", seen.UID, seen.RuntimeUID)
 				}
 				got[seen.UID] = seen.RuntimeUID
 			}
@@ -101,7 +101,7 @@ func TestNoMirrorTakesAnothersUID(t *testing.T) {
 				_ = pods.store.Delete(p)
 			}
 			if len(pods.store.mirrors) > 0 {
-				t.Errorf("claims of pods that are gone: %v", pods.store.mirrors)
+				t.Errorf("claims of deleted pods remain: %v", pods.store.mirrors)
 			}
 		})
 	}

@@ -18,8 +18,8 @@ import (
 
 const hidden = "hunter2"
 
-// talkative is a pod with a secret wherever one can be, and where none is, what must stay.
-func talkative(n int) *corev1.Pod {
+// podWithSecrets is a pod with a secret in every field that could have one, and with values to keep in the others.
+func podWithSecrets(n int) *corev1.Pod {
 	handler := func() *corev1.LifecycleHandler {
 		return &corev1.LifecycleHandler{
 			Exec: &corev1.ExecAction{Command: []string{"curl", hidden}},
@@ -97,14 +97,14 @@ func talkative(n int) *corev1.Pod {
 }
 
 func TestObjectsHoldNoSecrets(t *testing.T) {
-	pod := talkative(1)
+	pod := podWithSecrets(1)
 	before := pod.DeepCopy()
 	text, err := json.Marshal(redacted(pod))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(pod, before) {
-		t.Error("the watch's own object was changed")
+		t.Error("the object of the watch was changed")
 	}
 	if strings.Contains(string(text), hidden) || strings.Contains(string(text), "managedFields") {
 		t.Errorf("a secret in %s", text)
@@ -121,8 +121,8 @@ func TestObjectsHoldNoSecrets(t *testing.T) {
 	}
 }
 
-// TestContainerFieldsAreKnown notices a version of Kubernetes with another field in a container,
-// which may hold what must not be told.
+// TestContainerFieldsAreKnown fails with a version of Kubernetes that adds a field to containers, because it may hold
+// secrets.
 func TestContainerFieldsAreKnown(t *testing.T) {
 	const known = "Name Image Command Args WorkingDir Ports EnvFrom Env Resources ResizePolicy RestartPolicy " +
 		"RestartPolicyRules VolumeMounts " +
@@ -169,7 +169,7 @@ func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 	}
 	o.connect(true)
 	for n := range 3 {
-		if err := keep(o, talkative(n)); err != nil {
+		if err := keep(o, podWithSecrets(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -183,7 +183,7 @@ func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 	if verified, ok := got.Cache["verified_at"]; !ok || verified != nil {
 		t.Errorf("verified at %v", verified)
 	}
-	want := redacted(talkative(2))
+	want := redacted(podWithSecrets(2))
 	want.Kind, want.APIVersion = "Pod", "v1"
 	gotText, _ := json.Marshal(got.Items[1])
 	wantText, _ := json.Marshal(want)
@@ -199,11 +199,12 @@ func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 	}
 }
 
-// TestObjectsAreSmall keeps what a full node has; a pod of three containers and statuses is larger than most.
+// TestObjectsAreSmall keeps the pods of a full node; a pod with three containers and their statuses is larger than
+// most.
 func TestObjectsAreSmall(t *testing.T) {
 	const pods = 500
 	o := NewObjects(time.Now)
-	_ = keep(o, talkative(pods)) // what is pooled is there
+	_ = keep(o, podWithSecrets(pods)) // fills the pools
 	heap := func() int {
 		runtime.GC()
 		runtime.GC()
@@ -213,7 +214,7 @@ func TestObjectsAreSmall(t *testing.T) {
 	}
 	before := heap()
 	for n := range pods {
-		if err := keep(o, talkative(n)); err != nil {
+		if err := keep(o, podWithSecrets(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -227,7 +228,7 @@ func TestObjectsAreSmall(t *testing.T) {
 
 func BenchmarkKeepObject(b *testing.B) {
 	o := NewObjects(time.Now)
-	pod := talkative(1)
+	pod := podWithSecrets(1)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := keep(o, pod); err != nil {
@@ -236,7 +237,7 @@ func BenchmarkKeepObject(b *testing.B) {
 	}
 }
 
-// keep takes a pod in as the watch does.
+// keep passes a pod to the cache as the watch does.
 func keep(o *Objects, pod *corev1.Pod) error {
 	a := NewPods(Config{Objects: o}).arrive(pod)
 	o.keep(a)

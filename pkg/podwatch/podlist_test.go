@@ -27,7 +27,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// asLarge fills a pod with as much as etcd takes; its name and UID end in three digits.
+// asLarge fills a pod up to etcd's size limit; its name and UID end in three digits.
 func asLarge(fill func(*corev1.Pod)) *corev1.Pod {
 	p := pod("large-000", "uid-000")
 	p.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
@@ -66,14 +66,13 @@ func annotated(p *corev1.Pod) {
 	}
 }
 
-// manyPods is an API server that holds that many copies of a pod without keeping them in memory. It answers in
-// protobuf.
+// manyPods is an API server with many copies of one pod, which it does not keep in memory. It answers in protobuf.
 type manyPods struct {
 	pod   []byte // encoded
-	frame []byte // of a watch, with the pod
-	end   []byte // the bookmark that ends the first events of a watch
+	frame []byte // an event of a watch with the pod
+	end   []byte // the bookmark after the initial events of a watch
 	count int
-	// streams says that the server knows streaming lists; they are the first events of a watch.
+	// streams is whether the server supports streaming lists, the initial events of a watch.
 	streams bool
 }
 
@@ -92,7 +91,7 @@ func newManyPods(t testing.TB, large *corev1.Pod, count int, streams bool) *many
 	}
 }
 
-// numbered gives a copy of the pod its name and UID.
+// numbered returns a copy of the pod with its own name and UID.
 func numbered(text []byte, n int) []byte {
 	for _, prefix := range []string{"large-", "uid-"} {
 		for i, at := 0, 0; ; i += at + 1 {
@@ -127,7 +126,7 @@ func (s *manyPods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list writes all pods, as the API server does from its watch cache, whatever the limit.
+// list writes all pods, like the API server from its watch cache, and ignores the limit.
 func (s *manyPods) list(w io.Writer) {
 	writeList(w, func(write func([]byte)) {
 		for n := range s.count {
@@ -140,7 +139,7 @@ func bytesField(field int, value []byte) []byte {
 	return append(binary.AppendUvarint([]byte{byte(field<<3 | 2)}, uint64(len(value))), value...)
 }
 
-// writeList writes a PodList whose items take so many bytes.
+// writeList writes a PodList whose items have a total size.
 func writeList(w io.Writer, items func(write func(pod []byte)), size int) {
 	meta := &metav1.ListMeta{ResourceVersion: "9"}
 	metaText, _ := meta.Marshal()
@@ -162,7 +161,7 @@ func podClientFor(t *testing.T, url string) rest.Interface {
 	return kubeclienttest.Client(t, url, NewClient)
 }
 
-// manyVolumes has volumes that take 16 times their encoded size as Go has them.
+// manyVolumes adds volumes that take 16 times their encoded size as Go values.
 func manyVolumes(pod *corev1.Pod) {
 	for i := range 85_000 {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: fmt.Sprintf("%06d", i),
@@ -170,9 +169,9 @@ func manyVolumes(pod *corev1.Pod) {
 	}
 }
 
-// TestManyLargePodsTakeLittleMemory has sixty pods of 1.4 MB on the node, in all ways in which the agent asks for all
-// of them, and looks at the most memory in use. The program's limit is 90 MiB. Containers take 20 times their encoded
-// size as Go has them.
+// TestManyLargePodsTakeLittleMemory has sixty pods of 1.4 MB on the node, lists them in each way that the agent uses,
+// and measures the peak memory use. The program's limit is 90 MiB. As Go values, containers take 20 times their
+// encoded size.
 func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 	for name, test := range map[string]struct {
 		fill func(*corev1.Pod)
@@ -180,7 +179,7 @@ func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 		most int
 	}{
 		"environment": {environment, 60, 20 << 20}, "metadata": {annotated, 60, 24 << 20},
-		"containers": {manyContainers, 10, 24 << 20}, // fewer, since they take long
+		"containers": {manyContainers, 10, 24 << 20}, // fewer, because they are slow
 		"volumes":    {manyVolumes, 10, 24 << 20},
 	} {
 		large, pods, most := asLarge(test.fill), test.pods, test.most
@@ -222,7 +221,7 @@ func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 					t.Errorf("%d bytes were in use, want at most %d", peak, most)
 				}
 				if len(source.store.seen) != pods {
-					t.Errorf("%d pods were seen", len(source.store.seen))
+					t.Errorf("observed %d pods", len(source.store.seen))
 				}
 			})
 		}
@@ -246,11 +245,12 @@ func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// TestDecodePods reads what Kubernetes' own serializers write, and lists that end too early, at every byte.
+// decodeWholeProtobuf decodes a list with all fields of its pods.
 func decodeWholeProtobuf(reader *bufio.Reader, take func(*corev1.Pod)) (metav1.ListMeta, error) {
 	return decodePodsProtobuf(reader, take, true)
 }
 
+// TestDecodePods decodes the output of Kubernetes' own serializers, and lists truncated at every byte.
 func TestDecodePods(t *testing.T) {
 	want := corev1.PodList{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
@@ -288,7 +288,7 @@ func TestDecodePods(t *testing.T) {
 		}
 		for end := range bytes.TrimSpace(text) {
 			if got, err := read(text[:end]); err == nil && !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: a list that ends after %d of %d bytes is taken as %+v", info.MediaType, end,
+				t.Errorf("%s: a list truncated after %d of %d bytes is accepted as %+v", info.MediaType, end,
 					len(text), got)
 			}
 		}
@@ -298,7 +298,7 @@ func TestDecodePods(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := read(other); err == nil {
-			t.Errorf("%s: a list of nodes is taken", info.MediaType)
+			t.Errorf("%s: a list of nodes is accepted", info.MediaType)
 		}
 	}
 	var huge bytes.Buffer
@@ -320,7 +320,7 @@ func FuzzDecodePods(f *testing.F) {
 			decodePodsJSON, decodeWholeProtobuf,
 		} {
 			if _, err := decode(bufio.NewReader(bytes.NewReader(text)), func(*corev1.Pod) {}); errors.Is(err, io.EOF) {
-				t.Errorf("%q: the end of the text is taken for the end of the list", text)
+				t.Errorf("%q: the end of the text is accepted as the end of the list", text)
 			}
 		}
 	})

@@ -22,10 +22,10 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
 )
 
-// frameSize is the length before each frame of a watch, which is no part of the event.
+// frameSize is the length prefix of each frame of a watch, which is not part of the event.
 const frameSize = 4
 
-// filledPod is a pod in which each field is set, and each text of its spec is the given one.
+// filledPod is a pod with every field set, and with the given text for each text of its spec.
 func filledPod(t testing.TB, seed int64, text string) *corev1.Pod {
 	t.Helper()
 	filler := randfill.NewWithSeed(seed).NilChance(0).NumElements(1, 2).MaxDepth(20).Funcs(
@@ -42,7 +42,7 @@ func filledPod(t testing.TB, seed int64, text string) *corev1.Pod {
 	return pod
 }
 
-// largePod is a pod whose bulk is in the parts that tenants can make large.
+// largePod is a pod whose bulk is in fields that tenants can make large.
 func largePod(text string) *corev1.Pod {
 	exec := corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{text}}}
 	container := corev1.Container{Name: "app", Image: "shop", Command: []string{text}, Args: []string{"", text},
@@ -59,7 +59,7 @@ func largePod(text string) *corev1.Pod {
 	}
 }
 
-// decodedEvent is an event of a watch as client-go decodes it.
+// decodedEvent is an event of a watch decoded by client-go.
 func decodedEvent(t testing.TB, event []byte) k8sruntime.Object {
 	t.Helper()
 	scheme := k8sruntime.NewScheme()
@@ -78,7 +78,7 @@ func decodedEvent(t testing.TB, event []byte) k8sruntime.Object {
 	return object
 }
 
-func TestPrunedPodsLackOnlyWhatIsNotRead(t *testing.T) {
+func TestPruneKeepsEveryFieldRead(t *testing.T) {
 	sources := reflect.TypeFor[corev1.VolumeSource]()
 	for seed := range int64(20) {
 		for kind := range sources.NumField() { // a volume has one source
@@ -116,7 +116,7 @@ func TestPrunedPodsLackOnlyWhatIsNotRead(t *testing.T) {
 	}
 }
 
-// TestLargePodsCostLittleToWatch watches a pod of 1.4 MB that changes again and again.
+// TestLargePodsCostLittleToWatch watches a pod of 1.4 MB that changes repeatedly.
 func TestLargePodsCostLittleToWatch(t *testing.T) {
 	const events, most = 20, 200 << 10
 	large := largePod(strings.Repeat("x", 80<<10))
@@ -142,7 +142,7 @@ func TestLargePodsCostLittleToWatch(t *testing.T) {
 			t.Fatalf("got %s %v", event.Type, event.Object)
 		}
 	}
-	next() // with it the buffers grow
+	next() // the first event grows the buffers
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range events - 1 {
@@ -152,11 +152,11 @@ func TestLargePodsCostLittleToWatch(t *testing.T) {
 	each := (after.TotalAlloc - before.TotalAlloc) / (events - 1)
 	t.Logf("%d bytes for each event of %d", each, len(frame))
 	if each > most {
-		t.Errorf("%d bytes were allocated for each event, want at most %d", each, most)
+		t.Errorf("allocated %d bytes for each event, want at most %d", each, most)
 	}
 }
 
-// TestManySmallPartsCostLittle has pods with tens of thousands of volumes, labels and gates, each of a few bytes.
+// TestManySmallPartsCostLittle has pods with tens of thousands of small volumes, labels and gates.
 func TestManySmallPartsCostLittle(t *testing.T) {
 	pod := largePod("")
 	pod.Labels = map[string]string{}

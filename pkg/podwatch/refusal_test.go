@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// TestPodsTellTheRemedyOfARefusal holds that the board's 256 bytes show it, whatever the server says.
-func TestPodsTellTheRemedyOfARefusal(t *testing.T) {
+// TestRefusalNamesRemedy checks that a report of 256 bytes includes the remedy, whatever the server's message is.
+func TestRefusalNamesRemedy(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
 	server.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, strings.Repeat("pods is forbidden ", 20))
@@ -20,10 +20,10 @@ func TestPodsTellTheRemedyOfARefusal(t *testing.T) {
 	h.Until(false, remedyPods)
 }
 
-func TestEveryRemedyFits(t *testing.T) {
+func TestRemediesAreNotTruncated(t *testing.T) {
 	for _, remedy := range []string{remedyPods, remedyAsNode} {
 		if n := len("watch pods: " + remedy); n > 150 {
-			t.Errorf("%d bytes leave no room for what the API server says: %s", n, remedy)
+			t.Errorf("a remedy of %d bytes leaves no room for the API server's message: %s", n, remedy)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func TestAWatchThatIsRefusedIsNotAskedForAgainAndAgain(t *testing.T) {
+func TestRefusedWatchBacksOff(t *testing.T) {
 	kubeclienttest.RefusedWatch(t, func(client rest.Interface) func(context.Context) error {
 		return NewPods(Config{Client: client, NodeName: nodeName,
 			Observe: func(context.Context, timeline.Observation) {}, Report: func(bool, string) {},

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// watched is a store that takes what a test hands it.
+// watched is a store into which a test puts objects.
 func watched(t *testing.T, list ...any) (*store, *Pods) {
 	t.Helper()
 	pods := NewPods(Config{
@@ -25,7 +25,7 @@ func watched(t *testing.T, list ...any) (*store, *Pods) {
 	return s, pods
 }
 
-// crashed is a pod whose containers were started again so often; the run before ended so.
+// crashed is a pod whose containers were restarted several times, and how the previous run ended.
 func crashed(uid string, times int32, reason string, code int32) *corev1.Pod {
 	p := pod("a", uid)
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{
@@ -52,7 +52,7 @@ func TestRestartReasons(t *testing.T) {
 		{"Completed", 0, RestartCompleted},
 		{"Error", 1, RestartError},
 		{"Error", 128, RestartError},
-		{"Error", 129, RestartSignal}, // SIGHUP, the first
+		{"Error", 129, RestartSignal}, // SIGHUP, the first signal
 		{"Error", 137, RestartSignal}, // SIGKILL
 		{"Error", 192, RestartSignal}, // the last real-time signal
 		{"Error", 193, RestartError},
@@ -72,11 +72,11 @@ func TestRestartReasons(t *testing.T) {
 		mustCount(t, pods, map[RestartKey]uint64{{timeline.KindMain, test.want}: 1})
 	}
 	if got := restartReason(nil); got != RestartUnknown {
-		t.Errorf("nobody saw it end: %s", got)
+		t.Errorf("an unknown end: %s", got)
 	}
 }
 
-// Each restart counts once, however often the pod is told of.
+// Each restart counts once, however often the pod is observed.
 func TestRestartsCountOnce(t *testing.T) {
 	s, pods := watched(t, crashed("old", 3, "Error", 1))
 	take := func(p *corev1.Pod) {
@@ -85,29 +85,29 @@ func TestRestartsCountOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mustCount(t, pods, map[RestartKey]uint64{}) // an agent before this one had them
+	mustCount(t, pods, map[RestartKey]uint64{}) // a previous agent counted them
 	take(crashed("old", 3, "Error", 1))
 	mustCount(t, pods, map[RestartKey]uint64{})
 	take(crashed("old", 4, "OOMKilled", 137))
 	take(crashed("old", 4, "OOMKilled", 137))
 	want := map[RestartKey]uint64{{timeline.KindMain, RestartOOMKilled}: 1}
 	mustCount(t, pods, want)
-	take(crashed("old", 0, "", 0)) // kubelet forgot for a moment
+	take(crashed("old", 0, "", 0)) // the kubelet lost the count for a moment
 	take(crashed("old", 4, "OOMKilled", 137))
 	mustCount(t, pods, want)
-	take(crashed("old", 7, "Completed", 0)) // two more that nobody saw end
+	take(crashed("old", 7, "Completed", 0)) // two more, whose ends were not observed
 	want[RestartKey{timeline.KindMain, RestartCompleted}] = 1
 	want[RestartKey{timeline.KindMain, RestartUnknown}] = 2
 	mustCount(t, pods, want)
 
-	// Nobody watched while this one came and crashed; the list that follows tells.
+	// This pod was created and crashed without an open watch; the next list shows it.
 	if err := s.Replace([]any{crashed("old", 7, "Completed", 0), crashed("new", 1, "Error", 2)}, ""); err != nil {
 		t.Fatal(err)
 	}
 	want[RestartKey{timeline.KindMain, RestartError}] = 1
 	mustCount(t, pods, want)
 
-	mirror := crashed("mirror", 5, "Error", 1) // made again by kubelet: its containers' counts are old
+	mirror := crashed("mirror", 5, "Error", 1) // recreated by the kubelet with the containers' old counts
 	mirror.Annotations = map[string]string{mirrorAnnotation: "static"}
 	mirror.OwnerReferences = mirrorOf("", "", "").OwnerReferences
 	take(mirror)
@@ -120,7 +120,7 @@ func TestRestartsCountOnce(t *testing.T) {
 	}
 	mustCount(t, pods, want)
 	if len(pods.restarts.highest) > 0 {
-		t.Errorf("remembers pods that are gone: %v", pods.restarts.highest)
+		t.Errorf("deleted pods are still stored: %v", pods.restarts.highest)
 	}
 }
 

@@ -20,19 +20,19 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// listed is a source that has been watching for long, and whose lists a test answers page by page.
+// listed is a source with a long-open watch, whose lists a test answers page by page.
 type listed struct {
-	pods *Pods
-	told []string // by comparisons
+	pods     *Pods
+	reported []string // reported by comparisons
 
 	mu    sync.Mutex
 	asked []url.Values
 }
 
-// page is an answer to a list: with a status that is not 200 it is none.
+// page is an answer to a list, or an error if the status is not 200.
 type page struct {
 	status  int
-	names   []string // of pods, which are their UIDs as well
+	names   []string // pod names, which are also their UIDs
 	version string   // of the list
 	more    bool     // there is a next page
 }
@@ -80,7 +80,7 @@ func answerLists(t *testing.T, answer func(asked int) page) *listed {
 		Client: client, NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {},
 		Report: func(bool, string) {}, Now: func() time.Time { return now },
 		Verify: Verify{Interval: time.Hour, Registerer: prometheus.NewRegistry(), Report: func(up bool, detail string) {
-			l.told = append(l.told, fmt.Sprint(up, " ", detail))
+			l.reported = append(l.reported, fmt.Sprint(up, " ", detail))
 		}},
 	})
 	l.pods.patience = time.Millisecond
@@ -96,12 +96,12 @@ func answerLists(t *testing.T, answer func(asked int) page) *listed {
 	return l
 }
 
-// A list of which a page does not come tells nothing: what is on that page is not gone.
-func TestAListThatFailsMidwayTellsNothing(t *testing.T) {
-	// the latter of a page that was waited for too long
+// If a page of a list fails, the whole list is ignored: the pods on that page may still exist.
+func TestPartialListIsIgnored(t *testing.T) {
+	// The last status is for a page that timed out.
 	for _, status := range []int{http.StatusInternalServerError, http.StatusGone} {
 		l := answerLists(t, func(asked int) page {
-			if asked%2 == 1 { // of a second list as well, if there is one
+			if asked%2 == 1 { // also for a second list, if there is one
 				return page{status: http.StatusOK, names: []string{"first"}, version: "9", more: true}
 			}
 			return page{status: status}
@@ -110,11 +110,11 @@ func TestAListThatFailsMidwayTellsNothing(t *testing.T) {
 		if got := verdictOf(l.pods); got != (verdict{Failed: 1}) || len(l.pods.store.seen) != 2 {
 			t.Errorf("%d: found %+v, and %d pods are left", status, got, len(l.pods.store.seen))
 		}
-		if len(l.told) != 1 || l.told[0][:5] != "false" {
-			t.Errorf("told %q", l.told)
+		if len(l.reported) != 1 || l.reported[0][:5] != "false" {
+			t.Errorf("reported %q", l.reported)
 		}
 	}
-	// Nor does one that is asked for because the first has a difference.
+	// The same holds for the second list, which is requested because of a difference.
 	l := answerLists(t, func(asked int) page {
 		if asked == 1 {
 			return page{status: http.StatusOK, names: []string{"first"}, version: "9"}
@@ -127,9 +127,9 @@ func TestAListThatFailsMidwayTellsNothing(t *testing.T) {
 	}
 }
 
-func TestAListWithoutAnEndIsGivenUp(t *testing.T) {
+func TestEndlessListIsAborted(t *testing.T) {
 	var l *listed
-	synctest.Test(t, func(t *testing.T) { // the client lets five requests a second pass
+	synctest.Test(t, func(t *testing.T) { // the client sends at most five requests per second
 		l = answerLists(t, func(int) page {
 			return page{status: http.StatusOK, names: []string{"first", "second"}, version: "9", more: true}
 		})
@@ -139,17 +139,17 @@ func TestAListWithoutAnEndIsGivenUp(t *testing.T) {
 		t.Errorf("found %+v after %d pages", got, len(l.asked))
 	}
 	for i, asked := range l.asked {
-		// Without a version the API server looks whether its cache is behind; with one, 0 included, it does not.
+		// Without a version, the API server checks that its cache is current; with any version, even 0, it does not.
 		if asked.Has("resourceVersion") || asked.Get("limit") != fmt.Sprint(verifyPage) ||
 			asked.Get("fieldSelector") != "spec.nodeName="+nodeName ||
 			(asked.Get("continue") == "on") != (i > 0) {
-			t.Errorf("asked %v", asked)
+			t.Errorf("requests %v", asked)
 		}
 	}
 }
 
-// A watch that ends while it is waited for cannot be judged.
-func TestAWatchThatEndsWhileItIsComparedIsNotWrong(t *testing.T) {
+// If the watch ends during the comparison, the comparison is skipped.
+func TestWatchEndsDuringVerify(t *testing.T) {
 	var l *listed
 	l = answerLists(t, func(int) page {
 		l.pods.open.Store(false)
@@ -161,8 +161,8 @@ func TestAWatchThatEndsWhileItIsComparedIsNotWrong(t *testing.T) {
 	}
 }
 
-// The first comparison comes some time within the interval, the next ones at the interval give or take a tenth.
-func TestComparisonsAreSpread(t *testing.T) {
+// The first comparison starts at a random time within the interval, and the next ones after the interval ±10 %.
+func TestVerifyIntervalIsJittered(t *testing.T) {
 	first := map[time.Duration]bool{}
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestComparisonsAreSpread(t *testing.T) {
 			ended := make(chan struct{})
 			begunAt := time.Now()
 			go func() { defer close(ended); pods.verify(ctx) }()
-			var at []time.Duration // each is skipped, there is no watch
+			var at []time.Duration // each one is skipped, because there is no watch
 			for len(at) < 4 && time.Since(begunAt) < 5*interval {
 				time.Sleep(time.Second)
 				synctest.Wait()
@@ -191,17 +191,17 @@ func TestComparisonsAreSpread(t *testing.T) {
 			first[at[0]] = true
 			for i := range 3 {
 				if pause := at[i+1] - at[i]; pause < interval*9/10-time.Second || pause > interval*11/10+time.Second {
-					t.Errorf("compared %s after the time before", pause)
+					t.Errorf("compared %s after the previous time", pause)
 				}
 			}
 		})
 	}
 	if len(first) < 10 {
-		t.Errorf("of 20 agents the first comparisons come after %v", first)
+		t.Errorf("the first comparisons of 20 agents start after %v", first)
 	}
 }
 
-func TestTheDeadAreNotRememberedForEver(t *testing.T) {
+func TestDeletedPodsAreForgotten(t *testing.T) {
 	l := &ledger{versions: map[string]string{}}
 	for i := range 2 * maxTombstones {
 		l.addTombstone(fmt.Sprint(i))

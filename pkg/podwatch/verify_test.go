@@ -19,16 +19,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// verified is a source whose comparisons a test makes itself.
+// verified is a source whose comparisons a test triggers.
 type verified struct {
 	*harness
-	server *podwatchtest.Server
-	pods   *Pods
-	store  *store
-	told   []string // by comparisons
+	server   *podwatchtest.Server
+	pods     *Pods
+	store    *store
+	reported []string // reported by comparisons
 }
 
-// startVerified runs it until the watch is open for long enough.
+// startVerified runs the source until its watch has been open for long enough.
 func startVerified(t *testing.T, pods ...*corev1.Pod) *verified {
 	v := &verified{harness: newHarness(t), server: podwatchtest.Start(t)}
 	for _, p := range pods {
@@ -38,7 +38,7 @@ func startVerified(t *testing.T, pods ...*corev1.Pod) *verified {
 		Client: clientFor(t, v.server.URL()), NodeName: nodeName, Observe: v.Observe, Report: v.Report,
 		Now: v.Clock.Now, Objects: NewObjects(v.Clock.Now),
 		Verify: Verify{Interval: time.Hour, Registerer: prometheus.NewRegistry(), Report: func(up bool, detail string) {
-			v.told = append(v.told, fmt.Sprint(up, " ", detail))
+			v.reported = append(v.reported, fmt.Sprint(up, " ", detail))
 		}},
 	})
 	v.pods.patience = 50 * time.Millisecond
@@ -54,10 +54,10 @@ func startVerified(t *testing.T, pods ...*corev1.Pod) *verified {
 	return v
 }
 
-// verdict is what the metrics of comparisons show.
+// verdict holds the values of the metrics of comparisons.
 type verdict struct {
 	Complete, Failed, Skipped, Missing, Extra, Stale uint64
-	VerifiedAt                                       time.Time // zero for never
+	VerifiedAt                                       time.Time // zero means never
 }
 
 func verdictOf(pods *Pods) verdict {
@@ -86,14 +86,14 @@ func (v *verified) served() string {
 	return text.String()
 }
 
-func TestNothingIsWrongWithWhatTheWatchTold(t *testing.T) {
+func TestVerifyCompleteWatch(t *testing.T) {
 	var many []*corev1.Pod
 	for i := range 2*verifyPage + 7 {
 		many = append(many, pod(fmt.Sprintf("p-%03d", i), fmt.Sprint("uid-", i)))
 	}
 	v := startVerified(t, many...)
 	if strings.Contains(v.served(), `"verified_at":"`) {
-		t.Error("verified before anybody looked")
+		t.Error("verified before the first comparison")
 	}
 	before := len(v.server.Requests())
 	at := v.Clock.Now()
@@ -107,12 +107,12 @@ func TestNothingIsWrongWithWhatTheWatchTold(t *testing.T) {
 		t.Errorf("no %s", want)
 	}
 	v.Nothing()
-	if want := "true 207 pods match the API server's list"; len(v.told) != 1 || v.told[0] != want {
-		t.Errorf("told %q, want %q", v.told, want)
+	if want := "true 207 pods match the API server's list"; len(v.reported) != 1 || v.reported[0] != want {
+		t.Errorf("reported %q, want %q", v.reported, want)
 	}
 }
 
-func TestWhatTheWatchLostIsCountedOnceAndRepaired(t *testing.T) {
+func TestLostChangesAreCountedOnceAndRepaired(t *testing.T) {
 	v := startVerified(t, pod("kept", "1"), pod("extra", "2"), pod("stale", "3"), pod("twice", "4"))
 	v.server.Lose(func(string, metav1.Object) bool { return true })
 	missing := pod("missing", "5")
@@ -121,7 +121,7 @@ func TestWhatTheWatchLostIsCountedOnceAndRepaired(t *testing.T) {
 	stale := pod("stale", "3")
 	stale.Status.Phase = corev1.PodRunning
 	v.server.Put(stale)
-	v.server.Delete(pod("twice", "4")) // the name again: one is extra, one missing
+	v.server.Delete(pod("twice", "4")) // the name is reused: one is extra, one missing
 	v.server.Put(pod("twice", "6"))
 	got := v.verify()
 	if got.Missing != 2 || got.Extra != 2 || got.Stale != 1 || got.Complete != 1 {
@@ -133,7 +133,7 @@ func TestWhatTheWatchLostIsCountedOnceAndRepaired(t *testing.T) {
 		case timeline.PodSeen:
 			seen[o.Pod.UID] = o.Pod.Phase
 			if o.Live {
-				t.Errorf("%s is told as if it had just happened", o.Pod.Name)
+				t.Errorf("%s is reported as a live change", o.Pod.Name)
 			}
 		case timeline.PodGone:
 			gone[o.UID] = true
@@ -143,21 +143,21 @@ func TestWhatTheWatchLostIsCountedOnceAndRepaired(t *testing.T) {
 		t.Errorf("saw %v, gone %v", seen, gone)
 	}
 	if again := v.verify(); again.Missing != 2 || again.Extra != 2 || again.Stale != 1 || again.Complete != 2 {
-		t.Errorf("found it again: %+v", again)
+		t.Errorf("found the same difference again: %+v", again)
 	}
 	if served := v.served(); !strings.Contains(served, `"missing"`) || strings.Contains(served, `"extra"`) {
 		t.Errorf("serves %s", served)
 	}
-	if len(v.told) != 2 || !strings.HasPrefix(v.told[0],
+	if len(v.reported) != 2 || !strings.HasPrefix(v.reported[0],
 		"false repaired: the watch missed 2 pods, 2 deletions and 1 changes") ||
-		!strings.HasPrefix(v.told[1], "true 4 pods") {
-		t.Errorf("told %q", v.told)
+		!strings.HasPrefix(v.reported[1], "true 4 pods") {
+		t.Errorf("reported %q", v.reported)
 	}
 	v.Nothing()
 }
 
-// What the watch tells late is old by then, and what it tells of those that are gone as well.
-func TestTheWatchDoesNotUndoARepair(t *testing.T) {
+// Late events of the watch are outdated after a repair, also those about deleted pods.
+func TestWatchDoesNotUndoRepair(t *testing.T) {
 	v := startVerified(t, pod("a", "1"), pod("b", "2"))
 	v.server.Lose(func(string, metav1.Object) bool { return true })
 	var late []*corev1.Pod
@@ -191,7 +191,7 @@ func TestTheWatchDoesNotUndoARepair(t *testing.T) {
 	}
 	v.Next()
 	err := v.store.Replace([]any{late[0]}, late[0].ResourceVersion)
-	if err != nil { // from a watch cache that is behind
+	if err != nil { // from an outdated watch cache
 		t.Fatal(err)
 	}
 	v.Nothing()
@@ -200,8 +200,8 @@ func TestTheWatchDoesNotUndoARepair(t *testing.T) {
 	}
 }
 
-// The watch tells what the list has told before while the comparison waits: nothing is wrong.
-func TestAWatchThatIsOnlySlowIsNotWrong(t *testing.T) {
+// The watch delivers the changes in the list while the comparison waits, so there is no difference.
+func TestSlowWatchIsNotADifference(t *testing.T) {
 	v := startVerified(t, pod("a", "1"), pod("b", "2"))
 	v.pods.patience = 2 * time.Second
 	v.server.Lose(func(string, metav1.Object) bool { return true })
@@ -215,19 +215,19 @@ func TestAWatchThatIsOnlySlowIsNotWrong(t *testing.T) {
 		requests := v.server.Requests()
 		return strings.HasPrefix(requests[len(requests)-1], "list")
 	})
-	time.Sleep(100 * time.Millisecond) // for the answer; more would do no harm
+	time.Sleep(100 * time.Millisecond) // time for the answer; a longer wait would do no harm
 	changed, added, short := v.server.Pod("ns", "a"), v.server.Pod("ns", "c"), v.server.Pod("ns", "b")
 	_ = v.store.Update(changed)
 	_ = v.store.Add(added)
-	_ = v.store.Delete(short) // after the list was taken
+	_ = v.store.Delete(short) // deleted after the list
 	v.server.Delete(short)
 	if got := <-ended; got.Missing+got.Extra+got.Stale != 0 || got.Complete != 1 {
 		t.Errorf("found %+v", got)
 	}
 }
 
-// What changes while the second list is made is no difference: it is not known to last.
-func TestWhatHappensWhileItIsComparedIsNotWrong(t *testing.T) {
+// Changes during the second list are not differences, because they may be temporary.
+func TestChangesDuringVerifyAreNotDifferences(t *testing.T) {
 	v := startVerified(t, pod("a", "1"), pod("b", "2"))
 	v.server.Put(pod("fresh", "3"))
 	v.Next()
@@ -236,7 +236,7 @@ func TestWhatHappensWhileItIsComparedIsNotWrong(t *testing.T) {
 	var found findings
 	v.store.repair(
 		listing{version: version, versions: map[string]string{"1": "999", "2": version, "4": version}},
-		// The first and the fourth are gone by now, the third came after the list.
+		// The first and fourth pods were deleted by now, and the third was created after the list.
 		listing{version: version, versions: map[string]string{"2": version}, keep: open,
 			objects: map[string]*arrival{"2": v.pods.arrive(v.server.Pod("ns", "b"))}},
 		&found)
@@ -246,33 +246,33 @@ func TestWhatHappensWhileItIsComparedIsNotWrong(t *testing.T) {
 	}
 }
 
-func TestComparisonsThatCannotBeMade(t *testing.T) {
+func TestVerifyFails(t *testing.T) {
 	v := startVerified(t, pod("a", "1"))
 	v.server.Refuse(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "etcd is away")
 	if got := v.verify(); got.Failed != 1 || got.Complete != 0 || !got.VerifiedAt.IsZero() {
 		t.Errorf("found %+v", got)
 	}
-	if len(v.told) != 1 || !strings.Contains(v.told[0], "false compare pods with a list: etcd is away") {
-		t.Errorf("told %q", v.told)
+	if len(v.reported) != 1 || !strings.Contains(v.reported[0], "false compare pods with a list: etcd is away") {
+		t.Errorf("reported %q", v.reported)
 	}
 	v.server.BreakWatches()
 	v.Until(false, "etcd is away")
 	if got := v.verify(); got.Skipped != 1 || got.Failed != 1 {
-		t.Errorf("with no watch: %+v", got)
+		t.Errorf("without a watch: %+v", got)
 	}
 	v.server.Heal()
 	v.Until(true, "watching")
 	kubeclienttest.Eventually(t, "watching", func() bool { return v.pods.synced.Load() && v.pods.open.Load() })
 	if got := v.verify(); got.Skipped != 2 {
-		t.Errorf("with a watch that has just been opened: %+v", got)
+		t.Errorf("with a new watch: %+v", got)
 	}
 	v.Clock.Advance(time.Minute)
 	if got := v.verify(); got.Complete != 1 || got.Missing+got.Extra+got.Stale != 0 {
-		t.Errorf("when all is well: %+v", got)
+		t.Errorf("without differences: %+v", got)
 	}
 }
 
-func TestNobodyComparesUnlessToldTo(t *testing.T) {
+func TestVerifyIsOffByDefault(t *testing.T) {
 	h := newHarness(t)
 	server := podwatchtest.Start(t)
 	server.Put(pod("a", "1"))
@@ -281,14 +281,14 @@ func TestNobodyComparesUnlessToldTo(t *testing.T) {
 	h.Run(pods.Run)
 	h.nextPod("a", false)
 	if pods.store.ledger != nil {
-		t.Error("versions are kept")
+		t.Error("versions are stored")
 	}
 	if pods.verified != nil {
-		t.Error("comparisons are counted")
+		t.Error("comparisons have metrics")
 	}
 }
 
-func TestVersionsAreComparedAsNumbers(t *testing.T) {
+func TestResourceVersionsAreComparedAsNumbers(t *testing.T) {
 	for _, test := range []struct {
 		a, b string
 		want bool

@@ -31,9 +31,9 @@ func TestEvidenceIsAJoin(t *testing.T) {
 	}
 }
 
-// TestEndingsInAnyOrder checks the same for terminations, except for the runtime's answers, which come in the order
+// TestTerminationsInAnyOrder checks the same for terminations, except for the runtime's answers, which come in the order
 // in which it gave them, and for the first report of the deletion, before which nothing is read.
-func TestEndingsInAnyOrder(t *testing.T) {
+func TestTerminationsInAnyOrder(t *testing.T) {
 	for _, path := range scriptPaths(t, "testdata/endings/*.script") {
 		input, _ := readScript(t, path)
 		s := parseScript(t, input)

@@ -50,7 +50,7 @@ func BenchmarkFold(b *testing.B) {
 	}
 }
 
-// BenchmarkCachedTimeline asks for the same timeline a moment later.
+// BenchmarkCachedTimeline computes the same timeline a moment later.
 func BenchmarkCachedTimeline(b *testing.B) {
 	s := firstLight(b)
 	e := s.evidence()

@@ -42,7 +42,7 @@ func TestCachedTimelineEqualsNewFold(t *testing.T) {
 	}
 }
 
-// checkCached compares the timelines of observations with new folds. It returns how many it asked for, and how many
+// checkCached compares the timelines of observations with new folds. It returns how many it requested, and how many
 // of them came from the cache.
 func checkCached(
 	t *testing.T, name string, seed uint64, scope Scope, observations []Observation,
@@ -126,7 +126,7 @@ func TestWaitingPodIsNotFoldedAgain(t *testing.T) {
 			later = later.Add(time.Millisecond)
 			e.Timeline(later, s.skew)
 		}); allocations > 2 {
-			t.Errorf("after %d observations: %.0f allocations to tell again, want those of its phases and its pulls", i,
+			t.Errorf("after %d observations: %.0f allocations for the same timeline, want at most 2", i,
 				allocations)
 		}
 	}
@@ -142,7 +142,7 @@ func TestFutureEventIsReportedAtItsTime(t *testing.T) {
 	for want := range 2 {
 		now := base.Add(time.Duration(2+want) * time.Second)
 		if tl, _ := e.Timeline(now, Skew{}); len(tl.EventMessage) != want || e.cached == nil {
-			t.Errorf("at %s: %d said, want %d; stands %t", now, len(tl.EventMessage), want, e.cached != nil)
+			t.Errorf("at %s: %d messages, want %d; cached %t", now, len(tl.EventMessage), want, e.cached != nil)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (c *cluster) event() EventSeen {
 	return o
 }
 
-func TestSkewHoldsTheTruthAndGetsNarrow(t *testing.T) {
+func TestSkewContainsTruthAndNarrows(t *testing.T) {
 	for _, ahead := range []time.Duration{0, 300 * time.Millisecond, -300 * time.Millisecond, 3 * time.Second,
 		-7500 * time.Millisecond, time.Hour} {
 		t.Run(ahead.String(), func(t *testing.T) {
@@ -68,19 +68,19 @@ func TestSkewHoldsTheTruthAndGetsNarrow(t *testing.T) {
 	}
 }
 
-func TestOneBadPairMovesNothing(t *testing.T) {
+func TestOneWrongPairDoesNotChangeSkew(t *testing.T) {
 	for name, bad := range map[string]func(c *cluster) []Observation{
-		"stamps of the future": func(c *cluster) []Observation {
+		"timestamps in the future": func(c *cluster) []Observation {
 			o := c.bound()
 			o.Pod.Conditions[0].TransitionAt = c.now.Add(time.Hour)
 			return []Observation{o, o, o} // however often it is seen
 		},
-		"event of the past": func(c *cluster) []Observation {
+		"an Event in the past": func(c *cluster) []Observation {
 			o := c.event()
 			o.StoredAt = c.now.Add(-time.Hour)
 			return []Observation{o, o}
 		},
-		"names of Events of the past and the future": func(c *cluster) []Observation {
+		"names of Events in the past and the future": func(c *cluster) []Observation {
 			var forged []Observation
 			for i := range 40 {
 				o := c.event()
@@ -93,7 +93,7 @@ func TestOneBadPairMovesNothing(t *testing.T) {
 			}
 			return forged
 		},
-		"answer of another clock": func(c *cluster) []Observation {
+		"an answer with another clock": func(c *cluster) []Observation {
 			o := c.answer()
 			o.ControlPlaneAt = c.now.Add(time.Hour)
 			return []Observation{o}
@@ -131,8 +131,8 @@ func TestSkewFollowsAClockThatIsSet(t *testing.T) {
 	}
 }
 
-// TestNoSkewFromOneSide: pods alone give a lower bound of the control plane's lead, but no upper bound.
-func TestNoSkewFromOneSide(t *testing.T) {
+// TestSkewNeedsBothBounds: pods alone give a lower bound of the control plane's lead, but no upper bound.
+func TestSkewNeedsBothBounds(t *testing.T) {
 	c := &cluster{time.Hour, base, rand.New(rand.NewPCG(4, 4)), 0}
 	var clocks Clocks
 	for range 40 {

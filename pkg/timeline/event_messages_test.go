@@ -62,7 +62,7 @@ func TestMessagesAreValidAndShort(t *testing.T) {
 	}
 }
 
-func TestWordsAfterTheStartUpAreNotPartOfIt(t *testing.T) {
+func TestMessagesAfterStartUpAreIgnored(t *testing.T) {
 	ready := PodSeen{ArrivedAt: base.Add(5 * time.Second), Live: true, Pod: Pod{UID: "u", CreatedAt: base,
 		Conditions: []Condition{{"Ready", true, base.Add(4 * time.Second)}}}}
 	got := messagesAfter([]Observation{eventAt(1, "before"), ready, eventAt(30, "after")})

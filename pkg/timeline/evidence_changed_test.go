@@ -40,8 +40,8 @@ func TestOnlyChangesMatter(t *testing.T) {
 	}
 }
 
-// TestAnOldStartUpIsNotGivenUpAfterARestartBeforeItIsSeenAgain: it may be ready by now.
-func TestAnOldStartUpIsNotGivenUpAfterARestartBeforeItIsSeenAgain(t *testing.T) {
+// TestOldStartUpIsNotGivenUpBeforeItIsSeenAfterRestart: it may be ready by now.
+func TestOldStartUpIsNotGivenUpBeforeItIsSeenAfterRestart(t *testing.T) {
 	resumed := base.Add(2 * giveUpAfter)
 	e := NewEvidence(Scope{ResumedAt: resumed})
 	e.Apply(PodSeen{ArrivedAt: base, Live: true, Pod: Pod{UID: "u", CreatedAt: base}})
@@ -50,9 +50,9 @@ func TestAnOldStartUpIsNotGivenUpAfterARestartBeforeItIsSeenAgain(t *testing.T) 
 	}
 }
 
-// TestLateEvidenceIsWaitedForAfterARestart checks that a pod whose start-up was over when the agent stopped is not
+// TestLateEvidenceIsAwaitedAfterRestart checks that a pod whose start-up was over when the agent stopped is not
 // settled before the next agent process could ask.
-func TestLateEvidenceIsWaitedForAfterARestart(t *testing.T) {
+func TestLateEvidenceIsAwaitedAfterRestart(t *testing.T) {
 	over := PodSeen{ArrivedAt: base.Add(2 * time.Second), Live: true,
 		Pod: Pod{UID: "u", CreatedAt: base, Conditions: []Condition{
 			{"Ready", true, base.Add(2 * time.Second)}},

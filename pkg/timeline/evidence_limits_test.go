@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestMadeUpNamesAreBounded is about someone who may create Events in a pod's namespace.
-func TestMadeUpNamesAreBounded(t *testing.T) {
+// TestInventedContainerNamesAreBounded is about someone who may create Events in a pod's namespace.
+func TestInventedContainerNamesAreBounded(t *testing.T) {
 	var log PullLog
 	pod := shopPod("a", "x")
 	pod.CreatedAt = base

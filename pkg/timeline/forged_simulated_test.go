@@ -35,9 +35,9 @@ func fullEvidence(containers int) *Evidence {
 	return e
 }
 
-// TestACrowdedPodCostsInProportion folds a pod of four times as many containers, all of which fail, in less than
+// TestFoldCostGrowsLinearlyWithContainers folds a pod of four times as many containers, all of which fail, in less than
 // twelve times the time. What looks for each container among all of them takes sixteen times as long, at the least.
-func TestACrowdedPodCostsInProportion(t *testing.T) {
+func TestFoldCostGrowsLinearlyWithContainers(t *testing.T) {
 	fastest := func(containers int) time.Duration {
 		e, least := fullEvidence(containers), time.Duration(1<<62)
 		for range 7 {
@@ -54,7 +54,7 @@ func TestACrowdedPodCostsInProportion(t *testing.T) {
 	}
 }
 
-// BenchmarkFoldCrowded folds the most that one pod can be made to hold.
+// BenchmarkFoldCrowded folds the largest evidence that one pod can have.
 func BenchmarkFoldCrowded(b *testing.B) {
 	e := fullEvidence(maxContainers)
 	b.ReportAllocs()
@@ -89,9 +89,9 @@ func (w *simulatedSources) forge(n int) []Observation {
 	return forged
 }
 
-// TestForgedEventsInSimulatedLives checks that forged Events saying that an image was pulled, of any time before the
+// TestForgedPullsInSimulatedPods checks that forged Events saying that an image was pulled, of any time before the
 // runtime had it, change no phase of a pod that the runtime and the kubelet's own Events report completely.
-func TestForgedEventsInSimulatedLives(t *testing.T) {
+func TestForgedPullsInSimulatedPods(t *testing.T) {
 	scope := Scope{Runtime: true, Events: true}
 	compared := 0
 	for seed := range uint64(400) {
@@ -190,9 +190,9 @@ func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o
 	return o, true
 }
 
-// TestAnyForgedEventsInSimulatedLives checks that forged Events of any kind charge no party with more than its own
+// TestForgedEventsInSimulatedPods checks that forged Events of any kind charge no party with more than its own
 // time, beyond the stated errors, if the runtime shows what the kubelet was working on.
-func TestAnyForgedEventsInSimulatedLives(t *testing.T) {
+func TestForgedEventsInSimulatedPods(t *testing.T) {
 	scope := Scope{Runtime: true, Events: true}
 	forged := map[string]int{}
 	for seed := range uint64(1500) {

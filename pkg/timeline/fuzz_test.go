@@ -27,8 +27,8 @@ func (c *choices) Uint64() uint64 {
 // partition, nothing may panic.
 func FuzzAnyEvidencePartitions(f *testing.F) { fuzzChoices(f, checkAnyOrder) }
 
-// FuzzAnyEndPartitions looks for observations that break a termination.
-func FuzzAnyEndPartitions(f *testing.F) { fuzzChoices(f, checkAnyEnd) }
+// FuzzAnyTerminationPartitions looks for observations that break a termination.
+func FuzzAnyTerminationPartitions(f *testing.F) { fuzzChoices(f, checkAnyEnd) }
 
 func fuzzChoices(f *testing.F, check func(*testing.T, *rand.Rand)) {
 	for seed := range uint64(8) {

@@ -29,7 +29,7 @@ func TestPostStartupReturnsEachRunOnce(t *testing.T) {
 			[]int{0}},
 		{Container{State: StateWaiting, LastRun: run(1, 5, 1, "Error")}, nil},
 		{Container{State: StateRunning, Attempt: 1, StartedAt: second(15), LastRun: run(1, 5, 1, "Error")}, nil},
-		// And 1, of which this does not tell.
+		// Run 1 has ended as well, but this status does not show it.
 		{Container{State: StateWaiting, Attempt: 2, LastRun: run(36, 36, 137, "OOMKilled")}, []int{2}},
 		{Container{State: StateTerminated, Attempt: 3, StartedAt: second(80), FinishedAt: second(81),
 			LastRun: run(36, 36, 137, "OOMKilled")}, []int{3}},

@@ -57,7 +57,7 @@ func TestPressureLog(t *testing.T) {
 	// Another machine's counters, or another clock's time.
 	log.Observe(PressureSeen{ms(3250), stalled(5)})
 	if n := len(log.samples); n != 1 {
-		t.Errorf("%d samples after counters began anew", n)
+		t.Errorf("%d samples after the counters restarted", n)
 	}
 	log.Observe(PressureSeen{ms(100), stalled(6)})
 	if n := len(log.samples); n != 1 {

@@ -20,7 +20,7 @@ func TestInitializedAt(t *testing.T) {
 				"prep created@3 started@3.100 finished@4.500 exit=0\n",
 			4500 * time.Millisecond, 4500 * time.Millisecond,
 		},
-		"init container that failed": {
+		"failed init container": {
 			"spec init prep base\nspec main app base\n" + taken +
 				"5.000 runtime sandbox ready begun@2.400 network@2.500 running@2.600 | " +
 				"prep created@3 started@3.100 finished@4.500 exit=1\n",
@@ -31,7 +31,7 @@ func TestInitializedAt(t *testing.T) {
 				"5.000 runtime sandbox ready begun@2.400 network@2.500 running@2.600 | proxy created@3 started@3.100\n",
 			3100 * time.Millisecond, 3100 * time.Millisecond,
 		},
-		"sidecar that waits": {"spec sidecar proxy base\nspec main app base\n" + taken, 0, 0},
+		"waiting sidecar": {"spec sidecar proxy base\nspec main app base\n" + taken, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := parseScript(t, []byte("available runtime\n"+test.script))

@@ -28,25 +28,25 @@ func TestConfirmedPulls(t *testing.T) {
 		want    bool
 	}{
 		"Events alone": {PullIfNotPresent, false, true, nil, false},
-		"the runtime has not got it": {PullIfNotPresent, false, true,
+		"absent from the runtime": {PullIfNotPresent, false, true,
 			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{})}, false},
-		"it came": {PullIfNotPresent, false, true,
+		"downloaded": {PullIfNotPresent, false, true,
 			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{Present: true})}, true},
-		"it came before the runtime was asked": {PullIfNotPresent, false, true,
+		"downloaded before the first query": {PullIfNotPresent, false, true,
 			[]Observation{answered(9*time.Second, there(at(4*time.Second)))}, true},
-		"it was not there, and runs": {PullIfNotPresent, true, true,
+		"absent, then running": {PullIfNotPresent, true, true,
 			[]Observation{answered(time.Second, Image{}), answered(9*time.Second, Image{})}, true},
-		"it was there": {PullIfNotPresent, false, true,
+		"present": {PullIfNotPresent, false, true,
 			[]Observation{answered(time.Second, there(long)), answered(9*time.Second, there(long))}, false},
-		"it was there, and runs": {PullIfNotPresent, true, true,
+		"present and running": {PullIfNotPresent, true, true,
 			[]Observation{answered(time.Second, there(long)), answered(9*time.Second, there(long))}, false},
-		"it was pulled again": {PullAlways, false, true,
+		"pulled again": {PullAlways, false, true,
 			[]Observation{answered(time.Second, there(long)), answered(9*time.Second,
 				Image{Present: true, FirstPulledAt: long, PulledAt: at(4 * time.Second), Digest: "sha256:aa"})}, true},
-		"it runs, and kubelet pulls always":      {PullAlways, true, true, nil, true},
-		"it runs, and there is no runtime":       {PullIfNotPresent, true, false, nil, true},
-		"it does not run, there is no runtime":   {PullIfNotPresent, false, false, nil, false},
-		"it runs, and the runtime was not asked": {PullIfNotPresent, true, true, nil, false},
+		"running, with policy Always":              {PullAlways, true, true, nil, true},
+		"running, without a runtime":               {PullIfNotPresent, true, false, nil, true},
+		"not running, without a runtime":           {PullIfNotPresent, false, false, nil, false},
+		"running, and the runtime was not queried": {PullIfNotPresent, true, true, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := NewEvidence(Scope{Runtime: c.runtime, Events: true})
@@ -82,9 +82,9 @@ func TestConfirmedPulls(t *testing.T) {
 	}
 }
 
-// TestOnlyAStatusConfirmsAFailedPull checks that an Event about a failed pull says nothing about a registry until a
+// TestOnlyStatusConfirmsFailedPull checks that an Event about a failed pull says nothing about a registry until a
 // status of the pod, which tenants cannot write, has the same reason.
-func TestOnlyAStatusConfirmsAFailedPull(t *testing.T) {
+func TestOnlyStatusConfirmsFailedPull(t *testing.T) {
 	const start = `
 available runtime events
 spec main app cold
@@ -101,10 +101,10 @@ spec main app cold
 		unconfirmed bool
 	}{
 		"no status yet":          {"", true},
-		"of another reason":      {"2.000 pod app waiting reason=ErrImagePull pullfailure=not_found\n", true},
-		"of this reason":         {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n", false},
+		"with another reason":    {"2.000 pod app waiting reason=ErrImagePull pullfailure=not_found\n", true},
+		"with this reason":       {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n", false},
 		"in back-off, no reason": {"2.000 pod app waiting reason=ImagePullBackOff pullfailure=other\n", true},
-		"of this and another one": {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n" +
+		"with both reasons": {"2.000 pod app waiting reason=ErrImagePull pullfailure=rate_limited\n" +
 			"12.000 pod app waiting reason=ImagePullBackOff pullfailure=other\n", false},
 	} {
 		script := parseScript(t, []byte(start+test.status+"at 20\n"))
@@ -116,9 +116,9 @@ spec main app cold
 	}
 }
 
-// TestNoStatusConfirmsAFailureOfAnotherImage is of tenants who have one image really fail, and say so of another one:
-// in its place, or of a volume beside it.
-func TestNoStatusConfirmsAFailureOfAnotherImage(t *testing.T) {
+// TestStatusDoesNotConfirmFailureOfOtherImage has tenants whose pull of one image really fails, and who forge the same
+// failure for another image, in its place or in a volume beside it.
+func TestStatusDoesNotConfirmFailureOfOtherImage(t *testing.T) {
 	const evil, honest, why = "evil.example/x:1", "docker.io/library/nginx:1",
 		"dial tcp 10.0.0.1:443: connect: connection refused"
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
@@ -157,9 +157,9 @@ func TestNoStatusConfirmsAFailureOfAnotherImage(t *testing.T) {
 		event(1.2, "app", "Failed", `Failed to pull image "`+evil+`": `+why)
 		event(4, test.of, "Pulling", `Pulling image "`+honest+`"`)
 		event(5, test.of, "Failed", `Failed to pull image "`+honest+`": `+why)
-		told, _ := e.Timeline(second(20), Skew{})
+		tl, _ := e.Timeline(second(20), Skew{})
 		failed := 0
-		for _, p := range told.Pulls {
+		for _, p := range tl.Pulls {
 			if p.Registry == "docker.io" && p.Outcome == imagepull.OutcomeFailed {
 				if failed++; !p.Unconfirmed {
 					t.Errorf("%s: a status about %s confirms %+v", name, evil, p)
@@ -167,7 +167,7 @@ func TestNoStatusConfirmsAFailureOfAnotherImage(t *testing.T) {
 			}
 		}
 		if failed == 0 {
-			t.Errorf("%s: no pull of docker.io failed: %+v", name, told.Pulls)
+			t.Errorf("%s: no pull of docker.io failed: %+v", name, tl.Pulls)
 		}
 	}
 }

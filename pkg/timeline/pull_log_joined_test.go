@@ -60,7 +60,7 @@ func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 
 // A pull joined another one if everything that it brought arrived while that one was running. The rest was
 // downloaded.
-func TestJoinedIsWhatBroughtNothing(t *testing.T) {
+func TestJoinedPullDownloadsNothing(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	layer := func(digest string, at float64) Layer {
 		return Layer{Digest: digest, SizeBytes: 900, DownloadedAt: second(at)}

@@ -14,29 +14,29 @@ type nodePull struct{ wanted, from, until float64 }
 
 // nodeLog is a log with the given pulls, each of its own pod, in the order of their ends.
 func nodeLog(pulls map[string]nodePull) (log PullLog) {
-	tellPulls(&log, pulls)
+	observePulls(&log, pulls)
 	return log
 }
 
-func tellPulls(log *PullLog, pulls map[string]nodePull) {
+func observePulls(log *PullLog, pulls map[string]nodePull) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
-	tell := func(name, reason, message string, s float64) {
+	observe := func(name, reason, message string, s float64) {
 		log.Observe(EventSeen{UID: name, Container: "app", Reason: reason, Message: message, NamedAt: second(s),
 			LastAt: second(s), Count: 1},
 			Pod{UID: name, Namespace: "shop", Name: name, Containers: []Container{{Name: "app", Image: name}}})
 	}
 	for name, p := range pulls {
-		tell(name, "Pulling", fmt.Sprintf("Pulling image %q", name), p.wanted)
+		observe(name, "Pulling", fmt.Sprintf("Pulling image %q", name), p.wanted)
 	}
 	for name, p := range pulls {
 		switch {
 		case p.until == 0:
 		case p.from == 0:
-			tell(name, "Failed", fmt.Sprintf("Failed to pull image %q: no", name), p.until)
+			observe(name, "Failed", fmt.Sprintf("Failed to pull image %q: no", name), p.until)
 		default:
 			const message = "Successfully pulled image %q in %dms (%dms including waiting). Image size: 5 bytes."
 			pull, waiting := int(1000*(p.until-p.from)), int(1000*(p.until-p.wanted))
-			tell(name, "Pulled", fmt.Sprintf(message, name, pull, waiting), p.until)
+			observe(name, "Pulled", fmt.Sprintf(message, name, pull, waiting), p.until)
 		}
 	}
 }
@@ -75,36 +75,36 @@ func TestQueueByEvidence(t *testing.T) {
 			me:     nodePull{2, 2.01, 13},
 			beside: 3,
 		},
-		"all at once, on a node that is short of CPU": { // it waited, but not for the end of a pull
+		"parallel, on a node short of CPU": { // it waited, but not for the end of a pull
 			pulls: map[string]nodePull{"a": {0, 0.01, 8}, "b": {1, 1.01, 12}}, me: nodePull{7.5, 9, 13},
 			beside: 1,
 		},
-		"all at once, one that failed and one that goes on": { // both ran from their request: no pull ever waited
+		"in parallel, one failed and one in progress": { // both ran from their request: no pull ever waited
 			pulls:  map[string]nodePull{"a": {0, 0.01, 10}, "b": {1, 1.01, 12}, "c": {1, 0, 9}, "d": {3, 0, 0}},
 			me:     nodePull{2, 2.01, 13},
 			beside: 4,
 		},
-		"one after the other, but not for certain": { // nothing waited for long, so how the node pulls is unknown
+		"serial, but not for certain": { // nothing waited for long, so how the node pulls is unknown
 			pulls: map[string]nodePull{"a": {0, 0.1, 3}}, me: nodePull{2.5, 3, 4},
 		},
-		"two at once": { // both were before it; one of them goes on beside it
+		"two in parallel": { // both were requested before it, and one of them is still running
 			pulls: map[string]nodePull{"a": {0, 0.1, 20}, "b": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
 			ahead: 2, beside: 1,
 		},
-		"two at once, one that goes on": {
-			// It was asked for before: that this one ran all the same shows that it is not one after the other.
+		"two in parallel, one in progress": {
+			// It was requested before, and this pull ran anyway: so the node does not pull one image after the other.
 			pulls: map[string]nodePull{"a": {0, 0, 0}, "b": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
 		},
-		"three at once, one that failed": { // when that began is not known, but that it ran just before it ended
+		"three in parallel, one failed": { // its start is unknown, but it was running just before its end
 			pulls: map[string]nodePull{"a": {0, 0.1, 20}, "b": {0, 0.1, 10}, "c": {1, 0, 12}}, me: nodePull{2, 10, 13},
 			ahead: 3, beside: 2,
 		},
-		"one after the other, since kubelet was configured anew": { // before, it pulled all at once
+		"serial, since the kubelet's configuration changed": { // before, it pulled all at once
 			pulls:   map[string]nodePull{"x": {-60, -59.9, -30}, "y": {-60, -59.9, -30}, "a": {0, 0.1, 10}},
 			me:      nodePull{2, 10, 13},
 			blocker: "a", ahead: 1,
 		},
-		"all at once, since kubelet was configured anew": {
+		"parallel, since the kubelet's configuration changed": {
 			pulls: map[string]nodePull{"x": {-60, -59.9, -50}, "y": {-59, -50, -40}, "a": {0, 0.1, 10},
 				"b": {0, 0.1, 12}},
 			me:     nodePull{2, 2.1, 13},
@@ -132,7 +132,7 @@ func TestQueueByEvidence(t *testing.T) {
 }
 
 // Eight pulls share the node's link, and the verdict says so when it names the registry.
-func TestVerdictBesideOthers(t *testing.T) {
+func TestVerdictNamesParallelPulls(t *testing.T) {
 	pulls := map[string]nodePull{}
 	for i := range 8 {
 		pulls[fmt.Sprint("pod-", i)] = nodePull{0, 0.01, 60}
@@ -150,7 +150,7 @@ func TestVerdictBesideOthers(t *testing.T) {
 }
 
 // Content that arrived before a pull began, with another one, does not count for its rate.
-func TestRateWithoutWhatCameBefore(t *testing.T) {
+func TestRateExcludesEarlierContent(t *testing.T) {
 	shared := Layer{Digest: "sha256:shared", SizeBytes: 90 << 20, DownloadedAt: base.Add(10 * time.Second)}
 	own := Layer{Digest: "sha256:own", SizeBytes: 10 << 20, DownloadedAt: base.Add(19 * time.Second)}
 	for name, test := range map[string]struct {
@@ -160,15 +160,15 @@ func TestRateWithoutWhatCameBefore(t *testing.T) {
 		rated   bool
 	}{
 		"its layers are not known": {nodePull{0, 0.01, 11}, nil, []Layer{shared, own}, false},
-		"it shares a layer":        {nodePull{0, 0.01, 11}, []Layer{shared}, []Layer{shared, own}, false},
-		"it brought others": {nodePull{0, 0.01, 11},
+		"shares a layer":           {nodePull{0, 0.01, 11}, []Layer{shared}, []Layer{shared, own}, false},
+		"downloaded other layers": {nodePull{0, 0.01, 11},
 			[]Layer{{Digest: "sha256:other", DownloadedAt: base.Add(time.Second)}}, []Layer{shared, own}, true},
-		"all came after it":       {nodePull{0, 0.01, 11}, nil, []Layer{own}, true},
-		"it failed":               {nodePull{0, 0, 11}, nil, []Layer{own}, false},
-		"it goes on":              {nodePull{0, 0, 0}, nil, []Layer{own}, false},
-		"it had hardly begun":     {nodePull{8.9, 8.91, 20}, nil, []Layer{shared, own}, true},
-		"it was over":             {nodePull{0, 0.01, 8}, nil, []Layer{shared, own}, true},
-		"it began after this one": {nodePull{10, 10.01, 15}, nil, []Layer{shared, own}, true},
+		"all layers downloaded afterwards": {nodePull{0, 0.01, 11}, nil, []Layer{own}, true},
+		"failed":                           {nodePull{0, 0, 11}, nil, []Layer{own}, false},
+		"in progress":                      {nodePull{0, 0, 0}, nil, []Layer{own}, false},
+		"had just started":                 {nodePull{8.9, 8.91, 20}, nil, []Layer{shared, own}, true},
+		"already over":                     {nodePull{0, 0.01, 8}, nil, []Layer{shared, own}, true},
+		"started after this pull":          {nodePull{10, 10.01, 15}, nil, []Layer{shared, own}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			me := nodePull{9, 9.01, 20}
@@ -187,15 +187,15 @@ func TestRateWithoutWhatCameBefore(t *testing.T) {
 
 // The manifest was present before the pull began: an attempt was interrupted, unless another pull of the image was
 // running.
-func TestResumedUnlessAnotherPullWentOn(t *testing.T) {
+func TestResumedUnlessOtherPullWasRunning(t *testing.T) {
 	layer := Layer{Digest: "sha256:a", SizeBytes: 1 << 20, DownloadedAt: base.Add(12 * time.Second)}
 	for name, test := range map[string]struct {
 		other   nodePull
 		resumed bool
 	}{
 		"of the same image, at the same time": {nodePull{0, 0.01, 11}, false},
-		"one that failed":                     {nodePull{0, 0, 11}, true},
-		"one that was over":                   {nodePull{0, 0.01, 8}, true},
+		"a failed pull":                       {nodePull{0, 0, 11}, true},
+		"a completed pull":                    {nodePull{0, 0.01, 8}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := nodeLog(map[string]nodePull{"image": test.other})

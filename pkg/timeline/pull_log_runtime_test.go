@@ -56,8 +56,8 @@ func TestForgedPullsOfOthers(t *testing.T) {
 	}
 }
 
-// TestPullsOfOneNamespaceKeepRoomForOthers has a tenant with more pulls, real or forged, than the log keeps.
-func TestPullsOfOneNamespaceKeepRoomForOthers(t *testing.T) {
+// TestPullsOfOneNamespaceLeaveRoomForOthers has a tenant with more pulls, real or forged, than the log keeps.
+func TestPullsOfOneNamespaceLeaveRoomForOthers(t *testing.T) {
 	var log PullLog
 	observe := func(namespace string, i int) {
 		uid, at := fmt.Sprint(namespace, i), base.Add(time.Duration(i)*time.Second)
@@ -102,13 +102,13 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 		}{
 			"never asked about": {-1, -1, name == "asked"},
 			"asked too early":   {0.4, -1, name == "asked"},
-			"with none":         {1.5, -1, false},
+			"without a sandbox": {1.5, -1, false},
 			"made later":        {30.1, 30, false},
 			"made before":       {0.1, 0, true},
 		} {
 			for _, first := range []string{"Events", "runtime"} {
 				var log PullLog
-				tell := func() {
+				observe := func() {
 					for uid := range honest {
 						log.ObserveRuntime(made(uid, -1))
 					}
@@ -123,12 +123,12 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 				pulls := map[string]nodePull{name: forged}
 				maps.Copy(pulls, honest)
 				if first == "runtime" {
-					tell()
+					observe()
 				}
-				tellPulls(&log, pulls)
+				observePulls(&log, pulls)
 				if first == "Events" {
 					log.ObserveRuntime(made("somebody", -1))
-					tell()
+					observe()
 				}
 				wants := name == "asked" && test.counts && test.sandboxAt < 0
 				if got := log.RequestsRuntime(name); got != wants {
@@ -146,27 +146,27 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 	}
 }
 
-// TestAPendingAnswerEndsItsRequest has Events in the wrong order, as in a list, about a pod whose sandbox becomes
+// TestPendingAnswerEndsItsRequest has Events in the wrong order, as in a list, about a pod whose sandbox becomes
 // known later.
-func TestAPendingAnswerEndsItsRequest(t *testing.T) {
+func TestPendingAnswerEndsItsRequest(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	var log PullLog
 	log.ObserveRuntime(RuntimeSeen{UID: "other", AskedAt: second(0), Sandboxes: []Sandbox{{BegunAt: second(0)}}})
-	tell := func(reason, message string, s float64) {
+	observe := func(reason, message string, s float64) {
 		log.Observe(EventSeen{UID: "a", Container: "app", Reason: reason, Message: message, NamedAt: second(s),
 			FirstAt: second(s), LastAt: second(s), ArrivedAt: second(9), Count: 1}, shopPod("a", "x"))
 	}
-	tell("Pulled", `Successfully pulled image "x" in 3s (3s including waiting). Image size: 5 bytes.`, 5)
-	tell("Pulling", `Pulling image "x"`, 2)
+	observe("Pulled", `Successfully pulled image "x" in 3s (3s including waiting). Image size: 5 bytes.`, 5)
+	observe("Pulling", `Pulling image "x"`, 2)
 	log.ObserveRuntime(RuntimeSeen{UID: "a", AskedAt: second(6), Sandboxes: []Sandbox{{BegunAt: second(1)}}})
 	if open := log.open(second(40), "me"); len(open) != 0 || len(log.pulls) != 1 {
 		t.Errorf("%d requests are open, %d pulls are over", len(open), len(log.pulls))
 	}
 }
 
-// TestForgedRequestsDisplaceNoOthers forges a request for each of a pod's 256 containers, at one instant or one after
+// TestForgedRequestsDisplaceNoRealOnes forges a request for each of a pod's 256 containers, at one instant or one after
 // the other. At most one of them is open, and an honest one stays.
-func TestForgedRequestsDisplaceNoOthers(t *testing.T) {
+func TestForgedRequestsDisplaceNoRealOnes(t *testing.T) {
 	for _, gap := range []time.Duration{0, time.Millisecond} {
 		var log PullLog
 		request := func(uid, container string, requestedAt time.Time) {
@@ -183,7 +183,7 @@ func TestForgedRequestsDisplaceNoOthers(t *testing.T) {
 			t.Errorf("%s apart: %d requests are open, want the honest one and one of the forger", gap, len(open))
 		}
 		if open := log.open(base.Add(time.Minute), "forger"); len(open) != 1 {
-			t.Errorf("%s apart: the honest request is gone", gap)
+			t.Errorf("%s apart: the real request was displaced", gap)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestPullLog(t *testing.T) {
 			shopPod(uid, image)
 	}
 	var log PullLog
-	for range 2 { // as the API server tells it
+	for range 2 { // as the API server sends it
 		log.Observe(pulled("a", "large", 10, 9))
 		log.Observe(pulled("b", "small", 12, 2))
 		log.Observe(pulled("me", "mine", 15, 3))
@@ -87,7 +87,7 @@ func TestPullLog(t *testing.T) {
 
 // A failed pull has no duration of its own: its estimated start changes with later evidence. The timestamp of a
 // repeated Event also changes: a live one is exact, a listed one is truncated.
-func TestPullLogHasAnEventOnce(t *testing.T) {
+func TestPullLogIgnoresRepeatedEvents(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	pod := shopPod("a", "bad")
 	event := func(reason, message string, named, last, arrived float64, count int, live bool) EventSeen {
@@ -111,8 +111,8 @@ func TestPullLogHasAnEventOnce(t *testing.T) {
 	}
 }
 
-// A failed inspection is not a pull: the runtime was asked and did not answer.
-func TestPullLogHasNoInspection(t *testing.T) {
+// A failed inspection is not a pull: the runtime was queried and did not answer.
+func TestPullLogIgnoresFailedInspections(t *testing.T) {
 	var log PullLog
 	for i, e := range []EventSeen{
 		{Reason: "Pulling", Message: `Pulling image "x"`},
@@ -146,7 +146,7 @@ func serialLog() (log PullLog) {
 }
 
 // A wait is attributed from 50 ms on. The kubelet needs less than that to hand a pull on.
-func TestBlockedFromFiftyMilliseconds(t *testing.T) {
+func TestShortWaitsAreNotBlocked(t *testing.T) {
 	for length, named := range map[time.Duration]bool{40 * time.Millisecond: false, 60 * time.Millisecond: true,
 		time.Second: true} {
 		log := serialLog()
@@ -163,7 +163,7 @@ func TestBlockedFromFiftyMilliseconds(t *testing.T) {
 }
 
 // The kubelet pulls one image after the other, so a failed pull began no sooner than the previous one was over.
-func TestFailedPullBeganAfterTheOneBefore(t *testing.T) {
+func TestFailedPullStartsAfterPreviousPull(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	event := func(uid, reason, message string, s float64) (EventSeen, Pod) {
 		return EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: second(s),
@@ -206,7 +206,7 @@ func TestPullLogForgetsTheOldestRequest(t *testing.T) {
 	}
 }
 
-func TestRegistryOfAPull(t *testing.T) {
+func TestRegistryOfPull(t *testing.T) {
 	pod := shopPod("a", "x")
 	pod.CreatedAt, pod.Containers = base, nil
 	images := map[string]string{"r.example:5000/shop/web:2": "r.example:5000", "nginx": "docker.io",
@@ -228,24 +228,24 @@ func TestRegistryOfAPull(t *testing.T) {
 	}
 }
 
-// TestAFailureThatArrivesLateEndsItsRequest has a second attempt whose Events are dated only to the second. The
+// TestLateFailureEndsItsRequest has a second attempt whose Events are dated only to the second. The
 // request arrives within that second, which dates it better. Its failure, on a busy node, does not.
-func TestAFailureThatArrivesLateEndsItsRequest(t *testing.T) {
+func TestLateFailureEndsItsRequest(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	for _, late := range []float64{0.4, 1.2, 30} {
 		var log PullLog
-		tell := func(reason, message string, arrives float64) {
+		observe := func(reason, message string, arrives float64) {
 			log.Observe(EventSeen{UID: "bad", Container: "app", Reason: reason, Message: message, NamedAt: second(-20),
 				LastAt:    second(10),
 				ArrivedAt: second(arrives), Live: true, Count: 2}, shopPod("bad", "x"))
 		}
-		tell("Pulling", `Pulling image "x"`, 10.35)
+		observe("Pulling", `Pulling image "x"`, 10.35)
 		if got := len(log.open(second(40), "me")); got != 1 {
 			t.Fatalf("%d requests are open, want 1", got)
 		}
-		tell("Failed", `Failed to pull image "x": no`, 10+late)
+		observe("Failed", `Failed to pull image "x": no`, 10+late)
 		if got := len(log.open(second(40), "me")); got != 0 {
-			t.Errorf("after a failure that arrives %g s late %d requests are open, want none", late, got)
+			t.Errorf("after a failure that arrives %g s late, %d requests are open, want none", late, got)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 // TestAnyEvidencePartitions folds random observations.
 func TestAnyEvidencePartitions(t *testing.T) { eachSeed(t, checkAnyOrder) }
 
-// TestAnyEndPartitions folds random observations into terminations.
-func TestAnyEndPartitions(t *testing.T) { eachSeed(t, checkAnyEnd) }
+// TestAnyTerminationPartitions folds random observations into terminations.
+func TestAnyTerminationPartitions(t *testing.T) { eachSeed(t, checkAnyEnd) }
 
 func eachSeed(t *testing.T, check func(*testing.T, *rand.Rand)) {
 	for seed := range uint64(3000) {

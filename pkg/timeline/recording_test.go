@@ -58,9 +58,9 @@ func TestReplayOfScripts(t *testing.T) {
 	}
 }
 
-// TestReplayOfEnds replays the scripts of terminations, as recorded by an agent that follows terminations and by one
+// TestReplayOfTerminationScripts replays the scripts of terminations, as recorded by an agent that follows terminations and by one
 // that does not.
-func TestReplayOfEnds(t *testing.T) {
+func TestReplayOfTerminationScripts(t *testing.T) {
 	for _, script := range timeline.EndingScripts(t) {
 		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}
 		for _, followed := range []bool{false, true} {
@@ -72,7 +72,7 @@ func TestReplayOfEnds(t *testing.T) {
 			got := timelines[0].Termination
 			if !followed {
 				if got != nil {
-					t.Errorf("%s: an end that nobody followed: %+v", script.Name, got)
+					t.Errorf("%s: a termination although none is followed: %+v", script.Name, got)
 				}
 				continue
 			}

@@ -45,7 +45,7 @@ func TestTransitionRecordsAgreeWithTimelines(t *testing.T) {
 	})
 }
 
-func TestTransitionRecordsKeepToTheSchema(t *testing.T) {
+func TestTransitionRecordsMatchSchema(t *testing.T) {
 	schema := transitiontest.Schema(t)
 	everyMoment(t, func(t *testing.T, tl timeline.Timeline, now time.Time) {
 		for _, line := range startuptest.Lines(t, transition.Lines, tl, now) {
@@ -54,7 +54,7 @@ func TestTransitionRecordsKeepToTheSchema(t *testing.T) {
 	})
 }
 
-func TestTimelineRecordsKeepToTheSchema(t *testing.T) {
+func TestTimelineRecordsMatchSchema(t *testing.T) {
 	schema := startuptest.TimelineSchema(t)
 	everyMoment(t, func(t *testing.T, tl timeline.Timeline, now time.Time) {
 		for _, line := range startuptest.Lines(t, jsonlines.TimelineLines, tl, now) {

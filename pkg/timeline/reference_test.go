@@ -127,7 +127,7 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 		}
 	}
 	if broken := tighten(sequences); len(broken) > 0 || len(f.milestoneConflicts) > 0 {
-		t.Errorf("a contradiction that is none: %v %v", broken, f.milestoneConflicts)
+		t.Errorf("wrong conflict: %v %v", broken, f.milestoneConflicts)
 	}
 	tightened := slices.Clone(f.bounds)
 	for _, s := range sequences {

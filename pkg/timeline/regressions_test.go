@@ -16,7 +16,7 @@ var faults = []struct {
 	must   string
 }{
 	{
-		name: "the queue is as long as kubelet says, not as its late Event",
+		name: "the queue is as long as the kubelet's message states, not as its late Event",
 		script: `
 available runtime events
 spec main app cold
@@ -295,7 +295,7 @@ spec main second cold
 	},
 }
 
-func TestFaults(t *testing.T) {
+func TestRegressions(t *testing.T) {
 	for _, fault := range faults {
 		t.Run(fault.name, func(t *testing.T) {
 			got := parseScript(t, []byte(fault.script)).print(t)
@@ -306,7 +306,7 @@ func TestFaults(t *testing.T) {
 			case fault.open:
 				t.Errorf("mended: it is open no more\n%s", got)
 			case bad:
-				t.Errorf("must say %q and not %q:\n%s", fault.must, fault.not, got)
+				t.Errorf("must contain %q and not %q:\n%s", fault.must, fault.not, got)
 			}
 		})
 	}

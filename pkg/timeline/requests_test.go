@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestEventsAreWantedWithoutTheRuntime has pods that arrive while the runtime answers late or never: the kubelet's
+// TestEventsAreWatchedWithoutRuntime has pods that arrive while the runtime answers late or never: the kubelet's
 // Events are wanted once the runtime is overdue, and not before.
-func TestEventsAreWantedWithoutTheRuntime(t *testing.T) {
+func TestEventsAreWatchedWithoutRuntime(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	answer := func(at float64, present bool) Observation {
 		return RuntimeSeen{UID: "u", AskedAt: second(at - 0.1), ArrivedAt: second(at),
@@ -23,7 +23,7 @@ func TestEventsAreWantedWithoutTheRuntime(t *testing.T) {
 		}
 		return PodSeen{ArrivedAt: second(at), Live: true, Pod: pod}
 	}
-	// A running sandbox, so that none is awaited.
+	// A running sandbox, so the agent does not wait for one.
 	sandbox := RuntimeSeen{UID: "u", AskedAt: second(0.1), ArrivedAt: second(0.2),
 		Sandboxes: []Sandbox{{ID: "s", Ready: true, CreatedAt: second(0.1)}}}
 	for name, test := range map[string]struct {
@@ -32,19 +32,19 @@ func TestEventsAreWantedWithoutTheRuntime(t *testing.T) {
 		at           float64
 		want         bool
 	}{
-		"it may answer still": {0, []Observation{seen(0, false), sandbox}, 4.9, false},
-		"it does not":         {0, []Observation{seen(0, false), sandbox}, 5.1, true},
-		"it answers late that there is none": {0, []Observation{seen(0, false), sandbox, answer(7, false)}, 7.1,
+		"it may still answer": {0, []Observation{seen(0, false), sandbox}, 4.9, false},
+		"it did not answer":   {0, []Observation{seen(0, false), sandbox}, 5.1, true},
+		"it answers late, without the image": {0, []Observation{seen(0, false), sandbox, answer(7, false)}, 7.1,
 			true},
-		"it answers late that there is one": {0, []Observation{seen(0, false), sandbox, answer(7, true)}, 7.1,
+		"it answers late, with the image": {0, []Observation{seen(0, false), sandbox, answer(7, true)}, 7.1,
 			false},
 		"it answers at once": {0, []Observation{seen(0, false), sandbox, answer(0.3, true)}, 60,
 			false},
-		"another agent asked before":            {30, []Observation{seen(0, false), sandbox}, 34.9, false},
-		"this one has asked in vain":            {30, []Observation{seen(0, false), sandbox}, 35.1, true},
-		"over, and it may answer still":         {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 3.9, false},
-		"over, and it is not waited for longer": {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 4.1, true},
-		"over, and nor are late Events": {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 16.1,
+		"a previous agent queried before":      {30, []Observation{seen(0, false), sandbox}, 34.9, false},
+		"this agent queried without an answer": {30, []Observation{seen(0, false), sandbox}, 35.1, true},
+		"over, and it may still answer":        {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 3.9, false},
+		"over, and its answer is overdue":      {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 4.1, true},
+		"over, and late Events are overdue too": {0, []Observation{seen(0, false), sandbox, seen(1, true)}, 16.1,
 			false},
 	} {
 		scope := Scope{Runtime: true, Events: true}
@@ -61,9 +61,9 @@ func TestEventsAreWantedWithoutTheRuntime(t *testing.T) {
 	}
 }
 
-// TestARuntimeThatAnswersKeepsEventsUnwatched has nodes on which all images are present: however the runtime's
+// TestNoEventWatchWhileRuntimeAnswers has nodes on which all images are present: however the runtime's
 // answers are spread over the first seconds, no watch is opened.
-func TestARuntimeThatAnswersKeepsEventsUnwatched(t *testing.T) {
+func TestNoEventWatchWhileRuntimeAnswers(t *testing.T) {
 	for pods := range 110 {
 		e := NewEvidence(Scope{Runtime: true, Events: true})
 		pod := Pod{UID: fmt.Sprint(pods), CreatedAt: base,

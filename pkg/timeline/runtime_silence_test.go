@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestSilencesOfTheRuntime(t *testing.T) {
+func TestRuntimeSilences(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	span := func(phase Phase, from, to float64, merged ...Phase) Span {
 		return Span{Phase: phase, Cause: CauseOf(phase), StartAt: second(from), EndAt: second(to), MergedWith: merged}
@@ -66,7 +66,7 @@ func TestSilencesOfTheRuntime(t *testing.T) {
 	}
 }
 
-func TestAPhaseThatGoesOnStaysOpen(t *testing.T) {
+func TestPhaseInProgressStaysOpen(t *testing.T) {
 	var log SilenceLog
 	log.Observe(RuntimeSilent{From: base, Until: base.Add(time.Second)}) // and half a second to catch up
 	tl := Timeline{Phases: []Span{{Phase: PhasePull, StartAt: base, EndAt: base.Add(3 * time.Second), Open: true}}}

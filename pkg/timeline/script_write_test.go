@@ -45,7 +45,7 @@ func writeScript(a Scope, containers []Container, gates bool, observations []Obs
 func writeObservation(o Observation) string {
 	switch o := o.(type) {
 	case PodSeen:
-		return "pod " + strings.Join(tellPod(o), " | ")
+		return "pod " + strings.Join(podWords(o), " | ")
 	case EventSeen:
 		container := o.Container
 		if container == "" {
@@ -59,12 +59,12 @@ func writeObservation(o Observation) string {
 	case EventsWatched:
 		return "watched"
 	case RuntimeSeen:
-		return "runtime " + strings.Join(tellAnswer(o), " | ")
+		return "runtime " + strings.Join(answerWords(o), " | ")
 	}
 	return fmt.Sprintf("%T", o)
 }
 
-func tellPod(o PodSeen) []string {
+func podWords(o PodSeen) []string {
 	words := flags(!o.Live, "listed")
 	if at := o.Pod.AcknowledgedAt; !at.IsZero() {
 		words = append(words, "acknowledged@"+since(at))
@@ -108,7 +108,7 @@ func tellPod(o PodSeen) []string {
 	return parts
 }
 
-func tellAnswer(o RuntimeSeen) []string {
+func answerWords(o RuntimeSeen) []string {
 	var parts []string
 	stamps := func(words []string, named ...any) []string {
 		for i := 0; i < len(named); i += 2 {

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	seeds    = flag.Uint64("seeds", 700, "how many lives TestSimulatedLives simulates for each sight")
+	seeds    = flag.Uint64("seeds", 700, "how many lives TestSimulatedPods simulates for each sight")
 	fromSeed = flag.Uint64("seed", 0, "the first of them")
 )
 
@@ -56,10 +56,10 @@ var openCells = map[string]map[property]int{
 	"pods only":  {noOvercharge: 9, noCauseOvercharge: 1},
 }
 
-// TestSimulatedLives compares timelines with the truth: no property may break, whatever part of the truth was
+// TestSimulatedPods compares timelines with the truth: no property may break, whatever part of the truth was
 // reported. It prints the first pod that breaks a property, with both sides and as a script. -seed N -seeds 1 runs
 // only that pod.
-func TestSimulatedLives(t *testing.T) {
+func TestSimulatedPods(t *testing.T) {
 	for _, s := range sourceSets {
 		t.Run(s.name, func(t *testing.T) {
 			open := openCells[s.name]

@@ -75,8 +75,8 @@ func (e terminationTruth) observed(random *rand.Rand, grace time.Duration) (all 
 	return append(all, PodGone{UID: "uid-1", ArrivedAt: late(e.gone), Live: random.IntN(5) > 0})
 }
 
-// TestErrorsOfEndsHoldTheTruth invents terminations and compares every duration with what happened.
-func TestErrorsOfEndsHoldTheTruth(t *testing.T) {
+// TestTerminationErrorsContainTruth invents terminations and compares every duration with what happened.
+func TestTerminationErrorsContainTruth(t *testing.T) {
 	const grace = 30 * time.Second
 	random := rand.New(rand.NewPCG(1, 2))
 	var named, timed int
@@ -135,6 +135,6 @@ func TestErrorsOfEndsHoldTheTruth(t *testing.T) {
 		}
 	}
 	if named < 5000 || timed < 2000 {
-		t.Errorf("only %d phases of one name, %d stops with a length: the test says little", named, timed)
+		t.Errorf("only %d phases of one name, %d stops with a length: the test proves little", named, timed)
 	}
 }

@@ -120,9 +120,9 @@ func (f containersTruth) observed(random *rand.Rand, grace time.Duration) (all [
 	return append(all, PodGone{UID: "uid-1", ArrivedAt: late(f.gone), Live: random.IntN(5) > 0})
 }
 
-// TestErrorsOfEndsWithContainersHoldTheTruth invents terminations of pods with several containers and compares every
+// TestContainerTerminationErrorsContainTruth invents terminations of pods with several containers and compares every
 // duration, and how each container ended, with what happened.
-func TestErrorsOfEndsWithContainersHoldTheTruth(t *testing.T) {
+func TestContainerTerminationErrorsContainTruth(t *testing.T) {
 	const grace = 10 * time.Second
 	random := rand.New(rand.NewPCG(7, 8))
 	named, timed := 0, 0
@@ -186,6 +186,6 @@ func TestErrorsOfEndsWithContainersHoldTheTruth(t *testing.T) {
 		}
 	}
 	if named < 5000 || timed < 5000 {
-		t.Errorf("only %d phases of one name, %d stops with a length: the test says little", named, timed)
+		t.Errorf("only %d phases of one name, %d stops with a length: the test proves little", named, timed)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // If a pod has more containers than are followed, one of the others may have been the last to stop. Its time must
 // not be charged to another container.
-func TestEndOfMoreContainersThanAreFollowed(t *testing.T) {
+func TestTerminationWithUnfollowedContainers(t *testing.T) {
 	pod := Pod{UID: "uid-1", CreatedAt: base, DeletedAt: base.Add(10 * time.Second), DeletionGrace: 30 * time.Second,
 		DeletionObserved: true}
 	at := func(seconds int) time.Time { return base.Add(time.Duration(seconds) * time.Second) }

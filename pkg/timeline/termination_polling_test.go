@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The runtime is asked often while a change is likely, and seldom about a stuck pod.
-func TestAskEvery(t *testing.T) {
+// The runtime is queried often while a change is likely, and rarely for a stuck pod.
+func TestRuntimePollInterval(t *testing.T) {
 	const grace = 5 * time.Minute
 	heard := base.Add(10 * time.Second)
 	e := NewTerminationEvidence(PodSeen{ArrivedAt: heard, Live: true,
@@ -24,6 +24,6 @@ func TestAskEvery(t *testing.T) {
 	}
 	e.Apply(PodGone{UID: "uid-1", ArrivedAt: heard.Add(time.Hour), Live: true})
 	if got := e.AskEvery(heard.Add(time.Hour)); got != 0 {
-		t.Errorf("once it is gone every %s", got)
+		t.Errorf("polled every %s after the pod is gone", got)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestEndingScripts folds each script in testdata/endings, written as for TestScripts, and compares the termination
+// TestTerminationScripts folds each script in testdata/endings, written as for TestScripts, and compares the termination
 // with the part below "---".
-func TestEndingScripts(t *testing.T) {
+func TestTerminationScripts(t *testing.T) {
 	runScripts(t, "testdata/endings/*.script", (*script).printEnding)
 }
 

@@ -102,7 +102,7 @@ func pressed(s Span, io float64) Span {
 	return s
 }
 
-func TestEveryPhaseHasWords(t *testing.T) {
+func TestEveryPhaseHasVerdictText(t *testing.T) {
 	for _, p := range Phases() {
 		if row := rowOf(p); row.phase != p || row.text == "" || row.cause == "" {
 			t.Errorf("row of %s: %+v", p, row)

@@ -28,8 +28,8 @@ type APIServer struct {
 // Pod is a pod that the server knows.
 type Pod struct {
 	Namespace, Name, Node string
-	// Agent is where the agent in the pod serves; empty if it cannot be reached. Only a pod with a
-	// Port is an agent's.
+	// Agent is the address of the agent in the pod, or empty if it cannot be reached. Only pods with a Port are
+	// agents.
 	Agent   string
 	Port    int
 	HTTPS   bool

@@ -13,7 +13,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// protocol is that of forwarded ports over WebSocket.
+// protocol is the subprotocol of port forwarding over WebSocket.
 const protocol = "v4.channel.k8s.io"
 
 // forward serves pods/portforward over WebSocket, like the kubelet: a binary message begins with
@@ -46,7 +46,7 @@ func forward(w http.ResponseWriter, r *http.Request, pods []Pod, namespace, name
 	status(w, http.StatusNotFound, fmt.Sprintf("pods %q not found", name))
 }
 
-// exchange ends when one of both sides does.
+// exchange copies data in both directions until one side closes.
 func exchange(ctx context.Context, conn *websocket.Conn, agent net.Conn, port int) {
 	for channel := range byte(2) {
 		_ = conn.Write(ctx, websocket.MessageBinary, binary.LittleEndian.AppendUint16([]byte{channel}, uint16(port)))

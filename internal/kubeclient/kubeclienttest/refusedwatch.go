@@ -32,7 +32,7 @@ func RefusedWatch(t *testing.T, source func(rest.Interface) func(context.Context
 		defer stop()
 		time.Sleep(10 * time.Minute)
 		if asked := len(server.Requests()); asked > 200 { // a list and a watch, or two, every 15 s
-			t.Errorf("asked %d times in 10 minutes", asked)
+			t.Errorf("sent %d requests in 10 minutes", asked)
 		}
 		server.Authorize(nil)
 		time.Sleep(time.Minute)

@@ -41,9 +41,9 @@ func (c *Clock) Advance(d time.Duration) {
 
 // Source runs a source of observations and collects what it observes and reports.
 type Source struct {
-	Clock *Clock
-	Seen  chan timeline.Observation // capacity 256, beyond what a test observes
-	Told  chan Report               // capacity 1024, beyond what a test waits for
+	Clock   *Clock
+	Seen    chan timeline.Observation // capacity 256, beyond what a test observes
+	Reports chan Report               // capacity 1024, beyond what a test waits for
 	// Stop ends the source, and Finished is closed when it has ended. Both are set by Run.
 	Stop     context.CancelFunc
 	Finished chan struct{}
@@ -61,7 +61,7 @@ type Report struct {
 func NewSource(t *testing.T) *Source {
 	return &Source{
 		t: t, Clock: &Clock{now: Begun()}, Seen: make(chan timeline.Observation, 256),
-		Told: make(chan Report, 1024), Finished: make(chan struct{}),
+		Reports: make(chan Report, 1024), Finished: make(chan struct{}),
 	}
 }
 
@@ -74,7 +74,7 @@ func (s *Source) Observe(ctx context.Context, o timeline.Observation) {
 }
 
 // Report receives the health reports of the source.
-func (s *Source) Report(up bool, detail string) { s.Told <- Report{up, detail} }
+func (s *Source) Report(up bool, detail string) { s.Reports <- Report{up, detail} }
 
 // Run runs the source until the test or Stop ends it.
 func (s *Source) Run(run func(context.Context) error) {
@@ -124,7 +124,7 @@ func (s *Source) Until(up bool, text string) {
 	deadline := time.After(Patience)
 	for {
 		select {
-		case r := <-s.Told:
+		case r := <-s.Reports:
 			if r.Up == up && strings.Contains(r.Detail, text) {
 				return
 			}

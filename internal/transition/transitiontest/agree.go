@@ -63,7 +63,7 @@ func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
 func (a *agreement) checkPod() {
 	p := a.pod
 	if !p.CreatedAt.Equal(a.want.CreatedAt) {
-		a.Errorf("created at %s, the timeline says %s", p.CreatedAt, a.want.CreatedAt)
+		a.Errorf("created at %s, in the timeline %s", p.CreatedAt, a.want.CreatedAt)
 	}
 	a.within("scheduled", p.ScheduledAt, "", timeline.MilestoneScheduled)
 	a.within("ready", p.ReadyAt, "", timeline.MilestoneReady)
@@ -75,7 +75,7 @@ func (a *agreement) checkPod() {
 	if a.want.State == timeline.StateReady &&
 		(p.CreationToReady == nil || p.CreationToReady.Duration() != a.want.Total) &&
 		len(a.want.Conflicts) == 0 {
-		a.Errorf("ready after %v, in all %s", p.CreationToReady, a.want.Total)
+		a.Errorf("ready after %v, the total is %s", p.CreationToReady, a.want.Total)
 	}
 	a.phase(timeline.PhaseScheduling, "", p.CreationToScheduled)
 }
@@ -90,9 +90,9 @@ func (a *agreement) checkContainers() {
 		}
 	}
 	if len(known) != len(a.containers) {
-		a.Fatalf("%d records of %d containers", len(a.containers), len(known))
+		a.Fatalf("got %d records of %d containers", len(a.containers), len(known))
 	}
-	before := a.pod.CreatedAt // when the previous container was done, if there is one
+	before := a.pod.CreatedAt // when the previous container passed, if there is one
 	initialized := a.pod.InitializedAt
 	for i, m := range a.containers {
 		c, kind := m.Container, known[i].Kind
@@ -115,7 +115,7 @@ func (a *agreement) checkContainers() {
 		case !isInit:
 			a.length("initialized to running", c.InitializedToRunning, initialized, c.RunningAt)
 			if c.PreviousToRunning != nil {
-				a.Errorf("%s has a container before it", m.ContainerName)
+				a.Errorf("%s has a previous container", m.ContainerName)
 			}
 			continue
 		case i == 0 && c.PreviousToRunning != nil, c.InitializedToRunning != nil, !c.StartedAt.IsZero(),
@@ -131,7 +131,7 @@ func (a *agreement) checkContainers() {
 			a.phase(timeline.PhaseInitRun, m.ContainerName, c.RunningToReady)
 		}
 		if before.IsZero() && !initialized.IsZero() || initialized.Before(before.Time) && !initialized.IsZero() {
-			a.Errorf("initialized at %s, %s was done at %s", initialized, m.ContainerName, before)
+			a.Errorf("initialized at %s, but %s passed at %s", initialized, m.ContainerName, before)
 		}
 	}
 }
@@ -154,10 +154,10 @@ func (a *agreement) checkPull(m transition.Metrics) {
 		a.Errorf("the pull of %s was %s", m.ContainerName, last.Outcome)
 	}
 	if !p.FinishedAt.IsZero() && !p.FinishedAt.Equal(last.FinishedAt) {
-		a.Errorf("pulled at %s, the timeline says %s", p.FinishedAt, last.FinishedAt)
+		a.Errorf("pulled at %s, in the timeline %s", p.FinishedAt, last.FinishedAt)
 	}
 	if last.QueueTimed && len(attempts) == 1 && (p.Duration == nil || p.Duration.Duration() != last.Queue+last.Pull) &&
 		!p.FinishedAt.IsZero() {
-		a.Errorf("pulled for %v, the timeline says %s and %s", p.Duration, last.Queue, last.Pull)
+		a.Errorf("pulled for %v, in the timeline %s and %s", p.Duration, last.Queue, last.Pull)
 	}
 }

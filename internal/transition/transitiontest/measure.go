@@ -18,7 +18,7 @@ func (a *agreement) within(what string, at api.Instant, container string, milest
 			}
 		}
 	}
-	a.Errorf("%s %s at %s, which no milestone allows", container, what, at)
+	a.Errorf("%s %s at %s, outside of the milestone's bound", container, what, at)
 }
 
 // length checks a duration against its ends: it is present if both ends are present and in order.
@@ -41,6 +41,6 @@ func (a *agreement) phase(phase timeline.Phase, container string, length *api.Se
 		return
 	}
 	if length.Duration() != found[0].Duration() {
-		a.Errorf("%s %s takes %s, the phase %s", container, phase, length, found[0].Duration())
+		a.Errorf("%s %s takes %s, but the phase takes %s", container, phase, length, found[0].Duration())
 	}
 }

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/podlapse/podlapse/internal/critest"
+	"github.com/podlapse/podlapse/internal/podwatchtest"
+	"github.com/podlapse/podlapse/internal/registrylabel"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// The limits of a scrape, which docs/metrics.md states.
+const (
+	maxSeries    = 1500      // of a node with 110 pods, the kubelet's default, with default flags
+	maxGzipBytes = 100 << 10 // of a node with 500 pods, with every option on
+)
+
+// manyRegistries is more than the number of registries with a label.
+const manyRegistries = 2 * registrylabel.Max
+
+// seriesOf counts the series of each metric like a Prometheus that scrapes text: every bucket, sum and count is a
+// series.
+func seriesOf(t *testing.T, gatherer prometheus.Gatherer) map[string]int {
+	t.Helper()
+	families, err := gatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := map[string]int{}
+	for _, family := range families {
+		var text bytes.Buffer
+		if _, err := expfmt.MetricFamilyToText(&text, family); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text.String()) {
+			if !strings.HasPrefix(line, "#") {
+				series[family.GetName()]++
+			}
+		}
+	}
+	return series
+}
+
+// registered returns the names of the agent's own metrics in a registry, with or without series.
+func registered(t *testing.T, registry *prometheus.Registry) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	descs := make(chan *prometheus.Desc)
+	go func() { registry.Describe(descs); close(descs) }()
+	for desc := range descs {
+		m := descriptionOf.FindStringSubmatch(desc.String())
+		if m == nil {
+			t.Fatalf("cannot read %s", desc)
+		}
+		if strings.HasPrefix(m[1], "podlapse_") {
+			names[m[1]] = true
+		}
+	}
+	return names
+}
+
+func sum(series map[string]int) (all int) {
+	for _, n := range series {
+		all += n
+	}
+	return all
+}
+
+// TestScrapeHasFewSeries counts the series of a real agent with default flags. Metrics that have more series on a
+// fullNode count as there.
+func TestScrapeHasFewSeries(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "containerd.sock")
+	cri := critest.Start(t, socket, critest.Options{})
+	cluster := podwatchtest.Start(t)
+	agent := startInside(t, cluster, "--cri-endpoint=unix://"+socket)
+	agent.await(t, "podlapse_runtime_store_served", 1)
+	series := seriesOf(t, agent.registry)
+	cri.Fault(critest.Hang) // now the agent requests Events, and its requests have series
+	cluster.Put(web0(time.Now()))
+	agent.await(t, "podlapse_event_watches_opened_total", 1)
+	for name, n := range seriesOf(t, agent.registry) {
+		series[name] = max(series[name], n)
+	}
+	own := registered(t, agent.registry)
+	full := seriesOf(t, fullNode{pods: 110, registries: manyRegistries}.registry())
+	for name, n := range full {
+		if !own[name] {
+			t.Errorf("the agent has no metric %s", name)
+		}
+		series[name] = max(series[name], n)
+	}
+	for name := range own {
+		if series[name] == 0 {
+			t.Errorf("%s has no series, so the test does not count it", name)
+		}
+	}
+	t.Logf("%d series, %d of them about start-ups", sum(series), sum(full))
+	if all := sum(series); all > maxSeries {
+		t.Errorf("%d series, want at most %d: %v", all, maxSeries, series)
+	}
+	if more := sum(seriesOf(t, fullNode{pods: 110, registries: 2 * manyRegistries}.registry())); more != sum(full) {
+		t.Errorf("%d series with twice as many registries, want %d", more, sum(full))
+	}
+}
+
+// formats are the formats that Prometheus requests.
+var formats = map[string]string{
+	"text":        "text/plain;version=0.0.4",
+	"openmetrics": "application/openmetrics-text;version=1.0.0",
+	"protobuf":    "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited",
+}
+
+// scrapedBytes requests metrics like Prometheus, and returns the size of the compressed answer.
+func scrapedBytes(t testing.TB, handler http.Handler, accept string) int {
+	t.Helper()
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+	request.Header.Set("Accept", accept)
+	request.Header.Set("Accept-Encoding", "gzip")
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, request)
+	mediaType, _, _ := strings.Cut(accept, ";")
+	if answer.Code != http.StatusOK || answer.Header().Get("Content-Encoding") != "gzip" ||
+		!strings.HasPrefix(answer.Header().Get("Content-Type"), mediaType) {
+		t.Fatalf("%d, %v", answer.Code, answer.Header())
+	}
+	return answer.Body.Len()
+}
+
+// busiest has 500 pods, more registries than have a label, a series for each pod, and exemplars.
+func busiest() *prometheus.Registry {
+	trace := func(t timeline.Timeline) string {
+		return fmt.Sprintf("%032x", rand.New(rand.NewPCG(7, uint64(len(t.UID)))).Uint64())
+	}
+	return fullNode{pods: 500, registries: registrylabel.Max + 2, podSeries: true, trace: trace}.registry()
+}
+
+// withRest gathers the busiest node's metrics, and the other metrics of an agent.
+func withRest(start, agent prometheus.Gatherer) prometheus.Gatherer {
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		all, err := start.Gather()
+		if err != nil {
+			return nil, err
+		}
+		names := map[string]bool{}
+		for _, family := range all {
+			names[family.GetName()] = true
+		}
+		rest, err := agent.Gather()
+		for _, family := range rest {
+			if !names[family.GetName()] {
+				all = append(all, family)
+			}
+		}
+		return all, err
+	})
+}
+
+func TestScrapeIsSmall(t *testing.T) {
+	all := withRest(busiest(), everything(t))
+	handler := promhttp.HandlerFor(all, promhttp.HandlerOpts{EnableOpenMetrics: true})
+	for name, accept := range formats {
+		got := scrapedBytes(t, handler, accept)
+		t.Logf("%s: %d bytes", name, got)
+		if got > maxGzipBytes {
+			t.Errorf("%s: %d bytes, want at most %d", name, got, maxGzipBytes)
+		}
+	}
+}
+
+// BenchmarkScrapeFullNode scrapes the metrics of start-ups of a full node with 500 pods, and of the busiest node.
+func BenchmarkScrapeFullNode(b *testing.B) {
+	for node, registry := range map[string]*prometheus.Registry{
+		"default": fullNode{pods: 500, registries: manyRegistries}.registry(), "busiest": busiest(),
+	} {
+		handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+		for name, accept := range formats {
+			b.Run(node+"/"+name, func(b *testing.B) {
+				bytes := 0
+				for b.Loop() {
+					bytes = scrapedBytes(b, handler, accept)
+				}
+				b.ReportMetric(float64(bytes), "gzip-B")
+			})
+		}
+	}
+}

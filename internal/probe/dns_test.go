@@ -1,0 +1,72 @@
+package probe
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// names is a DNS server over UDP. It answers for "well" at once and for "slow" after 100 ms, never for "silent", and
+// reports any other name as not found.
+func names(t *testing.T) string {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buffer := make([]byte, 1500)
+		for {
+			n, from, err := conn.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			var m dnsmessage.Message
+			if m.Unpack(buffer[:n]) != nil || len(m.Questions) != 1 {
+				continue
+			}
+			q := m.Questions[0]
+			answer := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true},
+				Questions: m.Questions}
+			switch name := q.Name.String(); name {
+			case "silent.test.":
+				continue
+			case "well.test.", "slow.test.":
+				if name == "slow.test." {
+					time.Sleep(100 * time.Millisecond)
+				}
+				if q.Type == dnsmessage.TypeA {
+					answer.Answers = []dnsmessage.Resource{{
+						Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 1},
+						Body:   &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}},
+					}}
+				}
+			default:
+				answer.RCode = dnsmessage.RCodeNameError
+			}
+			if packed, err := answer.Pack(); err == nil {
+				_, _ = conn.WriteTo(packed, from)
+			}
+		}
+	}()
+	t.Cleanup(func() { _ = conn.Close(); <-done })
+	return conn.LocalAddr().String()
+}
+
+func TestDNS(t *testing.T) {
+	server := names(t)
+	by := func(p *Probe) { p.Server = server }
+	expect(t, "well", ask(t, made(KindDNS, "well.test.", by)), ResultOK, "dns=ok")
+	slow := ask(t, made(KindDNS, "slow.test.", by))
+	expect(t, "slow", slow, ResultOK, "dns=ok")
+	if slow.Stages[0].Length < 90*time.Millisecond {
+		t.Errorf("slow took %+v", slow)
+	}
+	expect(t, "none of the name", ask(t, made(KindDNS, "absent.test.", by)), ResultDNSError, "dns=dns_error")
+	expect(t, "no word", ask(t, made(KindDNS, "silent.test.", by)), ResultTimeout, "dns=timeout")
+	expect(t, "by the machine's own", ask(t, made(KindDNS, "localhost", nil)), ResultOK, "dns=ok")
+}

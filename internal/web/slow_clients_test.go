@@ -1,0 +1,119 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSlowClientsCostLittleAndBlockNoOthers has more clients than places open all the connections they can get, send
+// as much of a header as the server accepts, and then stop.
+func TestSlowClientsCostLittleAndBlockNoOthers(t *testing.T) {
+	address := running(t, (&fake{}).config())
+	alive(t, "127.0.0.1", address)
+	before := heap()
+	slow := "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: " + strings.Repeat("x", maxHeaderBytes-1024)
+	clients := []string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.6"}
+	conns := map[string][]net.Conn{}
+	for _, client := range clients {
+		for range 2 * maxPerClient {
+			conn := from(t, client, address)
+			_, _ = io.WriteString(conn, slow) // may be closed already
+			conns[client] = append(conns[client], conn)
+		}
+	}
+	began := time.Now()
+	alive(t, "127.0.0.1", address)
+	if grown := heap() - before; grown > maxConnections*64<<10 {
+		t.Errorf("the heap has grown by %d KiB", grown>>10)
+	}
+	all := 0
+	for _, client := range clients {
+		open := 0
+		for _, conn := range conns[client] {
+			_ = conn.SetReadDeadline(time.Now().Add(5 * time.Millisecond)) // a closed connection was closed long ago
+			if _, err := conn.Read(make([]byte, 1)); isTimeout(err) {
+				open++
+			}
+		}
+		if fairly := maxConnections / len(clients); open < fairly-1 || open > maxPerClient {
+			t.Errorf("%s has %d connections open, want %d or so", client, open, fairly)
+		}
+		all += open
+	}
+	if all != maxConnections-1 { // one was closed for the probe
+		t.Errorf("%d connections are open, want %d", all, maxConnections-1)
+	}
+	for _, conn := range slices.Concat(slices.Collect(maps.Values(conns))...) {
+		_ = conn.SetReadDeadline(began.Add(2 * headerTimeout))
+		if _, err := io.Copy(io.Discard, conn); isTimeout(err) {
+			t.Fatalf("still open after %s", time.Since(began))
+		}
+	}
+	if took := time.Since(began); took < headerTimeout/2 {
+		t.Errorf("closed after %s, before a slow network could send a header", took)
+	}
+}
+
+// After a refusal, a client's connection may stay open for two minutes at no cost to the client.
+func TestIdleClientsBlockNoOthers(t *testing.T) {
+	config := (&fake{}).config()
+	config.Access = func(context.Context, string, string, string) (Verdict, error) { return Unknown, nil }
+	address := running(t, config)
+	for _, client := range []string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"} {
+		for range maxPerClient {
+			status, _, err := say(t, from(t, client, address), "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+			if status != http.StatusUnauthorized {
+				t.Fatalf("%d, %v", status, err)
+			}
+		}
+	}
+	for range 3 { // the kubelet gives up after three
+		alive(t, "127.0.0.1", address)
+	}
+}
+
+// Beyond its guaranteed connections, a client that has no more than the others does not displace theirs.
+func TestEveryClientHasItsShare(t *testing.T) {
+	address := running(t, (&fake{}).config())
+	const each = maxConnections / 64
+	hold := func(client string) net.Conn {
+		conn := from(t, client, address)
+		if status, _, err := say(t, conn, "GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); status != http.StatusOK {
+			t.Logf("%s: %d, %v", client, status, err)
+		}
+		return conn
+	}
+	var held []net.Conn
+	for i := range 64 {
+		for range each {
+			held = append(held, hold(fmt.Sprintf("127.0.1.%d", i+1)))
+		}
+	}
+	for range 3 * each {
+		hold("127.0.2.1")
+	}
+	closed := 0
+	for _, conn := range held {
+		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
+		if _, err := conn.Read(make([]byte, 1)); !isTimeout(err) {
+			closed++
+		}
+	}
+	if closed < 1 || closed > guaranteedPerClient { // of the six that it opened
+		t.Errorf("%d connections were closed for one client, want 1 to %d", closed, guaranteedPerClient)
+	}
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}

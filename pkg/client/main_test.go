@@ -1,0 +1,27 @@
+package client
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// agent is a server with the test's answer for each request.
+func agent(t *testing.T, answer http.HandlerFunc) Client {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	transport := &http.Transport{}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		server.Close()
+	})
+	return Client{Server: server.URL + "/proxy/", HTTP: &http.Client{Transport: transport}}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
