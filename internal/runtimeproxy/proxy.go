@@ -28,9 +28,8 @@ const (
 	maxConnections = 128
 	// callLimit is the longest duration of a call. The agent's timeout is 2 s.
 	callLimit = time.Minute
-	// lingerLimit is how long a stopping proxy serves its existing clients. All containers of a pod
-	// are stopped at once, and the agent, which takes at most 5 s, must not lose the runtime
-	// before.
+	// lingerLimit is how long a stopping proxy serves its existing clients. The kubelet stops all containers of a pod
+	// at once. The agent needs up to 5 s to stop and must not lose the runtime until then.
 	lingerLimit = 6 * time.Second
 	// lingerCheck is how often a stopping proxy checks whether its clients have disconnected.
 	lingerCheck = 20 * time.Millisecond

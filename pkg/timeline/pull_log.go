@@ -200,7 +200,8 @@ func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	}
 }
 
-// Settle takes a timeline that was completed for the last time. From then on its layers count as its own.
+// Settle records a timeline that does not change any more. From then on, the layers that its pulls brought are
+// attributed to its pod, and count as shared in other pods' pulls.
 func (l *PullLog) Settle(t Timeline) {
 	for of, request := range l.requests {
 		if podOf(of) == t.UID {

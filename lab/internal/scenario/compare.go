@@ -241,7 +241,8 @@ func judgeSeries(v *Verdict, before, now map[string]bool) {
 	}
 }
 
-// judgeMemory requires that the agents use the same memory with confidence. An inconclusive measurement is not a proof.
+// judgeMemory requires, with 95 % confidence, that the new agents use at most moreMemory more than the old ones. An
+// inconclusive measurement is a problem.
 func judgeMemory(v *Verdict, what string, more paired[size]) {
 	v.Compared++
 	v.Note("%s: the difference is %v, standard error %v, so at most %v with 95 %% confidence (%d pairs)", what,
