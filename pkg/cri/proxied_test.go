@@ -28,6 +28,9 @@ var (
 	fronts   = map[string]bool{} // paths that have a proxy
 )
 
+// proxyRuns begins the log line of each proxy; the first run counts these lines.
+const proxyRuns = "a proxy runs in front of"
+
 // front runs a proxy until the test ends, also while the runtime behind it restarts.
 func front(t testing.TB, socket, path string) {
 	t.Helper()
@@ -40,7 +43,7 @@ func front(t testing.TB, socket, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("a proxy runs in front of %s", socket)
+	t.Logf("%s %s", proxyRuns, socket)
 	fronts[path] = true
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -76,7 +79,7 @@ func TestThroughTheProxy(t *testing.T) {
 	)
 	cmd.Env = append(os.Environ(), throughProxy+"=1")
 	out, err := cmd.CombinedOutput()
-	passed, proxies := strings.Count(string(out), "--- PASS: Test"), strings.Count(string(out), "a proxy stands before")
+	passed, proxies := strings.Count(string(out), "--- PASS: Test"), strings.Count(string(out), proxyRuns)
 	if err != nil || passed < 50 || proxies < 50 {
 		t.Errorf("%d tests passed with %d proxies, %v\n%s", passed, proxies, err, out)
 	}
