@@ -55,7 +55,9 @@ FORCE:
 lab: ## Build bin/lab, which runs a real Kubernetes node on loopback.
 	cd lab && CGO_ENABLED=0 go build $(GOBUILD) -ldflags '-s -w' -o ../$(LAB) .
 
+# Without buildah, the image comes first, because image.sh installs it, and two runs of apt-get must not meet.
 up: lab build ## Start a node with the agent and a sample workload (needs root on Linux).
+	@command -v buildah >/dev/null || $(MAKE) --no-print-directory $(LOCAL_ARCHIVE)
 	@$(LAB) build & tools=$$!; trap 'kill $$tools 2>/dev/null' EXIT; $(MAKE) --no-print-directory $(LOCAL_ARCHIVE) && wait $$tools
 	$(LAB) up --agent $(AGENT) --image $(LOCAL_ARCHIVE) --sample
 
@@ -128,7 +130,7 @@ unit: ## Run the tests that need no node.
 	cd lab && go test -count=1 $(RACE) ./...
 
 # Linking takes as long as testing, so each test program is built once.
-stress-tests: ## Run the tests without a node N=10 times, in random order, beside two busy loops per core.
+stress-tests: ## Run the tests without a node N=10 times, each on one thread, in random order, beside two busy loops per core.
 	@set -e; work="$$(mktemp -d)"; loops=; trap 'kill $$loops 2>/dev/null; rm -rf "$$work"' EXIT; trap 'exit 1' INT TERM; \
 	for module in . lab; do \
 		(cd $$module; go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | while read -r dir; do \

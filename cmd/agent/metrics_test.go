@@ -35,10 +35,9 @@ var descriptionOf = regexp.MustCompile(
 	`^Desc\{fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)", (?:unit: "[^"]*", )?constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}\}$`,
 )
 
-// TestMetricsDocument compares docs/metrics.md with the metrics of an agent with every option on.
-func TestMetricsDocument(t *testing.T) {
-	registry := everything(t)
-	var all []described
+// descriptions returns the agent's own metrics in a registry, by name, each once, whatever its constant label.
+func descriptions(t *testing.T, registry *prometheus.Registry) (all []described) {
+	t.Helper()
 	descs := make(chan *prometheus.Desc)
 	go func() { registry.Describe(descs); close(descs) }()
 	for desc := range descs {
@@ -56,11 +55,18 @@ func TestMetricsDocument(t *testing.T) {
 		}
 		labels = slices.DeleteFunc(labels, func(l string) bool { return l == "" })
 		d := described{m[1], strings.ReplaceAll(m[2], `\"`, `"`), strings.Join(labels, ", ")}
-		if !slices.Contains(all, d) { // a family is listed once, whatever its constant label
+		if !slices.Contains(all, d) {
 			all = append(all, d)
 		}
 	}
 	slices.SortFunc(all, func(a, b described) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+// TestMetricsDocument compares docs/metrics.md with the metrics of an agent with every option on.
+func TestMetricsDocument(t *testing.T) {
+	registry := everything(t)
+	all := descriptions(t, registry)
 	agreeOnTypes(t, registry)
 
 	var doc strings.Builder

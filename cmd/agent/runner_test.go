@@ -35,7 +35,7 @@ func until(name string, takes time.Duration, ended *endings) func(context.Contex
 	}
 }
 
-// threeStages returns stages of which first stops first.
+// threeStages returns three stages. The stage named first is stopped first.
 func threeStages() []stageInfo {
 	return []stageInfo{{"first", time.Second}, {"second", time.Second}, {"third", time.Second}}
 }

@@ -58,16 +58,8 @@ func seriesOf(t *testing.T, gatherer prometheus.Gatherer) map[string]int {
 func registered(t *testing.T, registry *prometheus.Registry) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	descs := make(chan *prometheus.Desc)
-	go func() { registry.Describe(descs); close(descs) }()
-	for desc := range descs {
-		m := descriptionOf.FindStringSubmatch(desc.String())
-		if m == nil {
-			t.Fatalf("cannot read %s", desc)
-		}
-		if strings.HasPrefix(m[1], "podlapse_") {
-			names[m[1]] = true
-		}
+	for _, d := range descriptions(t, registry) {
+		names[d.name] = true
 	}
 	return names
 }

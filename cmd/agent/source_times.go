@@ -15,7 +15,7 @@ func newSourceTimes(registerer prometheus.Registerer) sourceTimes {
 	observed := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "podlapse_source_last_observation_timestamp_seconds",
 		Help: "Time of the latest observation of a source, in seconds since the Unix epoch by this node's clock. " +
-			"Absent before the first observation. There is none while no pod changes.",
+			"Absent before the first observation. Does not advance while no pod changes.",
 	}, []string{"source"})
 	registerer.MustRegister(observed)
 	return sourceTimes{observed}

@@ -175,7 +175,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 				defer h.mu.Unlock()
 				return strings.Join(h.reported, "\n")
 			}
-			h.eventually("told", func() bool { return strings.Contains(reported(), test.says) })
+			h.eventually("reported", func() bool { return strings.Contains(reported(), test.says) })
 			if test.says == "" && reported() != "" {
 				t.Errorf("reported %q", reported())
 			}

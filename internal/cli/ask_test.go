@@ -123,7 +123,7 @@ func TestChooseAgents(t *testing.T) {
 	runs(t, PluginProgram, config, "none").must(t, ExitUsage, "", `unknown command "none"`)
 }
 
-// TestQueryOverTLS shows and checks certificates, and takes any if it is told to.
+// TestQueryOverTLS presents and verifies certificates, and accepts any with --insecure-skip-tls-verify.
 func TestQueryOverTLS(t *testing.T) {
 	agent := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, answerRecord)

@@ -54,7 +54,7 @@ func TestLossesAreReported(t *testing.T) {
 					b.sleep(time.Hour)
 					b.unwatch(uids)
 					b.sleep(time.Hour)
-					b.expect(uids) // the watch ends because it is no longer requested
+					b.expect(uids) // no pod needs the watch any more, so it ends
 				})
 			})
 		}
