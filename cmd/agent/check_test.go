@@ -285,7 +285,8 @@ func TestCheckExplainsSocketProblems(t *testing.T) {
 		}
 	}
 	const noProxy = `dial unix /run/podlapse/runtime.sock: connect: no such file or directory`
-	const proxied = `dial unix /run/containerd/containerd.sock: connect: permission denied` // passed on by the runtime proxy
+	// passed on by the runtime proxy
+	const proxied = `dial unix /run/containerd/containerd.sock: connect: permission denied`
 	if remedy := runtimeRemedy(noProxy); !strings.Contains(remedy, "container runtime-proxy") ||
 		runtimeRemedy(proxied) == remedy {
 		t.Error(remedy)

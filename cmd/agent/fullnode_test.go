@@ -109,7 +109,9 @@ func (n fullNode) starting(i int) timeline.Timeline {
 				Failure: imagepull.FailureDNS})
 	}
 	phases := timeline.Phases()
-	t.Phases = []timeline.Span{{Phase: phases[i%len(phases)], StartAt: startuptest.After(0), EndAt: startuptest.After(time.Second)}}
+	t.Phases = []timeline.Span{{
+		Phase: phases[i%len(phases)], StartAt: startuptest.After(0), EndAt: startuptest.After(time.Second),
+	}}
 	return t
 }
 

@@ -100,7 +100,8 @@ func (m *memory) check(t *testing.T) {
 	}
 	if events > maxRemembered || bytes > maxRememberedBytes || forgotten > maxForgotten ||
 		len(m.namespaces) > maxNamespaces {
-		t.Fatalf("over a limit: %d Events, %d bytes, %d forgotten pods, %d namespaces", events, bytes, forgotten, len(m.namespaces))
+		t.Fatalf("over a limit: %d Events, %d bytes, %d forgotten pods, %d namespaces", events, bytes, forgotten,
+			len(m.namespaces))
 	}
 }
 

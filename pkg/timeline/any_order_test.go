@@ -31,8 +31,8 @@ func TestEvidenceIsAJoin(t *testing.T) {
 	}
 }
 
-// TestTerminationsInAnyOrder checks the same for terminations, except for the runtime's answers, which come in the order
-// in which it gave them, and for the first report of the deletion, before which nothing is read.
+// TestTerminationsInAnyOrder checks the same for terminations. The runtime's answers stay in their own order, and the
+// first report of the deletion stays first, because nothing is read before it.
 func TestTerminationsInAnyOrder(t *testing.T) {
 	for _, path := range scriptPaths(t, "testdata/endings/*.script") {
 		input, _ := readScript(t, path)

@@ -58,8 +58,8 @@ func TestReplayOfScripts(t *testing.T) {
 	}
 }
 
-// TestReplayOfTerminationScripts replays the scripts of terminations, as recorded by an agent that follows terminations and by one
-// that does not.
+// TestReplayOfTerminationScripts replays the scripts of terminations, as recorded by an agent that follows terminations
+// and by one that does not.
 func TestReplayOfTerminationScripts(t *testing.T) {
 	for _, script := range timeline.EndingScripts(t) {
 		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}

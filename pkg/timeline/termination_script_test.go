@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTerminationScripts folds each script in testdata/endings, written as for TestScripts, and compares the termination
-// with the part below "---".
+// TestTerminationScripts folds each script in testdata/endings, written as for TestScripts, and compares the
+// termination with the part below "---".
 func TestTerminationScripts(t *testing.T) {
 	runScripts(t, "testdata/endings/*.script", (*script).printEnding)
 }

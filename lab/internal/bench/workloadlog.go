@@ -42,8 +42,8 @@ func firstLogged(log string) map[string]time.Time {
 	return happened
 }
 
-// WorkloadLogOfRun is WorkloadLog for any run of a container, counted from 0. Steps that the program has not logged yet are
-// missing.
+// WorkloadLogOfRun is WorkloadLog for any run of a container, counted from 0. Steps that the program has not logged yet
+// are missing.
 func (b *Bench) WorkloadLogOfRun(pod, uid, container string, run int) (map[string]time.Time, error) {
 	path := filepath.Join(b.Node.ContainerLogs(b.Namespace, pod, uid, container), fmt.Sprintf("%d.log", run))
 	data, err := os.ReadFile(path)
