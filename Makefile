@@ -32,7 +32,7 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 GOVULNCHECK   := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build image lab up down status list scenario blame-soak accuracy-page test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test compare bench sample-sentences clean
+.PHONY: FORCE help build image lab up prefetch down status list scenario blame-soak accuracy-page test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test compare bench sample-sentences clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,11 +55,17 @@ FORCE:
 lab: ## Build bin/lab, which runs a real Kubernetes node on loopback.
 	cd lab && CGO_ENABLED=0 go build $(GOBUILD) -ldflags '-s -w' -o ../$(LAB) .
 
-# Without buildah, the image comes first, because image.sh installs it, and two runs of apt-get must not meet.
-up: lab build ## Start a node with the agent and a sample workload (needs root on Linux).
-	@command -v buildah >/dev/null || $(MAKE) --no-print-directory $(LOCAL_ARCHIVE)
+# The lab and the agent compile while the network is used, then the programs of the node while the image is built.
+up: ## Start a node with the agent and a sample workload (needs root on Linux).
+	@$(MAKE) --no-print-directory prefetch & downloads=$$!; trap 'kill $$downloads 2>/dev/null' EXIT; \
+	$(MAKE) --no-print-directory lab build && wait $$downloads
 	@$(LAB) build & tools=$$!; trap 'kill $$tools 2>/dev/null' EXIT; $(MAKE) --no-print-directory $(LOCAL_ARCHIVE) && wait $$tools
 	$(LAB) up --agent $(AGENT) --image $(LOCAL_ARCHIVE) --sample
+
+# `go list` loads exactly the modules that the build needs. A failure here is reported by the step that needs the file.
+prefetch: # Download what the node's programs and the image need.
+	@command -v buildah >/dev/null || ./image.sh prepare >/dev/null 2>&1 || true
+	@for module in containerd kubernetes; do (cd lab/tools/$$module && GOFLAGS= go list -deps tool >/dev/null 2>&1) || true; done
 
 down: lab ## Stop the node and remove everything but the cache of built tools.
 	$(LAB) down

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Builds the image as an OCI archive: image.sh NAME:TAG VERSION REVISION ARCHIVE
+# `image.sh prepare` only installs buildah if it is missing.
 #   PLATFORMS          linux/amd64,linux/arm64
 #   GO_IMAGE           the image with Go to build in; without it a stand-in is made from this machine's Go, if it has
 #                      one, so that no registry is needed
 #   SOURCE_DATE_EPOCH  the time that all files get; the commit's
 # The same sources, Go, certificates and arguments give the same digest, which is printed last.
 set -euo pipefail
-[ $# = 4 ] || { sed -n '2,7s/^# //p' "$0" >&2; exit 2; }
-name=$1 version=$2 revision=$3 archive=$4
+[ $# = 4 ] || [ "$*" = prepare ] || { sed -n '2,8s/^# //p' "$0" >&2; exit 2; }
 cd "$(dirname "$0")"
 
 if ! command -v buildah >/dev/null; then
@@ -18,6 +18,8 @@ if ! command -v buildah >/dev/null; then
 	apt-get -o DPkg::Lock::Timeout=300 update -q >&2
 	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -q --no-install-recommends buildah >&2
 fi
+[ "$*" != prepare ] || exit 0
+name=$1 version=$2 revision=$3 archive=$4
 
 # Nothing is left behind, and nothing of the machine's own storage is used.
 scratch=$(mktemp -d)

@@ -24,7 +24,8 @@ type program struct {
 }
 
 // groups is the table of everything that is built from third-party modules. Without cgo, programs are static and link
-// faster. Only runc needs cgo, for seccomp and to enter namespaces before the Go runtime starts.
+// faster. Only runc needs cgo, for seccomp and to enter namespaces before the Go runtime starts. It does not need libc's
+// resolver, which takes long to compile.
 func groups() []group {
 	const (
 		containerd = "github.com/containerd/containerd/v2/cmd/"
@@ -37,7 +38,7 @@ func groups() []group {
 			{"ctr", containerd + "ctr"},
 		}, "github.com/containerd/containerd/v2",
 			[]string{"github.com/containerd/containerd/v2/version.Version={version}"}},
-		{"tools/containerd", "1", "seccomp", []program{{"runc", "github.com/opencontainers/runc"}}, "", nil},
+		{"tools/containerd", "1", "seccomp,netgo,osusergo", []program{{"runc", "github.com/opencontainers/runc"}}, "", nil},
 		{"tools/kubernetes", "0", "", []program{
 			{"etcd", "go.etcd.io/etcd/server/v3"},
 			{"kube-apiserver", kubernetes + "kube-apiserver"},
