@@ -51,14 +51,25 @@ func startFull(t *testing.T, flags ...string) (*process, *podwatchtest.Server) {
 	return startWith(t, func(stdout *os.File) { fill(t, stdout) }, flags...), cluster
 }
 
-// fill fills a pipe.
+// fill writes to a pipe until it is full. It does not wait, because on a busy machine a deadline can pass before the
+// first write.
 func fill(t *testing.T, pipe *os.File) {
 	t.Helper()
-	if err := pipe.SetWriteDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
+	raw, err := pipe.SyscallConn()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pipe.Write(make([]byte, 4<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Fatalf("fill the pipe: %v", err)
+	var failure error
+	if err := raw.Write(func(fd uintptr) bool {
+		for failure == nil {
+			_, failure = syscall.Write(int(fd), make([]byte, 64<<10))
+		}
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(failure, syscall.EAGAIN) {
+		t.Fatalf("fill the pipe: %v", failure)
 	}
 }
 
