@@ -12,10 +12,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// pageVariable names the file that the exam writes its result to, as a page for users.
+// pageVariable names the environment variable with the path of the accuracy page. The exam writes its result to this
+// file.
 const pageVariable = "PODLAPSE_ACCURACY_PAGE"
 
-// notTried lists what the lab cannot test, and why.
+// notTried lists the situations that the lab cannot test, and the reasons.
 var notTried = [][2]string{
 	{"Dynamically allocated devices (DRA)", "the lab has no driver for them"},
 	{
@@ -67,7 +68,7 @@ The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`
 
 `
 
-// pageRules is the page's explanation of its figures.
+// pageRules explains the figures of the page.
 const pageRules = `
 - **Right**: podlapse blames the culprit.
 - **Unattributed**: podlapse blames no party (phase ` + "`unattributed`" +
@@ -83,7 +84,7 @@ change.
 If two parties are equally to blame, both count as right. An example is a slow registry while containerd is stopped.
 `
 
-// writePage writes the result of the exam as a page.
+// writePage writes the result of the exam as the accuracy page.
 func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, lengths, violations int) error {
 	var node corev1.Node
 	if err := e.bench.Kube.Get(ctx, "/api/v1/nodes/"+layout.NodeName, &node); err != nil {
