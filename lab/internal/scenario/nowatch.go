@@ -20,8 +20,8 @@ import (
 func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		count = 30
-		// With 30 sandboxes at once, and sometimes with ten, the last ones take longer than sandboxPatience on two
-		// CPUs.
+		// If two CPUs start 30 sandboxes at the same time, the last sandboxes take longer than sandboxPatience. With
+		// ten sandboxes, this happens sometimes.
 		atOnce = 5
 	)
 	var late atomic.Int64

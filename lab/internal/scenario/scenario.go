@@ -1,5 +1,5 @@
-// Package scenario contains the lab's scenarios. Each injects faults of known size, and compares what the agent reports
-// with the truth.
+// Package scenario contains the lab's scenarios. Each scenario injects faults of known size, and compares the agent's
+// reports with the truth.
 //
 // A new scenario is one file with a function of type Run and one row in Table.
 package scenario
@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Run injects and measures on a new bench. An error means that the scenario could not run. Disagreements between the
-// agent and the truth go into the verdict.
+// Run injects faults and measures on a new bench. An error means that the scenario could not run. Differences between
+// the agent's reports and the truth go into the verdict.
 type Run func(ctx context.Context, b *bench.Bench, v *Verdict) error
 
 // Scenario is one row of the table.
@@ -26,18 +26,18 @@ type Scenario struct {
 	Name    string
 	Summary string // one line
 	Run     Run
-	// Deployed is set if the agent runs as a DaemonSet. Otherwise it runs as a process, which can be killed and started
-	// with flags.
+	// Deployed is set if the agent runs as a DaemonSet. Otherwise, the agent runs as a process, which a scenario can
+	// kill and start with flags.
 	Deployed bool
 }
 
-// Choice is the arguments of a run.
+// Choice contains the arguments of a run.
 type Choice struct {
-	Seed   uint64 // determines all random choices; 0 draws a seed
-	Before string // path of the other agent's program, for Compare
+	Seed   uint64 // determines all random choices; 0 draws a new seed
+	Before string // path of the program that Compare compares with the current agent
 }
 
-// Table lists all scenarios in the order in which a new user would try them.
+// Table lists all scenarios in the order that suits a new user.
 func Table() []Scenario {
 	return []Scenario{
 		{"rollout", "restart the DaemonSet three times while pods start: each start-up is reported exactly once",
@@ -66,7 +66,8 @@ func Table() []Scenario {
 			"losses are reported", lostEvents, false},
 		{"unpack", "a slow registry, slow unpacking, and both at once: the right one is blamed for each second", unpack,
 			false},
-		{"no-watch", "30 pods with present images open no Event watch; a cold image opens one and closes it", noWatch,
+		{"no-watch", "30 pods with present images open no Event watch; a pod with a cold image opens an Event " +
+			"watch, which is closed later", noWatch,
 			false},
 		{"prometheus", "a real Prometheus scrapes the agent: quantiles, native histograms, exemplars, ending series, " +
 			"lint", scrape, false},
@@ -113,13 +114,15 @@ func Names() []string {
 	return names
 }
 
-// ErrDisagree means that the agent and the truth differ by more than the limit. The error that wraps it lists where.
+// ErrDisagree means that the agent and the truth differ by more than the limit. The error that wraps ErrDisagree lists
+// the differences.
 var ErrDisagree = errors.New("the agent disagrees with the truth")
 
 // purpose is the purpose of the scenarios' namespaces.
 const purpose = "scenario"
 
-// Play runs one scenario on a running node and prints the result. It always removes faults and namespace.
+// Play runs one scenario on a running node and prints the result. At the end, it always removes the faults and the
+// namespace.
 func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Writer) error {
 	release, err := n.Hold(ctx) // two concurrent scenarios would distort each other's measurements
 	if err != nil {
@@ -129,7 +132,7 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 	if err := bench.ClearAll(ctx, n, purpose); err != nil {
 		return fmt.Errorf("clear earlier scenarios: %w", err)
 	}
-	// The one that up started, because its load would distort the measurements.
+	// The command up might have started this Prometheus, whose load would distort the measurements.
 	if err := n.StopPrometheus(); err != nil {
 		return fmt.Errorf("prepare scenario %s: %w", s.Name, err)
 	}
@@ -162,15 +165,16 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 	if err != nil {
 		return fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
-	// Readers look at the end of a long output first, and some systems keep only that part.
+	// The error repeats the problems, because readers look at the end of a long output first, and some systems keep
+	// only the end.
 	return fmt.Errorf("scenario %s: %w:\n  %s", s.Name, ErrDisagree, strings.Join(verdict.Wrong(), "\n  "))
 }
 
-// clear uses its own context, because an interrupted scenario must also clear.
+// clear uses its own context, because an interrupted scenario must also remove its faults.
 func clear(b *bench.Bench) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if err := b.Clear(ctx); err != nil {
-		b.Node.Report.Say("clearing namespace %s: %v", b.Namespace, err)
+		b.Node.Report.Say("cannot clear namespace %s: %v", b.Namespace, err)
 	}
 }
