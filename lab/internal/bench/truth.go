@@ -124,7 +124,7 @@ func (b *Bench) BoundAt(ctx context.Context, pod string) (time.Time, error) {
 			return event.EventTime.Time, nil
 		}
 	}
-	return time.Time{}, errors.New("find when pod " + pod + " was scheduled: it has no Scheduled Event")
+	return time.Time{}, errors.New("find when pod " + pod + " was scheduled: the API server has no Scheduled Event")
 }
 
 // KubeletPullSeconds returns the sum of the kubelet's own metric for image pulls. The sum starts with the kubelet
