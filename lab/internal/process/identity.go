@@ -34,7 +34,7 @@ func parseStat(line string) (stat, error) {
 		return stat{}, fmt.Errorf("parse process stat %q: no command name", line)
 	}
 	fields := strings.Fields(line[end+1:])
-	const startField = 22 - 3 // the first field after the name is number 3
+	const startField = 22 - 3 // the first field after the name is field 3
 	if len(fields) <= startField || len(fields[0]) != 1 {
 		return stat{}, fmt.Errorf("parse process stat %q: too few fields", line)
 	}
