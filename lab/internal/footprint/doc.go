@@ -1,4 +1,5 @@
-// Package footprint removes the traces of a node outside the lab's own directories: container processes, mounts,
-// cgroups, directories that the kubelet and containerd always create, and kernel settings that the kubelet changes. It
-// searches the machine instead of reading the lab's records. Therefore, it also cleans up after a lab that was killed.
+// Package footprint removes the traces of a node outside the lab's own directories. These traces are container
+// processes, mounts, cgroups, directories of the kubelet and containerd, and kernel settings that the kubelet changes.
+// It searches the machine instead of reading the lab's records. Therefore, it also cleans up after a lab that was
+// killed.
 package footprint

@@ -74,7 +74,7 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 		"containerRuntimeEndpoint": "unix://" + n.ContainerdSocket(),
 
 		// The kubelet must not create a hierarchy of pods in the machine's cgroups, because the lab does not own them.
-		// containerd's cgroup for each container is sufficient. cgroup v1 and cgroup v2 both work.
+		// containerd's cgroup for each container is sufficient. The configuration works with cgroup v1 and cgroup v2.
 		"failCgroupV1": false, "cgroupDriver": "cgroupfs", "cgroupsPerQOS": false, "enforceNodeAllocatable": []string{},
 
 		// These settings prevent changes to other parts of the machine.

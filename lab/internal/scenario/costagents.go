@@ -169,7 +169,7 @@ func (c *costRun) judgePod(s synthetic.Started, reported map[string]agent.Timeli
 		}
 		length, err := agent.Nanoseconds(pull.PullSeconds)
 		if off := length - s.Pulls[i]; err != nil || off.Abs() > exact {
-			v.Problem("%s %s: want a pull of %s, but the agent reports %q seconds", s.Name, container,
+			v.Problem("%s %s: want a pull of %s s, but the agent reports %q s", s.Name, container,
 				seconds(s.Pulls[i]),
 				pull.PullSeconds)
 		}

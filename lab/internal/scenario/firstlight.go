@@ -10,8 +10,7 @@ import (
 )
 
 // limit is the largest error of the agent that the scenario accepts. It allows for work that belongs to a phase but is
-// not injected: the creation of a network namespace, the unpacking of a layer, and the start of a process on a busy
-// machine.
+// not injected. Examples are the creation of a network namespace, the unpacking of a layer, and the start of a process.
 const limit = 250 * time.Millisecond
 
 // The size of the cold images and their download rate. Each pull takes five seconds.

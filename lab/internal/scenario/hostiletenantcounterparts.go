@@ -27,8 +27,8 @@ type startUp struct {
 // attack, for the same agent flags. Outcome, pulls and long phases must be the same. Durations may differ by the
 // largest difference between the counterparts, plus the agent's stated errors, plus the tenant's real load.
 //
-// Some phases are compared only with the independent logs: phases that are long only during the attack, such as a
-// sandbox on a busy machine, and the kubelet's wait before a retry.
+// Two kinds of phases are compared only with the independent logs. The first kind is long only during the attack, such
+// as a sandbox on a busy machine. The second kind is the kubelet's wait before a retry.
 func (r *tenantRun) judgeCounterparts() {
 	byFlags := make(map[string][]honestBlock)
 	for _, block := range r.blocks {

@@ -88,8 +88,8 @@ func (m *memoryWatch) judge(v *Verdict, block string) {
 	}
 }
 
-// judgeMetrics requires that durations in the metrics grew by no more than the duration of the block, that the clock
-// skew is unchanged, and that the registry of the real pulls has its label.
+// judgeMetrics requires that durations in the metrics grew by no more than the duration of the block. The clock skew
+// must be unchanged, and the metrics must have a label for the registry of the real pulls.
 func (r *tenantRun) judgeMetrics(block honestBlock) {
 	lasted := block.to.Sub(block.from)
 	before, after := samplesOf(block.before), samplesOf(block.after)

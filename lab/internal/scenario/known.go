@@ -18,10 +18,10 @@ type known struct {
 	spans      []knownSpan
 }
 
-// the next phase, if the independent logs cannot separate it from this phase; otherwise empty
+// knownLength is the true duration of a phase on the node's clock.
 type knownLength struct {
 	phase, container string
-	then             string // the next phase, which the truth cannot separate from this one; empty if none
+	then             string // the next phase, if the truth cannot separate it from this phase; otherwise empty
 	// with is the next phase with the same cause, which the agent can merge into this phase. It is empty if there is
 	// none.
 	with     string

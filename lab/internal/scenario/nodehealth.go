@@ -157,7 +157,7 @@ func (h healthRun) cordon(ctx context.Context) error {
 			h.verdict.Problem("%v", err)
 			continue
 		}
-		h.verdict.Note("time for %s: %s", step.what, seconds(time.Since(asked)))
+		h.verdict.Note("time for %s: %s s", step.what, seconds(time.Since(asked)))
 	}
 	return nil
 }

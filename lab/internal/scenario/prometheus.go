@@ -253,9 +253,7 @@ func (p *promRun) judgePulls(ctx context.Context) error {
 	p.verdict.Compared++
 	if got <= low || got > high {
 		p.verdict.Problem("the 0.9 quantile of pulls is %.3f s, but the slow pull took %s according to the "+
-			"registry, want the "+
-			"bucket from %v to %v",
-			got, seconds(truth.Length()), low, high)
+			"registry, want the bucket from %v to %v", got, seconds(truth.Length()), low, high)
 	}
 	return nil
 }

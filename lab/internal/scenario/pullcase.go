@@ -21,8 +21,8 @@ type pullCase struct {
 	pod   string
 	spec  corev1.PodSpec
 	wants []wantedPull
-	// failures is the number of failed pulls after which mend ends the fault. Zero means that no pull fails. If mend is
-	// nil, every pull fails.
+	// failures is the number of failed pulls after which mend ends the fault. Zero means that no pull fails. If
+	// failures is positive and mend is nil, every pull fails.
 	failures int
 	mend     func(context.Context) error
 	// If cutOff is set, the fault interrupts a download and must appear in the registry's log. The next attempt reuses

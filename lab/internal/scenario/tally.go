@@ -31,7 +31,7 @@ const (
 
 // add compares one timeline.
 func (t *tally) add(timeline agent.Timeline, k known) {
-	under := "" // the phase into which the agent can merge the next phase; empty if none
+	under := "" // the phase into which the timeline merges the next phase; empty if none
 	for i, length := range k.lengths {
 		t.problem(k.pod, length.happenedOtherwise())
 		mergedIn := under
@@ -179,7 +179,7 @@ func (t *tally) judgeExactness(v *Verdict) {
 
 // judgePromises requires that every timestamp of the control plane lies within the agent's stated error. The agent must
 // report every phase, or list the phase as a candidate of an unattributed phase. One percent of the durations on the
-// node's clock may be outside their stated errors, because the truth is not more accurate: on a busy machine, other
+// node's clock may be outside their stated errors, because the truth is not more accurate. On a busy machine, other
 // work can delay the log line about an event.
 func (t *tally) judgePromises(v *Verdict) {
 	v.Compared += len(t.readings) + t.stamps
