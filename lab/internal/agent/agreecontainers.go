@@ -84,9 +84,9 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 	c.since(name+" previous to running", r.PreviousToRunning, c.passed(containers[last-1]), r.RunningAt)
 }
 
-// succeeded returns the interval of the end of an init container's run. It prefers the run whose interval contains the
-// reported time, and otherwise uses the last run. The timeline does not show which run succeeded. If a later container
-// ran, one of the runs succeeded.
+// succeeded returns the interval of the end of an init container's run. succeeded prefers the run whose interval
+// contains the reported time, and otherwise uses the last run. The timeline does not show which run succeeded. If a
+// later container ran, one of the runs succeeded.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {

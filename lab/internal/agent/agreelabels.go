@@ -73,8 +73,8 @@ func (c *comparison) image(m TransitionMetrics, ref string) {
 	}
 }
 
-// splitReference returns the repository with its registry, and the tag. Without a tag, it returns the digest instead.
-// If ref is invalid, both results are empty.
+// splitReference returns the repository with its registry, and the tag. Without a tag, splitReference returns the
+// digest instead. If ref is invalid, both results are empty.
 func splitReference(ref string) (repository, tag string) {
 	parsed, err := name.ParseReference(ref)
 	if err != nil {

@@ -104,7 +104,7 @@ func (c Client) Objects(ctx context.Context, namespace string) (objects Objects,
 	return objects, decode(data, &objects)
 }
 
-// Health returns the agent's health report about its parts. It returns an error if the agent is not ready.
+// Health returns the agent's health report about its parts. Health returns an error if the agent is not ready.
 func (c Client) Health(ctx context.Context) (string, error) {
 	data, err := c.get(ctx, "/readyz?verbose")
 	return string(data), err

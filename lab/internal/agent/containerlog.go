@@ -32,7 +32,7 @@ func Printed(log []byte, stream string) []byte {
 	return out
 }
 
-// begunAt returns the time of the first line of a container's log. It returns the zero time if the log is empty.
+// begunAt returns the time of the first line of a container's log. begunAt returns the zero time if the log is empty.
 func begunAt(log []byte) time.Time {
 	stamp, _, _ := bytes.Cut(log, []byte(" "))
 	at, err := time.Parse(time.RFC3339Nano, string(stamp))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Nanoseconds converts decimal seconds to a duration without rounding. It returns an error if the number is missing or
-// is not a whole number of nanoseconds.
+// Nanoseconds converts decimal seconds to a duration without rounding. Nanoseconds returns an error if the number is
+// missing or is not a whole number of nanoseconds.
 func Nanoseconds(seconds json.Number) (time.Duration, error) {
 	// big.Rat also accepts fractions and huge exponents. JSON numbers have no fractions, and the length limit excludes
 	// huge exponents.

@@ -23,8 +23,8 @@ type Output struct {
 	Logs []string // logs of agents that run in containers; there are several if the runtime started a new file
 }
 
-// ReadRecords reads the records that agents printed. It ignores an incomplete last line, because the agent is still
-// writing the line. The next call reads the complete line.
+// ReadRecords reads the records that agents printed. ReadRecords ignores an incomplete last line, because the agent is
+// still writing the line. The next call reads the complete line.
 func ReadRecords(output Output, namespace string) (Records, error) {
 	data, err := os.ReadFile(output.File)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -128,7 +128,7 @@ func readRecord(line []byte) (r record, whole bool) {
 	return record{}, false
 }
 
-// Once removes repeated records: it keeps the first of several records with the same ID. It keeps all records without
+// Once removes repeated records: it keeps the first of several records with the same ID. Once keeps all records without
 // an ID.
 func Once(timelines []Timeline) []Timeline {
 	var once []Timeline

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Transition is a record in the format of kube-transition-metrics. It describes a pod, one of the pod's containers, or
-// one image pull. Unknown values are zero or empty.
+// Transition is a record in the format of kube-transition-metrics. Transition describes a pod, one of the pod's
+// containers, or one image pull. Unknown values are zero or empty.
 type Transition struct {
 	Metrics TransitionMetrics `json:"kube_transition_metrics"`
 	Time    time.Time         `json:"time"`
@@ -29,7 +29,7 @@ type TransitionMetrics struct {
 	ImagePull        *PullTransition      `json:"image_pull"`
 }
 
-// TransitionLabels identifies the pod of a record. It is the same in all records of the pod.
+// TransitionLabels identifies the pod of a record. TransitionLabels is the same in all records of the pod.
 type TransitionLabels struct {
 	Namespace     string `json:"kube_namespace"`
 	PodName       string `json:"pod_name"`

@@ -1,5 +1,5 @@
-// Package audit reads the API server's audit log. It returns the requests of an account and the permissions that the
-// requests needed.
+// Package audit reads the API server's audit log. The package returns the requests of an account and the permissions
+// that the requests needed.
 package audit
 
 import (
@@ -38,7 +38,7 @@ type Use struct {
 	Refused []string // requests that the API server refused, without duplicates
 }
 
-// Of returns the permissions that a pod used. It omits paths that are not resources, such as /version, because every
+// Of returns the permissions that a pod used. Of omits paths that are not resources, such as /version, because every
 // account is allowed to read them.
 func Of(path, pod string) (Use, error) {
 	rights, refused := map[string]bool{}, map[string]bool{}

@@ -20,7 +20,7 @@ type Arrival struct {
 	GoneAt            time.Time
 }
 
-// Arrivals contains the arrivals of all pods of a bench. It is safe for concurrent use.
+// Arrivals contains the arrivals of all pods of a bench. Arrivals is safe for concurrent use.
 type Arrivals struct {
 	mu   sync.Mutex
 	pods map[string]Arrival

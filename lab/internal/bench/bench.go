@@ -103,8 +103,8 @@ func (b *Bench) ResetFaults(ctx context.Context) error {
 	return b.faults.set(ctx, b.Registry, nil)
 }
 
-// Clear ends the faults and removes the namespace. It removes the bench's images from the node and the registry. It
-// restarts the kubelet and the agent with their usual settings.
+// Clear ends the faults and removes the namespace. Clear removes the bench's images from the node and the registry.
+// Clear restarts the kubelet and the agent with their usual settings.
 func (b *Bench) Clear(ctx context.Context) error {
 	failures := []error{
 		b.Node.Thaw(), b.ResetFaults(ctx), b.Node.Restore(ctx),
@@ -131,8 +131,8 @@ func (b *Bench) BreakNetwork(reason string) error {
 	return cni.WriteFaults(b.Node.CNIFaults(), cni.Faults{Namespace: b.Namespace, Fail: reason})
 }
 
-// DelayNetwork delays the network plugin for the bench's pods with these names. Without names, it applies to all pods
-// of the bench.
+// DelayNetwork delays the network plugin for the bench's pods with these names. Without names, DelayNetwork applies to
+// all pods of the bench.
 func (b *Bench) DelayNetwork(delay time.Duration, pods ...string) error {
 	return cni.WriteFaults(b.Node.CNIFaults(),
 		cni.Faults{Namespace: b.Namespace, Pods: pods, Delay: cni.Duration{Duration: delay}})

@@ -31,8 +31,8 @@ type RuntimeCall struct {
 	sandbox, container string // the IDs of the sandbox and the container
 }
 
-// CallLog reads the calls for pods from containerd's log. It starts at the end of the log at the time of opening, and
-// reads each line once. It is safe for concurrent use.
+// CallLog reads the calls for pods from containerd's log. CallLog starts at the end of the log at the time of opening,
+// and reads each line once. CallLog is safe for concurrent use.
 type CallLog struct {
 	mu    sync.Mutex
 	file  tail

@@ -22,7 +22,7 @@ type KubeletEvent struct {
 	Message   string
 }
 
-// EventLog reads the kubelet's log from its end at the time of opening. It is safe for concurrent use.
+// EventLog reads the kubelet's log from its end at the time of opening. EventLog is safe for concurrent use.
 type EventLog struct {
 	namespace string
 

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// faults contains the registry's rules by image. It is safe for concurrent use.
+// faults contains the registry's rules by image. faults is safe for concurrent use.
 type faults struct {
 	mu    sync.Mutex
 	rules map[string]registry.Rule // by repository

@@ -69,7 +69,7 @@ func (b *Bench) Elsewhere(reference string) string {
 	return node.OtherRegistry + strings.TrimPrefix(reference, layout.Address(layout.RegistryPort))
 }
 
-// Warm makes the runtime pull an image without the kubelet, as crictl and preloaders do. It returns the start and the
+// Warm makes the runtime pull an image without the kubelet, as crictl and preloaders do. Warm returns the start and the
 // end of the pull.
 func (b *Bench) Warm(ctx context.Context, reference string) (Span, error) {
 	runtime, err := b.Node.Runtime()

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/cni"
 )
 
-// NetworkFaults contains the faults of the network plugin, with at most one fault for each pod. It is safe for
-// concurrent use.
+// NetworkFaults contains the faults of the network plugin, with at most one fault for each pod. NetworkFaults is safe
+// for concurrent use.
 type NetworkFaults struct {
 	bench *Bench
 	mu    sync.Mutex

@@ -70,7 +70,7 @@ func (b *Bench) createPod(ctx context.Context, meta metav1.ObjectMeta, spec core
 	return nil
 }
 
-// DeletePod requests the deletion of a pod. It does not wait for the deletion.
+// DeletePod requests the deletion of a pod. DeletePod does not wait for the deletion.
 func (b *Bench) DeletePod(ctx context.Context, pod string) error {
 	if err := b.Kube.Delete(ctx, b.PodPath(pod)); err != nil {
 		return fmt.Errorf("delete pod: %w", err)

@@ -14,8 +14,8 @@ type PullCall struct {
 	Failed string // containerd's error message
 }
 
-// PullLog reads the calls of PullImage from containerd's log. It starts at the end of the log at the time of opening,
-// and reads each line once. It is safe for concurrent use.
+// PullLog reads the calls of PullImage from containerd's log. PullLog starts at the end of the log at the time of
+// opening, and reads each line once. PullLog is safe for concurrent use.
 type PullLog struct {
 	mu    sync.Mutex
 	file  tail

@@ -22,7 +22,7 @@ func tailOf(path string) (tail, error) {
 	return tail{path: path, at: info.Size()}, nil
 }
 
-// read passes the lines that were added after the last call to take. It leaves an incomplete last line for the next
+// read passes the lines that were added after the last call to take. read leaves an incomplete last line for the next
 // call, because the program is still writing the line.
 func (t *tail) read(take func(line []byte)) error {
 	file, err := os.Open(t.path)

@@ -28,8 +28,8 @@ func (b *Bench) WorkloadLog(pod, uid, container string) (map[string]time.Time, e
 	return happened, nil
 }
 
-// firstLogged returns the time of the first log line of each step. It parses the runtime's log format: a timestamp, the
-// stream, a tag, and the line.
+// firstLogged returns the time of the first log line of each step. firstLogged parses the runtime's log format: a
+// timestamp, the stream, a tag, and the line.
 func firstLogged(log string) map[string]time.Time {
 	happened := make(map[string]time.Time)
 	for line := range strings.Lines(log) {

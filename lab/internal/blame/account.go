@@ -285,7 +285,7 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 	}
 }
 
-// stated returns the time of the kubelet's first Event about a container within a span. It returns the zero time if
+// stated returns the time of the kubelet's first Event about a container within a span. stated returns the zero time if
 // there is none.
 func (a Account) stated(what []Request, container string, from, to time.Time) time.Time {
 	for _, r := range what {

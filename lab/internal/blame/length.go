@@ -62,8 +62,8 @@ func (a Account) Lengths() []Length {
 	return lengths
 }
 
-// Compare compares the agent's phases with their true durations, and returns the number of compared phases. It skips a
-// phase that the agent reports in parts or merged with others.
+// Compare compares the agent's phases with their true durations, and returns the number of compared phases. Compare
+// skips a phase that the agent reports in parts or merged with others.
 func Compare(reported []Reported, lengths []Length) (violations []Violation, compared int) {
 	for _, l := range lengths {
 		v, times := Violation{Length: l}, 0

@@ -8,7 +8,7 @@ import (
 // Span is a period of wall-clock time.
 type Span struct{ From, To time.Time }
 
-// Length returns the time between the two ends. It returns zero if the end is before the start.
+// Length returns the time between the two ends. Length returns zero if the end is before the start.
 func (s Span) Length() time.Duration { return max(0, s.To.Sub(s.From)) }
 
 // shrunk returns the part of the span that is certain if each end can be wrong by the given time.

@@ -1,4 +1,5 @@
-// Package browser runs a real Chromium without a screen. It collects the errors and warnings that the browser reports.
+// Package browser runs a real Chromium without a screen. The package collects the errors and warnings that the browser
+// reports.
 package browser
 
 import (

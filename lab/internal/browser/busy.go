@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/cdproto/performance"
 )
 
-// Busy measures the share of a period for which the tab's main thread was busy. It uses the clock of this thread, so
+// Busy measures the share of a period for which the tab's main thread was busy. Busy uses the clock of this thread, so
 // other programs do not affect the result. Chromium's software rendering on other threads does not affect it either.
 func (t *Tab) Busy(during time.Duration) (share float64, err error) {
 	if _, err := call(t, performance.Enable,

@@ -92,7 +92,7 @@ func (t *Tab) Show(look Look) error {
 	return nil
 }
 
-// listen records errors and warnings of the page. It must not block.
+// listen records errors and warnings of the page. listen must not block.
 func (t *Tab) listen(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
@@ -198,7 +198,7 @@ func (t *Tab) Await(what, expression string, limit time.Duration) error {
 	}
 }
 
-// Picture saves a screenshot of the visible part of the page as PNG. If whole is set, it saves the entire page.
+// Picture saves a screenshot of the visible part of the page as PNG. If whole is set, Picture saves the entire page.
 func (t *Tab) Picture(path string, whole bool) error {
 	shot := chromedp.CaptureScreenshot()
 	if whole {

@@ -51,8 +51,8 @@ func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err e
 	return programs, !exists(programs.Tools), nil
 }
 
-// Build builds the missing programs of a plan. It fills each directory under another name and then renames it, so that
-// a directory is never incomplete.
+// Build builds the missing programs of a plan. Build fills each directory under another name and then renames it, so
+// that a directory is never incomplete.
 func (b Builder) Build(ctx context.Context, programs Programs) error {
 	if exists(programs.Tools) && exists(programs.Payload) {
 		return nil

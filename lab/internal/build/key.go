@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// keyOf hashes the contents and the paths of files below root. It also hashes words that affect the result of the
+// keyOf hashes the contents and the paths of files below root. keyOf also hashes words that affect the result of the
 // build.
 func keyOf(root string, files []string, words ...string) (string, error) {
 	hash := sha256.New()

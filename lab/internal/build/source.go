@@ -1,4 +1,5 @@
-// Package build builds the programs that the lab runs. It keeps them in a cache outside the source tree.
+// Package build builds the programs that the lab runs. The package keeps the built programs in a cache outside the
+// source tree.
 package build
 
 import (
@@ -15,8 +16,8 @@ const SourceVariable = "PODLAPSE_LAB_SOURCE"
 
 const modulePath = "github.com/podlapse/podlapse/lab"
 
-// FindSource returns the lab's source directory. It first uses the environment variable. Then it tries the nearest lab
-// at or above the working directory, and finally the directory from which this program was compiled.
+// FindSource returns the lab's source directory. FindSource first uses the environment variable. Then FindSource tries
+// the nearest lab at or above the working directory, and finally the directory from which this program was compiled.
 func FindSource() (string, error) {
 	if dir := os.Getenv(SourceVariable); dir != "" {
 		if isLab(dir) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Entry is one line of the plugin's log. It describes one ADD, with its start and end in wall-clock time.
+// Entry is one line of the plugin's log. Entry describes one ADD, with its start and end in wall-clock time.
 type Entry struct {
 	Command     string    `json:"command"`
 	ContainerID string    `json:"container_id"`
@@ -41,8 +41,8 @@ func appendEntry(path string, entry Entry) error {
 	return nil
 }
 
-// ReadLog returns the entries for the pods of a namespace, with the oldest entry first. If the file does not exist, it
-// returns no entries.
+// ReadLog returns the entries for the pods of a namespace, with the oldest entry first. If the file does not exist,
+// ReadLog returns no entries.
 func ReadLog(path, namespace string) ([]Entry, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

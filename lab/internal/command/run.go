@@ -1,4 +1,5 @@
-// Package command is the lab's command line. It parses the arguments, and runs the steps of each command in order.
+// Package command is the lab's command line. The package parses the arguments, and runs the steps of each command in
+// order.
 package command
 
 import (
@@ -21,7 +22,7 @@ import (
 
 const registryCommand = node.RegistryCommand
 
-// Run runs the command in words. It writes progress to stderr and results to stdout.
+// Run runs the command in words. Run writes progress to stderr and results to stdout.
 func Run(ctx context.Context, words []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	a, err := parse(words, getenv, scenario.Names())
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package cri is the lab's own client of the container runtime. It pulls images in advance and removes the images that
-// scenarios created. When the node stops, it removes the pods.
+// Package cri is the lab's own client of the container runtime. The package pulls images in advance and removes the
+// images that scenarios created. When the node stops, it removes the pods.
 package cri
 
 import (
@@ -16,7 +16,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Client is a connection to the runtime. It is safe for concurrent use. Close closes the connection.
+// Client is a connection to the runtime. Client is safe for concurrent use. Close closes the connection.
 type Client struct {
 	connection *grpc.ClientConn
 	runtime    runtimeapi.RuntimeServiceClient
@@ -89,7 +89,7 @@ func (c *Client) RemoveImages(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// RemovePods stops and removes all pods concurrently. It returns the first error of each pod.
+// RemovePods stops and removes all pods concurrently. RemovePods returns the first error of each pod.
 func (c *Client) RemovePods(ctx context.Context) error {
 	list, err := c.runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	if err != nil {

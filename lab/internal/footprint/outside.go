@@ -58,7 +58,7 @@ func Observe() Before {
 	return before
 }
 
-// Save writes the state to a file. It returns after the file is on the disk.
+// Save writes the state to a file. Save returns after the file is on the disk.
 func (b Before) Save(path string) error {
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -90,9 +90,9 @@ func Load(path string) (Before, error) {
 	return before, nil
 }
 
-// Restore restores the machine. It removes directories that did not exist before, resets kernel settings, and removes
-// only the lab's files from directories that existed before. The parameters are the lab's state directory and the name
-// of the lab's network.
+// Restore restores the machine. Restore removes directories that did not exist before, resets kernel settings, and
+// removes only the lab's files from directories that existed before. The parameters are the lab's state directory and
+// the name of the lab's network.
 func (b Before) Restore(state, network string) error {
 	var failures []error
 	removeLinks("/var/log/containers", state)

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Apply applies an object from a YAML document, as kubectl apply --server-side does. It removes fields that the same
+// Apply applies an object from a YAML document, as kubectl apply --server-side does. Apply removes fields that the same
 // manager set earlier and no longer sets. An unknown field is an error. With dryRun, the API server validates the
 // request without storing the object.
 func (c *Client) Apply(ctx context.Context, manager string, document []byte, dryRun bool) error {

@@ -1,5 +1,5 @@
-// Package kube is a small client of the lab's API server. It uses JSON, a client certificate, and the published API
-// types. The lab needs only a few calls, so it does not use a clientset.
+// Package kube is a small client of the lab's API server. The package uses JSON, a client certificate, and the
+// published API types. The lab needs only a few calls, so it does not use a clientset.
 package kube
 
 import (
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Client sends requests to one server as one user. It is safe for concurrent use.
+// Client sends requests to one server as one user. Client is safe for concurrent use.
 type Client struct {
 	base string
 	http *http.Client

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// WatchPods calls seen for each state of a namespace's pods with the time of its arrival. It starts with the existing
-// pods. The last call for a pod reports the pod's deletion. WatchPods blocks until ctx ends or the watch breaks. The
-// end of ctx is not an error.
+// WatchPods calls seen for each state of a namespace's pods with the time of its arrival. WatchPods starts with the
+// existing pods. The last call for a pod reports the pod's deletion. WatchPods blocks until ctx ends or the watch
+// breaks. The end of ctx is not an error.
 func (c *Client) WatchPods(ctx context.Context, namespace string,
 	seen func(pod corev1.Pod, gone bool, arrivedAt time.Time)) error {
 	path := "/api/v1/namespaces/" + namespace + "/pods?watch=1"
@@ -49,10 +49,11 @@ func (c *Client) WatchPods(ctx context.Context, namespace string,
 	}
 }
 
-// FollowNode keeps a watch on the pods of a node open, as a kubelet does. It sends the same request as client-go's
-// reflector, including protobuf, and copies the response to the writer. If the API server ends the watch, for example
-// because the reader is slow, FollowNode opens a new watch. FollowNode calls opened whenever the API server starts to
-// respond. It blocks until ctx ends or the API server refuses a request. The end of ctx is not an error.
+// FollowNode keeps a watch on the pods of a node open, as a kubelet does. FollowNode sends the same request as
+// client-go's reflector, including protobuf, and copies the response to the writer. If the API server ends the watch,
+// for example because the reader is slow, FollowNode opens a new watch. FollowNode calls opened whenever the API server
+// starts to respond. FollowNode blocks until ctx ends or the API server refuses a request. The end of ctx is not an
+// error.
 func (c *Client) FollowNode(ctx context.Context, node string, into io.Writer, opened func()) error {
 	for ctx.Err() == nil {
 		if err := c.followOnce(ctx, node, into, opened); err != nil {

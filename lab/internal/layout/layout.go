@@ -106,7 +106,7 @@ func (l Layout) CNILog() string { return l.In("cni", "log.jsonl") }
 // AgentRecords returns the file for the standard output of an agent that runs as a process.
 func (l Layout) AgentRecords() string { return l.In("agent-records.jsonl") }
 
-// AgentFiles returns the directory into which the agent writes, as a process or in a container. It contains
+// AgentFiles returns the directory into which the agent writes, as a process or in a container. AgentFiles contains
 // AgentObservations and AgentState.
 func (l Layout) AgentFiles() string { return l.In("agent") }
 

@@ -34,7 +34,7 @@ func definitions() []definition {
 }
 
 // Definitions returns the published CustomResourceDefinitions of kinds in the manifests that are not part of
-// Kubernetes. It downloads the modules that Go's module cache lacks.
+// Kubernetes. Definitions downloads the modules that Go's module cache lacks.
 func Definitions(ctx context.Context) ([][]byte, error) {
 	all := definitions()
 	arguments := []string{"mod", "download", "-json"}

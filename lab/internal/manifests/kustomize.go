@@ -38,7 +38,8 @@ type Composition struct {
 // imageName is the name of the image in the manifests.
 const imageName = "ghcr.io/podlapse/podlapse"
 
-// Compose renders a composition of a manifests directory. It writes a kustomization to the empty directory scratch.
+// Compose renders a composition of a manifests directory. Compose writes a kustomization to the empty directory
+// scratch.
 func Compose(manifests, scratch string, c Composition) (string, error) {
 	back, err := filepath.Rel(scratch, manifests)
 	if err != nil {

@@ -48,7 +48,7 @@ func (n Node) agent(program string, change AgentChange) component {
 	}
 }
 
-// startAgent starts the agent's program as a process. Without a program, it does nothing.
+// startAgent starts the agent's program as a process. Without a program, startAgent does nothing.
 func (n Node) startAgent(ctx context.Context) error {
 	program := n.Agent()
 	if _, err := os.Stat(program); program == "" || err != nil {
@@ -58,7 +58,7 @@ func (n Node) startAgent(ctx context.Context) error {
 }
 
 // RestartAgentWith restarts the agent's process with a change, and waits until the agent is ready. If the agent already
-// runs with this change, it is not restarted. Restore or the next Up reverts the change.
+// runs with this change, RestartAgentWith keeps the running process. Restore or the next Up reverts the change.
 func (n Node) RestartAgentWith(ctx context.Context, change AgentChange) error {
 	program, err := CheckAgent(n.Agent())
 	if err != nil {
@@ -79,7 +79,7 @@ func (n Node) KillAgent() error {
 	return nil
 }
 
-// RestartAgent starts the agent again after KillAgent. It does not wait until the agent is ready.
+// RestartAgent starts the agent again after KillAgent. RestartAgent does not wait until the agent is ready.
 func (n Node) RestartAgent() error {
 	program, err := CheckAgent(n.Agent())
 	if err != nil {
@@ -119,8 +119,8 @@ func (n Node) AgentLog() string {
 	return filepath.Join(n.Logs(), agentProcess+".log")
 }
 
-// AgentUsage returns the resource usage of the agent's process from its start until now. It returns an error if the
-// process has exited.
+// AgentUsage returns the resource usage of the agent's process from its start until now. AgentUsage returns an error if
+// the process has exited.
 func (n Node) AgentUsage() (process.Usage, error) { return n.usage(agentProcess) }
 
 // AgentAge returns the time for which the agent's process has been running.

@@ -80,8 +80,8 @@ func (n Node) keptLogs() ([]string, error) {
 	return filepath.Glob(filepath.Join(n.KeptLogs(), "*.log"))
 }
 
-// latestKeptLog returns the kept log that changed last, which belongs to the newest agent. It returns an empty string
-// if there is none.
+// latestKeptLog returns the kept log that changed last, which belongs to the newest agent. latestKeptLog returns an
+// empty string if there is none.
 func (n Node) latestKeptLog() (latest string) {
 	kept, _ := n.keptLogs() // the pattern is valid
 	var at time.Time
@@ -93,8 +93,8 @@ func (n Node) latestKeptLog() (latest string) {
 	return latest
 }
 
-// AgentLogEnd returns the last lines of the agent's log. For an agent in a container, it omits the records, which are
-// in the same file.
+// AgentLogEnd returns the last lines of the agent's log. For an agent in a container, AgentLogEnd omits the records,
+// which are in the same file.
 func (n Node) AgentLogEnd(lines int) string {
 	if n.Form() != Deployed {
 		return process.Tail(n.AgentLog(), lines)

@@ -41,8 +41,9 @@ func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered stri
 	return writeFile(n.agentObjects(), rendered)
 }
 
-// UninstallAgent removes the DaemonSet's agent from the node. It also removes all objects that DeployAgent applied,
-// except the namespace. Deleting the namespace takes long and would also delete other objects in the namespace.
+// UninstallAgent removes the DaemonSet's agent from the node. UninstallAgent also removes all objects that DeployAgent
+// applied, except the namespace. Deleting the namespace takes long and would also delete other objects in the
+// namespace.
 func (n Node) UninstallAgent(ctx context.Context) error {
 	before, err := n.readAgentObjects()
 	if err != nil {

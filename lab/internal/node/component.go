@@ -35,7 +35,7 @@ const (
 	nativeName     = "prometheus-native"
 )
 
-// ensure ensures that the component runs with its spec. It keeps a process that was started with the same spec, and
+// ensure ensures that the component runs with its spec. ensure keeps a process that was started with the same spec, and
 // replaces a process with another spec.
 func (n Node) ensure(c component) error {
 	fingerprint, err := c.Fingerprint()
@@ -68,8 +68,8 @@ func (n Node) ensure(c component) error {
 	return nil
 }
 
-// killStrays kills processes of this component that an interrupted lab started but did not record. It keeps processes
-// that the component itself started, such as containerd's shims, because they run another program.
+// killStrays kills processes of this component that an interrupted lab started but did not record. killStrays keeps
+// processes that the component itself started, such as containerd's shims, because they run another program.
 func (n Node) killStrays(c component) {
 	for _, found := range process.FindMarked(n.Run) {
 		if found.Component == c.Name && found.Executable == c.Path {

@@ -54,8 +54,8 @@ func (n Node) AgentImage() string {
 	return string(data)
 }
 
-// pushAgentImage pushes an image from an OCI archive of image.sh to the lab's registry. It selects the image for this
-// machine's platform.
+// pushAgentImage pushes an image from an OCI archive of image.sh to the lab's registry. pushAgentImage selects the
+// image for this machine's platform.
 func (n Node) pushAgentImage(ctx context.Context, archive string) error {
 	dir, err := os.MkdirTemp(n.State, "agent-image-")
 	if err != nil {
@@ -192,8 +192,9 @@ func (n Node) agentManifests(components []string, patches ...string) (string, er
 // Manifests returns the manifests directory, which is beside the lab's source directory.
 func Manifests(source string) string { return filepath.Join(filepath.Dir(source), "manifests") }
 
-// DeployAgent runs the agent as a DaemonSet with a state directory and additional components of the manifests. It waits
-// until the DaemonSet's pod is ready and up to date. RestoreAgent or the next Up removes the components.
+// DeployAgent runs the agent as a DaemonSet with a state directory and additional components of the manifests.
+// DeployAgent waits until the DaemonSet's pod is ready and up to date. RestoreAgent or the next Up removes the
+// components.
 func (n Node) DeployAgent(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, append([]string{"state-dir"}, components...), labPatch, filesPatch)
 }

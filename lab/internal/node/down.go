@@ -16,7 +16,7 @@ import (
 
 func (n Node) beforeFile() string { return n.In("before.json") }
 
-// Down stops the node and removes everything that the node created, except the build cache. It returns false if there
+// Down stops the node and removes everything that the node created, except the build cache. Down returns false if there
 // was nothing to remove.
 func (n Node) Down(ctx context.Context) (bool, error) {
 	release, err := n.Hold(ctx)

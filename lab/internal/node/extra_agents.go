@@ -41,7 +41,7 @@ type ExtraAgent struct {
 }
 
 // StartExtraAgents starts several processes of the agent's program for another node, which consists only of a runtime's
-// socket. It waits until all agents are ready.
+// socket. StartExtraAgents waits until all agents are ready.
 func (n Node) StartExtraAgents(ctx context.Context, nodeName string, count int) error {
 	agents := make([]ExtraAgent, count)
 	for i := range agents {
@@ -60,8 +60,8 @@ func (n Node) StartExtraAgentsOf(ctx context.Context, nodeName string, agents []
 	return n.startExtraAgents(ctx, agents)
 }
 
-// StartBeside starts one additional agent on the lab's own node for each set of flags. It waits until all agents are
-// ready.
+// StartBeside starts one additional agent on the lab's own node for each set of flags. StartBeside waits until all
+// agents are ready.
 func (n Node) StartBeside(ctx context.Context, flags ...[]string) error {
 	agents := make([]ExtraAgent, len(flags))
 	for i := range agents {

@@ -37,7 +37,7 @@ func (n Node) Form() Form {
 }
 
 // runAgent stores the agent's settings, runs the agent in its form, and stops the agent of the other form. If the form
-// is a process and no program was ever set, it starts no agent.
+// is a process and no program was ever set, runAgent starts no agent.
 func (n Node) runAgent(ctx context.Context, client *kube.Client, a Agent) error {
 	if err := n.storeAgent(ctx, a); err != nil {
 		return err

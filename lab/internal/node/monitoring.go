@@ -59,7 +59,8 @@ scrape_configs:
 	return text.String()
 }
 
-// FindPrometheus returns nil if StartMonitoring can find Prometheus. Otherwise, it returns an error with the remedy.
+// FindPrometheus returns nil if StartMonitoring can find Prometheus. Otherwise, FindPrometheus returns an error with
+// the remedy.
 func (n Node) FindPrometheus(ctx context.Context) error {
 	_, err := prereq.Prometheus(ctx, n.Report, n.Cache)
 	return err

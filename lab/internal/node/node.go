@@ -1,5 +1,5 @@
-// Package node is the lab's Kubernetes node. It configures and starts the node's components, reports their status, and
-// removes the node completely.
+// Package node is the lab's Kubernetes node. The package configures and starts the node's components, reports their
+// status, and removes the node completely.
 package node
 
 import (
@@ -73,8 +73,8 @@ func get(ctx context.Context, url string) error {
 	return nil
 }
 
-// free returns an error if a process listens on a loopback port. It retries for a second, because the port of an exited
-// process can remain in use for a moment.
+// free returns an error if a process listens on a loopback port. free retries for a second, because the port of an
+// exited process can remain in use for a moment.
 func free(port int) error {
 	const patience, every = time.Second, 20 * time.Millisecond
 	for deadline := time.Now().Add(patience); ; time.Sleep(every) {

@@ -42,7 +42,7 @@ func (n Node) UsePauseImage(ctx context.Context, reference string) error {
 	return n.await(ctx, n.containerd())
 }
 
-// UseOwnPauseImage reverts UsePauseImage. It also writes the network's configuration again.
+// UseOwnPauseImage reverts UsePauseImage. UseOwnPauseImage also writes the network's configuration again.
 func (n Node) UseOwnPauseImage(ctx context.Context) error {
 	base, err := n.BaseImage()
 	if err != nil {

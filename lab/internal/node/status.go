@@ -37,7 +37,7 @@ func (n Node) components() []component {
 	return all
 }
 
-// Status prints every component with its process and health, and the addresses of the node. It returns whether all
+// Status prints every component with its process and health, and the addresses of the node. Status returns whether all
 // components are healthy.
 func (n Node) Status(ctx context.Context, out io.Writer) bool {
 	if !n.complete() {

@@ -27,7 +27,7 @@ func (n Node) complete() bool {
 	return err == nil && strings.TrimSpace(string(data)) == process.BootID()
 }
 
-// Up starts the node, or repairs a running node. It returns when pods can be created and the agent runs with its usual
+// Up starts the node, or repairs a running node. Up returns when pods can be created and the agent runs with its usual
 // settings. If no agent was ever set, Up starts no agent.
 func (n Node) Up(ctx context.Context, agent Agent) error {
 	release, err := n.Hold(ctx)
@@ -73,8 +73,8 @@ func (n Node) reset(ctx context.Context) error {
 	return nil
 }
 
-// start starts all components that do not run yet. It follows the order of their dependencies, and starts independent
-// components concurrently.
+// start starts all components that do not run yet. start follows the order of their dependencies, and starts
+// independent components concurrently.
 func (n Node) start(ctx context.Context, agent Agent) error {
 	if err := n.Create(); err != nil { // again, because a repair might have to restore a directory
 		return err
@@ -143,8 +143,8 @@ func (n Node) startNode(ctx context.Context, agent Agent) error {
 	return nil
 }
 
-// startClients starts the clients of the API server that run the cluster, unless they already run. It waits until pods
-// can start.
+// startClients starts the clients of the API server that run the cluster, unless they already run. startClients waits
+// until pods can start.
 func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 	clients := []component{n.kubelet(), n.controllerManager(), n.scheduler()}
 	for _, c := range clients {
@@ -161,7 +161,7 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 }
 
 // Restore reverts a scenario's changes to the API server, the kubelet and the agent, and stops the processes that the
-// scenario started. Without changes, it does nothing. Up does the same after a killed scenario.
+// scenario started. Without changes, Restore does nothing. Up does the same after a killed scenario.
 func (n Node) Restore(ctx context.Context) error {
 	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopExtraAgents(), n.StopReceiver(), n.StopPrometheus(),
 		n.EnableStreamingLists(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))

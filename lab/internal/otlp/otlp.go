@@ -1,5 +1,5 @@
-// Package otlp reads the data that an OTLP receiver stored as lines of OTLP JSON. It depends only on the published
-// format.
+// Package otlp reads the data that an OTLP receiver stored as lines of OTLP JSON. The package depends only on the
+// published format.
 package otlp
 
 import (
@@ -41,9 +41,9 @@ type Report struct {
 	Spans               []Span
 }
 
-// ReadTraces reads the reports in the order of their arrival. If the file does not exist, it returns no reports. It
-// ignores an incomplete last line, because the receiver is still writing the line. The next call reads the complete
-// line.
+// ReadTraces reads the reports in the order of their arrival. If the file does not exist, ReadTraces returns no
+// reports. ReadTraces ignores an incomplete last line, because the receiver is still writing the line. The next call
+// reads the complete line.
 func ReadTraces(path string) ([]Report, error) {
 	var reports []Report
 	err := eachLine(path, "resourceSpans", func(line []byte) error {

@@ -26,8 +26,8 @@ type Authority struct {
 	dir         string
 }
 
-// NewAuthority creates a certificate authority and writes ca.crt to dir. It does not write the key, because only this
-// process signs certificates.
+// NewAuthority creates a certificate authority and writes ca.crt to dir. NewAuthority does not write the key, because
+// only this process signs certificates.
 func NewAuthority(dir string) (*Authority, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create certificate directory: %w", err)

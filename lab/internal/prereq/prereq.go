@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Supported returns nil if this machine can run a node. Otherwise, it returns an error with the reason.
+// Supported returns nil if this machine can run a node. Otherwise, Supported returns an error with the reason.
 func Supported(system string, uid int) error {
 	if system != "linux" {
 		return fmt.Errorf("the lab runs real containers and requires Linux, but this machine runs %s", system)
@@ -62,8 +62,8 @@ func toBuild() []requirement {
 	}
 }
 
-// Packages installs the missing Debian packages. If the installation fails, it returns one error that names all missing
-// packages.
+// Packages installs the missing Debian packages. If the installation fails, Packages returns one error that names all
+// missing packages.
 func Packages(ctx context.Context, report *progress.Reporter, build bool) error {
 	wanted := toRun()
 	if build {

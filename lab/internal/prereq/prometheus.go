@@ -12,9 +12,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Prometheus returns the directory with the programs prometheus and promtool. It unpacks Debian's package into the
-// cache. It does not install the package, because the installation would add a user and start a server. Without
-// apt-get, it uses the programs in PATH.
+// Prometheus returns the directory with the programs prometheus and promtool. Prometheus unpacks Debian's package into
+// the cache. Prometheus does not install the package, because the installation would add a user and start a server.
+// Without apt-get, Prometheus uses the programs in PATH.
 func Prometheus(ctx context.Context, report *progress.Reporter, cache string) (string, error) {
 	dir := filepath.Join(cache, "prometheus")
 	programs := filepath.Join(dir, "usr/bin")

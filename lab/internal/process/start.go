@@ -49,8 +49,8 @@ type Starter struct {
 	Logs  string
 }
 
-// Start starts the process in its own session, so that the process outlives the caller. It records the process. If the
-// process exits while the caller runs, Start reaps it.
+// Start starts the process in its own session, so that the process outlives the caller. Start records the process. If
+// the process exits while the caller runs, Start reaps it.
 func (s Starter) Start(spec Spec) (Record, error) {
 	fingerprint, err := spec.Fingerprint()
 	if err != nil {
@@ -97,7 +97,7 @@ func environment(spec Spec) []string {
 	return append([]string{"PATH=" + search, "HOME=/root", "LANG=C.UTF-8"}, spec.Env...)
 }
 
-// Tail returns at most the last n lines of a file. It is used for error messages.
+// Tail returns at most the last n lines of a file. Tail is used for error messages.
 func Tail(path string, n int) string {
 	const most = 64 << 10
 	file, err := os.Open(path)

@@ -25,7 +25,7 @@ func (id Identity) Signal(signal syscall.Signal) error {
 	return nil
 }
 
-// Stop asks the process to exit and kills it after the grace period. It returns when the process has exited. It
+// Stop asks the process to exit and kills it after the grace period. Stop returns when the process has exited. Stop
 // continues a process that was stopped with SIGSTOP, so that the process can exit by itself.
 func (id Identity) Stop(grace time.Duration) error {
 	if grace > 0 {

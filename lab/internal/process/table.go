@@ -27,7 +27,7 @@ func (r Record) Alive() bool { return r.Boot == BootID() && r.Identity.Alive() }
 // Table keeps one file for each process in a directory. A crash during a write can therefore lose at most one record.
 type Table struct{ Dir string }
 
-// Put stores a record. It replaces an existing record with the same name.
+// Put stores a record. Put replaces an existing record with the same name.
 func (t Table) Put(r Record) error {
 	data, err := json.Marshal(r)
 	if err != nil {

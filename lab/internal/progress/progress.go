@@ -1,5 +1,5 @@
-// Package progress reports the lab's current work and its duration to a user or a log file. It writes plain lines,
-// which look the same on a terminal, in a pipe and in a CI log.
+// Package progress reports the lab's current work and its duration to a user or a log file. The package writes plain
+// lines, which look the same on a terminal, in a pipe and in a CI log.
 package progress
 
 import (

@@ -23,7 +23,7 @@ type Access struct {
 	Failure     string    `json:"failure,omitempty"`
 }
 
-// accessLog keeps the latest requests. It is safe for concurrent use.
+// accessLog keeps the latest requests. accessLog is safe for concurrent use.
 type accessLog struct {
 	mu      sync.Mutex
 	entries []Access

@@ -10,7 +10,8 @@ import (
 // errReset is the error of a handler after a rule has reset its connection.
 var errReset = errors.New("connection reset by rule")
 
-// faulty is a response writer that applies a rule to the body. It records when the first and the last byte were sent.
+// faulty is a response writer that applies a rule to the body. faulty records when the first and the last byte were
+// sent.
 type faulty struct {
 	http.ResponseWriter
 	request *http.Request
@@ -119,7 +120,7 @@ func (f *faulty) fault() error {
 	return errReset
 }
 
-// pace waits until n more bytes are allowed to be sent. It counts from the start of the body and not from the last
+// pace waits until n more bytes are allowed to be sent. pace counts from the start of the body and not from the last
 // write, so that inexact sleeps do not add up.
 func (f *faulty) pace(n int64) error {
 	if f.rule.BytesPerSecond == 0 {
@@ -132,7 +133,7 @@ func (f *faulty) pace(n int64) error {
 	return f.sleep(time.Until(f.startAt.Add(due)))
 }
 
-// sleep waits for the given time. It returns early if the client disconnects.
+// sleep waits for the given time. sleep returns early if the client disconnects.
 func (f *faulty) sleep(d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package registry is the lab's image registry. It is a real registry, which this program serves. Scenarios can slow it
-// down or break it while it runs. It logs the time of each request.
+// Package registry is the lab's image registry, a real registry that the lab's program serves. Scenarios can slow down
+// or break the registry while it runs. The registry logs the time of each request.
 //
 // Faults affect only reads (GET and HEAD). Images are pushed at full speed.
 package registry

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// link represents the link that all bodies of a shared rule use. It is safe for concurrent use.
+// link represents the link that all bodies of a shared rule use. link is safe for concurrent use.
 type link struct {
 	mu   sync.Mutex
 	free time.Time // when all earlier bytes have passed the link
@@ -24,7 +24,7 @@ func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	return l.free
 }
 
-// rules contains the active faults. It is safe for concurrent use.
+// rules contains the active faults. rules is safe for concurrent use.
 type rules struct {
 	mu      sync.Mutex
 	current []Rule
@@ -32,8 +32,8 @@ type rules struct {
 	links   map[Rule]*link
 }
 
-// replace activates a new set of rules. If one of the rules is invalid, it changes nothing. A rule that was already
-// active keeps its count.
+// replace activates a new set of rules. If one of the rules is invalid, replace changes nothing. A rule that was
+// already active keeps its count.
 func (s *rules) replace(next []Rule) error {
 	for i, rule := range next {
 		if err := rule.Validate(); err != nil {
@@ -67,7 +67,7 @@ func (s *rules) list() []Rule {
 	return append([]Rule{}, s.current...)
 }
 
-// take returns and counts the rule for a request, and the link of a shared rule. If no rule matches, it returns the
+// take returns and counts the rule for a request, and the link of a shared rule. If no rule matches, take returns the
 // zero rule, which has no effect.
 func (s *rules) take(repository, kind string) (Rule, *link) {
 	s.mu.Lock()

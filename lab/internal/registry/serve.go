@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Serve listens on the two addresses until ctx ends. It is the main function of the background process.
+// Serve listens on the two addresses until ctx ends. Serve is the main function of the background process.
 func Serve(ctx context.Context, images, control, dir string) error {
 	const limit = 8 << 30
 	server, err := New(dir, limit)

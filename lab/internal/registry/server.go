@@ -22,7 +22,7 @@ type Server struct {
 	inner    http.Handler
 }
 
-// New returns a registry that keeps its blobs in dir and stores at most limit bytes. It empties dir first.
+// New returns a registry that keeps its blobs in dir and stores at most limit bytes. New empties dir first.
 func New(dir string, limit int64) (*Server, error) {
 	store, err := newBlobs(dir, limit)
 	if err != nil {

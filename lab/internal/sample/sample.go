@@ -1,5 +1,5 @@
-// Package sample shows podlapse to a new user. It starts a small workload and lets the agent explain the start-up time
-// of each pod.
+// Package sample shows podlapse to a new user. The package starts a small workload and lets the agent explain the
+// start-up time of each pod.
 package sample
 
 import (
@@ -27,7 +27,7 @@ const replicas = 2
 const scrapeInterval = 2 * time.Second
 
 // Show starts a new sample, waits until the agent has settled the sample's pods, and runs the agent's command explain
-// for each pod. It writes the explanations to out.
+// for each pod. Show writes the explanations to out.
 func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 	program := n.Agent()
 	if program == "" {

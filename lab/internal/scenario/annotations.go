@@ -219,8 +219,8 @@ func annotateDuringKills(ctx context.Context, b *bench.Bench, v *Verdict, change
 	return err
 }
 
-// writeContinuously writes to the pods as fast as the API server responds. For some pods, it overwrites the agent's
-// annotation with a forced apply.
+// writeContinuously writes to the pods as fast as the API server responds. For some pods, writeContinuously overwrites
+// the agent's annotation with a forced apply.
 func writeContinuously(ctx context.Context, b *bench.Bench) (writes int) {
 	for n := 1; ctx.Err() == nil; n++ {
 		for i := range annotatedPods {

@@ -63,8 +63,8 @@ type examResult struct {
 	compared             int // number of phases with a known true duration
 }
 
-// blameExam runs every row on the real node. It compares, for each second, the cause that the agent names with the true
-// cause.
+// blameExam runs every row on the real node. blameExam compares, for each second, the cause that the agent names with
+// the true cause.
 func blameExam(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	v.Note("durations and combinations of faults were drawn with --seed %d", b.Seed)
 	return playExam(ctx, b, v, examStages(b.Seed))
@@ -139,7 +139,7 @@ func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	return rows.Wait()
 }
 
-// judge runs one row and compares the agent's report with the independent logs. Then it deletes the pod.
+// judge runs one row and compares the agent's report with the independent logs. Then judge deletes the pod.
 func (e *exam) judge(ctx context.Context, row examRow) (result examResult) {
 	result = examResult{name: row.name, culprit: row.culprit}
 	x := &examPod{exam: e, name: row.name, images: make(map[string]string)}

@@ -76,7 +76,8 @@ func aloneRows(long func() time.Duration) []examRow {
 	}
 }
 
-// kubeletAmidConfig stops the kubelet while the kubelet waits for the Secret of a volume. Then it creates the Secret.
+// kubeletAmidConfig stops the kubelet while the kubelet waits for the Secret of a volume. Then kubeletAmidConfig
+// creates the Secret.
 func kubeletAmidConfig(ctx context.Context, x *examPod, long time.Duration) error {
 	spec := one(x.bench().BaseImage, readySoon)
 	spec.Volumes = []corev1.Volume{bench.SecretVolume(x.name)}

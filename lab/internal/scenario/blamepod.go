@@ -62,8 +62,8 @@ func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 	return errors.Join(x.create(ctx, spec), x.ready(ctx))
 }
 
-// blames records the causes of a fault until put repairs the fault. It also records the causes afterwards, until the
-// end of the stretch that the independent logs show.
+// blames records the causes of a fault until put repairs the fault. blames also records the causes afterwards, until
+// the end of the stretch that the independent logs show.
 func (x *examPod) blames(causes, then []blame.Cause, put func() error) error {
 	return x.blamesFrom(time.Time{}, causes, then, put)
 }
@@ -129,7 +129,7 @@ func (x *examPod) statedOf(ctx context.Context, reason, words string) error {
 }
 
 // firstStated returns the time of the first kubelet Event for the pod with this reason, whose message contains the
-// given words. It returns the zero time if no Event matches.
+// given words. firstStated returns the zero time if no Event matches.
 func (x *examPod) firstStated(reason, words string) time.Time {
 	events, _ := x.exam.events.All() // an earlier wait for the Event has already read the log without an error
 	if event := firstStated(events, x.name, reason, words); event != nil {
@@ -138,8 +138,8 @@ func (x *examPod) firstStated(reason, words string) time.Time {
 	return time.Time{}
 }
 
-// firstStated returns a pod's first Event with this reason whose message contains the given words. It returns nil if no
-// Event matches.
+// firstStated returns a pod's first Event with this reason whose message contains the given words. firstStated returns
+// nil if no Event matches.
 func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.KubeletEvent {
 	i := slices.IndexFunc(events, func(e bench.KubeletEvent) bool {
 		return e.Pod == pod && e.Reason == reason && strings.Contains(e.Message, words)

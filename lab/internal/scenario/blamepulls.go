@@ -19,8 +19,8 @@ const (
 	examRate  = 256 << 10 // bytes per second
 )
 
-// pullInParallel makes the kubelet pull images in parallel, for rows that must not wait for each other's images. It
-// also starts a second registry, which runs until the end of the exam.
+// pullInParallel makes the kubelet pull images in parallel, for rows that must not wait for each other's images.
+// pullInParallel also starts a second registry, which runs until the end of the exam.
 func pullInParallel(ctx context.Context, e *exam) error {
 	images, control := layout.Address(layout.MirrorPort), layout.Address(layout.MirrorControl)
 	mirror := registry.Client{Address: control}

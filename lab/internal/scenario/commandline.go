@@ -209,7 +209,7 @@ type phaseLength struct {
 }
 
 // judgeRules requires that the agent refuses an account without permissions and serves an account with the rules in
-// docs/cli.md. It also requires that shell completion queries the cluster.
+// docs/cli.md. judgeRules also requires that shell completion queries the cluster.
 func (p plugin) judgeRules(ctx context.Context, v *Verdict) error {
 	pod := p.b.Namespace + "/shown"
 	rules := map[string][]rbacv1.PolicyRule{

@@ -90,7 +90,7 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeRequests(b, v, versions)
 }
 
-// prepare creates an account for the version, which identifies its requests in the API server's audit log. It also
+// prepare creates an account for the version, which identifies its requests in the API server's audit log. prepare also
 // copies the program, because the mapped part of a file depends on earlier reads and writes of the file.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
@@ -206,7 +206,7 @@ func (c *compared) start(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// seriesOf returns the names and labels of all samples. It skips the build information, which differs between the
+// seriesOf returns the names and labels of all samples. seriesOf skips the build information, which differs between the
 // programs.
 func seriesOf(text string) map[string]bool {
 	all := map[string]bool{}

@@ -28,7 +28,7 @@ type block struct {
 	events    int // number of Events that were sent
 }
 
-// measure runs the pairs of blocks while the agents and the bare watches run. Then it checks the agents' reports.
+// measure runs the pairs of blocks while the agents and the bare watches run. Then measure checks the agents' reports.
 func (c *costRun) measure(ctx context.Context) (err error) {
 	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// explain prints and saves the information that a developer needs to find out why a scenario failed. It runs before the
-// namespace is deleted. If a part is not available, explain continues with the next part.
+// explain prints and saves the information that a developer needs to find out why a scenario failed. explain runs
+// before the namespace is deleted. If a part is not available, explain continues with the next part.
 func explain(ctx context.Context, b *bench.Bench, out io.Writer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()

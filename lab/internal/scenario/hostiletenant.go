@@ -89,8 +89,8 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	return e.report(ctx, v)
 }
 
-// configure restarts the agent with these flags, unless the agent already runs with them. It waits until the agent has
-// settled.
+// configure restarts the agent with these flags, unless the agent already runs with them. configure waits until the
+// agent has settled.
 func (r *tenantRun) configure(ctx context.Context, flags ...string) error {
 	if err := r.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (r *tenantRun) alone(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// attacked runs a block while the tenant attacks. Then it checks the agent's report about the tenant's own pods.
+// attacked runs a block while the tenant attacks. Then attacked checks the agent's report about the tenant's own pods.
 func (r *tenantRun) attacked(ctx context.Context, t *tenant, name string) error {
 	block := honestBlock{name: name, flags: r.memory.flags, attacked: true}
 	err := r.watched(ctx, &block, func(ctx context.Context) error {
@@ -140,8 +140,8 @@ func (r *tenantRun) attacked(ctx context.Context, t *tenant, name string) error 
 	return r.judgeTenantsPods(ctx, t, block)
 }
 
-// watched runs a block. It reads the agent's metrics before and after the block, and samples the agent's memory during
-// the block.
+// watched runs a block. watched reads the agent's metrics before and after the block, and samples the agent's memory
+// during the block.
 func (r *tenantRun) watched(ctx context.Context, block *honestBlock, play func(context.Context) error) error {
 	err := r.watchAlerts(ctx)
 	if err != nil {

@@ -154,7 +154,7 @@ func (t *tenant) attack(ctx context.Context) error {
 	return nil
 }
 
-// awaitRounds waits until the attack has completed enough rounds. It fails if the attack ends first.
+// awaitRounds waits until the attack has completed enough rounds. awaitRounds fails if the attack ends first.
 func (t *tenant) awaitRounds(ctx context.Context) error {
 	for ctx.Err() == nil {
 		t.mu.Lock()
@@ -247,7 +247,7 @@ func (t *tenant) path(resource string) string {
 	return "/api/v1/namespaces/" + t.namespace + "/" + resource
 }
 
-// count counts one request. It ignores requests that failed because the attack ended.
+// count counts one request. count ignores requests that failed because the attack ended.
 func (t *attackRun) count(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return

@@ -66,8 +66,8 @@ func newerAPI(ctx context.Context, t *attackRun) {
 	}
 }
 
-// kubelets returns the names of Events in the tenant's namespace that the kubelet itself created. It recognizes these
-// Events by a message that only the kubelet uses in this namespace.
+// kubelets returns the names of Events in the tenant's namespace that the kubelet itself created. kubelets recognizes
+// these Events by a message that only the kubelet uses in this namespace.
 func (t *attackRun) kubelets(ctx context.Context, most int) []string {
 	var list corev1.EventList
 	if err := t.kube.Get(ctx, t.path("events")+"?limit=300&fieldSelector=reason%3DFailedMount", &list); err != nil {

@@ -149,7 +149,7 @@ func answerOf(err error) string {
 }
 
 // metricsAuth reads the agent's metrics with an account that has the permission, with an account that lacks the
-// permission, and anonymously. Then it sends malicious requests.
+// permission, and anonymously. Then metricsAuth sends malicious requests.
 func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const agent, scraper, prometheus, reader, stranger = "agent", "scraper", "prometheus", "reader", "stranger"
 	read := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "events"},

@@ -24,8 +24,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// install lets the API server validate every way to install the agent. Then it compares the agent's permissions with
-// the permissions that the agent uses, for several ways to install the agent.
+// install lets the API server validate every way to install the agent. Then install compares the agent's permissions
+// with the permissions that the agent uses, for several ways to install the agent.
 func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeManifests(ctx, b, v); err != nil {
 		return err
@@ -91,8 +91,8 @@ func checkInPod(ctx context.Context, b *bench.Bench, v *Verdict, want string) er
 	return nil
 }
 
-// runInAgent runs the agent's program in the agent's container through the runtime. It does not use kubectl exec,
-// because the API server cannot reach the kubelet.
+// runInAgent runs the agent's program in the agent's container through the runtime. runInAgent does not use kubectl
+// exec, because the API server cannot reach the kubelet.
 func runInAgent(ctx context.Context, b *bench.Bench, pod corev1.Pod,
 	args ...string) (stdout, stderr string, err error) {
 	pipes, err := os.MkdirTemp(b.Node.Run, "exec-")
@@ -153,7 +153,7 @@ func judgeManifests(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return judgeStrictness(ctx, b, v)
 }
 
-// dryRun applies an object in a dry run. It first waits until the API server serves the kind of the object.
+// dryRun applies an object in a dry run. dryRun first waits until the API server serves the kind of the object.
 func dryRun(ctx context.Context, b *bench.Bench, document []byte) error {
 	err := b.Node.Report.Wait(ctx, "the API server to serve a kind", 20*time.Second, 100*time.Millisecond,
 		func(ctx context.Context) error {
@@ -216,8 +216,8 @@ type installation struct {
 	more func(context.Context) error
 }
 
-// judgeRights deploys the agent and starts a pod that makes the agent use all its sources. It requires that the agent
-// uses every permission that it has, and no other permission.
+// judgeRights deploys the agent and starts a pod that makes the agent use all its sources. judgeRights requires that
+// the agent uses every permission that it has, and no other permission.
 func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation) error {
 	deploy := func() error { return b.Node.DeployAgent(ctx, i.components...) }
 	if i.bare {
@@ -290,8 +290,8 @@ func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (a
 	return b.AwaitSettled(ctx, name)
 }
 
-// rightsOf returns the permissions of a pod's account, except the permissions that every account has. It sends its
-// requests with a token of its own, so the audit log does not attribute them to the pod.
+// rightsOf returns the permissions of a pod's account, except the permissions that every account has. rightsOf sends
+// its requests with a token of its own, so the audit log does not attribute them to the pod.
 func rightsOf(ctx context.Context, b *bench.Bench, pod corev1.Pod) ([]string, error) {
 	token, err := b.AccountToken(ctx, pod.Namespace, pod.Spec.ServiceAccountName)
 	if err != nil {

@@ -192,9 +192,9 @@ func (t *tracedRun) judgeOwned(ctx context.Context, pod, deployment string) erro
 	return nil
 }
 
-// sendTwice kills the agent before it has reported a pod, and again afterwards. Then it restores the agent's state from
-// before the report, so the agent sends the start-up again. The spans of the two reports must be the same. The
-// restarted agent sends over gRPC.
+// sendTwice kills the agent before it has reported a pod, and again afterwards. Then sendTwice restores the agent's
+// state from before the report, so the agent sends the start-up again. The spans of the two reports must be the same.
+// The restarted agent sends over gRPC.
 func (t *tracedRun) sendTwice(ctx context.Context) error {
 	const ready = 4 * time.Second
 	p := plan{name: "sent-twice", initRun: 500 * time.Millisecond, readyAfter: ready}
@@ -234,8 +234,8 @@ func (t *tracedRun) sendTwice(ctx context.Context) error {
 // savedState returns the directory with a copy of the agent's state, made while a pod was starting.
 func (t *tracedRun) savedState() string { return t.bench.Node.AgentState() + "-earlier" }
 
-// killWhileStarting kills the agent when the pod's main container runs. It saves a copy of the agent's state and
-// restarts the agent.
+// killWhileStarting kills the agent when the pod's main container runs. killWhileStarting saves a copy of the agent's
+// state and restarts the agent.
 func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 	err := t.bench.Node.Report.Wait(ctx, "the agent to observe that pod "+pod+" is running", startLimit,
 		100*time.Millisecond, func(ctx context.Context) error {

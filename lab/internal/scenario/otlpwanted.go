@@ -21,8 +21,8 @@ var ownerKeys = map[string]string{"Deployment": "k8s.deployment.name", "ReplicaS
 	"DaemonSet":   "k8s.daemonset.name", "Job": "k8s.job.name", "CronJob": "k8s.cronjob.name",
 	"ReplicationController": "k8s.replicationcontroller.name"}
 
-// wantedOf returns the expected trace of a record. It takes the owner's revision from the root span, because a record
-// does not contain the revision.
+// wantedOf returns the expected trace of a record. wantedOf takes the owner's revision from the root span, because a
+// record does not contain the revision.
 func wantedOf(t agent.Timeline, root otlp.Span) wanted {
 	w := wanted{kind: "startup", name: "pod startup " + t.Namespace + "/" + t.Name, start: exactly(t.CreatedAt),
 		end:    exactly(t.SettledAt),
@@ -145,7 +145,7 @@ func lifeOf(t agent.Timeline, container string) (l life) {
 	return l
 }
 
-// first returns the interval of the earlier of two instants. If there is only one instant, it returns the second
+// first returns the interval of the earlier of two instants. If there is only one instant, first returns the second
 // interval.
 func first(two bool, a, b stretch) stretch {
 	if !two {
@@ -160,7 +160,8 @@ func first(two bool, a, b stretch) stretch {
 	return a
 }
 
-// last returns the interval of the later of two instants. If there is only one instant, it returns the second interval.
+// last returns the interval of the later of two instants. If there is only one instant, last returns the second
+// interval.
 func last(two bool, a, b stretch) stretch {
 	if !two {
 		return b

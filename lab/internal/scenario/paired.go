@@ -22,7 +22,7 @@ func pair[T ~int64](differences []T) paired[T] {
 	return paired[T]{mean: T(sum / n), standardError: T(math.Sqrt(squares / (n - 1) / n)), pairs: len(differences)}
 }
 
-// atMost returns an upper limit of the true difference with 95 % confidence. It assumes that the pairs vary only by
+// atMost returns an upper limit of the true difference with 95 % confidence. atMost assumes that the pairs vary only by
 // chance.
 func (p paired[T]) atMost() T {
 	return p.mean + T(student95(p.pairs-1)*float64(p.standardError))

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// homeToken starts a pod with a service account. It returns a token that names the node, like the token that the
+// homeToken starts a pod with a service account. homeToken returns a token that names the node, like the token that the
 // kubelet mounts into the pod.
 func homeToken(ctx context.Context, b *bench.Bench, account, pod string, volumes ...corev1.Volume) (string, error) {
 	err := b.CreatePod(ctx, pod, corev1.PodSpec{

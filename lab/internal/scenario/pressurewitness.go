@@ -22,8 +22,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// pressureWitness records the kernel's counter of the time for which tasks waited for a resource. It reads the counter
-// much more often than the agent does.
+// pressureWitness records the kernel's counter of the time for which tasks waited for a resource. pressureWitness reads
+// the counter much more often than the agent does.
 type pressureWitness struct {
 	resource string // cpu or io
 	stop     func()

@@ -16,8 +16,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// nameServer is a DNS server on UDP. It answers immediately for well.lab, late for slow.lab, and never for silent.lab.
-// All other names do not exist.
+// nameServer is a DNS server on UDP. nameServer answers immediately for well.lab, late for slow.lab, and never for
+// silent.lab. All other names do not exist.
 type nameServer struct {
 	address string
 	stop    func()

@@ -22,7 +22,7 @@ const (
 )
 
 // scrape starts three pods, each with a duration in a different bucket, while a real Prometheus scrapes the agent. Then
-// it sends typical queries.
+// scrape sends typical queries.
 func scrape(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const initRun = 300 * time.Millisecond
 	pods := []scraped{ // the start-ups take about 7, 14 and 24 seconds

@@ -22,8 +22,8 @@ type scraped struct {
 	total    time.Duration // total duration in the agent's record
 }
 
-// startScraped starts the pods, and starts each pod only after the pull of the previous pod. It waits until the agent
-// has reported all pods.
+// startScraped starts the pods, and starts each pod only after the pull of the previous pod. startScraped waits until
+// the agent has reported all pods.
 func startScraped(ctx context.Context, b *bench.Bench, pods []scraped) error {
 	var plans []plan
 	for _, p := range pods {

@@ -42,8 +42,8 @@ type wantedPull struct {
 	failures  []string // possible reasons for a failed attempt
 }
 
-// kubeletsName returns the name of the container in the kubelet's Events. It returns an empty string for an image
-// volume.
+// kubeletsName returns the name of the container in the kubelet's Events. kubeletsName returns an empty string for an
+// image volume.
 func (w wantedPull) kubeletsName() string {
 	if strings.HasPrefix(w.container, "image:") {
 		return ""
@@ -318,7 +318,7 @@ func (p *pullRun) failed(ctx context.Context, c pullCase) error {
 }
 
 // reported returns the timeline that the scenario checks. If the pod never becomes ready, reported waits until the
-// agent has observed a failure. Otherwise, it waits until the pod has settled.
+// agent has observed a failure. Otherwise, reported waits until the pod has settled.
 func (j *pullJudge) reported(ctx context.Context, c pullCase) (agent.Timeline, error) {
 	if !c.endless() {
 		return j.settled(ctx, c.pod)

@@ -46,7 +46,7 @@ func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeli
 	return nil
 }
 
-// attempts returns the attempts to pull one image for one pod. It waits for both logs, because the kubelet and
+// attempts returns the attempts to pull one image for one pod. attempts waits for both logs, because the kubelet and
 // containerd do not write their logs at the same instant.
 func (j *pullJudge) attempts(ctx context.Context, pod string, want wantedPull) (mine []bench.Attempt, err error) {
 	err = j.bench.Node.Report.Wait(ctx, "the logs about "+want.image, 5*time.Second, 50*time.Millisecond,
@@ -197,8 +197,8 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 	}
 }
 
-// judgeFailed checks the total duration of queue and pull. It also checks each of the two durations that the agent
-// reports.
+// judgeFailed checks the total duration of queue and pull. judgeFailed also checks each of the two durations that the
+// agent reports.
 func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pull, limit time.Duration) {
 	both := truth.ReportedAt.Sub(truth.RequestedAt)
 	if !pull.RequestedAt.IsZero() && !pull.FinishedAt.IsZero() {

@@ -62,8 +62,8 @@ func (p *pullRun) sharing(ctx context.Context, names ...string) (images []string
 	return images, nil
 }
 
-// atOnce starts the pods together. It compares the total bytes of all pulls with the total that the registry sent. If
-// two concurrent pulls need the same layer, the node's content store decides which pull downloads the layer.
+// atOnce starts the pods together. atOnce compares the total bytes of all pulls with the total that the registry sent.
+// If two concurrent pulls need the same layer, the node's content store decides which pull downloads the layer.
 func (p *pullRun) atOnce(ctx context.Context, cases []pullCase) error {
 	all, together := errgroup.WithContext(ctx)
 	for _, c := range cases {

@@ -28,7 +28,8 @@ const (
 // container. At the instant after, the kubelet had the image. An instant is zero if it did not happen.
 type neighbors struct{ before, after time.Time }
 
-// runtimeLog returns containerd's log about a pod if the agent has no Events. Otherwise, it returns an empty log.
+// runtimeLog returns containerd's log about a pod if the agent has no Events. Otherwise, runtimeLog returns an empty
+// log.
 func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 	if j.view.events {
 		return bench.RuntimeLog{}, nil

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/build"
 )
 
-// judgeRecords validates all records that an agent printed about the scenario's pods against the schemas. It also
-// compares transition records with the timelines of the same print.
+// judgeRecords validates all records that an agent printed about the scenario's pods against the schemas. judgeRecords
+// also compares transition records with the timelines of the same print.
 func judgeRecords(o bench.Observer, v *Verdict) error {
 	source, err := build.FindSource()
 	if err != nil {

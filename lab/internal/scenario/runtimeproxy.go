@@ -21,8 +21,8 @@ import (
 // proxySocket is the path of the runtime proxy's socket in the agent's container.
 const proxySocket = "/run/podlapse/runtime.sock"
 
-// runtimeProxy deploys an agent that has only the runtime proxy's socket, and requires correct timelines. Then it tries
-// the actions of an attacker in the agent's container.
+// runtimeProxy deploys an agent that has only the runtime proxy's socket, and requires correct timelines. Then
+// runtimeProxy tries the actions of an attacker in the agent's container.
 func runtimeProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.DeployBase(ctx, node.ProxyContainer); err != nil {
 		return err
@@ -160,8 +160,8 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 	return nil
 }
 
-// measureProxy compares the duration of calls through the proxy with the duration of direct calls. It also notes the
-// proxy's resource usage.
+// measureProxy compares the duration of calls through the proxy with the duration of direct calls. measureProxy also
+// notes the proxy's resource usage.
 func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientConn, proxy int) error {
 	const calls = 1000
 	took := map[string][]time.Duration{}

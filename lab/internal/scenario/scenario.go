@@ -121,7 +121,7 @@ var ErrDisagree = errors.New("the agent disagrees with the truth")
 // purpose is the purpose of the scenarios' namespaces.
 const purpose = "scenario"
 
-// Play runs one scenario on a running node and prints the result. At the end, it always removes the faults and the
+// Play runs one scenario on a running node and prints the result. At the end, Play always removes the faults and the
 // namespace.
 func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Writer) error {
 	release, err := n.Hold(ctx) // two concurrent scenarios would distort each other's measurements

@@ -88,7 +88,7 @@ func (t *tally) add(timeline agent.Timeline, k known) {
 	}
 }
 
-// skewOf returns the largest clock skew that the agent reports. It returns zero if the agent has not proven a skew.
+// skewOf returns the largest clock skew that the agent reports. skewOf returns zero if the agent has not proven a skew.
 func skewOf(timeline agent.Timeline) (time.Duration, error) {
 	if timeline.ClockSkew == nil {
 		return 0, nil
@@ -212,7 +212,7 @@ func (t *tally) judgePromises(v *Verdict) {
 	t.describe(v)
 }
 
-// judgeShare requires that all but a few phases on the node's clock are right. It notes the other phases.
+// judgeShare requires that all but a few phases on the node's clock are right. judgeShare notes the other phases.
 func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {

@@ -61,8 +61,8 @@ func endingPods(b *bench.Bench) []endingPod {
 	}
 }
 
-// termination deletes pods that stop in different ways. It compares the agent's report with the logs of the kubelet,
-// containerd and the processes, and with the scenario's own watch.
+// termination deletes pods that stop in different ways. termination compares the agent's report with the logs of the
+// kubelet, containerd and the processes, and with the scenario's own watch.
 func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{"--termination"}}); err != nil {
 		return err

@@ -20,7 +20,7 @@ type Row struct {
 	Limit    time.Duration // largest accepted difference between Measured and Truth
 }
 
-// Off returns the agent's value minus the truth. It is negative if the agent's value is too small.
+// Off returns the agent's value minus the truth. Off is negative if the agent's value is too small.
 func (r Row) Off() time.Duration { return r.Measured - r.Truth }
 
 // OK reports whether the agent is right.

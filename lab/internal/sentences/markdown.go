@@ -8,7 +8,8 @@ import (
 // item matches the markers of list items and quotations. Each of these starts a new paragraph.
 var item = regexp.MustCompile(`^(?:[-*+>]|\d+\.) +`)
 
-// markdown returns the sentences of running text. It skips code blocks, tables, headings, HTML and link definitions.
+// markdown returns the sentences of running text. markdown skips code blocks, tables, headings, HTML and link
+// definitions.
 func markdown(file, text string) []Sentence {
 	var sentences []Sentence
 	var paragraph []line

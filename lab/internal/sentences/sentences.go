@@ -36,8 +36,9 @@ const (
 // fewestWords is the smallest number of words in a sentence. Shorter texts are labels.
 const fewestWords = 4
 
-// Collect returns a group for each kind of sentence. It reads Markdown files, and Go files that are neither tests nor
-// generated. It skips hidden directories, bin and testdata. Its error names the file that it cannot read or parse.
+// Collect returns a group for each kind of sentence. Collect reads Markdown files, and Go files that are neither tests
+// nor generated. Collect skips hidden directories, bin and testdata. Its error names the file that it cannot read or
+// parse.
 func Collect(root fs.FS) ([]Group, error) {
 	docs, source := &Group{Name: Docs}, newGoSource()
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -89,7 +90,8 @@ func unique(all []Sentence) []Sentence {
 	})
 }
 
-// Sample draws n sentences from each group. If a group has fewer sentences, it takes all of them. It keeps their order.
+// Sample draws n sentences from each group. If a group has fewer sentences, Sample takes all of them. Sample keeps
+// their order.
 func Sample(groups []Group, seed uint64, n int) []Group {
 	sample := make([]Group, len(groups))
 	for i, group := range groups {

@@ -32,7 +32,7 @@ type helpText struct {
 	argument int
 }
 
-// parse collects the texts of one file. It ignores generated files.
+// parse collects the texts of one file. parse ignores generated files.
 func (g *goSource) parse(name string, text []byte) error {
 	file, err := parser.ParseFile(g.files, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -96,8 +96,8 @@ func (g *goSource) addHelp(value ast.Expr, function string, argument int) {
 	}
 }
 
-// addCall adds the message of a call that creates an error or a log entry. For other calls, it adds the arguments that
-// might be help texts.
+// addCall adds the message of a call that creates an error or a log entry. For other calls, addCall adds the arguments
+// that might be help texts.
 func (g *goSource) addCall(call *ast.CallExpr, function string) {
 	if isMessage(call.Fun, function) && len(call.Args) > 0 {
 		if s, ok := g.sentence(call.Args[0]); ok {
@@ -113,8 +113,8 @@ func (g *goSource) addCall(call *ast.CallExpr, function string) {
 	}
 }
 
-// isMessage reports whether a function is errors.New, fmt.Errorf or a method of a zap logger. It recognizes the methods
-// by their names, because no other function in this repository with such a name takes a text.
+// isMessage reports whether a function is errors.New, fmt.Errorf or a method of a zap logger. isMessage recognizes the
+// methods by their names, because no other function in this repository with such a name takes a text.
 func isMessage(expression ast.Expr, function string) bool {
 	if function == "errors.New" || function == "fmt.Errorf" {
 		return true
@@ -124,8 +124,8 @@ func isMessage(expression ast.Expr, function string) bool {
 		method.Sel.Name)
 }
 
-// qualified returns the name of a function with its package, such as fmt.Errorf. For other expressions, it returns an
-// empty string.
+// qualified returns the name of a function with its package, such as fmt.Errorf. For other expressions, qualified
+// returns an empty string.
 func qualified(file *ast.File, e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

@@ -11,7 +11,7 @@ type line struct {
 	text   string
 }
 
-// split returns the sentences of a paragraph, each with the line on which it starts. It omits texts with fewer words
+// split returns the sentences of a paragraph, each with the line on which it starts. split omits texts with fewer words
 // than fewestWords.
 func split(file string, paragraph []line) []Sentence {
 	var sentences []Sentence

@@ -47,8 +47,8 @@ type Started struct {
 	Pulls  []time.Duration // duration of each container's pull; empty if the images were present
 }
 
-// Start creates a pod in a namespace and starts its containers one after the other. If cold is set, it pulls the images
-// first.
+// Start creates a pod in a namespace and starts its containers one after the other. If cold is set, Start pulls the
+// images first.
 func (k Kubelet) Start(ctx context.Context, namespace, name string, images []string, cold bool) (Started, error) {
 	p := pod{namespace: namespace, name: name, node: k.Node, images: images}
 	path := "/api/v1/namespaces/" + namespace + "/pods"

@@ -27,8 +27,8 @@ const (
 	restartCount   = "io.kubernetes.container.restartCount"
 )
 
-// Runtime is a container runtime that runs no containers. It only reports pods that were added to it, and responds only
-// to read calls. It is safe for concurrent use.
+// Runtime is a container runtime that runs no containers. Runtime only reports pods that were added to it, and responds
+// only to read calls. Runtime is safe for concurrent use.
 type Runtime struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
 	runtimeapi.UnimplementedImageServiceServer

@@ -24,9 +24,9 @@ func WaitStarted(plan Plan, log io.Writer) error {
 	return waitUntil(plan.StartedAfter, WordStartup, log)
 }
 
-// WaitReady runs the readiness probe. It blocks until ReadyAfter has passed since the start of the main process. The
-// result therefore arrives at the injected time and not at the next period of the probe. The probe's timeout must be
-// longer than ReadyAfter.
+// WaitReady runs the readiness probe. WaitReady blocks until ReadyAfter has passed since the start of the main process.
+// The result therefore arrives at the injected time and not at the next period of the probe. The probe's timeout must
+// be longer than ReadyAfter.
 func WaitReady(plan Plan, log io.Writer) error { return waitUntil(plan.ReadyAfter, WordReady, log) }
 
 func waitUntil(after time.Duration, word string, log io.Writer) error {
