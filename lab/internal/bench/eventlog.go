@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// KubeletEvent is one Event with the time at which the kubelet logged the creation of the Event. This includes Events
-// that the kubelet's spam filter later drops. It also includes each occurrence of a repeated Event that the API server
-// stores only once.
+// KubeletEvent is one Event with the time at which the kubelet logged the creation of the Event. KubeletEvent includes
+// Events that the kubelet's spam filter later drops. For a repeated Event, each occurrence is a KubeletEvent, although
+// the API server stores the Event only once.
 type KubeletEvent struct {
 	At        time.Time
 	Pod       string

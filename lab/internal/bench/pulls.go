@@ -23,7 +23,7 @@ type Attempt struct {
 	Call           PullCall  // the call to the runtime
 	ReportedAt     time.Time // when the kubelet reported the end
 	ResolvedAt     time.Time // when the registry had sent the first manifest; zero if it sent none
-	// Asked is the time from the first request to the last byte in the registry's log. It is zero if the registry
+	// Asked is the time from the first request to the last byte in the registry's log. Asked is zero if the registry
 	// received no request.
 	Asked     Span
 	BlobBytes int64 // bytes of configuration and layers that the registry sent

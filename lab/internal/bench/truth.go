@@ -112,8 +112,8 @@ func (b *Bench) eventNamedAt(ctx context.Context, pod, reason string) (first tim
 	return first, err
 }
 
-// BoundAt returns the time when the scheduler reported the binding of the pod to the node. This is shortly after the
-// binding.
+// BoundAt returns the time when the scheduler reported the binding of the pod to the node. The report follows shortly
+// after the binding.
 func (b *Bench) BoundAt(ctx context.Context, pod string) (time.Time, error) {
 	events, err := b.Kube.Events(ctx, b.Namespace)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// compilerFlags omits the debugging information, which the linker would remove later. This saves a fifth of the work.
+// compilerFlags omits the debugging information, which the linker would remove later. The omission saves a fifth of the
+// work.
 const compilerFlags = "-gcflags=all=-dwarf=false"
 
 // compile runs go build for one group and reports progress.

@@ -5,8 +5,8 @@ import "github.com/podlapse/podlapse/lab/internal/cni"
 // WorkloadName is the file name of the program that runs in the lab's images.
 const WorkloadName = "workload"
 
-// payload returns the lab's own small programs. They are linked statically, because they run where no libraries are
-// installed.
+// payload returns the lab's own small programs. The programs are linked statically, because they run where no libraries
+// are installed.
 func payload() []program {
 	return []program{
 		{cni.PluginName, modulePath + "/cmd/cni"},

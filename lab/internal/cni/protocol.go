@@ -1,6 +1,6 @@
-// Package cni is the lab's network plugin. The plugin creates no interface. It assigns an address from 127.2.0.0/16,
-// and is slow or fails if a scenario requests this. It logs each action with its time. Scenarios compare a pod's
-// network phase with this log.
+// Package cni is the lab's network plugin. The plugin creates no interface. The plugin assigns an address from
+// 127.2.0.0/16, and is slow or fails if a scenario requests this. The plugin logs each action with its time. Scenarios
+// compare a pod's network phase with this log.
 //
 // The plugin implements versions 0.4.0 to 1.1.0 of the Container Network Interface protocol. The package uses only the
 // standard library, because it is compiled into a small static program that containerd runs.

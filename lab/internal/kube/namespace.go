@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Usable returns nil if pods can be created in a namespace and can start without a retry. This requires the default
+// Usable returns nil if pods can be created in a namespace and can start without a retry. Pods require the default
 // service account and the authority's certificate. The controller manager creates both objects.
 func (c *Client) Usable(ctx context.Context, namespace string) error {
 	for _, path := range []string{"/serviceaccounts/default", "/configmaps/kube-root-ca.crt"} {

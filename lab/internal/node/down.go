@@ -120,8 +120,8 @@ func (n Node) removePods(ctx context.Context) {
 	}
 }
 
-// endMarkedProcesses kills processes with the lab's mark until it finds none. These are shims, and processes that an
-// interrupted lab did not record.
+// endMarkedProcesses kills processes with the lab's mark until it finds none. Marked processes can be shims, or
+// processes that an interrupted lab did not record.
 func (n Node) endMarkedProcesses() error {
 	const looks = 50
 	for range looks {

@@ -127,7 +127,8 @@ func install(ctx context.Context, packages []string) (string, error) {
 
 // apt runs apt-get in a directory. If apt-get fails, apt returns the last lines of its output.
 func apt(ctx context.Context, dir string, arguments ...string) (string, error) {
-	// Another apt process might be running, for example just after boot. This option waits for that process.
+	// Another apt process might be running, for example just after boot. With this option, apt-get waits for the other
+	// process.
 	arguments = append([]string{"-o", "DPkg::Lock::Timeout=120", "-q"}, arguments...)
 	cmd := exec.CommandContext(ctx, "apt-get", arguments...)
 	cmd.Dir = dir

@@ -27,8 +27,8 @@ type faulty struct {
 	failure string
 }
 
-// chunk returns the maximum number of bytes for one write. The number is small enough for a smooth stream. It is large
-// enough that checking the time does not slow down a fast stream.
+// chunk returns the maximum number of bytes for one write. Small writes make a smooth stream. However, each write
+// checks the time, so the number is large enough for fast streams.
 func (f *faulty) chunk() int64 {
 	const most = 32 << 10
 	if f.rule.BytesPerSecond == 0 {

@@ -18,7 +18,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Namespace is the namespace of the sample. It remains until the next sample, so that users can inspect it.
+// Namespace is the namespace of the sample. The namespace remains until the next sample, so that users can inspect the
+// pods.
 const Namespace = "sample"
 
 const replicas = 2

@@ -21,8 +21,9 @@ import (
 // combinedFault is a fault that can be combined with other faults in one pod.
 type combinedFault struct {
 	name string
-	// prepare changes the specification before the pod is created, and the node if necessary. It returns a function
-	// that runs during the start-up, in the order of the start-up. The function is nil if nothing is left to do.
+	// prepare changes the specification before the pod is created, and the node if necessary. The returned function
+	// runs during the start-up. The functions of several faults run in the order of the start-up. The function is nil
+	// if nothing is left to do.
 	prepare func(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error)
 }
 

@@ -27,8 +27,8 @@ type plugin struct {
 }
 
 // commandLine runs the kubectl plugin while a pod pulls an image, and again after the pod was deleted. The plugin must
-// find the DaemonSet's agent through the API server. It must use port forwarding, because the agent names pods only to
-// loopback clients. A browser uses the API server's proxy to an agent that serves all clients.
+// find the DaemonSet's agent through the API server. The plugin must use port forwarding, because the agent names pods
+// only to loopback clients. A browser uses the API server's proxy to an agent that serves all clients.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
 	if err != nil {

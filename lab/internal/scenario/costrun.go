@@ -46,7 +46,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 	if err := settle(ctx, 0); err != nil {
 		return err
 	}
-	// The first block only fills the caches. It is not measured.
+	// The first block only fills the caches and is not measured.
 	if _, err := c.play(ctx, "warm", costNode); err != nil {
 		return err
 	}

@@ -18,8 +18,8 @@ type startUp struct {
 	causes   map[string]string // the cause of each phase
 	lengths  map[string]time.Duration
 	errors   map[string]time.Duration
-	// truth is the time of each cause according to the independent logs. It includes all time for which the cause is
-	// possible.
+	// truth is the time of each cause according to the independent logs. The time of a cause includes all time for
+	// which the cause is possible.
 	truth map[string]time.Duration
 }
 

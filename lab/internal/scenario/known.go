@@ -22,13 +22,13 @@ type known struct {
 type knownLength struct {
 	phase, container string
 	then             string // the next phase, if the truth cannot separate it from this phase; otherwise empty
-	// with is the next phase with the same cause, which the agent can merge into this phase. It is empty if there is
-	// none.
+	// with is the next phase with the same cause, which the agent can merge into this phase. The field is empty if
+	// there is no such phase.
 	with     string
 	injected time.Duration // the part of the injected delays that falls into this phase
 	truth    bench.Span
-	// begunBefore is a time at which the phase had not started yet, according to the kubelet or the runtime. It is zero
-	// if unknown.
+	// begunBefore is a time at which the phase had not started yet, according to the kubelet or the runtime. The field
+	// is zero if the time is unknown.
 	begunBefore time.Time
 	begunBy     time.Time // time by which the runtime also knew that the phase had started; zero if unknown
 	// time by which the runtime or the kubelet also knew that the phase had ended; zero if unknown

@@ -9,13 +9,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// exact is the largest accepted distance between a phase on the node's clock and the truth. It is also the largest
-// distance between the truth and the definition of the phase, because the timestamps are taken some milliseconds inside
-// the phase.
+// exact is the largest accepted distance between a phase on the node's clock and the truth. The distance between the
+// truth and the definition of the phase can be as large, because logs date the ends some milliseconds inside the phase.
 const exact = 50 * time.Millisecond
 
 // callLimit is the longest delay between a call and the runtime's log line about the call on a busy machine. Delays of
-// 60 ms were observed. It does not include the time of a pull in the queue after the kubelet announced the call.
+// 60 ms were observed. callLimit excludes the time of a pull in the queue after the kubelet announced the call.
 const callLimit = 150 * time.Millisecond
 
 // injectorLimit is the longest time that a phase on a very busy machine takes in addition to its injected delay.
@@ -145,7 +144,8 @@ func (r reading) off() time.Duration { return r.measured - r.truth() }
 func (r reading) within() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
 // kept reports whether the truth lies within the error that the agent states. On a busy machine, a process needs time
-// before its first log line, and between its last log line and its exit. This time is part of the phase.
+// before its first log line, and between its last log line and its exit. The time before the first line and after the
+// last line is part of the phase.
 func (r reading) kept() bool {
 	bound := r.stated + exact
 	return !r.missing && r.off() >= -bound-r.begunLater-r.partly && r.off() <= bound+r.begunEarlier+r.endedLater

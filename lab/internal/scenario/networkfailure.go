@@ -17,7 +17,7 @@ func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		broken = 4 * time.Second
 		// firstTry is the time of the first attempt until its failure, which cannot be separated from the volumes
-		// before it. It includes the removal of the failed sandbox.
+		// before it. The time includes the removal of the failed sandbox.
 		firstTry = time.Second
 	)
 	if err := b.BreakNetwork("the lab has no address left"); err != nil {

@@ -125,8 +125,8 @@ func startPlain(ctx context.Context, b *bench.Bench, name, image string) (agent.
 // watch to learn the reason, even if all images are present.
 const sandboxPatience = 2 * time.Second
 
-// lateSandbox reports whether a pod possibly waited longer than sandboxPatience for its sandbox. This happens on a busy
-// machine.
+// lateSandbox reports whether a pod possibly waited longer than sandboxPatience for its sandbox. Long waits happen on a
+// busy machine.
 func lateSandbox(timeline agent.Timeline) bool {
 	acknowledged, _ := timeline.Milestone("acknowledged", "")
 	running, _ := timeline.Milestone("sandbox_running", "")

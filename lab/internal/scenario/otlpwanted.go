@@ -84,8 +84,8 @@ func openText(texts map[string]string, open bool) {
 }
 
 // wantedContainers returns a span for each container that was created. The span starts at the creation of the
-// container. It ends when the container was ready, or else when the container's latest run ended, or else at the end of
-// the start-up. In the record, these instants are intervals of milestones.
+// container. The span ends when the container was ready. If the container was never ready, the span ends with the
+// container's latest run, or else with the start-up. In the record, these instants are intervals of milestones.
 func wantedContainers(t agent.Timeline) (all []wanted) {
 	var names []string
 	for _, m := range t.Milestones {

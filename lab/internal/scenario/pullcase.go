@@ -59,8 +59,8 @@ const (
 	stalledFor   = 2 * time.Second // duration of the stall in the middle of a layer
 	backoffTries = 3               // failed pulls before the fault ends; the kubelet waits 10, 20 and 40 s
 	backoffLimit = 3 * time.Minute // longest time until the kubelet's fourth attempt
-	// A rule counts all requests that it matches. It also matches the request for the configuration, which is too small
-	// for the fault to affect it.
+	// A rule counts all requests that it matches. The matches include the request for the configuration, which is too
+	// small for the fault to affect it.
 	configAndLayer = 2
 	caseLimit      = 90 * time.Second // longest time for any other pod
 )

@@ -274,7 +274,7 @@ func (j *pullJudge) judgeStartUp(c pullCase, truths [][]bench.Attempt, near neig
 	j.judgeBackoff(c, truths[0], near, timeline)
 }
 
-// judgeBackoff compares the time between the attempts. This wait of the kubelet belongs to no pull.
+// judgeBackoff compares the time between the attempts. The kubelet's wait between two attempts belongs to no pull.
 func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbors, timeline agent.Timeline) {
 	if c.endless() || len(truth) < 2 {
 		return

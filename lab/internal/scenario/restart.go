@@ -34,8 +34,8 @@ type disturbance struct {
 	disturb func(context.Context) error
 }
 
-// startDisturbed starts pods at random times. The last pods become ready before the disturbance ends. It checks and
-// returns the records that the agents printed about the pods.
+// startDisturbed starts pods at random times. The last pods become ready before the disturbance ends. startDisturbed
+// checks and returns the records that the agents printed about the pods.
 func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *rand.Rand,
 	d disturbance) (agent.Records, error) {
 	v.Note("the times were drawn with --seed %d", b.Seed)

@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/watchproxy"
 )
 
-// The delay of the watch. It is longer than the agent needs to detect it. The agent needs at most two intervals plus a
-// tenth of an interval plus its patience.
+// The delays of the watch. watchBehind is longer than the time that the agent needs to detect a delayed watch. The
+// agent needs at most two intervals plus a tenth of an interval plus its patience.
 const (
 	verifyInterval = 10 * time.Second
 	watchBehind    = 25 * time.Second

@@ -68,8 +68,8 @@ func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 			instant(e.container+" stopped", w.runtime.ExitedAt[e.container], stop.StoppedAt, endLimit)
 		}
 	}
-	// The stop of the sandbox has no timestamp. It lies between two responses of the runtime. The error that the agent
-	// states covers the time between them.
+	// The stop of the sandbox has no timestamp. The stop lies between two responses of the runtime. The error that the
+	// agent states covers the time between them.
 	down := phaseOf(reported.Phases, "sandbox_stop")
 	stated, err := agent.Nanoseconds(down.Error)
 	if err != nil {
@@ -82,7 +82,8 @@ func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 }
 
 // totalOfEnd requires that the total duration is right within its stated error. The true duration starts during the
-// call that requests the deletion. It ends when the object is gone, shortly before the watch delivers the deletion.
+// call that requests the deletion. The true duration ends with the deletion of the object, shortly before the watch
+// delivers the deletion.
 func (v *Verdict) totalOfEnd(pod string, reported agent.Termination, w endWitness) {
 	v.Compared++
 	total, err := agent.Nanoseconds(reported.TotalSeconds)

@@ -145,7 +145,7 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 }
 
 // judgeUndivided checks an agent without evidence of the last byte. The agent must report the total duration of pull
-// and unpacking. It must name both phases and charge the time to no party.
+// and unpacking. The agent must list pull and unpack as candidates and charge the time to no party.
 func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.Timeline) {
 	var both time.Duration
 	for _, phase := range timeline.Phases {

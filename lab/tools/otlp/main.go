@@ -1,5 +1,5 @@
-// Command otlp is the OpenTelemetry collector's own OTLP receiver with file output. It receives requests over HTTP and
-// gRPC, and appends each request to the file as a line of OTLP JSON.
+// Command otlp is the OpenTelemetry collector's own OTLP receiver with file output. The program receives requests over
+// HTTP and gRPC, and appends each request to the file as a line of OTLP JSON.
 //
 //	otlp HTTP-ADDRESS GRPC-ADDRESS FILE
 package main
