@@ -46,9 +46,10 @@ func (s *Score) Add(other Score) {
 // time outside the stated error counts:
 //
 //   - A phase with a cause of the stretch is right.
-//   - An unattributed phase is unattributed. If it lists candidates and none of them is a true cause, it is wrong.
-// - Any other phase is wrong, except for the time within its stated error. The time within the stated error counts as
-// unattributed, so an agent gains nothing from a large error.
+//   - An unattributed phase is unattributed. If the phase lists candidates and none of them is a true cause, the phase
+//     is wrong.
+//   - Any other phase is wrong, except for the time within its stated error. The time within the stated error counts as
+//     unattributed, so an agent gains nothing from a large error.
 func Judge(reported []Reported, truth []Stretch) Score {
 	var s Score
 	for _, t := range reported {
