@@ -29,7 +29,7 @@ func main() {
 			fail(1, err)
 		}
 	default:
-		fail(2, fmt.Errorf("arguments %q: at most one is allowed", arguments))
+		fail(2, fmt.Errorf("invalid arguments %q: at most one argument is allowed", arguments))
 	}
 }
 

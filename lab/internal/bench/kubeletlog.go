@@ -64,7 +64,7 @@ func firstLineAbout(log io.Reader, line *regexp.Regexp, pod string, after, now t
 	if err := lines.Err(); err != nil {
 		return time.Time{}, err
 	}
-	return time.Time{}, fmt.Errorf("no line matches %s", line)
+	return time.Time{}, fmt.Errorf("found no line that matches %s", line)
 }
 
 // klogTime parses klog's timestamp, which contains no year.

@@ -71,7 +71,7 @@ func (b *Bench) NetworkTruth(pod string) (Span, error) {
 			return Span{first, entry.EndAt}, nil
 		}
 	}
-	return Span{}, fmt.Errorf("find the network of pod %s: the network plugin has not set it up", pod)
+	return Span{}, fmt.Errorf("find the network of pod %s: the network plugin has not set up the network", pod)
 }
 
 // PullRequestedAt returns the time when the kubelet queued a pod's pull, on the kubelet's clock. The time comes from
@@ -124,7 +124,7 @@ func (b *Bench) BoundAt(ctx context.Context, pod string) (time.Time, error) {
 			return event.EventTime.Time, nil
 		}
 	}
-	return time.Time{}, errors.New("find when pod " + pod + " was scheduled: the API server has no Scheduled Event")
+	return time.Time{}, errors.New("find the scheduling time of pod " + pod + ": the API server has no Scheduled Event")
 }
 
 // KubeletPullSeconds returns the sum of the kubelet's own metric for image pulls. The sum starts with the kubelet

@@ -36,7 +36,7 @@ func FromEnvironment(getenv func(string) string) (Layout, error) {
 	}
 	state = filepath.Clean(state)
 	if state == "/" {
-		return Layout{}, fmt.Errorf("%s=%q: must be a directory only for the lab, because \"lab down\" removes it",
+		return Layout{}, fmt.Errorf("%s=%q: must be a directory only for the lab, because \"lab down\" deletes it",
 			StateVariable, state)
 	}
 	cache, err := cacheRoot(getenv)

@@ -77,13 +77,13 @@ func TestSpanTree(t *testing.T) {
 		"repeated span ID": {func(_ *agent.Timeline, s []otlp.Span) { s[1].SpanID = "3" }, "two spans have the ID 3"},
 		"no root": {func(_ *agent.Timeline, s []otlp.Span) {
 			s[0].Attributes["podlapse.kind"] = "phase"
-		}, "0 roots"},
+		}, "0 root spans"},
 		"phase without parent": {func(_ *agent.Timeline, s []otlp.Span) { s[1].Parent = "" },
 			`phase scheduling is under ""`},
 		"layer under the root": {func(_ *agent.Timeline, s []otlp.Span) { s[layerAt].Parent = "1" },
-			"layer is under"},
+			"layer has a parent"},
 		"layer only in the trace": {func(t *agent.Timeline, _ []otlp.Span) { t.Pulls[0].Layers = nil },
-			"unexpected span layer of kind layer"},
+			"requires no span layer of kind layer"},
 		"layer only in the record": {func(t *agent.Timeline, _ []otlp.Span) {
 			t.Pulls[0].Layers = append(t.Pulls[0].Layers, t.Pulls[0].Layers[0])
 		}, "no span for layer"},
@@ -96,11 +96,11 @@ func TestSpanTree(t *testing.T) {
 			delete(s[1].Resource, "service.version")
 		}, "service.version"},
 		"phase only in the trace": {func(t *agent.Timeline, _ []otlp.Span) { t.Phases = t.Phases[:1] },
-			"unexpected span pull of kind phase"},
+			"requires no span pull of kind phase"},
 		"other order of phases": {func(t *agent.Timeline, _ []otlp.Span) { slices.Reverse(t.Phases) },
 			"in the record"},
 		"pull only in the trace": {func(t *agent.Timeline, _ []otlp.Span) { t.Pulls = nil },
-			"unexpected span image pull of main of kind pull"},
+			"requires no span image pull of main of kind pull"},
 		"pull only in the record": {func(t *agent.Timeline, _ []otlp.Span) { t.Pulls = append(t.Pulls, t.Pulls[0]) },
 			"no span for pull"},
 		"container only in the record": {func(_ *agent.Timeline, s []otlp.Span) {
@@ -213,10 +213,10 @@ func TestSpanEvents(t *testing.T) {
 			"out of order"},
 		"Event without reason": {func(_ *agent.Timeline, s []otlp.Span) {
 			delete(s[0].Events[0].Attributes, "k8s.event.reason")
-		}, "has invalid attributes"},
+		}, "must have its reason"},
 		"Event without message": {func(_ *agent.Timeline, s []otlp.Span) {
 			delete(s[0].Events[0].Attributes, "podlapse.message")
-		}, "has invalid attributes"},
+		}, "must have its reason"},
 		"Event about another container": {func(_ *agent.Timeline, s []otlp.Span) {
 			s[0].Events[2].Attributes["k8s.container.name"] = "init"
 		}, "no Event Pulling"},

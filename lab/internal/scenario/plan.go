@@ -121,7 +121,7 @@ func (p plan) carryOut(ctx context.Context, b *bench.Bench, arrivals *bench.Arri
 		return b.Node.Report.Wait(ctx, "pod "+p.name+" to be "+what, startLimit, 10*time.Millisecond,
 			func(context.Context) error {
 				if at(arrivals.Of(p.name)).IsZero() {
-					return errors.New("the status of the pod does not show this yet")
+					return errors.New("the pod's status does not show this condition yet")
 				}
 				return nil
 			})
