@@ -63,9 +63,9 @@ var notTried = [][2]string{
 const pageIntroduction = `# Accuracy
 
 podlapse names a culprit for each second of a start-up. This page shows how often this culprit is right. The lab runs
-start-ups with a known culprit on a real node. For each second, the lab compares the culprit that podlapse names with the
-true culprit. Independent sources show the true culprit: the logs of the kubelet, containerd, the network plugin and the
-registry, the program in each container, and the lab's own actions.
+start-ups with a known culprit on a real node. For each second, the lab compares the culprit that podlapse names with
+the true culprit. Independent sources show the true culprit: the logs of the kubelet, containerd, the network plugin and
+the registry, the program in each container, and the lab's own actions.
 
 The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`" + ` regenerates it;
 ` + "`make scenario NAME=blame`" + ` runs the scenario without writing the page.

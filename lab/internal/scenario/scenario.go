@@ -48,12 +48,12 @@ func Table() []Scenario {
 			"reach the runtime otherwise", runtimeProxy, true},
 		{"command-line", "kubectl podlapse and the page through the API server, for a starting and a deleted pod",
 			commandLine, true},
-		{"alerts", "a slow registry and a slow node: Prometheus, with the rules of the manifests, alerts on the " +
-			"right one", alerts, true},
+		{"alerts", "a slow registry and a slow node: Prometheus, with the rules of the manifests, raises the " +
+			"right alert", alerts, true},
 		{"first-light", "one pod with a slow network, a slow pull, an init container, a sidecar and late readiness",
 			firstLight, false},
-		{"network-failure", "the network plugin fails at first: the network is blamed, not the volumes", networkFailure,
-			false},
+		{"network-failure", "the network plugin fails at first: the agent charges the network, not the volumes",
+			networkFailure, false},
 		{"serial-queue", "four pods with cold images and one pull at a time: who waited, and who pulled", serialQueue,
 			false},
 		{"accuracy", "20 pods, each fault alone and all together: phases within 50 ms, timestamps within their " +
@@ -64,8 +64,8 @@ func Table() []Scenario {
 			false},
 		{"lost-events", "ten cold images in one pod, some of whose Events the kubelet drops: all pulls and exact " +
 			"losses are reported", lostEvents, false},
-		{"unpack", "a slow registry, slow unpacking, and both at once: the right one is blamed for each second", unpack,
-			false},
+		{"unpack", "a slow registry, slow unpacking, and both at once: each second is charged to the right cause",
+			unpack, false},
 		{"no-watch", "30 pods with present images open no Event watch; a pod with a cold image opens an Event " +
 			"watch, which is closed later", noWatch,
 			false},
@@ -83,18 +83,18 @@ func Table() []Scenario {
 			"no Secrets", nodeImpersonation, false},
 		{"metrics-auth", "only accounts with permission can read the metrics; hostile requests are refused at little " +
 			"cost", metricsAuth, false},
-		{"annotations", "pods request annotations while the agent is killed and others write: each gets one; the " +
-			"policy refuses the rest", annotations, false},
+		{"annotations", "pods request annotations while the agent is killed and others write: each is written once; " +
+			"the policy refuses other requests", annotations, false},
 		{"stream-truth", "a watch that is late or loses changes, and an API server outage: the agent finds, repairs " +
-			"and measures it", streamTruth, false},
+			"and measures the errors", streamTruth, false},
 		{"node-health", "cordon, NotReady, a crashing add-on, a busy machine: each is reported with its reason",
 			nodeHealth, false},
 		{"probes", "DNS, registries, the runtime and the API server are probed: healthy, slow, silent and down, in " +
 			"the right stage", probes, false},
 		{"page", "a real browser shows the page while pods start: rows, waterfalls, addresses, policy, pictures",
 			showPage, false},
-		{"blame", "the exam: start-ups with a known culprit, and whom the agent blames for each second", blameExam,
-			false},
+		{"blame", "the exam: start-ups with a known culprit; the agent must report the right cause for each second",
+			blameExam, false},
 		{"blame-soak", "the exam with randomly drawn faults; PODLAPSE_BLAME_ROWS sets their number", blameSoak, false},
 		{"hostile-tenant", "honest pods alone and beside a tenant who attacks the agent: same timelines, limited " +
 			"memory", hostileTenant, false},
