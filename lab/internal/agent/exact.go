@@ -11,8 +11,7 @@ import (
 // Nanoseconds converts decimal seconds to a duration without rounding. Nanoseconds returns an error if the number is
 // missing or is not a whole number of nanoseconds.
 func Nanoseconds(seconds json.Number) (time.Duration, error) {
-	// big.Rat also accepts fractions and huge exponents. JSON numbers have no fractions, and the length limit excludes
-	// huge exponents.
+	// big.Rat also accepts fractions and huge exponents. The agent's numbers contain neither.
 	const longest = 40
 	value, ok := new(big.Rat).SetString(seconds.String())
 	if !ok || len(seconds) > longest {

@@ -70,8 +70,8 @@ func ManyFiles(count int) (v1.Layer, error) {
 	return layer, nil
 }
 
-// layerOf returns an uncompressed layer with one file. The layer's size in the registry is about the file's size. The
-// node spends no time on decompression, which would not shrink random content.
+// layerOf returns an uncompressed layer with one file. The layer's size in the registry is about the file's size.
+// Random content cannot be compressed, so the node would decompress it without any benefit.
 func layerOf(path string, mode int64, content []byte) (v1.Layer, error) {
 	var archive bytes.Buffer
 	archive.Grow(len(content) + 4096)
