@@ -23,9 +23,9 @@ type startUp struct {
 	truth map[string]time.Duration
 }
 
-// judgeCounterparts compares each honest pod of a block with the attack with its counterparts in the blocks without the
-// attack, for the same agent flags. Outcome, pulls and long phases must be the same. Durations may differ by the
-// largest difference between the counterparts, plus the agent's stated errors, plus the tenant's real load.
+// judgeCounterparts compares each honest pod of an attacked block with its counterparts in the other blocks. The
+// compared blocks have the same agent flags. Outcome, pulls and long phases must be the same. Durations may differ by
+// the largest difference between the counterparts, plus the agent's stated errors, plus the tenant's real load.
 //
 // Two kinds of phases are compared only with the independent logs. The first kind is long only during the attack, such
 // as a sandbox on a busy machine. The second kind is the kubelet's wait before a retry.
