@@ -1,4 +1,4 @@
-// Command cni is the lab's network plugin, run by containerd. See internal/cni.
+// Command cni is the lab's network plugin, which containerd runs. See internal/cni.
 package main
 
 import (

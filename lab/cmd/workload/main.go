@@ -19,8 +19,8 @@ func main() {
 	}
 	switch arguments := os.Args[1:]; {
 	case len(arguments) == 0:
-		// Process 1 of a PID namespace has no default signal actions. Without a handler, a container would run until it
-		// is killed at the end of its grace period.
+		// Process 1 of a PID namespace has no default signal actions. Without a handler, the container would run until
+		// the runtime kills it at the end of the grace period.
 		terminate := make(chan os.Signal, 1)
 		signal.Notify(terminate, syscall.SIGTERM, syscall.SIGINT)
 		os.Exit(workload.Run(plan, startedAt, terminate, os.Stdout))
@@ -29,11 +29,11 @@ func main() {
 			fail(1, err)
 		}
 	default:
-		fail(2, fmt.Errorf("arguments %q: at most one is allowed", arguments))
+		fail(2, fmt.Errorf("invalid arguments %q: at most one argument is allowed", arguments))
 	}
 }
 
-// beside runs a probe or a hook, which the kubelet starts beside the main process.
+// beside runs a probe or a hook, which the kubelet starts in addition to the main process.
 func beside(role string, plan workload.Plan) error {
 	log, err := os.OpenFile(workload.MainOutput, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

@@ -15,12 +15,16 @@ type comparison struct {
 	problems   []string
 }
 
-// Disagreements lists where the transition records that were printed with a timeline contradict it: another pod, owner,
-// container, order or image; an instant outside the interval of its milestone, or missing although the timeline has
-// that milestone; or a duration that differs from its phase or from the time between its ends.
+// Disagreements lists the contradictions between a timeline and the transition records that were printed with it. Such
+// a contradiction is:
+//
+//   - another pod, owner, container, order or image
+//   - an instant outside the interval of its milestone
+//   - a missing instant whose milestone is in the timeline
+//   - a duration that differs from its phase, or from the time between its ends
 func (t Timeline) Disagreements() []string {
 	if len(t.Transitions) == 0 || t.Transitions[0].Metrics.Pod == nil {
-		return []string{"no transition record of the pod comes first"}
+		return []string{"the first transition record must be the record of the pod"}
 	}
 	c := &comparison{timeline: t, pod: *t.Transitions[0].Metrics.Pod}
 	for i, record := range t.Transitions {
@@ -32,10 +36,12 @@ func (t Timeline) Disagreements() []string {
 		case m.Type == "image_pull" && m.ImagePull != nil:
 			c.pulls = append(c.pulls, m)
 		default:
-			c.problem("transition record %d of type %s has another part, or another place", i, m.Type)
+			c.problem("transition record %d of type %s must have the part of its type, in the order pod, "+
+				"containers, pulls", i, m.Type)
 		}
 		if !record.Time.Equal(t.Transitions[0].Time) {
-			c.problem("transition record %d is of %s, the pod's of %s", i, record.Time, t.Transitions[0].Time)
+			c.problem("transition record %d has time %s, want the time %s of the pod's record", i, record.Time,
+				t.Transitions[0].Time)
 		}
 	}
 	c.compareLabels()
@@ -52,7 +58,7 @@ func (c *comparison) problem(format string, arguments ...any) {
 func (c *comparison) comparePod() {
 	p, t := c.pod, c.timeline
 	if !p.CreatedAt.Equal(t.CreatedAt) {
-		c.problem("created at %s, but at %s in the timeline", p.CreatedAt, t.CreatedAt)
+		c.problem("the record states creation at %s, but the timeline states %s", p.CreatedAt, t.CreatedAt)
 	}
 	c.instant("pod scheduled", p.ScheduledAt, c.marked("scheduled", ""))
 	c.instant("pod initialized", p.InitializedAt, c.initialized())
@@ -63,24 +69,25 @@ func (c *comparison) comparePod() {
 	c.length("creation to ready", p.CreationToReady, p.CreatedAt, p.ReadyAt)
 	c.length("initialized to ready", p.InitializedToReady, p.InitializedAt, p.ReadyAt)
 	if t.State == Ready && len(t.Conflicts) == 0 && !c.same(p.CreationToReady, t.TotalSeconds) {
-		c.problem("ready after %s, but total_seconds is %s", p.CreationToReady, t.TotalSeconds)
+		c.problem("the record states readiness after %s s, but total_seconds is %s", p.CreationToReady, t.TotalSeconds)
 	}
 	c.phase("scheduling", "", p.CreationToScheduled)
 }
 
-// length requires a duration exactly if both its ends are known and in order, and requires it to be the time between
-// them.
+// length requires a duration exactly if both ends are known and in order. The duration must equal the time between the
+// ends.
 func (c *comparison) length(what string, length json.Number, from, to time.Time) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from)
 	if known != (length != "") {
-		c.problem("%s is %q from %s to %s", what, length, from, to)
+		c.problem("duration %s is %q, which must be present exactly if its ends %s and %s are known and in order",
+			what, length, from, to)
 		return
 	}
 	if !known {
 		return
 	}
 	if reported, err := Nanoseconds(length); err != nil || reported != to.Sub(from) {
-		c.problem("%s is %s, its ends are %s apart", what, length, to.Sub(from))
+		c.problem("duration %s is %s, but the time between its ends is %s", what, length, to.Sub(from))
 	}
 }
 
@@ -88,12 +95,13 @@ func (c *comparison) length(what string, length json.Number, from, to time.Time)
 func (c *comparison) absent(what string, lengths ...json.Number) {
 	for _, length := range lengths {
 		if length != "" {
-			c.problem("%s must be omitted, got %s", what, length)
+			c.problem("duration %s must be omitted, but is %s", what, length)
 		}
 	}
 }
 
-// phase requires a duration to be that of the corresponding phase, unless the timeline merges that phase with others.
+// phase requires that a duration equals the duration of the corresponding phase, unless the timeline merges that phase
+// with others.
 func (c *comparison) phase(phase, container string, length json.Number) {
 	var found []Phase
 	for _, p := range c.timeline.Phases {
@@ -106,7 +114,8 @@ func (c *comparison) phase(phase, container string, length json.Number) {
 		return
 	}
 	if !c.same(length, found[0].Seconds) {
-		c.problem("%s %s takes %s, but the phase takes %s", container, phase, length, found[0].Seconds)
+		c.problem("container %q, phase %s: the record states %s s, but the timeline states %s s", container, phase,
+			length, found[0].Seconds)
 	}
 }
 

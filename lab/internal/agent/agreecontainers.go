@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// container is a container whose image the timeline names.
+// container is a container whose image the timeline contains.
 type container struct{ Name, Kind, Image string }
 
-// containers returns the containers in the kubelet's order, including image volumes and without ephemeral containers.
+// containers returns the containers in the kubelet's order, including image volumes, but without ephemeral containers.
 func (t Timeline) containers() (all []container) {
 	for _, p := range t.Pulls {
 		of := container{p.Container, p.Kind, p.Image}
@@ -20,16 +20,17 @@ func (t Timeline) containers() (all []container) {
 	return all
 }
 
-// compareContainers requires a record of each container, in the kubelet's order.
+// compareContainers requires one record for each container, in the kubelet's order.
 func (c *comparison) compareContainers() {
 	known := slices.DeleteFunc(c.timeline.containers(), func(k container) bool { return k.Kind == ImageVolume })
 	if len(known) != len(c.containers) {
-		c.problem("%d records for %d containers", len(c.containers), len(known))
+		c.problem("there are %d records for %d containers, want one for each", len(c.containers), len(known))
 		return
 	}
 	for i, m := range c.containers {
 		if m.Container != known[i].Name {
-			c.problem("container %d is %s, but %s in the timeline", i, m.Container, known[i].Name)
+			c.problem("record %d is about container %s, but the timeline has %s at this position", i, m.Container,
+				known[i].Name)
 			continue
 		}
 		c.image(m, known[i].Image)
@@ -42,14 +43,14 @@ func (c *comparison) compareContainers() {
 		case Main:
 			c.compareMain(m.Container, m.ContainerReached)
 		default:
-			c.problem("container %s is of kind %q", m.Container, known[i].Kind)
+			c.problem("container %s has the unexpected kind %q", m.Container, known[i].Kind)
 		}
 	}
 }
 
 func (c *comparison) compareMain(name string, r *ContainerTransition) {
 	if r.InitContainer {
-		c.problem("%s is reported as an init container", name)
+		c.problem("container %s must not be reported as an init container", name)
 	}
 	c.instant(name+" started", r.StartedAt, c.started(name))
 	c.instant(name+" ready", r.ReadyAt, c.marked("container_ready", name))
@@ -59,15 +60,15 @@ func (c *comparison) compareMain(name string, r *ContainerTransition) {
 	c.absent(name+" previous to running", r.PreviousToRunning)
 }
 
-// compareInit compares the record of the last init container or sidecar.
+// compareInit compares the record of the last container in the list, which is an init container or a sidecar.
 func (c *comparison) compareInit(containers []container, r *ContainerTransition) {
 	last := len(containers) - 1
 	name := containers[last].Name
 	if !r.InitContainer {
-		c.problem("%s is not reported as an init container", name)
+		c.problem("container %s must be reported as an init container", name)
 	}
 	if !r.StartedAt.IsZero() {
-		c.problem("%s is an init container, but has started_timestamp %s", name, r.StartedAt)
+		c.problem("init container %s must have no started_timestamp, but has %s", name, r.StartedAt)
 	}
 	c.absent(name+" from initialized or started", r.InitializedToRunning, r.RunningToStarted, r.StartedToReady)
 	if containers[last].Kind == Sidecar {
@@ -83,8 +84,9 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 	c.since(name+" previous to running", r.PreviousToRunning, c.passed(containers[last-1]), r.RunningAt)
 }
 
-// succeeded returns the interval in which the init container's run ended: the run in the record, otherwise the last
-// one. The timeline does not show which run succeeded. If a later container ran, one of the runs succeeded.
+// succeeded returns the interval of the end of an init container's run. succeeded prefers the run whose interval
+// contains the reported time, and otherwise uses the last run. The timeline does not show which run succeeded. If a
+// later container ran, one of the runs succeeded.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {
@@ -114,17 +116,18 @@ func (c *comparison) passedBy(name string) bool {
 	return c.timeline.State == Ready
 }
 
-// since requires a duration from an instant that is not in the records to one that is.
+// since checks a duration whose start is not in the records, and whose end is.
 func (c *comparison) since(what string, length json.Number, from span, to time.Time) {
 	if length == "" {
 		if from.known && !to.IsZero() && !from.to.IsZero() && !to.Before(from.to) {
-			c.problem("%s is missing", what)
+			c.problem("duration %s is missing, although the timeline has both ends", what)
 		}
 		return
 	}
 	reported, err := Nanoseconds(length)
 	if err != nil || reported < 0 || to.IsZero() || !from.holds(to.Add(-reported)) {
-		c.problem("%s is %s until %s, but in the timeline it starts between %s and %s", what, length, to, from.from,
+		c.problem("duration %s is %s and ends at %s, but in the timeline it starts between %s and %s", what, length,
+			to, from.from,
 			from.to)
 	}
 }

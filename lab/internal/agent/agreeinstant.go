@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// span is the interval that the timeline allows for an instant. An end is zero if nothing bounds it. A span may also
-// allow no instant.
+// span is the interval that the timeline allows for an instant. An unbounded end is zero. A span that is neither known
+// nor doubtful allows no instant.
 type span struct {
-	known    bool // the instant must be reported
-	doubtful bool // it may be reported or omitted
+	known    bool // the record must contain the instant
+	doubtful bool // the record may contain or omit the instant
 	from, to time.Time
 }
 
@@ -17,7 +17,7 @@ func (s span) holds(at time.Time) bool {
 	return (s.known || s.doubtful) && !at.Before(s.from) && (s.to.IsZero() || !at.After(s.to))
 }
 
-// later is the interval of the later of two instants.
+// later returns the interval of the later of two instants.
 func (s span) later(other span) span {
 	both := span{from: s.from, to: s.to, doubtful: s.doubtful || other.doubtful}
 	both.known = s.known && other.known && !both.doubtful
@@ -32,18 +32,20 @@ func (s span) later(other span) span {
 	return both
 }
 
-// instant requires an instant to be reported if the timeline knows it, and to lie in its interval there.
+// instant requires that the records contain an instant that the timeline knows, and that the instant lies in the
+// interval of the timeline.
 func (c *comparison) instant(what string, at time.Time, allowed span) {
 	switch {
 	case at.IsZero() && allowed.known:
-		c.problem("%s is missing, but the timeline has it between %s and %s", what, allowed.from, allowed.to)
+		c.problem("instant %s is missing, but the timeline has it between %s and %s", what, allowed.from, allowed.to)
 	case !at.IsZero() && !allowed.holds(at):
-		c.problem("%s is %s, but reported in the timeline: %t, between %s and %s", what, at,
+		c.problem("instant %s is %s, but the timeline (has the instant: %t) allows only times between %s and %s",
+			what, at,
 			allowed.known || allowed.doubtful, allowed.from, allowed.to)
 	}
 }
 
-// marked is the interval of the first milestone with this name.
+// marked returns the interval of the first milestone with this name.
 func (c *comparison) marked(name, container string) span {
 	var first *Milestone
 	for i, m := range c.timeline.Milestones {
@@ -59,7 +61,7 @@ func (c *comparison) marked(name, container string) span {
 
 func (m Milestone) span() span { return span{known: true, from: m.Earliest, to: m.Latest} }
 
-// running is the interval in which a container's first run started.
+// running returns the interval of the start of a container's first run.
 func (c *comparison) running(container string) span {
 	for _, m := range c.timeline.Milestones {
 		if m.Milestone == "running" && m.Container == container && m.Attempt == 0 {
@@ -69,8 +71,10 @@ func (c *comparison) running(container string) span {
 	return span{}
 }
 
-// started is when a container's startup probe passed; without a probe, when its hook returned; without a hook, when it
-// ran. The timeline does not show which of these a container has, only which milestones exist and which are missing.
+// started returns the interval in which a container started. The start is the time when the startup probe passed.
+// Without a startup probe, it is the time when the hook returned. Without a hook, it is the time when the container
+// ran. The timeline does not show whether a container has a probe or a hook. The timeline lists only the existing and
+// the missing milestones.
 func (c *comparison) started(container string) span {
 	for _, name := range []string{"started", "post_started"} {
 		if s := c.marked(name, container); s.known {
@@ -82,13 +86,13 @@ func (c *comparison) started(container string) span {
 	}
 	s := c.running(container)
 	if s.known && !c.marked("container_ready", container).known {
-		s.known, s.doubtful = false, true // a probe or a hook may still be in progress
+		s.known, s.doubtful = false, true // a probe or a hook might still be in progress
 	}
 	return s
 }
 
-// initialized is when the last of the containers before the main ones had passed, and not before the kubelet
-// acknowledged the pod.
+// initialized returns the interval in which the last init container or sidecar passed. The interval does not start
+// before the kubelet acknowledged the pod.
 func (c *comparison) initialized() span {
 	initialized := c.marked("acknowledged", "")
 	for _, known := range c.timeline.containers() {
@@ -108,8 +112,8 @@ func (c *comparison) initialized() span {
 	return initialized
 }
 
-// passed is when the kubelet could continue with the container after an init container or a sidecar. The end of an init
-// container is in its own record.
+// passed returns the interval in which the kubelet could continue with the next container after an init container or a
+// sidecar. The end of an init container is in the init container's own record.
 func (c *comparison) passed(known container) span {
 	if known.Kind == Sidecar {
 		return c.started(known.Name)

@@ -7,20 +7,21 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// compareLabels requires all records to have the timeline's pod and owner.
+// compareLabels requires that all records have the pod and the owner of the timeline.
 func (c *comparison) compareLabels() {
 	t, first := c.timeline, c.timeline.Transitions[0].Metrics.TransitionLabels
 	for i, record := range t.Transitions {
 		m := record.Metrics
 		if m.Namespace != t.Namespace || m.PodName != t.Name || m.Node != t.Node || m.Partial != t.Partial {
-			c.problem("transition record %d is of %s/%s on %s, partial %t", i, m.Namespace, m.PodName, m.Node,
+			c.problem("transition record %d must be about the timeline's pod, but is about %s/%s on node %s, "+
+				"partial %t", i, m.Namespace, m.PodName, m.Node,
 				m.Partial)
 		}
 		if m.TransitionLabels != first {
 			c.problem("the labels of transition record %d differ from the pod's: %+v", i, m.TransitionLabels)
 		}
 		if m.Type == "pod" && m.Container+m.ShortImage+m.ImageName+m.ImageTag != "" {
-			c.problem("the pod's transition record has a container or an image")
+			c.problem("the pod's transition record must have no container and no image")
 		}
 	}
 	reported := TransitionLabels{OwnerKind: first.OwnerKind, OwnerName: first.OwnerName, CronJob: first.CronJob,
@@ -28,17 +29,17 @@ func (c *comparison) compareLabels() {
 		Deployment: first.Deployment, Job: first.Job, ReplicaSet: first.ReplicaSet, StatefulSet: first.StatefulSet,
 		Service: first.Service}
 	if want := t.Owner.labels(first.OwnerName); reported != want {
-		c.problem("the owner's labels are %+v, but must be those of %s %s: %+v", reported, t.Owner.Kind, t.Owner.Name,
+		c.problem("the owner's labels are %+v, want the labels of %s %s: %+v", reported, t.Owner.Kind, t.Owner.Name,
 			want)
 	}
 	if made := t.Owner.Kind == "Deployment" ||
 		t.Owner.Kind == "CronJob"; made && !strings.HasPrefix(first.OwnerName, t.Owner.Name+"-") {
-		c.problem("the controller is %s, which cannot belong to %s %s", first.OwnerName, t.Owner.Kind, t.Owner.Name)
+		c.problem("the controller %s cannot belong to %s %s", first.OwnerName, t.Owner.Kind, t.Owner.Name)
 	}
 }
 
-// labels returns the labels of a pod of this owner. A Deployment's and a CronJob's pods have a controller in between,
-// whose name is not in the timeline.
+// labels returns the labels of a pod with this owner. The pods of a Deployment or a CronJob belong to an intermediate
+// controller, whose name is not in the timeline.
 func (o Owner) labels(between string) TransitionLabels {
 	l := TransitionLabels{OwnerKind: strings.ToLower(o.Kind), OwnerName: o.Name}
 	switch o.Kind {
@@ -58,7 +59,7 @@ func (o Owner) labels(between string) TransitionLabels {
 	return l
 }
 
-// image requires a record's image to be the one in the spec.
+// image requires that a record has the image of the specification.
 func (c *comparison) image(m TransitionMetrics, ref string) {
 	repository, tag := splitReference(ref)
 	short := ""
@@ -66,13 +67,14 @@ func (c *comparison) image(m TransitionMetrics, ref string) {
 		short = path.Base(repository)
 	}
 	if m.ImageName != repository || m.ImageTag != tag || m.ShortImage != short {
-		c.problem("%s %s has image %s %s, %s; but %s is %s %s", m.Type, m.Container, m.ImageName, m.ImageTag,
+		c.problem("%s %s has the image name %s, tag %s and short image %s; but for %s, want name %s and tag %s",
+			m.Type, m.Container, m.ImageName, m.ImageTag,
 			m.ShortImage, ref, repository, tag)
 	}
 }
 
-// splitReference returns the repository with its registry, and the tag or else the digest. Both are empty if ref is not
-// a reference.
+// splitReference returns the repository with its registry, and the tag. Without a tag, splitReference returns the
+// digest instead. If ref is invalid, both results are empty.
 func splitReference(ref string) (repository, tag string) {
 	parsed, err := name.ParseReference(ref)
 	if err != nil {

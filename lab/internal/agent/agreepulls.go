@@ -2,7 +2,7 @@ package agent
 
 import "time"
 
-// comparePulls requires a record of each image whose pull has a start, in the kubelet's order.
+// comparePulls requires one record for each image whose pull has a known start, in the kubelet's order.
 func (c *comparison) comparePulls() {
 	reported := c.pulls
 	for _, of := range c.timeline.containers() {
@@ -15,7 +15,7 @@ func (c *comparison) comparePulls() {
 			name = ""
 		}
 		if len(reported) == 0 || reported[0].Container != name {
-			c.problem("record of the pull for %s is missing or out of order", of.Name)
+			c.problem("the record of the pull for %s is missing or out of order", of.Name)
 			return
 		}
 		c.image(reported[0], of.Image)
@@ -23,7 +23,7 @@ func (c *comparison) comparePulls() {
 		reported = reported[1:]
 	}
 	for _, m := range reported {
-		c.problem("a record has a pull for %q, but the timeline has no start of such a pull", m.Container)
+		c.problem("a record contains a pull for %q, but the timeline contains no start of this pull", m.Container)
 	}
 }
 
@@ -33,16 +33,18 @@ func (c *comparison) comparePull(what string, reported, want PullTransition) {
 		c.problem("%s: already_present contradicts the outcome", what)
 	}
 	if !reported.StartedAt.Equal(want.StartedAt) {
-		c.problem("%s: started at %s, but at %s in the timeline", what, reported.StartedAt, want.StartedAt)
+		c.problem("%s: the record states the start %s, but the timeline states %s", what, reported.StartedAt,
+			want.StartedAt)
 	}
 	if !reported.FinishedAt.Equal(want.FinishedAt) {
-		c.problem("%s: ended at %s, but at %s in the timeline", what, reported.FinishedAt, want.FinishedAt)
+		c.problem("%s: the record states the end %s, but the timeline states %s", what, reported.FinishedAt,
+			want.FinishedAt)
 	}
 	c.length(what, reported.Duration, reported.StartedAt, reported.FinishedAt)
 }
 
-// transitionOf returns what the documentation promises about a container's pulls, except the duration. dated is false
-// if the start of the pulls is unknown.
+// transitionOf returns the documented content of the record about a container's pulls, except the duration. If the
+// start of the pulls is unknown, dated is false.
 func (t Timeline) transitionOf(container string) (want PullTransition, dated bool) {
 	attempts := t.PullsOf(container)
 	last := attempts[len(attempts)-1]
@@ -68,7 +70,7 @@ func (t Timeline) transitionOf(container string) (want PullTransition, dated boo
 	return want, dated && !want.StartedAt.IsZero()
 }
 
-// earlier returns the first of two instants, ignoring an unknown one.
+// earlier returns the first instant if it is known, and otherwise the second.
 func earlier(first, second time.Time) time.Time {
 	if first.IsZero() {
 		return second

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Client queries one agent.
+// Client sends requests to one agent.
 type Client struct {
 	Server string // for example http://127.0.0.1:9717
 }
@@ -31,7 +31,7 @@ func (c Client) Timeline(ctx context.Context, namespace, name string) (Timeline,
 	return timeline, nil
 }
 
-// Ending returns how a pod ends, from the response about the pod.
+// Ending returns the termination of a pod from the agent's response about the pod.
 func (c Client) Ending(ctx context.Context, namespace, name string) (end Termination, err error) {
 	data, err := c.get(ctx, "/api/v1/pods/"+namespace+"/"+name)
 	if err != nil {
@@ -81,13 +81,13 @@ func (c Client) Pulls(ctx context.Context) ([]Live, error) {
 	return list.Items, nil
 }
 
-// Metrics returns the agent's metrics in Prometheus' text format.
+// Metrics returns the agent's metrics in the Prometheus text format.
 func (c Client) Metrics(ctx context.Context) (string, error) {
 	data, err := c.get(ctx, "/metrics")
 	return string(data), err
 }
 
-// Objects is the pod objects that the agent serves.
+// Objects contains the pod objects that the agent serves.
 type Objects struct {
 	Cache struct {
 		VerifiedAt time.Time `json:"verified_at"` // zero if never verified
@@ -104,7 +104,7 @@ func (c Client) Objects(ctx context.Context, namespace string) (objects Objects,
 	return objects, decode(data, &objects)
 }
 
-// Health returns the agent's report on its parts. It returns an error if the agent is not ready.
+// Health returns the agent's health report about its parts. Health returns an error if the agent is not ready.
 func (c Client) Health(ctx context.Context) (string, error) {
 	data, err := c.get(ctx, "/readyz?verbose")
 	return string(data), err

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// The streams of a container's log.
+// The names of the streams in a container's log.
 const (
 	Stdout = "stdout"
 	Stderr = "stderr"
 )
 
-// Printed returns what a container printed to one of its streams. It reads the log that the kubelet has the runtime
-// write, in CRI's format: "TIME STREAM TAGS TEXT" for each line that the container printed. A long line takes several
-// entries, all but the last with the tag P (containerd cuts at 16 KiB). An incomplete line is omitted, because it is
-// still being written.
+// Printed returns the text that a container printed to one of its streams. The log has the CRI format: "TIME STREAM
+// TAGS TEXT" for each printed line. The runtime splits a long line into several entries (containerd: at 16 KiB). All
+// entries of the line except the last have the tag P. Printed omits an incomplete last line, because the runtime is
+// still writing the line.
 func Printed(log []byte, stream string) []byte {
 	var out, parts []byte
 	for line := range bytes.Lines(log) {
@@ -32,7 +32,7 @@ func Printed(log []byte, stream string) []byte {
 	return out
 }
 
-// begunAt is when the first line of such a log was printed; zero if the log is empty.
+// begunAt returns the time of the first line of a container's log. begunAt returns the zero time if the log is empty.
 func begunAt(log []byte) time.Time {
 	stamp, _, _ := bytes.Cut(log, []byte(" "))
 	at, err := time.Parse(time.RFC3339Nano, string(stamp))

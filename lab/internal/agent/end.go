@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// End is the record of a pod that was deleted.
+// End is the record of a deleted pod.
 type End struct {
 	ID          string      `json:"id"`
 	Namespace   string      `json:"namespace"`
@@ -17,7 +17,7 @@ type End struct {
 	Raw []byte `json:"-"`
 }
 
-// Termination is how a pod ended.
+// Termination describes how a pod terminated.
 type Termination struct {
 	RequestedAt  time.Time   `json:"requested_at"`
 	GoneAt       time.Time   `json:"gone_at"`
@@ -30,7 +30,7 @@ type Termination struct {
 	Missing      []string    `json:"missing"`
 }
 
-// Stop is how one container ended.
+// Stop describes how one container stopped.
 type Stop struct {
 	Container string      `json:"container"`
 	How       string      `json:"how"`
@@ -41,7 +41,7 @@ type Stop struct {
 	Error     json.Number `json:"error_seconds"`
 }
 
-// Of returns how a container ended; zero if the record does not name it.
+// Of returns how a container stopped. Of returns the zero Stop if the record does not contain the container.
 func (t Termination) Of(container string) Stop {
 	if i := slices.IndexFunc(t.Containers, func(s Stop) bool { return s.Container == container }); i >= 0 {
 		return t.Containers[i]

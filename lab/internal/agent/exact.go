@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// Nanoseconds converts decimal seconds to a duration without rounding. A missing number, or one that is not a whole
-// number of nanoseconds, is an error.
+// Nanoseconds converts decimal seconds to a duration without rounding. Nanoseconds returns an error if the number is
+// missing or is not a whole number of nanoseconds.
 func Nanoseconds(seconds json.Number) (time.Duration, error) {
-	// big.Rat also accepts fractions and huge exponents. A JSON number has neither.
+	// big.Rat also accepts fractions and huge exponents. The agent's numbers contain neither.
 	const longest = 40
 	value, ok := new(big.Rat).SetString(seconds.String())
 	if !ok || len(seconds) > longest {
-		return 0, fmt.Errorf("%q is not a number of seconds", seconds)
+		return 0, fmt.Errorf("invalid number of seconds %q", seconds)
 	}
 	value.Mul(value, big.NewRat(int64(time.Second), 1))
 	if !value.IsInt() || !value.Num().IsInt64() || value.Num().Int64() == math.MinInt64 {
-		return 0, fmt.Errorf("%q seconds are not a whole number of nanoseconds", seconds)
+		return 0, fmt.Errorf("invalid number of seconds %q: must be a whole number of nanoseconds", seconds)
 	}
 	return time.Duration(value.Num().Int64()), nil
 }
 
-// Problems checks what the contract promises about every settled timeline: the phases follow each other without gaps,
-// each is as long as the time between its ends, and they add up to the total, to the nanosecond.
+// Problems checks the documented rules for every settled timeline. The phases follow each other without gaps. The
+// duration of each phase equals the time between its ends. The durations add up exactly to the total.
 func (t Timeline) Problems() []string {
 	return inexact(t.Phases, t.TotalSeconds, t.CreatedAt, "settled_at", t.SettledAt)
 }
 
-// Problems checks the same for a termination.
+// Problems checks the same rules for a termination.
 func (t Termination) Problems() []string {
 	return inexact(t.Phases, t.TotalSeconds, t.RequestedAt, "gone_at", t.GoneAt)
 }
@@ -43,7 +43,7 @@ func inexact(phases []Phase, seconds json.Number, at time.Time, last string, end
 		problem("total_seconds: %v", err)
 	}
 	if len(phases) == 0 {
-		problem("there are no phases")
+		problem("the record contains no phases")
 		return problems
 	}
 	var sum time.Duration
@@ -54,10 +54,10 @@ func inexact(phases []Phase, seconds json.Number, at time.Time, last string, end
 		}
 		sum += length
 		if !p.StartAt.Equal(at) {
-			problem("phases[%d] %s starts %s after the previous one ended", i, p.Phase, p.StartAt.Sub(at))
+			problem("phases[%d] %s starts %s after the end of the previous phase", i, p.Phase, p.StartAt.Sub(at))
 		}
 		if between := p.EndAt.Sub(p.StartAt); between != length || length < 0 {
-			problem("phases[%d] %s is %s seconds, but its ends are %s apart", i, p.Phase, p.Seconds, between)
+			problem("phases[%d] %s has %s seconds, but the time between its ends is %s", i, p.Phase, p.Seconds, between)
 		}
 		at = p.EndAt
 	}

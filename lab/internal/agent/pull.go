@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Outcomes of a pull.
+// The outcomes of a pull.
 const (
 	Present    = "present"
 	Verified   = "verified"
@@ -14,10 +14,10 @@ const (
 	Failed     = "failed"
 	Pulling    = "pulling"
 	Unknown    = "unknown"
-	External   = "external" // only of pulls in progress
+	External   = "external" // only for pulls in progress
 )
 
-// Kinds of containers.
+// The kinds of containers.
 const (
 	Init        = "init"
 	Sidecar     = "sidecar"
@@ -29,18 +29,18 @@ const (
 // Pull is one attempt to pull an image for one container, or for one volume.
 type Pull struct {
 	Container    string      `json:"container"`
-	Kind         string      `json:"kind"` // of the container
+	Kind         string      `json:"kind"` // kind of the container
 	Image        string      `json:"image"`
 	Registry     string      `json:"registry"`
 	Digest       string      `json:"digest"`
 	Outcome      string      `json:"outcome"`
 	Failure      string      `json:"failure"`
-	Attempt      int         `json:"attempt"` // from 0
+	Attempt      int         `json:"attempt"` // number of the attempt, from 0
 	RequestedAt  time.Time   `json:"requested_at"`
 	StartedAt    time.Time   `json:"started_at"`
 	DownloadedAt time.Time   `json:"downloaded_at"`
 	FinishedAt   time.Time   `json:"finished_at"`
-	QueueSeconds json.Number `json:"queue_seconds"` // empty if the pull was not timed, like the next two
+	QueueSeconds json.Number `json:"queue_seconds"` // durations and error are empty if the pull was not timed
 	PullSeconds  json.Number `json:"pull_seconds"`
 	Error        json.Number `json:"error_seconds"`
 	SizeBytes    int64       `json:"size_bytes"`
@@ -51,7 +51,7 @@ type Pull struct {
 	Sources      []string    `json:"sources"`
 }
 
-// Download is what one pull received over the network.
+// Download describes the data that one pull received over the network.
 type Download struct {
 	StartAt time.Time   `json:"start_at"`
 	EndAt   time.Time   `json:"end_at"`
@@ -59,11 +59,11 @@ type Download struct {
 	Bytes   int64       `json:"bytes"`
 }
 
-// Unpack is the unpacking of one pull. It overlaps with the download.
+// Unpack describes the unpacking of one pull, which overlaps with the download.
 type Unpack struct {
 	StartAt time.Time   `json:"start_at"`
 	EndAt   time.Time   `json:"end_at"`
-	Seconds json.Number `json:"seconds"` // while anything was being unpacked
+	Seconds json.Number `json:"seconds"` // time in which at least one layer was being unpacked
 }
 
 // Layer is one layer of a pulled image.
@@ -74,7 +74,7 @@ type Layer struct {
 	UnpackedAt   time.Time `json:"unpacked_at"`
 }
 
-// Blocker is the pull for which another one waited longest.
+// Blocker is the pull for which another pull waited longest.
 type Blocker struct {
 	Namespace string      `json:"namespace"`
 	Pod       string      `json:"pod"`
@@ -106,7 +106,8 @@ func (t Timeline) PullOf(container string) (Pull, bool) {
 	return pulls[len(pulls)-1], true
 }
 
-// PullsOf returns the pulls for a container, or for a volume as image:REFERENCE, in the order of the attempts.
+// PullsOf returns the pulls for a container, in the order of the attempts. The name of a volume's image is
+// image:REFERENCE.
 func (t Timeline) PullsOf(container string) (pulls []Pull) {
 	for _, p := range t.Pulls {
 		if p.Container == container {

@@ -9,22 +9,22 @@ import (
 	"slices"
 )
 
-// Records is what the agent printed about the pods of one namespace.
+// Records contains the records that the agent printed about the pods of one namespace.
 type Records struct {
-	Timelines []Timeline // in the order of printing, including repetitions
-	Strays    int        // transition records that do not follow a timeline of their pod
-	Torn      int        // lines that an agent could not finish before it was killed
-	Ends      []End      // of deleted pods, in the order of printing
+	Timelines []Timeline // in the order of printing, including repeated records
+	Strays    int        // number of transition records that do not follow a timeline of their pod
+	Torn      int        // number of lines that are incomplete because an agent was killed
+	Ends      []End      // terminations of deleted pods, in the order of printing
 }
 
-// Output is where the node's agents print.
+// Output names the files to which the node's agents print.
 type Output struct {
-	File string   // the standard output of agents that run as processes, one after the other
-	Logs []string // of agents that run in containers; several if the runtime started a new file
+	File string   // standard output of agents that run as processes, one after the other
+	Logs []string // logs of agents that run in containers; there are several if the runtime started a new file
 }
 
-// ReadRecords reads what agents printed. It leaves an incomplete last line for the next call, because it is still being
-// written.
+// ReadRecords reads the records that agents printed. ReadRecords ignores an incomplete last line, because the agent is
+// still writing the line. The next call reads the complete line.
 func ReadRecords(output Output, namespace string) (Records, error) {
 	data, err := os.ReadFile(output.File)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -37,8 +37,8 @@ func ReadRecords(output Output, namespace string) (Records, error) {
 	return readRecords(append(data, Printed(log, Stdout)...), namespace), nil
 }
 
-// readLogs reads the logs of containers one after the other, the oldest first. A long line may start in one and end in
-// the next.
+// readLogs reads the logs of containers one after the other, and the oldest log first. A long line can start in one log
+// and end in the next log.
 func readLogs(paths []string) ([]byte, error) {
 	var logs [][]byte
 	for _, path := range paths {
@@ -52,10 +52,10 @@ func readLogs(paths []string) ([]byte, error) {
 	return bytes.Join(logs, nil), nil
 }
 
-// readRecords reads what agents printed, one after the other.
+// readRecords converts the output of one or more agents.
 func readRecords(data []byte, namespace string) Records {
 	var records Records
-	var latest Timeline // of any namespace; later records belong to it
+	var latest Timeline // latest timeline of any namespace; later transition records belong to it
 	for line := range bytes.Lines(data) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break
@@ -90,15 +90,15 @@ func readRecords(data []byte, namespace string) Records {
 	return records
 }
 
-// record is a record of one of the three types.
+// record contains a record of one of the three types.
 type record struct {
 	end        End
 	timeline   Timeline
 	transition Transition
 }
 
-// readRecord reads one line. If an agent was killed while it wrote a line, the next agent's first record follows on the
-// same line.
+// readRecord converts one line. If an agent was killed while it wrote a line, the first record of the next agent is on
+// the same line.
 func readRecord(line []byte) (r record, whole bool) {
 	for at := 0; at < len(line); at++ {
 		if line[at] != '{' {
@@ -128,7 +128,8 @@ func readRecord(line []byte) (r record, whole bool) {
 	return record{}, false
 }
 
-// Once drops repetitions: it keeps the first of several records with the same ID. It keeps all records without an ID.
+// Once removes repeated records: it keeps the first of several records with the same ID. Once keeps all records without
+// an ID.
 func Once(timelines []Timeline) []Timeline {
 	var once []Timeline
 	seen := make(map[string]bool)

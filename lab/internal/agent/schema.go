@@ -9,14 +9,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Schemas is the JSON schemas of the records.
+// Schemas contains the JSON schemas of the records.
 type Schemas struct {
 	Timeline   *jsonschema.Schema
-	End        *jsonschema.Schema // of records about terminations, part of the same file
+	End        *jsonschema.Schema // for records about terminations, which are part of the same file
 	Transition *jsonschema.Schema
 }
 
-// ReadSchemas reads the schemas from the root of a repository.
+// ReadSchemas reads the schemas from the root directory of a repository.
 func ReadSchemas(root string) (s Schemas, err error) {
 	ours := filepath.Join(root, "docs/records.schema.json")
 	if s.Timeline, err = readSchema(ours, ""); err != nil {
@@ -42,7 +42,7 @@ func readSchema(path, part string) (*jsonschema.Schema, error) {
 		return nil, fmt.Errorf("read schema %s: %w", path, err)
 	}
 	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat() // by default, formats such as date-time are not checked
+	compiler.AssertFormat() // by default, the compiler does not check formats such as date-time
 	if err := compiler.AddResource(path, document); err != nil {
 		return nil, fmt.Errorf("read schema %s: %w", path, err)
 	}
@@ -53,7 +53,7 @@ func readSchema(path, part string) (*jsonschema.Schema, error) {
 	return schema, nil
 }
 
-// Validate returns why a line does not match the schema.
+// Validate returns an error if a line does not match the schema.
 func Validate(schema *jsonschema.Schema, line []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
 	if err != nil {

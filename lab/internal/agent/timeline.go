@@ -1,5 +1,5 @@
-// Package agent reads what the agent reports, only through its public API. Its types follow the published contract and
-// are not shared with the agent's code, so a change there that breaks the contract fails here.
+// Package agent reads the agent's reports only through its public API. Its types follow the published contract and are
+// independent of the agent's code. A change of that code that breaks the contract therefore fails here.
 package agent
 
 import (
@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Timeline is one pod's start-up.
+// Timeline describes one pod's start-up.
 type Timeline struct {
-	ID           string      `json:"id"` // the same each time that this start-up is reported
+	ID           string      `json:"id"` // identifies the start-up in repeated reports
 	Namespace    string      `json:"namespace"`
 	Name         string      `json:"name"`
 	UID          string      `json:"uid"`
@@ -24,17 +24,18 @@ type Timeline struct {
 	Pulls        []Pull      `json:"pulls"`
 	Milestones   []Milestone `json:"milestones"`
 	Missing      []string    `json:"missing"`
-	LostEvents   []string    `json:"lost_events"` // such as Pulled/main: the kubelet created it, and it never arrived
-	ClockSkew    *Skew       `json:"clock_skew"`  // absent unless proven
-	Partial      bool        `json:"partial"`     // another record will follow
-	Owner        Owner       `json:"owner"`       // empty for a bare pod
-	Reason       string      `json:"reason"`
-	Verdict      string      `json:"verdict"`
-	Conflicts    []Conflict  `json:"conflicts"`
+	// such as Pulled/main: the kubelet created the Event, but it never arrived
+	LostEvents []string   `json:"lost_events"`
+	ClockSkew  *Skew      `json:"clock_skew"` // absent unless the agent has proven a skew
+	Partial    bool       `json:"partial"`    // the agent prints another record later
+	Owner      Owner      `json:"owner"`      // empty for a pod without an owner
+	Reason     string     `json:"reason"`
+	Verdict    string     `json:"verdict"`
+	Conflicts  []Conflict `json:"conflicts"`
 
-	Raw         []byte       `json:"-"` // the response or line as received
-	Transitions []Transition `json:"-"` // printed with it
-	Cut         bool         `json:"-"` // the agent was killed before it had printed all transitions
+	Raw         []byte       `json:"-"` // response or line as received
+	Transitions []Transition `json:"-"` // transition records that were printed with the timeline
+	Cut         bool         `json:"-"` // the agent was killed before it had printed all transition records
 }
 
 // Owner is the controller of the pod, or the owner of that controller.
@@ -49,7 +50,7 @@ type Conflict struct {
 	Detail    string `json:"detail"`
 }
 
-// Skew is the least and the most by which the control plane's clock can be ahead of the node's.
+// Skew contains the least and the greatest possible lead of the control plane's clock over the node's clock.
 type Skew struct {
 	Least json.Number `json:"least_seconds"`
 	Most  json.Number `json:"most_seconds"`
@@ -67,8 +68,8 @@ type Phase struct {
 	Error      json.Number `json:"error_seconds"`
 	Sources    []string    `json:"sources"`
 	MergedWith []string    `json:"merged_with"`
-	Open       bool        `json:"open"`     // in progress when the record was made
-	Pressure   *Pressure   `json:"pressure"` // absent if it was not measured
+	Open       bool        `json:"open"`     // the phase was in progress when the agent made the record
+	Pressure   *Pressure   `json:"pressure"` // absent if the agent did not measure it
 }
 
 // Pressure is the share of a phase in which tasks of the node waited for a resource.
@@ -78,7 +79,7 @@ type Pressure struct {
 	Memory float64 `json:"memory"`
 }
 
-// Milestone is an instant and the interval that contains it. An end of the interval is zero if it is unknown.
+// Milestone is an instant with the interval that contains it. An unknown end of the interval is zero.
 type Milestone struct {
 	Milestone string    `json:"milestone"`
 	Container string    `json:"container"`
@@ -103,13 +104,13 @@ const Succeeded = "succeeded"
 // Unattributed is the phase for time that no evidence can divide.
 const Unattributed = "unattributed"
 
-// In adds up the phases with a name and a container. An empty container matches any. ok is false if there is no such
-// phase, which is not the same as a phase of zero length.
+// In adds up the durations of the phases with this name and container. An empty container matches any container. The
+// result ok is false if no phase matches, which differs from a phase of zero length.
 func (t Timeline) In(phase, container string) (sum time.Duration, ok bool, err error) {
 	return t.sum(phase, container, func(p Phase) json.Number { return p.Seconds })
 }
 
-// Stated adds up the stated errors of the same phases.
+// Stated adds up the stated errors of the phases with this name and container.
 func (t Timeline) Stated(phase, container string) (time.Duration, error) {
 	sum, _, err := t.sum(phase, container, func(p Phase) json.Number { return p.Error })
 	return sum, err
@@ -129,7 +130,7 @@ func (t Timeline) sum(phase, container string, field func(Phase) json.Number) (s
 	return sum, ok, nil
 }
 
-// MergedIn returns the unattributed phase that another phase is merged into.
+// MergedIn returns the unattributed phase into which another phase is merged.
 func (t Timeline) MergedIn(phase string) (Phase, bool) {
 	for _, p := range t.Phases {
 		if p.Phase == Unattributed && slices.Contains(p.MergedWith, phase) {
@@ -139,7 +140,7 @@ func (t Timeline) MergedIn(phase string) (Phase, bool) {
 	return Phase{}, false
 }
 
-// Milestone returns the last milestone with a name and a container.
+// Milestone returns the last milestone with this name and container.
 func (t Timeline) Milestone(name, container string) (Milestone, bool) {
 	for _, m := range slices.Backward(t.Milestones) {
 		if m.Milestone == name && m.Container == container {

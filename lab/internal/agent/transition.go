@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Transition is a record in the format of kube-transition-metrics, about a pod, one of its containers, or one image
-// pull. Unknown values are zero or empty.
+// Transition is a record in the format of kube-transition-metrics. Transition describes a pod, one of the pod's
+// containers, or one image pull. Unknown values are zero or empty.
 type Transition struct {
 	Metrics TransitionMetrics `json:"kube_transition_metrics"`
 	Time    time.Time         `json:"time"`
@@ -14,7 +14,7 @@ type Transition struct {
 	Raw []byte `json:"-"` // the line as received
 }
 
-// TransitionMetrics has exactly one of the three parts at its end.
+// TransitionMetrics contains exactly one of the three pointers at its end.
 type TransitionMetrics struct {
 	Type    string `json:"type"`
 	Partial bool   `json:"partial"`
@@ -22,14 +22,14 @@ type TransitionMetrics struct {
 	Container  string `json:"container_name"` // absent for the image of a volume
 	ShortImage string `json:"short_image"`
 	ImageName  string `json:"image_name"`
-	ImageTag   string `json:"image_tag"` // or digest
+	ImageTag   string `json:"image_tag"` // the tag, or the digest if there is no tag
 
 	Pod              *PodTransition       `json:"pod"`
 	ContainerReached *ContainerTransition `json:"container"`
 	ImagePull        *PullTransition      `json:"image_pull"`
 }
 
-// TransitionLabels identifies the pod of a record. It is the same in all records of the pod.
+// TransitionLabels identifies the pod of a record. TransitionLabels is the same in all records of the pod.
 type TransitionLabels struct {
 	Namespace     string `json:"kube_namespace"`
 	PodName       string `json:"pod_name"`
@@ -54,7 +54,7 @@ type TransitionLabels struct {
 	AppVersion    string `json:"kube_app_version"`
 }
 
-// PodTransition is when a pod reached each state.
+// PodTransition contains the times at which a pod reached each state.
 type PodTransition struct {
 	CreatedAt              time.Time   `json:"creation_timestamp"`
 	ScheduledAt            time.Time   `json:"scheduled_timestamp"`
@@ -67,7 +67,7 @@ type PodTransition struct {
 	InitializedToReady     json.Number `json:"initialized_to_ready_seconds"`
 }
 
-// ContainerTransition is when a container reached each state.
+// ContainerTransition contains the times at which a container reached each state.
 type ContainerTransition struct {
 	InitContainer        bool        `json:"init_container"`
 	RunningAt            time.Time   `json:"running_timestamp"`
@@ -80,9 +80,10 @@ type ContainerTransition struct {
 	StartedToReady       json.Number `json:"started_to_ready_seconds"`
 }
 
-// PullTransition is one pull, from the first request for the image until it was present.
+// PullTransition describes one pull, from the first request for the image until the image was present.
 type PullTransition struct {
-	AlreadyPresent *bool       `json:"already_present"` // nil if the evidence proves neither
+	// nil if the evidence does not show whether the image was present
+	AlreadyPresent *bool       `json:"already_present"`
 	StartedAt      time.Time   `json:"started_timestamp"`
 	FinishedAt     time.Time   `json:"finished_timestamp"`
 	Duration       json.Number `json:"duration_seconds"`

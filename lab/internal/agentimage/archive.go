@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// Open unpacks an OCI archive into an empty directory, from which its blobs are read later. It returns the index of the
-// only image in the archive, which has an image for each platform.
+// Open unpacks an OCI archive into an empty directory. The returned index reads its blobs from this directory later.
+// The archive must contain only one image, whose index has an image for each platform.
 func Open(archive, dir string) (v1.ImageIndex, error) {
 	if err := unpack(archive, dir); err != nil {
 		return nil, fmt.Errorf("unpack %s: %w", archive, err)
@@ -31,7 +31,8 @@ func Open(archive, dir string) (v1.ImageIndex, error) {
 		return nil, fmt.Errorf("read %s: %w", archive, err)
 	}
 	if len(manifest.Manifests) != 1 {
-		return nil, fmt.Errorf("read %s: must hold exactly one image, got %d", archive, len(manifest.Manifests))
+		return nil, fmt.Errorf("read %s: the archive must contain exactly one image, but contains %d", archive,
+			len(manifest.Manifests))
 	}
 	return outer.ImageIndex(manifest.Manifests[0].Digest)
 }

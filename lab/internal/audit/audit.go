@@ -1,4 +1,5 @@
-// Package audit reads the API server's audit log: which requests an account made, and which permissions they needed.
+// Package audit reads the API server's audit log. The package returns the requests of an account and the permissions
+// that the requests needed.
 package audit
 
 import (
@@ -15,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podName is the key under which the API server notes the pod of a token that the kubelet issued.
+// podName is the key under which the API server logs the pod of a token that the kubelet issued.
 const podName = "authentication.kubernetes.io/pod-name"
 
 // event is the part of an audit event (audit.k8s.io/v1) that this package uses.
@@ -25,7 +26,7 @@ type event struct {
 	RequestURI       string
 	User             authenticationv1.UserInfo
 	ImpersonatedUser *authenticationv1.UserInfo
-	// AuthenticationMetadata names the verb that allowed the impersonation (constrained impersonation, KEP-5284).
+	// AuthenticationMetadata contains the verb that allowed the impersonation (constrained impersonation, KEP-5284).
 	AuthenticationMetadata struct{ ImpersonationConstraint string }
 	ObjectRef              *struct{ Resource, Subresource, APIGroup string }
 	ResponseStatus         *metav1.Status
@@ -33,12 +34,12 @@ type event struct {
 
 // Use lists the permissions that the requests of one pod needed.
 type Use struct {
-	Rights  []string // "verb resource" or "verb resource group", sorted, without repetition
-	Refused []string // requests that the API server forbade, without repetition
+	Rights  []string // "verb resource" or "verb resource group", sorted, without duplicates
+	Refused []string // requests that the API server refused, without duplicates
 }
 
-// Of returns the permissions that a pod used. It omits paths that are not resources, such as /version, because every
-// account may read them.
+// Of returns the permissions that a pod used. Of omits paths that are not resources, such as /version, because every
+// account is allowed to read them.
 func Of(path, pod string) (Use, error) {
 	rights, refused := map[string]bool{}, map[string]bool{}
 	err := each(path, func(e event) {
@@ -60,12 +61,13 @@ func Of(path, pod string) (Use, error) {
 	return Use{slices.Sorted(maps.Keys(rights)), slices.Sorted(maps.Keys(refused))}, nil
 }
 
-// Requests counts an account's requests, whatever the response, by verb and resource, or by verb and path for paths
-// that are not resources.
+// Requests counts all requests of an account, including failed requests. The keys are verb and resource, or verb and
+// path for paths that are not resources.
 func Requests(path, user string) (map[string]int, error) {
 	seen, counts := map[string]bool{}, map[string]int{}
 	err := each(path, func(e event) {
-		if e.User.Username != user || seen[e.AuditID] { // the log has a watch twice: when it starts and when it ends
+		// the log contains a watch twice: at its start and at its end
+		if e.User.Username != user || seen[e.AuditID] {
 			return
 		}
 		seen[e.AuditID] = true
@@ -79,7 +81,7 @@ func Requests(path, user string) (map[string]int, error) {
 	return counts, err
 }
 
-// each reads a log from its beginning.
+// each calls do for every event of a log.
 func each(path string, do func(event)) error {
 	data, err := os.ReadFile(path)
 	if err != nil {

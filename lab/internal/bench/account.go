@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// CreateAccount creates a ServiceAccount with these rules in the whole cluster.
+// CreateAccount creates a ServiceAccount with these permissions in the whole cluster.
 func (b *Bench) CreateAccount(ctx context.Context, name string, rules ...rbacv1.PolicyRule) error {
 	account := corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := b.Kube.Create(ctx, "/api/v1/namespaces/"+b.Namespace+"/serviceaccounts", account); err != nil {
@@ -56,7 +56,7 @@ func (b *Bench) bind(ctx context.Context, account, role string, subject rbacv1.S
 	return nil
 }
 
-// ApplyOwned applies an object that is cluster-scoped or in another namespace. It is deleted with the bench's
+// ApplyOwned applies an object that is cluster-scoped or in another namespace. The object is deleted with the bench's
 // namespace.
 func (b *Bench) ApplyOwned(ctx context.Context, document []byte) error {
 	meta, err := b.clusterMeta(ctx, "")
@@ -90,8 +90,8 @@ func (b *Bench) clusterMeta(ctx context.Context, name string) (metav1.ObjectMeta
 	}}, nil
 }
 
-// Token requests a token of a service account like the kubelet's tokens for pods: it names the pod and the pod's node,
-// and expires with the pod. If pod is empty, it names neither.
+// Token requests a token of a service account. The token is like the kubelet's tokens for pods: it names the pod and
+// the pod's node, and expires with the pod. If the argument pod is empty, the token names no pod and no node.
 func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) {
 	if pod == "" {
 		return b.AccountToken(ctx, b.Namespace, account)
@@ -103,7 +103,7 @@ func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) 
 	return b.TokenOf(ctx, object)
 }
 
-// TokenOf requests a token as the kubelet mounts it into a pod, which may be in any namespace.
+// TokenOf requests a token like the token that the kubelet mounts into the given pod. The pod can be in any namespace.
 func (b *Bench) TokenOf(ctx context.Context, pod corev1.Pod) (string, error) {
 	request := authenticationv1.TokenRequest{}
 	request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name,
@@ -111,7 +111,7 @@ func (b *Bench) TokenOf(ctx context.Context, pod corev1.Pod) (string, error) {
 	return b.requestToken(ctx, pod.Namespace, pod.Spec.ServiceAccountName, request)
 }
 
-// AccountToken requests a token of a service account in any namespace. It names no pod.
+// AccountToken requests a token of a service account in any namespace. The token names no pod.
 func (b *Bench) AccountToken(ctx context.Context, namespace, account string) (string, error) {
 	return b.requestToken(ctx, namespace, account, authenticationv1.TokenRequest{})
 }

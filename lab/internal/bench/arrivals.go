@@ -8,24 +8,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Arrival is when the bench's own watch first delivered each change of a pod; zero for changes that it did not deliver.
-// Each instant is a few milliseconds after the API server stored the change, and never before.
+// Arrival contains the times at which the bench's own watch first delivered each change of a pod. A change that the
+// watch did not deliver has the zero time. Each time is a few milliseconds after the API server stored the change, and
+// never earlier.
 type Arrival struct {
 	UID               string
-	AcknowledgedAt    time.Time // the kubelet's first status, with a start time
+	AcknowledgedAt    time.Time // the kubelet's first status with a start time
 	ContainersReadyAt time.Time
 	ReadyAt           time.Time
 	SucceededAt       time.Time
 	GoneAt            time.Time
 }
 
-// Arrivals is the arrivals of all pods of a bench. It is safe for concurrent use.
+// Arrivals contains the arrivals of all pods of a bench. Arrivals is safe for concurrent use.
 type Arrivals struct {
 	mu   sync.Mutex
 	pods map[string]Arrival
 }
 
-// Watch watches the bench's pods until stop is called. If the watch ended earlier, stop returns why.
+// Watch watches the bench's pods until stop is called. If the watch ended earlier, stop returns the reason.
 func (b *Bench) Watch(ctx context.Context) (arrivals *Arrivals, stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	arrivals = &Arrivals{pods: make(map[string]Arrival)}
@@ -34,7 +35,7 @@ func (b *Bench) Watch(ctx context.Context) (arrivals *Arrivals, stop func() erro
 	return arrivals, func() error { cancel(); return <-ended }
 }
 
-// Of returns what the watch has delivered about a pod so far.
+// Of returns the arrivals that the watch has delivered about a pod so far.
 func (s *Arrivals) Of(pod string) Arrival {
 	s.mu.Lock()
 	defer s.mu.Unlock()

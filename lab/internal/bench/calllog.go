@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// Kinds of runtime calls.
+// The kinds of runtime calls.
 const (
 	CallSandbox = "sandbox"
 	CallCreate  = "create"
 	CallStart   = "start"
 )
 
-// RuntimeCall is one call to the runtime for a pod, with the times in containerd's log.
+// RuntimeCall is one call to the runtime for a pod, with the times from containerd's log.
 type RuntimeCall struct {
-	Span      // EndAt is zero while the call is in progress, or if containerd ended first
+	Span      // EndAt is zero while the call is in progress, or if containerd exited before the end
 	Kind      string
 	Container string
 	Attempt   int
 	Failed    bool
 
-	ExitedAt time.Time // for a start: when the container's process ended; zero while it runs
-	HeardAt  time.Time // for a start: when containerd learned of that end
+	ExitedAt time.Time // for a start: when the container's process exited; zero while the process runs
+	HeardAt  time.Time // for a start: when containerd learned of the exit
 
-	sandbox, container string // their IDs
+	sandbox, container string // the IDs of the sandbox and the container
 }
 
-// CallLog reads the calls for pods from containerd's log, from its end at the time of opening. It reads each line once.
-// It is safe for concurrent use.
+// CallLog reads the calls for pods from containerd's log. CallLog starts at the end of the log at the time of opening,
+// and reads each line once. CallLog is safe for concurrent use.
 type CallLog struct {
 	mu    sync.Mutex
 	file  tail
@@ -42,7 +42,7 @@ type CallLog struct {
 	last  time.Time                 // timestamp of the last line
 }
 
-// OpenCallLog starts to read calls that containerd logs from now on.
+// OpenCallLog starts to read the calls that containerd logs from now on.
 func (b *Bench) OpenCallLog() (*CallLog, error) {
 	file, err := tailOf(b.Node.ContainerdLog())
 	if err != nil {
@@ -128,7 +128,7 @@ func (l *CallLog) take(line []byte) {
 	}
 }
 
-// runtimeStarts is the first line of a new containerd process. Calls that the previous process did not answer have
+// runtimeStarts is the first message of a new containerd process. Calls that the previous process did not answer have
 // failed.
 const runtimeStarts = "starting containerd"
 
@@ -142,7 +142,7 @@ func (l *CallLog) endAll() {
 	}
 }
 
-// record adds a call that starts, or ends the last such call.
+// record adds a call that starts, or sets the end of the last matching call.
 func (l *CallLog) record(uid string, call RuntimeCall, at time.Time, ends, failed bool) *RuntimeCall {
 	if !ends {
 		l.calls[uid] = append(l.calls[uid], &call)
@@ -155,7 +155,7 @@ func (l *CallLog) record(uid string, call RuntimeCall, at time.Time, ends, faile
 			return known
 		}
 	}
-	return &call // it started before the log was opened
+	return &call // the call started before the log was opened
 }
 
 func inMetadata(what *regexp.Regexp, metadata string) string {

@@ -9,47 +9,48 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// InitContainer runs for a while and succeeds.
+// InitContainer returns an init container that runs for the given time and then succeeds.
 func InitContainer(name, image string, runFor time.Duration) corev1.Container {
 	return corev1.Container{Name: name, Image: image, Env: variable(workload.RunFor, runFor)}
 }
 
-// Sidecar is a restartable init container: it starts and keeps running.
+// Sidecar returns a restartable init container, which starts and keeps running.
 func Sidecar(name, image string) corev1.Container {
 	always := corev1.ContainerRestartPolicyAlways
 	return corev1.Container{Name: name, Image: image, RestartPolicy: &always}
 }
 
-// MainContainer becomes ready a given time after its process started. Its probe blocks until then, so readiness does
-// not wait for the kubelet's next probe. This works if the time is longer than the probe's period.
+// MainContainer returns a container that becomes ready a given time after its process started. The readiness probe
+// blocks until then, so the readiness does not depend on the time of the kubelet's next probe. The given time must be
+// longer than the probe's period.
 func MainContainer(name, image string, readyAfter time.Duration) corev1.Container {
 	return corev1.Container{Name: name, Image: image, Env: variable(workload.ReadyAfter, readyAfter),
 		ReadinessProbe: probe(workload.Probe, readyAfter)}
 }
 
-// WithStartupProbe gives a container a startup probe that passes a given time after its process started. The time to
-// readiness counts from the same start.
+// WithStartupProbe adds a startup probe that passes a given time after the process started. The time to readiness
+// starts with the process as well.
 func WithStartupProbe(c corev1.Container, startedAfter time.Duration) corev1.Container {
 	c.Env = append(c.Env, variable(workload.StartedAfter, startedAfter)...)
 	c.StartupProbe = probe(workload.StartupProbe, startedAfter)
 	return c
 }
 
-// WithHook gives a container a post-start hook of this duration.
+// WithHook adds a post-start hook of this duration to a container.
 func WithHook(c corev1.Container, hookFor time.Duration) corev1.Container {
 	c.Env = append(c.Env, variable(workload.HookFor, hookFor)...)
 	c.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: command(workload.Hook)}}
 	return c
 }
 
-// WithStop makes a container take this long to end after its signal, and exit with this status.
+// WithStop sets the time that a container needs to exit after its stop signal, and the exit status.
 func WithStop(c corev1.Container, takes time.Duration, status int) corev1.Container {
 	c.Env = append(c.Env, variable(workload.StopFor, takes)...)
 	c.Env = append(c.Env, corev1.EnvVar{Name: workload.StopCode, Value: strconv.Itoa(status)})
 	return c
 }
 
-// WithPreStop gives a container a pre-stop hook of this duration.
+// WithPreStop adds a pre-stop hook of this duration to a container.
 func WithPreStop(c corev1.Container, hookFor time.Duration) corev1.Container {
 	c.Env = append(c.Env, variable(workload.HookFor, hookFor)...)
 	c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: command(workload.Hook)}}

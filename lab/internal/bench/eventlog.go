@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// KubeletEvent is one Event, with the time at which the kubelet logged that it created it. This includes Events that
-// the kubelet's spam filter then drops, and each occurrence of Events that the API server counts as one.
+// KubeletEvent is one Event with the time at which the kubelet logged the creation of the Event. KubeletEvent includes
+// Events that the kubelet's spam filter later drops. For a repeated Event, each occurrence is a KubeletEvent, although
+// the API server stores the Event only once.
 type KubeletEvent struct {
 	At        time.Time
 	Pod       string
@@ -21,14 +22,14 @@ type KubeletEvent struct {
 	Message   string
 }
 
-// EventLog reads the kubelet's log from its end at the time of opening. It is safe for concurrent use.
+// EventLog reads the kubelet's log from its end at the time of opening. EventLog is safe for concurrent use.
 type EventLog struct {
 	namespace string
 
 	mu     sync.Mutex
 	file   tail
 	events []KubeletEvent
-	begun  *KubeletEvent // its message is on the next line
+	begun  *KubeletEvent // an Event whose message is on the next line
 }
 
 // OpenEventLog starts to read the Events about the bench's pods that the kubelet creates from now on.
@@ -50,7 +51,8 @@ func (l *EventLog) All() ([]KubeletEvent, error) {
 	return slices.Clone(l.events), nil
 }
 
-// klog writes a text of several lines between these characters, with a tab before each line. The first line is enough.
+// klog writes a text of several lines between the characters < and >, with a tab before each line. The first line of
+// the text is sufficient.
 const manyLines = "<"
 
 const quoted = `("(?:[^"\\]|\\.)*")`

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// faults is the registry's rules by image. It is safe for concurrent use.
+// faults contains the registry's rules by image. faults is safe for concurrent use.
 type faults struct {
 	mu    sync.Mutex
 	rules map[string]registry.Rule // by repository
@@ -40,7 +40,7 @@ func (f *faults) send(ctx context.Context, client registry.Client) error {
 	return client.SetRules(ctx, rules...)
 }
 
-// Break adds a registry fault for one of the bench's images. Faults for other images stay.
+// Break adds a registry fault for one of the bench's images. Faults for other images remain.
 func (b *Bench) Break(ctx context.Context, name string, rule registry.Rule) error {
 	rule.Repository = b.Namespace + "/" + name
 	return b.faults.change(ctx, b.Registry, func(rules map[string]registry.Rule) { rules[rule.Repository] = rule })
@@ -52,15 +52,14 @@ func (b *Bench) Mend(ctx context.Context, name string) error {
 		func(rules map[string]registry.Rule) { delete(rules, b.Namespace+"/"+name) })
 }
 
-// Throttle limits the rate of each registry response for this bench's images, and ends other faults.
+// Throttle limits the rate of each registry response for all images of this bench, and ends other faults.
 func (b *Bench) Throttle(ctx context.Context, bytesPerSecond int64) error {
 	all := b.Namespace + "/*"
 	return b.faults.set(ctx, b.Registry,
 		map[string]registry.Rule{all: {Repository: all, BytesPerSecond: bytesPerSecond}})
 }
 
-// ThrottleImages limits the rate of the registry's responses for only these of the bench's images, and ends other
-// faults.
+// ThrottleImages limits the rate of the registry's responses for the named images of the bench, and ends other faults.
 func (b *Bench) ThrottleImages(ctx context.Context, bytesPerSecond int64, names ...string) error {
 	rules := make(map[string]registry.Rule)
 	for _, name := range names {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Names of the gates that scenarios give to pods.
+// The names of the gates that scenarios add to pods.
 const (
 	SchedulingGate = "podlapse-lab/hold"
 	ReadinessGate  = "podlapse-lab/approved"

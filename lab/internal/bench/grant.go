@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// GrantAgent gives the agent further permissions in the whole cluster until the bench's namespace is deleted.
+// GrantAgent gives the agent additional permissions in the whole cluster until the bench's namespace is deleted.
 func (b *Bench) GrantAgent(ctx context.Context, rules ...rbacv1.PolicyRule) error {
 	meta, err := b.clusterMeta(ctx, "more")
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/image"
 )
 
-// Host is the name of a registry that only this bench uses.
+// Host returns the name of a registry that only this bench uses.
 func (b *Bench) Host(name string) string { return name + "." + b.Namespace + ".invalid" }
 
-// hosts is the directory in which the runtime looks up how to reach registries.
+// hosts returns the directory in which the runtime looks up the configuration of a registry.
 func (b *Bench) hosts(name string) string { return b.Node.In("registry-hosts", b.Host(name)) }
 
-// ReachHost configures how the runtime reaches a registry of the bench: first through the mirrors, in this order, then
-// the server itself.
+// ReachHost configures how the runtime reaches a registry of the bench. The runtime tries the mirrors in the given
+// order, and then the server itself.
 func (b *Bench) ReachHost(name, server string, mirrors ...string) error {
 	text := fmt.Sprintf("server = %q\n", server)
 	for _, mirror := range mirrors {
@@ -32,7 +32,7 @@ func (b *Bench) ReachHost(name, server string, mirrors ...string) error {
 	return nil
 }
 
-// forgetHosts undoes ReachHost and removes the images from these registries.
+// forgetHosts removes the configuration of ReachHost, and removes the images of these registries from the node.
 func (b *Bench) forgetHosts(ctx context.Context, runtime *cri.Client) error {
 	found, err := filepath.Glob(b.hosts("*"))
 	if err != nil {
@@ -49,7 +49,7 @@ func (b *Bench) forgetHosts(ctx context.Context, runtime *cri.Client) error {
 	return nil
 }
 
-// PushTo pushes an image that is not on the node to the registries at these addresses, under one name.
+// PushTo pushes a new image to the registries at these addresses, with the same name. The node does not have the image.
 func (b *Bench) PushTo(ctx context.Context, name string, size int, addresses ...string) error {
 	layers, err := image.RandomLayers(size)
 	if err != nil {

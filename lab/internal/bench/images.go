@@ -11,13 +11,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Image pushes an image with one layer of random bytes, which is not on the node, and returns its reference. Its
-// repository is NAMESPACE/NAME.
+// Image pushes an image with one layer of random bytes and returns its reference. The node does not have the image. The
+// image's repository is NAMESPACE/NAME.
 func (b *Bench) Image(ctx context.Context, name string, size int) (string, error) {
 	return b.ImageOfSizes(ctx, name, size)
 }
 
-// ImageOfSizes is Image with a layer of each size.
+// ImageOfSizes is like Image, with one layer of each size.
 func (b *Bench) ImageOfSizes(ctx context.Context, name string, sizes ...int) (string, error) {
 	layers, err := image.RandomLayers(sizes...)
 	if err != nil {
@@ -35,7 +35,7 @@ func (b *Bench) ImageOf(ctx context.Context, name string, layers ...v1.Layer) (s
 	return b.Reference(name), image.Push(ctx, b.Reference(name), built)
 }
 
-// ImageByDigest is Image with a reference by digest instead of tag.
+// ImageByDigest is like Image, but returns a reference by digest instead of by tag.
 func (b *Bench) ImageByDigest(ctx context.Context, name string, size int) (string, error) {
 	layer, err := image.RandomLayer(size)
 	if err != nil {
@@ -61,7 +61,7 @@ func (b *Bench) ImageElsewhere(ctx context.Context, name, architecture string) (
 	return b.Reference(name), image.PushIndex(ctx, b.Reference(name), index)
 }
 
-// Reference is the reference of the bench's image with this name.
+// Reference returns the reference of the bench's image with this name.
 func (b *Bench) Reference(name string) string { return b.imagePrefix() + name + ":1" }
 
 // Elsewhere returns a reference to the same image under the registry's other name.
@@ -69,8 +69,8 @@ func (b *Bench) Elsewhere(reference string) string {
 	return node.OtherRegistry + strings.TrimPrefix(reference, layout.Address(layout.RegistryPort))
 }
 
-// Warm makes the runtime pull an image without the kubelet, like crictl and preloaders do, and returns when that
-// happened.
+// Warm makes the runtime pull an image without the kubelet, as crictl and preloaders do. Warm returns the start and the
+// end of the pull.
 func (b *Bench) Warm(ctx context.Context, reference string) (Span, error) {
 	runtime, err := b.Node.Runtime()
 	if err != nil {

@@ -10,24 +10,25 @@ import (
 	"time"
 )
 
-// TakenUpAt is when the kubelet picked up a pod, according to its own log. Immediately afterwards it writes the pod's
-// start time into its first status.
+// TakenUpAt returns the time when the kubelet picked up a pod, according to the kubelet's log. Immediately afterwards,
+// the kubelet writes the pod's start time into the pod's first status.
 func (b *Bench) TakenUpAt(pod string) (time.Time, error) {
 	return b.kubeletLogged(syncLoopAdd, pod, time.Time{})
 }
 
-// HeardReadyAt is when the kubelet learned that a readiness probe passed after an instant, according to its own log. At
-// that time it sets the condition.
+// HeardReadyAt returns the first time after the given instant when the kubelet learned that a readiness probe passed,
+// according to the kubelet's log. At this time, the kubelet sets the condition.
 func (b *Bench) HeardReadyAt(pod string, after time.Time) (time.Time, error) {
 	return b.kubeletLogged(syncLoopReady, pod, after)
 }
 
-// StopRequestedAt is when the kubelet received the request to delete a pod, according to its own log.
+// StopRequestedAt returns the time when the kubelet received the request to delete a pod, according to the kubelet's
+// log.
 func (b *Bench) StopRequestedAt(pod string) (time.Time, error) {
 	return b.kubeletLogged(syncLoopDelete, pod, time.Time{})
 }
 
-// klog's lines: severity, month, day, time of day, thread, source, message.
+// The format of klog's lines is: severity, month, day, time of day, thread, source, message.
 var (
 	syncLoopAdd    = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop ADD" source="api" pods=\[(.*)\]`)
 	syncLoopDelete = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop DELETE" source="api" pods=\[(.*)\]`)
@@ -63,10 +64,10 @@ func firstLineAbout(log io.Reader, line *regexp.Regexp, pod string, after, now t
 	if err := lines.Err(); err != nil {
 		return time.Time{}, err
 	}
-	return time.Time{}, fmt.Errorf("no line matches %s", line)
+	return time.Time{}, fmt.Errorf("found no line that matches %s", line)
 }
 
-// klogTime parses klog's timestamp, which has no year.
+// klogTime parses klog's timestamp, which contains no year.
 func klogTime(stamp string, now time.Time) (time.Time, error) {
 	at, err := time.ParseInLocation("0102 15:04:05.000000", stamp, time.Local)
 	if err != nil {

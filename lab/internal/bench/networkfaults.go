@@ -8,7 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/cni"
 )
 
-// NetworkFaults is the faults of the network plugin, at most one for each pod. It is safe for concurrent use.
+// NetworkFaults contains the faults of the network plugin, with at most one fault for each pod. NetworkFaults is safe
+// for concurrent use.
 type NetworkFaults struct {
 	bench *Bench
 	mu    sync.Mutex
@@ -20,7 +21,7 @@ func (b *Bench) NetworkFaults() *NetworkFaults {
 	return &NetworkFaults{bench: b, pods: make(map[string]cni.Faults)}
 }
 
-// Set gives a pod of the bench a fault. A fault without delay and failure ends the pod's fault.
+// Set sets the fault of a pod of the bench. A fault without a delay and without a failure ends the pod's fault.
 func (f *NetworkFaults) Set(pod string, fault cni.Faults) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -23,19 +23,19 @@ func (b *Bench) CreateConfigMap(ctx context.Context, name string) error {
 	return nil
 }
 
-// ConfigMapVolume is a volume that cannot be mounted until the ConfigMap exists.
+// ConfigMapVolume returns a volume that cannot be mounted until the ConfigMap exists.
 func ConfigMapVolume(name string) corev1.Volume {
 	return corev1.Volume{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: name}}}}
 }
 
-// ClaimVolume is a volume with this claim.
+// ClaimVolume returns a volume with this PersistentVolumeClaim.
 func ClaimVolume(claim string) corev1.Volume {
 	return corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}
 }
 
-// CreateClaim creates a claim together with its volume, a directory on the node.
+// CreateClaim creates a PersistentVolumeClaim and its volume, which is a directory on the node.
 func (b *Bench) CreateClaim(ctx context.Context, name string) error {
 	const class = "podlapse-lab"
 	if err := b.createVolume(ctx, name, class); err != nil {
@@ -44,7 +44,8 @@ func (b *Bench) CreateClaim(ctx context.Context, name string) error {
 	return b.createClaim(ctx, name, class, b.volume(name))
 }
 
-// CreateLateClaim creates a claim with a class that binds it only when a pod that mounts it is assigned to a node.
+// CreateLateClaim creates a PersistentVolumeClaim. The claim's StorageClass binds the claim only after the scheduler
+// assigns a pod with the claim to a node.
 func (b *Bench) CreateLateClaim(ctx context.Context, name string) error {
 	class := b.volume(name)
 	document := fmt.Sprintf("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, "+
@@ -55,7 +56,7 @@ func (b *Bench) CreateLateClaim(ctx context.Context, name string) error {
 	return b.createClaim(ctx, name, class, "")
 }
 
-// Provision creates the volume of a late claim, as a provisioner would.
+// Provision creates the volume of a late claim, as a provisioner does.
 func (b *Bench) Provision(ctx context.Context, name string) error {
 	return b.createVolume(ctx, name, b.volume(name))
 }
@@ -92,7 +93,7 @@ func (b *Bench) createClaim(ctx context.Context, name, class, volume string) err
 	return nil
 }
 
-// FileVolume is a file on the node, which cannot be mounted until MakeFile creates it.
+// FileVolume returns a volume with a file on the node. The volume cannot be mounted until MakeFile creates the file.
 func (b *Bench) FileVolume(name string) corev1.Volume {
 	kind := corev1.HostPathFile
 	return corev1.Volume{Name: "file", VolumeSource: corev1.VolumeSource{
@@ -112,10 +113,11 @@ func (b *Bench) file(name string) string { return b.Node.In("volumes", b.volume(
 
 const runtimeClasses = "/apis/node.k8s.io/v1/runtimeclasses"
 
-// RuntimeClass is the name of a RuntimeClass that only the bench uses.
+// RuntimeClass returns the name of a RuntimeClass that only the bench uses.
 func (b *Bench) RuntimeClass(name string) string { return b.Namespace + "-" + name }
 
-// CreateRuntimeClass creates a RuntimeClass for a handler, which the runtime may lack. It is deleted with the bench.
+// CreateRuntimeClass creates a RuntimeClass for a handler. The runtime may lack the handler. The RuntimeClass is
+// deleted with the bench.
 func (b *Bench) CreateRuntimeClass(ctx context.Context, name, handler string) error {
 	return b.ApplyOwned(
 		ctx,
@@ -124,12 +126,12 @@ func (b *Bench) CreateRuntimeClass(ctx context.Context, name, handler string) er
 	)
 }
 
-// DeleteRuntimeClass deletes the RuntimeClass.
+// DeleteRuntimeClass deletes a RuntimeClass of the bench.
 func (b *Bench) DeleteRuntimeClass(ctx context.Context, name string) error {
 	return b.Kube.Delete(ctx, runtimeClasses+"/"+b.RuntimeClass(name))
 }
 
-// LabelNode sets a label of this bench on the lab's node. An empty value removes it.
+// LabelNode sets a label of this bench on the lab's node. An empty value removes the label.
 func (b *Bench) LabelNode(ctx context.Context, name, value string) error {
 	var label any
 	if value != "" {
@@ -142,5 +144,5 @@ func (b *Bench) LabelNode(ctx context.Context, name, value string) error {
 	return nil
 }
 
-// NodeLabel is the key of such a label.
+// NodeLabel returns the key of a label that LabelNode sets.
 func (b *Bench) NodeLabel(name string) string { return "podlapse-lab/" + b.Namespace + "-" + name }

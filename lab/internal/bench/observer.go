@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Observer is an agent that watches the bench's pods: its API and its printed records.
+// Observer gives access to an agent that watches the bench's pods, through the agent's API and its printed records.
 type Observer struct {
 	Agent agent.Client
 
@@ -21,29 +21,29 @@ type Observer struct {
 	output    func() (agent.Output, error)
 }
 
-// resident is the node's own agent.
+// resident returns the node's own agent.
 func resident(n node.Node, namespace string) Observer {
 	return Observer{Agent: agent.Client{Server: "http://" + layout.Address(layout.AgentPort)},
 		namespace: namespace, report: n.Report, output: n.AgentOutput}
 }
 
-// Beside returns one of the extra agents that run beside the node's own, counted from 0.
+// Beside returns an extra agent that runs in addition to the node's own agent. Extra agents are counted from 0.
 func (b *Bench) Beside(extra int) Observer {
 	return Observer{Agent: b.Node.Extra(extra), namespace: b.Namespace, report: b.Node.Report,
 		output: func() (agent.Output, error) { return agent.Output{File: b.Node.ExtraRecords(extra)}, nil }}
 }
 
-// AwaitSettled waits until the agent has reported a pod's start-up, and returns the report. The pod is ready, so the
-// agent has seen everything except late or lost Events, for which it waits 15 s.
+// AwaitSettled waits until the agent has reported a pod's start-up, and returns the report. If the pod is ready, the
+// agent only waits for late or lost Events, for at most 15 s.
 func (o Observer) AwaitSettled(ctx context.Context, name string) (agent.Timeline, error) {
 	return awaitPrinted(ctx, o, "the agent to report pod "+name,
 		func(r agent.Records) []agent.Timeline { return r.Timelines },
 		func(t agent.Timeline) bool { return t.Name == name })
 }
 
-// AwaitEnd waits until the agent has reported the end of a pod, and returns the report.
+// AwaitEnd waits until the agent has reported the termination of a pod, and returns the report.
 func (o Observer) AwaitEnd(ctx context.Context, name string) (agent.End, error) {
-	return awaitPrinted(ctx, o, "the agent to report the end of pod "+name,
+	return awaitPrinted(ctx, o, "the agent to report the termination of pod "+name,
 		func(r agent.Records) []agent.End { return r.Ends }, func(e agent.End) bool { return e.Name == name })
 }
 
@@ -58,7 +58,7 @@ func awaitPrinted[R any](ctx context.Context, o Observer, what string, of func(a
 		all := of(records)
 		i := slices.IndexFunc(all, is)
 		if i < 0 {
-			return errors.New("not printed yet")
+			return errors.New("the agent has not printed the record yet")
 		}
 		found = all[i]
 		return nil
@@ -66,7 +66,7 @@ func awaitPrinted[R any](ctx context.Context, o Observer, what string, of func(a
 	return found, err
 }
 
-// Records returns what the agent has printed about the bench's pods so far, before and after restarts.
+// Records returns all records that the agents have printed about the bench's pods so far, before and after restarts.
 func (o Observer) Records() (agent.Records, error) {
 	output, err := o.output()
 	if err != nil {

@@ -35,7 +35,7 @@ func (b *Bench) CreateDeployment(ctx context.Context, name string, replicas int3
 				return err
 			}
 			if names = nil; len(pods) < int(replicas) {
-				return fmt.Errorf("%d of %d exist", len(pods), replicas)
+				return fmt.Errorf("%d of %d pods exist", len(pods), replicas)
 			}
 			for _, pod := range pods {
 				names = append(names, pod.Name)
@@ -45,18 +45,18 @@ func (b *Bench) CreateDeployment(ctx context.Context, name string, replicas int3
 	return names, err
 }
 
-// CreatePod creates a bare pod.
+// CreatePod creates a pod without an owner.
 func (b *Bench) CreatePod(ctx context.Context, name string, spec corev1.PodSpec) error {
 	return b.CreateAnnotatedPod(ctx, name, nil, spec)
 }
 
-// CreateAnnotatedPod is CreatePod with annotations.
+// CreateAnnotatedPod is like CreatePod, with annotations.
 func (b *Bench) CreateAnnotatedPod(ctx context.Context, name string, annotations map[string]string,
 	spec corev1.PodSpec) error {
 	return b.createPod(ctx, metav1.ObjectMeta{Name: name, Annotations: annotations}, spec)
 }
 
-// CreateLabelledPod is CreatePod with labels.
+// CreateLabelledPod is like CreatePod, with labels.
 func (b *Bench) CreateLabelledPod(ctx context.Context, name string, labels map[string]string,
 	spec corev1.PodSpec) error {
 	return b.createPod(ctx, metav1.ObjectMeta{Name: name, Labels: labels}, spec)
@@ -70,7 +70,7 @@ func (b *Bench) createPod(ctx context.Context, meta metav1.ObjectMeta, spec core
 	return nil
 }
 
-// DeletePod requests the deletion of a pod and does not wait for it.
+// DeletePod requests the deletion of a pod. DeletePod does not wait for the deletion.
 func (b *Bench) DeletePod(ctx context.Context, pod string) error {
 	if err := b.Kube.Delete(ctx, b.PodPath(pod)); err != nil {
 		return fmt.Errorf("delete pod: %w", err)
@@ -78,7 +78,7 @@ func (b *Bench) DeletePod(ctx context.Context, pod string) error {
 	return nil
 }
 
-// AwaitGone waits until the API server no longer has a pod of this name.
+// AwaitGone waits until the API server no longer has a pod with this name.
 func (b *Bench) AwaitGone(ctx context.Context, name string) error {
 	return b.Node.Report.Wait(ctx, "pod "+name+" to be gone", time.Minute, 200*time.Millisecond,
 		func(ctx context.Context) error {
@@ -94,7 +94,7 @@ func (b *Bench) AwaitGone(ctx context.Context, name string) error {
 		})
 }
 
-// PodPath is the API server's path of a pod.
+// PodPath returns the API server's path of a pod.
 func (b *Bench) PodPath(pod string) string {
 	return "/api/v1/namespaces/" + b.Namespace + "/pods/" + pod
 }
@@ -116,7 +116,7 @@ func (b *Bench) AwaitReady(ctx context.Context, name string, limit time.Duration
 		})
 }
 
-// AwaitRunning waits until a container is running according to the pod's status.
+// AwaitRunning waits until a container is running, according to the pod's status.
 func (b *Bench) AwaitRunning(ctx context.Context, name, container string, limit time.Duration) error {
 	return b.Node.Report.Wait(ctx, "container "+container+" of pod "+name+" to run", limit, 200*time.Millisecond,
 		func(ctx context.Context) error {
@@ -133,9 +133,9 @@ func (b *Bench) AwaitRunning(ctx context.Context, name, container string, limit 
 		})
 }
 
-// describe returns in one line what a pod is waiting for.
+// describe returns one line with the pod's phase and the container that waits.
 func describe(pod corev1.Pod) string {
-	text := "it is " + string(pod.Status.Phase)
+	text := "the pod is " + string(pod.Status.Phase)
 	statuses := append(append([]corev1.ContainerStatus(nil), pod.Status.InitContainerStatuses...),
 		pod.Status.ContainerStatuses...)
 	for _, status := range statuses {

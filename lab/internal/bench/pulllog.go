@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// PullCall is one call of PullImage with the times in containerd's log, to the millisecond.
+// PullCall is one call of PullImage, with the times from containerd's log in milliseconds.
 type PullCall struct {
 	Span          // EndAt is zero while the call is in progress
 	Failed string // containerd's error message
 }
 
-// PullLog reads the calls of PullImage from containerd's log, from its end at the time of opening. It reads each line
-// once. It is safe for concurrent use.
+// PullLog reads the calls of PullImage from containerd's log. PullLog starts at the end of the log at the time of
+// opening, and reads each line once. PullLog is safe for concurrent use.
 type PullLog struct {
 	mu    sync.Mutex
 	file  tail
@@ -23,7 +23,7 @@ type PullLog struct {
 	last  time.Time             // timestamp of the last line
 }
 
-// OpenPullLog starts to read calls that containerd logs from now on.
+// OpenPullLog starts to read the calls that containerd logs from now on.
 func (b *Bench) OpenPullLog() (*PullLog, error) {
 	file, err := tailOf(b.Node.ContainerdLog())
 	if err != nil {
@@ -32,8 +32,8 @@ func (b *Bench) OpenPullLog() (*PullLog, error) {
 	return &PullLog{file: file, calls: make(map[string][]PullCall)}, nil
 }
 
-// Of returns the calls for a reference so far. If calls for the same reference overlap, it assumes that they end in the
-// order in which they started.
+// Of returns the calls for an image reference so far. If calls for the same reference overlap, Of assumes that they end
+// in the order in which they started.
 func (l *PullLog) Of(reference string) ([]PullCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,13 +86,13 @@ func (l *PullLog) endAll() {
 	for _, calls := range l.calls {
 		for i := range calls {
 			if calls[i].EndAt.IsZero() {
-				calls[i].EndAt, calls[i].Failed = l.last, "containerd ended"
+				calls[i].EndAt, calls[i].Failed = l.last, "containerd exited"
 			}
 		}
 	}
 }
 
-// Ended returns the calls that are over.
+// Ended returns the completed calls.
 func Ended(calls []PullCall) (ended []PullCall) {
 	for _, call := range calls {
 		if !call.EndAt.IsZero() {
@@ -112,7 +112,7 @@ func Failures(calls []PullCall) (count int) {
 	return count
 }
 
-// Latest is the end of the last of these calls.
+// Latest returns the end of the call that ends last.
 func Latest(calls []PullCall) (latest time.Time) {
 	for _, call := range calls {
 		if call.EndAt.After(latest) {

@@ -14,23 +14,24 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// Attempt is one attempt of the kubelet to pull an image for a container or a volume, with the times in the logs of the
-// kubelet, containerd and the registry.
+// Attempt is one attempt of the kubelet to pull an image for a container or a volume. The times come from the logs of
+// the kubelet, containerd and the registry.
 type Attempt struct {
 	Pod, Container string // Container is empty for a volume
-	Number         int    // counts the pod's attempts for this container or volume from 0
+	Number         int    // number of the pod's attempt for this container or volume, from 0
 	RequestedAt    time.Time
-	Call           PullCall  // to the runtime
+	Call           PullCall  // the call to the runtime
 	ReportedAt     time.Time // when the kubelet reported the end
-	ResolvedAt     time.Time // when the registry had sent the first manifest; zero if it did not
-	// The time in the registry's log: from the first request to the last byte; zero if it received no request.
+	ResolvedAt     time.Time // when the registry had sent the first manifest; zero if it sent none
+	// Asked is the time from the first request to the last byte in the registry's log. Asked is zero if the registry
+	// received no request.
 	Asked     Span
-	BlobBytes int64 // sent by the registry for configuration and layers
-	Bytes     int64 // sent by the registry in total
-	Hit       bool  // a registry fault cut off or refused a response
+	BlobBytes int64 // bytes of configuration and layers that the registry sent
+	Bytes     int64 // all bytes that the registry sent
+	Hit       bool  // a registry fault interrupted or refused a response
 }
 
-// PullWitness collects the pull attempts since it was opened.
+// PullWitness collects pull attempts from the time when it was opened.
 type PullWitness struct {
 	bench   *Bench
 	kubelet *EventLog
@@ -54,8 +55,7 @@ func (b *Bench) WitnessPulls() (*PullWitness, error) {
 func (w *PullWitness) Events() ([]KubeletEvent, error) { return w.kubelet.All() }
 
 // Attempts returns all completed attempts of all pods to pull an image, in the order of their ends. The runtime does
-// not say for which pod it pulls, but the kubelet reports each end immediately. others is the calls that other clients
-// made to the runtime.
+// not log the pod for which it pulls, but the kubelet reports each end immediately.
 func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt, error) {
 	events, err := w.kubelet.All()
 	if err != nil {
@@ -68,7 +68,8 @@ func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt
 	attempts := attemptsIn(events, reference)
 	calls = Ended(calls)
 	if len(calls) != len(attempts) {
-		return nil, fmt.Errorf("match the pulls of %s: the kubelet reports %d, containerd %d", reference, len(attempts),
+		return nil, fmt.Errorf("match the pulls of %s: the kubelet reports %d pulls, but containerd reports %d",
+			reference, len(attempts),
 			len(calls))
 	}
 	accesses, err := w.accesses(ctx, reference)
@@ -82,8 +83,8 @@ func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt
 	return attempts, nil
 }
 
-// match assigns a call to each attempt, in the order in which the kubelet reported their ends. containerd's log does
-// not say which start of concurrent calls belongs to which end, so the kubelet's order of the requests decides.
+// match assigns a call to each attempt, in the order in which the kubelet reported the ends. For concurrent calls,
+// containerd's log does not show which start belongs to which end. The kubelet's order of the requests then decides.
 func match(attempts []Attempt, calls []PullCall) {
 	slices.SortStableFunc(calls, func(a, b PullCall) int { return a.EndAt.Compare(b.EndAt) })
 	overlap := false
@@ -105,7 +106,7 @@ func match(attempts []Attempt, calls []PullCall) {
 	}
 }
 
-// attemptsIn pairs the kubelet's Events about the starts of pulls with those about their ends.
+// attemptsIn pairs the kubelet's Events about the starts of pulls with the kubelet's Events about the ends.
 func attemptsIn(events []KubeletEvent, reference string) []Attempt {
 	type whose struct{ pod, container string }
 	requested := make(map[whose]time.Time)
@@ -127,7 +128,7 @@ func attemptsIn(events []KubeletEvent, reference string) []Attempt {
 	return attempts
 }
 
-// accesses returns the node's requests for an image.
+// accesses returns the node's requests to the registry for an image.
 func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registry.Access, error) {
 	rest, ours := strings.CutPrefix(reference, layout.Address(layout.RegistryPort)+"/")
 	if !ours {
@@ -142,9 +143,10 @@ func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registr
 		nil
 }
 
-// read adds what the registry sent during the attempt. Concurrent attempts of several pods for the same image share it.
+// read adds the data that the registry sent during the attempt. Concurrent attempts of several pods for the same image
+// share this data.
 func (a *Attempt) read(accesses []registry.Access) {
-	const skew = 2 * time.Millisecond // containerd's log is rounded
+	const skew = 2 * time.Millisecond // containerd rounds the times in its log
 	for _, access := range accesses {
 		if access.StartAt.Before(a.Call.StartAt.Add(-skew)) || access.StartAt.After(a.Call.EndAt.Add(skew)) {
 			continue
@@ -168,8 +170,8 @@ func (a *Attempt) read(accesses []registry.Access) {
 	}
 }
 
-// Pull returns the time of the pull according to the registry. If the registry missed more than besides of it, Pull
-// returns the time according to the runtime.
+// Pull returns the time of the pull according to the registry. If the registry's log lacks more than besides of the
+// pull, Pull returns the time according to the runtime.
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false
@@ -177,7 +179,7 @@ func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	return a.Asked, true
 }
 
-// Unpacked is how long the runtime took from the last byte until the image was complete.
+// Unpacked returns the time from the last byte until the runtime had completed the image.
 func (a Attempt) Unpacked() time.Duration {
 	if a.Asked.EndAt.IsZero() {
 		return 0
@@ -188,7 +190,7 @@ func (a Attempt) Unpacked() time.Duration {
 // Failed reports whether the attempt failed.
 func (a Attempt) Failed() bool { return a.Call.Failed != "" }
 
-// Of returns the attempts for one container, or for a pod's volume if the name is empty.
+// Of returns the attempts for one container of a pod. An empty container selects the pod's image volume.
 func Of(attempts []Attempt, pod, container string) (mine []Attempt) {
 	for _, a := range attempts {
 		if a.Pod == pod && a.Container == container {

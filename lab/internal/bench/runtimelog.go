@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// RuntimeLog is the instants of one pod in containerd's log, to the millisecond. The agent does not read this log. The
-// phases also include work of containerd beyond the injected delays: creating a namespace, starting a plugin or a
-// process, unpacking. Its duration depends on the load of the machine.
+// RuntimeLog contains the times of one pod from containerd's log, in milliseconds. The agent does not read this log.
+// The phases also include work of containerd beyond the injected delays: creating a namespace, starting a plugin or a
+// process, and unpacking. The duration of this work depends on the load of the machine.
 type RuntimeLog struct {
 	SandboxAskedAt   time.Time            // the kubelet requested the first sandbox
 	SandboxReadyAt   time.Time            // a sandbox was running
 	StartAskedAt     map[string]time.Time // the kubelet first requested the start of each container
 	RunningAt        map[string]time.Time // the first start of each container was complete
-	ExitedAt         map[string]time.Time // containerd learned of the end of each container's first run
+	ExitedAt         map[string]time.Time // containerd learned of the exit of each container's first run
 	SandboxStoppedAt time.Time            // the first sandbox was stopped
-	Pull             Span                 // of the image that the bench made for the pod
+	Pull             Span                 // the pull of the image that the bench made for the pod
 }
 
 // RuntimeLog reads containerd's log about a pod whose image has the pod's name.
@@ -88,7 +88,7 @@ func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
 		return RuntimeLog{}, err
 	}
 	if log.SandboxAskedAt.IsZero() {
-		return RuntimeLog{}, errors.New("containerd received no request for a sandbox")
+		return RuntimeLog{}, errors.New("containerd received no request for a sandbox of this pod")
 	}
 	return log, nil
 }

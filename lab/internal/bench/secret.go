@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CreateSecret creates a secret that pods can mount.
+// CreateSecret creates a Secret that pods can mount.
 func (b *Bench) CreateSecret(ctx context.Context, name string) error {
 	secret := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{"key": "value"}}
 	if err := b.Kube.Create(ctx, "/api/v1/namespaces/"+b.Namespace+"/secrets", secret); err != nil {
@@ -17,7 +17,7 @@ func (b *Bench) CreateSecret(ctx context.Context, name string) error {
 	return nil
 }
 
-// SecretVolume is a volume that cannot be mounted until the Secret exists.
+// SecretVolume returns a volume that cannot be mounted until the Secret exists.
 func SecretVolume(secret string) corev1.Volume {
 	return corev1.Volume{Name: "secret", VolumeSource: corev1.VolumeSource{
 		Secret: &corev1.SecretVolumeSource{SecretName: secret}}}

@@ -7,13 +7,13 @@ import (
 	"os"
 )
 
-// tail reads the lines that are added to a log, each once.
+// tail reads the lines that are added to a log, and reads each line once.
 type tail struct {
 	path string
 	at   int64
 }
 
-// tailOf starts at the current end of the log.
+// tailOf returns a tail that starts at the current end of the log.
 func tailOf(path string) (tail, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -22,8 +22,8 @@ func tailOf(path string) (tail, error) {
 	return tail{path: path, at: info.Size()}, nil
 }
 
-// read passes on the lines that were added since the last call. It leaves an incomplete line for the next call, because
-// it is still being written.
+// read passes the lines that were added after the last call to take. read leaves an incomplete last line for the next
+// call, because the program is still writing the line.
 func (t *tail) read(take func(line []byte)) error {
 	file, err := os.Open(t.path)
 	if err != nil {

@@ -13,21 +13,21 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// Span is a stretch of time by the wall clock.
+// Span is a period of wall-clock time.
 type Span struct{ StartAt, EndAt time.Time }
 
-// Length is the time between the ends.
+// Length returns the time between the two ends.
 func (s Span) Length() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
-// Dated runs a call and returns its start and end. The requested action happened in between.
+// Dated runs a call and returns its start and end. The requested action happened between the two times.
 func Dated(call func() error) (Span, error) {
 	sentAt := time.Now()
 	err := call()
 	return Span{sentAt, time.Now()}, err
 }
 
-// PullTruth is when the registry served the named image of this bench: from the first request to the last byte that it
-// sent.
+// PullTruth returns the time in which the registry served the named image of this bench, from the first request to the
+// last byte that it sent.
 func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 	log, err := b.Registry.Log(ctx, b.Namespace+"/"+name)
 	if err != nil {
@@ -35,7 +35,7 @@ func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 	}
 	var span Span
 	for _, access := range log {
-		// A push also sends requests, to learn which content the registry already has.
+		// A push also sends requests, to find out which content the registry already has.
 		if strings.HasPrefix(access.Client, image.Pusher) {
 			continue
 		}
@@ -47,12 +47,13 @@ func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 		}
 	}
 	if span.StartAt.IsZero() {
-		return Span{}, fmt.Errorf("find the pull of %s: the registry received no request for it", name)
+		return Span{}, fmt.Errorf("find the pull of %s: the registry received no request for this image", name)
 	}
 	return span, nil
 }
 
-// NetworkTruth is the time from the first call of the network plugin for a pod until the pod's network was set up.
+// NetworkTruth returns the time from the first call of the network plugin for a pod until the plugin had set up the
+// pod's network.
 func (b *Bench) NetworkTruth(pod string) (Span, error) {
 	entries, err := cni.ReadLog(b.Node.CNILog(), b.Namespace)
 	if err != nil {
@@ -70,23 +71,23 @@ func (b *Bench) NetworkTruth(pod string) (Span, error) {
 			return Span{first, entry.EndAt}, nil
 		}
 	}
-	return Span{}, fmt.Errorf("find the network of pod %s: the plugin has not set it up", pod)
+	return Span{}, fmt.Errorf("find the network of pod %s: the network plugin has not set up the network", pod)
 }
 
-// PullRequestedAt is when the kubelet queued a pod's pull, by the kubelet's clock: the nanoseconds in the name of the
-// Pulling Event.
+// PullRequestedAt returns the time when the kubelet queued a pod's pull, on the kubelet's clock. The time comes from
+// the nanoseconds in the name of the Pulling Event.
 func (b *Bench) PullRequestedAt(ctx context.Context, pod string) (time.Time, error) {
 	return b.eventNamedAt(ctx, pod, "Pulling")
 }
 
-// StopBegunAt is when the kubelet started to stop the first of a pod's containers: the nanoseconds in the name of the
-// Killing Event.
+// StopBegunAt returns the time when the kubelet started to stop the pod's first container. The time comes from the
+// nanoseconds in the name of the Killing Event.
 func (b *Bench) StopBegunAt(ctx context.Context, pod string) (time.Time, error) {
 	return b.eventNamedAt(ctx, pod, "Killing")
 }
 
-// eventNamedAt is the first instant in the names of the kubelet's Events about a pod with this reason, by the kubelet's
-// clock.
+// eventNamedAt returns the earliest time in the names of the kubelet's Events about a pod with this reason, on the
+// kubelet's clock.
 func (b *Bench) eventNamedAt(ctx context.Context, pod, reason string) (first time.Time, err error) {
 	events, err := b.Kube.Events(ctx, b.Namespace)
 	if err != nil {
@@ -106,12 +107,13 @@ func (b *Bench) eventNamedAt(ctx context.Context, pod, reason string) (first tim
 		}
 	}
 	if first.IsZero() {
-		err = fmt.Errorf("find the kubelet's Events about pod %s: it has no %s Event", pod, reason)
+		err = fmt.Errorf("find the kubelet's Events about pod %s: the API server has no %s Event", pod, reason)
 	}
 	return first, err
 }
 
-// BoundAt is when the scheduler reported that it bound the pod to the node, shortly after the binding.
+// BoundAt returns the time when the scheduler reported the binding of the pod to the node. The report follows shortly
+// after the binding.
 func (b *Bench) BoundAt(ctx context.Context, pod string) (time.Time, error) {
 	events, err := b.Kube.Events(ctx, b.Namespace)
 	if err != nil {
@@ -122,10 +124,11 @@ func (b *Bench) BoundAt(ctx context.Context, pod string) (time.Time, error) {
 			return event.EventTime.Time, nil
 		}
 	}
-	return time.Time{}, errors.New("find when pod " + pod + " was scheduled: it has no Scheduled Event")
+	return time.Time{}, errors.New("find the scheduling time of pod " + pod + ": the API server has no Scheduled Event")
 }
 
-// KubeletPullSeconds is the sum of the kubelet's own metric for image pulls, since the kubelet started.
+// KubeletPullSeconds returns the sum of the kubelet's own metric for image pulls. The sum starts with the kubelet
+// process.
 func (b *Bench) KubeletPullSeconds(ctx context.Context) (float64, error) {
 	client, err := b.Node.Kubelet()
 	if err != nil {

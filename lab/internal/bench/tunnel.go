@@ -16,16 +16,16 @@ import (
 )
 
 // tunnel is the proxy through which an API server outside the cluster's network reaches pods. On this node, servers
-// listen only on loopback, to which the API server does not proxy. So the tunnel redirects requests to the port of an
-// agent at the node's address to loopback.
+// listen only on loopback, and the API server does not proxy to loopback. The tunnel therefore redirects requests for
+// the agent's port at the node's address to loopback.
 type tunnel struct {
 	listener net.Listener
 	work     sync.WaitGroup
 	end      context.Context
 }
 
-// OpenTunnel restarts the API server so that it reaches the agent's pod through a tunnel. Closing the tunnel ends that.
-// Clearing the bench restarts the API server with its usual settings.
+// OpenTunnel restarts the API server so that it reaches the agent's pod through a tunnel. The function closeTunnel
+// closes the tunnel. Clear restarts the API server with its usual settings.
 func (b *Bench) OpenTunnel(ctx context.Context) (closeTunnel func() error, err error) {
 	dir, err := os.MkdirTemp("", "tunnel")
 	if err != nil {
@@ -62,7 +62,7 @@ func (t *tunnel) serve() {
 	}
 }
 
-// carry serves one CONNECT request until either side ends.
+// carry serves one CONNECT request until one of the two sides closes its connection.
 func (t *tunnel) carry(from net.Conn) {
 	defer from.Close()
 	reader := bufio.NewReader(from)
@@ -73,7 +73,7 @@ func (t *tunnel) carry(from net.Conn) {
 	_, port, err := net.SplitHostPort(request.Host)
 	to := map[string]int{fmt.Sprint(layout.AgentPort): layout.AgentPort,
 		fmt.Sprint(layout.KubeletPort): layout.KubeletPort}[port]
-	// The kubelet's port forwarding serves the agent's ports.
+	// The kubelet's port serves port forwarding to the agent's ports.
 	if err != nil || request.Method != http.MethodConnect || to == 0 {
 		fmt.Fprint(from, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
 		return

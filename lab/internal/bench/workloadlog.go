@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// WorkloadLog returns when the program in a container first logged each step, by the names in package workload. The
-// kubelet removes the log with the pod.
+// WorkloadLog returns the time when the program in a container first logged each step. The keys are the names of the
+// steps in package workload. The kubelet deletes the log with the pod.
 func (b *Bench) WorkloadLog(pod, uid, container string) (map[string]time.Time, error) {
 	path := b.Node.PodLogs(b.Namespace, pod, uid, container)
 	data, err := os.ReadFile(path)
@@ -28,8 +28,8 @@ func (b *Bench) WorkloadLog(pod, uid, container string) (map[string]time.Time, e
 	return happened, nil
 }
 
-// firstLogged returns when each step was first logged. It parses the runtime's log format: a timestamp, the stream, a
-// tag, and the line.
+// firstLogged returns the time of the first log line of each step. firstLogged parses the runtime's log format: a
+// timestamp, the stream, a tag, and the line.
 func firstLogged(log string) map[string]time.Time {
 	happened := make(map[string]time.Time)
 	for line := range strings.Lines(log) {
@@ -42,8 +42,8 @@ func firstLogged(log string) map[string]time.Time {
 	return happened
 }
 
-// WorkloadLogOfRun is WorkloadLog for any run of a container, counted from 0. Steps that the program has not logged yet
-// are missing.
+// WorkloadLogOfRun is like WorkloadLog, for a given run of a container. Runs are counted from 0. The result lacks steps
+// that the program has not logged yet.
 func (b *Bench) WorkloadLogOfRun(pod, uid, container string, run int) (map[string]time.Time, error) {
 	path := filepath.Join(b.Node.ContainerLogs(b.Namespace, pod, uid, container), fmt.Sprintf("%d.log", run))
 	data, err := os.ReadFile(path)

@@ -5,32 +5,34 @@ import (
 	"time"
 )
 
-// Account is the evidence of witnesses other than the agent about one pod's start-up.
+// Account contains the evidence about one pod's start-up from sources other than the agent.
 type Account struct {
-	CreatedAt time.Time // when the API server received the request to create it
-	BoundAt   time.Time // when the scheduler reported the binding; zero if it did not
-	TakenUpAt time.Time // by the kubelet's log; zero if it has no such line
-	Until     time.Time // later time is not judged
+	CreatedAt time.Time // when the API server received the request to create the pod
+	BoundAt   time.Time // when the scheduler reported the binding; zero if it reported none
+	TakenUpAt time.Time // from the kubelet's log; zero if the log has no such line
+	Until     time.Time // end of the judged time
 
-	Calls     []Call    // to the runtime, in the order of their starts
+	Calls     []Call    // calls to the runtime, in the order of their starts
 	Requested []Request // Pulling Events in the kubelet's log
 	BackedOff []Request // BackOff Events in the kubelet's log
 	Runs      []Run
 
-	// SandboxFault is who is to blame if a sandbox failed. If empty, the network is to blame if its plugin failed,
-	// otherwise the runtime.
+	// SandboxFault lists the causes of a failed sandbox. If it is empty, the cause is the network if the network plugin
+	// failed, and otherwise the runtime.
 	SandboxFault []Cause
-	Stopped      []Stop  // while containerd was stopped
-	Faults       []Fault // injected by the scenario
+	Stopped      []Stop  // times in which containerd was stopped
+	Faults       []Fault // faults that the scenario injected
 }
 
-// Stop is a stretch in which containerd was stopped.
+// Stop is a time in which containerd was stopped.
 type Stop struct {
 	Span
-	Ended bool // the process ended, so its unanswered calls failed; otherwise it continued with them
+	// the process exited and its unanswered calls failed; if false, the process was frozen and later continued the
+	// calls
+	Ended bool
 }
 
-// Kinds of calls.
+// The kinds of calls.
 const (
 	Sandbox = "sandbox"
 	Pull    = "pull"
@@ -38,7 +40,7 @@ const (
 	Start   = "start"
 )
 
-// Call is one call of the kubelet to the runtime, with the times in the runtime's log.
+// Call is one call of the kubelet to the runtime, with the times from the runtime's log.
 type Call struct {
 	Span
 	Kind      string
@@ -46,13 +48,14 @@ type Call struct {
 	Attempt   int
 	Failed    bool
 
-	Network       []Span    // for a sandbox: when the network plugin ran
-	NetworkFailed bool      // the plugin refused
-	PauseImage    Span      // for a sandbox: when the registry served the pause image
-	LastByteAt    time.Time // for a pull: from the registry; zero if it received no request
+	Network       []Span    // for a sandbox: run times of the network plugin
+	NetworkFailed bool      // the network plugin returned an error
+	PauseImage    Span      // for a sandbox: time in which the registry served the pause image
+	LastByteAt    time.Time // for a pull: from the registry's log; zero if the registry received no request
 }
 
-// Request is when the kubelet reported about a container that it requests a pull or that it waits before it retries.
+// Request is the time of an Event of the kubelet about a container. The Event reports a requested pull, or a wait
+// before a retry.
 type Request struct {
 	Container string
 	At        time.Time
@@ -62,38 +65,39 @@ type Request struct {
 type Run struct {
 	Container string
 	Attempt   int
-	Init      bool // the kubelet waits for its end before it continues
-	Hooked    bool // the kubelet waits for its hook before it continues
+	Init      bool // the kubelet waits for the exit of the container before it continues
+	Hooked    bool // the kubelet waits for the hook of the container before it continues
 
-	BegunAt  time.Time // when the process logged that it runs; zero if it did not
-	ExitedAt time.Time // when the process ended; zero while it runs
-	HeardAt  time.Time // when the runtime learned of its end
+	BegunAt  time.Time // when the process logged its start; zero if it did not
+	ExitedAt time.Time // when the process exited; zero while it runs
+	HeardAt  time.Time // when the runtime learned of the exit
 	HookedAt time.Time // when the post-start hook logged its end
-	ReadyAt  time.Time // when the last of its startup and readiness probes logged that it passes
+	ReadyAt  time.Time // when the last of the startup and readiness probes logged that it passes
 }
 
-// Fault is a fault that the scenario injected. It is charged to Causes from From, or from the start of the stretch that
-// the witnesses see, until it was fixed. The rest of that stretch is charged to Then.
+// Fault is a fault that the scenario injected. The time from From until the repair of the fault is charged to Causes.
+// The rest of the stretch that contains the repair is charged to Then.
 type Fault struct {
 	Causes  []Cause
 	From    time.Time // if zero, the start of the stretch that contains FixedAt
 	FixedAt time.Time
-	Then    []Cause // if empty, the causes according to the witnesses
+	Then    []Cause // if empty, the causes according to the independent logs
 	Witness string
 }
 
 // Slack is the accuracy of timestamps in logs on a busy machine.
 const Slack = 50 * time.Millisecond
 
-// pluginEnds is the longest time from the network plugin's last log line until its process has ended and the runtime
-// has read its result.
+// pluginEnds is the longest time between the network plugin's last log line and the return of its result. In this time,
+// the plugin's process exits and the runtime reads the result.
 const pluginEnds = 200 * time.Millisecond
 
-// arrives is the longest time from when the registry sent the last byte until the runtime has read and verified it.
+// arrives is the longest time between the last byte that the registry sends and the end of its verification by the
+// runtime.
 const arrives = 200 * time.Millisecond
 
-// Stretches returns the stretches of the start-up for which the account shows who was to blame. Time that is not spent
-// waiting for another party is charged to the kubelet.
+// Stretches returns the stretches of the start-up for which the account shows the cause. If the kubelet does not wait
+// for another party, the time is charged to the kubelet.
 func (a Account) Stretches() []Stretch {
 	var s stretches
 	s.add(a.CreatedAt, a.BoundAt, "scheduler's Event", Scheduler)
@@ -120,7 +124,7 @@ func (a Account) Stretches() []Stretch {
 	return laid
 }
 
-// closed returns the calls. Each ends at the latest when the next one starts.
+// closed returns the calls with a known end. Each call ends no later than the start of the next call.
 func (a Account) closed() []Call {
 	calls := slices.Clone(a.Calls)
 	slices.SortStableFunc(calls, func(x, y Call) int { return x.From.Compare(y.From) })
@@ -163,7 +167,7 @@ func (a Account) during(s *stretches, c Call) {
 		s.add(c.From, last, "registry's log", Registry)
 		s.add(last, c.To, "registry's and containerd's logs", Disk)
 		s.add(last, earlier(last.Add(arrives), c.To), "registry's and containerd's logs", Disk, Registry)
-		for _, away := range a.Stopped { // the runtime reads the data that arrived in the meantime
+		for _, away := range a.Stopped { // after the stop, the runtime reads the data that arrived during the stop
 			if !last.Before(away.From) && last.Before(away.To) {
 				read := earlier(away.To.Add(arrives), c.To)
 				s.add(away.To, read, "registry's and containerd's logs", Disk, Registry, Runtime)
@@ -171,14 +175,14 @@ func (a Account) during(s *stretches, c Call) {
 		}
 	default:
 		s.add(c.From, c.To, log, Runtime)
-		// The process runs, but the runtime has not reported it yet.
+		// The process already runs, but the runtime has not reported the start yet.
 		if i := a.runOf(c); i >= 0 && !a.Runs[i].BegunAt.IsZero() {
 			s.add(later(a.Runs[i].BegunAt, c.From), c.To, "the process itself", Runtime, App)
 		}
 	}
 }
 
-// runOf is the index of the run that a call started; negative if none.
+// runOf returns the index of the run that a call started. The index is negative if there is no such run.
 func (a Account) runOf(c Call) int {
 	return slices.IndexFunc(a.Runs, func(r Run) bool {
 		return c.Kind == Start && r.Container == c.Container && r.Attempt == c.Attempt
@@ -193,7 +197,7 @@ func (a Account) duringSandbox(s *stretches, c Call) {
 	}
 	for _, run := range c.Network {
 		if !c.Failed {
-			// The runtime creates a namespace and starts the plugin.
+			// The runtime creates a namespace and starts the plugin in this time.
 			s.add(c.From, run.From, "containerd's log", Network, Runtime)
 		}
 		s.add(run.From, run.To, "network plugin's log", Network)
@@ -204,7 +208,7 @@ func (a Account) duringSandbox(s *stretches, c Call) {
 	s.add(c.PauseImage.From, c.PauseImage.To, "registry's log", Registry)
 }
 
-// failure returns who is to blame for a failed sandbox.
+// failure returns the causes of a failed sandbox.
 func (a Account) failure(c Call) []Cause {
 	switch {
 	case len(a.SandboxFault) > 0:
@@ -217,7 +221,7 @@ func (a Account) failure(c Call) []Cause {
 	return []Cause{Runtime}
 }
 
-// between adds the time from the end of a call to the start of the next one, or to the end of the account.
+// between adds the time from the end of a call to the start of the next call, or to the end of the account.
 func (a Account) between(s *stretches, before Call, next *Call) {
 	from, to := before.To, a.Until
 	if next != nil {
@@ -244,8 +248,8 @@ func (a Account) between(s *stretches, before Call, next *Call) {
 	}
 }
 
-// afterStart adds the time from when a container runs until the kubelet continues with another container, or with the
-// same one again.
+// afterStart adds the time from the start of a container until the kubelet continues with another container, or
+// restarts the same container.
 func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) {
 	const stated = "the process itself"
 	i := a.runOf(start)
@@ -281,7 +285,8 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 	}
 }
 
-// stated is when the kubelet first reported about a container within a span; zero if it did not.
+// stated returns the time of the kubelet's first Event about a container within a span. stated returns the zero time if
+// there is none.
 func (a Account) stated(what []Request, container string, from, to time.Time) time.Time {
 	for _, r := range what {
 		if r.Container == container && !r.At.Before(from) && r.At.Before(to) {

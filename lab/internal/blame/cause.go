@@ -1,12 +1,12 @@
 package blame
 
-// Cause is who is to blame for a stretch of time, by its name in the agent's records.
+// Cause is the name of the responsible party for a stretch of time, as in the agent's records.
 type Cause = string
 
-// All causes that the agent can blame.
+// All causes that the agent can report.
 const (
 	Scheduler Cause = "scheduler"
-	Placement Cause = "placement" // no node fits, or something that the pod needs for its placement is missing
+	Placement Cause = "placement" // no node fits, or an object that the scheduler needs is missing
 	Gate      Cause = "gate"
 	Kubelet   Cause = "kubelet"
 	Config    Cause = "config"
@@ -23,7 +23,7 @@ const (
 	Unknown   Cause = "unknown"
 )
 
-// causeOf is the published table: the cause that each phase is charged to. A phase that the table lacks has no cause.
+// causeOf is the published table of the cause of each phase. A phase that is not in the table has no cause.
 var causeOf = map[string]Cause{
 	"scheduling": Scheduler, "scheduling_gate": Gate, "unschedulable": Placement,
 	"kubelet_pickup": Kubelet, "kubelet_sync": Kubelet, "api_server": APIServer,

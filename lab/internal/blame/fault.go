@@ -2,8 +2,8 @@ package blame
 
 import "slices"
 
-// stopped charges the runtime with the time in which it was needed but stopped. The registry may have been slow at the
-// same time: while it was still sending, either is to blame.
+// stopped charges the runtime with the time in which containerd was stopped although the start-up needed it. While the
+// registry was still sending, the registry could also be the cause. For this time, both causes are right.
 func (a Account) stopped(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {
@@ -28,8 +28,8 @@ func (a Account) stopped(laid []Stretch) []Stretch {
 	return Lay(all...)
 }
 
-// ranMeanwhile returns the parts of a stretch of a stopped runtime in which a process that it was starting already ran.
-// The process would have needed that time anyway.
+// ranMeanwhile returns the parts of a stretch in which a process already ran while the runtime that started it was
+// stopped. The process would have needed this time anyway.
 func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	for _, c := range a.Calls {
 		i := a.runOf(c)
@@ -49,7 +49,7 @@ func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	return parts
 }
 
-// over replaces the stretches of the witnesses by the scenario's faults where they overlap.
+// over replaces the stretches of the independent logs with the scenario's fault where they overlap.
 func (f Fault) over(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	from := f.From

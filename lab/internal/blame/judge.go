@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Score is how one start-up, or many, were judged. The judged time is the sum of Right, Unattributed and Wrong.
+// Score is the result for one start-up or for many. The judged time is the sum of Right, Unattributed and Wrong.
 type Score struct {
 	Right        time.Duration
-	Unattributed time.Duration // no cause is blamed, or a wrong one within the stated error
+	Unattributed time.Duration // the agent reports no cause, or a wrong cause within the stated error
 	Wrong        time.Duration
-	Unjudged     time.Duration // the witnesses do not show who was to blame, or not exactly when
+	Unjudged     time.Duration // the independent logs do not show the cause, or do not show its exact time
 
 	Cells    Matrix
 	Findings []Finding
 }
 
-// Finding is time that was charged to the wrong cause.
+// Finding is time that the agent charged to the wrong cause.
 type Finding struct {
 	Stretch  Stretch
 	Reported Reported
 	Length   time.Duration
 }
 
-// same reports whether this is a further part of the same mistake.
+// same reports whether this time is another part of the same mistake.
 func (f Finding) same(stretch Stretch, t Reported) bool {
 	return f.Reported.Span == t.Span && slices.Equal(f.Stretch.Causes, stretch.Causes)
 }
 
-// Judged is the time for which the witnesses show who was to blame.
+// Judged returns the time for which the independent logs show the cause.
 func (s *Score) Judged() time.Duration { return s.Right + s.Unattributed + s.Wrong }
 
 // Add adds another score.
@@ -41,14 +41,15 @@ func (s *Score) Add(other Score) {
 	s.Cells = s.Cells.plus(other.Cells)
 }
 
-// Judge compares the phases in the agent's timeline with the truth, whose stretches are in order and do not overlap.
-// If the slack of a stretch leaves open who was to blame, each possible cause counts as right. A phase is shrunk by its
-// stated error before it is called wrong:
+// Judge compares the phases in the agent's timeline with the true stretches, which are in order and do not overlap.
+// Where the slack of a stretch allows several causes, each of these causes counts as right. For wrong phases, only the
+// time outside the stated error counts:
 //
-//   - a phase with a cause of the stretch is right;
-//   - an unattributed phase is unattributed, and wrong if it names candidates and none of them is to blame;
-//   - any other phase is wrong, except for the time within its stated error. That time counts as unattributed, so a
-//     large error gains nothing.
+//   - A phase with a cause of the stretch is right.
+//   - An unattributed phase is unattributed. If the phase lists candidates and none of them is a true cause, the phase
+//     is wrong.
+//   - Any other phase is wrong, except for the time within its stated error. The time within the stated error counts as
+//     unattributed, so an agent gains nothing from a large error.
 func Judge(reported []Reported, truth []Stretch) Score {
 	var s Score
 	for _, t := range reported {
@@ -67,8 +68,8 @@ func Judge(reported []Reported, truth []Stretch) Score {
 	return s
 }
 
-// count adds the time that a stretch and a phase have in common. proven is the part of the phase that its stated error
-// does not cover.
+// count adds the time that a stretch and a phase have in common. The parameter proven is the part of this time outside
+// the phase's stated error.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamed(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)
@@ -91,8 +92,8 @@ func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration)
 	}
 }
 
-// blamed returns the party that the phase blames. If several causes are equally to blame and it names one of them,
-// blamed is the culprit.
+// blamed returns the cause that the agent reports. If a stretch has several true causes and the agent reports one of
+// them, blamed returns the first true cause.
 func (t Reported) blamed(stretch Stretch) Cause {
 	if slices.Contains(stretch.Causes, t.Cause) {
 		return stretch.Causes[0]

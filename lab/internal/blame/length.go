@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Length is the true duration of one phase of the agent.
+// Length is the true duration of one phase.
 type Length struct {
 	Phase, Container string
 	Length           time.Duration
@@ -20,12 +20,13 @@ type Violation struct {
 }
 
 func (v Violation) String() string {
-	return fmt.Sprintf("%s %s: the agent reports %s, error %s; it took %s, to within %s", v.Phase, v.Container,
+	return fmt.Sprintf("phase %s %s: the agent reports %s with an error of %s, but the true duration is %s with "+
+		"an accuracy of %s", v.Phase, v.Container,
 		v.Reported.Round(time.Millisecond), v.Error.Round(time.Millisecond), v.Length.Length.Round(time.Millisecond),
 		v.Slack)
 }
 
-// Lengths returns the durations whose two ends the account dates exactly, for phases that happened once.
+// Lengths returns the durations of phases that happened once and whose two ends the account dates exactly.
 func (a Account) Lengths() []Length {
 	var lengths []Length
 	add := func(phase, container string, s Span, late time.Duration) {
@@ -36,7 +37,7 @@ func (a Account) Lengths() []Length {
 	}
 	if len(a.Stopped) > 0 &&
 		slices.ContainsFunc(a.Stopped, func(s Stop) bool { return s.overlap(Span{a.CreatedAt, a.Until}) > 0 }) {
-		return nil // nothing else was normal
+		return nil // while containerd was stopped, no other duration was normal
 	}
 	calls := a.closed()
 	times := make(map[string]int)
@@ -61,8 +62,8 @@ func (a Account) Lengths() []Length {
 	return lengths
 }
 
-// Compare compares the agent's phases with their true durations, and also returns how many it compared. It skips a
-// phase that the agent reports in parts or merged with others.
+// Compare compares the agent's phases with their true durations, and returns the number of compared phases. Compare
+// skips a phase that the agent reports in parts or merged with others.
 func Compare(reported []Reported, lengths []Length) (violations []Violation, compared int) {
 	for _, l := range lengths {
 		v, times := Violation{Length: l}, 0

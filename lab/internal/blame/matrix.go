@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Matrix is how much of each culprit's time the agent charged to each cause.
+// Matrix contains the time of each true cause, divided by the cause that the agent reported.
 type Matrix struct{ cells map[cell]time.Duration }
 
 type cell struct{ culprit, blamed Cause }
@@ -32,7 +32,7 @@ func (m Matrix) plus(other Matrix) Matrix {
 // Of returns one cell.
 func (m Matrix) Of(culprit, blamed Cause) time.Duration { return m.cells[cell{culprit, blamed}] }
 
-// order is the order of the causes in the matrix, roughly that of a start-up.
+// order is the order of the causes in the matrix, which roughly follows a start-up.
 var order = []Cause{
 	Scheduler,
 	Placement,
@@ -52,10 +52,10 @@ var order = []Cause{
 	Unknown,
 }
 
-// Culprits returns the causes that have a row in the matrix.
+// Culprits returns the true causes, which have a row in the matrix.
 func (m Matrix) Culprits() []Cause { return m.used(func(c cell) Cause { return c.culprit }) }
 
-// Blamed returns the causes that have a column in the matrix.
+// Blamed returns the reported causes, which have a column in the matrix.
 func (m Matrix) Blamed() []Cause { return m.used(func(c cell) Cause { return c.blamed }) }
 
 func (m Matrix) used(of func(cell) Cause) (causes []Cause) {
@@ -67,7 +67,7 @@ func (m Matrix) used(of func(cell) Cause) (causes []Cause) {
 			}
 		}
 	}
-	for c := range m.cells { // causes that the list lacks
+	for c := range m.cells { // causes that the list lacks follow at the end
 		if cause := of(c); !slices.Contains(causes, cause) {
 			causes = append(causes, cause)
 		}

@@ -12,16 +12,16 @@ type Reported struct {
 	Span
 	Phase, Container string
 	Cause            Cause
-	Candidates       []Cause // for an unattributed phase: those that the agent names
+	Candidates       []Cause // for an unattributed phase: the causes of its candidates
 	Merged           []string
 	Error            time.Duration
 }
 
-// newsDelay is how long the kubelet takes to learn that a container ended: it lists containers once a second. The agent
-// cannot know yet what happened within that time in a phase in progress.
+// newsDelay is the longest time until the kubelet learns that a container exited, because the kubelet lists containers
+// once per second. For a phase in progress, the agent cannot yet know events of this time.
 const newsDelay = time.Second
 
-// Read reads the phases of a timeline.
+// Read converts the phases of a timeline.
 func Read(timeline agent.Timeline) ([]Reported, error) {
 	var reported []Reported
 	for _, p := range timeline.Phases {
@@ -49,7 +49,8 @@ func Read(timeline agent.Timeline) ([]Reported, error) {
 				t.Candidates = append(t.Candidates, causeOf[name])
 			}
 		} else if known := causeOf[p.Phase]; known != p.Cause {
-			return nil, fmt.Errorf("phase %s is charged to %q, but to %q in the published table", p.Phase, p.Cause,
+			return nil, fmt.Errorf("phase %s is charged to %q, want the cause %q of the published table", p.Phase,
+				p.Cause,
 				known)
 		}
 		reported = append(reported, t)

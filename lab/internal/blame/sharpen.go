@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// sharpen converts stretches whose ends have slack to stretches with exact ends. Around the instant at which one
-// stretch follows another, the culprits of either are right. If no stretch follows an end, the culprit around that end
-// is unknown, and the time is left out. A gap that is no longer than the slack on both sides counts as such an instant.
+// sharpen converts stretches whose ends have slack to stretches with exact ends. Near the instant at which one stretch
+// follows another, the causes of both stretches are right. If no stretch follows an end, the cause near this end is
+// unknown, and the time is omitted. A gap that is not longer than the slack on both sides counts as such an instant.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
 	var instants []time.Time
@@ -29,8 +29,7 @@ func sharpen(truth []Stretch) []Stretch {
 	return sharp
 }
 
-// withGaps fills the gaps between stretches that are longer than the slack on both sides with stretches without a
-// culprit.
+// withGaps adds stretches without a cause for the gaps that are longer than the slack on both sides.
 func withGaps(truth []Stretch) []Stretch {
 	if len(truth) == 0 {
 		return nil
@@ -47,7 +46,7 @@ func withGaps(truth []Stretch) []Stretch {
 		}
 		next := &truth[i+1]
 		gap := Span{s.To, next.From}
-		if gap.Length() <= s.Slack+next.Slack { // they meet in the middle of the gap
+		if gap.Length() <= s.Slack+next.Slack { // the stretches meet in the middle of the gap
 			s.To = s.To.Add(gap.Length() / 2)
 			next.From = s.To
 			all = append(all, *s)
@@ -58,8 +57,8 @@ func withGaps(truth []Stretch) []Stretch {
 	return append(all, Stretch{Span: Span{last.To, last.To.Add(ever)}, Slack: last.Slack})
 }
 
-// within returns the possible culprits of a piece of time in which no stretch starts or ends. The culprit of the first
-// stretch that contains it comes first. known is false if one of the possible stretches has no culprit.
+// within returns the possible causes of a piece of time in which no stretch starts or ends. The cause of the first
+// stretch that contains the piece comes first. If one of the possible stretches has no cause, known is false.
 func within(piece Span, possible []Stretch) (s Stretch, known bool) {
 	for _, candidate := range possible {
 		wide := Span{candidate.From.Add(-candidate.Slack), candidate.To.Add(candidate.Slack)}

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Span is a stretch of time by the wall clock.
+// Span is a period of wall-clock time.
 type Span struct{ From, To time.Time }
 
-// Length is the time between the ends; zero if the end is before the start.
+// Length returns the time between the two ends. Length returns zero if the end is before the start.
 func (s Span) Length() time.Duration { return max(0, s.To.Sub(s.From)) }
 
-// shrunk is the part of the span that is certain if each end can be wrong by this much.
+// shrunk returns the part of the span that is certain if each end can be wrong by the given time.
 func (s Span) shrunk(by time.Duration) Span { return Span{s.From.Add(by), s.To.Add(-by)} }
 
-// overlap is how much of the span lies in another span.
+// overlap returns the length of the common part of two spans.
 func (s Span) overlap(other Span) time.Duration {
 	if other.From.After(s.From) {
 		s.From = other.From
@@ -25,16 +25,16 @@ func (s Span) overlap(other Span) time.Duration {
 	return s.Length()
 }
 
-// Stretch is a part of a pod's start-up for which witnesses show who was to blame.
+// Stretch is a part of a pod's start-up for which independent logs show the cause.
 type Stretch struct {
 	Span
-	Causes  []Cause       // each is right; the first is the culprit
-	Slack   time.Duration // how far each end may be from the truth
-	Witness string        // the log that shows it
+	Causes  []Cause       // each cause is right; the first is the culprit
+	Slack   time.Duration // largest error of each end
+	Witness string        // name of the log that shows the cause
 }
 
-// Lay merges stretches. Later arguments replace earlier ones where they overlap. The result is ordered by time, and its
-// stretches do not overlap.
+// Lay merges stretches. Where stretches overlap, later arguments replace earlier ones. The result is ordered by time,
+// and its stretches do not overlap.
 func Lay(stretches ...Stretch) []Stretch {
 	var laid []Stretch
 	for _, over := range stretches {

@@ -1,4 +1,5 @@
-// Package browser runs a real Chromium without a screen, and collects the errors and warnings that it reports.
+// Package browser runs a real Chromium without a screen. The package collects the errors and warnings that the browser
+// reports.
 package browser
 
 import (
@@ -11,17 +12,17 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Program is Chromium's name in Debian.
+// Program is the name of Chromium's program in Debian.
 const Program = "chromium"
 
-// Browser is one Chromium with its own profile. Close ends it.
+// Browser is one Chromium process with its own profile. Close stops it.
 type Browser struct {
 	context context.Context
 	stop    func()
 	profile string
 }
 
-// Start starts a browser. It also ends with ctx.
+// Start starts a browser. The browser stops at the latest when ctx ends.
 func Start(ctx context.Context) (*Browser, error) {
 	program, err := exec.LookPath(Program)
 	if err != nil {
@@ -36,7 +37,7 @@ func Start(ctx context.Context) (*Browser, error) {
 		chromedp.Flag("no-sandbox", true), // the lab runs as root
 		chromedp.Flag("disable-gpu", true),
 		chromedp.Flag("disable-dev-shm-usage", true), // /dev/shm is small in containers
-		chromedp.Flag("no-proxy-server", true),       // everything is on loopback
+		chromedp.Flag("no-proxy-server", true),       // all servers are on loopback
 		chromedp.Flag("force-color-profile", "srgb"), // screenshots look the same everywhere
 	)
 	allocator, stopAllocator := chromedp.NewExecAllocator(ctx, options...)
@@ -48,7 +49,7 @@ func Start(ctx context.Context) (*Browser, error) {
 	return b, nil
 }
 
-// Close ends the browser and removes its profile.
+// Close stops the browser and removes its profile.
 func (b *Browser) Close() error {
 	b.stop()
 	if err := os.RemoveAll(b.profile); err != nil {

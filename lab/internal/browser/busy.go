@@ -8,9 +8,8 @@ import (
 	"github.com/chromedp/cdproto/performance"
 )
 
-// Busy measures the share of a period for which the tab's main thread was busy. It measures the tasks by the thread's
-// own clock, so other programs on the machine do not count, and neither does Chromium's software rendering on other
-// threads.
+// Busy measures the share of a period for which the tab's main thread was busy. Busy uses the clock of this thread, so
+// other programs do not affect the result. Chromium's software rendering on other threads does not affect it either.
 func (t *Tab) Busy(during time.Duration) (share float64, err error) {
 	if _, err := call(t, performance.Enable,
 		performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
@@ -29,7 +28,7 @@ func (t *Tab) Busy(during time.Duration) (share float64, err error) {
 	return (after - before) / time.Since(began).Seconds(), nil
 }
 
-// tasks is the total time of all tasks so far, in seconds.
+// tasks returns the total time of all tasks so far, in seconds.
 func (t *Tab) tasks() (float64, error) {
 	answer, err := call(t, performance.GetMetrics, cdp.Empty{})
 	if err != nil {
@@ -40,5 +39,6 @@ func (t *Tab) tasks() (float64, error) {
 			return m.Value, nil
 		}
 	}
-	return 0, fmt.Errorf("measure the main thread: no TaskDuration among %d metrics", len(answer.Metrics))
+	return 0, fmt.Errorf("measure the main thread: metric TaskDuration is missing among %d metrics",
+		len(answer.Metrics))
 }

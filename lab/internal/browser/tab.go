@@ -17,18 +17,18 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Look is how a tab shows pages.
+// Look describes how a tab shows pages.
 type Look struct {
 	Width, Height int64
 	Dark          bool
-	Phone         bool // touch, and two device pixels per CSS pixel
+	Phone         bool // touch input, and two device pixels per CSS pixel
 	Contrast      bool // forced colors
 }
 
 // patience is the longest time for one step in a tab.
 const patience = 20 * time.Second
 
-// Tab is one page of a browser. It is used from one goroutine.
+// Tab is one page of a browser. Only one goroutine may use it at a time.
 type Tab struct {
 	context context.Context
 	close   func()
@@ -92,7 +92,7 @@ func (t *Tab) Show(look Look) error {
 	return nil
 }
 
-// listen records what is wrong with the page. It must not block.
+// listen records errors and warnings of the page. listen must not block.
 func (t *Tab) listen(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
@@ -130,8 +130,8 @@ func (t *Tab) complain(format string, values ...any) {
 	t.complaints = append(t.complaints, fmt.Sprintf(format, values...))
 }
 
-// Complaints returns what the browser reported since the last call: errors and warnings on the console, failed
-// requests, policy violations, dialogs.
+// Complaints returns the browser's reports since the last call: errors and warnings on the console, failed requests,
+// policy violations and dialogs.
 func (t *Tab) Complaints() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,21 +140,21 @@ func (t *Tab) Complaints() []string {
 	return complaints
 }
 
-// do runs one step in the browser, within patience.
+// do runs one step in the browser, for at most patience.
 func do[T any](t *Tab, step chromedp.Action[T]) (T, error) {
 	ctx, cancel := context.WithTimeout(t.context, patience)
 	defer cancel()
 	return chromedp.Run(ctx, step)
 }
 
-// call is do for a command of the protocol.
+// call is like do, for a command of the DevTools protocol.
 func call[P, R any](t *Tab, command cdp.Command[P, R], parameters P) (R, error) {
 	ctx, cancel := context.WithTimeout(t.context, patience)
 	defer cancel()
 	return chromedp.Call(ctx, command, parameters)
 }
 
-// Go opens an address, as if typed by a user.
+// Go opens an address as if a user had typed it.
 func (t *Tab) Go(address string) error {
 	if _, err := do(t, chromedp.Navigate(address)); err != nil {
 		return fmt.Errorf("go to %s: %w", address, err)
@@ -162,7 +162,7 @@ func (t *Tab) Go(address string) error {
 	return nil
 }
 
-// Ask evaluates an expression in a tab, waits for it if it is a promise, and decodes its value.
+// Ask evaluates an expression in a tab and decodes its value. If the value is a promise, Ask waits for its result.
 func Ask[T any](t *Tab, expression string) (T, error) {
 	value, err := do(t, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -171,7 +171,7 @@ func Ask[T any](t *Tab, expression string) (T, error) {
 	return value, nil
 }
 
-// Press presses a key by its name in package kb.
+// Press presses a key. The name of the key is from package kb.
 func (t *Tab) Press(key string) error {
 	if _, err := do(t, chromedp.KeyEvent(key)); err != nil {
 		return fmt.Errorf("press %q: %w", key, err)
@@ -193,12 +193,12 @@ func (t *Tab) Await(what, expression string, limit time.Duration) error {
 		if time.Since(began) > limit {
 			// The content of the page describes the problem best.
 			shown, _ := Ask[string](t, "location.href + ' ' + document.body.innerText.slice(0, 600)")
-			return fmt.Errorf("wait for %s: not true after %s; the page shows: %s", what, limit, shown)
+			return fmt.Errorf("wait for %s: the condition is not true after %s; the page shows: %s", what, limit, shown)
 		}
 	}
 }
 
-// Picture saves what the tab shows, or the entire page if whole is set, as PNG.
+// Picture saves a screenshot of the visible part of the page as PNG. If whole is set, Picture saves the entire page.
 func (t *Tab) Picture(path string, whole bool) error {
 	shot := chromedp.CaptureScreenshot()
 	if whole {

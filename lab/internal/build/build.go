@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Programs are the directories of the built programs.
+// Programs contains the directories of the built programs.
 type Programs struct {
 	Tools   string
 	Payload string
@@ -23,17 +23,17 @@ type Programs struct {
 // Tool returns the path of a third-party program.
 func (p Programs) Tool(name string) string { return filepath.Join(p.Tools, name) }
 
-// Workload returns the path of the program in the images.
+// Workload returns the path of the program that runs in the lab's images.
 func (p Programs) Workload() string { return filepath.Join(p.Payload, WorkloadName) }
 
-// Builder builds programs that the cache lacks.
+// Builder builds the programs that the cache lacks.
 type Builder struct {
 	Source string // the lab's source directory
 	Cache  string
 	Report *progress.Reporter
 }
 
-// Plan returns the directories of the programs, and whether the tools must be built first.
+// Plan returns the directories of the programs. The result build is set if the tools must be built first.
 func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err error) {
 	version, err := b.goVersion(ctx)
 	if err != nil {
@@ -51,8 +51,8 @@ func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err e
 	return programs, !exists(programs.Tools), nil
 }
 
-// Build ensures that the programs of a plan exist. Each directory appears complete or not at all: it is filled under
-// another name and then renamed.
+// Build builds the missing programs of a plan. Build fills each directory under another name and then renames it, so
+// that a directory is never incomplete.
 func (b Builder) Build(ctx context.Context, programs Programs) error {
 	if exists(programs.Tools) && exists(programs.Payload) {
 		return nil
@@ -69,7 +69,7 @@ func (b Builder) Build(ctx context.Context, programs Programs) error {
 	return b.fill(ctx, programs.Tools, groups())
 }
 
-// claim locks the cache for the caller until it calls unlock.
+// claim locks the cache until the caller calls unlock.
 func (b Builder) claim(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
 		return nil, fmt.Errorf("create build cache: %w", err)
@@ -93,7 +93,7 @@ func (b Builder) fill(ctx context.Context, dir string, groups []group) error {
 	if err := os.Chmod(half, 0o755); err != nil {
 		return fmt.Errorf("create build directory: %w", err)
 	}
-	// All groups at once: while one of them links, on one core, another one compiles.
+	// All groups are built at the same time: while one group links on one core, another group compiles.
 	builds, ctx := errgroup.WithContext(ctx)
 	for _, g := range groups {
 		builds.Go(func() error { return b.compile(ctx, half, g) })
@@ -109,7 +109,8 @@ func (b Builder) fill(ctx context.Context, dir string, groups []group) error {
 
 const halfPrefix = "half-"
 
-// removeHalfBuilt removes what an interrupted build left. The caller holds the lock, so no other build is in progress.
+// removeHalfBuilt removes the directories that an interrupted build left. The caller holds the lock, so no other build
+// is in progress.
 func (b Builder) removeHalfBuilt() {
 	left, _ := filepath.Glob(filepath.Join(b.Cache, halfPrefix+"*"))
 	for _, dir := range left {
@@ -118,13 +119,13 @@ func (b Builder) removeHalfBuilt() {
 }
 
 func (b Builder) goVersion(ctx context.Context) (string, error) {
-	// The tools' modules may require a newer Go than the lab's. Each then builds with its own version, as its go.mod
-	// says, which is part of the key.
+	// The tools' modules can require a newer Go version than the lab's module. Each module is then built with the
+	// version in its own go.mod, which is part of the key.
 	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOARCH")
 	cmd.Dir = b.Source
 	out, err := cmd.Output()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", errors.New("go is not in PATH: install Go 1.26 or newer, https://go.dev/dl")
+		return "", errors.New("go is not in PATH: install Go 1.26 or newer from https://go.dev/dl")
 	}
 	if err != nil {
 		return "", fmt.Errorf("read the Go version: %w", err)

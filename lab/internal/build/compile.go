@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// compilerFlags leave out the debugging information, which the linker would strip. That saves a fifth of the work.
+// compilerFlags omits the debugging information, which the linker would remove later. The omission saves a fifth of the
+// work.
 const compilerFlags = "-gcflags=all=-dwarf=false"
 
 // compile runs go build for one group and reports progress.
@@ -31,9 +32,10 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", arguments...)
 	cmd.Dir = filepath.Join(b.Source, g.module)
-	// A workspace or build flags of the user would change the result, which the cache key does not cover.
+	// A workspace or the user's build flags would change the result, and the cache key does not cover them.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+g.cgo, "GOWORK=off", "GOFLAGS=")
-	// The build ends when the lab ends, for whatever reason. The kernel ties this to the thread that started it.
+	// The kernel stops the build when the lab's process ends for any reason. For this, the starting thread must stay
+	// alive.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -69,7 +71,7 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	return nil
 }
 
-// watcher counts the lines of go build's output and the programs that are complete.
+// watcher counts downloaded modules and compiled packages in go build's output, and keeps the other last lines.
 type watcher struct {
 	builder   Builder
 	group     group
@@ -82,7 +84,7 @@ type watcher struct {
 	tail       []string
 }
 
-// read reads the output until go build closes it. With -v, each compiled package is one line.
+// read reads the output until go build closes it. With -v, go build prints one line for each compiled package.
 func (w *watcher) read(output io.Reader) {
 	lines := bufio.NewScanner(output)
 	lines.Buffer(nil, 1<<20)
@@ -101,7 +103,7 @@ func (w *watcher) read(output io.Reader) {
 		}
 		w.mu.Unlock()
 	}
-	_, _ = io.Copy(io.Discard, output) // a line that is too long must not block the build
+	_, _ = io.Copy(io.Discard, output) // an overlong line must not block the build
 }
 
 func (w *watcher) describe() string {
@@ -113,7 +115,7 @@ func (w *watcher) describe() string {
 			pending = append(pending, p.name)
 		}
 	}
-	return fmt.Sprintf("building for %s: %d modules downloaded, %d packages compiled, to do: %s",
+	return fmt.Sprintf("building for %s: %d modules downloaded, %d packages compiled, still to build: %s",
 		time.Since(w.startedAt).Round(time.Second), w.downloaded, w.compiled, strings.Join(pending, ", "))
 }
 

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// keyOf hashes files, by content and by path below root, together with words that also affect the result of the build.
+// keyOf hashes the contents and the paths of files below root. keyOf also hashes words that affect the result of the
+// build.
 func keyOf(root string, files []string, words ...string) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%q\n", words)
@@ -27,7 +28,7 @@ func keyOf(root string, files []string, words ...string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil))[:16], nil
 }
 
-// toolKey identifies the cached tools: the modules' exact versions, the Go version, and the flags.
+// toolKey identifies the cached tools by the modules' exact versions, the Go version, and the flags.
 func toolKey(source, goVersion string) (string, error) {
 	var files, words []string
 	for _, g := range groups() {

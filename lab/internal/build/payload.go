@@ -2,10 +2,11 @@ package build
 
 import "github.com/podlapse/podlapse/lab/internal/cni"
 
-// WorkloadName is the file name of the program in the images.
+// WorkloadName is the file name of the program that runs in the lab's images.
 const WorkloadName = "workload"
 
-// payload returns the lab's own small programs. They are static, because they run where nothing is installed.
+// payload returns the lab's own small programs. The programs are linked statically, because they run where no libraries
+// are installed.
 func payload() []program {
 	return []program{
 		{cni.PluginName, modulePath + "/cmd/cni"},
@@ -13,8 +14,8 @@ func payload() []program {
 	}
 }
 
-// payloadSources returns the directories from which the payload is compiled. They import only the standard library and
-// each other, as a test checks.
+// payloadSources returns the directories from which the payload is compiled. A test checks that their packages import
+// only the standard library and each other.
 func payloadSources() []string {
 	return []string{"cmd/cni", "cmd/workload", "internal/cni", "internal/workload"}
 }

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 )
 
-// receiverModule has its own code, in addition to the versions that it pins.
+// receiverModule is a module with source code of its own. The other tool modules only pin versions.
 const receiverModule = "tools/otlp"
 
-// Receiver returns the path of the program that receives traces and metrics over OTLP, and builds it if the cache lacks
-// it. It is separate from the other tools because few scenarios need it.
+// Receiver returns the path of the program that receives traces and metrics over OTLP. If the cache lacks the program,
+// Receiver builds it. Receiver is separate from the other tools, because only a few scenarios need it.
 func (b Builder) Receiver(ctx context.Context) (string, error) {
 	version, err := b.goVersion(ctx)
 	if err != nil {
@@ -34,7 +34,7 @@ func (b Builder) Receiver(ctx context.Context) (string, error) {
 	return filepath.Join(dir, name), b.fill(ctx, dir, []group{g})
 }
 
-// receiverKey identifies the cached receiver by its source and the versions of its dependencies.
+// receiverKey identifies the cached receiver by its sources and the versions of its dependencies.
 func receiverKey(source, goVersion string) (string, error) {
 	files := []string{receiverModule + "/go.mod", receiverModule + "/go.sum"}
 	found, err := filepath.Glob(filepath.Join(source, receiverModule, "*.go"))

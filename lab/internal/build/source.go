@@ -1,4 +1,5 @@
-// Package build builds the programs that the lab runs, and keeps them in a cache outside the tree.
+// Package build builds the programs that the lab runs. The package keeps the built programs in a cache outside the
+// source tree.
 package build
 
 import (
@@ -9,19 +10,20 @@ import (
 	"runtime"
 )
 
-// SourceVariable is the environment variable with the directory of the lab's source, in case FindSource cannot find it.
+// SourceVariable names the environment variable with the lab's source directory. The user can set it if FindSource
+// cannot find the directory.
 const SourceVariable = "PODLAPSE_LAB_SOURCE"
 
 const modulePath = "github.com/podlapse/podlapse/lab"
 
-// FindSource returns the lab's source directory: the one in the variable, otherwise the nearest one at or above the
-// working directory, otherwise the one that this program was compiled from.
+// FindSource returns the lab's source directory. FindSource first uses the environment variable. Then FindSource tries
+// the nearest lab at or above the working directory, and finally the directory from which this program was compiled.
 func FindSource() (string, error) {
 	if dir := os.Getenv(SourceVariable); dir != "" {
 		if isLab(dir) {
 			return filepath.Abs(dir)
 		}
-		return "", errors.New(SourceVariable + "=" + dir + " is not the lab's source directory")
+		return "", errors.New(SourceVariable + "=" + dir + ": must be the lab's source directory")
 	}
 	if dir, err := os.Getwd(); err == nil {
 		for ; ; dir = filepath.Dir(dir) {

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// group is one call of go build. Groups are built in their order.
+// group is one call of go build.
 type group struct {
 	module   string // directory below lab/ whose go.mod pins the versions
 	cgo      string // CGO_ENABLED
 	tags     string
 	programs []program
-	pinned   string   // package path of the requirement whose version is stamped into the programs
-	stamps   []string // values that the linker sets, with {version}, {major} and {minor}
+	pinned   string   // package path of the requirement whose version the linker sets in the programs
+	stamps   []string // values that the linker sets; they can contain {version}, {major} and {minor}
 }
 
 type program struct {
@@ -23,9 +23,9 @@ type program struct {
 	pkg  string
 }
 
-// groups is the table of everything that is built from third-party modules. Without cgo, programs are static and link
-// faster. Only runc needs cgo, for seccomp and to enter namespaces before the Go runtime starts. It does not need libc's
-// resolver, which takes long to compile.
+// groups returns the table of all programs that are built from third-party modules. Without cgo, programs are static
+// and link faster. Only runc requires cgo: for seccomp, and to enter namespaces before the Go runtime starts. runc does
+// not need libc's resolver, which takes long to compile.
 func groups() []group {
 	const (
 		containerd = "github.com/containerd/containerd/v2/cmd/"
@@ -59,7 +59,8 @@ func kubernetesStamps() []string {
 	return stamps
 }
 
-// output is the name that go build gives a program of this package: the last path element that is not a major version.
+// output returns the name that go build gives to a program of this package. The name is the last path element that is
+// not a major version.
 func (p program) output() string {
 	elements := strings.Split(p.pkg, "/")
 	last := elements[len(elements)-1]
@@ -69,8 +70,8 @@ func (p program) output() string {
 	return last
 }
 
-// linkerFlags strips the programs and sets their version, as release builds do. Otherwise the API server reports
-// v0.0.0, and clients reject features.
+// linkerFlags returns flags that strip the programs and set their versions, as release builds do. Without a version,
+// the API server reports v0.0.0, and clients reject features.
 func (g group) linkerFlags(source string) (string, error) {
 	flags := "-s -w"
 	if g.pinned == "" {
@@ -83,7 +84,7 @@ func (g group) linkerFlags(source string) (string, error) {
 	pattern := regexp.MustCompile(`(?m)^\s*` + regexp.QuoteMeta(g.pinned) + ` (v(\d+)\.(\d+)\.\S+)`)
 	match := pattern.FindStringSubmatch(string(data))
 	if match == nil {
-		return "", fmt.Errorf("read tool versions: %s/go.mod does not require %s", g.module, g.pinned)
+		return "", fmt.Errorf("read tool versions: %s/go.mod must require %s", g.module, g.pinned)
 	}
 	fill := strings.NewReplacer("{version}", match[1], "{major}", match[2], "{minor}", match[3])
 	for _, stamp := range g.stamps {

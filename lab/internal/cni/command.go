@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// command is one invocation of the plugin.
+// command is one call of the plugin.
 type command struct {
 	getenv        func(string) string
 	configuration Configuration
 }
 
-// run returns the result to print, if the command has one.
+// run runs the command. run returns the result to print, or nil if the command has no result.
 func (c command) run() (any, *failure) {
 	name := c.getenv("CNI_COMMAND")
 	if name == "VERSION" {
@@ -21,7 +21,8 @@ func (c command) run() (any, *failure) {
 		}{c.configuration.CNIVersion, supported()}, nil
 	}
 	if !slices.Contains(supported(), c.configuration.CNIVersion) {
-		return nil, fail(codeIncompatible, "cniVersion %q is not one of %v", c.configuration.CNIVersion, supported())
+		return nil, fail(codeIncompatible, "invalid cniVersion %q: must be one of %v", c.configuration.CNIVersion,
+			supported())
 	}
 	leases := leases{dir: c.configuration.LeaseDir}
 	switch name {
@@ -32,7 +33,7 @@ func (c command) run() (any, *failure) {
 		if id == "" {
 			return nil, fail(codeEnvironment, "CNI_CONTAINERID is not set")
 		}
-		// The specification requires DEL to do what it can and to succeed.
+		// The specification requires that DEL releases as much as possible and succeeds.
 		leases.release(id)
 		return nil, nil
 	case "CHECK":
@@ -51,7 +52,8 @@ func (c command) run() (any, *failure) {
 		leases.retain(valid)
 		return nil, nil
 	default:
-		return nil, fail(codeEnvironment, "CNI_COMMAND %q is not one of ADD, DEL, CHECK, STATUS, GC, VERSION", name)
+		return nil, fail(codeEnvironment, "invalid CNI_COMMAND %q: must be ADD, DEL, CHECK, STATUS, GC or VERSION",
+			name)
 	}
 }
 

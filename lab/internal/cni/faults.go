@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Faults is the content of the faults file. The plugin reads it at every ADD. Without the file there is no fault.
+// Faults is the content of the faults file. The plugin reads the file at every ADD. A missing file means no faults.
 type Faults struct {
-	Namespace string   `json:"namespace,omitempty"` // only pods of this namespace; if empty, all
-	Pods      []string `json:"pods,omitempty"`      // only pods with these names; if empty, all
-	Delay     Duration `json:"delay,omitzero"`      // before anything else
-	Fail      string   `json:"fail,omitempty"`      // the error to return after the delay
+	Namespace string   `json:"namespace,omitempty"` // only pods of this namespace; empty for all namespaces
+	Pods      []string `json:"pods,omitempty"`      // only pods with these names; empty for all pods
+	Delay     Duration `json:"delay,omitzero"`      // delay before the plugin does anything else
+	Fail      string   `json:"fail,omitempty"`      // error that the plugin returns after the delay
 	More      []Faults `json:"more,omitempty"`      // faults of other pods; the first match applies
 }
 
@@ -48,7 +48,7 @@ func (d *Duration) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ReadFaults reads a faults file; a missing one means no fault.
+// ReadFaults reads a faults file. A missing file means no faults.
 func ReadFaults(path string) (Faults, error) {
 	var faults Faults
 	data, err := os.ReadFile(path)
@@ -64,7 +64,7 @@ func ReadFaults(path string) (Faults, error) {
 	return faults, nil
 }
 
-// WriteFaults replaces a faults file in one step, because the plugin may read it at any time.
+// WriteFaults replaces a faults file in one step, because the plugin can read the file at any time.
 func WriteFaults(path string, faults Faults) error {
 	data, err := json.Marshal(faults)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// leases keeps one file for each address in use. The file is named after the address and contains the container's ID.
-// Creating it exclusively is the only lock needed.
+// leases keeps one file for each address in use. The name of the file is the address, and its content is the
+// container's ID. No other lock is necessary, because the plugin creates each file exclusively.
 type leases struct{ dir string }
 
-// take returns the container's address: its current one, else the first free one.
+// take returns the container's current address. If the container has no address, take returns the first free one.
 func (l leases) take(id string) (string, error) {
 	if ip := l.find(id); ip != "" {
 		return ip, nil
@@ -42,7 +42,7 @@ func (l leases) take(id string) (string, error) {
 	return "", errors.New("take address: 127.2.0.0/16 has no free address")
 }
 
-// each calls visit for every lease, with its path and the ID of its container.
+// each calls visit for every lease with the path of its file and the ID of its container.
 func (l leases) each(visit func(path, id string)) {
 	paths, _ := filepath.Glob(filepath.Join(l.dir, "127.2.*"))
 	for _, path := range paths {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Entry is one line of the plugin's log: an ADD, with its start and end by the wall clock.
+// Entry is one line of the plugin's log. Entry describes one ADD, with its start and end in wall-clock time.
 type Entry struct {
 	Command     string    `json:"command"`
 	ContainerID string    `json:"container_id"`
@@ -21,7 +21,7 @@ type Entry struct {
 	Error       string    `json:"error,omitempty"`
 }
 
-// appendEntry writes one line with one system call, so that the lines of concurrent plugins do not mix.
+// appendEntry writes one line with one system call, so that the lines of concurrent plugin processes do not mix.
 func appendEntry(path string, entry Entry) error {
 	if path == "" {
 		return nil
@@ -41,7 +41,8 @@ func appendEntry(path string, entry Entry) error {
 	return nil
 }
 
-// ReadLog returns the entries for a namespace's pods, oldest first; none if the file does not exist.
+// ReadLog returns the entries for the pods of a namespace, with the oldest entry first. If the file does not exist,
+// ReadLog returns no entries.
 func ReadLog(path, namespace string) ([]Entry, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,9 +1,9 @@
-// Package cni is the lab's network plugin. It creates no interface: it assigns an address from 127.2.0.0/16, and is
-// slow or fails if a scenario requests it. It logs each action with its time. Scenarios compare a pod's network phase
-// with this log.
+// Package cni is the lab's network plugin. The plugin creates no interface. The plugin assigns an address from
+// 127.2.0.0/16, and is slow or fails if a scenario requests this. The plugin logs each action with its time. Scenarios
+// compare a pod's network phase with this log.
 //
-// It implements the Container Network Interface protocol, versions 0.4.0 to 1.1.0. The package uses only the standard
-// library, because it is compiled into a small static program that containerd runs.
+// The plugin implements versions 0.4.0 to 1.1.0 of the Container Network Interface protocol. The package uses only the
+// standard library, because it is compiled into a small static program that containerd runs.
 package cni
 
 import (
@@ -13,22 +13,22 @@ import (
 	"strings"
 )
 
-// NetworkName is the name of the lab's network. libcni names its cache files after it.
+// NetworkName is the name of the lab's network. The names of libcni's cache files start with it.
 const NetworkName = "podlapse-lab"
 
 // PluginName is the file name of the program.
 const PluginName = "podlapse-lab-cni"
 
-// Error codes of the CNI specification.
+// The error codes of the CNI specification.
 const (
 	codeIncompatible = 1
 	codeEnvironment  = 4
 	codeInput        = 6
-	codeInjected     = 100 // codes from 100 are the plugin's own
+	codeInjected     = 100 // codes from 100 are specific to the plugin
 	codeAddress      = 101
 )
 
-// supported returns the protocol versions, oldest first.
+// supported returns the supported protocol versions, with the oldest version first.
 func supported() []string { return []string{"0.4.0", "1.0.0", "1.1.0"} }
 
 // Configuration is the configuration that the runtime passes on standard input.
@@ -38,7 +38,7 @@ type Configuration struct {
 	Type       string          `json:"type,omitempty"`
 	FaultsFile string          `json:"faultsFile,omitempty"` // see Faults
 	LogFile    string          `json:"logFile,omitempty"`    // see Entry
-	LeaseDir   string          `json:"leaseDir,omitempty"`   // one file per address in use
+	LeaseDir   string          `json:"leaseDir,omitempty"`   // directory with one file for each address in use
 	Valid      []attachment    `json:"cni.dev/valid-attachments,omitempty"`
 	Previous   json.RawMessage `json:"prevResult,omitempty"`
 }
@@ -60,7 +60,7 @@ type networkInterface struct {
 }
 
 type address struct {
-	Version   string `json:"version,omitempty"` // "4" up to version 0.4.0, absent since
+	Version   string `json:"version,omitempty"` // "4" up to version 0.4.0, absent in later versions
 	Address   string `json:"address"`
 	Interface int    `json:"interface"`
 }
@@ -77,7 +77,8 @@ func fail(code int, format string, arguments ...any) *failure {
 	return &failure{Code: code, Message: fmt.Sprintf(format, arguments...)}
 }
 
-// Main runs one command and returns the exit status. Results and errors go to stdout, as the protocol requires.
+// Main runs one command and returns the exit status. Main writes results and errors to stdout, as the protocol
+// requires.
 func Main(getenv func(string) string, stdin io.Reader, stdout io.Writer) int {
 	const most = 1 << 20
 	input, err := io.ReadAll(io.LimitReader(stdin, most))
@@ -107,7 +108,7 @@ func answerFailure(stdout io.Writer, version string, f *failure) int {
 	return 1
 }
 
-// arguments parses CNI_ARGS: KEY=VALUE pairs separated by semicolons.
+// arguments parses CNI_ARGS, which contains KEY=VALUE pairs separated by semicolons.
 func arguments(text string) map[string]string {
 	pairs := make(map[string]string)
 	for _, pair := range strings.Split(text, ";") {

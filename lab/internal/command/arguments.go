@@ -9,50 +9,50 @@ import (
 	"strings"
 )
 
-// UsageError reports an invalid call. Its text says how to correct it.
+// UsageError reports an invalid command line. Its text contains the remedy.
 type UsageError struct{ Problem string }
 
 func (e UsageError) Error() string { return e.Problem + "; run \"lab help\" for help" }
 
-// Quiet is an error that has already been reported on standard output.
+// Quiet is an error that the command has already reported on standard output.
 type Quiet struct{ error }
 
 const usage = `Usage: lab COMMAND
 
-  build                             build the programs of the node, which "up" does, too
+  build                             build the programs of the node ("up" does this too)
   up [--agent PATH] [--image ARCHIVE] [--sample]
-                                    start or repair the node; run the agent from an image as the DaemonSet of
-                                    manifests/, otherwise as a process; show a sample
-  down                              stop the node and remove everything but the build cache
+                                    start or repair the node; with an image, run the agent as the DaemonSet of
+                                    manifests/, otherwise as a process; optionally show a sample
+  down                              stop the node and remove everything except the build cache
   status                            show the components, their health and their addresses
   list                              list the scenarios
   scenario NAME [--agent PATH] [--image ARCHIVE] [--seed N] [--before PATH]
-                                    inject faults and compare what the agent reports with the truth;
+                                    inject faults and compare the agent's reports with the truth;
                                     the seed determines all random choices; "compare" requires the
                                     program of another agent
 
 Environment:
   PODLAPSE_AGENT       the agent's program, if --agent is not set
-  PODLAPSE_IMAGE       the archive of its image, built by "make image", if --image is not set
-  PODLAPSE_ACCURACY_PAGE  file to which the scenario "blame" writes its result as a page
+  PODLAPSE_IMAGE       the archive of the agent's image from "make image", if --image is not set
+  PODLAPSE_ACCURACY_PAGE  file for the accuracy page that the scenario "blame" writes
   PODLAPSE_BLAME_ROWS  number of faults that the scenario "blame-soak" draws (default 50)
   PODLAPSE_LAB_DIR     state directory (default /var/lib/podlapse-lab)
-  PODLAPSE_LAB_CACHE   parent of the build cache (default $XDG_CACHE_HOME, else ~/.cache)
+  PODLAPSE_LAB_CACHE   parent of the build cache (default $XDG_CACHE_HOME, otherwise ~/.cache)
   PODLAPSE_LAB_SOURCE  the lab's source directory, if the lab cannot find it`
 
 // arguments is a parsed command line.
 type arguments struct {
 	command  string
 	agent    string
-	image    string // path of an OCI archive
+	image    string // path of an OCI archive with the agent's image
 	sample   bool
 	scenario string
 	seed     uint64 // 0 if not set
-	before   string // path of another agent's program
-	dir      string // for the internal registry command
+	before   string // path of the program of another agent
+	dir      string // directory for the internal registry command
 }
 
-// parse parses the command line. Flags may stand before or after the scenario's name.
+// parse parses the command line. Flags can precede or follow the scenario's name.
 func parse(words []string, getenv func(string) string, scenarios []string) (arguments, error) {
 	if len(words) == 0 {
 		return arguments{}, UsageError{"missing command"}
@@ -102,7 +102,7 @@ func parse(words []string, getenv func(string) string, scenarios []string) (argu
 	case a.command == "scenario":
 		a.scenario = rest[0]
 	case a.command == registryCommand && len(rest) == 0:
-		return arguments{}, UsageError{registryCommand + " is only for the lab itself"}
+		return arguments{}, UsageError{registryCommand + ": only the lab itself runs this command"}
 	case a.command == registryCommand:
 		a.dir = rest[0]
 	}

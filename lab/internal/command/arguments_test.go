@@ -20,7 +20,7 @@ func TestInvalidArguments(t *testing.T) {
 		"scenario third":          "must be one of first, second",
 		"scenario first second":   `unexpected argument "second"`,
 		"scenario --agent":        "-agent",
-		"serve-registry":          "only for the lab itself",
+		"serve-registry":          "only the lab itself runs this command",
 		"status --sample":         "-sample",
 		"list everything":         `unexpected argument "everything"`,
 		"scenario first --sample": "-sample",

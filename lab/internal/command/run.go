@@ -1,4 +1,5 @@
-// Package command is the lab's command line: its arguments, and the order of the steps of each command.
+// Package command is the lab's command line. The package parses the arguments, and runs the steps of each command in
+// order.
 package command
 
 import (
@@ -21,7 +22,7 @@ import (
 
 const registryCommand = node.RegistryCommand
 
-// Run runs the command in words. Progress goes to stderr, results to stdout.
+// Run runs the command in words. Run writes progress to stderr and results to stdout.
 func Run(ctx context.Context, words []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	a, err := parse(words, getenv, scenario.Names())
 	if err != nil {
@@ -72,7 +73,7 @@ func down(ctx context.Context, n node.Node) error {
 		return err
 	}
 	if was {
-		n.Report.Say("the lab is down; only its build cache is left")
+		n.Report.Say("the lab is down; only the build cache remains")
 	} else {
 		n.Report.Say("the lab was not up")
 	}
@@ -80,7 +81,8 @@ func down(ctx context.Context, n node.Node) error {
 }
 
 func status(ctx context.Context, n node.Node, stdout io.Writer) error {
-	// This is only used to print the path of kubectl. status must also work without the source.
+	// The plan only provides the path of kubectl, which status prints. The command status must also work without the
+	// source.
 	if programs, _, _, err := plan(ctx, n); err == nil {
 		n.Programs = programs
 	}
@@ -100,7 +102,7 @@ func plan(ctx context.Context, n node.Node) (build.Programs, build.Builder, bool
 	return programs, builder, missing, err
 }
 
-// raise starts the node after preparing everything that it needs.
+// raise prepares everything that the node needs, and then starts the node.
 func raise(ctx context.Context, n node.Node, agent node.Agent) (node.Node, error) {
 	if agent.Program != "" {
 		path, err := node.CheckAgent(agent.Program)
@@ -159,14 +161,14 @@ func up(ctx context.Context, n node.Node, a arguments, stdout, stderr io.Writer)
 
 func play(ctx context.Context, n node.Node, a arguments, stdout io.Writer) error {
 	i := slices.IndexFunc(scenario.Table(), func(s scenario.Scenario) bool { return s.Name == a.scenario })
-	s := scenario.Table()[i] // parse rejects unknown names
+	s := scenario.Table()[i] // parse has already rejected unknown names
 	if a.agent == "" && n.Agent() == "" {
 		return UsageError{"scenario: no agent to test: set --agent PATH or PODLAPSE_AGENT"}
 	}
 	switch {
 	case s.Name == scenario.Compare && a.before == "":
 		return UsageError{"scenario: " + s.Name +
-			" requires another agent: set --before PATH or run \"make compare BEFORE=COMMIT\""}
+			" requires a second agent program: set --before PATH or run \"make compare BEFORE=COMMIT\""}
 	case s.Name != scenario.Compare && a.before != "":
 		return UsageError{"scenario: " + s.Name + " does not compare agents: remove --before"}
 	}

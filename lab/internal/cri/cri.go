@@ -1,5 +1,5 @@
-// Package cri is the lab's own client of the container runtime. It pulls images in advance, removes those that
-// scenarios created, and removes the pods when the node goes down.
+// Package cri is the lab's own client of the container runtime. The package pulls images in advance and removes the
+// images that scenarios created. When the node stops, it removes the pods.
 package cri
 
 import (
@@ -16,14 +16,14 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Client is a connection to the runtime. It is safe for concurrent use. Close ends it.
+// Client is a connection to the runtime. Client is safe for concurrent use. Close closes the connection.
 type Client struct {
 	connection *grpc.ClientConn
 	runtime    runtimeapi.RuntimeServiceClient
 	images     runtimeapi.ImageServiceClient
 }
 
-// Dial returns a client for the socket at an absolute path. It connects at the first call.
+// Dial returns a client for the socket at an absolute path. The client connects at the first call.
 func Dial(socket string) (*Client, error) {
 	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -33,10 +33,10 @@ func Dial(socket string) (*Client, error) {
 		images: runtimeapi.NewImageServiceClient(connection)}, nil
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (c *Client) Close() { _ = c.connection.Close() }
 
-// Ready returns nil when the runtime and its network are ready for pods.
+// Ready returns nil if the runtime and its network are ready for pods.
 func (c *Client) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -45,7 +45,7 @@ func (c *Client) Ready(ctx context.Context) error {
 		return err
 	}
 	for _, condition := range answer.GetStatus().GetConditions() {
-		// The other conditions are warnings, for example about deprecations.
+		// The other conditions are only warnings, for example about deprecations.
 		needed := condition.GetType() == runtimeapi.RuntimeReady || condition.GetType() == runtimeapi.NetworkReady
 		if needed && !condition.GetStatus() {
 			return fmt.Errorf("%s is false: %s: %s", condition.GetType(), condition.GetReason(), condition.GetMessage())
@@ -67,14 +67,14 @@ func (c *Client) Pull(ctx context.Context, reference string) error {
 	return nil
 }
 
-// RemoveImages removes from the node the images whose reference starts with the prefix.
+// RemoveImages removes the images whose reference starts with the prefix from the node.
 func (c *Client) RemoveImages(ctx context.Context, prefix string) error {
 	list, err := c.images.ListImages(ctx, &runtimeapi.ListImagesRequest{})
 	if err != nil {
 		return fmt.Errorf("list images: %w", err)
 	}
 	for _, image := range list.GetImages() {
-		// An image that was pulled by its digest has no tag.
+		// The reference of an image that was pulled by digest has no tag.
 		for _, tag := range slices.Concat(image.GetRepoTags(), image.GetRepoDigests()) {
 			if !strings.HasPrefix(tag, prefix) {
 				continue
@@ -89,7 +89,7 @@ func (c *Client) RemoveImages(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// RemovePods stops and removes all pods concurrently, and returns the first error of each.
+// RemovePods stops and removes all pods concurrently. RemovePods returns the first error of each pod.
 func (c *Client) RemovePods(ctx context.Context) error {
 	list, err := c.runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	if err != nil {

@@ -15,11 +15,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// containerParent is the cgroup under which containerd puts the containers of Kubernetes if the kubelet names none. It
-// may also hold those of another containerd, so the lab only touches containers whose ID it knows.
+// containerParent is the cgroup for containers of Kubernetes if the kubelet does not specify a cgroup. Containers of
+// another containerd can be in the same cgroup, so the lab only touches containers whose ID it knows.
 const containerParent = "k8s.io"
 
-// hierarchies returns the mount points of cgroups: one for cgroup v2, one for each controller for v1.
+// hierarchies returns the mount points of cgroups. There is one mount point for cgroup v2, and one for each controller
+// for cgroup v1.
 func hierarchies() ([]string, error) {
 	all, err := mounts()
 	if err != nil {
@@ -45,8 +46,8 @@ func groupsExist() bool {
 	return false
 }
 
-// Containers returns the IDs of all containers, running or not, of a containerd with this state directory and a runc
-// with this root.
+// Containers returns the IDs of all containers, whether running or not. The arguments are containerd's state directory
+// and runc's root directory.
 func Containers(containerdState, runcRoot string) []string {
 	seen := make(map[string]bool)
 	var ids []string
@@ -96,15 +97,15 @@ func removeParent() {
 	}
 }
 
-// removeGroup removes a cgroup of one hierarchy and those below it, deepest first. The kernel refuses to remove a
-// cgroup with children or processes.
+// removeGroup removes a cgroup of one hierarchy and its child cgroups, with the deepest cgroup first. The kernel
+// refuses to remove a cgroup that contains child cgroups or processes.
 func removeGroup(root string) error {
 	var dirs []string
 	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
 			dirs = append(dirs, path)
 		}
-		return nil // ignore directories that do not exist or vanish during the walk
+		return nil // ignore directories that do not exist or disappear during the walk
 	})
 	var failures []error
 	for i := len(dirs) - 1; i >= 0; i-- {

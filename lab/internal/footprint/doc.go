@@ -1,5 +1,5 @@
-// Package footprint removes what a node leaves on a machine outside the lab's own directories: container processes,
-// mounts, cgroups, directories that the kubelet and containerd always create, and kernel settings that the kubelet
-// changes. It searches the machine instead of relying on the lab's records, so it also cleans up after a lab that was
-// killed.
+// Package footprint removes the traces of a node outside the lab's own directories. These traces are container
+// processes, mounts, cgroups, directories of the kubelet and containerd, and kernel settings that the kubelet changes.
+// The package searches the machine instead of reading the lab's records. Therefore, it also cleans up after a killed
+// lab.
 package footprint

@@ -25,7 +25,7 @@ func mounts() ([]mount, error) {
 	defer file.Close()
 	var all []mount
 	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20) // an overlay with many layers has a long line
+	lines.Buffer(nil, 1<<20) // the line of an overlay with many layers is long
 	for lines.Scan() {
 		if m, ok := parseMount(lines.Text()); ok {
 			all = append(all, m)
@@ -84,9 +84,9 @@ func Mounts(dirs ...string) ([]string, error) {
 	return points, nil
 }
 
-// Unmount unmounts everything inside the given directories, the latest mount first.
+// Unmount unmounts all mounts inside the given directories, with the latest mount first.
 func Unmount(dirs ...string) error {
-	const passes = 5 // a mount can hide another one below it
+	const passes = 5 // a mount can hide another mount below it
 	var failures []error
 	for range passes {
 		points, err := Mounts(dirs...)
@@ -98,7 +98,7 @@ func Unmount(dirs ...string) error {
 		}
 		failures = nil
 		for i := len(points) - 1; i >= 0; i-- {
-			// Detach the mount lazily, so that another process that uses it cannot block the lab.
+			// A lazy unmount succeeds even if another process still uses the mount.
 			if err := syscall.Unmount(points[i], syscall.MNT_DETACH); err != nil {
 				failures = append(failures, fmt.Errorf("unmount %s: %w", points[i], err))
 			}

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// place is a directory outside the lab's own.
+// place is a directory outside the lab's own directories.
 type place struct {
 	path  string
-	whole bool // removed with its content; otherwise only if it is empty
+	whole bool // the directory is removed with its content; otherwise, it is removed only if it is empty
 }
 
-// builtIn returns the directories that the kubelet and libcni create even if they are configured to use others,
-// children before parents.
+// builtIn returns the directories that the kubelet and libcni create even if they are configured to use other
+// directories. Child directories come before their parents.
 func builtIn() []place {
 	return []place{
 		{"/var/lib/kubelet/device-plugins", true}, // kubelet: socket for device plugins
@@ -58,7 +58,7 @@ func Observe() Before {
 	return before
 }
 
-// Save writes the state to a file, and returns when the file is on the disk.
+// Save writes the state to a file. Save returns after the file is on the disk.
 func (b Before) Save(path string) error {
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -73,7 +73,8 @@ func (b Before) Save(path string) error {
 	return nil
 }
 
-// Load reads what Save wrote. If the file does not exist, there is nothing to restore.
+// Load reads the state that Save wrote. If the file does not exist, Load returns an empty state, so Restore changes
+// nothing.
 func Load(path string) (Before, error) {
 	var before Before
 	data, err := os.ReadFile(path)
@@ -89,8 +90,9 @@ func Load(path string) (Before, error) {
 	return before, nil
 }
 
-// Restore restores the machine: it removes directories that were absent, resets settings, and removes only the lab's
-// files from directories that existed before. state is the lab's state directory, network the name of its network.
+// Restore restores the machine. Restore removes directories that did not exist before, resets kernel settings, and
+// removes only the lab's files from directories that existed before. The parameters are the lab's state directory and
+// the name of the lab's network.
 func (b Before) Restore(state, network string) error {
 	var failures []error
 	removeLinks("/var/log/containers", state)
@@ -104,7 +106,7 @@ func (b Before) Restore(state, network string) error {
 		case dir.whole:
 			failures = append(failures, os.RemoveAll(dir.path))
 		default:
-			_ = os.Remove(dir.path) // fails if another program uses it meanwhile
+			_ = os.Remove(dir.path) // fails if another program uses the directory in the meantime
 		}
 	}
 	if b.NoGroup {

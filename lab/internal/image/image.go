@@ -1,6 +1,6 @@
-// Package image builds the lab's images in code and pushes them to its registry. The first layer of every image is the
-// workload program, which stays on the node. The layers above it are random bytes, new each time, so the node never has
-// them.
+// Package image builds the lab's images in code and pushes them to the lab's registry. The first layer of every image
+// is the workload program, which stays on the node. The layers above it contain new random bytes each time, so the node
+// never has these layers.
 package image
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// Base returns the image that contains only the workload program. The same program gives the same digest.
+// Base returns the image that contains only the workload program. Its digest depends only on the program.
 func Base(programPath string) (v1.Image, error) {
 	program, err := os.ReadFile(programPath)
 	if err != nil {
@@ -45,7 +45,7 @@ func Base(programPath string) (v1.Image, error) {
 	return image, nil
 }
 
-// WithLayers puts layers on top of an image.
+// WithLayers adds layers on top of an image.
 func WithLayers(base v1.Image, layers ...v1.Layer) (v1.Image, error) {
 	image, err := mutate.AppendLayers(base, layers...)
 	if err != nil {
@@ -54,7 +54,7 @@ func WithLayers(base v1.Image, layers ...v1.Layer) (v1.Image, error) {
 	return image, nil
 }
 
-// For returns the image for another platform: the same content, in an index without further images.
+// For returns the image for another platform. The content is the same, in an index without other images.
 func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 	config, err := image.ConfigFile()
 	if err != nil {
@@ -70,7 +70,8 @@ func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 		mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}}), nil
 }
 
-// Pusher is the lab's user agent for pushes. It distinguishes the lab's requests from the node's in the registry's log.
+// Pusher is the lab's user agent for pushes. In the registry's log, it distinguishes the lab's requests from the node's
+// requests.
 const Pusher = "podlapse-lab"
 
 // Push uploads an image under a reference such as 127.0.0.1:25000/repository:tag.

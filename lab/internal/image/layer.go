@@ -36,8 +36,8 @@ func RandomLayers(sizes ...int) ([]v1.Layer, error) {
 	return layers, nil
 }
 
-// ManyFiles returns a new layer with this many tiny files. It is compressed, so creating the files takes longer than
-// downloading the layer.
+// ManyFiles returns a new layer with this many tiny files. The layer is compressed, so creating the files takes longer
+// than downloading the layer.
 func ManyFiles(count int) (v1.Layer, error) {
 	const perDirectory = 1000
 	var archive bytes.Buffer
@@ -62,7 +62,7 @@ func ManyFiles(count int) (v1.Layer, error) {
 	if err := compressed.Close(); err != nil {
 		return nil, fmt.Errorf("make layer: %w", err)
 	}
-	// This computes the digest of the uncompressed content, for the configuration of the image.
+	// This call also computes the digest of the uncompressed content, which the image's configuration contains.
 	layer, err := tarball.LayerFromOpener(opener(archive.Bytes()), tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, fmt.Errorf("make layer: %w", err)
@@ -70,8 +70,8 @@ func ManyFiles(count int) (v1.Layer, error) {
 	return layer, nil
 }
 
-// layerOf returns an uncompressed layer with one file. Its size in the registry is the file's size, and the node spends
-// no time decompressing incompressible content.
+// layerOf returns an uncompressed layer with one file. The layer's size in the registry is about the file's size.
+// Random content cannot be compressed, so the node would decompress it without any benefit.
 func layerOf(path string, mode int64, content []byte) (v1.Layer, error) {
 	var archive bytes.Buffer
 	archive.Grow(len(content) + 4096)
@@ -101,7 +101,7 @@ func opener(data []byte) tarball.Opener {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 }
 
-// fresh returns a name that no layer had before.
+// fresh returns a name that no earlier layer used.
 func fresh() string {
 	var random [8]byte
 	_, _ = rand.Read(random[:])

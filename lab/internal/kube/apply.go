@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Apply applies an object, a YAML document, like kubectl apply --server-side: it removes fields that the same manager
-// set before and no longer sets. An unknown field is an error. With dryRun, the API server validates the request and
-// stores nothing.
+// Apply applies an object from a YAML document, as kubectl apply --server-side does. Apply removes fields that the same
+// manager set earlier and no longer sets. An unknown field is an error. With dryRun, the API server validates the
+// request without storing the object.
 func (c *Client) Apply(ctx context.Context, manager string, document []byte, dryRun bool) error {
 	object, body, err := read(document)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *Client) Apply(ctx context.Context, manager string, document []byte, dry
 	return nil
 }
 
-// Remove deletes the object that a YAML document names, if it exists.
+// Remove deletes the object that a YAML document describes, if the object exists.
 func (c *Client) Remove(ctx context.Context, document []byte) error {
 	object, _, err := read(document)
 	if err != nil {
@@ -62,7 +62,7 @@ func NameOf(document []byte) (Name, error) {
 	return Name{object.APIVersion, object.Kind, object.Namespace, object.Name}, err
 }
 
-// Knows returns nil if the API server knows the kind of a YAML document.
+// Knows returns nil if the API server serves the kind of a YAML document.
 func (c *Client) Knows(ctx context.Context, document []byte) error {
 	object, _, err := read(document)
 	if err == nil {
@@ -81,7 +81,7 @@ func read(document []byte) (object metav1.PartialObjectMetadata, body []byte, er
 	return object, body, nil
 }
 
-// pathOf asks the API server for the path of a kind's objects.
+// pathOf reads the path of a kind's objects from the API server.
 func (c *Client) pathOf(ctx context.Context, object metav1.PartialObjectMetadata) (string, error) {
 	version, err := schema.ParseGroupVersion(object.APIVersion)
 	if err != nil {
@@ -97,14 +97,14 @@ func (c *Client) pathOf(ctx context.Context, object metav1.PartialObjectMetadata
 	}
 	for _, resource := range resources.APIResources {
 		switch {
-		case resource.Kind != object.Kind || strings.Contains(resource.Name, "/"): // another kind or a subresource
+		case resource.Kind != object.Kind || strings.Contains(resource.Name, "/"): // another kind, or a subresource
 		case resource.Namespaced && object.Namespace == "":
-			return "", errors.New("the object has no namespace")
+			return "", errors.New("the object has no namespace, but its kind requires one")
 		case resource.Namespaced:
 			return root + "/namespaces/" + object.Namespace + "/" + resource.Name + "/" + object.Name, nil
 		default:
 			return root + "/" + resource.Name + "/" + object.Name, nil
 		}
 	}
-	return "", fmt.Errorf("the API server does not know this kind in %s", object.APIVersion)
+	return "", fmt.Errorf("the API server does not serve this kind in %s", object.APIVersion)
 }

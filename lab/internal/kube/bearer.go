@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// NewBearer returns a client for https://ADDRESS that sends a token and further headers instead of a certificate.
+// NewBearer returns a client for https://ADDRESS that sends a token and additional headers instead of a certificate.
 func NewBearer(address, certificates, token string, headers http.Header) (*Client, error) {
 	pool, err := authority(certificates)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package kube is a small client of the lab's API server: JSON with a client certificate, and the published API types.
-// The lab needs only a few calls, so it does not use a clientset.
+// Package kube is a small client of the lab's API server. The package uses JSON, a client certificate, and the
+// published API types. The lab needs only a few calls, so it does not use a clientset.
 package kube
 
 import (
@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// Client calls one server as one user. It is safe for concurrent use.
+// Client sends requests to one server as one user. Client is safe for concurrent use.
 type Client struct {
 	base string
 	http *http.Client
 }
 
-// New returns a client for https://ADDRESS with the named certificate from a directory of the lab.
+// New returns a client for https://ADDRESS. The client uses the named certificate from a directory of the lab.
 func New(address, certificates, name string) (*Client, error) {
 	pool, err := authority(certificates)
 	if err != nil {
@@ -39,7 +39,7 @@ func New(address, certificates, name string) (*Client, error) {
 	return &Client{base: "https://" + address, http: &http.Client{Transport: transport}}, nil
 }
 
-// StatusError is a response other than success.
+// StatusError is an error for a response whose status is not a success.
 type StatusError struct {
 	Code    int
 	Method  string
@@ -72,18 +72,18 @@ func (c *Client) Create(ctx context.Context, path string, object any) error {
 	return c.call(ctx, http.MethodPost, path, object, nil)
 }
 
-// CreateInto is Create, and also returns the created object.
+// CreateInto is like Create, and also returns the created object.
 func (c *Client) CreateInto(ctx context.Context, path string, object, created any) error {
 	return c.call(ctx, http.MethodPost, path, object, created)
 }
 
-// Merge applies a JSON merge patch to the object at the path. null removes a field.
+// Merge applies a JSON merge patch to the object at the path. The value null removes a field.
 func (c *Client) Merge(ctx context.Context, path string, change any) error {
 	return c.send(ctx, http.MethodPatch, "application/merge-patch+json", path, change, nil)
 }
 
-// MergeLists applies a strategic merge patch to the object at the path: entries of lists are merged by their keys,
-// conditions by their type.
+// MergeLists applies a strategic merge patch to the object at the path. The API server merges the entries of lists by
+// their keys. For example, it merges conditions by their types.
 func (c *Client) MergeLists(ctx context.Context, path string, change any) error {
 	return c.send(ctx, http.MethodPatch, "application/strategic-merge-patch+json", path, change, nil)
 }
@@ -93,7 +93,7 @@ func (c *Client) Delete(ctx context.Context, path string) error {
 	return c.call(ctx, http.MethodDelete, path, nil, nil)
 }
 
-// Text reads a path that responds with plain text, such as health or metrics.
+// Text reads a path whose response is plain text, such as health or metrics.
 func (c *Client) Text(ctx context.Context, path string) (string, error) {
 	data, err := c.raw(ctx, http.MethodGet, "", path, nil)
 	return string(data), err
@@ -122,7 +122,7 @@ func (c *Client) send(ctx context.Context, method, contentType, path string, inp
 	return nil
 }
 
-// requestLimit limits one call. The lab makes no requests that take long.
+// requestLimit is the time limit for one call. The lab sends no requests that take long.
 const requestLimit = 15 * time.Second
 
 func (c *Client) raw(ctx context.Context, method, contentType, path string, body io.Reader) ([]byte, error) {
@@ -158,16 +158,16 @@ func (c *Client) raw(ctx context.Context, method, contentType, path string, body
 	return nil, failed
 }
 
-// Server is the URL that the client sends requests to. Server and Transport are for proxies.
+// Server returns the URL to which the client sends requests. Server and Transport are for proxies.
 func (c *Client) Server() string { return c.base }
 
-// Transport is the client's transport. It must not be used concurrently with the client.
+// Transport returns the client's transport. The caller must not use the transport concurrently with the client.
 func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
 
-// Close drops idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// ApplyAnnotations sets annotations on a pod by server-side apply, forced, as one field manager.
+// ApplyAnnotations sets annotations on a pod by a forced server-side apply with the given field manager.
 func (c *Client) ApplyAnnotations(ctx context.Context, namespace, pod, manager string,
 	annotations map[string]string) error {
 	return c.send(ctx, http.MethodPatch, "application/apply-patch+yaml",

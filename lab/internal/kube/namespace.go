@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Usable returns nil when pods can be created in a namespace and start without a retry. This requires the default
-// service account and the authority's certificate, which the controller manager creates.
+// Usable returns nil if pods can be created in a namespace and can start without a retry. Pods require the default
+// service account and the authority's certificate. The controller manager creates both objects.
 func (c *Client) Usable(ctx context.Context, namespace string) error {
 	for _, path := range []string{"/serviceaccounts/default", "/configmaps/kube-root-ca.crt"} {
 		if err := c.Get(ctx, "/api/v1/namespaces/"+namespace+path, nil); err != nil {
@@ -24,7 +24,7 @@ func (c *Client) Usable(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// purposeLabel is the label for the purpose of a namespace.
+// purposeLabel is the label with the purpose of a namespace.
 const purposeLabel = "podlapse-lab/purpose"
 
 // CreateNamespace creates a namespace and waits until pods can be created in it.
@@ -61,7 +61,7 @@ func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter,
 	if err := c.Delete(ctx, path); err != nil && !IsNotFound(err) && !IsConflict(err) {
 		return fmt.Errorf("delete namespace: %w", err)
 	}
-	return report.Wait(ctx, "the end of namespace "+name, 90*time.Second, 100*time.Millisecond,
+	return report.Wait(ctx, "the deletion of namespace "+name, 90*time.Second, 100*time.Millisecond,
 		func(ctx context.Context) error {
 			var namespace corev1.Namespace
 			err := c.Get(ctx, path, &namespace)
@@ -71,18 +71,18 @@ func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter,
 			if err != nil {
 				return err
 			}
-			return fmt.Errorf("its phase is %s", namespace.Status.Phase)
+			return fmt.Errorf("the phase of the namespace is %s", namespace.Status.Phase)
 		})
 }
 
-// deletePods deletes all pods before the namespace is deleted. Otherwise the namespace controller, once it has found a
-// pod, checks again only after half the pod's grace period.
+// deletePods deletes all pods before the namespace is deleted. Otherwise, the namespace controller would wait: after it
+// has found a pod, it checks again only after half the pod's grace period.
 func (c *Client) deletePods(ctx context.Context, report *progress.Reporter, name string) error {
 	deployments := "/apis/apps/v1/namespaces/" + name + "/deployments?propagationPolicy=Foreground"
 	pods := "/api/v1/namespaces/" + name + "/pods"
-	return report.Wait(ctx, "the end of the pods of namespace "+name, time.Minute, 200*time.Millisecond,
+	return report.Wait(ctx, "the deletion of the pods of namespace "+name, time.Minute, 200*time.Millisecond,
 		func(ctx context.Context) error {
-			// Repeat this, because a Deployment that is being deleted may still replace a pod.
+			// Each attempt deletes the pods again, because a Deployment that is being deleted can still replace a pod.
 			if err := errors.Join(c.Delete(ctx, deployments), c.Delete(ctx, pods)); err != nil {
 				return err
 			}

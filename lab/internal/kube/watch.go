@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// WatchPods calls seen for each state of a namespace's pods and with its time of arrival, starting with the existing
-// pods. The last call for a pod reports its deletion. WatchPods blocks until ctx ends, which is not an error, or
-// the watch breaks.
+// WatchPods calls seen for each state of a namespace's pods with the time of its arrival. WatchPods starts with the
+// existing pods. The last call for a pod reports the pod's deletion. WatchPods blocks until ctx ends or the watch
+// breaks. The end of ctx is not an error.
 func (c *Client) WatchPods(ctx context.Context, namespace string,
 	seen func(pod corev1.Pod, gone bool, arrivedAt time.Time)) error {
 	path := "/api/v1/namespaces/" + namespace + "/pods?watch=1"
@@ -44,15 +44,16 @@ func (c *Client) WatchPods(ctx context.Context, namespace string,
 		case watch.Added, watch.Modified, watch.Deleted:
 			seen(news.Object, news.Type == watch.Deleted, time.Now())
 		case watch.Error:
-			return fmt.Errorf("watch pods: the server closed the watch")
+			return fmt.Errorf("watch pods: the API server sent an error event")
 		}
 	}
 }
 
-// FollowNode keeps a watch on the pods of a node open, like a kubelet: it sends the same request as client-go's
-// reflector, including protobuf, and copies the response to the writer. The API server ends watches of slow readers;
-// FollowNode then opens another one. It calls opened whenever the API server starts to respond. It blocks until ctx
-// ends, which is not an error, or until the API server refuses.
+// FollowNode keeps a watch on the pods of a node open, as a kubelet does. FollowNode sends the same request as
+// client-go's reflector, including protobuf, and copies the response to the writer. If the API server ends the watch,
+// for example because the reader is slow, FollowNode opens a new watch. FollowNode calls opened whenever the API server
+// starts to respond. FollowNode blocks until ctx ends or the API server refuses a request. The end of ctx is not an
+// error.
 func (c *Client) FollowNode(ctx context.Context, node string, into io.Writer, opened func()) error {
 	for ctx.Err() == nil {
 		if err := c.followOnce(ctx, node, into, opened); err != nil {
@@ -79,7 +80,7 @@ func (c *Client) followOnce(ctx context.Context, node string, into io.Writer, op
 		return errors.New(response.Status)
 	}
 	opened()
-	_, _ = io.Copy(into, response.Body) // the watch is opened again, however it ended
+	_, _ = io.Copy(into, response.Body) // the caller opens a new watch after any end of this watch
 	return nil
 }
 

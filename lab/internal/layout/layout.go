@@ -1,5 +1,5 @@
-// Package layout defines where the lab keeps its state, sockets and cache, and its loopback ports. All other packages
-// use it, so environment variables alone can move the lab.
+// Package layout defines the directories of the lab's state, sockets and cache, and the lab's loopback ports. All other
+// packages use it, so environment variables alone can move the lab.
 package layout
 
 import (
@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// Environment variables that move the lab.
+// The environment variables that move the lab.
 const (
 	StateVariable = "PODLAPSE_LAB_DIR"
 	CacheVariable = "PODLAPSE_LAB_CACHE"
@@ -18,14 +18,14 @@ const (
 
 const defaultState = "/var/lib/podlapse-lab"
 
-// Layout holds the absolute directories of one lab.
+// Layout contains the absolute directories of one lab.
 type Layout struct {
-	State string // configuration, data, logs; removed by down
-	Run   string // sockets and containerd's state; short, because a socket path has at most 107 bytes
-	Cache string // built programs; survives down
+	State string // configuration, data and logs; the command down removes this directory
+	Run   string // sockets and containerd's state; the path is short, because a socket path has at most 107 bytes
+	Cache string // built programs; the command down keeps this directory
 }
 
-// FromEnvironment reads the variables through getenv, which is os.Getenv outside tests.
+// FromEnvironment reads the variables through getenv. Outside tests, getenv is os.Getenv.
 func FromEnvironment(getenv func(string) string) (Layout, error) {
 	state := getenv(StateVariable)
 	if state == "" {
@@ -36,7 +36,7 @@ func FromEnvironment(getenv func(string) string) (Layout, error) {
 	}
 	state = filepath.Clean(state)
 	if state == "/" {
-		return Layout{}, fmt.Errorf("%s=%q: must be a directory for the lab alone, because down removes it",
+		return Layout{}, fmt.Errorf("%s=%q: must be a directory only for the lab, because \"lab down\" deletes it",
 			StateVariable, state)
 	}
 	cache, err := cacheRoot(getenv)
@@ -45,8 +45,8 @@ func FromEnvironment(getenv func(string) string) (Layout, error) {
 	}
 	name := "podlapse-lab"
 	if state != defaultState {
-		// Socket paths have a limit, so the run directory cannot be below the state directory. Instead, its name is
-		// derived from that of the state directory.
+		// The length of socket paths is limited, so the run directory cannot be below the state directory. Instead, the
+		// name of the run directory is derived from the name of the state directory.
 		sum := sha256.Sum256([]byte(state))
 		name += "-" + hex.EncodeToString(sum[:4])
 	}
@@ -76,64 +76,66 @@ func (l Layout) In(elements ...string) string {
 	return filepath.Join(append([]string{l.State}, elements...)...)
 }
 
-// ContainerdSocket is the path of the CRI socket.
+// ContainerdSocket returns the path of the CRI socket.
 func (l Layout) ContainerdSocket() string { return filepath.Join(l.Run, "containerd.sock") }
 
-// ContainerdState is containerd's own state directory: bundles, network namespaces, mounts.
+// ContainerdState returns containerd's own state directory, with bundles, network namespaces and mounts.
 func (l Layout) ContainerdState() string { return filepath.Join(l.Run, "containerd") }
 
-// RuncRoot is runc's own state directory.
+// RuncRoot returns runc's own state directory.
 func (l Layout) RuncRoot() string { return filepath.Join(l.Run, "runc") }
 
-// ShimSockets is where containerd puts the sockets of its shims.
+// ShimSockets returns the directory in which containerd creates the sockets of its shims.
 func (l Layout) ShimSockets() string { return filepath.Join(l.Run, "s") }
 
-// Logs is the directory of the components' logs.
+// Logs returns the directory of the components' logs.
 func (l Layout) Logs() string { return l.In("logs") }
 
-// Processes is the directory of the process records.
+// Processes returns the directory of the process records.
 func (l Layout) Processes() string { return l.In("processes") }
 
-// Kubeconfig is the path of the named user's kubeconfig: admin, agent, …
+// Kubeconfig returns the path of a user's kubeconfig. Users are for example admin and agent.
 func (l Layout) Kubeconfig(user string) string { return l.In("kubeconfig", user+".kubeconfig") }
 
-// CNIFaults is the file in which scenarios configure the faults of the CNI plugin.
+// CNIFaults returns the file in which scenarios configure the faults of the CNI plugin.
 func (l Layout) CNIFaults() string { return l.In("cni", "faults.json") }
 
-// CNILog is the CNI plugin's log of its actions and their times.
+// CNILog returns the file in which the CNI plugin logs its actions with their times.
 func (l Layout) CNILog() string { return l.In("cni", "log.jsonl") }
 
-// AgentRecords is the file for the standard output of an agent that runs as a process.
+// AgentRecords returns the file for the standard output of an agent that runs as a process.
 func (l Layout) AgentRecords() string { return l.In("agent-records.jsonl") }
 
-// AgentFiles is the directory in which the agent may write, as a process or in a container. It contains the next two.
+// AgentFiles returns the directory into which the agent writes, as a process or in a container. AgentFiles contains
+// AgentObservations and AgentState.
 func (l Layout) AgentFiles() string { return l.In("agent") }
 
-// AgentObservations is the file in which the agent records what its sources observed.
+// AgentObservations returns the file in which the agent records the observations of its sources.
 func (l Layout) AgentObservations() string {
 	return filepath.Join(l.AgentFiles(), "observations.jsonl")
 }
 
-// AgentState is the directory for the state that the agent keeps across restarts.
+// AgentState returns the directory for the state that the agent keeps across restarts.
 func (l Layout) AgentState() string { return filepath.Join(l.AgentFiles(), "state") }
 
-// KeptLogs is the directory for the logs of agents in containers.
+// KeptLogs returns the directory for the logs of agents in containers.
 func (l Layout) KeptLogs() string { return l.In("agent-logs") }
 
-// OTLP is the file for the data that was sent over OTLP.
+// OTLP returns the file for the data that the receiver gets over OTLP.
 func (l Layout) OTLP() string { return l.In("otlp.jsonl") }
 
-// PodLogs is the log file of a container's first run.
+// PodLogs returns the log file of a container's first run.
 func (l Layout) PodLogs(namespace, pod, uid, container string) string {
 	return filepath.Join(l.ContainerLogs(namespace, pod, uid, container), "0.log")
 }
 
-// ContainerLogs is the directory with the logs of a container's runs. pod and uid may be "*", for a pattern.
+// ContainerLogs returns the directory with the logs of a container's runs. If pod or uid is "*", the result is a
+// pattern.
 func (l Layout) ContainerLogs(namespace, pod, uid, container string) string {
 	return l.In("pod-logs", namespace+"_"+pod+"_"+uid, container)
 }
 
-// Lock is the path of the file that prevents two lab commands from changing the same node.
+// Lock returns the path of the file that prevents two lab commands from changing the same node at the same time.
 func (l Layout) Lock() string { return l.Run + ".lock" }
 
 // Create creates the state and run directories. Only root can read them, because they contain private keys.
@@ -144,8 +146,8 @@ func (l Layout) Create() error {
 			return fmt.Errorf("create lab directory: %w", err)
 		}
 	}
-	// Like containerd's usual directory, this one lets an agent that is not root reach the socket, whose group is the
-	// agent's.
+	// As with containerd's usual directory, agents that do not run as root can reach the socket, whose group is the
+	// agent's group.
 	if err := os.Chmod(l.Run, 0o711); err != nil {
 		return fmt.Errorf("create lab directory: %w", err)
 	}

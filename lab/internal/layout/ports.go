@@ -2,24 +2,24 @@ package layout
 
 import "strconv"
 
-// Loopback is the only address that the lab listens on.
+// Loopback is the only address on which the lab listens.
 const Loopback = "127.0.0.1"
 
 // NodeName is the name of the lab's only node.
 const NodeName = "node-1"
 
-// The ports are fixed. They are far from the usual ones, so the lab can run beside a real cluster, and below the
-// kernel's ephemeral range, so outgoing connections do not use them.
+// The ports are fixed. The ports differ from the usual ports, so the lab can run beside a real cluster. The ports are
+// below the kernel's ephemeral range, so outgoing connections do not use them.
 const (
 	OTLPHTTPPort   = 24318
 	OTLPGRPCPort   = 24317
 	PrometheusPort = 29090
-	NativePort     = 29091 // of a Prometheus that accepts native histograms
+	NativePort     = 29091 // for a Prometheus that accepts native histograms
 	EtcdPort       = 23790
 	EtcdPeerPort   = 23800
 	RegistryPort   = 25000
 	ControlPort    = 25001
-	MirrorPort     = 25002 // of a second registry, in the process of the scenario that needs it
+	MirrorPort     = 25002 // for a second registry, which runs in the process of the scenario that needs it
 	MirrorControl  = 25003
 	KubeletHealth  = 26248
 	KubeletPort    = 26250
@@ -27,8 +27,8 @@ const (
 	SchedulerPort  = 26259
 	APIServerPort  = 26443
 	AgentPort      = 9717
-	FirstExtraPort = 9718 // of the first agent for a synthetic node; the others have the following ports
+	FirstExtraPort = 9718 // for the first agent of a synthetic node; the other agents use the following ports
 )
 
-// Address is the loopback address with a port.
+// Address returns the loopback address with a port.
 func Address(port int) string { return Loopback + ":" + strconv.Itoa(port) }

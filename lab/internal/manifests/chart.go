@@ -15,18 +15,18 @@ import (
 
 const notesName = "NOTES.txt"
 
-// templateVersion is the version of Kubernetes that charts are rendered for, like helm template --kube-version. Helm's
-// default is the version of its libraries, which a test binary does not know.
+// templateVersion is the Kubernetes version for which charts are rendered, as with helm template --kube-version. Helm's
+// default is the version of its Kubernetes libraries, which a test binary does not know.
 const templateVersion = "v1.36.3"
 
-// Rendered is a chart that was rendered with values.
+// Rendered is the result of rendering a chart with values.
 type Rendered struct {
 	Objects string // YAML documents
 	Notes   string // the text that Helm prints after installation
 }
 
-// Chart renders the chart in a directory for a release, like helm template. The values are YAML and override the
-// chart's own. Values that the chart's schema rejects are an error that names them. The cluster's version is
+// Chart renders the chart in a directory for a release, as helm template does. The values are YAML and override the
+// chart's default values. If the chart's schema rejects values, the error names these values. The cluster's version is
 // templateVersion.
 func Chart(dir, release, namespace, values string) (Rendered, error) {
 	cluster := common.DefaultCapabilities.Copy()
@@ -34,7 +34,7 @@ func Chart(dir, release, namespace, values string) (Rendered, error) {
 	return ChartFor(dir, release, namespace, values, cluster)
 }
 
-// ChartFor is Chart for a cluster with this version and these APIs.
+// ChartFor is like Chart, for a cluster with this version and these APIs.
 func ChartFor(dir, release, namespace, values string, cluster *common.Capabilities) (Rendered, error) {
 	chart, err := loader.Load(dir)
 	if err != nil {

@@ -1,3 +1,4 @@
 // Package manifests renders the two ways to install the agent: the kustomize base with components, and the Helm chart.
-// Its tests check that both give the same result, that Kubernetes knows every field, and what the agent's pod may do.
+// Its tests check that both ways give the same result, that Kubernetes knows every field, and that the agent's pod has
+// only the expected permissions.
 package manifests

@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// Kustomize renders the directory of a kustomization like kubectl apply -k: one YAML document for each object.
+// Kustomize renders the directory of a kustomization, as kubectl kustomize does. The result has one YAML document for
+// each object.
 func Kustomize(dir string) (string, error) {
 	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
@@ -29,16 +30,16 @@ func Kustomize(dir string) (string, error) {
 
 // Composition is the base with its additions.
 type Composition struct {
-	Components []string // in this order
-	Image      string   // NAME:TAG or NAME@DIGEST, instead of the manifests' own; if empty, their own
-	Patches    []string // strategic merge patches, applied last
+	Components []string // names of the components, in the order of their application
+	Image      string   // NAME:TAG or NAME@DIGEST, which replaces the manifests' own image; empty to keep that image
+	Patches    []string // strategic merge patches, which are applied last
 }
 
-// imageName is the image in the manifests.
+// imageName is the name of the image in the manifests.
 const imageName = "ghcr.io/podlapse/podlapse"
 
-// Compose renders a composition of a manifests directory, through a kustomization that it writes to scratch, an empty
-// directory.
+// Compose renders a composition of a manifests directory. Compose writes a kustomization to the empty directory
+// scratch.
 func Compose(manifests, scratch string, c Composition) (string, error) {
 	back, err := filepath.Rel(scratch, manifests)
 	if err != nil {
@@ -59,7 +60,7 @@ func Compose(manifests, scratch string, c Composition) (string, error) {
 	} else if c.Image != "" {
 		colon := strings.LastIndex(c.Image, ":")
 		if colon < strings.LastIndex(c.Image, "/") {
-			return "", fmt.Errorf("compose manifests: image %s has no tag", c.Image)
+			return "", fmt.Errorf("compose manifests: image %s must have a tag", c.Image)
 		}
 		fmt.Fprintf(&text, "images:\n- name: %s\n  newName: %s\n  newTag: %q\n", imageName, c.Image[:colon],
 			c.Image[colon+1:])
@@ -94,7 +95,7 @@ func Documents(rendered string) ([][]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("split rendered objects: %w", err)
 		}
-		// The text is empty before the first separator, and for a template without output.
+		// The text before the first separator and the output of some templates are empty.
 		if len(bytes.Trim(document, "-\n ")) > 0 {
 			documents = append(documents, document)
 		}

@@ -48,9 +48,9 @@ type Variant struct {
 	Objects string // YAML documents
 }
 
-// Variants renders everything that a manifests directory offers: the base, alone and with each component; each overlay;
-// and the chart, with its defaults, with the values for each component, and with all values that can be combined.
-// scratch is a directory to write to.
+// Variants renders all installations that a manifests directory offers: the base, the base with each component, each
+// overlay, and the chart. The chart is rendered with its defaults, with the values for each component, and with all
+// values that can be combined. Variants writes to the directory scratch.
 func Variants(manifests, scratch string) ([]Variant, error) {
 	components := slices.Sorted(maps.Keys(componentValues()))
 	var all []Variant

@@ -1,4 +1,5 @@
-// Package metrics reads numbers from Prometheus' text format, of the agent, the kubelet and the API server.
+// Package metrics reads numbers from the Prometheus text format, for metrics of the agent, the kubelet and the API
+// server.
 package metrics
 
 import (
@@ -7,8 +8,8 @@ import (
 	"strings"
 )
 
-// Sum adds up the samples of one name that have all of the given labels, each written as name="value". The sum of no
-// samples is 0.
+// Sum adds up the samples with this name and with all given labels. Each label has the form name="value". Without
+// samples, the sum is 0.
 func Sum(text, name string, labels ...string) (float64, error) {
 	var sum float64
 	for line := range strings.Lines(text) {
@@ -25,7 +26,8 @@ func Sum(text, name string, labels ...string) (float64, error) {
 	return sum, nil
 }
 
-// Has reports whether there is a sample with this name. Initialized metrics have one before anything has happened.
+// Has reports whether a sample with this name exists. An initialized metric has a sample even if nothing has been
+// counted yet.
 func Has(text, name string) bool {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, name); ok && rest != "" && (rest[0] == '{' || rest[0] == ' ') {

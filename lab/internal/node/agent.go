@@ -12,10 +12,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// agentFile holds the path of the agent's program, so that a later up without one can start it again.
+// agentFile returns the file with the path of the agent's program. A later up without a program uses this path.
 func (n Node) agentFile() string { return n.In("agent-program") }
 
-// Agent returns the path of the agent's program that was last set, or an empty string.
+// Agent returns the path of the agent's program that was set last, or an empty string.
 func (n Node) Agent() string {
 	data, err := os.ReadFile(n.agentFile())
 	if err != nil {
@@ -24,13 +24,14 @@ func (n Node) Agent() string {
 	return string(data)
 }
 
-// AgentChange is how an agent's settings differ from the usual ones.
+// AgentChange describes how an agent's settings differ from the usual settings.
 type AgentChange struct {
-	Flags       []string // the last one of repeated flags applies
+	Flags       []string // the last one of repeated flags takes effect
 	Environment []string // NAME=VALUE
 }
 
-// agent is the agent as a process: with the permissions and settings of the manifests, and every kind of record.
+// agent returns the component of an agent that runs as a process. The agent has the permissions and settings of the
+// manifests, and writes all kinds of records.
 func (n Node) agent(program string, change AgentChange) component {
 	return component{
 		Spec: process.Spec{Name: agentProcess, Path: program, Args: append([]string{"run",
@@ -47,7 +48,7 @@ func (n Node) agent(program string, change AgentChange) component {
 	}
 }
 
-// startAgent starts the agent's program as a process, if one was set.
+// startAgent starts the agent's program as a process. Without a program, startAgent does nothing.
 func (n Node) startAgent(ctx context.Context) error {
 	program := n.Agent()
 	if _, err := os.Stat(program); program == "" || err != nil {
@@ -56,8 +57,8 @@ func (n Node) startAgent(ctx context.Context) error {
 	return n.RestartAgentWith(ctx, AgentChange{})
 }
 
-// RestartAgentWith restarts the agent's process with a change, unless it already runs with it, and waits until it is
-// ready. Restore, or the next Up, undoes the change.
+// RestartAgentWith restarts the agent's process with a change, and waits until the agent is ready. If the agent already
+// runs with this change, RestartAgentWith keeps the running process. Restore or the next Up reverts the change.
 func (n Node) RestartAgentWith(ctx context.Context, change AgentChange) error {
 	program, err := CheckAgent(n.Agent())
 	if err != nil {
@@ -70,7 +71,7 @@ func (n Node) RestartAgentWith(ctx context.Context, change AgentChange) error {
 	return n.await(ctx, c)
 }
 
-// KillAgent ends the agent with SIGKILL, like the kernel when memory runs out: the agent cannot finish anything.
+// KillAgent kills the agent with SIGKILL, as the kernel does when memory runs out. The agent cannot finish its work.
 func (n Node) KillAgent() error {
 	if record, ok := n.table().Get(agentProcess); ok {
 		return record.Stop(0)
@@ -78,7 +79,7 @@ func (n Node) KillAgent() error {
 	return nil
 }
 
-// RestartAgent starts the agent again after KillAgent and does not wait until it is ready.
+// RestartAgent starts the agent again after KillAgent. RestartAgent does not wait until the agent is ready.
 func (n Node) RestartAgent() error {
 	program, err := CheckAgent(n.Agent())
 	if err != nil {
@@ -93,7 +94,7 @@ func (n Node) AwaitAgent(ctx context.Context) error {
 	return n.await(ctx, n.agent(n.Agent(), AgentChange{}))
 }
 
-// CheckAgent returns the absolute path of an agent program, or an error that says why it is not one.
+// CheckAgent returns the absolute path of an agent's program, or an error that states why the file cannot be the agent.
 func CheckAgent(program string) (string, error) {
 	path, err := filepath.Abs(program)
 	if err != nil {
@@ -104,12 +105,13 @@ func CheckAgent(program string) (string, error) {
 		return "", fmt.Errorf("find the agent's program (build it with \"make build\"): %w", err)
 	}
 	if info.IsDir() || info.Mode()&0o111 == 0 {
-		return "", errors.New(path + " is not an executable: set the path of podlapse-agent")
+		return "", errors.New(path + " must be an executable file: set the path of podlapse-agent")
 	}
 	return path, nil
 }
 
-// AgentLog is the file with the agent's log. For an agent in a container, it also has its standard output.
+// AgentLog returns the file with the agent's log. For an agent in a container, the file also contains the standard
+// output.
 func (n Node) AgentLog() string {
 	if n.Form() == Deployed {
 		return n.latestKeptLog()
@@ -117,10 +119,11 @@ func (n Node) AgentLog() string {
 	return filepath.Join(n.Logs(), agentProcess+".log")
 }
 
-// AgentUsage is what the agent's process has used since it started. It returns an error if the process has ended.
+// AgentUsage returns the resource usage of the agent's process from its start until now. AgentUsage returns an error if
+// the process has exited.
 func (n Node) AgentUsage() (process.Usage, error) { return n.usage(agentProcess) }
 
-// AgentAge is how long the agent's process has been running.
+// AgentAge returns the time for which the agent's process has been running.
 func (n Node) AgentAge() time.Duration {
 	record, ok := n.table().Get(agentProcess)
 	if !ok {

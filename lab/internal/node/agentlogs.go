@@ -19,8 +19,9 @@ import (
 // containerLog matches the name of a container's log, including logs that the kubelet has rotated.
 var containerLog = regexp.MustCompile(`^[0-9]+\.log(\.[0-9-]+)?$`)
 
-// KeepAgentLogs preserves the logs of agents in containers when the kubelet removes them with their pods: it gives each
-// log a second name. Callers that restart agents call it often enough to see each pod.
+// KeepAgentLogs creates a second hard link for each log of an agent in a container. The log then survives when the
+// kubelet removes it with the pod. Callers that restart agents call KeepAgentLogs often enough to find the logs of each
+// pod.
 func (n Node) KeepAgentLogs() error {
 	dirs, err := filepath.Glob(n.ContainerLogs(AgentNamespace, "*", "*", agentContainer))
 	if err != nil {
@@ -40,7 +41,7 @@ func (n Node) KeepAgentLogs() error {
 	return nil
 }
 
-// keepLog names the log by its inode, which is unique as long as it has that name.
+// keepLog names the link after the log's inode number, which is unique while the link exists.
 func (n Node) keepLog(path string) error {
 	if !containerLog.MatchString(filepath.Base(path)) {
 		return nil
@@ -59,7 +60,7 @@ func (n Node) keepLog(path string) error {
 	return nil
 }
 
-// ForgetAgentLogs removes the logs that only exist because of KeepAgentLogs.
+// ForgetAgentLogs removes the logs that exist only because of KeepAgentLogs.
 func (n Node) ForgetAgentLogs() error {
 	kept, err := n.keptLogs()
 	if err != nil {
@@ -79,7 +80,8 @@ func (n Node) keptLogs() ([]string, error) {
 	return filepath.Glob(filepath.Join(n.KeptLogs(), "*.log"))
 }
 
-// latestKeptLog is the log of the agent that started last; empty if no log was kept.
+// latestKeptLog returns the kept log that changed last, which belongs to the newest agent. latestKeptLog returns an
+// empty string if there is none.
 func (n Node) latestKeptLog() (latest string) {
 	kept, _ := n.keptLogs() // the pattern is valid
 	var at time.Time
@@ -91,7 +93,8 @@ func (n Node) latestKeptLog() (latest string) {
 	return latest
 }
 
-// AgentLogEnd returns the last lines of the agent's log. An agent in a container prints its records to the same file.
+// AgentLogEnd returns the last lines of the agent's log. For an agent in a container, AgentLogEnd omits the records,
+// which are in the same file.
 func (n Node) AgentLogEnd(lines int) string {
 	if n.Form() != Deployed {
 		return process.Tail(n.AgentLog(), lines)
@@ -104,7 +107,7 @@ func (n Node) AgentLogEnd(lines int) string {
 	return strings.TrimRight(strings.Join(logged[max(0, len(logged)-lines):], ""), "\n")
 }
 
-// AgentOutput is where the node's agents have printed, as processes and in containers.
+// AgentOutput returns the files to which the node's agents have printed, as processes and in containers.
 func (n Node) AgentOutput() (agent.Output, error) {
 	if err := n.KeepAgentLogs(); err != nil {
 		return agent.Output{}, err

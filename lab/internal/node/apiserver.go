@@ -8,10 +8,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// StopAPIServer ends the API server like a crash. StartAPIServer, or the next Up, starts it again.
+// StopAPIServer stops the API server as a crash does. StartAPIServer or the next Up starts it again.
 func (n Node) StopAPIServer() error { return n.stop(time.Second, apiServerName) }
 
-// StartAPIServer starts the API server again and waits until it serves.
+// StartAPIServer starts the API server again and waits until it serves requests.
 func (n Node) StartAPIServer(ctx context.Context) error {
 	c := n.apiServer()
 	if err := n.ensure(c); err != nil {
@@ -20,7 +20,7 @@ func (n Node) StartAPIServer(ctx context.Context) error {
 	return n.await(ctx, c)
 }
 
-// KubeAsAgent is a client of the API server with the agent's own permissions.
+// KubeAsAgent returns a client of the API server with the agent's own permissions.
 func (n Node) KubeAsAgent() (*kube.Client, error) {
 	return kube.New(layout.Address(layout.APIServerPort), n.certificates(), agentUser)
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/manifests"
 )
 
-// agentObjects is the file with the objects of the agent that may be in the cluster.
+// agentObjects returns the file that lists the agent's objects that might be in the cluster.
 func (n Node) agentObjects() string { return n.In("agent-objects.yaml") }
 
-// applyAgent applies rendered objects and removes those that were applied before and are not among them. Otherwise a
-// role of a component would outlive the component.
+// applyAgent applies rendered objects and removes the objects of the previous call that are not among them. Otherwise,
+// the role of a removed component would remain.
 func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered string) error {
 	before, err := n.readAgentObjects()
 	if err != nil {
@@ -26,7 +26,7 @@ func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered stri
 	if err != nil {
 		return err
 	}
-	// Store both sets, so that an interrupted change can be continued.
+	// The file contains both sets, so that a later call can complete an interrupted change.
 	if err := writeFile(n.agentObjects(), before+"---\n"+rendered); err != nil {
 		return err
 	}
@@ -41,8 +41,9 @@ func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered stri
 	return writeFile(n.agentObjects(), rendered)
 }
 
-// UninstallAgent removes the DaemonSet's agent from the node, and everything that DeployAgent applied except the
-// namespace. Deleting the namespace takes long and would also delete other objects in it.
+// UninstallAgent removes the DaemonSet's agent from the node. UninstallAgent also removes all objects that DeployAgent
+// applied, except the namespace. Deleting the namespace takes long and would also delete other objects in the
+// namespace.
 func (n Node) UninstallAgent(ctx context.Context) error {
 	before, err := n.readAgentObjects()
 	if err != nil {
@@ -68,7 +69,7 @@ func (n Node) readAgentObjects() (string, error) {
 	return string(text), nil
 }
 
-// removeBut removes rendered objects except those to keep.
+// removeBut removes the rendered objects that are not in kept.
 func removeBut(ctx context.Context, client *kube.Client, rendered string, kept [][]byte) error {
 	var keep []kube.Name
 	for _, document := range kept {

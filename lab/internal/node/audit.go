@@ -1,13 +1,13 @@
 package node
 
-// auditPolicy is the file that defines what the API server writes to its audit log.
+// auditPolicy returns the file that defines which requests the API server writes to its audit log.
 func (n Node) auditPolicy() string { return n.In("audit-policy.yaml") }
 
-// AuditLog is the file to which the API server writes each request of service accounts as a line of JSON: those of the
-// DaemonSet's agents, and those that scenarios send as a service account.
+// AuditLog returns the file to which the API server writes each request of a service account as a line of JSON. The log
+// contains requests of the DaemonSet's agents, and requests that scenarios send as a service account.
 func (n Node) AuditLog() string { return n.In("logs", "audit.jsonl") }
 
-// writeAuditPolicy writes the audit policy. Requests that it excludes cost the API server nothing measurable.
+// writeAuditPolicy writes the audit policy. The API server's cost for excluded requests is too small to measure.
 func (n Node) writeAuditPolicy() error {
 	return writeFile(n.auditPolicy(), `apiVersion: audit.k8s.io/v1
 kind: Policy

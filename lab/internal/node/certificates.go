@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/pki"
 )
 
-// Names of certificates and of kubeconfigs.
+// The names of certificates and kubeconfigs.
 const (
 	adminUser      = "admin"
 	agentUser      = "agent"
@@ -20,11 +20,11 @@ const (
 	tokenKey       = "service-account"
 )
 
-// AgentName is the API server's user name of an agent that runs as a process.
+// AgentName is the API server's user name for agents that run as processes.
 const AgentName = "podlapse-agent"
 
-// writeCertificates creates the node's authority, all its certificates, and the kubeconfigs. Kubernetes' built-in roles
-// are bound to the user names and groups in them.
+// writeCertificates creates the node's certificate authority, all its certificates, and the kubeconfigs. Kubernetes'
+// built-in roles are bound to the user names and groups in these certificates.
 func (n Node) writeCertificates() error {
 	authority, err := pki.NewAuthority(n.certificates())
 	if err != nil {
@@ -62,10 +62,10 @@ func (n Node) writeCertificates() error {
 	return nil
 }
 
-// AdminKubeconfig is the administrator's kubeconfig.
+// AdminKubeconfig returns the path of the administrator's kubeconfig.
 func (n Node) AdminKubeconfig() string { return n.Kubeconfig(adminUser) }
 
-// AgentKubeconfig is the kubeconfig of the agent, with least privilege.
+// AgentKubeconfig returns the path of the agent's kubeconfig, which has only the permissions that the agent needs.
 func (n Node) AgentKubeconfig() string { return n.Kubeconfig(agentUser) }
 
 // writeFile writes a configuration file.

@@ -13,12 +13,12 @@ import (
 // component is one background process of the node.
 type component struct {
 	process.Spec
-	ports []int                       // loopback ports that it listens on
-	ready func(context.Context) error // returns nil when the component serves
-	limit time.Duration               // how long it may take to become ready
+	ports []int                       // loopback ports on which the component listens
+	ready func(context.Context) error // returns nil if the component serves requests
+	limit time.Duration               // longest time until the component is ready
 }
 
-// Names of components, in the order in which they start.
+// The names of components, in the order in which they start.
 const (
 	registryName   = "registry"
 	etcdName       = "etcd"
@@ -29,14 +29,14 @@ const (
 	kubeletName    = "kubelet"
 	agentProcess   = "podlapse-agent"
 
-	// Components that only some scenarios start.
+	// Only some scenarios start these components.
 	receiverName   = "otlp-receiver"
 	prometheusName = "prometheus"
 	nativeName     = "prometheus-native"
 )
 
-// ensure ensures that the component runs according to its spec: it keeps a process that was started with the same spec,
-// and replaces any other.
+// ensure ensures that the component runs with its spec. ensure keeps a process that was started with the same spec, and
+// replaces a process with another spec.
 func (n Node) ensure(c component) error {
 	fingerprint, err := c.Fingerprint()
 	if err != nil {
@@ -52,13 +52,13 @@ func (n Node) ensure(c component) error {
 			return err
 		}
 	} else if known {
-		n.Report.Say("%s (pid %d) has ended, starting it again; the end of its log:\n%s",
+		n.Report.Say("%s (pid %d) has exited, starting a new process; the last lines of its log:\n%s",
 			c.Name, record.PID, indent(process.Tail(record.Log, 5)))
 	}
 	n.killStrays(c)
 	for _, port := range c.ports {
 		if err := free(port); err != nil {
-			return fmt.Errorf("start %s: port is in use, end the process that uses it: %w", c.Name, err)
+			return fmt.Errorf("start %s: a port is in use, stop the process that uses it: %w", c.Name, err)
 		}
 	}
 	if record, err = n.starter().Start(c.Spec); err != nil {
@@ -68,8 +68,8 @@ func (n Node) ensure(c component) error {
 	return nil
 }
 
-// killStrays ends processes of this component that an interrupted lab started but did not record. Processes that the
-// component itself started, such as containerd's shims, have another program and are kept.
+// killStrays kills processes of this component that an interrupted lab started but did not record. killStrays keeps
+// processes that the component itself started, such as containerd's shims, because they run another program.
 func (n Node) killStrays(c component) {
 	for _, found := range process.FindMarked(n.Run) {
 		if found.Component == c.Name && found.Executable == c.Path {
@@ -78,8 +78,8 @@ func (n Node) killStrays(c component) {
 	}
 }
 
-// await waits until the component is ready. If its process ends, it immediately returns an error with the end of its
-// log.
+// await waits until the component is ready. If the component's process exits, await immediately returns an error with
+// the last lines of the log.
 func (n Node) await(ctx context.Context, c component) error {
 	startedAt := time.Now()
 	err := n.Report.Wait(ctx, c.Name, c.limit, 50*time.Millisecond, func(ctx context.Context) error {
@@ -88,7 +88,7 @@ func (n Node) await(ctx context.Context, c component) error {
 			return nil
 		}
 		if record, ok := n.table().Get(c.Name); !ok || !record.Alive() {
-			return progress.Hopeless(fmt.Errorf("%s ended before it was ready; the end of its log:\n%s",
+			return progress.Hopeless(fmt.Errorf("%s exited before it was ready; the last lines of its log:\n%s",
 				c.Name, indent(process.Tail(record.Log, 20))))
 		}
 		return err
@@ -102,7 +102,7 @@ func (n Node) await(ctx context.Context, c component) error {
 	return nil
 }
 
-// listensOn is the address of a component, for the command status.
+// listensOn returns the addresses of a component for the command status.
 func (c component) listensOn() string {
 	var text string
 	for _, port := range c.ports {

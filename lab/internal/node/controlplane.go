@@ -11,15 +11,17 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// serviceRange contains the addresses of Services. firstServiceAddress is the API server's own.
+// serviceRange contains the addresses of Services. The first address in the range is the API server's own Service
+// address.
 const (
 	serviceRange        = "127.1.0.0/16"
 	firstServiceAddress = "127.1.0.1"
-	dnsServiceAddress   = "127.1.0.10" // no server listens there, but without one the kubelet reports it in Events
+	// no server listens at this address, but without an address the kubelet creates Events about the missing DNS
+	dnsServiceAddress = "127.1.0.10"
 )
 
-// startLimit is how long a component may take until it serves. It is generous, because other work may share the
-// machine.
+// startLimit is the longest time until a component serves requests. The limit is generous, because other work can slow
+// down the machine.
 const startLimit = 90 * time.Second
 
 func (n Node) etcd() component {
@@ -34,7 +36,7 @@ func (n Node) etcd() component {
 			"--cert-file=" + crt, "--key-file=" + key, "--trusted-ca-file=" + ca, "--client-cert-auth",
 			"--peer-cert-file=" + crt, "--peer-key-file=" + key, "--peer-trusted-ca-file=" + ca,
 			"--peer-client-cert-auth",
-			// Nothing here must survive a power failure, and slow disks would affect the measurements.
+			// The data need not survive a power failure, and slow disks would affect the measurements.
 			"--unsafe-no-fsync", "--log-level=warn",
 		}, Inputs: []string{crt}},
 		ports: []int{layout.EtcdPort, layout.EtcdPeerPort},
@@ -43,7 +45,7 @@ func (n Node) etcd() component {
 	}
 }
 
-// apiServer is the API server, with additional flags.
+// apiServer returns the component of the API server, with additional flags.
 func (n Node) apiServer(flags ...string) component {
 	ca := n.certificate("ca.crt")
 	return component{
@@ -54,22 +56,22 @@ func (n Node) apiServer(flags ...string) component {
 			"--tls-private-key-file=" + n.certificate(serving+".key"), "--client-ca-file=" + ca,
 			"--etcd-servers=https://" + layout.Address(layout.EtcdPort), "--etcd-cafile=" + ca,
 			"--etcd-certfile=" + n.certificate(etcdClient+".crt"), "--etcd-keyfile=" + n.certificate(etcdClient+".key"),
-			// Other nodes cannot use a loopback address, so do not publish it as an endpoint.
+			// The API server must not publish its loopback address as an endpoint, because other nodes cannot use it.
 			"--endpoint-reconciler-type=none",
 			"--service-cluster-ip-range=" + serviceRange,
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-key-file=" + n.certificate(tokenKey+".pub"),
 			"--service-account-signing-key-file=" + n.certificate(tokenKey+".key"),
-			// The lab has no front proxy. But without this, the controller manager and the scheduler log an error every
-			// few seconds.
+			// The lab has no front proxy. However, without this setting, the controller manager and the scheduler log
+			// an error every few seconds.
 			"--requestheader-client-ca-file=" + ca, "--requestheader-allowed-names=nobody",
 			"--requestheader-username-headers=X-Remote-User",
-			// This deletes namespaces with thousands of Events quickly.
+			// More workers delete namespaces with thousands of Events faster.
 			"--delete-collection-workers=8",
 			"--kubelet-client-certificate=" + n.certificate(adminUser+".crt"),
 			"--kubelet-client-key=" + n.certificate(adminUser+".key"), "--kubelet-certificate-authority=" + ca,
-			// Scenarios compare the permissions of accounts with those that they use.
+			// Scenarios compare the permissions of accounts with the permissions that the accounts use.
 			"--audit-policy-file=" + n.auditPolicy(), "--audit-log-path=" + n.AuditLog(), "--audit-log-maxsize=20",
 			"--audit-log-maxbackup=1",
 		}, flags...), Inputs: []string{ca, n.auditPolicy()}},
@@ -79,17 +81,17 @@ func (n Node) apiServer(flags ...string) component {
 	}
 }
 
-// DisableStreamingLists restarts the API server without streaming lists, like older versions: clients then send a list
-// before a watch. EnableStreamingLists, Restore, or the next Up undoes that.
+// DisableStreamingLists restarts the API server without streaming lists, so that it behaves like older versions.
+// Clients then send a list before a watch. EnableStreamingLists, Restore or the next Up reverts this change.
 func (n Node) DisableStreamingLists(ctx context.Context) error {
 	return n.restartAPIServer(ctx, "--feature-gates=WatchList=false")
 }
 
-// EnableStreamingLists undoes DisableStreamingLists.
+// EnableStreamingLists reverts DisableStreamingLists.
 func (n Node) EnableStreamingLists(ctx context.Context) error { return n.restartAPIServer(ctx) }
 
-// ReachPodsThrough restarts the API server so that it reaches pods through a proxy on a Unix socket, like an API server
-// outside the cluster's network. EnableStreamingLists, Restore, or the next Up undoes that.
+// ReachPodsThrough restarts the API server so that it reaches pods through a proxy on a Unix socket, as an API server
+// outside the cluster's network does. EnableStreamingLists, Restore or the next Up reverts this change.
 func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
 	path := n.In("egress.yaml")
 	config := "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n" +
@@ -115,8 +117,8 @@ func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 	return n.Reconnect(ctx)
 }
 
-// Reconnect restarts the rest of the control plane after the API server was down. Otherwise the components would retry
-// only after up to half a minute.
+// Reconnect restarts the rest of the control plane after the API server was down. Otherwise, the components would wait
+// up to half a minute before they retry.
 func (n Node) Reconnect(ctx context.Context) error {
 	if err := n.stop(5*time.Second, kubeletName, controllerName, schedulerName); err != nil {
 		return err
@@ -136,9 +138,10 @@ func (n Node) controllerManager() component {
 			n.controllerFlags(kubeconfig, layout.ControllerPort),
 			"--root-ca-file="+n.certificate("ca.crt"), "--use-service-account-credentials",
 			"--service-account-private-key-file="+n.certificate(tokenKey+".key"),
-			// Its many controllers create their accounts one by one. At the default rate this takes five seconds.
+			// The many controllers create their accounts one by one. At the default rate, this takes five seconds.
 			"--kube-api-qps=200", "--kube-api-burst=400",
-			"--flex-volume-plugin-dir="+n.In("flex-volumes"), // the default is outside the lab and would be created
+			// the default directory is outside the lab, and the controller manager would create it
+			"--flex-volume-plugin-dir="+n.In("flex-volumes"),
 		), Inputs: []string{kubeconfig}},
 		ports: []int{layout.ControllerPort},
 		ready: n.healthOf(layout.ControllerPort, adminUser, "/healthz"),
@@ -157,7 +160,7 @@ func (n Node) scheduler() component {
 	}
 }
 
-// controllerFlags are the common flags of the controller manager and the scheduler.
+// controllerFlags returns the flags that the controller manager and the scheduler share.
 func (n Node) controllerFlags(kubeconfig string, port int) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig,
@@ -168,7 +171,7 @@ func (n Node) controllerFlags(kubeconfig string, port int) []string {
 	}
 }
 
-// healthOf queries a TLS health address with the certificate of a user.
+// healthOf returns a function that reads a health address over TLS with the certificate of a user.
 func (n Node) healthOf(port int, user, path string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)

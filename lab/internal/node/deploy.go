@@ -24,28 +24,28 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/manifests"
 )
 
-// Names in the manifests.
+// The names in the manifests.
 const (
 	AgentNamespace = "podlapse"
 	agentDaemonSet = "podlapse-agent"
 	agentContainer = "agent"
-	// ProxyContainer is the second container, with the component of the same name.
+	// ProxyContainer is the name of the second container, and of the component that adds it.
 	ProxyContainer = "runtime-proxy"
 
 	daemonSetPath = "/apis/apps/v1/namespaces/" + AgentNamespace + "/daemonsets/" + agentDaemonSet
 	agentPodsPath = "/api/v1/namespaces/" + AgentNamespace + "/pods?labelSelector=app.kubernetes.io%2Fcomponent%3Dagent"
 )
 
-// nodeLabel is on the node while the DaemonSet must have a pod there.
+// nodeLabel is the label that the node has while the DaemonSet must have a pod on it.
 const nodeLabel = "podlapse-lab/agent"
 
-// fieldManager is the lab's name when it applies objects.
+// fieldManager is the lab's field manager when it applies objects.
 const fieldManager = "podlapse-lab"
 
-// agentImageFile holds the reference of the image that the DaemonSet runs.
+// agentImageFile returns the file with the reference of the image that the DaemonSet runs.
 func (n Node) agentImageFile() string { return n.In("agent-image") }
 
-// AgentImage is the reference of the agent's image in the lab's registry, or an empty string.
+// AgentImage returns the reference of the agent's image in the lab's registry, or an empty string.
 func (n Node) AgentImage() string {
 	data, err := os.ReadFile(n.agentImageFile())
 	if err != nil {
@@ -54,7 +54,8 @@ func (n Node) AgentImage() string {
 	return string(data)
 }
 
-// pushAgentImage pushes the image for this machine's platform from an OCI archive of image.sh to the lab's registry.
+// pushAgentImage pushes an image from an OCI archive of image.sh to the lab's registry. pushAgentImage selects the
+// image for this machine's platform.
 func (n Node) pushAgentImage(ctx context.Context, archive string) error {
 	dir, err := os.MkdirTemp(n.State, "agent-image-")
 	if err != nil {
@@ -93,11 +94,12 @@ func ofThisMachine(index v1.ImageIndex) (v1.Image, error) {
 			return index.Image(descriptor.Digest)
 		}
 	}
-	return nil, fmt.Errorf("the archive has no image for linux/%s", runtime.GOARCH)
+	return nil, fmt.Errorf("the archive must contain an image for linux/%s", runtime.GOARCH)
 }
 
-// labPatch adapts the agent to the lab's node: sockets and files are in other places, and the only network is loopback,
-// on which pods have no address. Without kube-proxy, the API server is not reachable at its Service's address.
+// labPatch adapts the agent to the lab's node. Sockets and files are in other places, and the only network is loopback,
+// on which pods have no address. The lab has no kube-proxy, so the API server is not reachable at its Service's
+// address.
 const labPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -116,7 +118,7 @@ spec:
         readinessProbe: {httpGet: {host: "@host@"}, periodSeconds: 1}
 `
 
-// socketPatch gives the container that uses the runtime's socket the socket's path in the lab.
+// socketPatch sets the socket's path in the lab for the container that uses the runtime's socket.
 const socketPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -134,8 +136,8 @@ spec:
       - {name: runtime, hostPath: {path: "@run@", type: Directory}}
 `
 
-// filesPatch makes the component state-dir keep its files where the lab expects them, with the recorded observations
-// beside them.
+// filesPatch makes the component state-dir keep its files in the lab's directory for agent files. The agent records its
+// observations in the same directory.
 const filesPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -154,7 +156,7 @@ spec:
       - {name: state, hostPath: {path: "@files@", type: Directory}}
 `
 
-// agentManifests renders the agent's objects for the lab's node: the base, this node's network, and components.
+// agentManifests renders the agent's objects for the lab's node: the base, the host network, and the given components.
 func (n Node) agentManifests(components []string, patches ...string) (string, error) {
 	source, err := build.FindSource()
 	if err != nil {
@@ -164,7 +166,8 @@ func (n Node) agentManifests(components []string, patches ...string) (string, er
 	if err := errors.Join(os.RemoveAll(scratch), os.Mkdir(scratch, 0o700)); err != nil {
 		return "", fmt.Errorf("render the agent's manifests: %w", err)
 	}
-	if scratch, err = filepath.EvalSymlinks(scratch); err != nil { // kustomize does not resolve links in paths
+	// kustomize does not resolve symbolic links in paths
+	if scratch, err = filepath.EvalSymlinks(scratch); err != nil {
 		return "", fmt.Errorf("render the agent's manifests: %w", err)
 	}
 	if source, err = filepath.EvalSymlinks(source); err != nil {
@@ -186,26 +189,27 @@ func (n Node) agentManifests(components []string, patches ...string) (string, er
 		Components: append([]string{"host-network"}, components...), Image: n.AgentImage(), Patches: patches})
 }
 
-// Manifests is the manifests directory, beside the lab's source.
+// Manifests returns the manifests directory, which is beside the lab's source directory.
 func Manifests(source string) string { return filepath.Join(filepath.Dir(source), "manifests") }
 
-// DeployAgent runs the agent as a DaemonSet with a state directory and additional components of the manifests, and
-// waits until its pod is ready and up to date. RestoreAgent, or the next Up, removes the components.
+// DeployAgent runs the agent as a DaemonSet with a state directory and additional components of the manifests.
+// DeployAgent waits until the DaemonSet's pod is ready and up to date. RestoreAgent or the next Up removes the
+// components.
 func (n Node) DeployAgent(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, append([]string{"state-dir"}, components...), labPatch, filesPatch)
 }
 
-// DeployBase is DeployAgent with only the base and these components. The agent is then not root and has no access to
-// the node except the runtime's socket.
+// DeployBase is like DeployAgent, with only the base and the given components. The agent then does not run as root, and
+// has access only to the runtime's socket on the node.
 func (n Node) DeployBase(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, components, labPatch)
 }
 
 func (n Node) deploy(ctx context.Context, components []string, patches ...string) error {
 	if n.AgentImage() == "" {
-		return errors.New("deploy the agent: its image is unknown: run \"make image\" and set --image")
+		return errors.New("deploy the agent: missing image: run \"make image\" and set --image")
 	}
-	// Two agents would use the same port and state directory.
+	// Two agents would use the same port and the same state directory.
 	if err := n.stopAgentProcess(); err != nil {
 		return err
 	}
@@ -227,7 +231,7 @@ func (n Node) deploy(ctx context.Context, components []string, patches ...string
 	return n.awaitRollout(ctx, client)
 }
 
-// labelNode sets the label that lets the DaemonSet run its pod on the node. With nil it removes the label.
+// labelNode sets the label that lets the DaemonSet run its pod on the node. A nil value removes the label.
 func labelNode(ctx context.Context, client *kube.Client, value any) error {
 	change := map[string]any{"metadata": map[string]any{"labels": map[string]any{nodeLabel: value}}}
 	if err := client.Merge(ctx, "/api/v1/nodes/"+layout.NodeName, change); err != nil {
@@ -236,14 +240,14 @@ func labelNode(ctx context.Context, client *kube.Client, value any) error {
 	return nil
 }
 
-// RestartDeployed restarts the DaemonSet's pods like kubectl rollout restart, and waits until the new pod is ready.
+// RestartDeployed restarts the DaemonSet's pods as kubectl rollout restart does, and waits until the new pod is ready.
 func (n Node) RestartDeployed(ctx context.Context) error {
 	client, err := n.Kube()
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	// kubectl uses seconds, so two restarts within one second would count as one.
+	// kubectl writes the time in seconds, so two restarts within one second would count as one restart.
 	now := time.Now().Format(time.RFC3339Nano)
 	change := map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
 		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": now}}}}}
@@ -253,7 +257,7 @@ func (n Node) RestartDeployed(ctx context.Context) error {
 	return n.awaitRollout(ctx, client)
 }
 
-// awaitRollout waits until the new pod is ready, like kubectl rollout status.
+// awaitRollout waits until the new pod is ready, as kubectl rollout status does.
 func (n Node) awaitRollout(ctx context.Context, client *kube.Client) error {
 	return n.Report.Wait(ctx, "the agent's DaemonSet", startLimit, 100*time.Millisecond,
 		func(ctx context.Context) error {
@@ -274,7 +278,7 @@ func (n Node) awaitRollout(ctx context.Context, client *kube.Client) error {
 		})
 }
 
-// whyNoAgent returns what the DaemonSet's pod is waiting for, or why it has no pod.
+// whyNoAgent returns an error that states why the DaemonSet's pod is missing or not ready.
 func (n Node) whyNoAgent(ctx context.Context, client *kube.Client) error {
 	pods, err := agentPods(ctx, client)
 	if err != nil {
@@ -298,7 +302,7 @@ func (n Node) whyNoAgent(ctx context.Context, client *kube.Client) error {
 			return errors.New(event.Message)
 		}
 	}
-	return errors.New("the DaemonSet has no pod")
+	return errors.New("the DaemonSet has created no pod")
 }
 
 func agentPods(ctx context.Context, client *kube.Client) ([]corev1.Pod, error) {
@@ -309,7 +313,7 @@ func agentPods(ctx context.Context, client *kube.Client) ([]corev1.Pod, error) {
 	return pods.Items, nil
 }
 
-// AgentPod is the DaemonSet's pod on the node.
+// AgentPod returns the DaemonSet's pod on the node.
 func (n Node) AgentPod(ctx context.Context) (corev1.Pod, error) {
 	client, err := n.Kube()
 	if err != nil {
@@ -321,17 +325,17 @@ func (n Node) AgentPod(ctx context.Context) (corev1.Pod, error) {
 		return corev1.Pod{}, err
 	}
 	if len(pods) != 1 {
-		return corev1.Pod{}, fmt.Errorf("list the agent's pods: want one, got %d", len(pods))
+		return corev1.Pod{}, fmt.Errorf("list the agent's pods: got %d pods, want 1", len(pods))
 	}
 	return pods[0], nil
 }
 
-// removeAgentPod removes the DaemonSet's pod from the node, if there is one, and waits until it is gone.
+// removeAgentPod removes the DaemonSet's pod from the node, if there is a pod, and waits until the pod is deleted.
 func (n Node) removeAgentPod(ctx context.Context, client *kube.Client) error {
 	if err := labelNode(ctx, client, nil); err != nil {
 		return err
 	}
-	return n.Report.Wait(ctx, "the end of the DaemonSet's agent", time.Minute, 100*time.Millisecond,
+	return n.Report.Wait(ctx, "the deletion of the DaemonSet's agent", time.Minute, 100*time.Millisecond,
 		func(ctx context.Context) error {
 			if err := n.KeepAgentLogs(); err != nil {
 				return err

@@ -16,8 +16,8 @@ import (
 
 func (n Node) beforeFile() string { return n.In("before.json") }
 
-// Down ends the node and removes everything that it created except the build cache. It returns false if there was
-// nothing to remove.
+// Down stops the node and removes everything that the node created, except the build cache. Down returns false if there
+// was nothing to remove.
 func (n Node) Down(ctx context.Context) (bool, error) {
 	release, err := n.Hold(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ func (n Node) Down(ctx context.Context) (bool, error) {
 	return true, n.clean(ctx)
 }
 
-// traces reports whether anything of this lab is on the machine.
+// traces reports whether files or processes of this lab exist on the machine.
 func (n Node) traces() bool {
 	for _, dir := range []string{n.State, n.Run} {
 		if _, err := os.Lstat(dir); err == nil {
@@ -41,21 +41,22 @@ func (n Node) traces() bool {
 	return len(process.FindMarked(n.Run)) > 0
 }
 
-// clean ends everything, gracefully if possible, and then removes what remains.
+// clean stops all processes, gracefully if possible, and then removes all remaining files, mounts and cgroups.
 func (n Node) clean(ctx context.Context) error {
-	// From here on, the state is that of an interrupted lab.
+	// If clean is interrupted from now on, the next command treats the lab as interrupted.
 	if err := os.Remove(n.readyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove lab state: %w", err)
 	}
-	// The kubelet is first. Otherwise it would restart processes that are stopped here.
+	// The kubelet stops first. Otherwise, it would restart the processes that are stopped later.
 	gently := n.stop(5*time.Second, agentProcess, kubeletName, schedulerName, controllerName)
 	containers := footprint.Containers(n.ContainerdState(), n.RuncRoot())
 	n.removePods(ctx)
-	// The data of these is deleted, so they do not need to finish anything.
+	// The data of these components is deleted, so they need not stop gracefully.
 	quickly := errors.Join(n.stop(2*time.Second, containerdName, registryName, receiverName, prometheusName,
 		nativeName), n.stop(0, apiServerName, etcdName))
-	n.Report.Say("processes ended, removing mounts, cgroups and files")
-	// Remove containers before shims. A running shim reaps its processes immediately; init would do so later.
+	n.Report.Say("all processes stopped, removing mounts, cgroups and files")
+	// Containers are removed before shims. A running shim reaps its processes immediately, and init would reap them
+	// later.
 	if err := errors.Join(gently, quickly, footprint.RemoveContainers(containers), n.endMarkedProcesses()); err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (n Node) clean(ctx context.Context) error {
 	return nil
 }
 
-// stop ends components concurrently.
+// stop stops components concurrently.
 func (n Node) stop(grace time.Duration, names ...string) error {
 	failures := make([]error, len(names))
 	var all sync.WaitGroup
@@ -100,8 +101,8 @@ func (n Node) stop(grace time.Duration, names ...string) error {
 	return errors.Join(failures...)
 }
 
-// removePods asks containerd to remove the pods, including state that only containerd knows. If it cannot, the rest of
-// clean removes them by force.
+// removePods asks containerd to remove the pods, including state that only containerd knows. If containerd fails, the
+// caller removes the remains by force.
 func (n Node) removePods(ctx context.Context) {
 	record, ok := n.table().Get(containerdName)
 	if !ok || !record.Alive() {
@@ -115,12 +116,12 @@ func (n Node) removePods(ctx context.Context) {
 	}
 	defer runtime.Close()
 	if err := runtime.RemovePods(ctx); err != nil {
-		n.Report.Say("containerd could not remove all pods, removing them by force: %v", err)
+		n.Report.Say("containerd failed to remove all pods, removing the pods by force: %v", err)
 	}
 }
 
-// endMarkedProcesses ends every process with the lab's mark, until it finds none: shims, and processes that an
-// interrupted lab did not record.
+// endMarkedProcesses kills processes with the lab's mark until it finds none. Marked processes can be shims, or
+// processes that an interrupted lab did not record.
 func (n Node) endMarkedProcesses() error {
 	const looks = 50
 	for range looks {
@@ -134,5 +135,5 @@ func (n Node) endMarkedProcesses() error {
 			}
 		}
 	}
-	return fmt.Errorf("end processes: new ones keep appearing: %+v", process.FindMarked(n.Run))
+	return fmt.Errorf("stop processes: new processes keep appearing: %+v", process.FindMarked(n.Run))
 }

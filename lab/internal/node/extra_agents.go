@@ -12,23 +12,23 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// maxExtraAgents is how many agents can run in addition to the node's own.
+// maxExtraAgents is the maximum number of agents in addition to the node's own agent.
 const maxExtraAgents = 8
 
-// extraProcess is the process name of an extra agent, counted from 0.
+// extraProcess returns the process name of an extra agent. Extra agents are counted from 0.
 func extraProcess(extra int) string { return fmt.Sprintf("podlapse-agent-extra-%d", extra+1) }
 
 func extraAddress(extra int) string { return layout.Address(layout.FirstExtraPort + extra) }
 
-// Extra queries one of the extra agents.
+// Extra returns a client of an extra agent.
 func (n Node) Extra(extra int) agent.Client {
 	return agent.Client{Server: "http://" + extraAddress(extra)}
 }
 
-// ExtraSocket is the runtime's socket for the extra agents' node.
+// ExtraSocket returns the path of the runtime's socket on the extra agents' node.
 func (n Node) ExtraSocket() string { return n.Run + "/extra.sock" }
 
-// ExtraRecords is the file for an extra agent's standard output.
+// ExtraRecords returns the file for an extra agent's standard output.
 func (n Node) ExtraRecords(extra int) string {
 	return n.In(fmt.Sprintf("extra-%d-records.jsonl", extra+1))
 }
@@ -37,11 +37,11 @@ func (n Node) ExtraRecords(extra int) string {
 type ExtraAgent struct {
 	Program    string
 	Kubeconfig string
-	Flags      []string // in addition to the usual flags
+	Flags      []string // flags in addition to the usual flags
 }
 
-// StartExtraAgents starts the agent's program several times for another node, which consists only of a runtime's
-// socket, and waits until all are ready.
+// StartExtraAgents starts several processes of the agent's program for another node, which consists only of a runtime's
+// socket. StartExtraAgents waits until all agents are ready.
 func (n Node) StartExtraAgents(ctx context.Context, nodeName string, count int) error {
 	agents := make([]ExtraAgent, count)
 	for i := range agents {
@@ -50,7 +50,7 @@ func (n Node) StartExtraAgents(ctx context.Context, nodeName string, count int) 
 	return n.StartExtraAgentsOf(ctx, nodeName, agents)
 }
 
-// StartExtraAgentsOf is StartExtraAgents for different agents.
+// StartExtraAgentsOf is like StartExtraAgents, for agents with different settings.
 func (n Node) StartExtraAgentsOf(ctx context.Context, nodeName string, agents []ExtraAgent) error {
 	agents = slices.Clone(agents)
 	node := []string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.ExtraSocket()}
@@ -60,13 +60,13 @@ func (n Node) StartExtraAgentsOf(ctx context.Context, nodeName string, agents []
 	return n.startExtraAgents(ctx, agents)
 }
 
-// StartBeside starts the agent's program for the lab's own node once for each set of flags, beside the node's own
-// agent, and waits until all are ready.
+// StartBeside starts one additional agent on the lab's own node for each set of flags. StartBeside waits until all
+// agents are ready.
 func (n Node) StartBeside(ctx context.Context, flags ...[]string) error {
 	agents := make([]ExtraAgent, len(flags))
 	for i := range agents {
 		agents[i] = ExtraAgent{n.Agent(), n.AgentKubeconfig(), append([]string{"--node-name=" + layout.NodeName,
-			// The last one of repeated flags applies.
+			// The last one of repeated flags takes effect.
 			"--cri-endpoint=unix://" + n.ContainerdSocket(), "--records=both"}, flags[i]...)}
 	}
 	return n.startExtraAgents(ctx, agents)
@@ -74,9 +74,9 @@ func (n Node) StartBeside(ctx context.Context, flags ...[]string) error {
 
 func (n Node) startExtraAgents(ctx context.Context, agents []ExtraAgent) error {
 	if len(agents) > maxExtraAgents {
-		return fmt.Errorf("start %d extra agents: at most %d can run", len(agents), maxExtraAgents)
+		return fmt.Errorf("start %d extra agents: the number must be at most %d", len(agents), maxExtraAgents)
 	}
-	if err := n.StopExtraAgents(); err != nil { // left by a killed scenario
+	if err := n.StopExtraAgents(); err != nil { // a killed scenario leaves extra agents
 		return err
 	}
 	for extra, agent := range agents {
@@ -98,7 +98,7 @@ func (n Node) startExtraAgent(ctx context.Context, agent ExtraAgent, extra int) 
 		agent.Flags...)
 	c.ready = func(ctx context.Context) error { return get(ctx, "http://"+extraAddress(extra)+"/readyz") }
 	if err := os.RemoveAll(c.Stdout); err != nil {
-		return fmt.Errorf("remove the records of another scenario: %w", err)
+		return fmt.Errorf("remove the records of an earlier scenario: %w", err)
 	}
 	if err := n.ensure(c); err != nil {
 		return err
@@ -106,10 +106,10 @@ func (n Node) startExtraAgent(ctx context.Context, agent ExtraAgent, extra int) 
 	return n.await(ctx, c)
 }
 
-// ExtraUsage is what an extra agent has used since it started.
+// ExtraUsage returns the resource usage of an extra agent from its start until now.
 func (n Node) ExtraUsage(extra int) (process.Usage, error) { return n.usage(extraProcess(extra)) }
 
-// StopExtraAgents ends all extra agents.
+// StopExtraAgents stops all extra agents.
 func (n Node) StopExtraAgents() error {
 	names := make([]string, maxExtraAgents)
 	for extra := range names {
@@ -118,13 +118,13 @@ func (n Node) StopExtraAgents() error {
 	return n.stop(5*time.Second, names...)
 }
 
-// APIServerUsage is what the API server has used since it started.
+// APIServerUsage returns the resource usage of the API server from its start until now.
 func (n Node) APIServerUsage() (process.Usage, error) { return n.usage(apiServerName) }
 
 func (n Node) usage(name string) (process.Usage, error) {
 	record, ok := n.table().Get(name)
 	if !ok {
-		return process.Usage{}, fmt.Errorf("read usage of %s: process was not started", name)
+		return process.Usage{}, fmt.Errorf("read usage of %s: the process was not started", name)
 	}
 	return record.Usage()
 }

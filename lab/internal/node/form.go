@@ -9,26 +9,26 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// Form is how the agent runs on the node.
+// Form is the way in which the agent runs on the node.
 type Form string
 
-// The forms. AsItWas is the form in which the agent last ran; a process if it never ran.
+// The possible forms. AsItWas selects the form in which the agent ran last, or a process if the agent never ran.
 const (
 	AsItWas   Form = ""
 	AsProcess Form = "process"
 	Deployed  Form = "daemonset"
 )
 
-// Agent is what can run as the agent. For an empty field, the last value applies.
+// Agent describes the agent to run. For an empty field, the last value remains in effect.
 type Agent struct {
-	Program string // a path
-	Archive string // of its image, built by image.sh
+	Program string // path of the agent's program
+	Archive string // path of the archive of the agent's image, which image.sh builds
 	Form    Form
 }
 
 func (n Node) formFile() string { return n.In("agent-form") }
 
-// Form is how the agent runs, or would run.
+// Form returns the form in which the agent runs, or in which it would run.
 func (n Node) Form() Form {
 	if data, err := os.ReadFile(n.formFile()); err == nil && Form(data) == Deployed {
 		return Deployed
@@ -36,8 +36,8 @@ func (n Node) Form() Form {
 	return AsProcess
 }
 
-// runAgent stores the agent that was set, runs it in its form, and ends the agent of the other form. As a process, it
-// starts nothing if no program was ever set.
+// runAgent stores the agent's settings, runs the agent in its form, and stops the agent of the other form. If the form
+// is a process and no program was ever set, runAgent starts no agent.
 func (n Node) runAgent(ctx context.Context, client *kube.Client, a Agent) error {
 	if err := n.storeAgent(ctx, a); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (n Node) runAgent(ctx context.Context, client *kube.Client, a Agent) error 
 	})
 }
 
-// storeAgent stores the program and the image that were set.
+// storeAgent stores the program and the image of the agent.
 func (n Node) storeAgent(ctx context.Context, a Agent) error {
 	if a.Program != "" {
 		program, err := CheckAgent(a.Program)
@@ -74,15 +74,15 @@ func (n Node) storeAgent(ctx context.Context, a Agent) error {
 	return nil
 }
 
-// changeForm stores the form before the change, so that an interrupted change can be continued.
+// changeForm stores the form before the change, so that a later command can complete an interrupted change.
 func (n Node) changeForm(form Form, change func() error) error {
 	if err := os.WriteFile(n.formFile(), []byte(form), 0o600); err != nil {
-		return fmt.Errorf("store how the agent runs: %w", err)
+		return fmt.Errorf("store the agent's form: %w", err)
 	}
 	return change()
 }
 
-// RestoreAgent restarts the agent with its usual settings, in its current form.
+// RestoreAgent restarts the agent with its usual settings in its current form.
 func (n Node) RestoreAgent(ctx context.Context) error {
 	if n.Form() == Deployed {
 		return n.DeployAgent(ctx)
@@ -90,7 +90,7 @@ func (n Node) RestoreAgent(ctx context.Context) error {
 	return n.startAgent(ctx)
 }
 
-// stopAgentProcess ends the process gracefully.
+// stopAgentProcess stops the agent's process gracefully.
 func (n Node) stopAgentProcess() error {
 	const grace = 5 * time.Second
 	return n.stop(grace, agentProcess)

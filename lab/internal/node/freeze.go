@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// Components that can be frozen.
+// The components that can be frozen.
 const (
 	Kubelet    = kubeletName
 	Containerd = containerdName
@@ -14,12 +14,12 @@ const (
 	Scheduler  = schedulerName
 )
 
-// Freeze stops a component with SIGSTOP: it keeps its connections and does nothing. Thaw, Restore, or the next Up ends
-// that.
+// Freeze stops a component with SIGSTOP. The component keeps its connections and does nothing. Thaw, Restore or the
+// next Up continues the component.
 func (n Node) Freeze(component string) error {
 	record, ok := n.table().Get(component)
 	if !ok {
-		return fmt.Errorf("freeze %s: process was not started", component)
+		return fmt.Errorf("freeze %s: the process was not started", component)
 	}
 	return record.Signal(syscall.SIGSTOP)
 }

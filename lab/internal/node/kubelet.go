@@ -17,8 +17,8 @@ func (n Node) kubelet() component {
 		Spec: process.Spec{Name: kubeletName, Path: n.Programs.Tool(kubeletName), Args: []string{
 			"--config=" + config, "--kubeconfig=" + kubeconfig, "--root-dir=" + n.In("kubelet"),
 			"--cert-dir=" + n.In("kubelet", "pki"), "--hostname-override=" + layout.NodeName,
-			"--v=2",             // log when it picks a pod up
-			"--vmodule=event=3", // and every Event that it creates, including those that it then drops
+			"--v=2",             // logs when the kubelet picks up a pod
+			"--vmodule=event=3", // logs every Event that the kubelet creates, including Events that it drops later
 		}, Inputs: []string{config, kubeconfig}},
 		ports: []int{layout.KubeletPort, layout.KubeletHealth},
 		ready: func(ctx context.Context) error {
@@ -28,14 +28,14 @@ func (n Node) kubelet() component {
 	}
 }
 
-// PullInParallel restarts the kubelet so that it pulls up to this many images at a time. PullSerially, Restore, or the
-// next Up undoes that.
+// PullInParallel restarts the kubelet so that it pulls at most this many images at the same time. PullSerially, Restore
+// or the next Up reverts this change.
 func (n Node) PullInParallel(ctx context.Context, most int) error {
 	return n.restartKubelet(ctx, map[string]any{
 		"serializeImagePulls": false, "maxParallelImagePulls": most, "registryPullQPS": 0})
 }
 
-// PullSerially undoes PullInParallel.
+// PullSerially reverts PullInParallel.
 func (n Node) PullSerially(ctx context.Context) error { return n.restartKubelet(ctx, nil) }
 
 // restartKubelet restarts the kubelet unless it already runs with exactly these settings.
@@ -57,8 +57,8 @@ func (n Node) restartKubelet(ctx context.Context, settings map[string]any) error
 	return n.awaitNode(ctx, client)
 }
 
-// writeKubeletConfig writes the kubelet's configuration, with settings that replace others. By default images are
-// pulled one after the other, which the lab is meant to show.
+// writeKubeletConfig writes the kubelet's configuration. The given settings replace default settings. By default, the
+// kubelet pulls one image at a time, because scenarios test the pull queue.
 func (n Node) writeKubeletConfig(settings map[string]any) error {
 	type object = map[string]any
 	config := object{
@@ -68,16 +68,16 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 		"tlsCertFile": n.certificate(serving + ".crt"), "tlsPrivateKeyFile": n.certificate(serving + ".key"),
 		"authentication": object{"anonymous": object{"enabled": false}, "webhook": object{"enabled": false},
 			"x509": object{"clientCAFile": n.certificate("ca.crt")}},
-		// Authorize through the API server, because the agent has a certificate of the same authority and no
-		// permissions here.
+		// The kubelet must authorize requests through the API server. Otherwise, the agent would have full access,
+		// because the same authority signs the agent's certificate.
 		"authorization":            object{"mode": "Webhook"},
 		"containerRuntimeEndpoint": "unix://" + n.ContainerdSocket(),
 
-		// The machine's cgroups are not the lab's: keep no hierarchy of pods in them. containerd's cgroup for each
-		// container is enough. cgroup v1 and v2 both work.
+		// The kubelet must not create a hierarchy of pods in the machine's cgroups, because the lab does not own them.
+		// containerd's cgroup for each container is sufficient. The configuration works with cgroup v1 and cgroup v2.
 		"failCgroupV1": false, "cgroupDriver": "cgroupfs", "cgroupsPerQOS": false, "enforceNodeAllocatable": []string{},
 
-		// Do not change other parts of the machine.
+		// These settings prevent changes to other parts of the machine.
 		"failSwapOn": false, "localStorageCapacityIsolation": false, "makeIPTablesUtilChains": false,
 		"oomScoreAdj": 0, "shutdownGracePeriod": "0s", "enableSystemLogHandler": false,
 		// A full disk must not cause the removal of images during a measurement.
@@ -97,5 +97,5 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 	return writeFile(n.In("kubelet.json"), string(data)+"\n")
 }
 
-// KubeletLog is the file with the kubelet's log.
+// KubeletLog returns the file with the kubelet's log.
 func (n Node) KubeletLog() string { return filepath.Join(n.Logs(), kubeletName+".log") }

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Hold waits until no other lab command changes this node, and locks it until release. The kernel releases the lock
-// when the process ends, for whatever reason.
+// Hold waits until no other lab command changes this node, and locks the node until release is called. If the process
+// ends for any reason, the kernel releases the lock.
 func (n Node) Hold(ctx context.Context) (release func(), err error) {
 	var file *os.File
-	const limit = 15 * time.Minute // another command may be building everything
-	err = n.Report.Wait(ctx, "another lab command that is running", limit, 100*time.Millisecond,
+	const limit = 15 * time.Minute // another command might be building all programs
+	err = n.Report.Wait(ctx, "the end of another lab command", limit, 100*time.Millisecond,
 		func(context.Context) error {
 			if file != nil {
 				_ = file.Close()
@@ -24,15 +24,15 @@ func (n Node) Hold(ctx context.Context) (release func(), err error) {
 				return err
 			}
 			if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-				return fmt.Errorf("%s is held: %w", n.Lock(), err)
+				return fmt.Errorf("another lab command holds the lock %s: %w", n.Lock(), err)
 			}
-			// Down removes the file. A lock on a removed file does not exclude other commands.
+			// Down removes the lock file. A lock on a removed file does not exclude other commands.
 			mine, err := file.Stat()
 			if err != nil {
 				return err
 			}
 			if current, err := os.Stat(n.Lock()); err != nil || !os.SameFile(mine, current) {
-				return errors.New("the lock file was just removed")
+				return errors.New("another lab command has just removed the lock file")
 			}
 			return nil
 		})

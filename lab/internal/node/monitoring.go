@@ -14,14 +14,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// Monitoring configures a Prometheus as docs/monitoring.md recommends, with labels for each agent's node.
+// Monitoring configures a Prometheus as docs/monitoring.md recommends. Each target has a label with the agent's node.
 type Monitoring struct {
-	Interval time.Duration // between two scrapes, and between two evaluations of rules without their own interval
-	Rules    []byte        // a rule file
-	Extra    string        // the name of the first extra agent's node; empty if there is no extra agent
+	// time between two scrapes, and between two evaluations of rules without an interval of their own
+	Interval time.Duration
+	Rules    []byte // content of a rule file
+	Extra    string // name of the first extra agent's node; empty if there is no extra agent
 }
 
-// Rules is the rule file of the manifests.
+// Rules returns the content of the manifests' rule file.
 func Rules() ([]byte, error) {
 	source, err := build.FindSource()
 	if err != nil {
@@ -34,7 +35,8 @@ func Rules() ([]byte, error) {
 	return rules, nil
 }
 
-// config is Prometheus' configuration. Debian's Prometheus cannot discover Kubernetes pods, so targets are static.
+// config returns Prometheus' configuration. Debian's Prometheus cannot discover Kubernetes pods, so the targets are
+// static.
 func (m Monitoring) config(rules string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `global:
@@ -57,13 +59,14 @@ scrape_configs:
 	return text.String()
 }
 
-// FindPrometheus returns nil if StartMonitoring would find Prometheus, otherwise an error that says what to do.
+// FindPrometheus returns nil if StartMonitoring can find Prometheus. Otherwise, FindPrometheus returns an error with
+// the remedy.
 func (n Node) FindPrometheus(ctx context.Context) error {
 	_, err := prereq.Prometheus(ctx, n.Report, n.Cache)
 	return err
 }
 
-// StartMonitoring starts an empty Prometheus, and waits until it has scraped every target.
+// StartMonitoring starts an empty Prometheus, and waits until Prometheus has scraped every target.
 func (n Node) StartMonitoring(ctx context.Context, m Monitoring) (prometheus.Client, error) {
 	client := prometheus.Client{Server: "http://" + layout.Address(layout.PrometheusPort)}
 	if err := n.StopPrometheus(); err != nil {
@@ -94,7 +97,7 @@ func (n Node) StartMonitoring(ctx context.Context, m Monitoring) (prometheus.Cli
 				return err
 			}
 			if len(missing) > 0 {
-				return fmt.Errorf("a target is not scraped yet: %v", missing[0].Labels)
+				return fmt.Errorf("Prometheus has not scraped this target yet: %v", missing[0].Labels)
 			}
 			return nil
 		})

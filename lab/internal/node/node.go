@@ -1,4 +1,5 @@
-// Package node is the lab's Kubernetes node: its components, their configuration, start, status and complete removal.
+// Package node is the lab's Kubernetes node. The package configures and starts the node's components, reports their
+// status, and removes the node completely.
 package node
 
 import (
@@ -18,8 +19,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// Node is one lab on this machine. Up and Down hold its lock. Callers that use the node for longer take the lock with
-// Hold.
+// Node is one lab on this machine. Up and Down hold the node's lock. Callers that use the node for longer call Hold.
 type Node struct {
 	layout.Layout
 	Programs build.Programs // empty for down and status, which start no programs
@@ -36,25 +36,25 @@ func (n Node) certificates() string { return n.In("pki") }
 
 func (n Node) certificate(file string) string { return filepath.Join(n.certificates(), file) }
 
-// Kube is a client of the API server for its administrator.
+// Kube returns a client of the API server with the administrator's permissions.
 func (n Node) Kube() (*kube.Client, error) {
 	return kube.New(layout.Address(layout.APIServerPort), n.certificates(), adminUser)
 }
 
-// Kubelet is a client of the kubelet's own API, for its metrics.
+// Kubelet returns a client of the kubelet's own API. The lab uses it to read metrics.
 func (n Node) Kubelet() (*kube.Client, error) {
 	return kube.New(layout.Address(layout.KubeletPort), n.certificates(), adminUser)
 }
 
-// Registry is a client of the registry's control address.
+// Registry returns a client of the registry's control address.
 func (n Node) Registry() registry.Client {
 	return registry.Client{Address: layout.Address(layout.ControlPort)}
 }
 
-// Runtime is a client of containerd.
+// Runtime returns a client of containerd.
 func (n Node) Runtime() (*cri.Client, error) { return cri.Dial(n.ContainerdSocket()) }
 
-// get returns nil if a plain HTTP address responds with 200.
+// get returns nil if the response of a plain HTTP address has status 200.
 func get(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -68,13 +68,13 @@ func get(ctx context.Context, url string) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s responds %s", url, response.Status)
+		return fmt.Errorf("%s responded with %s, want 200", url, response.Status)
 	}
 	return nil
 }
 
-// free returns an error if a process listens on a loopback port. A process that has just ended may hold its port for a
-// moment.
+// free returns an error if a process listens on a loopback port. free retries for a second, because the port of an
+// exited process can remain in use for a moment.
 func free(port int) error {
 	const patience, every = time.Second, 20 * time.Millisecond
 	for deadline := time.Now().Add(patience); ; time.Sleep(every) {

@@ -88,7 +88,7 @@ func TestAwaitReportsEndedProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := n.await(t.Context(), c)
-	if err == nil || !strings.Contains(err.Error(), agentProcess+" ended before it was ready") ||
+	if err == nil || !strings.Contains(err.Error(), agentProcess+" exited before it was ready") ||
 		!strings.Contains(err.Error(), "what went wrong") {
 		t.Errorf("error %v", err)
 	}

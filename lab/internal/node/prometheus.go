@@ -14,10 +14,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// ScrapeInterval is how often Prometheus scrapes the agent.
+// ScrapeInterval is the time between two scrapes of the agent.
 const ScrapeInterval = time.Second
 
-// scrapeConfig makes Prometheus scrape the agent without changing its labels.
+// scrapeConfig makes Prometheus scrape the agent and keep the agent's labels.
 const scrapeConfig = `global:
   scrape_interval: %[1]s
   scrape_timeout: %[1]s
@@ -28,11 +28,11 @@ scrape_configs:
   - targets: [%[2]q]
 `
 
-// StartPrometheus starts two servers that scrape the agent, and waits until they are ready. Debian's version 2.42
-// stores either the classic buckets of all histograms or, with a feature flag, the native ones. So there is a server
-// for each.
+// StartPrometheus starts two servers that scrape the agent, and waits until both are ready. Debian's version 2.42
+// stores either the classic buckets of all histograms or, with a feature flag, the native buckets. The lab therefore
+// runs one server for each kind of bucket.
 func (n Node) StartPrometheus(ctx context.Context) error {
-	if err := n.StopPrometheus(); err != nil { // left by a killed scenario
+	if err := n.StopPrometheus(); err != nil { // a killed scenario leaves the servers running
 		return err
 	}
 	programs, err := prereq.Prometheus(ctx, n.Report, n.Cache)
@@ -74,7 +74,7 @@ func (n Node) prometheus(name, programs, config string, port int, features strin
 	}
 }
 
-// StopPrometheus ends the servers, if there are any, and removes their data.
+// StopPrometheus stops the servers, if any run, and removes their data.
 func (n Node) StopPrometheus() error {
 	if err := n.stop(2*time.Second, prometheusName, nativeName); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (n Node) StopPrometheus() error {
 	return nil
 }
 
-// LintMetrics checks metrics in Prometheus' text format with promtool, and returns its complaints.
+// LintMetrics checks metrics in the Prometheus text format with promtool, and returns promtool's output.
 func (n Node) LintMetrics(ctx context.Context, text string) (string, error) {
 	programs, err := prereq.Prometheus(ctx, n.Report, n.Cache)
 	if err != nil {

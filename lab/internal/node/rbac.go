@@ -10,10 +10,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// processRole is the role of agents that run as processes. The manifests have their own.
+// processRole is the name of the role for agents that run as processes. The manifests contain a separate role.
 const processRole = "podlapse-lab-agent"
 
-// grantAgent lets agents that run as processes list and watch pods and watch Events. The manifests grant the same.
+// grantAgent grants permissions to agents that run as processes: list and watch for pods, and watch for Events. The
+// manifests grant the same permissions.
 func grantAgent(ctx context.Context, client *kube.Client) error {
 	const path = "/apis/rbac.authorization.k8s.io/v1/"
 	role := rbacv1.ClusterRole{

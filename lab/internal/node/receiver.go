@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// StartReceiver starts the program that receives traces and metrics over OTLP, and waits until it is ready. Data that
-// it received before is kept.
+// StartReceiver starts the program that receives traces and metrics over OTLP, and waits until it is ready. The
+// receiver keeps data that it received earlier.
 func (n Node) StartReceiver(ctx context.Context) error {
 	source, err := build.FindSource()
 	if err != nil {
@@ -43,10 +43,10 @@ func (n Node) receiver(program string) component {
 	}
 }
 
-// StopReceiver ends the receiver, if it runs.
+// StopReceiver stops the receiver, if it runs.
 func (n Node) StopReceiver() error { return n.stop(2*time.Second, receiverName) }
 
-// ForgetOTLP removes the data that the receiver stored. The receiver must not run.
+// ForgetOTLP removes the data that the receiver stored. The caller must stop the receiver first.
 func (n Node) ForgetOTLP() error {
 	if err := os.Remove(n.OTLP()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the OTLP data: %w", err)

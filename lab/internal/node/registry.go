@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// RegistryCommand is the internal sub-command that serves the registry.
+// RegistryCommand is the internal subcommand that serves the registry.
 const RegistryCommand = "serve-registry"
 
 func (n Node) registryComponent() component {
@@ -25,8 +25,8 @@ func (n Node) registryComponent() component {
 	}
 }
 
-// installSelf copies the running program to the place from which the registry is started, because "go run" removes the
-// original when it ends.
+// installSelf copies the running program to a fixed path, from which the registry is started. The copy is necessary
+// because "go run" removes the original program at its end.
 func (n Node) installSelf() error {
 	source, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -54,7 +54,8 @@ func (n Node) installSelf() error {
 	return nil
 }
 
-// BaseImage is the reference of the image that contains only the workload program. Its tag depends on its content.
+// BaseImage returns the reference of the image that contains only the workload program. The tag depends on the content
+// of the image.
 func (n Node) BaseImage() (string, error) {
 	base, err := image.Base(n.Programs.Workload())
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// state is one line of status.
+// state is one line of the output of status.
 type state struct {
 	component
 	record process.Record
@@ -27,7 +27,7 @@ func (s state) pid() string {
 	return strconv.Itoa(s.record.PID)
 }
 
-// components lists the components that run or should run. The agent is one of them if it runs as a process.
+// components returns the components that run or should run. The list contains the agent if the agent runs as a process.
 func (n Node) components() []component {
 	all := []component{n.registryComponent(), n.etcd(), n.containerd(), n.apiServer(), n.controllerManager(),
 		n.scheduler(), n.kubelet()}
@@ -37,12 +37,12 @@ func (n Node) components() []component {
 	return all
 }
 
-// Status prints every component with its process and health, and the addresses to use. It returns whether everything is
-// healthy.
+// Status prints every component with its process and health, and the addresses of the node. Status returns whether all
+// components are healthy.
 func (n Node) Status(ctx context.Context, out io.Writer) bool {
 	if !n.complete() {
 		if n.traces() {
-			fmt.Fprintln(out, "The lab is not up; an interrupted start has left files or processes. \"lab up\" or "+
+			fmt.Fprintln(out, "The lab is not up. An interrupted start has left files or processes. \"lab up\" or "+
 				"\"lab down\" removes them.")
 		} else {
 			fmt.Fprintln(out, "The lab is down. \"lab up\" starts it.")
@@ -63,7 +63,8 @@ func (n Node) Status(ctx context.Context, out io.Writer) bool {
 	_ = table.Flush()
 	for _, s := range states {
 		if !s.well && s.record.Log != "" {
-			fmt.Fprintf(out, "\n%s: the end of %s:\n%s\n", s.Name, s.record.Log, indent(process.Tail(s.record.Log, 15)))
+			fmt.Fprintf(out, "\n%s: the last lines of %s:\n%s\n", s.Name, s.record.Log,
+				indent(process.Tail(s.record.Log, 15)))
 		}
 	}
 	fmt.Fprintln(out)
@@ -88,7 +89,7 @@ func (n Node) look(ctx context.Context) []state {
 	return states
 }
 
-// daemonSetState is the agent's line if it runs as a DaemonSet.
+// daemonSetState returns the agent's line if the agent runs as a DaemonSet.
 func (n Node) daemonSetState(ctx context.Context) state {
 	s := state{component: component{Spec: process.Spec{Name: "daemonset/" + agentDaemonSet},
 		ports: []int{layout.AgentPort}},
@@ -113,7 +114,7 @@ func (n Node) healthWords(ctx context.Context, c component, record process.Recor
 	return "ready", true
 }
 
-// Addresses prints how to reach the node and the agent.
+// Addresses prints the addresses of the node and the agent.
 func (n Node) Addresses(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	defer table.Flush()
@@ -139,7 +140,8 @@ func (n Node) Addresses(out io.Writer) {
 	fmt.Fprintf(table, "logs\t%s\n", n.Logs())
 }
 
-// whereRecordsAre is the file with the agent's records. For an agent in a container, the file also has its log.
+// whereRecordsAre returns the path of the file with the agent's records. For an agent in a container, the file also
+// contains the log.
 func (n Node) whereRecordsAre() string {
 	if n.Form() == Deployed {
 		return n.ContainerLogs(AgentNamespace, "*", "*", agentContainer) + "/*.log"

@@ -8,12 +8,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/pki"
 )
 
-// KubeAs is a client of the API server with a token and further headers.
+// KubeAs returns a client of the API server with a token and additional headers.
 func (n Node) KubeAs(token string, headers http.Header) (*kube.Client, error) {
 	return kube.NewBearer(layout.Address(layout.APIServerPort), n.certificates(), token, headers)
 }
 
-// ProxyKubeconfig writes a kubeconfig for a client of a proxy that has the permissions, and returns its path.
+// ProxyKubeconfig writes a kubeconfig for clients of a proxy, and returns its path. The proxy adds the permissions to
+// the requests.
 func (n Node) ProxyKubeconfig(name, url string) (string, error) {
 	path := n.Kubeconfig(name)
 	return path, pki.WriteTokenKubeconfig(path, url, n.certificates(), name, "of-the-proxy")

@@ -18,8 +18,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// readyFile exists once the node has come up completely, and contains the boot's ID. Without it the state is that of an
-// interrupted start, which is removed rather than repaired.
+// readyFile returns the file that exists after the node has started completely. The file contains the ID of the current
+// boot. If the file is missing, the state belongs to an interrupted start. Such a state is removed and not repaired.
 func (n Node) readyFile() string { return n.In("ready") }
 
 func (n Node) complete() bool {
@@ -27,8 +27,8 @@ func (n Node) complete() bool {
 	return err == nil && strings.TrimSpace(string(data)) == process.BootID()
 }
 
-// Up starts the node, or repairs a running one. It returns when pods can be created and the agent, if one was ever set,
-// runs with its usual settings.
+// Up starts the node, or repairs a running node. Up returns when pods can be created and the agent runs with its usual
+// settings. If no agent was ever set, Up starts no agent.
 func (n Node) Up(ctx context.Context, agent Agent) error {
 	release, err := n.Hold(ctx)
 	if err != nil {
@@ -42,17 +42,17 @@ func (n Node) Up(ctx context.Context, agent Agent) error {
 	}
 	if err := n.start(ctx, agent); err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
-			return errors.New("interrupted; the next up or down removes what was started")
+			return errors.New("interrupted: run \"lab up\" or \"lab down\" to remove the started processes and files")
 		}
 		return err
 	}
 	return nil
 }
 
-// reset removes what an interrupted start left, and prepares a new one.
+// reset removes the remains of an interrupted start, and prepares a new start.
 func (n Node) reset(ctx context.Context) error {
 	if n.traces() {
-		n.Report.Say("removing the remains of an earlier, interrupted lab")
+		n.Report.Say("removing the remains of an interrupted lab")
 		if err := n.clean(ctx); err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (n Node) reset(ctx context.Context) error {
 	if err := n.Create(); err != nil {
 		return err
 	}
-	// Save this before anything is started, because the cleanup after an interrupted start needs it.
+	// The state is saved before anything is started, because the cleanup after an interrupted start needs it.
 	if err := footprint.Observe().Save(n.beforeFile()); err != nil {
 		return err
 	}
@@ -73,12 +73,13 @@ func (n Node) reset(ctx context.Context) error {
 	return nil
 }
 
-// start starts everything that does not run yet, in the order of dependencies, and concurrently if there are none.
+// start starts all components that do not run yet. start follows the order of their dependencies, and starts
+// independent components concurrently.
 func (n Node) start(ctx context.Context, agent Agent) error {
-	if err := n.Create(); err != nil { // again, because a repair may have to restore a directory
+	if err := n.Create(); err != nil { // again, because a repair might have to restore a directory
 		return err
 	}
-	if err := n.Thaw(); err != nil { // left by a killed scenario
+	if err := n.Thaw(); err != nil { // a killed scenario leaves frozen components
 		return err
 	}
 	base, err := n.BaseImage()
@@ -120,7 +121,7 @@ func (n Node) start(ctx context.Context, agent Agent) error {
 	return n.startNode(ctx, agent)
 }
 
-// startNode starts everything that needs a serving API server.
+// startNode starts all components that need a running API server.
 func (n Node) startNode(ctx context.Context, agent Agent) error {
 	client, err := n.Kube()
 	if err != nil {
@@ -142,8 +143,8 @@ func (n Node) startNode(ctx context.Context, agent Agent) error {
 	return nil
 }
 
-// startClients starts the clients of the API server that run the cluster, unless they already run, and waits until pods
-// can start.
+// startClients starts the clients of the API server that run the cluster, unless they already run. startClients waits
+// until pods can start.
 func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 	clients := []component{n.kubelet(), n.controllerManager(), n.scheduler()}
 	for _, c := range clients {
@@ -159,14 +160,14 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 	return n.awaitNode(ctx, client)
 }
 
-// Restore undoes a scenario's changes to the API server, the kubelet and the agent, and ends what the scenario started.
-// If there are none, it does nothing. Up does the same after a killed scenario.
+// Restore reverts a scenario's changes to the API server, the kubelet and the agent, and stops the processes that the
+// scenario started. Without changes, Restore does nothing. Up does the same after a killed scenario.
 func (n Node) Restore(ctx context.Context) error {
 	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopExtraAgents(), n.StopReceiver(), n.StopPrometheus(),
 		n.EnableStreamingLists(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))
 }
 
-// awaitNode waits until pods can be scheduled and start at the first attempt.
+// awaitNode waits until pods can be scheduled and can start at the first attempt.
 func (n Node) awaitNode(ctx context.Context, client *kube.Client) error {
 	err := n.Report.Wait(ctx, "node "+layout.NodeName+" to be ready", startLimit, 100*time.Millisecond,
 		func(ctx context.Context) error {
@@ -182,7 +183,7 @@ func (n Node) awaitNode(ctx context.Context, client *kube.Client) error {
 			if len(node.Status.Conditions) == 0 {
 				return errors.New("the kubelet has not reported yet")
 			}
-			// The scheduler respects taints, which the node lifecycle controller removes a moment later.
+			// The scheduler respects taints, which the node lifecycle controller removes with a short delay.
 			for _, taint := range node.Spec.Taints {
 				return fmt.Errorf("the node still has the taint %s", taint.Key)
 			}

@@ -1,4 +1,5 @@
-// Package otlp reads what an OTLP receiver stored, as lines of OTLP JSON. It relies only on the published format.
+// Package otlp reads the data that an OTLP receiver stored as lines of OTLP JSON. The package depends only on the
+// published format.
 package otlp
 
 import (
@@ -23,8 +24,8 @@ type Span struct {
 	Resource                map[string]string
 	Events                  []Event
 	Links                   []string // trace IDs
-	Failed                  bool     // description of the status
-	Message                 string   // of the status
+	Failed                  bool     // whether the status is an error
+	Message                 string   // message of the status
 }
 
 // Event is an event of a span.
@@ -34,14 +35,15 @@ type Event struct {
 	Attributes map[string]string
 }
 
-// Report is the spans of one pod's start-up in one request, in their order.
+// Report contains the spans of one pod's start-up from one request, in the order of the request.
 type Report struct {
 	Namespace, Pod, UID string
 	Spans               []Span
 }
 
-// ReadTraces reads the reports in the order of their arrival; none if the file does not exist. It leaves an incomplete
-// last line for the next call, because it is still being written.
+// ReadTraces reads the reports in the order of their arrival. If the file does not exist, ReadTraces returns no
+// reports. ReadTraces ignores an incomplete last line, because the receiver is still writing the line. The next call
+// reads the complete line.
 func ReadTraces(path string) ([]Report, error) {
 	var reports []Report
 	err := eachLine(path, "resourceSpans", func(line []byte) error {
@@ -72,7 +74,7 @@ func byPod(spans []Span) (reports []Report) {
 	return reports
 }
 
-// Count returns the latest count of a histogram without attributes; ok is false if the file has none.
+// Count returns the latest count of a histogram without attributes. If the file has no such histogram, ok is false.
 func Count(path, histogram string) (count uint64, ok bool, err error) {
 	err = eachLine(path, "resourceMetrics", func(line []byte) error {
 		var request metricsRequest
@@ -88,7 +90,7 @@ func Count(path, histogram string) (count uint64, ok bool, err error) {
 					for _, point := range append(metric.Histogram.DataPoints,
 						metric.ExponentialHistogram.DataPoints...) {
 						ok = true
-						if count = 0; point.Count == "" { // JSON omits zero
+						if count = 0; point.Count == "" { // JSON omits zero values
 							continue
 						}
 						if count, err = strconv.ParseUint(point.Count, 10, 64); err != nil {
@@ -139,7 +141,7 @@ type metricsRequest struct {
 
 type points struct {
 	DataPoints []struct {
-		Count string `json:"count"` // 64-bit numbers are strings
+		Count string `json:"count"` // 64-bit numbers are strings in OTLP JSON
 	} `json:"dataPoints"`
 }
 
@@ -181,7 +183,7 @@ type attribute struct {
 	Value value  `json:"value"`
 }
 
-// value has exactly one of its fields.
+// value contains exactly one of its fields.
 type value struct {
 	String *string      `json:"stringValue"`
 	Int    *string      `json:"intValue"`
@@ -253,7 +255,8 @@ func (w wireSpan) span() (Span, error) {
 		bytes int
 	}{{w.TraceID, 16}, {w.SpanID, 8}} {
 		if raw, err := hex.DecodeString(id.text); err != nil || len(raw) != id.bytes {
-			return Span{}, fmt.Errorf("span %s: %q is not an ID of %d bytes", w.Name, id.text, id.bytes)
+			return Span{}, fmt.Errorf("span %s: invalid ID %q: must have %d bytes in hexadecimal", w.Name, id.text,
+				id.bytes)
 		}
 	}
 	for _, e := range w.Events {
@@ -281,7 +284,7 @@ func instant(nanoseconds string) (time.Time, error) {
 	return time.Unix(0, n), err
 }
 
-// Kind returns the spans of one of the agent's kinds.
+// Kind returns the spans with one of the agent's kinds.
 func (r Report) Kind(kind string) (spans []Span) {
 	for _, s := range r.Spans {
 		if s.Attributes["podlapse.kind"] == kind {

@@ -1,5 +1,5 @@
-// Package pki creates the node's certificates and the kubeconfigs that contain them. They exist as long as the lab's
-// state: each fresh start creates a new authority.
+// Package pki creates the node's certificates and the kubeconfigs with these certificates. The certificates are deleted
+// with the lab's state, and each new start creates a new authority.
 package pki
 
 import (
@@ -26,8 +26,8 @@ type Authority struct {
 	dir         string
 }
 
-// NewAuthority creates a certificate authority and writes ca.crt to dir. It does not write the key, which is only
-// needed now.
+// NewAuthority creates a certificate authority and writes ca.crt to dir. NewAuthority does not write the key, because
+// only this process signs certificates.
 func NewAuthority(dir string) (*Authority, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create certificate directory: %w", err)
@@ -54,8 +54,9 @@ func NewAuthority(dir string) (*Authority, error) {
 	return a, write(filepath.Join(dir, "ca.crt"), "CERTIFICATE", der)
 }
 
-// Issue writes NAME.crt and NAME.key for a subject: user names and groups for clients, addresses for servers. Every
-// certificate is for clients and servers, because etcd's peers need both.
+// Issue writes NAME.crt and NAME.key for a subject. A client's subject has a user name and groups, and a server's
+// subject also has addresses. Certificates with addresses are valid for clients and servers, because etcd's peers need
+// certificates for both roles.
 func (a *Authority) Issue(name, user string, groups []string, hosts ...string) error {
 	template, err := template(user)
 	if err != nil {
@@ -88,7 +89,7 @@ func (a *Authority) Issue(name, user string, groups []string, hosts ...string) e
 	return writeKey(filepath.Join(a.dir, name+".key"), key)
 }
 
-// IssueKeyPair writes NAME.key and NAME.pub, for signing service account tokens.
+// IssueKeyPair writes NAME.key and NAME.pub. The API server uses this key pair for service account tokens.
 func (a *Authority) IssueKeyPair(name string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -109,7 +110,7 @@ func template(user string) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a serial number: %w", err)
 	}
-	// Start an hour earlier, because the clock of a new virtual machine may still be corrected.
+	// The validity starts an hour earlier, because the clock of a new virtual machine might still be corrected.
 	notBefore := time.Now().Add(-time.Hour)
 	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: user},
 		NotBefore: notBefore, NotAfter: notBefore.Add(lifetime)}, nil

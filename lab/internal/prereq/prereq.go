@@ -1,4 +1,4 @@
-// Package prereq ensures that the machine can run the lab, before anything is started.
+// Package prereq ensures that the machine meets the lab's requirements before anything is started.
 package prereq
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Supported returns nil if this machine can run a node, otherwise an error that says why it cannot.
+// Supported returns nil if this machine can run a node. Otherwise, Supported returns an error with the reason.
 func Supported(system string, uid int) error {
 	if system != "linux" {
-		return fmt.Errorf("the lab runs real containers and requires Linux; this is %s", system)
+		return fmt.Errorf("the lab runs real containers and requires Linux, but this machine runs %s", system)
 	}
 	if uid != 0 {
 		return errors.New("the lab runs real containers and requires root: run it with sudo")
@@ -28,7 +28,7 @@ func Supported(system string, uid int) error {
 // Here calls Supported for this machine and user.
 func Here() error { return Supported(runtime.GOOS, os.Getuid()) }
 
-// requirement is a Debian package, why it is needed, and how to check for what it installs.
+// requirement is a Debian package, the reason for it, and a check for a file or program of the package.
 type requirement struct {
 	pkg     string
 	why     string
@@ -43,25 +43,27 @@ func file(pattern string) func() bool {
 	return func() bool { found, _ := filepath.Glob(pattern); return len(found) > 0 }
 }
 
-// toRun is needed whenever the node runs. toBuild is needed only if the cache lacks programs.
+// toRun returns the packages that the node needs. toBuild returns the packages that the lab needs only if the cache
+// lacks programs.
 func toRun() []requirement {
 	return []requirement{
-		{"mount", "the kubelet mounts volumes with it", program("mount")},
-		{"libseccomp2", "runc is linked with it", file("/usr/lib/*/libseccomp.so.2")},
+		{"mount", "the kubelet mounts volumes with this program", program("mount")},
+		{"libseccomp2", "runc is linked with this library", file("/usr/lib/*/libseccomp.so.2")},
 	}
 }
 
 func toBuild() []requirement {
 	return []requirement{
 		{"ca-certificates", "go downloads modules over TLS", file("/etc/ssl/certs/ca-certificates.crt")},
-		{"gcc", "runc has C parts", program("gcc")},
-		{"libc6-dev", "runc has C parts", file("/usr/include/stdlib.h")},
-		{"libseccomp-dev", "runc is linked with it", file("/usr/include/seccomp.h")},
-		{"pkg-config", "finds libseccomp", program("pkg-config")},
+		{"gcc", "runc contains C code", program("gcc")},
+		{"libc6-dev", "runc contains C code", file("/usr/include/stdlib.h")},
+		{"libseccomp-dev", "runc is linked with this library", file("/usr/include/seccomp.h")},
+		{"pkg-config", "the build finds libseccomp with this program", program("pkg-config")},
 	}
 }
 
-// Packages installs the missing Debian packages. If it cannot, it returns one error that names all of them.
+// Packages installs the missing Debian packages. If the installation fails, Packages returns one error that names all
+// missing packages.
 func Packages(ctx context.Context, report *progress.Reporter, build bool) error {
 	wanted := toRun()
 	if build {
@@ -70,7 +72,7 @@ func Packages(ctx context.Context, report *progress.Reporter, build bool) error 
 	return ensure(ctx, report, wanted)
 }
 
-// ensure installs the missing packages among the wanted ones, or names them in an error.
+// ensure installs the wanted packages that are missing. If the installation fails, its error names these packages.
 func ensure(ctx context.Context, report *progress.Reporter, wanted []requirement) error {
 	missing := absent(wanted)
 	if len(missing) == 0 {
@@ -81,10 +83,10 @@ func ensure(ctx context.Context, report *progress.Reporter, wanted []requirement
 	}
 	report.Say("installing %s", strings.Join(names(missing), " "))
 	if out, err := install(ctx, names(missing)); err != nil {
-		return fmt.Errorf("%w; apt-get failed (%w):\n%s", describe(missing), err, out)
+		return fmt.Errorf("%w; apt-get failed to install them (%w):\n%s", describe(missing), err, out)
 	}
 	if still := absent(missing); len(still) > 0 {
-		return fmt.Errorf("%w; apt-get installed the packages, but they are still missing", describe(still))
+		return fmt.Errorf("%w; apt-get reported success, but these packages are still missing", describe(still))
 	}
 	return nil
 }
@@ -123,9 +125,10 @@ func install(ctx context.Context, packages []string) (string, error) {
 	return apt(ctx, "", append([]string{"install", "-y", "--no-install-recommends"}, packages...)...)
 }
 
-// apt runs apt-get in a directory. If it fails, apt returns the end of its output.
+// apt runs apt-get in a directory. If apt-get fails, apt returns the last lines of its output.
 func apt(ctx context.Context, dir string, arguments ...string) (string, error) {
-	// Another apt may be running, for example just after boot. Wait for it instead of failing.
+	// Another apt process might be running, for example just after boot. With this option, apt-get waits for the other
+	// process.
 	arguments = append([]string{"-o", "DPkg::Lock::Timeout=120", "-q"}, arguments...)
 	cmd := exec.CommandContext(ctx, "apt-get", arguments...)
 	cmd.Dir = dir

@@ -12,9 +12,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Prometheus returns the directory with prometheus and promtool. It unpacks Debian's package into the cache instead of
-// installing it, because the installation would add a user and start a server. Without apt-get, it uses the programs in
-// PATH.
+// Prometheus returns the directory with the programs prometheus and promtool. Prometheus unpacks Debian's package into
+// the cache. Prometheus does not install the package, because the installation would add a user and start a server.
+// Without apt-get, Prometheus uses the programs in PATH.
 func Prometheus(ctx context.Context, report *progress.Reporter, cache string) (string, error) {
 	dir := filepath.Join(cache, "prometheus")
 	programs := filepath.Join(dir, "usr/bin")
@@ -33,7 +33,7 @@ func Prometheus(ctx context.Context, report *progress.Reporter, cache string) (s
 	if err := unpack(ctx, "prometheus", half); err != nil {
 		return "", err
 	}
-	_ = os.RemoveAll(dir) // without promtool it is incomplete
+	_ = os.RemoveAll(dir) // a directory without promtool is incomplete
 	if err := os.Rename(filepath.Join(half, "root"), dir); err != nil {
 		return "", fmt.Errorf("store prometheus: %w", err)
 	}
@@ -44,14 +44,15 @@ func onPath() (string, error) {
 	server, err := exec.LookPath("prometheus")
 	_, toolErr := exec.LookPath("promtool")
 	if errors.Join(err, toolErr) != nil {
-		return "", describe([]requirement{{pkg: "prometheus", why: "2.42 or newer, with promtool: scrapes the agent"}})
+		return "", describe([]requirement{{pkg: "prometheus",
+			why: "2.42 or newer, with promtool; it scrapes the agent"}})
 	}
 	return filepath.Dir(server), nil
 }
 
-// unpack downloads a package into dir and unpacks its files to dir/root, without running its scripts.
+// unpack downloads a package into dir and unpacks its files to dir/root without running the package's scripts.
 func unpack(ctx context.Context, pkg, dir string) error {
-	if _, err := apt(ctx, dir, "download", pkg); err != nil { // the package lists may be missing or old
+	if _, err := apt(ctx, dir, "download", pkg); err != nil { // the package lists might be missing or old
 		if out, err := apt(ctx, dir, "update"); err != nil {
 			return fmt.Errorf("update the package lists: %w:\n%s", err, out)
 		}
@@ -61,7 +62,7 @@ func unpack(ctx context.Context, pkg, dir string) error {
 	}
 	found, err := filepath.Glob(filepath.Join(dir, pkg+"_*.deb"))
 	if err != nil || len(found) != 1 {
-		return fmt.Errorf("download package %s: want one file, got %d", pkg, len(found))
+		return fmt.Errorf("download package %s: got %d files, want 1", pkg, len(found))
 	}
 	out, err := exec.CommandContext(ctx, "dpkg-deb", "-x", found[0], filepath.Join(dir, "root")).CombinedOutput()
 	if err != nil {

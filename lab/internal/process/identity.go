@@ -1,8 +1,8 @@
-// Package process starts the lab's background processes, records them, and ends them.
+// Package process starts, records and stops the lab's background processes.
 //
-// A process is identified by its PID together with the clock tick at which it started, so that a reused PID is never
-// signaled. Every process also has an environment variable that names its lab. This finds processes that an interrupted
-// lab started but did not record, and the shims that containerd starts.
+// The lab identifies a process by its PID and the clock tick of its start. A new process with a reused PID therefore
+// never receives a signal. Every process also has an environment variable that names its lab. With this variable, the
+// lab finds processes that an interrupted lab started but did not record, and the shims that containerd starts.
 package process
 
 import (
@@ -13,28 +13,28 @@ import (
 	"strings"
 )
 
-// Identity distinguishes one process from all others of the same boot.
+// Identity distinguishes one process from all other processes of the same boot.
 type Identity struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start_ticks"` // field 22 of /proc/PID/stat: clock ticks since boot
 }
 
-// stat is the part of /proc/PID/stat that the lab needs.
+// stat contains the values from /proc/PID/stat that the lab needs.
 type stat struct {
 	state byte // R, S, D, Z, …
 	start uint64
 	cpu   uint64 // ticks of user and system time, fields 14 and 15
 }
 
-// parseStat parses the line in /proc/PID/stat. The command name is in parentheses and may contain spaces and
-// parentheses, so fields are counted from the last parenthesis.
+// parseStat parses the line in /proc/PID/stat. The command name is in parentheses and can contain spaces and
+// parentheses. The fields are therefore counted from the last parenthesis.
 func parseStat(line string) (stat, error) {
 	end := strings.LastIndexByte(line, ')')
 	if end < 0 {
 		return stat{}, fmt.Errorf("parse process stat %q: no command name", line)
 	}
 	fields := strings.Fields(line[end+1:])
-	const startField = 22 - 3 // the first field after the name is number 3
+	const startField = 22 - 3 // the first field after the name is field 3
 	if len(fields) <= startField || len(fields[0]) != 1 {
 		return stat{}, fmt.Errorf("parse process stat %q: too few fields", line)
 	}
@@ -71,7 +71,7 @@ func Identify(pid int) (Identity, error) {
 	return Identity{PID: pid, Start: s.start}, nil
 }
 
-// Alive reports whether exactly this process still runs. A zombie does not.
+// Alive reports whether exactly this process still runs. A zombie does not run.
 func (id Identity) Alive() bool {
 	if id.PID <= 0 {
 		return false
@@ -80,7 +80,7 @@ func (id Identity) Alive() bool {
 	return err == nil && s.start == id.Start && s.state != 'Z' && s.state != 'X'
 }
 
-// BootID changes at every boot. Clock ticks are only comparable within one boot.
+// BootID returns an ID that changes at every boot. Clock ticks are comparable only within one boot.
 func BootID() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// markVariable is set for every process of a lab and inherited by its children. Nothing else sets it, so it proves
-// ownership.
+// markVariable is an environment variable of every process of a lab, which child processes inherit. No other program
+// sets it, so it proves that a process belongs to a lab.
 const markVariable = "PODLAPSE_LAB_PROCESS"
 
-// mark is the environment entry for one component of the lab with this run directory.
+// mark returns the environment entry of one component. The run directory identifies the lab.
 func mark(run, component string) string { return markVariable + "=" + run + ":" + component }
 
-// Marked is a process found by its environment.
+// Marked is a process that the lab found by its environment.
 type Marked struct {
 	Identity
-	Component  string // the component, or the one that started the process
-	Executable string // path of its program
+	Component  string // name of the component, or of the component that started the process
+	Executable string // path of the process's program
 }
 
-// FindMarked lists the running processes of the lab with this run directory, except the caller.
+// FindMarked returns the running processes of the lab with this run directory, except the calling process.
 func FindMarked(run string) []Marked {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -34,7 +34,7 @@ func FindMarked(run string) []Marked {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// Read the identity first. If the PID is reused in between, the identity will not match later.
+		// The identity is read first. If another process gets the PID later, its identity differs.
 		id, err := Identify(pid)
 		if err != nil || !id.Alive() {
 			continue

@@ -18,13 +18,13 @@ type Spec struct {
 	Name   string
 	Path   string   // absolute path of the program
 	Args   []string // without the program's name
-	Env    []string // added to a minimal environment; the caller's is not inherited
+	Env    []string // added to a minimal environment; the process does not inherit the caller's environment
 	Inputs []string // files whose content determines whether a running process is up to date
-	Stdout string   // file that standard output is appended to; if empty, the log
-	Search string   // directory that comes first in PATH
+	Stdout string   // file to which standard output is appended; if empty, standard output goes to the log
+	Search string   // directory that is first in PATH
 }
 
-// Fingerprint changes if the process must be restarted to match the spec.
+// Fingerprint returns a hash that changes if the process must be restarted to match the spec.
 func (s Spec) Fingerprint() (string, error) {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%q %q %q %q %q\n", s.Path, s.Args, s.Env, s.Stdout, s.Search)
@@ -42,15 +42,15 @@ func (s Spec) Fingerprint() (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Starter starts processes of one lab and records them.
+// Starter starts and records the processes of one lab.
 type Starter struct {
 	Table Table
-	Run   string // the lab's run directory, in the mark of its processes
+	Run   string // the lab's run directory, which is part of the processes' mark
 	Logs  string
 }
 
-// Start starts the process detached in its own session, so that it outlives the caller, and records it. If the process
-// ends while the caller runs, Start reaps it.
+// Start starts the process in its own session, so that the process outlives the caller. Start records the process. If
+// the process exits while the caller runs, Start reaps it.
 func (s Starter) Start(spec Spec) (Record, error) {
 	fingerprint, err := spec.Fingerprint()
 	if err != nil {
@@ -78,7 +78,7 @@ func (s Starter) Start(spec Spec) (Record, error) {
 	if err := cmd.Start(); err != nil {
 		return Record{}, fmt.Errorf("start %s: %w", spec.Name, err)
 	}
-	// The PID cannot be reused until the process is reaped, so reading the start tick here is safe.
+	// The PID cannot be reused before the process is reaped, so reading the start tick here is safe.
 	id, err := Identify(cmd.Process.Pid)
 	go func() { _ = cmd.Wait() }()
 	if err != nil {
@@ -97,7 +97,7 @@ func environment(spec Spec) []string {
 	return append([]string{"PATH=" + search, "HOME=/root", "LANG=C.UTF-8"}, spec.Env...)
 }
 
-// Tail returns at most the last n lines of a file, for error messages.
+// Tail returns at most the last n lines of a file. Tail is used for error messages.
 func Tail(path string, n int) string {
 	const most = 64 << 10
 	file, err := os.Open(path)

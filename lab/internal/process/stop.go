@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Signal sends a signal to exactly this process, or to none.
+// Signal sends a signal to exactly this process. If the process has exited, no process receives the signal.
 func (id Identity) Signal(signal syscall.Signal) error {
-	// os.FindProcess holds a pidfd. The identity is checked through it, so if the PID is reused afterwards, the signal
-	// does not reach the new process.
+	// os.FindProcess opens a pidfd, which refers to one process. The identity is checked after this call. If the PID is
+	// reused later, the signal does not reach the new process.
 	p, err := os.FindProcess(id.PID)
 	if err != nil {
 		return nil
@@ -25,8 +25,8 @@ func (id Identity) Signal(signal syscall.Signal) error {
 	return nil
 }
 
-// Stop asks the process to end, kills it after the grace period, and returns when it is gone. It continues a process
-// that was stopped with SIGSTOP, so that it can end by itself.
+// Stop asks the process to exit and kills it after the grace period. Stop returns when the process has exited. Stop
+// continues a process that was stopped with SIGSTOP, so that the process can exit by itself.
 func (id Identity) Stop(grace time.Duration) error {
 	if grace > 0 {
 		if err := id.Signal(syscall.SIGTERM); err != nil {
@@ -44,7 +44,7 @@ func (id Identity) Stop(grace time.Duration) error {
 	}
 	const patience = 10 * time.Second
 	if !id.waitGone(patience) {
-		return fmt.Errorf("stop process %d: still running %s after SIGKILL", id.PID, patience)
+		return fmt.Errorf("stop process %d: the process still runs %s after SIGKILL", id.PID, patience)
 	}
 	return nil
 }

@@ -14,20 +14,20 @@ import (
 // Record is the lab's record of one background process.
 type Record struct {
 	Name        string    `json:"name"`
-	Identity              // PID and start
+	Identity              // PID and start tick
 	Boot        string    `json:"boot_id"`
-	Fingerprint string    `json:"fingerprint"` // of everything that it was started with
+	Fingerprint string    `json:"fingerprint"` // hash of the spec and the inputs with which the process was started
 	Log         string    `json:"log"`
 	StartedAt   time.Time `json:"started_at"`
 }
 
-// Alive reports whether the recorded process still runs, in this boot.
+// Alive reports whether the recorded process still runs in this boot.
 func (r Record) Alive() bool { return r.Boot == BootID() && r.Identity.Alive() }
 
-// Table keeps one file for each process in a directory, so a crash during a write can lose at most one record.
+// Table keeps one file for each process in a directory. A crash during a write can therefore lose at most one record.
 type Table struct{ Dir string }
 
-// Put stores a record, replacing the one of the same name.
+// Put stores a record. Put replaces an existing record with the same name.
 func (t Table) Put(r Record) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -43,7 +43,7 @@ func (t Table) Put(r Record) error {
 	return nil
 }
 
-// Get returns the record of a process; ok is false if no record can be read.
+// Get returns the record of a process. If there is no readable record, ok is false.
 func (t Table) Get(name string) (r Record, ok bool) {
 	data, err := os.ReadFile(filepath.Join(t.Dir, name+".json"))
 	if err != nil || json.Unmarshal(data, &r) != nil || r.Name != name {
@@ -61,7 +61,7 @@ func (t Table) Remove(name string) error {
 	return nil
 }
 
-// All returns every readable record, the oldest process first.
+// All returns every readable record, with the oldest process first.
 func (t Table) All() []Record {
 	paths, _ := filepath.Glob(filepath.Join(t.Dir, "*.json"))
 	var records []Record

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Usage is the resources that a process has used.
+// Usage contains the resources that a process has used.
 type Usage struct {
-	CPU    time.Duration // user and system time of all its threads
+	CPU    time.Duration // user and system time of all threads
 	Memory int64         // resident bytes
-	Own    int64         // resident bytes that are not backed by files such as the program
-	Peak   int64         // maximum of resident bytes
+	Own    int64         // resident bytes without bytes that are backed by files such as the program
+	Peak   int64         // maximum number of resident bytes
 }
 
-// tick is the unit of times in /proc: 1/100 s on every Linux that runs Go.
+// tick is the unit of times in /proc: 1/100 s on every Linux system that runs Go.
 const tick = 10 * time.Millisecond
 
 // Usage reads the usage of exactly this process.
@@ -27,7 +27,7 @@ func (id Identity) Usage() (Usage, error) {
 		return Usage{}, fmt.Errorf("read usage of process %d: %w", id.PID, err)
 	}
 	if s.start != id.Start {
-		return Usage{}, fmt.Errorf("read usage of process %d: it has ended", id.PID)
+		return Usage{}, fmt.Errorf("read usage of process %d: the process has exited", id.PID)
 	}
 	memory, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", id.PID))
 	if err != nil {
@@ -35,7 +35,7 @@ func (id Identity) Usage() (Usage, error) {
 	}
 	fields := strings.Fields(string(memory))
 	if len(fields) < 3 {
-		return Usage{}, fmt.Errorf("read usage of process %d: memory is %q", id.PID, memory)
+		return Usage{}, fmt.Errorf("read usage of process %d: invalid content of statm: %q", id.PID, memory)
 	}
 	pages, err := strconv.ParseInt(fields[1], 10, 64)
 	if err != nil {
@@ -53,7 +53,7 @@ func (id Identity) Usage() (Usage, error) {
 	return Usage{CPU: time.Duration(s.cpu) * tick, Memory: pages * size, Own: (pages - shared) * size, Peak: peak}, nil
 }
 
-// peak reads VmHWM, which is in KiB.
+// peak returns the value VmHWM, which the kernel reports in KiB.
 func (id Identity) peak() (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", id.PID))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package progress reports what the lab is doing, and for how long, to a user or a log file. It writes plain lines,
-// which look the same on a terminal, in a pipe and in a CI log.
+// Package progress reports the lab's current work and its duration to a user or a log file. The package writes plain
+// lines, which look the same on a terminal, in a pipe and in a CI log.
 package progress
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Reporter prefixes lines with the time since it was created. Its methods are safe for concurrent use.
+// Reporter prefixes each line with the time since the reporter was created. Its methods are safe for concurrent use.
 type Reporter struct {
 	mu        sync.Mutex
 	out       io.Writer
@@ -34,8 +34,8 @@ func elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// Beat calls describe in every period and prints the result, until the returned function is called. That function waits
-// for the last call to end.
+// Beat calls describe once in every period and prints the result. The function stop ends this, and waits until the last
+// call of describe has returned.
 func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -55,8 +55,8 @@ func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func
 	return func() { cancel(); <-done }
 }
 
-// Wait polls check until it returns nil, the limit is reached, or ctx ends. Every ten seconds it reports what is still
-// missing. The error names what it waited for, and contains the last error of check.
+// Wait polls check until check returns nil, the limit is reached, or ctx ends. Every ten seconds, it prints the last
+// error of check. The returned error contains what and the last error of check.
 func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Duration,
 	check func(context.Context) error) error {
 	startedAt := time.Now()
@@ -69,7 +69,7 @@ func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Dura
 		if err == nil {
 			return nil
 		}
-		// If the end of the wait interrupted a check, the previous error is more useful.
+		// If the end of the wait interrupted a check, the error of the previous check is more useful.
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
@@ -82,13 +82,14 @@ func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Dura
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: gave up after %s: %w", what, time.Since(startedAt).Round(time.Second), last)
+			return fmt.Errorf("wait for %s: timed out or interrupted after %s: %w", what,
+				time.Since(startedAt).Round(time.Second), last)
 		case <-time.After(every):
 		}
 	}
 }
 
-// Hopeless wraps an error of a check after which waiting is pointless.
+// Hopeless wraps an error of a check after which further waiting is pointless.
 func Hopeless(err error) error { return hopeless{err} }
 
 type hopeless struct{ error }

@@ -23,7 +23,7 @@ type Sample struct {
 	Value  float64
 }
 
-// Query evaluates an expression now. Its result must be a vector, which may be empty.
+// Query evaluates an expression at the current time. The result must be a vector, which can be empty.
 func (c Client) Query(ctx context.Context, expression string) ([]Sample, error) {
 	var vector struct {
 		Type   string `json:"resultType"`
@@ -36,7 +36,7 @@ func (c Client) Query(ctx context.Context, expression string) ([]Sample, error) 
 		return nil, err
 	}
 	if vector.Type != "vector" {
-		return nil, fmt.Errorf("query Prometheus for %s: want a vector, got a %s", expression, vector.Type)
+		return nil, fmt.Errorf("query Prometheus for %s: the result is a %s, want a vector", expression, vector.Type)
 	}
 	var samples []Sample
 	for _, r := range vector.Result {
@@ -56,7 +56,7 @@ type Exemplar struct {
 	Value  json.Number       `json:"value"`
 }
 
-// Exemplars returns the exemplars of a selector's series in the last period.
+// Exemplars returns the exemplars of a selector's series in the given last period.
 func (c Client) Exemplars(ctx context.Context, selector string, last time.Duration) ([]Exemplar, error) {
 	var series []struct {
 		Exemplars []Exemplar `json:"exemplars"`

@@ -17,20 +17,20 @@ type Access struct {
 	Range       string    `json:"range,omitempty"`
 	Status      int       `json:"status"`
 	Bytes       int64     `json:"bytes"`
-	StartAt     time.Time `json:"start_at"`               // request read
-	FirstByteAt time.Time `json:"first_byte_at,omitzero"` // first byte of the body written
-	LastByteAt  time.Time `json:"last_byte_at"`           // last byte written, or the end of the handler
+	StartAt     time.Time `json:"start_at"`               // when the request had been read
+	FirstByteAt time.Time `json:"first_byte_at,omitzero"` // when the first byte of the body was written
+	LastByteAt  time.Time `json:"last_byte_at"`           // when the last byte was written, or the handler returned
 	Failure     string    `json:"failure,omitempty"`
 }
 
-// accessLog keeps the latest requests. It is safe for concurrent use.
+// accessLog keeps the latest requests. accessLog is safe for concurrent use.
 type accessLog struct {
 	mu      sync.Mutex
 	entries []Access
 	next    uint64
 }
 
-// accessLogSize limits the log. The oldest entries are dropped first.
+// accessLogSize is the maximum number of entries in the log. If the log is full, the oldest entries are dropped.
 const accessLogSize = 8192
 
 func (l *accessLog) add(a Access) {
@@ -44,7 +44,7 @@ func (l *accessLog) add(a Access) {
 	l.entries = append(l.entries, a)
 }
 
-// list returns the entries whose repository matches the pattern, in the order of their ends.
+// list returns the entries whose repository matches the pattern, ordered by the ends of the requests.
 func (l *accessLog) list(pattern string) []Access {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,20 +15,20 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// blobs keeps blobs in files. The upstream disk store hashes a blob at every request, which would delay the first byte
-// of a large blob and distort the measurements. It is safe for concurrent use.
+// blobs keeps blobs in files. The upstream disk store hashes a blob at every request. Hashing would delay the first
+// byte of a large blob and distort the measurements. blobs is safe for concurrent use.
 type blobs struct {
 	dir   string
-	limit int64 // total bytes
+	limit int64 // maximum total of bytes
 
 	mu    sync.Mutex
-	owner map[v1.Hash]string // repository that pushed it
+	owner map[v1.Hash]string // repository that pushed the blob
 	size  map[v1.Hash]int64
 	total int64
 }
 
 func newBlobs(dir string, limit int64) (*blobs, error) {
-	// Manifests are only in memory, so blobs of an earlier run would never be requested.
+	// Manifests are only in memory, so no client would ever request the blobs of an earlier run.
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("empty blob directory: %w", err)
 	}
@@ -82,7 +82,7 @@ func (b *blobs) Put(_ context.Context, repository string, h v1.Hash, content io.
 		return fmt.Errorf("store blob: %w", err)
 	}
 	if size > room {
-		return fmt.Errorf("store blob: the limit of %d bytes is reached; remove images", b.limit)
+		return fmt.Errorf("store blob: the registry has reached its limit of %d bytes: remove images", b.limit)
 	}
 	if err := os.Rename(file.Name(), b.path(h)); err != nil {
 		return fmt.Errorf("store blob: %w", err)
@@ -94,7 +94,7 @@ func (b *blobs) Put(_ context.Context, repository string, h v1.Hash, content io.
 	return nil
 }
 
-// forget removes the blobs pushed by the repositories that match the pattern.
+// forget removes the blobs of the repositories that match the pattern.
 func (b *blobs) forget(pattern string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// Client uses the control address of a running registry.
+// Client sends requests to the control address of a running registry.
 type Client struct {
 	Address string // host:port
 }
 
-// Healthy returns nil if the registry serves.
+// Healthy returns nil if the registry serves requests.
 func (c Client) Healthy(ctx context.Context) error {
 	return c.call(ctx, http.MethodGet, "/healthz", nil, nil)
 }
 
-// SetRules replaces all faults. Without rules there are no faults.
+// SetRules replaces all rules. Without rules, there are no faults.
 func (c Client) SetRules(ctx context.Context, rules ...Rule) error {
 	if rules == nil {
 		rules = []Rule{}

@@ -45,7 +45,8 @@ func withPattern(handle func(http.ResponseWriter, string)) http.HandlerFunc {
 	return func(response http.ResponseWriter, request *http.Request) {
 		pattern := request.URL.Query().Get("repository")
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			http.Error(response, fmt.Sprintf("repository=%q is not a valid pattern", pattern), http.StatusBadRequest)
+			http.Error(response, fmt.Sprintf("invalid parameter repository=%q: must be a pattern for path.Match",
+				pattern), http.StatusBadRequest)
 			return
 		}
 		handle(response, pattern)

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// errReset ends the handler after its connection has been reset.
+// errReset is the error of a handler after a rule has reset its connection.
 var errReset = errors.New("connection reset by rule")
 
-// faulty is a response writer that applies a rule to the body, and records when the first and the last byte were sent.
+// faulty is a response writer that applies a rule to the body. faulty records when the first and the last byte were
+// sent.
 type faulty struct {
 	http.ResponseWriter
 	request *http.Request
@@ -19,15 +20,15 @@ type faulty struct {
 
 	status  int
 	sent    int64
-	startAt time.Time // start of the body, from which the throttle counts
+	startAt time.Time // start of the body; the throttle counts from this time
 	firstAt time.Time
 	lastAt  time.Time
 	stalled bool
 	failure string
 }
 
-// chunk is the maximum that is written at once. It is small enough for a smooth stream, and large enough that checking
-// the time does not slow down a fast one.
+// chunk returns the maximum number of bytes for one write. Small writes make a smooth stream. However, each write
+// checks the time, so the number is large enough for fast streams.
 func (f *faulty) chunk() int64 {
 	const most = 32 << 10
 	if f.rule.BytesPerSecond == 0 {
@@ -82,7 +83,7 @@ func (f *faulty) Write(body []byte) (int, error) {
 	return written, nil
 }
 
-// untilNextFault returns how many more bytes can be sent before the next stall or reset.
+// untilNextFault returns the number of bytes that can be sent before the next stall or reset.
 func (f *faulty) untilNextFault() int64 {
 	left := int64(1) << 62
 	if f.rule.Stall.Duration > 0 && !f.stalled {
@@ -101,7 +102,7 @@ func (f *faulty) fault() error {
 		_ = http.NewResponseController(f.ResponseWriter).Flush()
 		pausedAt := time.Now()
 		err := f.sleep(f.rule.Stall.Duration)
-		// Without this, the throttle would catch up after the pause with a burst.
+		// Without this correction, the throttle would send a burst after the pause.
 		f.startAt = f.startAt.Add(time.Since(pausedAt))
 		return err
 	}
@@ -113,14 +114,14 @@ func (f *faulty) fault() error {
 		return errReset
 	}
 	if tcp, ok := connection.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // close with RST instead of FIN
+		_ = tcp.SetLinger(0) // close the connection with RST instead of FIN
 	}
 	_ = connection.Close()
 	return errReset
 }
 
-// pace waits until n more bytes may be sent. It counts from the start of the body and not from the last write, so that
-// sleeping too long does not add up.
+// pace waits until n more bytes are allowed to be sent. pace counts from the start of the body and not from the last
+// write, so that inexact sleeps do not add up.
 func (f *faulty) pace(n int64) error {
 	if f.rule.BytesPerSecond == 0 {
 		return nil
@@ -132,7 +133,7 @@ func (f *faulty) pace(n int64) error {
 	return f.sleep(time.Until(f.startAt.Add(due)))
 }
 
-// sleep returns early if the client disconnects.
+// sleep waits for the given time. sleep returns early if the client disconnects.
 func (f *faulty) sleep(d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package registry is the lab's image registry: a real one, served from this program. It can be made slow or broken
-// while it runs, and it logs the time of everything that it does.
+// Package registry is the lab's image registry, a real registry that the lab's program serves. Scenarios can slow down
+// or break the registry while it runs. The registry logs the time of each request.
 //
 // Faults affect only reads (GET and HEAD). Images are pushed at full speed.
 package registry
@@ -12,42 +12,44 @@ import (
 	"time"
 )
 
-// Kinds of requests, for Rule.Kind and Access.Kind.
+// The kinds of requests, for Rule.Kind and Access.Kind.
 const (
 	KindManifest = "manifest"
 	KindBlob     = "blob"
 	KindOther    = "other"
 )
 
-// Rule is one fault. It applies to the requests that it matches. If several rules match, the first applies.
+// Rule is one fault for the requests that match the rule. If several rules match, the first rule applies.
 type Rule struct {
 	Repository string `json:"repository"`      // path.Match pattern; "*" does not match a slash
-	Kind       string `json:"kind,omitempty"`  // manifest or blob; if empty, both
-	Times      int    `json:"times,omitempty"` // only for the first N matching requests; 0 for all
+	Kind       string `json:"kind,omitempty"`  // manifest or blob; empty for both kinds
+	Times      int    `json:"times,omitempty"` // applies only to the first N matching requests; 0 for all requests
 
-	Status          int      `json:"status,omitempty"`            // respond with this status instead
-	BytesPerSecond  int64    `json:"bytes_per_second,omitempty"`  // of each response body
-	Shared          bool     `json:"shared,omitempty"`            // for all bodies together, like one link
-	Stall           Duration `json:"stall,omitzero"`              // pause once …
-	StallAfterBytes int64    `json:"stall_after_bytes,omitempty"` // … after this many bytes of the body
-	ResetAfterBytes int64    `json:"reset_after_bytes,omitempty"` // reset the connection after this many bytes
+	Status         int   `json:"status,omitempty"`           // status of the response instead of the content
+	BytesPerSecond int64 `json:"bytes_per_second,omitempty"` // rate limit for each response body
+	// the rate limit applies to all bodies together, like one link
+	Shared          bool     `json:"shared,omitempty"`
+	Stall           Duration `json:"stall,omitzero"`              // duration of one pause in the body
+	StallAfterBytes int64    `json:"stall_after_bytes,omitempty"` // number of body bytes before the pause
+	// number of body bytes before the connection is reset
+	ResetAfterBytes int64 `json:"reset_after_bytes,omitempty"`
 }
 
-// Validate returns what is wrong with the rule.
+// Validate returns an error if the rule is invalid.
 func (r Rule) Validate() error {
 	if _, err := path.Match(r.Repository, ""); err != nil || r.Repository == "" {
-		return fmt.Errorf("repository %q is not a valid pattern", r.Repository)
+		return fmt.Errorf("invalid repository %q: must be a pattern for path.Match", r.Repository)
 	}
 	if !slices.Contains([]string{"", KindManifest, KindBlob}, r.Kind) {
-		return fmt.Errorf("kind %q: must be %s or %s", r.Kind, KindManifest, KindBlob)
+		return fmt.Errorf("invalid kind %q: must be %s or %s", r.Kind, KindManifest, KindBlob)
 	}
 	statuses := []int{0, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 		http.StatusTooManyRequests, http.StatusInternalServerError}
 	if !slices.Contains(statuses, r.Status) {
-		return fmt.Errorf("status %d: must be one of %v", r.Status, statuses[1:])
+		return fmt.Errorf("invalid status %d: must be one of %v", r.Status, statuses[1:])
 	}
 	if min(int64(r.Times), r.BytesPerSecond, int64(r.Stall.Duration), r.StallAfterBytes, r.ResetAfterBytes) < 0 {
-		return fmt.Errorf("rule for %q: numbers must not be negative", r.Repository)
+		return fmt.Errorf("rule for %q: numbers must be at least 0", r.Repository)
 	}
 	if r.Shared && r.BytesPerSecond == 0 {
 		return fmt.Errorf("rule for %q: a shared link requires bytes_per_second", r.Repository)

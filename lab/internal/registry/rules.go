@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// link carries all bodies of a shared rule. It is safe for concurrent use.
+// link represents the link that all bodies of a shared rule use. link is safe for concurrent use.
 type link struct {
 	mu   sync.Mutex
-	free time.Time // when everything sent before has passed
+	free time.Time // when all earlier bytes have passed the link
 }
 
-// pass returns when this many bytes will have passed at this rate.
+// pass returns the time when this many additional bytes have passed the link at this rate.
 func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -24,16 +24,16 @@ func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	return l.free
 }
 
-// rules is the active faults. It is safe for concurrent use.
+// rules contains the active faults. rules is safe for concurrent use.
 type rules struct {
 	mu      sync.Mutex
 	current []Rule
-	used    []int // how often each rule has been applied
+	used    []int // number of applications of each rule
 	links   map[Rule]*link
 }
 
-// replace activates a new set of rules, or none if one of them is invalid. A rule that was already active keeps its
-// count.
+// replace activates a new set of rules. If one of the rules is invalid, replace changes nothing. A rule that was
+// already active keeps its count.
 func (s *rules) replace(next []Rule) error {
 	for i, rule := range next {
 		if err := rule.Validate(); err != nil {
@@ -67,7 +67,8 @@ func (s *rules) list() []Rule {
 	return append([]Rule{}, s.current...)
 }
 
-// take returns and counts the rule for a request, with its link if it is shared. The zero rule does nothing.
+// take returns and counts the rule for a request, and the link of a shared rule. If no rule matches, take returns the
+// zero rule, which has no effect.
 func (s *rules) take(repository, kind string) (Rule, *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Serve listens on the two addresses until ctx ends. It is the main function of the background process.
+// Serve listens on the two addresses until ctx ends. Serve is the main function of the background process.
 func Serve(ctx context.Context, images, control, dir string) error {
 	const limit = 8 << 30
 	server, err := New(dir, limit)
@@ -18,13 +18,13 @@ func Serve(ctx context.Context, images, control, dir string) error {
 	}
 	handlers := map[string]http.Handler{images: http.HandlerFunc(server.Images), control: server.Control()}
 	var servers []*http.Server
-	failed := make(chan error, len(handlers)) // each listener reports at most once
+	failed := make(chan error, len(handlers)) // each listener reports at most one error
 	for address, handler := range handlers {
 		listener, err := net.Listen("tcp", address)
 		if err != nil {
 			return fmt.Errorf("serve registry: %w", err)
 		}
-		// There is no write timeout, because a throttled body takes as long as the scenario wants.
+		// There is no write timeout, because scenarios can make a throttled body take any time.
 		s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 		servers = append(servers, s)
 		go func() { failed <- s.Serve(listener) }()

@@ -14,7 +14,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// Server is the registry with its faults and its log. Images serves pulls and pushes, Control serves scenarios.
+// Server is the registry with its faults and its log. Images serves pulls and pushes, and Control serves scenarios.
 type Server struct {
 	rules    rules
 	accesses accessLog
@@ -22,7 +22,7 @@ type Server struct {
 	inner    http.Handler
 }
 
-// New returns a registry that keeps its blobs in dir and refuses to store more than limit bytes. It empties dir first.
+// New returns a registry that keeps its blobs in dir and stores at most limit bytes. New empties dir first.
 func New(dir string, limit int64) (*Server, error) {
 	store, err := newBlobs(dir, limit)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Server) Images(response http.ResponseWriter, request *http.Request) {
 
 func (s *Server) answer(writer *faulty, request *http.Request, kind, reference string) {
 	if writer.rule.Stall.Duration > 0 && writer.rule.StallAfterBytes == 0 {
-		// Stall before the handler, because the handler holds a lock while it writes a manifest.
+		// The stall happens before the handler runs, because the handler holds a lock while it writes a manifest.
 		writer.stalled = true
 		if writer.sleep(writer.rule.Stall.Duration) != nil {
 			return
@@ -68,7 +68,7 @@ func (s *Server) answer(writer *faulty, request *http.Request, kind, reference s
 	s.inner.ServeHTTP(writer, request)
 }
 
-// writeStatus responds like a real registry, so that clients report the reason.
+// writeStatus responds as a real registry does, so that clients report the reason.
 func writeStatus(response http.ResponseWriter, status int) {
 	codes := map[int]string{http.StatusUnauthorized: "UNAUTHORIZED", http.StatusForbidden: "DENIED",
 		http.StatusNotFound: "MANIFEST_UNKNOWN", http.StatusTooManyRequests: "TOOMANYREQUESTS"}
@@ -87,8 +87,8 @@ func writeStatus(response http.ResponseWriter, status int) {
 
 func openRange() *regexp.Regexp { return regexp.MustCompile(`^bytes=(\d+)-$`) }
 
-// closeRange adds an end to an open range. A client that resumes a download requests "bytes=N-", which the upstream
-// handler does not understand.
+// closeRange adds an end to an open range. A client that resumes a download requests "bytes=N-". The upstream handler
+// does not support this form.
 func (s *Server) closeRange(request *http.Request, digest string) {
 	match := openRange().FindStringSubmatch(request.Header.Get("Range"))
 	if match == nil {
@@ -103,7 +103,7 @@ func (s *Server) closeRange(request *http.Request, digest string) {
 	}
 }
 
-// parsePath splits a registry path: /v2/REPOSITORY/(manifests|blobs)/REFERENCE.
+// parsePath splits a registry path of the form /v2/REPOSITORY/(manifests|blobs)/REFERENCE.
 func parsePath(path string) (repository, kind, reference string) {
 	rest, ok := strings.CutPrefix(path, "/v2/")
 	if !ok {

@@ -1,5 +1,5 @@
-// Package sample shows a new user what podlapse does: it starts a small workload and lets the agent explain where its
-// start-up time went.
+// Package sample shows podlapse to a new user. The package starts a small workload and lets the agent explain the
+// start-up time of each pod.
 package sample
 
 import (
@@ -18,27 +18,28 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Namespace is the namespace of the sample. It stays until the next sample, so that users can look at it.
+// Namespace is the namespace of the sample. The namespace remains until the next sample, so that users can inspect the
+// pods.
 const Namespace = "sample"
 
 const replicas = 2
 
-// scrapeInterval is short, so that users do not have to wait for results.
+// scrapeInterval is short, so that users see results soon.
 const scrapeInterval = 2 * time.Second
 
-// Show starts a new sample, waits until the agent has settled its pods, and runs the agent's explanation of each. The
-// explanation goes to out.
+// Show starts a new sample, waits until the agent has settled the sample's pods, and runs the agent's command explain
+// for each pod. Show writes the explanations to out.
 func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 	program := n.Agent()
 	if program == "" {
-		return errors.New("show the sample: the agent is not running")
+		return errors.New("show the sample: no agent is set: run \"lab up --agent PATH --sample\"")
 	}
 	release, err := n.Hold(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	// The pods of an earlier sample would not start again.
+	// The sample must start new pods, so the pods of an earlier sample are removed.
 	if err := bench.ClearAll(ctx, n, Namespace); err != nil {
 		return fmt.Errorf("remove the earlier sample: %w", err)
 	}
@@ -72,11 +73,11 @@ func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 	return nil
 }
 
-// monitor starts a Prometheus that scrapes the agent, with the unmodified rules, for users to look at. The sample also
+// monitor starts a Prometheus that scrapes the agent and uses the unmodified rules, for users to try. The sample also
 // works without Prometheus.
 func monitor(ctx context.Context, n node.Node) error {
 	if err := n.FindPrometheus(ctx); err != nil {
-		n.Report.Say("the agent is not scraped by Prometheus: %v", err)
+		n.Report.Say("the sample runs without Prometheus: %v", err)
 		return nil
 	}
 	rules, err := node.Rules()
@@ -87,8 +88,8 @@ func monitor(ctx context.Context, n node.Node) error {
 	return err
 }
 
-// start deploys the sample and returns its pods when the agent reports them ready. The registry is slow enough to make
-// the pull and the queue visible.
+// start deploys the sample and returns its pods after the agent has reported them as ready. The registry is slow enough
+// to make the pull and the pull queue visible.
 func start(ctx context.Context, b *bench.Bench) ([]string, error) {
 	image, err := b.Image(ctx, "shop", 12<<20)
 	if err != nil {
@@ -117,7 +118,7 @@ func start(ctx context.Context, b *bench.Bench) ([]string, error) {
 			return nil, err
 		}
 		if timeline.State != agent.Ready {
-			return nil, fmt.Errorf("pod %s is ready, but the agent reports %s", pod, timeline.State)
+			return nil, fmt.Errorf("pod %s is ready, but the agent reports the state %s", pod, timeline.State)
 		}
 	}
 	return pods, nil

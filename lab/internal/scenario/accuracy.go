@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The cold image of every pod, and the rate of throttled images. The layer is small, so unpacking it takes only a small
-// part of the pull.
+// smallLayer and smallRate are the size of each pod's cold image and the download rate of throttled images. The layer
+// is small, so unpacking takes only a small part of the pull.
 const (
 	smallLayer = 512 << 10 // bytes
 	smallRate  = 256 << 10 // bytes per second
@@ -23,9 +23,9 @@ func (p plan) pullTime() time.Duration {
 	return smallLayer / smallRate * time.Second
 }
 
-// accuracy injects each fault alone into two pods, and all of them into two more. Every phase of every pod must be
-// accurate, including those without a fault. The machine need not be idle: the limits allow for the time that tasks
-// waited for the kernel near the ends of a phase.
+// accuracy injects each fault alone into two pods, and all faults together into two more pods. Every phase of every pod
+// must be accurate, including the phases without a fault. The machine need not be idle: the limits allow for the time
+// that tasks waited for the kernel near the ends of a phase.
 func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	plans := accuracyPlans()
 	images, err := coldImages(ctx, b, plans)
@@ -45,7 +45,8 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	defer busy.stop()
 	arrivals, stop := b.Watch(ctx)
 	timelines, truths := make([]agent.Timeline, len(plans)), make([]known, len(plans))
-	for i, p := range plans { // one at a time, because on a small machine two would disturb each other's measurement
+	// one pod at a time, because two concurrent pods would disturb each other's measurement on a small machine
+	for i, p := range plans {
 		if timelines[i], truths[i], err = p.measure(ctx, b, arrivals, images[i]); err != nil {
 			return err
 		}
@@ -63,11 +64,12 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// accuracyPlans returns 20 pods.
+// accuracyPlans returns the plans of 20 pods.
 func accuracyPlans() []plan {
 	const (
 		length = 2 * time.Second
-		// If an init container ended before the runtime recorded its start, its run could not be dated.
+		// The runtime must record the start of an init container before the container exits. Otherwise no source dates
+		// its run.
 		shortRun = 300 * time.Millisecond
 	)
 	faults := []struct {
@@ -100,7 +102,7 @@ func accuracyPlans() []plan {
 	return plans
 }
 
-// coldImages pushes an image for each pod, which is not on the node.
+// coldImages pushes one image for each pod. The node does not have these images yet.
 func coldImages(ctx context.Context, b *bench.Bench, plans []plan) ([]string, error) {
 	images := make([]string, len(plans))
 	for i, p := range plans {
@@ -112,7 +114,7 @@ func coldImages(ctx context.Context, b *bench.Bench, plans []plan) ([]string, er
 	return images, nil
 }
 
-// injectInto makes the network and the registry slow for the pods whose plans require it.
+// injectInto slows down the network and the registry for the pods whose plans require it.
 func injectInto(ctx context.Context, b *bench.Bench, plans []plan) error {
 	var slow, throttled []string
 	var delay time.Duration
@@ -130,8 +132,8 @@ func injectInto(ctx context.Context, b *bench.Bench, plans []plan) error {
 	return b.ThrottleImages(ctx, smallRate, throttled...)
 }
 
-// measure runs the plan and returns the agent's timeline and the truth. It deletes the pod afterwards, because its
-// probes would keep the machine busy.
+// measure runs the plan and returns the agent's timeline and the true times. Then measure deletes the pod, because the
+// pod's probes would keep the machine busy.
 func (p plan) measure(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals,
 	image string) (agent.Timeline, known, error) {
 	c, err := p.carryOut(ctx, b, arrivals, image)

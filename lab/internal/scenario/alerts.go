@@ -23,18 +23,18 @@ const (
 	registrySlow = "PodlapseRegistrySlow"
 )
 
-// The speed of the rules: with windows of two minutes instead of an hour, an alert waits ten seconds instead of five
-// minutes.
+// The speed of the rules. With windows of two minutes instead of an hour, an alert waits ten seconds instead of five
+// minutes before it fires.
 const (
 	timesFaster   = 30
 	alertInterval = time.Second
-	alertPatience = 10 * time.Second // of both alerts at this speed
+	alertPatience = 10 * time.Second // the time for which both alerts are pending before they fire
 )
 
-// otherNode is a node without a fault. It is synthetic; a real agent, the extra one, watches it.
+// otherNode is a synthetic node without a fault. The extra agent, which is a real agent, watches this node.
 const otherNode = "node-2"
 
-// healthy is a pace similar to that of the lab's own node without faults.
+// healthy returns a pace similar to the pace of the lab's own node without faults.
 func healthy() synthetic.Pace {
 	const ms = time.Millisecond
 	return synthetic.Pace{Pickup: 50 * ms, Volumes: 300 * ms, Network: 20 * ms, Sandbox: 120 * ms, Pull: 400 * ms,
@@ -44,21 +44,21 @@ func healthy() synthetic.Pace {
 // alarm is a fault for which one alert must fire and the other must not.
 type alarm struct {
 	what string
-	// Slow is the images of the first registry.
+	// Slow lists the images of the first registry.
 	inject      func(ctx context.Context, b *bench.Bench, slow []string) error
 	fires       string
 	labels      map[string]string
 	staysSilent string
 }
 
-// alerts lets a real Prometheus with an accelerated copy of the real rules watch two nodes while first a registry and
-// then a node is slow.
+// alerts slows down first a registry and then a node. A real Prometheus with an accelerated copy of the real rules
+// watches both nodes.
 func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		rate  = 350 << 10 // bytes per second: an image of 2 MiB takes six seconds
 		delay = 4 * time.Second
 	)
-	v.Note("the rules run %d times as fast: windows, offsets, intervals and waiting times are divided by that, "+
+	v.Note("the rules run %d times as fast: windows, offsets, intervals and waiting times are divided by this number, "+
 		"thresholds are unchanged", timesFaster)
 	for _, a := range []alarm{
 		{what: "registry", fires: registrySlow, staysSilent: nodeSlow,
@@ -76,7 +76,7 @@ func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// sound runs one alarm, with new agents and an empty Prometheus.
+// sound runs one alarm with new agents and an empty Prometheus.
 func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error) {
 	if err := b.Node.RestartDeployed(ctx); err != nil {
 		return err
@@ -135,9 +135,9 @@ func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave
 	return synthetic.Kubelet{Kube: b.Kube, Runtime: runtime, Node: otherNode, Pace: healthy()}, leave, nil
 }
 
-// startOnBoth starts the same number of pods on both nodes, and waits until the agent has reported the real ones. Each
-// has a cold image. On the real node, two registries take turns; on the other, all images come from the second
-// registry, because that node has no slow registry.
+// startOnBoth starts the same number of pods on both nodes, and waits until the agent has reported the pods of the real
+// node. Each pod has a cold image. On the real node, the images come from two registries in turn. On the other node,
+// all images come from the second registry, because that node has no slow registry.
 func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a alarm) error {
 	const (
 		podCount  = 12
@@ -158,7 +158,7 @@ func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a
 	if err := a.inject(ctx, b, slow); err != nil {
 		return err
 	}
-	const apart = 500 * time.Millisecond // a burst would slow any node down
+	const apart = 500 * time.Millisecond // a burst would slow down any node
 	work, together := errgroup.WithContext(ctx)
 	for i, image := range images {
 		name := fmt.Sprintf("%s-%d", a.what, i+1)
@@ -187,8 +187,8 @@ func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a
 	return work.Wait()
 }
 
-// judgeAlarm requires that the expected alert fires for the injected fault and for nothing else, that the other alert
-// is not even pending at the time when it would have fired, and that no third alert fires.
+// judgeAlarm requires that the expected alert fires for the injected fault and for nothing else. The other alert must
+// not even be pending at the time when it would have fired. No third alert may fire.
 func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client, a alarm) error {
 	firing := func(alert string) ([]prometheus.Sample, error) {
 		return client.Query(ctx, fmt.Sprintf(`ALERTS{alertname=%q, alertstate="firing"}`, alert))
@@ -198,7 +198,7 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 		func(context.Context) error {
 			alerts, err := firing(a.fires)
 			if err == nil && len(alerts) == 0 {
-				err = errors.New("it does not fire")
+				err = errors.New("the alert does not fire")
 			}
 			return err
 		})
@@ -206,9 +206,10 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 		return err
 	}
 	if err != nil {
-		v.Problem("slow %s: %v", a.what, err)
+		v.Problem("slow %s: the alert must fire: %v", a.what, err)
 	}
-	if err := sleep(ctx, alertPatience/2); err != nil { // both have the same data since the last pod was reported
+	// both alerts have had the same data since the last pod was reported
+	if err := sleep(ctx, alertPatience/2); err != nil {
 		return err
 	}
 	alerts, err := firing(a.fires)
@@ -218,7 +219,7 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 	for _, alert := range alerts {
 		for name, want := range a.labels {
 			if got := alert.Labels[name]; got != want {
-				v.Problem("slow %s: %s fires for %s %s, want %s", a.what, a.fires, name, got, want)
+				v.Problem("slow %s: %s fires with label %s=%q, want %q", a.what, a.fires, name, got, want)
 			}
 		}
 	}
@@ -227,7 +228,8 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 		return err
 	}
 	for _, alert := range silent {
-		v.Problem("slow %s: %s was also %s: %v", a.what, a.staysSilent, alert.Labels["alertstate"], alert.Labels)
+		v.Problem("slow %s: %s must stay inactive, but was %s: %v", a.what, a.staysSilent,
+			alert.Labels["alertstate"], alert.Labels)
 	}
 	others, err := client.Query(ctx,
 		fmt.Sprintf(`last_over_time(ALERTS{alertname=~"Podlapse.*", alertname!=%q, alertstate="firing"}[10m])`,
@@ -237,7 +239,7 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 	}
 	v.Compared++
 	for _, alert := range others {
-		v.Problem("slow %s: %s also fired: %v", a.what, alert.Labels["alertname"], alert.Labels)
+		v.Problem("slow %s: %s must not fire, but fired: %v", a.what, alert.Labels["alertname"], alert.Labels)
 	}
 	return noteFactors(ctx, v, client, a)
 }

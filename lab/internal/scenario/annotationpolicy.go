@@ -13,7 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// tryPolicy sends the API server dry-run requests that the agent's token must allow, and others that it must not.
+// tryPolicy sends dry-run requests to the API server. The agent's token must allow some of these requests and must not
+// allow the others.
 func tryPolicy(ctx context.Context, b *bench.Bench, v *Verdict, account, home, token string) error {
 	asks := map[string]string{askStartUp: "true", askTime: "", "other": "stays"}
 	elsewhere := corev1.PodSpec{NodeName: "node-2",
@@ -66,13 +67,13 @@ func tryPolicy(ctx context.Context, b *bench.Bench, v *Verdict, account, home, t
 		defer client.Close()
 		return client.MergeLists(ctx, b.PodPath(pod)+"?dryRun=All", change)
 	}
-	// The API server needs a moment to enforce a policy.
+	// The API server enforces a new policy after a short delay.
 	err = b.Node.Report.Wait(ctx, "the policy to be in force", 30*time.Second, 100*time.Millisecond,
 		func(ctx context.Context) error {
 			if isForbidden(patch(ctx, attempts[0].pod, attempts[0].token, attempts[0].change)) {
 				return nil
 			}
-			return errors.New("a request that it must refuse is allowed")
+			return errors.New("the API server allowed a request that the policy must refuse")
 		})
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func isForbidden(err error) bool {
 	return errors.As(err, &status) && status.Code == http.StatusForbidden
 }
 
-// noRefusals requires that no request of the current agent was refused.
+// noRefusals requires that the API server refused no request of the current agent.
 func (v *Verdict) noRefusals(ctx context.Context, b *bench.Bench) error {
 	text, err := b.Agent.Metrics(ctx)
 	if err != nil {
@@ -107,12 +108,12 @@ func (v *Verdict) noRefusals(ctx context.Context, b *bench.Bench) error {
 		}
 		v.Note("requests of the last agent: %v %s", n, result)
 		if (result == "refused" || result == "failed") && n > 0 {
-			v.Problem("the API server refused or failed %v requests of the agent", n)
+			v.Problem("%v requests of the agent were refused or failed, want 0", n)
 		}
 	}
 	waiting, err := metrics.Sum(text, "podlapse_annotation_waiting_pods")
 	if err == nil && waiting != 0 {
-		v.Problem("%v pods are waiting for annotations", waiting)
+		v.Problem("%v pods are still waiting for annotations, want 0", waiting)
 	}
 	v.Compared += 3
 	return err

@@ -19,15 +19,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// The annotations with which a pod requests annotations, and those that it gets.
+// The annotations that a pod sets to request annotations, and the annotations that the agent then writes.
 const (
 	askStartUp, gotStartUp = "podlapse.dev/annotate", "podlapse.dev/startup"
 	askTime, gotTime       = "addtime", "timestamp"
 )
 
 // annotations starts pods that request annotations while the agent is killed and other clients write to the same pods.
-// Each pod must get each requested annotation once. Then the scenario uses the agent's own token for requests that the
-// policy must refuse.
+// The agent must write each requested annotation exactly once. Then the scenario sends requests with the agent's own
+// token that the policy must refuse.
 func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "podlapse-agent", "home"
 	err := b.CreateAccount(ctx, account,
@@ -60,7 +60,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		_ = stop()
 		return err
 	}
-	// A pod whose start-up was over before the agents came, and that requests the annotation late.
+	// This pod was ready before the agents started, and requests the annotation late.
 	ask := map[string]any{"metadata": map[string]any{
 		"annotations": map[string]string{askStartUp: "true", askTime: "late"}}}
 	askedAt := time.Now()
@@ -72,7 +72,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	v.Compared++
 	if took := time.Since(askedAt); took > 3*time.Second {
-		v.Problem("%s, which was already running, was annotated %s after its request", home, took)
+		v.Problem("the running pod %s was annotated %s after its request, want at most 3 s", home, took)
 	}
 	if err := stop(); err != nil {
 		return err
@@ -83,15 +83,16 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := annotateAgainstWriters(ctx, b, v); err != nil {
 		return err
 	}
-	// No kubelet would complete its deletion.
+	// No kubelet would complete the deletion of this pod, because its node does not exist.
 	if err := b.Kube.Delete(ctx, b.PodPath("elsewhere")+"?gracePeriodSeconds=0"); err != nil {
 		return err
 	}
 	return v.noRefusals(ctx, b)
 }
 
-// annotateAgainstWriters removes an annotation from pods to which others write continuously, so that most versions are
-// outdated when the agent writes. The agent must write the annotation again, and the others' changes must not be lost.
+// annotateAgainstWriters removes an annotation from pods while other clients write to these pods continuously. Most
+// versions that the agent read are therefore outdated when the agent writes. The agent must write the annotation again
+// without losing the changes of the other clients.
 func annotateAgainstWriters(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const pods, writers = 4, 2
 	before, err := b.Agent.Metrics(ctx)
@@ -143,17 +144,19 @@ func annotateAgainstWriters(ctx context.Context, b *bench.Bench, v *Verdict) err
 	}
 	const name = "podlapse_annotation_requests_total"
 	count := func(text, result string) float64 {
-		n, _ := metrics.Sum(text, name, `result="`+result+`"`) // unreadable values count as 0, which is too few
+		// an unreadable value counts as 0, which fails the check below
+		n, _ := metrics.Sum(text, name, `result="`+result+`"`)
 		return n
 	}
 	written, conflicts := count(after, "written")-count(before, "written"),
 		count(after, "conflict")-count(before, "conflict")
 	v.Compared += 2
 	if written != pods || conflicts == 0 {
-		v.Problem("%v annotations were written instead of %d, with %v conflicts; want at least one conflict", written,
+		v.Problem("the agent wrote %v annotations, want %d, and met %v conflicts, want at least one", written,
 			pods, conflicts)
 	}
-	v.Note("%d pods, %d writers each: %v annotations written after %v conflicts", pods, writers, written, conflicts)
+	v.Note("%d pods with %d writers each: the agent wrote %v annotations after %v conflicts", pods, writers,
+		written, conflicts)
 	return nil
 }
 
@@ -164,10 +167,10 @@ const (
 
 func annotatedPod(i int) string { return fmt.Sprintf("asks-%d", i+1) }
 
-// contended reports whether another client overwrites the pod's annotation by force.
+// contended reports whether another client overwrites the pod's annotation with a forced apply.
 func contended(i int) bool { return i%6 == 5 }
 
-// annotateDuringKills starts pods, kills agents, and continuously writes to the pods.
+// annotateDuringKills starts pods, kills agents, and writes to the pods continuously.
 func annotateDuringKills(ctx context.Context, b *bench.Bench, v *Verdict, change node.AgentChange) error {
 	random := rand.New(rand.NewPCG(b.Seed, 0))
 	v.Note("the times were drawn with --seed %d", b.Seed)
@@ -211,13 +214,13 @@ func annotateDuringKills(ctx context.Context, b *bench.Bench, v *Verdict, change
 	})
 	err := work.Wait()
 	enough()
-	v.Note("meanwhile, another client wrote to the pods %d times, and the agent was killed %d times", <-meddled,
+	v.Note("another client wrote to the pods %d times, and the agent was killed %d times", <-meddled,
 		agentKills)
 	return err
 }
 
-// writeContinuously writes to the pods as fast as the API server responds, and overwrites the annotation of some by
-// force.
+// writeContinuously writes to the pods as fast as the API server responds. For some pods, writeContinuously overwrites
+// the agent's annotation with a forced apply.
 func writeContinuously(ctx context.Context, b *bench.Bench) (writes int) {
 	for n := 1; ctx.Err() == nil; n++ {
 		for i := range annotatedPods {
@@ -246,13 +249,13 @@ func awaitAnnotated(ctx context.Context, b *bench.Bench, name string) error {
 				return err
 			}
 			if pod.Annotations[gotStartUp] == "" || pod.Annotations[gotTime] == "" {
-				return fmt.Errorf("its annotations are %v", pod.Annotations)
+				return fmt.Errorf("an annotation is missing: the pod has %v", pod.Annotations)
 			}
 			return nil
 		})
 }
 
-// startUpAnnotation is the annotation's content according to its documentation.
+// startUpAnnotation is the documented content of the annotation.
 type startUpAnnotation struct {
 	State   string             `json:"state"`
 	Total   float64            `json:"total_seconds"`
@@ -274,18 +277,19 @@ func (v *Verdict) startUpAnnotation(ctx context.Context, b *bench.Bench, pod, te
 	v.Compared += 2
 	if reported.State != "ready" || reported.Error == nil || reported.Verdict == "" || sum-reported.Total > 1e-6 ||
 		reported.Total-sum > 1e-6 {
-		v.Problem("%s: the values in annotation %s do not add up", pod, text)
+		v.Problem("%s: annotation %s is invalid: want state ready, an error, a verdict, and causes that add up",
+			pod, text)
 	}
 	timeline, err := b.Agent.Timeline(ctx, b.Namespace, pod)
 	if err != nil {
 		v.Problem("%s: %v", pod, err)
 		return
 	}
-	// The agent that wrote it may have had more or less evidence than the current one.
+	// The agent that wrote the annotation might have had more or less evidence than the current agent.
 	total, wrong := timeline.TotalSeconds.Float64()
 	most, alsoWrong := timeline.TotalError.Float64()
 	if wrong != nil || alsoWrong != nil ||
 		reported.Error != nil && math.Abs(reported.Total-total) > most+*reported.Error {
-		v.Problem("%s: the annotation has %.3f s, the API %v s ±%v s", pod, reported.Total, total, most)
+		v.Problem("%s: the annotation states %.3f s, but the API states %v s ±%v s", pod, reported.Total, total, most)
 	}
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// annotationWitness records every value of the annotations of a bench's pods, through its own watch.
+// annotationWitness records every value of the annotations of a bench's pods through a watch of its own.
 type annotationWitness struct {
 	mu     sync.Mutex
-	values map[string]map[string][]string // by pod and annotation, in order; empty for none
+	values map[string]map[string][]string // by pod and annotation, in order; an empty string means no annotation
 	last   map[string]corev1.Pod
 }
 
-// witnessAnnotations watches until stop is called.
+// witnessAnnotations watches the pods until stop is called.
 func witnessAnnotations(ctx context.Context, b *bench.Bench) (w *annotationWitness, stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w = &annotationWitness{values: map[string]map[string][]string{}, last: map[string]corev1.Pod{}}
@@ -45,8 +45,8 @@ func (w *annotationWitness) see(pod corev1.Pod, _ bool, _ time.Time) {
 	w.last[pod.Name] = pod
 }
 
-// judge requires that each pod that requests an annotation had none first, then one value that never changed, unless
-// another client overwrote it by force.
+// judge requires that each requested annotation is absent first, and then has one value that never changes. A forced
+// apply by another client is the only exception.
 func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,13 +62,14 @@ func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdic
 			case annotation == gotStartUp && contended(i):
 				at := slices.Index(all, "by force")
 				if len(values) > 1 || at >= 0 && at < len(all)-1 {
-					v.Problem("%s: the agent overwrote a value that another client set by force: %q", name, all)
+					v.Problem("%s: the agent overwrote a value that another client had forced: %q", name, all)
 				}
 				if at >= 0 {
 					forced++
 				}
 			case len(all) != 2 || all[0] != "" || len(values) != 1:
-				v.Problem("%s: %s had the values %q, want exactly one value, once", name, annotation, all)
+				v.Problem("%s: %s had the values %q, want an empty value and then exactly one value", name, annotation,
+					all)
 			}
 		}
 		pod := w.last[name]
@@ -78,23 +79,24 @@ func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdic
 		}
 		at, err := time.Parse(time.RFC3339, pod.Annotations[gotTime])
 		if early := at.Before(pod.CreationTimestamp.Time); err != nil || early || at.After(time.Now()) {
-			v.Problem("%s, created %s: timestamp %q, %v", name, pod.CreationTimestamp, pod.Annotations[gotTime], err)
+			v.Problem("%s, created %s: annotation timestamp is %q (%v), want a time between creation and now", name,
+				pod.CreationTimestamp, pod.Annotations[gotTime], err)
 		}
 	}
-	v.Note("%d pods that request annotations, each version observed: both annotations once; the start-up of %d was "+
-		"overwritten by force", annotatedPods, forced)
+	v.Note("%d pods requested annotations; in every observed version, both annotations had one value; another client "+
+		"overwrote the start-up of %d by force", annotatedPods, forced)
 	var other corev1.Pod
 	if err := b.Kube.Get(ctx, b.PodPath("elsewhere"), &other); err != nil {
 		return err
 	}
 	v.Compared++
 	if other.Annotations[gotStartUp] != "" || other.Annotations[gotTime] != "" {
-		v.Problem("a pod of another node was annotated: %v", other.Annotations)
+		v.Problem("the agent annotated a pod of another node: %v", other.Annotations)
 	}
 	return nil
 }
 
-// owned requires that the API server attributes the annotations, and nothing else, to podlapse's own field manager.
+// owned requires that the API server attributes the annotations, and no other field, to podlapse's field manager.
 func (v *Verdict) owned(pod corev1.Pod, taken bool) {
 	v.Compared++
 	var entries []string
@@ -107,12 +109,12 @@ func (v *Verdict) owned(pod corev1.Pod, taken bool) {
 		if fields.Operation != metav1.ManagedFieldsOperationApply || fields.Subresource != "" ||
 			bytes.Count(raw, []byte(`"f:`)) != 2+bytes.Count(raw, []byte(gotStartUp))+bytes.Count(raw,
 				[]byte(`"f:`+gotTime)) {
-			v.Problem("%s: podlapse owns %s", pod.Name, raw)
+			v.Problem("%s: podlapse owns more than its annotations: %s", pod.Name, raw)
 		}
 	}
 	all := strings.Join(entries, "; ")
 	if len(entries) != 1 || !strings.Contains(all, `"f:`+gotTime+`"`) ||
 		!taken && !strings.Contains(all, `"f:`+gotStartUp+`"`) {
-		v.Problem("%s: podlapse owns %s", pod.Name, all)
+		v.Problem("%s: podlapse owns %s, want one entry with its annotations", pod.Name, all)
 	}
 }

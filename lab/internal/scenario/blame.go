@@ -15,22 +15,22 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// examRow is one start-up with a known culprit. Its pod is named after the row.
+// examRow is one start-up with a known culprit. Its pod has the name of the row.
 type examRow struct {
 	name    string
-	culprit string // the fault and its culprit, for readers
+	culprit string // the fault and the culprit, as text for readers
 	play    playFunc
 }
 
-// playFunc creates the pod, injects the fault, and returns when the start-up is over.
+// playFunc creates the pod, injects the fault, and returns after the end of the start-up.
 type playFunc = func(ctx context.Context, x *examPod) error
 
-// examStage is a group of rows that run concurrently, and the state of the node while they run.
+// examStage is a group of rows that run concurrently. The stage sets the state of the node for these rows.
 type examStage struct {
 	name  string
-	set   func(ctx context.Context, e *exam) error // puts the node into the state that the rows need; may be nil
+	set   func(ctx context.Context, e *exam) error // puts the node into the state that the rows require; may be nil
 	rows  []examRow
-	apart time.Duration // between the starts of two rows; 0 means the default
+	apart time.Duration // time between the starts of two rows; 0 selects the default
 	alone bool          // the rows run one after the other
 }
 
@@ -46,24 +46,25 @@ type exam struct {
 	registries []registry.Client // the lab's registry, and a second one while it runs
 
 	mu      sync.Mutex
-	stopped []blame.Stop // when containerd was stopped
+	stopped []blame.Stop // the times at which containerd was stopped
 	results []examResult
 }
 
-// examResult is how one row was judged.
+// examResult is the result of one row.
 type examResult struct {
 	stage, name, culprit string
-	place                [2]int // of the stage, and of the row within it
-	failed               error  // the row could not run
+	place                [2]int // the positions of the stage and of the row within the stage
+	failed               error  // why the row could not run; nil if it ran
 	timeline             agent.Timeline
 	reported             []blame.Reported
 	truth                []blame.Stretch
 	score                blame.Score
 	lengths              []blame.Violation
-	compared             int // phases whose true duration is known
+	compared             int // number of phases with a known true duration
 }
 
-// blameExam runs every row on the real node and judges whom the agent blames for each second.
+// blameExam runs every row on the real node. blameExam compares, for each second, the cause that the agent names with
+// the true cause.
 func blameExam(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	v.Note("durations and combinations of faults were drawn with --seed %d", b.Seed)
 	return playExam(ctx, b, v, examStages(b.Seed))
@@ -104,8 +105,8 @@ func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) 
 		registries: []registry.Client{b.Registry}}, stop, nil
 }
 
-// play runs the rows of a stage concurrently. A row that cannot run becomes part of the result and does not stop the
-// others.
+// play runs the rows of a stage concurrently. If a row cannot run, its result states the error, and the other rows
+// continue.
 func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	e.bench.Node.Report.Say("stage %s: %d rows", stage.name, len(stage.rows))
 	if stage.set != nil {
@@ -115,7 +116,7 @@ func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	}
 	apart := stage.apart
 	if apart == 0 {
-		apart = 600 * time.Millisecond // two processors are busy when a pod starts
+		apart = 600 * time.Millisecond // each starting pod keeps two processors busy
 	}
 	var rows errgroup.Group
 	if stage.alone {
@@ -138,7 +139,7 @@ func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	return rows.Wait()
 }
 
-// judge runs one row and compares the agent's report with that of the witnesses. Afterwards it deletes the pod.
+// judge runs one row and compares the agent's report with the independent logs. Then judge deletes the pod.
 func (e *exam) judge(ctx context.Context, row examRow) (result examResult) {
 	result = examResult{name: row.name, culprit: row.culprit}
 	x := &examPod{exam: e, name: row.name, images: make(map[string]string)}

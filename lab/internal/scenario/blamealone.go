@@ -20,7 +20,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// aloneRows returns pods with a fault that affects the entire node, so no other row runs at the same time.
+// aloneRows returns rows with a fault that affects the entire node. No other row can run at the same time.
 func aloneRows(long func() time.Duration) []examRow {
 	return []examRow{
 		{"scheduler-stopped", "the scheduler is stopped: scheduler", func(ctx context.Context, x *examPod) error {
@@ -76,7 +76,8 @@ func aloneRows(long func() time.Duration) []examRow {
 	}
 }
 
-// kubeletAmidConfig creates the Secret of a volume while the kubelet, which waits for it, is stopped.
+// kubeletAmidConfig stops the kubelet while the kubelet waits for the Secret of a volume. Then kubeletAmidConfig
+// creates the Secret.
 func kubeletAmidConfig(ctx context.Context, x *examPod, long time.Duration) error {
 	spec := one(x.bench().BaseImage, readySoon)
 	spec.Volumes = []corev1.Volume{bench.SecretVolume(x.name)}
@@ -144,20 +145,21 @@ func containerdRestarted(ctx context.Context, x *examPod) error {
 	return errors.Join(err, x.ready(ctx))
 }
 
-// slowImage is a cold image whose pull takes about this long.
+// slowImage returns a cold image whose pull takes approximately the given time.
 func (x *examPod) slowImage(ctx context.Context, container string, takes time.Duration) (string, error) {
 	reference, err := x.cold(ctx, container, int(takes.Seconds()*examRate))
 	return reference, errors.Join(err,
 		x.bench().Break(ctx, x.image(container), registry.Rule{BytesPerSecond: examRate}))
 }
 
-// lacksPause configures an image for sandboxes that is not on the node.
+// lacksPause configures a sandbox image that the node does not have.
 func (x *examPod) lacksPause(ctx context.Context, rule registry.Rule) error {
 	const name = "pause"
 	reference, err := x.bench().Image(ctx, x.image(name), examLayer)
 	x.pauseImage = repository(reference)
 	return errors.Join(err, x.bench().Break(ctx, x.image(name), rule), x.bench().Node.UsePauseImage(ctx, reference),
-		sleep(ctx, 2*time.Second), x.bench().Node.AwaitReady(ctx)) // the kubelet notices that the runtime was down
+		// the kubelet notices that the runtime was stopped
+		sleep(ctx, 2*time.Second), x.bench().Node.AwaitReady(ctx))
 }
 
 func pauseImage(hostNetwork bool, rule registry.Rule) playFunc {
@@ -181,7 +183,7 @@ func pauseImageMissing(long func() time.Duration) playFunc {
 	}
 }
 
-// unpacks pulls an image with many files and a layer of this many bytes that downloads slowly.
+// unpacks pulls an image with many files, and with a layer of this many bytes that downloads slowly.
 func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) playFunc {
 	return func(ctx context.Context, x *examPod) (err error) {
 		many, err := image.ManyFiles(files)
@@ -213,7 +215,7 @@ func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) p
 	}
 }
 
-// syncDisk keeps the disk of a directory busy with small synced writes until rest is called.
+// syncDisk keeps the disk of a directory busy with small synchronous writes until rest is called.
 func syncDisk(dir string) (rest func() error, err error) {
 	path := filepath.Join(dir, "synced")
 	file, err := os.Create(path)
@@ -253,10 +255,10 @@ func busyProcessors(long func() time.Duration) playFunc {
 	}
 }
 
-// pullSerially makes the kubelet pull one image at a time, which is the default.
+// pullSerially makes the kubelet pull one image at a time, which is the kubelet's default.
 func pullSerially(ctx context.Context, e *exam) error { return e.bench.Node.PullSerially(ctx) }
 
-// queueRows returns pods, of which the second waits for the pull of the first.
+// queueRows returns two pods. The second pod waits for the pull of the first pod.
 func queueRows() []examRow {
 	var rows []examRow
 	culprits := []string{"the registry is slow: registry", "another pod's pull runs first: pull queue, then registry"}

@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// crashRows returns pods whose containers repeatedly end before they are ready.
+// crashRows returns pods whose containers exit repeatedly before they are ready.
 func crashRows() []examRow {
 	endless := func(container string, ends int, change func(x *examPod, spec *corev1.PodSpec)) playFunc {
 		return func(ctx context.Context, x *examPod) error {
@@ -52,7 +52,7 @@ func crashRows() []examRow {
 	}
 }
 
-// variable sets an environment variable that the workload reads.
+// variable sets an environment variable that the workload program reads.
 func variable(c *corev1.Container, name string, value time.Duration) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value.String()})
 }
@@ -93,7 +93,7 @@ func appRows(long func() time.Duration) []examRow {
 	}...)
 }
 
-// endless waits until a container has ended this often, and until its next run is due.
+// endless waits until a container has exited this many times and its next run is due.
 func (x *examPod) endless(ctx context.Context, container string, ends int) error {
 	err := errors.Join(x.exited(ctx, container, ends), sleep(ctx, 4*time.Second))
 	x.giveUp()
@@ -106,7 +106,7 @@ func crash(c *corev1.Container, after time.Duration) {
 		corev1.EnvVar{Name: workload.ExitCode, Value: strconv.Itoa(1)})
 }
 
-// approveLate passes the readiness gate this long after everything else was ready.
+// approveLate passes the readiness gate this long after all containers are ready.
 func (x *examPod) approveLate(ctx context.Context, late time.Duration) error {
 	err := x.await(ctx, "readiness except for the gate", func() (bool, error) {
 		return !x.exam.watched.Of(x.name).ContainersReadyAt.IsZero(), nil

@@ -18,15 +18,16 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// combinedFault is one of the faults that can be combined in a pod.
+// combinedFault is a fault that can be combined with other faults in one pod.
 type combinedFault struct {
 	name string
-	// prepare changes the specification, and the node if needed, before the pod is created. It returns what to do while
-	// the pod starts, in the order of the start-up; nil for nothing.
+	// prepare changes the specification before the pod is created, and the node if necessary. The returned function
+	// runs during the start-up. The functions of several faults run in the order of the start-up. The function is nil
+	// if nothing is left to do.
 	prepare func(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error)
 }
 
-// combinedFaults returns the faults in the order in which a start-up meets them.
+// combinedFaults returns the faults in the order in which they affect a start-up.
 func combinedFaults() []combinedFault {
 	return []combinedFault{
 		{"gate", heldByGate},
@@ -149,7 +150,7 @@ func failedPull(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time
 	}, errors.Join(err, x.bench().Break(ctx, x.image(mainName), registry.Rule{Status: http.StatusTooManyRequests}))
 }
 
-// severalAtOnce is a row with several of the faults, given by their positions in the table.
+// severalAtOnce returns a row with several faults, which are given by their positions in the table.
 func severalAtOnce(prefix string, faults []int, long func() time.Duration) examRow {
 	all := combinedFaults()
 	var names []string
@@ -161,7 +162,7 @@ func severalAtOnce(prefix string, faults []int, long func() time.Duration) examR
 		"combined faults: " + strings.Join(names, ", "),
 		func(ctx context.Context, x *examPod) error {
 			spec := one(x.bench().BaseImage, readySoon)
-			// Faults of the container itself replace the container, so they go first.
+			// Some faults replace the container, so they run before the faults that only change it.
 			order := slices.Clone(faults)
 			slices.SortStableFunc(order, func(a, b int) int { return replaces(all[b].name) - replaces(all[a].name) })
 			steps := make(map[int]func() error)
@@ -188,7 +189,7 @@ func severalAtOnce(prefix string, faults []int, long func() time.Duration) examR
 	}
 }
 
-// replaces orders the faults by how much of the container they replace.
+// replaces returns a sort key: the larger the key, the more of the container the fault replaces.
 func replaces(fault string) int {
 	switch fault {
 	case "slow-pull", "failed-pull":
@@ -199,7 +200,7 @@ func replaces(fault string) int {
 	return 0
 }
 
-// drawn returns rows with randomly drawn faults: two or three for each pod.
+// drawn returns rows with two or three randomly drawn faults for each pod.
 func drawn(prefix string, count int, seed uint64) []examRow {
 	random := rand.New(rand.NewPCG(seed, 2))
 	all := combinedFaults()
@@ -216,7 +217,7 @@ func drawn(prefix string, count int, seed uint64) []examRow {
 	return rows
 }
 
-// everything is a row with every fault except the pull that fails.
+// everything returns a row with every fault except the failed pull.
 func everything(long func() time.Duration) examRow {
 	var faults []int
 	for i, fault := range combinedFaults() {

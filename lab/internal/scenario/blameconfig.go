@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// configAfterwards is who is to blame from the creation of the missing object until the kubelet retries.
+// configAfterwards returns the possible causes between the creation of the missing object and the kubelet's retry.
 func configAfterwards() []blame.Cause {
 	return []blame.Cause{blame.Config, blame.Volumes, blame.Kubelet, blame.Backoff}
 }
@@ -21,7 +21,7 @@ func configAfterwards() []blame.Cause {
 // createFunc creates an object in the bench's namespace.
 type createFunc = func(b *bench.Bench, ctx context.Context, name string) error
 
-// configRows returns pods that wait for an object in their specification, or for their sandbox.
+// configRows returns pods that wait for an object that their specification names, or for their sandbox.
 func configRows(long func() time.Duration) []examRow {
 	configMap, secret := (*bench.Bench).CreateConfigMap, (*bench.Bench).CreateSecret
 	return []examRow{
@@ -71,7 +71,7 @@ func configRows(long func() time.Duration) []examRow {
 	}
 }
 
-// lateVolume mounts an object that is created some time after the kubelet picked the pod up.
+// lateVolume mounts an object that is created only after the kubelet has picked up the pod.
 func lateVolume(long func() time.Duration, volume func(string) corev1.Volume, create createFunc) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		spec := one(x.bench().BaseImage, readySoon)
@@ -82,12 +82,12 @@ func lateVolume(long func() time.Duration, volume func(string) corev1.Volume, cr
 	}
 }
 
-// madeLate creates the object with the pod's name. Until then, its absence was to blame.
+// madeLate creates the object with the pod's name. Until then, the missing object delays the pod.
 func (x *examPod) madeLate(ctx context.Context, create createFunc) error {
 	return x.blames(only(blame.Config), configAfterwards(), func() error { return create(x.bench(), ctx, x.name) })
 }
 
-// lateVariables takes variables from an object that is created some time after the kubelet first missed it.
+// lateVariables reads environment variables from an object that is created only after the kubelet first missed it.
 func lateVariables(long func() time.Duration, from func(corev1.LocalObjectReference) corev1.EnvFromSource,
 	create createFunc,
 ) playFunc {
@@ -100,14 +100,14 @@ func lateVariables(long func() time.Duration, from func(corev1.LocalObjectRefere
 	}
 }
 
-// neverPulled runs an image that the kubelet must not pull, and that another client pulls late.
+// neverPulled runs an image with pull policy Never. Another client pulls the image late.
 func neverPulled(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		reference, err := x.cold(ctx, mainName, smallLayer)
 		if err != nil {
 			return err
 		}
-		delete(x.images, mainName) // the kubelet does not pull it
+		delete(x.images, mainName) // the kubelet does not pull this image
 		spec := one(reference, readySoon)
 		spec.Containers[0].ImagePullPolicy = corev1.PullNever
 		err = errors.Join(x.create(ctx, spec), x.stated(ctx, "ErrImageNeverPull", 1), sleep(ctx, long()))
@@ -129,7 +129,7 @@ func invalidImage(long func() time.Duration) playFunc {
 	}
 }
 
-// failingSandbox runs a pod with a runtime handler whose sandboxes fail until the handler is repaired.
+// failingSandbox runs a pod with a runtime handler. The sandboxes of this handler fail until the handler is repaired.
 func failingSandbox(long func() time.Duration, handler string, culprit blame.Cause,
 	mend func(context.Context, *examPod) error,
 ) playFunc {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// lengths draws durations of faults, from three to six seconds. It is safe for concurrent use.
+// lengths returns a function that draws durations of faults, from three to six seconds. The function is safe for
+// concurrent use.
 func lengths(seed uint64) func() time.Duration {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var mu sync.Mutex

@@ -12,35 +12,40 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// pageVariable names the file that the exam writes its result to, as a page for users.
+// pageVariable names the environment variable with the path of the accuracy page. The exam writes its result to this
+// file.
 const pageVariable = "PODLAPSE_ACCURACY_PAGE"
 
-// notTried lists what the lab cannot test, and why.
+// notTried lists the situations that the lab cannot test, and the reasons.
 var notTried = [][2]string{
-	{"Dynamically allocated devices (DRA)", "the lab has no driver for them"},
+	{"Dynamically allocated devices (DRA)", "the lab has no driver for these devices"},
 	{
 		"Lazy snapshotters (stargz, nydus)",
-		"they need a kernel module or a daemon that the lab does not build; with them a pull looks instant and " +
-			"the container is slow to start",
+		"the lab does not build the required kernel module or daemon; with these snapshotters, a " +
+			"pull looks instant and the container is slow to start",
 	},
 	{
 		"Credential plugins that run within the pull time",
-		"only a kubelet up to 1.32 counts them as pull time; the lab's newer kubelet runs them before the pull",
+		"only kubelets up to 1.32 count these plugins as pull time; the lab's newer kubelet runs the " +
+			"plugins before the pull",
 	},
 	{"Runtimes that create sandboxes themselves (shim sandboxers)", "the lab has only runc"},
-	{"CRI-O, and other versions of Kubernetes and containerd", "the lab builds one version of each"},
+	{
+		"CRI-O, and other versions of Kubernetes and containerd",
+		"the lab builds only containerd, and one version of each component",
+	},
 	{
 		"The API server unreachable while the kubelet reads the objects of a volume",
 		"the lab cannot stop the API server after the binding and before the read",
 	},
 	{
 		"The API server unreachable between the binding and the kubelet's pickup of the pod",
-		"the lab cannot stop the API server in time: only milliseconds pass between the two",
+		"the lab cannot stop the API server in time: only milliseconds pass between the binding and the pickup",
 	},
 	{
 		"The kubelet stopped during a back-off or a probe",
-		"no witness shows how long the kubelet would have waited; for a back-off, the stated error " +
-			"includes any time beyond its longest possible length",
+		"no log shows how long the kubelet would have waited; for a back-off, the stated error " +
+			"includes any time beyond the longest possible back-off",
 	},
 	{
 		"A node reboot; an image replaced under the same name while its container crashes",
@@ -48,8 +53,8 @@ var notTried = [][2]string{
 	},
 	{
 		"Lost sources: no Events, no runtime, an agent that starts during the start-up",
-		"the blame scenario has all sources; the scenarios lost-events, pulls and restart remove them, " +
-			"and so do simulations in pkg/timeline",
+		"the blame scenario has all sources; the scenarios lost-events, pulls and restart, and " +
+			"simulations in pkg/timeline, test missing sources",
 	},
 	{"More than one node, and clocks that differ", "the lab has one node"},
 }
@@ -57,17 +62,17 @@ var notTried = [][2]string{
 // pageIntroduction is the text of the page before its first figures.
 const pageIntroduction = `# Accuracy
 
-podlapse names a culprit for each second of a start-up. This page shows how often that culprit is right. The lab runs
-start-ups with a known culprit on a real node. It compares the culprit that podlapse names with independent witnesses:
-the logs of the kubelet, containerd, the network plugin and the registry, the program in each container, and the lab's
-own actions.
+podlapse names a culprit for each second of a start-up. This page shows how often this culprit is right. The lab runs
+start-ups with a known culprit on a real node. For each second, the lab compares the culprit that podlapse names with
+the true culprit. Independent sources show the true culprit: the logs of the kubelet, containerd, the network plugin and
+the registry, the program in each container, and the lab's own actions.
 
 The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`" + ` regenerates it;
 ` + "`make scenario NAME=blame`" + ` runs the scenario without writing the page.
 
 `
 
-// pageRules is the page's explanation of its figures.
+// pageRules explains the figures of the page.
 const pageRules = `
 - **Right**: podlapse blames the culprit.
 - **Unattributed**: podlapse blames no party (phase ` + "`unattributed`" +
@@ -75,15 +80,15 @@ const pageRules = `
   stated error.
 - **Wrong**: podlapse blames another party for longer than its stated error, or it lists candidates that do not include
   the culprit.
-- **Not judged**: the witnesses do not show the culprit.
+- **Not judged**: the independent sources do not show the culprit.
 
-Timestamps in logs are accurate to 50 ms. When one culprit follows another, both count as right within this time of the
-change.
+Timestamps in logs are accurate to 50 ms. When one culprit follows another, either culprit counts as right within 50 ms
+of the change.
 
 If two parties are equally to blame, both count as right. An example is a slow registry while containerd is stopped.
 `
 
-// writePage writes the result of the exam as a page.
+// writePage writes the result of the exam as the accuracy page.
 func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, lengths, violations int) error {
 	var node corev1.Node
 	if err := e.bench.Kube.Get(ctx, "/api/v1/nodes/"+layout.NodeName, &node); err != nil {
@@ -103,8 +108,8 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	fmt.Fprintf(&page, "| not judged | %.1f | |\n", sum.Unjudged.Seconds())
 	page.WriteString(pageRules)
 	fmt.Fprintf(&page,
-		"\nFor %d phases, the witnesses show the exact duration. "+
-			"For %d of these, podlapse is right within its stated error.\n",
+		"\nFor %d phases, the independent sources show the exact duration. "+
+			"For %d of these phases, podlapse is right within its stated error.\n",
 		lengths, lengths-violations)
 	page.WriteString(
 		"\n## Culprits and blamed causes\n\n" +

@@ -15,7 +15,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/blame"
 )
 
-// rowLimit is the longest time for any step of a row.
+// rowLimit is the longest time for one step of a row.
 const rowLimit = 2 * time.Minute
 
 // examPod is the pod of a row, with the faults that the row injected into its start-up.
@@ -25,18 +25,17 @@ type examPod struct {
 	spec corev1.PodSpec
 
 	createdAt    time.Time
-	until        time.Time // for an unfinished start-up: later time is not judged
+	until        time.Time // for an unfinished start-up: the end of the judged time
 	unfinished   bool
-	broken       bool              // a step timed out: later ones do not wait
-	images       map[string]string // reference of the cold image of each container
+	broken       bool              // a step timed out, so later steps do not wait
+	images       map[string]string // image reference of each container's cold image
 	sandboxFault []blame.Cause
-	pauseImage   string // the repository of the pause image that is not on the node
+	pauseImage   string // repository of the pause image that the node does not have
 	faults       []blame.Fault
 }
 
 func (x *examPod) bench() *bench.Bench { return x.exam.bench }
 
-// create creates the pod.
 func (x *examPod) create(ctx context.Context, spec corev1.PodSpec) error {
 	x.spec = spec
 	x.createdAt = time.Now()
@@ -48,7 +47,7 @@ func (x *examPod) ready(ctx context.Context) error {
 	return x.wait(func() error { return x.bench().AwaitReady(ctx, x.name, rowLimit) })
 }
 
-// wait waits for something, unless an earlier step timed out.
+// wait waits for a condition, unless an earlier step timed out.
 func (x *examPod) wait(until func() error) error {
 	if x.broken {
 		return nil
@@ -63,13 +62,13 @@ func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 	return errors.Join(x.create(ctx, spec), x.ready(ctx))
 }
 
-// blames records who was to blame until this call fixed the fault, and who afterwards until the end of the stretch that
-// the witnesses see.
+// blames records the causes of a fault until put repairs the fault. blames also records the causes afterwards, until
+// the end of the stretch that the independent logs show.
 func (x *examPod) blames(causes, then []blame.Cause, put func() error) error {
 	return x.blamesFrom(time.Time{}, causes, then, put)
 }
 
-// blamesFrom is blames for a fault that delayed nothing until the kubelet met it.
+// blamesFrom is like blames, for a fault that delays nothing before the kubelet meets it at the given time.
 func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put func() error) error {
 	fixed, err := bench.Dated(put)
 	x.faults = append(x.faults,
@@ -77,20 +76,20 @@ func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put fun
 	return err
 }
 
-// giveUp ends the judgment of a start-up that will never end.
+// giveUp sets the end of the judged time for a start-up that never completes.
 func (x *examPod) giveUp() { x.unfinished, x.until = true, time.Now() }
 
-// cold creates an image for a container that is not on the node.
+// cold pushes a cold image for a container.
 func (x *examPod) cold(ctx context.Context, container string, size int) (string, error) {
 	reference, err := x.bench().Image(ctx, x.image(container), size)
 	x.images[container] = reference
 	return reference, err
 }
 
-// image is the name of a container's cold image.
+// image returns the name of a container's cold image.
 func (x *examPod) image(container string) string { return x.name + "-" + container }
 
-// uid is the pod's UID, once a watch has delivered it.
+// uid returns the pod's UID, or "" until a watch has delivered the pod.
 func (x *examPod) uid() string { return x.exam.watched.Of(x.name).UID }
 
 // await waits until a condition holds.
@@ -107,7 +106,7 @@ func (x *examPod) await(ctx context.Context, what string, so func() (bool, error
 	})
 }
 
-// stated waits until the kubelet has created this many Events with a reason about the pod.
+// stated waits until the kubelet has created at least this many Events with a reason for the pod.
 func (x *examPod) stated(ctx context.Context, reason string, times int) error {
 	return x.await(ctx, "an Event "+reason, func() (bool, error) {
 		events, err := x.exam.events.All()
@@ -121,7 +120,7 @@ func (x *examPod) stated(ctx context.Context, reason string, times int) error {
 	})
 }
 
-// statedOf waits until the kubelet has created an Event with a reason about the pod whose message contains these words.
+// statedOf waits for a kubelet Event for the pod with this reason, whose message contains the given words.
 func (x *examPod) statedOf(ctx context.Context, reason, words string) error {
 	return x.await(ctx, "an Event "+reason, func() (bool, error) {
 		events, err := x.exam.events.All()
@@ -129,18 +128,18 @@ func (x *examPod) statedOf(ctx context.Context, reason, words string) error {
 	})
 }
 
-// firstStated is when the kubelet first created an Event with a reason about the pod whose message contains these
-// words; zero if it did not.
+// firstStated returns the time of the first kubelet Event for the pod with this reason, whose message contains the
+// given words. firstStated returns the zero time if no Event matches.
 func (x *examPod) firstStated(reason, words string) time.Time {
-	events, _ := x.exam.events.All() // callers that waited for it have read the log
+	events, _ := x.exam.events.All() // an earlier wait for the Event has already read the log without an error
 	if event := firstStated(events, x.name, reason, words); event != nil {
 		return event.At
 	}
 	return time.Time{}
 }
 
-// firstStated returns the first Event with a reason about a pod whose message contains these words; nil if there is
-// none.
+// firstStated returns a pod's first Event with this reason whose message contains the given words. firstStated returns
+// nil if no Event matches.
 func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.KubeletEvent {
 	i := slices.IndexFunc(events, func(e bench.KubeletEvent) bool {
 		return e.Pod == pod && e.Reason == reason && strings.Contains(e.Message, words)
@@ -151,7 +150,7 @@ func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.
 	return &events[i]
 }
 
-// called waits until the kubelet has made this many calls of a kind to the runtime for a container.
+// called waits until the kubelet has sent at least this many calls of one kind to the runtime for a container.
 func (x *examPod) called(ctx context.Context, kind, container string, times int) error {
 	return x.await(ctx, "call "+kind, func() (bool, error) {
 		calls, err := x.exam.calls.Of(x.uid())
@@ -165,9 +164,9 @@ func (x *examPod) called(ctx context.Context, kind, container string, times int)
 	})
 }
 
-// exited waits until a container has ended this often.
+// exited waits until a container has exited at least this many times.
 func (x *examPod) exited(ctx context.Context, container string, times int) error {
-	return x.await(ctx, fmt.Sprintf("end %d of container %s", times, container), func() (bool, error) {
+	return x.await(ctx, fmt.Sprintf("exit %d of container %s", times, container), func() (bool, error) {
 		calls, err := x.exam.calls.Of(x.uid())
 		count := 0
 		for _, call := range calls {
@@ -179,7 +178,7 @@ func (x *examPod) exited(ctx context.Context, container string, times int) error
 	})
 }
 
-// pulling waits until the runtime has received this many requests to pull a container's image.
+// pulling waits until the runtime has received at least this many requests to pull a container's image.
 func (x *examPod) pulling(ctx context.Context, container string, times int) error {
 	return x.await(ctx, "pull", func() (bool, error) {
 		calls, err := x.exam.pulls.Of(x.images[container])

@@ -13,18 +13,18 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// Size of the cold images, and the rate of a slow registry.
+// The size of the cold images, and the download rate of a slow registry.
 const (
 	examLayer = 1 << 20   // bytes
 	examRate  = 256 << 10 // bytes per second
 )
 
-// pullInParallel is for rows that do not wait for each other's images. It also starts a second registry, which runs
-// until the end of the exam.
+// pullInParallel makes the kubelet pull images in parallel, for rows that must not wait for each other's images.
+// pullInParallel also starts a second registry, which runs until the end of the exam.
 func pullInParallel(ctx context.Context, e *exam) error {
 	images, control := layout.Address(layout.MirrorPort), layout.Address(layout.MirrorControl)
 	mirror := registry.Client{Address: control}
-	go func() { // until the end of the scenario or its context
+	go func() { // runs until ctx ends
 		_ = registry.Serve(ctx, images, control, e.bench.Node.In("mirror"))
 	}()
 	err := e.bench.Node.Report.Wait(ctx, "the second registry", 10*time.Second, 50*time.Millisecond, mirror.Healthy)
@@ -89,7 +89,7 @@ func pullRows(long func() time.Duration) []examRow {
 	}
 }
 
-// neverComes runs a pod whose image cannot be pulled, and judges the start-up some time after the second attempt.
+// neverComes runs a pod whose image cannot be pulled. The judged time ends some time after the second attempt.
 func neverComes(long func() time.Duration, reference func(x *examPod) (string, error)) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		image, err := reference(x)
@@ -100,11 +100,12 @@ func neverComes(long func() time.Duration, reference func(x *examPod) (string, e
 	}
 }
 
-// unresolvable is a host with a label that is too long. The resolver rejects it without querying a server, which the
-// lab lacks.
+// unresolvable is a host name with a label that is too long. The resolver rejects the name without querying a DNS
+// server, because the lab has none.
 const unresolvable = "nowherenowherenowherenowherenowherenowherenowherenowherenowherenowhere.invalid"
 
-// fromMirror pulls an image through a second registry, which may or may not have it.
+// fromMirror pulls an image through a second registry. The parameter has selects whether the second registry has the
+// image.
 func fromMirror(has bool) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		b := x.bench()
@@ -137,15 +138,15 @@ func twelveContainers(ctx context.Context, x *examPod) error {
 	return x.start(ctx, spec)
 }
 
-// linkedPulls is how many images are pulled over one link at once.
+// linkedPulls is the number of images that are pulled over one link at the same time.
 const linkedPulls = 8
 
-// shareLink throttles all images of the rows together.
+// shareLink limits the combined download rate of all images of the rows.
 func shareLink(ctx context.Context, e *exam) error {
 	return e.bench.Break(ctx, "linked-*", registry.Rule{BytesPerSecond: 1 << 20, Shared: true})
 }
 
-// linkRows returns pods whose images are pulled over one slow link at once.
+// linkRows returns pods whose images are pulled over one slow link at the same time.
 func linkRows() []examRow {
 	var rows []examRow
 	for i := range linkedPulls {

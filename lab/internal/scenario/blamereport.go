@@ -12,10 +12,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/blame"
 )
 
-// What the exam requires of an agent.
+// The limits of the exam.
 const (
 	mostUnattributed = 0.10 // share of the judged time
-	mostUnjudged     = 0.15 // share of all time; a limit for the lab itself
+	mostUnjudged     = 0.15 // share of all time; this limit checks the lab itself
 )
 
 // report prints the results and adds problems to the verdict.
@@ -37,10 +37,10 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 		compared, violations = compared+r.compared, violations+len(r.lengths)
 		r.print(&text)
 		for _, violation := range r.lengths {
-			v.Problem("row %s: outside the stated error: %s", r.name, violation)
+			v.Problem("row %s: a true duration is outside the agent's stated error: %s", r.name, violation)
 		}
 		if r.score.Wrong > 0 {
-			v.Problem("row %s: %s s are charged to the wrong cause", r.name, seconds(r.score.Wrong))
+			v.Problem("row %s: the agent charges %s s to the wrong cause, want 0", r.name, seconds(r.score.Wrong))
 		}
 	}
 	fmt.Fprintln(&text)
@@ -50,13 +50,13 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 	fmt.Fprintf(&text, "\nright %s s, unattributed %s s (%.1f %%), wrong %s s; not judged %s s (%.1f %% of all)\n",
 		seconds(sum.Right), seconds(sum.Unattributed), 100*unattributed, seconds(sum.Wrong), seconds(sum.Unjudged),
 		100*unjudged)
-	fmt.Fprintf(&text, "%d phases of known length were compared with the stated error\n", compared)
+	fmt.Fprintf(&text, "%d phases with a known duration were compared with the agent's stated error\n", compared)
 	if unattributed > mostUnattributed {
-		v.Problem("%.1f %% of the judged time is unattributed, more than %.0f %%", 100*unattributed,
+		v.Problem("%.1f %% of the judged time is unattributed, want at most %.0f %%", 100*unattributed,
 			100*mostUnattributed)
 	}
 	if unjudged > mostUnjudged {
-		v.Problem("%.1f %% of all time was not judged, more than %.0f %%: the exam is not conclusive", 100*unjudged,
+		v.Problem("%.1f %% of all time was not judged, want at most %.0f %%: the exam is not conclusive", 100*unjudged,
 			100*mostUnjudged)
 	}
 	v.Text = text.String()
@@ -66,8 +66,8 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 	return nil
 }
 
-// print writes a line about the row. If anything is not right, it also writes the stretches of both sides with the
-// parties that they blame.
+// print writes one line about the row. If the row is not entirely right, print also lists the agent's phases and the
+// true stretches with their causes.
 func (r examResult) print(out io.Writer) {
 	fmt.Fprintf(out, "%-14s %-26s %8s %8s %8s %8s\n", r.stage, r.name, seconds(r.score.Right),
 		seconds(r.score.Unattributed), seconds(r.score.Wrong), seconds(r.score.Unjudged))

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// examStages returns all rows of the exam. The seed decides how long each fault lasts.
+// examStages returns all rows of the exam. The seed sets the duration of each fault.
 func examStages(seed uint64) []examStage {
 	long := lengths(seed)
 	words := func(component string) string { return component + " is stopped during " }
@@ -33,18 +33,18 @@ func examStages(seed uint64) []examStage {
 // drawnRows is the number of rows in the exam with randomly drawn faults.
 const drawnRows = 8
 
-// one returns a pod with one container that becomes ready this long after its start.
+// one returns a pod with one container, which becomes ready this long after its start.
 func one(image string, readyAfter time.Duration) corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, image, readyAfter)}}
 }
 
-// only returns one culprit.
+// only returns a list with one cause.
 func only(cause blame.Cause) []blame.Cause { return []blame.Cause{cause} }
 
-// readySoon is for pods in rows that are not about readiness.
+// readySoon is the readiness delay of pods in rows that do not test readiness.
 const readySoon = 300 * time.Millisecond
 
-// placementRows returns pods that wait before they are bound to the node.
+// placementRows returns pods that wait before the scheduler binds them to the node.
 func placementRows(long func() time.Duration) []examRow {
 	return []examRow{
 		{
@@ -99,7 +99,7 @@ func placementRows(long func() time.Duration) []examRow {
 	}
 }
 
-// mounting returns a pod that mounts a volume with a claim of the pod's name.
+// mounting returns a pod that mounts a volume. The PersistentVolumeClaim has the pod's name.
 func (x *examPod) mounting() corev1.PodSpec {
 	spec := one(x.bench().BaseImage, readySoon)
 	spec.Volumes = []corev1.Volume{bench.ClaimVolume(x.name)}

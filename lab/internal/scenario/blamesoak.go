@@ -10,18 +10,19 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// soakVariable names the number of rows that the soak draws.
+// soakVariable names the environment variable with the number of rows that blame-soak draws.
 const soakVariable = "PODLAPSE_BLAME_ROWS"
 
-// blameSoak runs as many rows with randomly drawn faults as the environment requests, and judges them like the exam. In
-// every other batch, the agent sees all Events: more evidence must not make it wrong.
+// blameSoak runs rows with randomly drawn faults and judges them like the exam. An environment variable sets the number
+// of rows. In every second batch, the agent receives all Events, because additional evidence must not make the agent's
+// answers wrong.
 func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const usual, batch = 50, 20
 	count := usual
 	if text := os.Getenv(soakVariable); text != "" {
 		var err error
 		if count, err = strconv.Atoi(text); err != nil || count < 1 {
-			return fmt.Errorf("%s=%q: must be a number of rows", soakVariable, text)
+			return fmt.Errorf("%s=%q: must be a number of rows, at least 1", soakVariable, text)
 		}
 	}
 	v.Note("the rows were drawn with --seed %d", b.Seed)
@@ -38,7 +39,7 @@ func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return playExam(ctx, b, v, stages)
 }
 
-// agentWith restarts the agent with these flags for the stage and all later ones.
+// agentWith restarts the agent with these flags, for this stage and all later stages.
 func agentWith(flags ...string) func(context.Context, *exam) error {
 	return func(ctx context.Context, e *exam) error {
 		if err := e.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// freeze stops a component of the node for a while. If it is containerd, the exam records the time.
+// freeze stops a component of the node for the given time. If the component is containerd, the exam records the time.
 func (e *exam) freeze(ctx context.Context, component string, length time.Duration) error {
 	stopped, err := bench.Dated(func() error {
 		return errors.Join(e.bench.Node.Freeze(component), sleep(ctx, length), e.bench.Node.Thaw())
@@ -27,7 +27,7 @@ func (e *exam) freeze(ctx context.Context, component string, length time.Duratio
 	return err
 }
 
-// away records that containerd was stopped during this time.
+// away records the time during which containerd was stopped.
 func (e *exam) away(meanwhile bench.Span, ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -35,8 +35,8 @@ func (e *exam) away(meanwhile bench.Span, ended bool) {
 		blame.Stop{Span: blame.Span{From: meanwhile.StartAt, To: meanwhile.EndAt}, Ended: ended})
 }
 
-// meeting is where the rows of a stage wait for each other. When all rows have arrived, one of them runs a function,
-// and then all continue.
+// meeting lets the rows of a stage wait for each other. When all rows have arrived, the last row runs a function. Then
+// all rows continue.
 type meeting struct {
 	wait    int
 	mu      sync.Mutex
@@ -47,7 +47,7 @@ type meeting struct {
 
 func newMeeting(rows int) *meeting { return &meeting{wait: rows, over: make(chan struct{})} }
 
-// join runs the function if this row is the last to arrive; otherwise it waits until the function has returned.
+// join runs the function if this row is the last to arrive. Otherwise, join waits until the function has returned.
 func (m *meeting) join(ctx context.Context, do func() error) error {
 	m.mu.Lock()
 	m.arrived++
@@ -61,16 +61,16 @@ func (m *meeting) join(ctx context.Context, do func() error) error {
 	case <-m.over:
 		return m.err
 	case <-time.After(rowLimit):
-		return errors.New("wait for the other rows of the stage: they did not arrive")
+		return errors.New("wait for the other rows of the stage: not all rows arrived in time")
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the other rows of the stage: %w", ctx.Err())
 	}
 }
 
-// stopRows returns three pods that are in a pull, a sandbox start and an init container when a component of the node is
-// stopped. These steps end before the component continues.
+// stopRows returns three pods. A component of the node stops while the first pod pulls, the second pod's sandbox
+// starts, and the third pod's init container runs. These steps end before the component continues.
 func stopRows(component, words string, long func() time.Duration) []examRow {
-	const within = 3 * time.Second // the step in progress takes this long
+	const within = 3 * time.Second // duration of the step in progress
 	all := newMeeting(3)
 	stop := func(ctx context.Context, x *examPod) error {
 		return all.join(ctx, func() error { return x.exam.freeze(ctx, component, within+long()/2) })
@@ -99,7 +99,7 @@ func stopRows(component, words string, long func() time.Duration) []examRow {
 	}
 }
 
-// spoken waits until the first run of a container has logged a given word.
+// spoken waits until the first run of a container has logged the given word.
 func (x *examPod) spoken(ctx context.Context, container, word string) error {
 	return x.await(ctx, "word "+word, func() (bool, error) {
 		stated, err := x.bench().WorkloadLogOfRun(x.name, x.uid(), container, 0)

@@ -18,8 +18,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// account collects the evidence of every witness about a pod. The pod must still exist, because its log is removed with
-// it.
+// account collects the evidence of all independent logs about a pod. The pod must still exist, because the kubelet
+// deletes the pod's log with the pod.
 func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.Account, error) {
 	a := blame.Account{CreatedAt: x.createdAt, Until: x.until, SandboxFault: x.sandboxFault, Faults: x.faults,
 		Stopped: x.exam.stoppages()}
@@ -27,8 +27,8 @@ func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.A
 		a.Until = timeline.SettledAt
 	}
 	b := x.bench()
-	a.BoundAt, _ = b.BoundAt(ctx, x.name) // the pod may never have been bound
-	a.TakenUpAt, _ = b.TakenUpAt(x.name)  // nor picked up
+	a.BoundAt, _ = b.BoundAt(ctx, x.name) // the pod might never have been bound
+	a.TakenUpAt, _ = b.TakenUpAt(x.name)  // the kubelet might never have picked up the pod
 	calls, err := x.exam.calls.Of(x.uid())
 	if err != nil {
 		return a, err
@@ -57,7 +57,7 @@ func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.A
 	return a, x.addPulls(ctx, &a)
 }
 
-// call reads one runtime call, and what happened during it.
+// call returns one runtime call, with the network plugin calls and the downloads that happened during the call.
 func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []registry.Access) blame.Call {
 	c := blame.Call{Span: blame.Span{From: call.StartAt, To: call.EndAt}, Kind: call.Kind, Container: call.Container,
 		Attempt: call.Attempt, Failed: call.Failed}
@@ -87,7 +87,7 @@ func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []re
 	return c
 }
 
-// run reads one run of a container.
+// run returns one run of a container.
 func (x *examPod) run(call bench.RuntimeCall) (blame.Run, error) {
 	r := blame.Run{Container: call.Container, Attempt: call.Attempt, ExitedAt: call.ExitedAt, HeardAt: call.HeardAt}
 	stated, err := x.bench().WorkloadLogOfRun(x.name, x.uid(), call.Container, call.Attempt)
@@ -118,7 +118,7 @@ func (x *examPod) run(call bench.RuntimeCall) (blame.Run, error) {
 
 func hasHook(c corev1.Container) bool { return c.Lifecycle != nil && c.Lifecycle.PostStart != nil }
 
-// addPulls adds the calls that pulled the pod's cold images, and the kubelet's requests for them.
+// addPulls adds the pull calls for the pod's cold images, and the kubelet's requests for these images.
 func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
 	events, err := x.exam.events.All()
 	if err != nil {
@@ -162,10 +162,10 @@ func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
 	return nil
 }
 
-// logRounding is how late a timestamp in containerd's log can be.
+// logRounding is the greatest delay of a timestamp in containerd's log.
 const logRounding = 2 * time.Millisecond
 
-// accesses returns the node's requests for the content of a repository, from all registries.
+// accesses returns the node's requests to all registries for the content of a repository.
 func (x *examPod) accesses(ctx context.Context, repository string) ([]registry.Access, error) {
 	var all []registry.Access
 	for _, client := range x.exam.registries {
@@ -180,7 +180,7 @@ func (x *examPod) accesses(ctx context.Context, repository string) ([]registry.A
 	}), nil
 }
 
-// repository returns the repository of a reference.
+// repository returns the repository of an image reference.
 func repository(reference string) string {
 	_, rest, _ := strings.Cut(reference, "/")
 	if end := strings.IndexAny(rest, ":@"); end >= 0 {
@@ -189,7 +189,7 @@ func repository(reference string) string {
 	return rest
 }
 
-// stoppages returns when containerd was stopped.
+// stoppages returns the times during which containerd was stopped.
 func (e *exam) stoppages() []blame.Stop {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -20,15 +20,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// plugin is the agent's program in a PATH in which kubectl finds it.
+// plugin is the agent's program in a directory on kubectl's PATH.
 type plugin struct {
 	b   *bench.Bench
 	dir string
 }
 
-// commandLine runs the plugin of kubectl while a pod pulls and after the pod was deleted. The plugin must find the
-// DaemonSet's agent through the API server. The plugin uses port forwarding, because the agent names pods only to
-// loopback clients. A browser uses the API server's proxy to an agent that is open to all.
+// commandLine runs the kubectl plugin while a pod pulls an image, and again after the pod was deleted. The plugin must
+// find the DaemonSet's agent through the API server. The plugin must use port forwarding, because the agent names pods
+// only to loopback clients. A browser uses the API server's proxy to an agent that serves all clients.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func installPlugin(b *bench.Bench) (plugin, error) {
 	return plugin{b, dir}, nil
 }
 
-// kubectlAnswer is the output of a command.
+// kubectlAnswer is the result of a command.
 type kubectlAnswer struct {
 	code           int
 	stdout, stderr string
@@ -119,12 +119,12 @@ func (p plugin) run(ctx context.Context, kubeconfig string, arguments ...string)
 	return kubectlAnswer{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
 }
 
-// podlapse runs the plugin for the administrator.
+// podlapse runs the plugin with the administrator's kubeconfig.
 func (p plugin) podlapse(ctx context.Context, arguments ...string) (kubectlAnswer, error) {
 	return p.run(ctx, p.b.Node.AdminKubeconfig(), append([]string{"podlapse"}, arguments...)...)
 }
 
-// awaitPull waits until top and pulls show how much of the pod's image has been received.
+// awaitPull waits until top and pulls show the received share of the pod's image.
 func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 	for _, command := range []string{"top", "pulls"} {
 		err := p.b.Node.Report.Wait(ctx, command+" to show the pull", startLimit, 200*time.Millisecond,
@@ -136,11 +136,12 @@ func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 				for line := range strings.Lines(got.stdout) {
 					if strings.Contains(line, pod) && strings.Contains(line, mainName) &&
 						strings.Contains(line, " %)") {
-						v.Note("%s, while it pulled: %s", command, strings.Join(strings.Fields(line), " "))
+						v.Note("%s during the pull: %s", command, strings.Join(strings.Fields(line), " "))
 						return nil
 					}
 				}
-				return fmt.Errorf("the exit code is %d: %s%s", got.code, got.stdout, got.stderr)
+				return fmt.Errorf("no progress of the pull is shown; exit code %d: %s%s", got.code, got.stdout,
+					got.stderr)
 			})
 		if err != nil {
 			return err
@@ -150,7 +151,8 @@ func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 	return nil
 }
 
-// judgeGone requires the waterfall of a deleted pod, with the verdict and the durations that the agent reported before.
+// judgeGone requires a waterfall for a deleted pod. The waterfall must have the verdict and the durations that the
+// agent reported earlier.
 func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeline) error {
 	pod := p.b.Namespace + "/shown"
 	var want struct {
@@ -168,7 +170,7 @@ func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeli
 	lines := strings.Join(strings.Fields(text.stdout), " ")
 	v.Compared += 2 + len(want.Phases)
 	if text.code != 0 || !strings.HasPrefix(lines, pod+": "+want.Verdict+" on node ") {
-		v.Problem("explain of a deleted pod has exit code %d and does not start with its verdict %q: %s%s", text.code,
+		v.Problem("explain of a deleted pod: exit code %d, want 0 and the verdict %q at the start: %s%s", text.code,
 			want.Verdict, text.stdout, text.stderr)
 	}
 	for _, phase := range want.Phases {
@@ -178,7 +180,7 @@ func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeli
 		}
 		row := strings.Join(strings.Fields(fmt.Sprintf("%s %s %.3f s", phase.Phase, phase.Container, length)), " ")
 		if phase.Merged == nil && !strings.Contains(lines, row+" ±") {
-			v.Problem("explain of a deleted pod has no row %q:\n%s", row, text.stdout)
+			v.Problem("explain of a deleted pod: row %q is missing:\n%s", row, text.stdout)
 		}
 	}
 	again, err := p.podlapse(ctx, "explain", pod, "-o", "json")
@@ -190,14 +192,15 @@ func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeli
 		GoneAt string      `json:"gone_at"`
 	}
 	if err := json.Unmarshal([]byte(again.stdout), &got); err != nil || got.Total != want.Total || got.GoneAt == "" {
-		v.Problem("explain -o json of a deleted pod: %v, %s s, gone at %q; the agent reported %s s", err, got.Total,
+		v.Problem("explain -o json of a deleted pod: error %v, total %s s, gone_at %q; want a gone_at and the "+
+			"total %s s", err, got.Total,
 			got.GoneAt, want.Total)
 	}
 	v.Note("explain of a deleted pod:\n%s", text.stdout)
 	return nil
 }
 
-// phaseLength is a phase and its duration in a waterfall.
+// phaseLength is a phase of a waterfall, with its duration.
 type phaseLength struct {
 	Phase     string      `json:"phase"`
 	Container string      `json:"container"`
@@ -205,8 +208,8 @@ type phaseLength struct {
 	Merged    []string    `json:"merged_with"`
 }
 
-// judgeRules requires that an account without permissions is refused, that one with the rules in docs/cli.md is served,
-// and that completion queries the cluster.
+// judgeRules requires that the agent refuses an account without permissions and serves an account with the rules in
+// docs/cli.md. judgeRules also requires that shell completion queries the cluster.
 func (p plugin) judgeRules(ctx context.Context, v *Verdict) error {
 	pod := p.b.Namespace + "/shown"
 	rules := map[string][]rbacv1.PolicyRule{
@@ -249,7 +252,8 @@ func (p plugin) judgeRules(ctx context.Context, v *Verdict) error {
 		return err
 	}
 	if v.Compared++; !strings.Contains(completed.stdout, layout.NodeName) {
-		v.Problem("kubectl completes --node without %s: %s%s", layout.NodeName, completed.stdout, completed.stderr)
+		v.Problem("the completion of --node must include %s, but returned: %s%s", layout.NodeName, completed.stdout,
+			completed.stderr)
 	}
 	return nil
 }

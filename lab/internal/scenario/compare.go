@@ -20,19 +20,19 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// Compare is the name of the scenario that requires another agent.
+// Compare is the name of the scenario that requires a second agent program.
 const Compare = "compare"
 
-// The load, and how often it is repeated. Memory that the garbage collector has not returned varies by a megabyte or
-// two for each agent, so smaller differences only show in many measurements.
+// The load and the number of repetitions. Each agent's memory varies by one or two megabytes, because the garbage
+// collector returns memory late. Smaller differences therefore require many measurements.
 const (
 	compareRounds  = 4
-	comparePairs   = 4 // agents of each program that run at once
+	comparePairs   = 4 // agents of each program that run at the same time
 	comparePods    = 60
 	compareRate    = 10 // starts per second
 	compareCold    = 6  // pods with cold images, one after the other
-	compareSamples = 10 // of memory, a second apart
-	// moreMemory is how many more bytes one may use than the other and still count as the same, with 95 % confidence.
+	compareSamples = 10 // memory samples, one second apart
+	// moreMemory is the largest difference in memory that counts as no difference, with 95 % confidence.
 	moreMemory = size(1 << 20)
 )
 
@@ -41,11 +41,11 @@ type size int64
 
 func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20)) }
 
-// version is one of the two programs.
+// version is one of the two compared programs.
 type version struct{ account, program, kubeconfig string }
 
 // compare runs agents of two programs side by side on a node without a kubelet, with only the flags that every agent
-// needs. They see the same pods start, so any difference in requests, memory or series is caused by the program.
+// requires. All agents observe the same pods, so the programs cause any difference in requests, memory or series.
 func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	versions := []version{{account: "before", program: b.Before}, {account: "now", program: b.Node.Agent()}}
 	for i := range versions {
@@ -80,7 +80,8 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 			whole = append(whole, c.memory[2*pair+1]-c.memory[2*pair])
 			own = append(own, c.own[2*pair+1]-c.own[2*pair])
 		}
-		v.Note("round %d: resident, before and now in turn: %v; without the program's file: %v", round+1, c.memory,
+		v.Note("round %d: resident memory, alternately of the old and the new program: %v; without the "+
+			"program's file: %v", round+1, c.memory,
 			c.own)
 		judgeSeries(v, c.series[0], c.series[1])
 	}
@@ -89,8 +90,8 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeRequests(b, v, versions)
 }
 
-// prepare gives the version its own name in the API server's audit log, and its own copy of the program. How much of a
-// file is mapped depends on how the file was written and read before.
+// prepare creates an account for the version, which identifies its requests in the API server's audit log. prepare also
+// copies the program, because the mapped part of a file depends on earlier reads and writes of the file.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {
@@ -114,13 +115,13 @@ func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	return err
 }
 
-// compared is one round: agents of the two programs, alternating.
+// compared is one round, in which agents of the two programs alternate.
 type compared struct {
 	bench    *bench.Bench
 	runtime  *synthetic.Runtime
 	versions []version
 
-	memory, own []size // of each agent
+	memory, own []size // one value for each agent
 	series      []map[string]bool
 }
 
@@ -145,7 +146,7 @@ func (c *compared) play(ctx context.Context, round int) (err error) {
 	if err := c.start(ctx, namespace); err != nil {
 		return err
 	}
-	if err := sleep(ctx, 5*time.Second); err != nil { // for the wait for late Events
+	if err := sleep(ctx, 5*time.Second); err != nil { // the agents wait this long for late Events
 		return err
 	}
 	c.memory, c.own = make([]size, len(agents)), make([]size, len(agents))
@@ -172,8 +173,8 @@ func (c *compared) play(ctx context.Context, round int) (err error) {
 	return nil
 }
 
-// start starts pods with present images at a rate, then pods with cold images one after the other, each of which needs
-// its own Event watch.
+// start starts pods with present images at a constant rate, and then pods with cold images one by one. Each pod with a
+// cold image requires its own Event watch.
 func (c *compared) start(ctx context.Context, namespace string) error {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: costNode, Pace: synthetic.Usual()}
 	images := func(pod string) []string {
@@ -205,7 +206,8 @@ func (c *compared) start(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// seriesOf returns the names and labels of all samples, except the build information, which differs.
+// seriesOf returns the names and labels of all samples. seriesOf skips the build information, which differs between the
+// programs.
 func seriesOf(text string) map[string]bool {
 	all := map[string]bool{}
 	for line := range strings.Lines(text) {
@@ -218,9 +220,9 @@ func seriesOf(text string) map[string]bool {
 	return all
 }
 
-// judgeSeries requires that both agents have the same series.
+// judgeSeries requires that both programs expose the same series.
 func judgeSeries(v *Verdict, before, now map[string]bool) {
-	const most = 10 // series to report
+	const most = 10 // greatest number of series in a problem
 	v.Compared++
 	only := func(in, notIn map[string]bool) (names []string) {
 		for _, name := range slices.Sorted(maps.Keys(in)) {
@@ -231,32 +233,36 @@ func judgeSeries(v *Verdict, before, now map[string]bool) {
 		return names
 	}
 	if more := only(now, before); len(more) > 0 {
-		v.Problem("%d of %d series are new, for example %q", len(more), len(now), more[:min(most, len(more))])
+		v.Problem("both programs must expose the same series: %d of %d are new, for example %q", len(more), len(now),
+			more[:min(most, len(more))])
 	}
 	if less := only(before, now); len(less) > 0 {
-		v.Problem("%d of %d series are gone, for example %q", len(less), len(before), less[:min(most, len(less))])
+		v.Problem("both programs must expose the same series: %d of %d are missing, for example %q", len(less),
+			len(before), less[:min(most, len(less))])
 	}
 	if len(now) == 0 {
-		v.Problem("no series found")
+		v.Problem("the agents expose no series")
 	}
 }
 
-// judgeMemory requires, with 95 % confidence, that the new agents use at most moreMemory more than the old ones. An
-// inconclusive measurement is a problem.
+// judgeMemory requires, with 95 % confidence, that the new program uses at most moreMemory more than the old program.
+// An inconclusive measurement is also a problem.
 func judgeMemory(v *Verdict, what string, more paired[size]) {
 	v.Compared++
 	v.Note("%s: the difference is %v, standard error %v, so at most %v with 95 %% confidence (%d pairs)", what,
 		more.mean, more.standardError, more.atMost(), more.pairs)
 	switch {
 	case more.mean > moreMemory:
-		v.Problem("%s: %v more now, which is more than %v", what, more.mean, moreMemory)
+		v.Problem("%s: the new program uses %v more than the old program, want at most %v more", what, more.mean,
+			moreMemory)
 	case more.atMost() > moreMemory:
-		v.Problem("%s: %v more now, but the agents vary too much to prove less than %v: run the scenario alone", what,
+		v.Problem("%s: the new program uses %v more, but the agents vary too much to prove a difference below "+
+			"%v: run the scenario alone", what,
 			more.mean, moreMemory)
 	}
 }
 
-// judgeRequests requires that all agents of one program sent the same requests as those of the other.
+// judgeRequests requires that the agents of both programs sent the same requests.
 func judgeRequests(b *bench.Bench, v *Verdict, versions []version) error {
 	var asked []map[string]int
 	for _, t := range versions {
@@ -267,10 +273,11 @@ func judgeRequests(b *bench.Bench, v *Verdict, versions []version) error {
 		asked = append(asked, requests)
 	}
 	v.Compared++
-	v.Note("requests of %d agents each, by the API server's audit log: before %v, now %v", compareRounds*comparePairs,
+	v.Note("requests of %d agents of each program, according to the API server's audit log: old program %v, new "+
+		"program %v", compareRounds*comparePairs,
 		asked[0], asked[1])
 	if !maps.Equal(asked[0], asked[1]) || len(asked[0]) == 0 {
-		v.Problem("requests differ: before %v, now %v", asked[0], asked[1])
+		v.Problem("both programs must send the same requests: old program %v, new program %v", asked[0], asked[1])
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ func TestJudgeMemory(t *testing.T) {
 	}{
 		"equal":         {[]size{-100, 0, 100}, ""},
 		"less":          {[]size{-5000, -5100, -5200}, ""},
-		"more":          {[]size{2000, 2010, 2020}, "which is more than 1.00 MiB"},
+		"more":          {[]size{2000, 2010, 2020}, "want at most 1.00 MiB more"},
 		"inconclusive":  {[]size{-3000, 0, 3000}, "run the scenario alone"},
 		"slightly more": {[]size{500, 510, 520}, ""},
 	} {

@@ -11,13 +11,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// agentsUsage is what all agents of a run used, and what the bare watch received.
+// agentsUsage is the total usage of all agents of a run, and the bytes that the bare watch received.
 type agentsUsage struct {
 	cpu       time.Duration
-	memory    int64   // bytes of the largest, resident at the end
-	requests  float64 // to the API server
-	podBytes  float64 // of pod watches
-	bareWatch float64 // bytes
+	memory    int64   // bytes; the largest resident memory of an agent at the end
+	requests  float64 // sent to the API server
+	podBytes  float64 // received by pod watches
+	bareWatch float64 // bytes received by the bare watch
 }
 
 func (u agentsUsage) minus(before agentsUsage) agentsUsage {
@@ -54,7 +54,7 @@ func (c *costRun) agentsUsage(ctx context.Context) (u agentsUsage, err error) {
 	return u, nil
 }
 
-// countWatches counts the Event watches of all agents.
+// countWatches adds up the Event watches of all agents.
 func (c *costRun) countWatches(ctx context.Context) (all watches, err error) {
 	for extra := range c.kind.agents {
 		one, err := countWatches(ctx, c.bench, c.bench.Node.Extra(extra))
@@ -69,33 +69,35 @@ func (c *costRun) countWatches(ctx context.Context) (all watches, err error) {
 	return all, nil
 }
 
-// judgeAgents judges the agents' requests to the API server during the blocks on their node, in which this many Events
-// were created.
+// judgeAgents checks the agents' requests to the API server during the blocks on the agents' node. The parameter events
+// is the number of Events that were created during these blocks.
 func (c *costRun) judgeAgents(u agentsUsage, w watches, events int) error {
 	v, kind := c.verdict, c.kind
 	pods := float64(kind.pairs * kind.pods * kind.agents)
-	v.Note("%s: an agent used %.2f ms of CPU per start itself, and %d MiB at most; %d agents opened %v Event watches "+
-		"(%v by the API server) for %.1f s, and received %v of %d Events each, of which they used %v",
+	v.Note("%s: an agent used %.2f ms of CPU per start, and at most %d MiB; %d agents opened %v Event watches "+
+		"(the API server counts %v) for %.1f s; each agent received %v of %d Events; all agents together used %v",
 		kind.name, milliseconds(u.cpu)/pods, u.memory>>20, kind.agents, w.opened, w.served(), w.openSeconds,
 		w.received/float64(kind.agents), events, w.itUsed)
 	if kind.cold {
 		v.Compared++
 		if w.received < float64(events*kind.agents) {
-			v.Problem("%s: of %d Events, %d agents received %v together", kind.name, events, kind.agents, w.received)
+			v.Problem("%s: %d Events were created, and %d agents received %v in total, want every Event at "+
+				"every agent", kind.name, events, kind.agents, w.received)
 		}
 		return nil
 	}
 	v.Compared += 3
 	if w.served() > 0 {
-		v.Problem("%s: the API server served %v Event watches for pods whose images are present", kind.name, w.served())
+		v.Problem("%s: the API server served %v Event watches for pods whose images are present, want 0", kind.name,
+			w.served())
 	}
 	if u.requests > 0 {
-		v.Problem("%s: the agent sent %v requests while pods started, want none besides its pod watch", kind.name,
+		v.Problem("%s: the agent sent %v requests while pods started, want only its pod watch", kind.name,
 			u.requests)
 	}
-	const bookmarks = 0.01 // they arrive at any time
+	const bookmarks = 0.01 // bookmarks arrive at any time
 	if one := u.podBytes / float64(kind.agents); one == 0 || math.Abs(one-u.bareWatch) > bookmarks*one {
-		v.Problem("%s: the agent's pod watch received %.0f bytes, the one without an agent %.0f: they must be the same",
+		v.Problem("%s: the agent's pod watch received %.0f bytes and the bare pod watch %.0f, want the same number",
 			kind.name, one, u.bareWatch)
 	}
 	return nil
@@ -120,7 +122,8 @@ func (c *costRun) judgeReported(ctx context.Context, namespace string, started [
 	return nil
 }
 
-// reported waits for the records of all pods in a namespace. An agent that has not received an Event waits for it.
+// reported waits for the records of all pods in a namespace. If an agent has not received an Event, the agent delays
+// the record until the Event arrives.
 func (c *costRun) reported(ctx context.Context, namespace string, extra,
 	pods int) (reported map[string]agent.Timeline, err error) {
 	err = c.bench.Node.Report.Wait(ctx, "the records of "+namespace, 40*time.Second, 500*time.Millisecond,
@@ -134,20 +137,21 @@ func (c *costRun) reported(ctx context.Context, namespace string, extra,
 				reported[timeline.Name] = timeline
 			}
 			if len(reported) < pods {
-				return fmt.Errorf("%d of %d pods are reported", len(reported), pods)
+				return fmt.Errorf("the agent has reported %d of %d pods", len(reported), pods)
 			}
 			return nil
 		})
 	return reported, err
 }
 
-// judgePod requires that every pull of a pod is reported with its duration, which takes all Events about it.
+// judgePod requires that the agent reports every pull of a pod with its duration. The agent needs all Events about a
+// pull to know its duration.
 func (c *costRun) judgePod(s synthetic.Started, reported map[string]agent.Timeline) {
 	v := c.verdict
 	v.Compared++
 	timeline, there := reported[s.Name]
 	if !there {
-		return // reported already
+		return // the caller has already reported the missing pod
 	}
 	want := agent.Downloaded
 	if s.Pulls == nil {
@@ -157,7 +161,7 @@ func (c *costRun) judgePod(s synthetic.Started, reported map[string]agent.Timeli
 		container := fmt.Sprintf("c%d", i+1)
 		pull, there := timeline.PullOf(container)
 		if !there || pull.Outcome != want {
-			v.Problem("%s %s: the outcome is %s, the agent reports %q", s.Name, container, want, pull.Outcome)
+			v.Problem("%s %s: want pull outcome %s, but the agent reports %q", s.Name, container, want, pull.Outcome)
 			continue
 		}
 		if s.Pulls == nil {
@@ -165,11 +169,12 @@ func (c *costRun) judgePod(s synthetic.Started, reported map[string]agent.Timeli
 		}
 		length, err := agent.Nanoseconds(pull.PullSeconds)
 		if off := length - s.Pulls[i]; err != nil || off.Abs() > exact {
-			v.Problem("%s %s: the pull took %s, the agent reports %q", s.Name, container, seconds(s.Pulls[i]),
+			v.Problem("%s %s: want a pull of %s s, but the agent reports %q s", s.Name, container,
+				seconds(s.Pulls[i]),
 				pull.PullSeconds)
 		}
 	}
 	if len(timeline.LostEvents) > 0 {
-		v.Problem("%s: no Event was lost, the agent reports %q", s.Name, timeline.LostEvents)
+		v.Problem("%s: no Event was lost, but the agent reports the lost Events %q", s.Name, timeline.LostEvents)
 	}
 }

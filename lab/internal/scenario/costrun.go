@@ -18,17 +18,17 @@ type costRun struct {
 	verdict   *Verdict
 	runtime   *synthetic.Runtime
 	kind      costKind
-	bareWatch *byteCount // of the last bare watch
+	bareWatch *byteCount // counts the bytes of the last bare watch
 }
 
 // block is the cost of one block.
 type block struct {
 	apiServer time.Duration // CPU
 	agents    agentsUsage
-	events    int // that were sent
+	events    int // number of Events that were sent
 }
 
-// measure runs the pairs of blocks while the agents and the bare watches run, and judges their reports.
+// measure runs the pairs of blocks while the agents and the bare watches run. Then measure checks the agents' reports.
 func (c *costRun) measure(ctx context.Context) (err error) {
 	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 	if err := settle(ctx, 0); err != nil {
 		return err
 	}
-	// The first block fills the caches and is not measured.
+	// The first block only fills the caches and is not measured.
 	if _, err := c.play(ctx, "warm", costNode); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 		return err
 	}
 	cost, load := pair(differences), pair(without)
-	c.verdict.Note("%s: a start costs the API server %.2f ms of CPU without an agent, standard error %.2f; an agent "+
+	c.verdict.Note("%s: without agents, a start costs the API server %.2f ms of CPU, standard error %.2f; an agent "+
 		"adds %.3f ms, standard error %.3f, so at most %.3f with 95 %% confidence (%d pairs of blocks of %d starts, "+
 		"%d times; the pairs: %v)",
 		c.kind.name, milliseconds(load.mean), milliseconds(load.standardError), milliseconds(cost.mean),
@@ -100,7 +100,7 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 		removal := c.bench.Kube.DeleteNamespace(context.WithoutCancel(ctx), c.bench.Node.Report, namespace)
 		err = errors.Join(err, removal)
 	}()
-	// The API server may still be deleting the previous block, whose cost must not count here.
+	// The API server might still be deleting the objects of the previous block. That cost must not count here.
 	const pause = 2 * time.Second
 	if err := sleep(ctx, pause); err != nil {
 		return l, err
@@ -140,7 +140,7 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 	return l, err
 }
 
-// start starts the pods at their rate and returns when the last one runs.
+// start starts the pods at a constant rate and returns when the last pod runs.
 func (c *costRun) start(ctx context.Context, namespace, node string) ([]synthetic.Started, error) {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: node, Pace: synthetic.Usual()}
 	started := make([]synthetic.Started, c.kind.pods)
@@ -154,7 +154,7 @@ func (c *costRun) start(ctx context.Context, namespace, node string) ([]syntheti
 			images := make([]string, costContainers)
 			for j := range images {
 				images[j] = fmt.Sprintf("images.invalid/%s/image-%d:1", namespace, j+1)
-				if c.kind.cold { // an image of its own, which no other pod has pulled
+				if c.kind.cold { // each pod has images that no other pod has pulled
 					images[j] = fmt.Sprintf("images.invalid/%s/image-%d-%d:1", namespace, i+1, j+1)
 				} else {
 					c.runtime.AddImage(images[j])

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// The load of event-cost: blocks of synthetic pods on two nodes without a kubelet.
+// The load of event-cost: blocks of synthetic pods on two nodes that have no kubelet.
 const (
 	costNode       = "node-2" // with agents
 	plainNode      = "node-3" // without agents
@@ -21,31 +21,33 @@ const (
 	costRate       = 20 // starts per second
 )
 
-// costKind is a kind of load and how its cost is measured.
+// costKind is a kind of load, with the way to measure its cost.
 type costKind struct {
 	name         string
 	cold         bool
-	pods         int // in a block
-	agents       int // at once
-	counterparts int // bare pod watches, in addition to those of the agents
-	pairs        int // of blocks, one on each node
-	// The time after the last pod was created until it is ready and its Events have been read.
+	pods         int // in one block
+	agents       int // number of agents that run at the same time
+	counterparts int // number of bare pod watches in addition to the agents' pod watches
+	pairs        int // number of pairs of blocks; each pair has one block on each node
+	// tail is the time from the creation of the last pod until the pod is ready and the agents have read its Events.
 	tail   time.Duration
-	target time.Duration // the most CPU of the API server for each start and agent
+	target time.Duration // greatest CPU time of the API server for each start and agent
 }
 
-// times is how many times the cost of one agent is in a block on costNode.
+// times returns how many times a block on costNode contains the cost of one agent.
 func (k costKind) times() int { return k.agents + k.counterparts }
 
-// costKinds returns the loads, which are measured separately.
+// costKinds returns the loads. The scenario measures each load separately.
 //
-// A start costs the API server about 35 ms of CPU without agents. This varies by 3 ms from block to block, mostly
-// because of garbage collection, so smaller costs only show if they occur many times. An agent whose pods' images are
-// present sends no requests besides its pod watch. The scenario checks this: the agent's request counter must not grow
-// while pods start, and the API server counts its Event watches. So such an agent costs as much as its pod watch, and
-// there are 60 of these: one of an agent and 59 bare ones with the same request. More agents would use the same two
-// cores and slow the API server down. A bare watch must receive the same bytes as the agent. With cold images, agents
-// open Event watches as needed, so all 60 are agents.
+// Without agents, a start costs the API server about 35 ms of CPU. This cost varies by 3 ms from block to block, mostly
+// because of garbage collection. A smaller cost is only visible if it occurs many times.
+//
+// If a pod's images are present, an agent sends no requests except its pod watch. The scenario verifies this: the
+// agent's request counter must not grow while pods start, and the API server's counter of Event watches must not grow
+// either. Such an agent therefore costs as much as its pod watch. The load has 60 of these watches: one watch of an
+// agent and 59 bare watches with the same request. More agents would use the same two cores and slow down the API
+// server. A bare watch must receive as many bytes as the agent's watch. With cold images, the agents open Event watches
+// when they need them, so bare watches cannot replace agents.
 func costKinds() []costKind {
 	return []costKind{
 		{name: "present", pods: 100, agents: 1, counterparts: 59, pairs: 6, tail: 2 * time.Second,
@@ -54,11 +56,12 @@ func costKinds() []costKind {
 	}
 }
 
-// eventCost runs blocks with the same load alternately on a node with agents and on a node without, in the order ABBA.
-// The difference within a pair of neighbors is the cost of the agents, and drift cancels out. Everything else is the
-// same in both: the agents run all the time, so their cost while none of their pods starts is not in the difference. A
-// kubelet also watches its node's pods, and the API server encodes a change once for all equal watches, so both nodes
-// have that watch. Each block has its own namespace, because a watch on a namespace receives all Events in it.
+// eventCost runs blocks with the same load alternately on a node with agents and on a node without agents, in the order
+// ABBA. The difference within a pair of neighboring blocks is the cost of the agents. The ABBA order cancels out drift.
+//
+// The agents run during all blocks, so the difference excludes the cost of an idle agent. A kubelet also watches the
+// pods of its node, and the API server encodes a change once for all equal watches. Both nodes therefore have such a
+// watch. Each block has its own namespace, because a watch on a namespace receives all Events in the namespace.
 func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	runtime := synthetic.NewRuntime()
 	stop, err := runtime.Serve(b.Node.ExtraSocket())
@@ -75,7 +78,8 @@ func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		}
 		defer func() { err = errors.Join(err, synthetic.Unregister(context.WithoutCancel(ctx), b.Kube, node)) }()
 		alive.Go(func() error { return synthetic.KeepAlive(living, b.Kube, node) })
-		if err := followNode(living, alive, b, node, io.Discard); err != nil { // in place of its kubelet
+		// this watch replaces the watch of a kubelet
+		if err := followNode(living, alive, b, node, io.Discard); err != nil {
 			return err
 		}
 	}
@@ -88,14 +92,14 @@ func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// followNode opens a watch on a node's pods over its own connection, like every kubelet and agent. The group keeps it
-// open until ctx ends.
+// followNode opens a watch on a node's pods over a separate connection, as every kubelet and agent does. The group
+// keeps the watch open until ctx ends.
 func followNode(ctx context.Context, group *errgroup.Group, b *bench.Bench, node string, into io.Writer) error {
 	client, err := b.Node.Kube()
 	if err != nil {
 		return err
 	}
-	opened := make(chan struct{}, 1) // only the first opening is awaited
+	opened := make(chan struct{}, 1) // the caller waits only for the first opening
 	group.Go(func() error {
 		defer client.Close()
 		return client.FollowNode(ctx, node, into, func() {
@@ -113,7 +117,7 @@ func followNode(ctx context.Context, group *errgroup.Group, b *bench.Bench, node
 	}
 }
 
-// byteCount counts what is written to it.
+// byteCount counts the bytes that are written to it.
 type byteCount struct{ atomic.Int64 }
 
 // Write implements io.Writer.
@@ -122,15 +126,17 @@ func (c *byteCount) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// judgeCost requires that the cost is below the target with confidence. An inconclusive measurement is not a proof.
+// judgeCost requires, with 95 % confidence, that the cost is below the target. An inconclusive measurement is also a
+// problem.
 func judgeCost(v *Verdict, kind costKind, cost paired[time.Duration]) {
 	v.Compared++
 	switch {
 	case cost.mean > kind.target:
-		v.Problem("%s: an agent costs the API server %.3f ms per start, more than %.1f", kind.name,
+		v.Problem("%s: an agent costs the API server %.3f ms per start, want at most %.1f", kind.name,
 			milliseconds(cost.mean), milliseconds(kind.target))
 	case cost.atMost() > kind.target:
-		v.Problem("%s: an agent costs the API server %.3f ms per start, but the blocks vary too much to prove less "+
+		v.Problem("%s: an agent costs the API server %.3f ms per start, but the blocks vary too much to prove a "+
+			"cost of less "+
 			"than %.1f: run the scenario alone",
 			kind.name, milliseconds(cost.mean), milliseconds(kind.target))
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// explain prints and saves what a developer needs to find out why a scenario failed. It runs before the namespace is
-// cleared, and continues if a part is not available.
+// explain prints and saves the information that a developer needs to find out why a scenario failed. explain runs
+// before the namespace is deleted. If a part is not available, explain continues with the next part.
 func explain(ctx context.Context, b *bench.Bench, out io.Writer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
@@ -28,7 +28,7 @@ func explain(ctx context.Context, b *bench.Bench, out io.Writer) {
 func keepTimelines(ctx context.Context, b *bench.Bench, out io.Writer) {
 	pods, err := b.Kube.Pods(ctx, b.Namespace)
 	if err != nil {
-		fmt.Fprintf(out, "\nno timelines: %v\n", err)
+		fmt.Fprintf(out, "\ncannot read timelines: %v\n", err)
 		return
 	}
 	for _, pod := range pods {
@@ -37,7 +37,7 @@ func keepTimelines(ctx context.Context, b *bench.Bench, out io.Writer) {
 			err = keep(b, timeline)
 		}
 		if err != nil {
-			fmt.Fprintf(out, "no timeline of %s: %v\n", pod.Name, err)
+			fmt.Fprintf(out, "cannot save the timeline of %s: %v\n", pod.Name, err)
 		}
 	}
 	fmt.Fprintf(out, "\nTimelines: %s\nObservations: %s\n", keptIn(b), b.Node.AgentObservations())
@@ -45,7 +45,7 @@ func keepTimelines(ctx context.Context, b *bench.Bench, out io.Writer) {
 
 func keptIn(b *bench.Bench) string { return b.Node.In("scenarios", b.Namespace) }
 
-// keep writes a timeline to a file that is deleted with the lab, but not with the namespace.
+// keep writes a timeline to a file. The file is deleted with the lab, but not with the namespace.
 func keep(b *bench.Bench, timeline agent.Timeline) error { return keepAs(b, timeline.Name, timeline) }
 
 func keepAs(b *bench.Bench, name string, timeline agent.Timeline) error {
@@ -58,7 +58,7 @@ func keepAs(b *bench.Bench, name string, timeline agent.Timeline) error {
 	return nil
 }
 
-// keepObservations saves what the agent has recorded so far, because the next agent starts a new file.
+// keepObservations saves the observations that the agent has recorded so far, because the next agent starts a new file.
 func keepObservations(b *bench.Bench, name string) error {
 	recorded, err := os.ReadFile(b.Node.AgentObservations())
 	if err != nil {
@@ -76,7 +76,7 @@ func keepObservations(b *bench.Bench, name string) error {
 func printEvents(ctx context.Context, b *bench.Bench, out io.Writer) {
 	events, err := b.Kube.Events(ctx, b.Namespace)
 	if err != nil {
-		fmt.Fprintf(out, "\nno Events: %v\n", err)
+		fmt.Fprintf(out, "\ncannot read Events: %v\n", err)
 		return
 	}
 	sort.SliceStable(events, func(i, j int) bool {

@@ -9,20 +9,21 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// limit is the largest error of the agent. It allows for work that is part of a phase but not injected: creating a
-// network namespace, unpacking a layer, starting a process on a busy machine.
+// limit is the largest error of the agent that the scenario accepts. The limit allows for work that belongs to a phase
+// but is not injected. Examples are the creation of a network namespace, the unpacking of a layer, and the start of a
+// process.
 const limit = 250 * time.Millisecond
 
-// Size and rate of the cold images: five seconds for each.
+// The size of the cold images and their download rate. Each pull takes five seconds.
 const (
 	coldLayer = 20 << 20 // bytes
 	pullRate  = 4 << 20  // bytes per second
 )
 
-// pullTime is how long the cold layer alone takes.
+// pullTime is the time that the download of the cold layer takes.
 const pullTime = coldLayer / pullRate * time.Second
 
-// firstLight starts one pod with every part of a start-up, each of known duration.
+// firstLight starts one pod that goes through every part of a start-up. The duration of each part is known.
 func firstLight(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		networkDelay = 2 * time.Second

@@ -19,15 +19,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/pki"
 )
 
-// Names of the objects in the components metrics-auth and tls, and the name in the certificate.
+// The names of the objects in the components metrics-auth and tls, and the name in the certificate.
 const (
 	metricsReader = "podlapse-metrics-reader"
 	tlsSecret     = "podlapse-tls"
 	tlsName       = "podlapse-agent.podlapse.svc"
 )
 
-// certify creates the certificate for the component tls, and returns the configuration of clients that trust it. The
-// certificate is deleted with the bench.
+// certify creates the certificate for the component tls, and returns a TLS configuration that trusts this certificate.
+// The bench deletes the certificate at its end.
 func certify(ctx context.Context, b *bench.Bench) (*tls.Config, error) {
 	dir, err := os.MkdirTemp(b.Node.State, "certificate-")
 	if err != nil {
@@ -60,9 +60,9 @@ func certify(ctx context.Context, b *bench.Bench) (*tls.Config, error) {
 	return &tls.Config{RootCAs: trusted, ServerName: tlsName}, b.ApplyOwned(ctx, document)
 }
 
-// scrapeGuarded reads the metrics of the agent with the components metrics-auth and tls over TLS: without a token, and
-// with the token of the account that metrics-auth creates for Prometheus. The kubelet has probed the agent over TLS by
-// then, because it is ready.
+// scrapeGuarded reads the metrics of the agent with the components metrics-auth and tls over TLS. The first request has
+// no token. The second request has the token of the account that metrics-auth creates for Prometheus. The agent is
+// ready by then, so the kubelet has already probed the agent over TLS.
 func scrapeGuarded(ctx context.Context, b *bench.Bench, v *Verdict, trust *tls.Config) error {
 	token, err := b.AccountToken(ctx, node.AgentNamespace, metricsReader)
 	if err != nil {
@@ -81,7 +81,8 @@ func scrapeGuarded(ctx context.Context, b *bench.Bench, v *Verdict, trust *tls.C
 		}
 		v.Compared++
 		if status != attempt.want {
-			v.Problem("with metrics-auth and tls, metrics with a token of %d bytes: %d, want %d", len(attempt.token),
+			v.Problem("with metrics-auth and tls, a metrics request with a token of %d bytes has status %d, want %d",
+				len(attempt.token),
 				status, attempt.want)
 		}
 	}

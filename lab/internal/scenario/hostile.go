@@ -15,16 +15,16 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// What docs/security.md promises about the agent's port.
+// The limits of the agent's port, as documented in docs/security.md.
 const (
 	mostHeader      = 16 << 10
 	mostConnections = 32 // for one client
 	headerWithin    = 5 * time.Second
-	hostileLimit    = 16 << 20 // bytes by which its memory may grow meanwhile
+	hostileLimit    = 16 << 20 // largest growth of the agent's memory, in bytes
 )
 
-// judgeHostile sends the agent requests that it must refuse. Meanwhile the agent must answer probes and need little
-// more memory.
+// judgeHostile sends the agent requests that the agent must refuse. During these requests, the agent must answer
+// probes, and its memory must grow only a little.
 func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string) error {
 	h := hostile{strings.TrimPrefix(b.Agent.Server, "http://"), v}
 	before, err := h.memory(ctx, token)
@@ -49,7 +49,8 @@ func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string)
 	}
 	v.Compared++
 	if during-before > hostileLimit {
-		v.Problem("hostile requests cost the agent %.1f MiB", (during-before)/(1<<20))
+		v.Problem("hostile requests increased the agent's memory by %.1f MiB, want at most 16 MiB",
+			(during-before)/(1<<20))
 	}
 	v.Note("resident memory before hostile requests %.1f MiB, during them %.1f MiB", before/(1<<20), during/(1<<20))
 	held.judge(v)
@@ -62,7 +63,7 @@ type hostile struct {
 	v     *Verdict
 }
 
-// refusals sends requests that the agent refuses, each with its own status.
+// refusals sends requests that the agent must refuse. Each request must get the status that is listed for it.
 func (h hostile) refusals(ctx context.Context) error {
 	const metrics = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 	for _, request := range []struct {
@@ -89,14 +90,15 @@ func (h hostile) refusals(ctx context.Context) error {
 		_ = connection.Close()
 		h.v.Compared++
 		if err != nil || status != request.want {
-			h.v.Problem("a request %s: %d, %v, want %d", request.what, status, err, request.want)
+			h.v.Problem("a request %s: got status %d, error %v, want status %d", request.what, status, err,
+				request.want)
 		}
 		h.v.Note("a request %s: %d", request.what, status)
 	}
 	return nil
 }
 
-// tokens sends made-up tokens of maximum length, one after the other and faster than a client may.
+// tokens sends made-up tokens of maximum length, one after the other, and faster than a client is allowed to.
 func (h hostile) tokens(ctx context.Context) error {
 	const asked = 600
 	connection, err := h.connect(ctx, "127.0.0.3")
@@ -119,7 +121,7 @@ func (h hostile) tokens(ctx context.Context) error {
 		counts[status]++
 	}
 	h.v.Compared++
-	// The agent caches them as invalid, so it does not query the API server.
+	// The agent caches these tokens as invalid and does not query the API server for them.
 	refused := counts[http.StatusUnauthorized] + counts[http.StatusServiceUnavailable]
 	if counts[http.StatusTooManyRequests] == 0 || refused+counts[http.StatusTooManyRequests] != asked {
 		h.v.Problem("%d made-up tokens at once: responses %v, want all refused, some of them with 429", asked, counts)
@@ -128,8 +130,8 @@ func (h hostile) tokens(ctx context.Context) error {
 	return nil
 }
 
-// silence opens more connections than the agent accepts, from three addresses, sends as much of a header as it accepts,
-// and then nothing.
+// silence opens more connections than the agent accepts, from three addresses. On each connection, it sends as much of
+// a header as the agent accepts, and then nothing more.
 func (h hostile) silence(ctx context.Context) (connections, error) {
 	held := connections{begunAt: time.Now()}
 	for _, client := range []string{"127.0.0.4", "127.0.0.5", "127.0.0.6"} {
@@ -140,7 +142,7 @@ func (h hostile) silence(ctx context.Context) (connections, error) {
 				return connections{}, err
 			}
 			held.all = append(held.all, connection)
-			// It may be closed already, because the client has too many.
+			// The agent might have closed the connection already, because the client has too many connections.
 			_, _ = io.WriteString(connection, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "+strings.Repeat("x",
 				mostHeader-1024))
 		}
@@ -148,7 +150,7 @@ func (h hostile) silence(ctx context.Context) (connections, error) {
 	return held, nil
 }
 
-// connections is connections that send nothing more.
+// connections holds connections on which the client sends nothing more.
 type connections struct {
 	begunAt time.Time
 	all     []net.Conn
@@ -160,7 +162,7 @@ func (c connections) close() {
 	}
 }
 
-// judge requires that the agent has closed all of them when a header is overdue.
+// judge requires that the agent closes all connections within a few seconds after their headers are overdue.
 func (c connections) judge(v *Verdict) {
 	const late = 3 * time.Second
 	open := 0
@@ -173,35 +175,35 @@ func (c connections) judge(v *Verdict) {
 	}
 	v.Compared++
 	if open > 0 {
-		v.Problem("%d of %d slow connections are still open after %s", open, len(c.all), headerWithin+late)
+		v.Problem("%d of %d slow connections are still open after %s, want 0", open, len(c.all), headerWithin+late)
 	}
 	v.Note("%d slow connections closed within %s", len(c.all)-open, time.Since(c.begunAt).Round(100*time.Millisecond))
 }
 
-// probe requires a response as soon as the kubelet does.
+// probe requires that the agent answers as fast as the kubelet requires.
 func (h hostile) probe(ctx context.Context, when string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	status, _, err := tokenClient{server: "http://" + h.agent}.ask(ctx, "/livez", "")
 	h.v.Compared++
 	if err != nil || status != http.StatusOK {
-		h.v.Problem("a probe %s: %d, %v", when, status, err)
+		h.v.Problem("a probe %s: got status %d, error %v, want status 200", when, status, err)
 	}
 }
 
-// memory is the agent's own memory metric, in bytes.
+// memory returns the agent's own memory metric, in bytes.
 func (h hostile) memory(ctx context.Context, token string) (float64, error) {
 	status, text, err := tokenClient{server: "http://" + h.agent}.ask(ctx, "/metrics", token)
 	if err != nil {
 		return 0, err
 	}
 	if status != http.StatusOK {
-		return 0, fmt.Errorf("read the agent's memory: status %d", status)
+		return 0, fmt.Errorf("read the agent's memory: got status %d, want 200", status)
 	}
 	return metrics.Sum(text, "process_resident_memory_bytes")
 }
 
-// connect connects from a given loopback address, because the agent has limits for each client.
+// connect connects to the agent from the given loopback address. The agent has separate limits for each client address.
 func (h hostile) connect(ctx context.Context, client string) (net.Conn, error) {
 	const limit = 20 * time.Second
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}, Timeout: limit}
@@ -213,7 +215,7 @@ func (h hostile) connect(ctx context.Context, client string) (net.Conn, error) {
 }
 
 func exchange(connection net.Conn, request string) (status int, err error) {
-	// The agent may respond and close before it has read everything.
+	// The agent might respond and close the connection before it has read the entire request.
 	_, _ = io.WriteString(connection, request)
 	return answer(bufio.NewReader(connection))
 }
@@ -223,6 +225,7 @@ func answer(reader *bufio.Reader) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	_, _ = io.Copy(io.Discard, response.Body) // the rest may be a reset
+	// reading the rest of the body fails if the agent has reset the connection
+	_, _ = io.Copy(io.Discard, response.Body)
 	return response.StatusCode, response.Body.Close()
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// Durations of hostile-tenant. The injected faults are long, so that they cannot be confused with the load that the
-// tenant causes on the machine.
+// The durations in hostile-tenant. The injected faults are long, so that the effects of the machine load cannot look
+// like a fault.
 const (
-	honestFault  = 2 * time.Second  // how long each fault of an honest pod lasts
-	coldPull     = 8 * time.Second  // how long others wait for the first cold image: a busy machine starts them late
-	attackLead   = 5 * time.Second  // how long the attack lasts before the honest pods start
-	attackAtMost = 90 * time.Second // an attack ends after this time, whatever the honest pods do
+	honestFault = 2 * time.Second // duration of each fault of an honest pod
+	// duration of the first cold pull; it is long, because a busy machine starts the waiting pods late
+	coldPull     = 8 * time.Second
+	attackLead   = 5 * time.Second  // time between the start of the attack and the start of the honest pods
+	attackAtMost = 90 * time.Second // an attack stops after this time, even if the honest pods are still starting
 )
 
 // tenantRun is one run of hostile-tenant.
@@ -37,17 +38,18 @@ type tenantRun struct {
 // honestBlock is one start of all honest pods.
 type honestBlock struct {
 	name          string
-	flags         string // of the agent
+	flags         string // flags of the agent
 	attacked      bool
 	from, to      time.Time
-	before, after string // the agent's metrics
+	before, after string // the agent's metrics before and after the block
 	fired         map[string]bool
 }
 
-// hostileTenant starts the same honest pods alone and beside a tenant with the built-in role edit in its own namespace,
-// who writes to the API server everything that the role allows. It does so with the agent's default configuration and
-// with --events=cluster. Each honest pod is judged by witnesses and compared with its counterparts in runs without the
-// attack. A Prometheus with an accelerated copy of the real rules must raise the same alerts.
+// hostileTenant starts the same honest pods alone and during an attack. The attacker is a tenant with the built-in role
+// edit in its own namespace, who sends everything that this role allows to the API server. The scenario runs with the
+// agent's default configuration and with --events=cluster. Independent logs show the true causes of each honest pod.
+// Each pod is also compared with its counterparts in the blocks without the attack. A Prometheus with an accelerated
+// copy of the real rules must raise the same alerts.
 func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	e, stop, err := openExam(ctx, b)
 	if err != nil {
@@ -69,7 +71,7 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	if err := r.attacked(ctx, t, "attacked"); err != nil {
 		return err
 	}
-	// The agent restarts among the objects that the tenant left, and is attacked before it runs undisturbed.
+	// The agent restarts while the tenant's objects still exist, and is attacked before it runs undisturbed.
 	if err := r.configure(ctx, "--events=cluster"); err != nil {
 		return err
 	}
@@ -87,7 +89,8 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	return e.report(ctx, v)
 }
 
-// configure restarts the agent with these flags, unless it already runs with them, and waits until it has settled.
+// configure restarts the agent with these flags, unless the agent already runs with them. configure waits until the
+// agent has settled.
 func (r *tenantRun) configure(ctx context.Context, flags ...string) error {
 	if err := r.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
 		return err
@@ -110,7 +113,7 @@ func (r *tenantRun) alone(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// attacked runs a block while the tenant attacks, and judges what the agent reports about the tenant's own pods.
+// attacked runs a block while the tenant attacks. Then attacked checks the agent's report about the tenant's own pods.
 func (r *tenantRun) attacked(ctx context.Context, t *tenant, name string) error {
 	block := honestBlock{name: name, flags: r.memory.flags, attacked: true}
 	err := r.watched(ctx, &block, func(ctx context.Context) error {
@@ -137,7 +140,8 @@ func (r *tenantRun) attacked(ctx context.Context, t *tenant, name string) error 
 	return r.judgeTenantsPods(ctx, t, block)
 }
 
-// watched runs a block, reads the agent's metrics before and after it, and samples its memory meanwhile.
+// watched runs a block. watched reads the agent's metrics before and after the block, and samples the agent's memory
+// during the block.
 func (r *tenantRun) watched(ctx context.Context, block *honestBlock, play func(context.Context) error) error {
 	err := r.watchAlerts(ctx)
 	if err != nil {
@@ -179,8 +183,8 @@ func (r *tenantRun) play(ctx context.Context, block string) error {
 	return r.exam.play(ctx, examStage{name: block, rows: honestRows(block)}, len(r.blocks))
 }
 
-// honestRows returns the honest pods of a block, whose names end with the block's. Those with cold images come first,
-// because the kubelet pulls one after the other.
+// honestRows returns the honest pods of a block. The names of the pods end with the name of the block. Pods with cold
+// images come first, because the kubelet pulls images one after the other.
 func honestRows(block string) (rows []examRow) {
 	long := func() time.Duration { return honestFault }
 	cold := func(ctx context.Context, x *examPod, takes time.Duration) error {
@@ -219,5 +223,5 @@ func honestRows(block string) (rows []examRow) {
 	return rows
 }
 
-// kindOf is the name of an honest pod without the block's.
+// kindOf returns the name of an honest pod without the name of its block.
 func kindOf(pod string) string { return pod[:strings.LastIndexByte(pod, '-')] }

@@ -26,7 +26,8 @@ func (r *tenantRun) watchAlerts(ctx context.Context) error {
 	return err
 }
 
-// alertsSince returns the alerts that have fired since then and those that were only pending, by name and labels.
+// alertsSince returns the alerts that have fired since the given time, and the alerts that were only pending. The keys
+// are names with labels.
 func (r *tenantRun) alertsSince(ctx context.Context, since time.Time) (fired, pending map[string]bool, err error) {
 	alerts, err := r.prometheus.Query(ctx, fmt.Sprintf(`last_over_time(ALERTS{alertname=~"Podlapse.*"}[%ds])`,
 		int(time.Since(since).Seconds())+1))
@@ -44,7 +45,8 @@ func (r *tenantRun) alertsSince(ctx context.Context, since time.Time) (fired, pe
 	return fired, pending, err
 }
 
-// ofTenants reports whether an alert may be about the tenant's own pods, which really wait and whose pulls really fail.
+// ofTenants reports whether an alert can result from the tenant's own pods, which really wait and whose pulls really
+// fail.
 func ofTenants(alert map[string]string) bool {
 	switch alert["alertname"] {
 	case "PodlapsePodsStuckInPhase":
@@ -55,7 +57,7 @@ func ofTenants(alert map[string]string) bool {
 	return false
 }
 
-// alertText is an alert's name and subject.
+// alertText returns an alert's name and the labels of its subject.
 func alertText(alert map[string]string) string {
 	about := maps.Clone(alert)
 	for _, label := range []string{"__name__", "alertname", "alertstate", "instance", "job"} {
@@ -68,18 +70,20 @@ func alertText(alert map[string]string) string {
 	return text
 }
 
-// judgeAlerts requires the same alerts beside the tenant as without it.
+// judgeAlerts requires the same alerts with and without the attack.
 func judgeAlerts(v *Verdict, what string, alone []map[string]bool, attacked map[string]bool) {
 	v.Compared++
 	for alert := range attacked {
 		if !slices.ContainsFunc(alone, func(fired map[string]bool) bool { return fired[alert] }) {
-			v.Problem("%s: %s fires beside the tenant but not alone", what, alert)
+			v.Problem("%s: %s fires only during the attack, want the same alerts with and without the attack", what,
+				alert)
 		}
 	}
 	for alert := range alone[0] {
 		always := !slices.ContainsFunc(alone, func(fired map[string]bool) bool { return !fired[alert] })
 		if always && !attacked[alert] {
-			v.Problem("%s: %s fires alone but not beside the tenant", what, alert)
+			v.Problem("%s: %s fires only without the attack, want the same alerts with and without the attack", what,
+				alert)
 		}
 	}
 }

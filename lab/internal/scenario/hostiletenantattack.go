@@ -22,54 +22,55 @@ import (
 
 // Limits of an attack.
 const (
-	attacksAtOnce = 2  // attacks that run at the same time
-	roundsAtMost  = 20 // of all attacks in one block
-	// Before an attack may end, because some attacks change objects that earlier rounds created.
+	attacksAtOnce = 2  // number of attacks that run at the same time
+	roundsAtMost  = 20 // number of rounds in one block
+	// An attack continues for at least this many rounds, because some attacks change objects that earlier rounds
+	// created.
 	roundsAtLeast = 3
-	roundEvery    = 2 * time.Second // between the starts of two rounds
+	roundEvery    = 2 * time.Second // time between the starts of two rounds
 )
 
-// invention is part of every name that the tenant makes up in Events. No object and no pull has it, so the agent may
-// mention it only for the tenant's own pods.
+// invention is part of every name that the tenant invents in Events. No object and no pull has such a name, so the
+// agent must mention these names only for the tenant's own pods.
 const invention = "mallory"
 
 // tenant is a client with the built-in role edit in one namespace.
 type tenant struct {
-	bench     *bench.Bench // for names, UIDs and images of other tenants' pods, which a tenant may know
+	bench     *bench.Bench // supplies names, UIDs and images of other tenants' pods, which a tenant might know
 	namespace string
-	kube      *kube.Client // with the tenant's token
+	kube      *kube.Client // uses the tenant's token
 	attacks   []*attackRun
-	absent    string // an image that is in the registry and not on the node
+	absent    string // an image that the registry has and the node does not have
 
 	mu      sync.Mutex
-	rounds  int // of the current attack
+	rounds  int // number of rounds of the current attack
 	baits   []corev1.Pod
 	victims []corev1.Pod
 }
 
-// hostileAttack is one thing that a tenant tries repeatedly.
+// hostileAttack is an action that a tenant repeats.
 type hostileAttack struct {
 	name    string
-	rounds  int  // how often it is tried in a block; 0 for every round
-	refused bool // the API server may refuse all of it
+	rounds  int  // number of rounds in a block that try the attack; 0 means every round
+	refused bool // the API server is allowed to refuse all requests of the attack
 	try     func(ctx context.Context, t *attackRun)
 }
 
-// attackRun runs one attack and counts the results.
+// attackRun runs one attack and counts its results.
 type attackRun struct {
 	*tenant
 	attack hostileAttack
-	round  int // of the block, from 0
+	round  int // number of the round in the block, from 0
 
-	mirrored map[types.UID]bool // other tenants' pods that have a mirror
+	mirrored map[types.UID]bool // other tenants' pods for which the tenant created a mirror pod
 
 	mu                      sync.Mutex
 	sent, refused, troubled int
-	why                     string // the first refusal of the API server
+	why                     string // the first refusal or error of the API server
 }
 
-// newTenant creates the namespace, an account with the role edit in it, and pods that never start, about which the
-// agent needs more evidence.
+// newTenant creates a namespace, an account with the role edit in this namespace, and pods that never start. The agent
+// requests more evidence about these pods.
 func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 	const account = "tenant"
 	t := &tenant{bench: b, namespace: bench.FreshName("hostile-tenants-own")}
@@ -102,10 +103,10 @@ func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 	return t, nil
 }
 
-// rbacRoot is the path of RBAC's objects in the API server.
+// rbacRoot is the API server's path of RBAC objects.
 const rbacRoot = "/apis/rbac.authorization.k8s.io/v1"
 
-// remove deletes everything that the tenant created, as the administrator.
+// remove deletes all objects of the tenant with the administrator's permissions.
 func (t *tenant) remove(ctx context.Context) error {
 	if t.kube != nil {
 		t.kube.Close()
@@ -113,7 +114,7 @@ func (t *tenant) remove(ctx context.Context) error {
 	return t.bench.Kube.DeleteNamespace(ctx, t.bench.Node.Report, t.namespace)
 }
 
-// attack tries everything in the list, round after round, until ctx ends.
+// attack tries all attacks in the list, round after round, until ctx ends.
 func (t *tenant) attack(ctx context.Context) error {
 	t.mu.Lock()
 	t.rounds = 0
@@ -153,7 +154,7 @@ func (t *tenant) attack(ctx context.Context) error {
 	return nil
 }
 
-// awaitRounds waits until the attack has had enough rounds, or has ended.
+// awaitRounds waits until the attack has completed enough rounds. awaitRounds fails if the attack ends first.
 func (t *tenant) awaitRounds(ctx context.Context) error {
 	for ctx.Err() == nil {
 		t.mu.Lock()
@@ -166,10 +167,11 @@ func (t *tenant) awaitRounds(ctx context.Context) error {
 			break
 		}
 	}
-	return errors.New("attack the agent: the API server took too long, so the scenario is not conclusive")
+	return errors.New("attack the agent: the attack ended too early, because the API server was too slow: the " +
+		"scenario is not conclusive")
 }
 
-// look lists the pods: the tenant's own with its own token, the others as the administrator.
+// look lists the tenant's own pods with the tenant's token, and the other pods with the administrator's permissions.
 func (t *tenant) look(ctx context.Context) error {
 	own, err := t.kube.Pods(ctx, t.namespace)
 	if err != nil {
@@ -190,7 +192,7 @@ func (t *tenant) look(ctx context.Context) error {
 	return nil
 }
 
-// own returns the tenant's pods that never start. others returns the pods that it attacks.
+// own returns the tenant's pods that never start. The function others returns the pods that the tenant attacks.
 func (t *tenant) own() []corev1.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -216,7 +218,8 @@ func (t *tenant) images() (images []string) {
 	return images
 }
 
-// event returns an Event like the kubelet's about a pod of any namespace, in the tenant's namespace.
+// event returns an Event in the tenant's namespace that looks like the kubelet's Event about a pod. The pod can be in
+// any namespace.
 func (t *tenant) event(pod corev1.Pod, reason, message string) corev1.Event {
 	now := metav1.Now()
 	return corev1.Event{
@@ -229,24 +232,22 @@ func (t *tenant) event(pod corev1.Pod, reason, message string) corev1.Event {
 	}
 }
 
-// createEvent creates an Event.
 func (t *attackRun) createEvent(ctx context.Context, event corev1.Event) {
 	t.count(ctx, t.kube.Create(ctx, t.path("events"), event))
 }
 
-// create creates a pod.
 func (t *attackRun) create(ctx context.Context, name string, annotations, labels map[string]string,
 	spec corev1.PodSpec) {
 	meta := metav1.ObjectMeta{Name: name, Annotations: annotations, Labels: labels}
 	t.count(ctx, t.kube.Create(ctx, t.path("pods"), corev1.Pod{ObjectMeta: meta, Spec: spec}))
 }
 
-// path is the path of the tenant's objects.
+// path returns the API server's path of the tenant's objects.
 func (t *tenant) path(resource string) string {
 	return "/api/v1/namespaces/" + t.namespace + "/" + resource
 }
 
-// count counts one request. Requests that the end of the attack interrupts do not count.
+// count counts one request. count ignores requests that failed because the attack ended.
 func (t *attackRun) count(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return
@@ -268,7 +269,8 @@ func (t *attackRun) count(ctx context.Context, err error) {
 	}
 }
 
-// note notes the requests. Each attack must have been tried and, unless the API server may refuse it, accepted.
+// note notes the numbers of requests. Every attack must have been tried. The API server must have accepted every attack
+// that it is not allowed to refuse.
 func (t *tenant) note(v *Verdict) {
 	var sent, refused, troubled int
 	for _, a := range t.attacks {
@@ -281,9 +283,10 @@ func (t *tenant) note(v *Verdict) {
 		v.Note("%s", text)
 		switch {
 		case a.sent+a.refused+a.troubled == 0:
-			v.Problem("attack %q was never tried, so the scenario is not conclusive", a.attack.name)
+			v.Problem("attack %q was never tried: the scenario is not conclusive", a.attack.name)
 		case a.sent == 0 && !a.attack.refused:
-			v.Problem("attack %q: the API server accepted none of it, so the scenario is not conclusive", a.attack.name)
+			v.Problem("attack %q: the API server accepted no request, want at least one: the scenario is not "+
+				"conclusive", a.attack.name)
 		}
 		v.Compared++
 		a.mu.Unlock()

@@ -11,22 +11,24 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/blame"
 )
 
-// startUp is the part of a start-up that is compared.
+// startUp is the part of a start-up that the scenario compares.
 type startUp struct {
-	words    []string          // outcome and pulls
-	blockers []string          // the pulls that its own waited for
-	causes   map[string]string // of the phases
+	words    []string          // the outcome and the pulls
+	blockers []string          // the pulls for which the pod's own pulls waited
+	causes   map[string]string // the cause of each phase
 	lengths  map[string]time.Duration
 	errors   map[string]time.Duration
-	// The time of each cause according to the witnesses, including all time that may be due to it.
+	// truth is the time of each cause according to the independent logs. The time of a cause includes all time for
+	// which the cause is possible.
 	truth map[string]time.Duration
 }
 
-// judgeCounterparts requires each honest pod of a block with the attack to have the same outcome, pulls and long phases
-// as its counterparts in the blocks without it, for the same agent. Durations may differ by the largest difference
-// between the counterparts, the errors that the agent states, and the tenant's real load. Only the witnesses judge
-// phases that are long only beside the tenant, such as a sandbox on a busy machine, and how long the kubelet waits
-// before it retries.
+// judgeCounterparts compares each honest pod of an attacked block with its counterparts in the other blocks. The
+// compared blocks have the same agent flags. Outcome, pulls and long phases must be the same. Durations may differ by
+// the largest difference between the counterparts, plus the agent's stated errors, plus the tenant's real load.
+//
+// Two kinds of phases are compared only with the independent logs. The first kind is long only during the attack, such
+// as a sandbox on a busy machine. The second kind is the kubelet's wait before a retry.
 func (r *tenantRun) judgeCounterparts() {
 	byFlags := make(map[string][]honestBlock)
 	for _, block := range r.blocks {
@@ -44,7 +46,8 @@ func (r *tenantRun) judgeCounterparts() {
 			}
 		}
 		if len(alone) != 2 || len(attacked) != 1 {
-			r.v.Problem("%s: %d blocks without the attack and %d with it", flags, len(alone), len(attacked))
+			r.v.Problem("%s: got %d blocks without the attack and %d with it, want 2 and 1", flags, len(alone),
+				len(attacked))
 			continue
 		}
 		judgeAlerts(r.v, flags, firedAlone, fired)
@@ -59,13 +62,15 @@ func (r *tenantRun) judgeCounterparts() {
 // judgeCounterpart compares one pod with its two counterparts.
 func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, spread time.Duration) {
 	r.v.Compared += 1 + len(first.lengths)
-	if got.truth[string(blame.PullQueue)] < comparedFrom && len(got.blockers) == 0 { // the other pull was over too soon
+	// the other pull ended too soon to block this pull
+	if got.truth[string(blame.PullQueue)] < comparedFrom && len(got.blockers) == 0 {
 		first.blockers, second.blockers = nil, nil
 	}
 	got.words = append(got.words, got.blockers...)
 	first.words, second.words = append(first.words, first.blockers...), append(second.words, second.blockers...)
 	if !slices.Equal(got.words, first.words) && !slices.Equal(got.words, second.words) {
-		r.v.Problem("%s beside the tenant:\n  %s\nalone:\n  %s", what, strings.Join(got.words, "\n  "),
+		r.v.Problem("%s must be the same with and without the attack; with the attack:\n  %s\nwithout:\n  %s", what,
+			strings.Join(got.words, "\n  "),
 			strings.Join(first.words, "\n  "))
 	}
 	for phase, one := range first.lengths {
@@ -80,19 +85,22 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 		switch {
 		case length == 0 && -really > comparedFrom && shortest < comparedFrom+limit:
 		case length == 0:
-			r.v.Problem("%s: %s takes %s and %s s alone, and is missing beside the tenant", what, phase, seconds(one),
+			r.v.Problem("%s: phase %s is missing during the attack, but takes %s and %s s without it", what, phase,
+				seconds(one),
 				seconds(other))
-		case tried(phase): // judged by the witnesses
+		case tried(phase): // only the independent logs judge these phases
 		case length > longest+limit || length < shortest-limit:
-			r.v.Problem("%s: %s takes %s s beside the tenant, but %s and %s s alone; the largest allowed difference "+
+			r.v.Problem("%s: phase %s takes %s s during the attack, but %s and %s s without it; the largest "+
+				"allowed difference "+
 				"is %s s", what, phase,
 				seconds(length), seconds(one), seconds(other), seconds(limit))
 		}
 	}
 }
 
-// differenceInTruth is how much longer or shorter than without the attack a wait really was, by the witnesses: the wait
-// for another pull ends with that pull, and that for a missing object when the kubelet retries.
+// differenceInTruth returns how much longer or shorter a wait really was than without the attack, according to the
+// independent logs. The wait for another pull ends with that pull. The wait for a missing object ends when the kubelet
+// retries.
 func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 	if cause != string(blame.PullQueue) && cause != string(blame.Config) {
 		return 0
@@ -103,12 +111,12 @@ func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 
 func sorted(a, b time.Duration) (least, most time.Duration) { return min(a, b), max(a, b) }
 
-// tried reports whether a phase ends only when the kubelet retries, which can be at any time.
+// tried reports whether a phase ends only when the kubelet retries. The time of a retry varies.
 func tried(phase string) bool {
 	return strings.HasPrefix(phase, "container_config ") || strings.HasPrefix(phase, "pod_config")
 }
 
-// spreadOf is the largest difference between the phases of two runs.
+// spreadOf returns the largest difference between the phases of two runs.
 func spreadOf(first, second map[string]startUp) (spread time.Duration) {
 	for kind, a := range first {
 		for phase, length := range a.lengths {
@@ -141,7 +149,7 @@ func (r *tenantRun) counterpartsOf(block string) map[string]startUp {
 	return counterparts
 }
 
-// counterpartOf reads a timeline, without the name of the block.
+// counterpartOf converts a timeline, and removes the name of the block from all texts.
 func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
 	counterpart := startUp{causes: make(map[string]string), lengths: make(map[string]time.Duration),
 		errors: make(map[string]time.Duration), truth: make(map[string]time.Duration)}

@@ -18,32 +18,32 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// Limits of hostile-tenant.
+// The limits of hostile-tenant.
 const (
 	mostResident = 60 << 20 // bytes; the container's limit is 90 MiB
 	memoryEvery  = 500 * time.Millisecond
-	scrapeEvery  = 8 // samples of memory between two scrapes
-	// Phases from this duration on are compared with those of the counterparts. Shorter ones depend on the machine's
-	// load.
+	scrapeEvery  = 8 // number of memory samples between two scrapes
+	// Phases of at least this duration are compared with the phases of the counterparts. The duration of shorter phases
+	// depends on the load of the machine.
 	comparedFrom = time.Second
-	// The tenant's pods and requests really cause load. The witnesses judge each second; the comparison only considers
-	// larger differences.
+	// The tenant's pods and requests cause real load, so the comparison allows this difference. The comparison with the
+	// independent logs covers each second without this allowance.
 	loadLimit = time.Second
 )
 
-// memoryWatch samples the memory of the agent's process, and regularly scrapes the agent like a Prometheus.
+// memoryWatch samples the memory of the agent's process, and scrapes the agent at intervals as Prometheus does.
 type memoryWatch struct {
-	flags   string        // of the agent
-	most    process.Usage // at the time of the largest resident memory
-	peak    int64         // most resident bytes since the process started, according to the kernel
-	at      time.Duration // since the watch began
+	flags   string        // flags of the agent
+	most    process.Usage // usage at the time of the largest resident memory
+	peak    int64         // according to the kernel, the most resident bytes since the process started
+	at      time.Duration // time from the start of the samples to the largest value
 	samples int
 	scrapes int
-	failed  []string // scrapes
-	err     error    // the process has ended
+	failed  []string // errors of failed scrapes
+	err     error    // set if the process has exited
 }
 
-// watch samples until ctx ends.
+// watch takes samples until ctx ends.
 func (m *memoryWatch) watch(ctx context.Context, b *bench.Bench) error {
 	*m = memoryWatch{flags: m.flags}
 	begunAt := time.Now()
@@ -70,25 +70,26 @@ func (m *memoryWatch) watch(ctx context.Context, b *bench.Bench) error {
 
 func (m *memoryWatch) judge(v *Verdict, block string) {
 	v.Compared += 3
-	v.Note("%s (%s): resident memory at most %s, %s of that the agent's own, after %s s, in %d samples; at most %s "+
+	v.Note("%s (%s): largest resident memory %s, including %s of the agent's own, after %s s, in %d samples; at "+
+		"most %s "+
 		"since the agent started",
 		block, m.flags, size(m.most.Memory), size(m.most.Own), seconds(m.at), m.samples, size(m.peak))
 	if m.samples == 0 {
-		v.Problem("%s: no sample of the agent's memory", block)
+		v.Problem("%s: no sample of the agent's memory was taken, want at least one", block)
 	}
 	if m.err != nil {
-		v.Problem("%s: the agent ended: %v", block, m.err)
+		v.Problem("%s: the agent exited during the block: %v", block, m.err)
 	}
 	if m.peak > mostResident {
-		v.Problem("%s: the agent's resident memory was %s, more than %s", block, size(m.peak), size(mostResident))
+		v.Problem("%s: the agent's resident memory was %s, want at most %s", block, size(m.peak), size(mostResident))
 	}
 	if len(m.failed) > 0 {
-		v.Problem("%s: %d of %d scrapes failed: %s", block, len(m.failed), m.scrapes, m.failed[0])
+		v.Problem("%s: %d of %d scrapes failed, want 0: %s", block, len(m.failed), m.scrapes, m.failed[0])
 	}
 }
 
-// judgeMetrics requires that durations in the metrics grew by no more than the block's duration, that the clocks are
-// unchanged, and that the registry of the real pulls has a label.
+// judgeMetrics requires that durations in the metrics grew by no more than the duration of the block. The clock skew
+// must be unchanged, and the metrics must have a label for the registry of the real pulls.
 func (r *tenantRun) judgeMetrics(block honestBlock) {
 	lasted := block.to.Sub(block.from)
 	before, after := samplesOf(block.before), samplesOf(block.after)
@@ -98,19 +99,20 @@ func (r *tenantRun) judgeMetrics(block honestBlock) {
 		switch family {
 		case "podlapse_image_pull_duration_seconds_sum", "podlapse_image_unpack_duration_seconds_sum",
 			"podlapse_image_pull_busy_seconds_total":
-			// The kubelet pulls one image at a time here.
+			// In this scenario, the kubelet pulls one image at a time.
 			r.v.Compared++
 			if grown > lasted.Seconds()+exact.Seconds() {
-				r.v.Problem("%s: %s grew by %.1f s in %s s", block.name, name, grown, seconds(lasted))
+				r.v.Problem("%s: %s grew by %.1f s, want at most the %s s of the block", block.name, name, grown,
+					seconds(lasted))
 			}
 		case "podlapse_image_pull_queue_seconds_sum":
 			r.v.Compared++
 			if most := lasted.Seconds() * float64(len(honestRows(block.name))); grown > most {
-				r.v.Problem("%s: %s grew by %.1f s, more than %.1f s", block.name, name, grown, most)
+				r.v.Problem("%s: %s grew by %.1f s, want at most %.1f s", block.name, name, grown, most)
 			}
 		}
 		if strings.Contains(labels, invention) && before[name] == 0 {
-			r.v.Problem("%s: the metrics contain a name that the tenant made up: %s", block.name, name)
+			r.v.Problem("%s: the metrics contain a name that the tenant invented: %s", block.name, name)
 		}
 	}
 	r.judgeClock(block)
@@ -121,15 +123,15 @@ func (r *tenantRun) judgeMetrics(block honestBlock) {
 	now, err2 := metrics.Sum(block.after, count, label)
 	r.v.Compared++
 	if err := errors.Join(err, err2); err != nil || now-then < 2 {
-		r.v.Problem("%s: %v pulls from %s were counted, want two: %v", block.name, now-then, registry, err)
+		r.v.Problem("%s: the agent counted %v pulls from %s, want at least 2: %v", block.name, now-then, registry, err)
 	}
 	if block.attacked {
 		r.noteCounts(block)
 	}
 }
 
-// judgeClock requires the agent's skew to include zero, because both clocks are the same, with no larger an interval
-// than before.
+// judgeClock requires that the interval of the agent's clock skew includes zero, because both clocks are the same. The
+// interval must not have grown during the attack.
 func (r *tenantRun) judgeClock(block honestBlock) {
 	bounds := func(text string) (least, most float64, err error) {
 		least, err = metrics.Sum(text, "podlapse_clock_skew_seconds", `bound="least"`)
@@ -144,19 +146,23 @@ func (r *tenantRun) judgeClock(block honestBlock) {
 	if err := errors.Join(err, err2); err != nil {
 		r.v.Problem("%s: %v", block.name, err)
 	}
-	r.v.Note("%s: clock skew between %+.3f and %+.3f s, before between %+.3f and %+.3f s", block.name, least, most,
+	r.v.Note("%s: clock skew between %+.3f and %+.3f s; before the block between %+.3f and %+.3f s", block.name,
+		least, most,
 		before, before2)
 	if least > 0 || most < 0 {
-		r.v.Problem("%s: both clocks are the same, but the agent reports a skew of %+.3f to %+.3f s", block.name, least,
+		r.v.Problem("%s: the agent reports a clock skew of %+.3f to %+.3f s, want an interval that includes 0",
+			block.name, least,
 			most)
 	}
 	if block.attacked && before2 > before && most-least > before2-before+1 {
-		r.v.Problem("%s: the interval of the clock skew grew from %.3f to %.3f s", block.name, before2-before,
+		r.v.Problem("%s: the interval of the clock skew grew from %.3f to %.3f s, want a growth of at most 1 s",
+			block.name, before2-before,
 			most-least)
 	}
 }
 
-// noteCounts notes the agent's counters of the attack. The counter of refused Events has a label for the reason.
+// noteCounts notes how much the agent's counters grew during the attack. The counter of refused Events has a label for
+// the reason.
 func (r *tenantRun) noteCounts(block honestBlock) {
 	before, after := samplesOf(block.before), samplesOf(block.after)
 	var text []string
@@ -173,7 +179,7 @@ func (r *tenantRun) noteCounts(block honestBlock) {
 	r.v.Note("%s: the agent counted %s", block.name, strings.Join(text, ", "))
 }
 
-// samplesOf returns the values by name and labels.
+// samplesOf returns the values of a metrics text by name and labels.
 func samplesOf(text string) map[string]float64 {
 	all := make(map[string]float64)
 	for line := range strings.Lines(text) {
@@ -189,24 +195,25 @@ func samplesOf(text string) map[string]float64 {
 	return all
 }
 
-// judgeInventions requires that the agent's data about the honest pods contain nothing that the tenant made up.
+// judgeInventions requires that the agent's data about the honest pods contain no name that the tenant invented.
 func (r *tenantRun) judgeInventions(block honestBlock) {
 	for _, result := range r.resultsOf(block.name) {
 		r.v.Compared++
 		if strings.Contains(string(result.timeline.Raw), invention) {
-			r.v.Problem("the timeline of %s contains a name that the tenant made up", result.name)
+			r.v.Problem("the timeline of %s contains a name that the tenant invented", result.name)
 		}
 		for _, pull := range result.timeline.Pulls {
 			if pull.Outcome == agent.Joined {
-				r.v.Problem("%s: the pull of %s has outcome joined, but no two pods share an image", result.name,
+				r.v.Problem("%s: the pull of %s must not have outcome joined, because no two pods share an image",
+					result.name,
 					pull.Image)
 			}
 		}
 	}
 }
 
-// judgeTenantsPods requires that no phase and no pull of the tenant's own pods is longer than the pod's age. Otherwise,
-// the agent's data about them may be wrong.
+// judgeTenantsPods requires that no phase and no pull of the tenant's own pods is longer than the pod's age. All other
+// data about these pods are allowed to be wrong.
 func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block honestBlock) error {
 	all, err := r.bench.Agent.Timelines(ctx)
 	if err != nil {
@@ -225,7 +232,7 @@ func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block hones
 	}
 	r.v.Note("%s: the agent serves %d pods of the tenant", block.name, own)
 	if own < baits {
-		r.v.Problem("%s: the agent serves only %d pods of the tenant, so the scenario is not conclusive", block.name,
+		r.v.Problem("%s: the agent serves only %d pods of the tenant: the scenario is not conclusive", block.name,
 			own)
 	}
 	return nil
@@ -233,7 +240,7 @@ func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block hones
 
 // outlives returns the durations in a timeline that are longer than the pod's age.
 func outlives(timeline agent.Timeline, now time.Time) (problems []string) {
-	// The control plane's timestamp of the creation has whole seconds.
+	// The control plane truncates the creation time to whole seconds.
 	lived := now.Sub(timeline.CreatedAt) + time.Second
 	longer := func(what string, reported json.Number) {
 		length, err := agent.Nanoseconds(reported)

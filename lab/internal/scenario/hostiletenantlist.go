@@ -14,16 +14,16 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// Sizes of large values. etcd accepts 1.5 MiB in a request, which contains the name of an Event three times.
+// The sizes of large values. etcd accepts requests of 1.5 MiB, and a request contains the name of an Event three times.
 const (
 	largeName = 500 << 10
 	largeText = 1_400_000
-	someText  = 8 << 10 // below all limits of the agent
-	floodOf   = 40      // Events in one round of a flood
+	someText  = 8 << 10 // bytes; below all limits of the agent
+	floodOf   = 40      // number of Events in one round of a flood
 )
 
-// hostileAttacks returns everything that the tenant tries. A new attack is a row and a function, here or in
-// hostiletenantpods.go.
+// hostileAttacks returns the list of all attacks. A new attack requires a row in this list, and a function in this file
+// or in hostiletenantpods.go.
 func hostileAttacks() []hostileAttack {
 	large := strings.Repeat("x", largeText)
 	return []hostileAttack{
@@ -90,7 +90,7 @@ func hostileAttacks() []hostileAttack {
 	}
 }
 
-// some returns up to this many of the tenant's own pods, different ones in each round.
+// some returns at most this many of the tenant's own pods. Each round returns different pods.
 func (t *attackRun) some(most int) (pods []corev1.Pod) {
 	own := t.own()
 	for i := range min(most, len(own)) {
@@ -99,7 +99,8 @@ func (t *attackRun) some(most int) (pods []corev1.Pod) {
 	return pods
 }
 
-// about creates one Event for each of this many of the tenant's own pods, after change has modified it.
+// about creates one Event for each of the tenant's own pods, up to the given number. The function change modifies each
+// Event first.
 func about(most int, change func(*corev1.Event)) func(context.Context, *attackRun) {
 	return func(ctx context.Context, t *attackRun) {
 		for _, pod := range t.some(most) {
@@ -132,7 +133,7 @@ func floodNever(ctx context.Context, t *attackRun) {
 	}
 }
 
-// ownImages returns the images of the tenant's own pods, one of which is on the node.
+// ownImages returns the images of the tenant's own pods. The node has one of these images.
 func ownImages(t *tenant) []string { return []string{t.absent, t.bench.BaseImage} }
 
 func allImages(t *tenant) []string { return append(ownImages(t), t.images()...) }
@@ -148,7 +149,8 @@ func inventedImage(i int) string {
 	return fmt.Sprintf("registry-%d.%s.example/team/app:1", i, invention)
 }
 
-// pulledOf claims for the tenant's own pods that images were pulled at some time relative to now.
+// pulledOf creates Events about the tenant's own pods. The Events claim that images were pulled at a time relative to
+// now.
 func pulledOf(images func(*tenant) []string, from time.Duration, took string) func(context.Context, *attackRun) {
 	return func(ctx context.Context, t *attackRun) {
 		message := "Successfully pulled image %q in " + took + " (" + took + " including waiting). Image size: 7 bytes."
@@ -156,7 +158,7 @@ func pulledOf(images func(*tenant) []string, from time.Duration, took string) fu
 	}
 }
 
-// statedOf makes a claim about images for the tenant's own pods.
+// statedOf creates Events about the tenant's own pods that claim something about images.
 func statedOf(images func(*tenant) []string, reason, message string) func(context.Context, *attackRun) {
 	return func(ctx context.Context, t *attackRun) { createEventsOf(ctx, t, images(t.tenant), reason, message, 0) }
 }
@@ -173,13 +175,13 @@ func createEventsOf(ctx context.Context, t *attackRun, images []string, reason, 
 	}
 }
 
-// dated gives an Event an instant: in its name, like the kubelet, and in its timestamps.
+// dated sets the time of an Event: in its timestamps, and in its name as the kubelet does.
 func dated(event *corev1.Event, at time.Time) {
 	event.Name = fmt.Sprintf("%s.%x", event.InvolvedObject.Name, at.UnixNano())
 	event.FirstTimestamp, event.LastTimestamp = metav1.NewTime(at), metav1.NewTime(at)
 }
 
-// stated makes a claim about all of the tenant's own pods.
+// stated creates the same Event about each of the tenant's own pods.
 func stated(reason, message string) func(context.Context, *attackRun) {
 	return about(baits, func(e *corev1.Event) {
 		e.Reason, e.Message, e.Type = reason, message, corev1.EventTypeWarning
@@ -187,7 +189,7 @@ func stated(reason, message string) func(context.Context, *attackRun) {
 	})
 }
 
-// aboutOthers returns the Events that the tenant wants to create about another tenant's pod.
+// aboutOthers returns the Events that the tenant tries to create about another tenant's pod.
 func (t *tenant) aboutOthers(pod corev1.Pod) []corev1.Event {
 	image := t.absent
 	if len(pod.Spec.Containers) > 0 {
@@ -203,7 +205,7 @@ func (t *tenant) aboutOthers(pod corev1.Pod) []corev1.Event {
 	}
 }
 
-// elsewhere stores Events in another tenant's namespace.
+// elsewhere tries to store Events in another tenant's namespace.
 func elsewhere(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {
@@ -213,7 +215,7 @@ func elsewhere(ctx context.Context, t *attackRun) {
 	}
 }
 
-// namedElsewhere stores Events in the tenant's namespace that refer to a pod in another namespace.
+// namedElsewhere tries to store Events in the tenant's namespace that refer to a pod in another namespace.
 func namedElsewhere(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {
@@ -223,7 +225,7 @@ func namedElsewhere(ctx context.Context, t *attackRun) {
 	}
 }
 
-// foreignUID stores Events in the tenant's namespace that have the name and UID of a pod in another namespace.
+// foreignUID stores Events in the tenant's namespace with the name and UID of a pod in another namespace.
 func foreignUID(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {

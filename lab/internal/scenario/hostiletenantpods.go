@@ -13,15 +13,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// The pods that the tenant leaves unstarted, about which the agent needs more evidence. There are so many that it opens
-// one watch for the namespace.
+// The pods that the tenant creates and that never start, so that the agent requests more evidence about them. There are
+// enough pods that the agent opens one watch for the whole namespace.
 const (
 	baitPrefix = "bait-"
 	baits      = 6
 )
 
-// createWaitingPods creates pods that wait for a ConfigMap that is never created, half of them with an image that is
-// not on the node. They stay until the tenant is removed.
+// createWaitingPods creates pods that wait for a ConfigMap that is never created. Half of the pods use an image that
+// the node does not have. The pods remain until the tenant is removed.
 func (t *tenant) createWaitingPods(ctx context.Context) error {
 	if err := t.look(ctx); err != nil || len(t.own()) > 0 {
 		return err
@@ -36,7 +36,7 @@ func (t *tenant) createWaitingPods(ctx context.Context) error {
 	return nil
 }
 
-// waiting is a pod on the node that never gets a sandbox.
+// waiting returns a pod on the node that never gets a sandbox.
 func (t *tenant) waiting(image string) corev1.PodSpec {
 	spec := corev1.PodSpec{NodeName: layout.NodeName, Containers: []corev1.Container{{Name: mainName, Image: image}}}
 	spec.Volumes = []corev1.Volume{bench.ConfigMapVolume("never-comes")}
@@ -44,14 +44,14 @@ func (t *tenant) waiting(image string) corev1.PodSpec {
 	return spec
 }
 
-// rejected is a pod on the node that the kubelet rejects, and that remains in the API server as failed.
+// rejected returns a pod on the node that the kubelet rejects. The pod remains in the API server as failed.
 func (t *tenant) rejected(image string) corev1.PodSpec {
 	return corev1.PodSpec{NodeName: layout.NodeName, NodeSelector: map[string]string{"no-such": "label"},
 		Containers: []corev1.Container{{Name: mainName, Image: image}}}
 }
 
 // newerAPI creates Events through the newer API, which the kubelet does not use. The agent's watch selects Events by
-// their source, which such Events lack, so the watch does not deliver them.
+// their source. Events of the newer API lack a source, so the watch does not deliver them.
 func newerAPI(ctx context.Context, t *attackRun) {
 	for _, pod := range t.some(2) {
 		event := map[string]any{
@@ -66,8 +66,8 @@ func newerAPI(ctx context.Context, t *attackRun) {
 	}
 }
 
-// kubelets returns the Events in the tenant's namespace that the kubelet itself created, by messages that only it uses
-// here.
+// kubelets returns the names of Events in the tenant's namespace that the kubelet itself created. kubelets recognizes
+// these Events by a message that only the kubelet uses in this namespace.
 func (t *attackRun) kubelets(ctx context.Context, most int) []string {
 	var list corev1.EventList
 	if err := t.kube.Get(ctx, t.path("events")+"?limit=300&fieldSelector=reason%3DFailedMount", &list); err != nil {
@@ -96,14 +96,15 @@ func changeKubelets(ctx context.Context, t *attackRun) {
 
 func deleteKubelets(ctx context.Context, t *attackRun) {
 	if t.round == 0 {
-		return // changeKubelets needs some of them
+		return // changeKubelets needs some Events first
 	}
 	for _, name := range slices.Backward(t.kubelets(ctx, 8)) {
 		t.count(ctx, t.kube.Delete(ctx, t.path("events")+"/"+name))
 	}
 }
 
-// mirrors creates pods that claim to mirror a static pod with another pod's UID, one for each pod of other tenants.
+// mirrors creates one pod for each pod of other tenants. The new pod claims to mirror a static pod and has the other
+// pod's UID.
 func mirrors(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		if t.mirrored[pod.UID] {
@@ -119,7 +120,7 @@ func mirrors(ctx context.Context, t *attackRun) {
 	}
 }
 
-// largePods creates pods of the maximum size. The kubelet rejects most; one waits.
+// largePods creates pods of the maximum size. The kubelet rejects all of them except one, which waits.
 func largePods(ctx context.Context, t *attackRun) {
 	text := strings.Repeat("x", largeText/10)
 	for i := range 3 {
@@ -136,8 +137,8 @@ func largePods(ctx context.Context, t *attackRun) {
 	}
 }
 
-// manyContainers creates pods with more containers than any real pod: on the node and waiting, rejected, and without a
-// node.
+// manyContainers creates pods with more containers than any real pod: one that waits on the node, one that the kubelet
+// rejects, and two without a node.
 func manyContainers(ctx context.Context, t *attackRun) {
 	unbound := corev1.PodSpec{NodeSelector: map[string]string{"no-such": "label"}}
 	specs := []corev1.PodSpec{t.waiting(t.absent), t.rejected(t.absent), unbound, unbound}
@@ -153,8 +154,8 @@ func manyContainers(ctx context.Context, t *attackRun) {
 	}
 }
 
-// unreachable creates pods for which the kubelet really pulls from registries that do not exist. These pulls fail
-// immediately, so others do not wait for them.
+// unreachable creates pods whose images come from registries that do not exist. The kubelet really tries to pull these
+// images. The pulls fail immediately, so other pulls do not wait for them.
 func unreachable(ctx context.Context, t *attackRun) {
 	for i := range 4 {
 		image := fmt.Sprintf("127.0.0.1:%d/image:1", 2+4*t.round+i)
@@ -163,7 +164,7 @@ func unreachable(ctx context.Context, t *attackRun) {
 	}
 }
 
-// posing creates pods with the labels of add-ons. They run, and one crashes.
+// posing creates pods with the labels of add-ons. All these pods run, and one of them crashes.
 func posing(ctx context.Context, t *attackRun) {
 	labels := map[string]string{"k8s-app": "kube-dns", "app.kubernetes.io/name": "podlapse", "tier": "node"}
 	for i := range 2 {
@@ -175,7 +176,7 @@ func posing(ctx context.Context, t *attackRun) {
 	}
 }
 
-// oddParents creates pods with invalid trace parents. They start immediately.
+// oddParents creates pods with invalid trace parents. The pods start immediately.
 func oddParents(ctx context.Context, t *attackRun) {
 	for _, value := range []string{
 		"00-ffffffffffffffffffffffffffffffff-ffffffffffffffff-ff",

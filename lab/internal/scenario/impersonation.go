@@ -18,9 +18,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// nodeImpersonation runs the agent with a token that names a pod on the node, like one from the kubelet, and with no
-// permissions on pods except those of node impersonation. The agent must report a start-up as usual. Then the scenario
-// uses the same token for requests that the real API server must refuse.
+// nodeImpersonation runs the agent with a token that names a pod on the node, as a token from the kubelet does. The
+// token's only permissions on pods come from node impersonation. The agent must report a start-up as usual. Then the
+// scenario sends requests with the same token that the real API server must refuse.
 func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "agent", "home"
 	err := b.CreateAccount(ctx, account,
@@ -35,7 +35,8 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.CreateSecret(ctx, "secret"); err != nil {
 		return err
 	}
-	// The Node authorizer lets a node read its pods' Secrets, so only the impersonation rules can refuse this one.
+	// The Node authorizer allows a node to read the Secrets of its pods. Only the impersonation rules can therefore
+	// refuse this Secret.
 	token, err := homeToken(ctx, b, account, home, bench.SecretVolume("secret"))
 	if err != nil {
 		return err
@@ -62,20 +63,20 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return tryToken(ctx, b, v, token, true)
 }
 
-// check runs podlapse-agent check, which must succeed and print this text.
+// check runs podlapse-agent check. The command must succeed and print the given text.
 func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want string) {
 	output, err := exec.CommandContext(ctx, b.Node.Agent(), append([]string{"check"}, flags...)...).CombinedOutput()
 	v.Compared++
 	if err != nil || !strings.Contains(string(output), want) {
-		v.Problem("podlapse-agent check: %v, want %q in\n%s", err, want, output)
+		v.Problem("podlapse-agent check: error %v, want no error and %q in\n%s", err, want, output)
 	}
 	for line := range strings.Lines(string(output)) {
 		v.Note("check: %s", strings.TrimSuffix(line, "\n"))
 	}
 }
 
-// tryToken sends the API server requests that the token must allow, and others that it must not. The Node object is
-// allowed only to an agent that reports the node's health.
+// tryToken sends requests to the API server. The token must allow some of these requests and must not allow the others.
+// Only an agent that reports the node's health is allowed to read the Node object.
 func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string, nodeHealth bool) error {
 	const here, elsewhere = "system:node:" + layout.NodeName, "system:node:node-2"
 	pods, mine := "/api/v1/pods", "/api/v1/pods?fieldSelector=spec.nodeName%3D"+layout.NodeName
@@ -120,9 +121,9 @@ func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string, nod
 		refused := errors.As(err, &status) && status.Code == http.StatusForbidden
 		switch {
 		case attempt.allowed && err != nil:
-			v.Problem("%s: %v, want it allowed", attempt.what, err)
+			v.Problem("a request for %s must be allowed, but failed: %v", attempt.what, err)
 		case !attempt.allowed && !refused:
-			v.Problem("%s: %v, want it forbidden", attempt.what, err)
+			v.Problem("a request for %s must be forbidden, but got: %v", attempt.what, err)
 		default:
 			v.Note("%s: %s", attempt.what, answerOf(err))
 		}
@@ -147,8 +148,8 @@ func answerOf(err error) string {
 	return "allowed"
 }
 
-// metricsAuth reads the agent's metrics with an account that has the permission, with one that lacks it, and
-// anonymously. Then it sends malicious requests.
+// metricsAuth reads the agent's metrics with an account that has the permission, with an account that lacks the
+// permission, and anonymously. Then metricsAuth sends malicious requests.
 func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const agent, scraper, prometheus, reader, stranger = "agent", "scraper", "prometheus", "reader", "stranger"
 	read := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "events"},
@@ -192,7 +193,7 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		{prometheus, "/metrics", http.StatusOK}, {prometheus, "/api/v1/pods", http.StatusForbidden},
 		{reader, "/api/v1/pods", http.StatusOK}, {reader, "/metrics", http.StatusForbidden},
 		{reader, "/debug/observations", http.StatusForbidden},
-		// Every account may read /api/* of the API server (ClusterRole system:discovery).
+		// The ClusterRole system:discovery allows every account to read /api/* of the API server.
 		{stranger, "/metrics", http.StatusForbidden}, {stranger, "/api/v1/pods", http.StatusForbidden},
 		{"an anonymous client", "/metrics", http.StatusUnauthorized},
 		{"a client with a made-up token", "/metrics", http.StatusUnauthorized},
@@ -204,9 +205,9 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		}
 		v.Compared++
 		if status != attempt.want {
-			v.Problem("%s requests %s: %d, want %d", attempt.who, attempt.path, status, attempt.want)
+			v.Problem("%s requests %s: got status %d, want %d", attempt.who, attempt.path, status, attempt.want)
 		}
-		v.Note("%s requests %s: %d", attempt.who, attempt.path, status)
+		v.Note("%s requests %s: status %d", attempt.who, attempt.path, status)
 	}
 	return judgeHostile(ctx, b, v, tokens[scraper])
 }

@@ -24,20 +24,22 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// install lets the API server validate every way to install the agent. Then it checks which permissions the agent uses
-// in two of them.
+// install lets the API server validate every way to install the agent. Then install compares the agent's permissions
+// with the permissions that the agent uses, for several ways to install the agent.
 func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeManifests(ctx, b, v); err != nil {
 		return err
 	}
-	// Without streaming lists, the agent needs the permission to list. With them, it would not.
+	// Without streaming lists, the agent needs the permission to list. With streaming lists, this permission would stay
+	// unused.
 	if err := b.Node.DisableStreamingLists(ctx); err != nil {
 		return err
 	}
 	if err := b.CreateSecret(ctx, "secret"); err != nil {
 		return err
 	}
-	// This is the default installation. Only this scenario uses it: elsewhere, the lab's agent keeps files, as UID 0.
+	// This is the default installation. Only this scenario uses it. In other scenarios, the lab's agent runs as UID 0,
+	// because it writes files.
 	if err := judgeRights(ctx, b, v, installation{name: "own", bare: true}); err != nil {
 		return err
 	}
@@ -80,7 +82,8 @@ func checkInPod(ctx context.Context, b *bench.Bench, v *Verdict, want string) er
 	stdout, stderr, err := runInAgent(ctx, b, pod, "check")
 	v.Compared++
 	if err != nil || !strings.Contains(stdout, want) {
-		v.Problem("podlapse-agent check in the agent's pod: %v, want %q in\n%s%s", err, want, stdout, stderr)
+		v.Problem("podlapse-agent check in the agent's pod: error %v, want no error and %q in\n%s%s", err, want,
+			stdout, stderr)
 	}
 	for line := range strings.Lines(stdout) {
 		v.Note("check in pod %s: %s", pod.Name, strings.TrimSuffix(line, "\n"))
@@ -88,8 +91,8 @@ func checkInPod(ctx context.Context, b *bench.Bench, v *Verdict, want string) er
 	return nil
 }
 
-// runInAgent runs the agent's program in the agent's container through the runtime, because the API server cannot reach
-// the kubelet for kubectl exec.
+// runInAgent runs the agent's program in the agent's container through the runtime. runInAgent does not use kubectl
+// exec, because the API server cannot reach the kubelet.
 func runInAgent(ctx context.Context, b *bench.Bench, pod corev1.Pod,
 	args ...string) (stdout, stderr string, err error) {
 	pipes, err := os.MkdirTemp(b.Node.Run, "exec-")
@@ -104,21 +107,21 @@ func runInAgent(ctx context.Context, b *bench.Bench, pod corev1.Pod,
 	cmd := exec.CommandContext(ctx, b.Node.Programs.Tool("ctr"),
 		append([]string{"--address", b.Node.ContainerdSocket(), "--namespace", "k8s.io",
 			"tasks", "exec", "--exec-id", "lab", "--fifo-dir", pipes, container, "/podlapse-agent"}, args...)...)
-	var out, failures strings.Builder // ctr writes its own warnings there
+	var out, failures strings.Builder // ctr writes its own warnings to its standard error
 	cmd.Stdout, cmd.Stderr = &out, &failures
 	err = cmd.Run()
 	return out.String(), failures.String(), err
 }
 
-// judgeManifests applies every object of every way to install the agent in a dry run, as for a new installation. A
-// field that the API server does not know is an error, and so is a value of the wrong type. Kinds outside Kubernetes
-// have their real definitions meanwhile.
+// judgeManifests applies every object of every way to install the agent in a dry run, as for a new installation. The
+// API server refuses unknown fields and values of the wrong type. For kinds outside Kubernetes, the scenario installs
+// the real definitions.
 func judgeManifests(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	variants, err := renderVariants(b.Node)
 	if err != nil {
 		return err
 	}
-	// Existing objects would supply what a manifest lacks.
+	// Existing objects would hide the fields that a manifest lacks.
 	if err := b.Node.UninstallAgent(ctx); err != nil {
 		return err
 	}
@@ -150,7 +153,7 @@ func judgeManifests(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return judgeStrictness(ctx, b, v)
 }
 
-// dryRun applies an object in a dry run. Before, it waits until the API server serves the kind, which takes a moment.
+// dryRun applies an object in a dry run. dryRun first waits until the API server serves the kind of the object.
 func dryRun(ctx context.Context, b *bench.Bench, document []byte) error {
 	err := b.Node.Report.Wait(ctx, "the API server to serve a kind", 20*time.Second, 100*time.Millisecond,
 		func(ctx context.Context) error {
@@ -162,8 +165,8 @@ func dryRun(ctx context.Context, b *bench.Bench, document []byte) error {
 	return b.Kube.Apply(ctx, "podlapse-lab-dry-run", document, true)
 }
 
-// judgeStrictness requires that mistakes are refused. Without this check, the acceptance of all manifests would prove
-// nothing.
+// judgeStrictness requires that the API server refuses mistakes. Without this check, the acceptance of all manifests
+// would prove nothing.
 func judgeStrictness(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	for want, mistake := range map[string]string{
 		".spec.template.spec.hostNetworks: field not declared in schema": `{apiVersion: apps/v1, kind: DaemonSet, ` +
@@ -182,7 +185,7 @@ func judgeStrictness(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		err := b.Kube.Apply(ctx, "podlapse-lab-dry-run", []byte(mistake), true)
 		v.Compared++
 		if err == nil || !strings.Contains(err.Error(), want) {
-			v.Problem("a mistake about %s: %v", want, err)
+			v.Problem("the API server must refuse a wrong %s by name, but answered: %v", want, err)
 		}
 	}
 	return nil
@@ -204,16 +207,17 @@ func renderVariants(n node.Node) ([]manifests.Variant, error) {
 	return manifests.Variants(node.Manifests(source), scratch)
 }
 
-// installation is one way in which the agent is deployed.
+// installation is one way to deploy the agent.
 type installation struct {
-	name       string // of the pod whose start-up it reports
-	bare       bool   // the unchanged base, without a state directory
+	name       string // name of the pod whose start-up the agent reports
+	bare       bool   // deploys the unchanged base, without a state directory
 	components []string
-	more       func(context.Context) error // makes the agent use all its permissions; nil: the pod is enough
+	// makes the agent use all its permissions; nil if the pod's start-up is sufficient
+	more func(context.Context) error
 }
 
-// judgeRights deploys the agent, starts a pod that makes it use all its sources, and requires that the agent used
-// exactly the permissions that it has.
+// judgeRights deploys the agent and starts a pod that makes the agent use all its sources. judgeRights requires that
+// the agent uses every permission that it has, and no other permission.
 func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation) error {
 	deploy := func() error { return b.Node.DeployAgent(ctx, i.components...) }
 	if i.bare {
@@ -245,14 +249,14 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 		return err
 	}
 	var use audit.Use
-	// Do not wait long for a missing permission. The verdict reports it.
-	_ = b.Node.Report.Wait(ctx, "the agent to use all of its rights", 5*time.Second, 200*time.Millisecond,
+	// The wait for a missing permission is short, because the verdict reports the missing permission anyway.
+	_ = b.Node.Report.Wait(ctx, "the agent to use all its permissions", 5*time.Second, 200*time.Millisecond,
 		func(context.Context) error {
 			if use, err = audit.Of(b.Node.AuditLog(), pod.Name); err != nil {
 				return err
 			}
 			if !slices.Equal(use.Rights, granted) {
-				return errors.New("it has not used all of them yet")
+				return errors.New("the agent has not used all its permissions yet")
 			}
 			return nil
 		})
@@ -264,16 +268,16 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 	if slices.Equal(use.Rights, granted) {
 		v.Note("%s: according to the API server's audit log, the agent has and used %q", what, granted)
 	} else {
-		v.Problem("%s: the agent has the permissions %q and used %q", what, granted, use.Rights)
+		v.Problem("%s: the agent has the permissions %q but used %q, want the same list", what, granted, use.Rights)
 	}
 	if len(use.Refused) > 0 {
-		v.Problem("%s: the agent was refused %q", what, use.Refused)
+		v.Problem("%s: the API server refused requests of the agent: %q", what, use.Refused)
 	}
 	return nil
 }
 
-// startWithSecret starts a pod that mounts the Secret. A node may read the Secrets of its pods, so a refusal cannot be
-// caused by the lack of such a pod.
+// startWithSecret starts a pod that mounts the Secret. The Node authorizer allows a node to read the Secrets of its
+// pods, so a missing pod cannot be the reason for a refusal.
 func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (agent.Timeline, error) {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}},
 		Volumes: []corev1.Volume{bench.SecretVolume("secret")}}
@@ -286,8 +290,8 @@ func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (a
 	return b.AwaitSettled(ctx, name)
 }
 
-// rightsOf asks the API server for the permissions of a pod's account, except those that every account has. It uses its
-// own token, so this request is not counted as the pod's.
+// rightsOf returns the permissions of a pod's account, except the permissions that every account has. rightsOf sends
+// its requests with a token of its own, so the audit log does not attribute them to the pod.
 func rightsOf(ctx context.Context, b *bench.Bench, pod corev1.Pod) ([]string, error) {
 	token, err := b.AccountToken(ctx, pod.Namespace, pod.Spec.ServiceAccountName)
 	if err != nil {

@@ -8,11 +8,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// kill is one SIGKILL to the agent: how long the agent ran before, and how long it is down.
+// kill is one SIGKILL to the agent. The agent runs for the time after before the signal, and stays down for the time
+// down.
 type kill struct{ after, down time.Duration }
 
-// killPlan draws when the agent is killed: mostly while it works, sometimes during its start, and sometimes for so long
-// that it misses something.
+// killPlan draws the times at which the agent is killed. Most kills interrupt the agent's normal work, and some
+// interrupt its start. After some kills, the agent stays down so long that it misses events.
 func killPlan(random *rand.Rand, count int) []kill {
 	upTo := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	kills := make([]kill, count)
@@ -28,7 +29,7 @@ func killPlan(random *rand.Rand, count int) []kill {
 	return kills
 }
 
-// lasting is how long all of them take.
+// lasting returns the total duration of the kills.
 func lasting(kills []kill) (sum time.Duration) {
 	for _, k := range kills {
 		sum += k.after + k.down
@@ -36,7 +37,7 @@ func lasting(kills []kill) (sum time.Duration) {
 	return sum
 }
 
-// killAgent kills the agent as planned and leaves it running.
+// killAgent kills the agent as planned. At the end, the agent is running.
 func killAgent(ctx context.Context, b *bench.Bench, kills []kill) error {
 	for _, k := range kills {
 		if err := sleep(ctx, k.after); err != nil {
@@ -46,7 +47,7 @@ func killAgent(ctx context.Context, b *bench.Bench, kills []kill) error {
 			return err
 		}
 		interrupted := sleep(ctx, k.down)
-		// Do this even after an error, because the next user of the node expects an agent.
+		// The agent restarts even after an error, because the next user of the node expects a running agent.
 		if err := b.Node.RestartAgent(); err != nil {
 			return err
 		}

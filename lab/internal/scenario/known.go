@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// known is what witnesses other than the agent recorded about one pod's start-up.
+// known contains the true times of one pod's start-up, from sources other than the agent.
 type known struct {
 	pod        string
 	lengths    []knownLength
@@ -18,49 +18,54 @@ type known struct {
 	spans      []knownSpan
 }
 
-// knownLength is a phase on the node's clock.
+// knownLength is the true duration of a phase on the node's clock.
 type knownLength struct {
 	phase, container string
-	then             string // the next phase, which the truth cannot separate from this one; empty if none
-	// The next phase with the same cause, which may be merged into this one; empty if none.
+	then             string // the next phase, if the truth cannot separate it from this phase; otherwise empty
+	// with is the next phase with the same cause, which the agent can merge into this phase. The field is empty if
+	// there is no such phase.
 	with     string
-	injected time.Duration // how much of the injected delays is in it
+	injected time.Duration // the part of the injected delays that falls into this phase
 	truth    bench.Span
-	// When it cannot have started yet, according to the kubelet or the runtime; zero if unknown.
-	begunBefore  time.Time
-	begunBy      time.Time // when the runtime also knew that it had started; zero if unknown
-	endedBy      time.Time // when the runtime or the kubelet also knew that it had ended; zero if unknown
-	injectorEnds bool      // the injector alone determines the end, not a component's reaction
+	// begunBefore is a time at which the phase had not started yet, according to the kubelet or the runtime. The field
+	// is zero if the time is unknown.
+	begunBefore time.Time
+	begunBy     time.Time // time by which the runtime also knew that the phase had started; zero if unknown
+	// time by which the runtime or the kubelet also knew that the phase had ended; zero if unknown
+	endedBy      time.Time
+	injectorEnds bool // only the injector determines the end, and no reaction of a component
 }
 
-// knownMilestone is a milestone and its interval. Each end is the instant of a cause that preceded the milestone, or of
-// a consequence that followed it.
+// knownMilestone is a milestone with an interval that contains it. The interval begins with the cause of the milestone
+// and ends with a consequence of the milestone.
 type knownMilestone struct {
 	milestone string
 	held      bench.Span
 }
 
-// knownSpan is a phase on the control plane's clock, given by the milestones at its ends. No phase means the total.
+// knownSpan is a phase on the control plane's clock, given by the milestones at its ends. An empty phase means the
+// total.
 type knownSpan struct {
 	phase    string
 	from, to bench.Span
 }
 
-// accounts is what each witness recorded about one pod.
+// accounts contains the records of each independent source about one pod.
 type accounts struct {
-	takenUpAt time.Time // in the kubelet's log
-	boundAt   time.Time // in the scheduler's Event
-	pullsAt   time.Time // in the kubelet's Event, created just before it queues the pull
+	takenUpAt time.Time // from the kubelet's log
+	boundAt   time.Time // from the scheduler's Event
+	pullsAt   time.Time // from the kubelet's Event, which the kubelet creates just before it queues the pull
 	runtime   bench.RuntimeLog
-	network   bench.Span                      // when the plugin ran
-	stated    map[string]map[string]time.Time // in each container's log
+	network   bench.Span                      // run time of the network plugin
+	stated    map[string]map[string]time.Time // from each container's log
 	seen      bench.Arrival
 	calls     calls
 
-	heardReadyAt time.Time // in the kubelet's log; zero without a probe
+	heardReadyAt time.Time // from the kubelet's log; zero without a probe
 }
 
-// ask collects the truth about a started pod. The pod must still exist, because its log is removed with it.
+// ask collects the true times of a started pod. The pod must still exist, because the kubelet deletes the pod's log
+// with the pod.
 func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c calls) (known, error) {
 	a := accounts{seen: seen, calls: c, stated: make(map[string]map[string]time.Time)}
 	var err error
@@ -98,20 +103,23 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 }
 
 // lengths returns the phases on the node's clock. If a component starts or ends a phase, the component's own log dates
-// that, to a millisecond or two. If an injected delay ends it, the injector does:
+// this end of the phase, with an accuracy of one or two milliseconds. If an injected delay ends the phase, the injector
+// dates the end:
 //
-//   - volumes, or pod_config while a Secret is missing: from the kubelet's pickup of the pod until it requests a
-//     sandbox. The creation of the Secret is not the end: the kubelet finds it at its next attempt, after a back-off.
-//   - network: from the request for a sandbox until the plugin's last log line. The end of its process follows. The
-//     runtime's timestamp of the start is after the request and before it runs the plugin.
-//   - pull, and unpack for the part after the last byte: from the request for the image until it is complete. The
-//     runtime logs the request when it starts to process it; the kubelet counts from its call.
-//   - init_run: from when the container runs until the process' last log line. The runtime dates the start of the
-//     container at some time between the request and its response. The first log line may be before or after that.
-//   - post_start_hook: from when the container runs until the hook's last log line.
-//   - startup_probe, readiness_probe: from the step before until the probe logs that it passes. It takes some ten
-//     milliseconds more until the kubelet learns of it, and then the API server. The kubelet logs when it learned of a
-//     readiness probe.
+//   - volumes, or pod_config while a Secret is missing: from the kubelet's pickup of the pod until the kubelet requests
+//     a sandbox. The creation of the Secret is not the end: the kubelet finds the Secret at its next attempt, after a
+//     back-off.
+//   - network: from the request for a sandbox until the plugin's last log line. The plugin's process exits later. The
+//     runtime's timestamp of the start lies between the request and the start of the plugin.
+//   - pull, and unpack for the part after the last byte: from the request for the image until the image is complete.
+//     The runtime logs the request when it starts to process the request. The kubelet measures from its call.
+//   - init_run: from the time when the container runs until the process' last log line. The runtime dates the start of
+//     the container at some time between the request and the response. The first log line can be earlier or later than
+//     this time.
+//   - post_start_hook: from the time when the container runs until the hook's last log line.
+//   - startup_probe, readiness_probe: from the end of the previous step until the probe logs that it passes. About ten
+//     milliseconds later, the kubelet learns the result, and then the API server. The kubelet logs when it learns the
+//     result of a readiness probe.
 func (p plan) lengths(a accounts) []knownLength {
 	lengths := []knownLength{
 		{phase: p.mounting(), injected: p.secretAfter,
@@ -135,8 +143,8 @@ func (p plan) lengths(a accounts) []knownLength {
 	at := a.runningAt(mainName)
 	startedAt := at
 	begunBefore, begunBy := a.runtime.StartAskedAt[mainName], a.runtime.RunningAt[mainName]
-	// All delays injected here count from the process' start. If a probe passed late, a part of the next delay was
-	// already over.
+	// All delays injected here start with the process. If a probe passed late, a part of the next delay was already
+	// over.
 	next := func(phase string, after time.Duration, word string) {
 		end := a.stated[mainName][word]
 		lengths = append(lengths, knownLength{phase: phase, container: mainName,
@@ -150,7 +158,7 @@ func (p plan) lengths(a accounts) []knownLength {
 	}
 	if p.startedAfter > 0 {
 		next("startup_probe", p.startedAfter, workload.WordStartup)
-		if !p.completes() { // an agent that was down while both passed cannot separate them
+		if !p.completes() { // an agent that was down while both probes passed cannot separate them
 			lengths[len(lengths)-1].with = "readiness_probe"
 		}
 	}
@@ -161,7 +169,8 @@ func (p plan) lengths(a accounts) []knownLength {
 	return lengths
 }
 
-// mounting is the phase in which the kubelet mounts the pod's volumes. While a Secret is missing, it is pod_config.
+// mounting returns the phase in which the kubelet mounts the pod's volumes. If a Secret is missing, this phase is
+// pod_config.
 func (p plan) mounting() string {
 	if p.secretAfter > 0 {
 		return "pod_config"
@@ -169,8 +178,8 @@ func (p plan) mounting() string {
 	return "volumes"
 }
 
-// joined combines a length with the next one for a timeline that merges both under the first name: the injected delays
-// add up, over the time of both.
+// joined combines two phases if the timeline merges them under the first phase's name. The combined phase covers the
+// time of both phases, and its injected delay is the sum.
 func (l knownLength) joined(next knownLength, timeline agent.Timeline) (both knownLength, ok bool) {
 	if l.with == "" || l.with != next.phase || !slices.ContainsFunc(timeline.Phases, func(p agent.Phase) bool {
 		return p.Phase == l.phase && p.Container == l.container && slices.Contains(p.MergedWith, l.with)
@@ -183,8 +192,9 @@ func (l knownLength) joined(next knownLength, timeline agent.Timeline) (both kno
 	return both, true
 }
 
-// runningAt is when a container ran. The runtime reports this after it has written it to disk, the process after it has
-// been loaded from disk. A busy machine may delay either; neither is early.
+// runningAt returns the time from which a container ran. The runtime reports the start after it has written the state
+// to disk. The process logs its start after the kernel has loaded it from disk. A busy machine can delay both reports,
+// and neither report can be early.
 func (a accounts) runningAt(container string) time.Time {
 	started, reported := a.stated[container][workload.WordStarted], a.runtime.RunningAt[container]
 	if reported.IsZero() || started.Before(reported) {
@@ -194,8 +204,8 @@ func (a accounts) runningAt(container string) time.Time {
 }
 
 // controlPlane returns the milestones with the API server's timestamps. Creation, binding and approval lie between a
-// request and its response. Milestones that the kubelet reports lie between their cause and their arrival at the
-// scenario's watch.
+// request and its response. A milestone that the kubelet reports lies between its cause and the time when the
+// scenario's watch receives it.
 func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

@@ -12,9 +12,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// lifeTrace starts a pod whose container crashes repeatedly. The collector's receiver must get its runs and the
-// kubelet's Events in the trace of its start-up. The agent is killed in between, and nothing may be sent twice. Then
-// the pod is deleted.
+// lifeTrace starts a pod whose container crashes repeatedly. The collector's receiver must get the runs and the
+// kubelet's Events in the trace of the pod's start-up. During the test, the agent is killed and must not send anything
+// twice. At the end, the pod is deleted.
 func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	change, err := startSending(ctx, b, "--life-traces", "--events=cluster", "--termination")
 	if err != nil {
@@ -30,12 +30,12 @@ func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	// After the second crash the kubelet backs off, and reports it.
+	// After the second crash, the kubelet waits for a back-off and creates an Event about it.
 	before, err := awaitSpans(ctx, b, map[string]int{"run": 2, "event": 1})
 	if err != nil {
 		return err
 	}
-	if err := sleep(ctx, 500*time.Millisecond); err != nil { // the agent writes the state five times a second
+	if err := sleep(ctx, 500*time.Millisecond); err != nil { // the agent writes its state five times per second
 		return err
 	}
 	if err := b.Node.KillAgent(); err != nil {
@@ -59,16 +59,19 @@ func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		code, signal := s.Attributes["podlapse.exit_code"], s.Attributes["podlapse.signal"]
 		if s.Attributes["podlapse.kind"] == "run" &&
 			(code != "139" || signal != "11" || !s.Failed || s.EndAt.Sub(s.StartAt) > 4*time.Second) {
-			v.Problem("a run from %s to %s with exit code %s, signal %s, failed %t", s.StartAt, s.EndAt, code, signal,
+			v.Problem("the run from %s to %s has exit code %s, signal %s, failed %t; want 139, 11, true and at "+
+				"most 4 s", s.StartAt, s.EndAt, code, signal,
 				s.Failed)
 		}
 	}
-	v.Note("runs and Events: %d and %d, and %d and %d after the agent was killed", countOf(before, "run"),
+	v.Note("numbers of runs and Events: %d and %d before the agent was killed, %d and %d afterwards",
+		countOf(before, "run"),
 		countOf(before, "event"), countOf(spans, "run"), countOf(spans, "event"))
 	return nil
 }
 
-// awaitSpans waits until this many spans of each kind were sent about the bench's namespace, and returns all.
+// awaitSpans waits until the receiver has at least this many spans of each kind about the bench's namespace. awaitSpans
+// returns all spans.
 func awaitSpans(ctx context.Context, b *bench.Bench, least map[string]int) (spans []otlp.Span, err error) {
 	err = b.Node.Report.Wait(ctx, "spans", 30*time.Second, 100*time.Millisecond, func(context.Context) (err error) {
 		if spans, err = spansSent(b); err != nil {
@@ -76,7 +79,7 @@ func awaitSpans(ctx context.Context, b *bench.Bench, least map[string]int) (span
 		}
 		for kind, n := range least {
 			if count := countOf(spans, kind); count < n {
-				return fmt.Errorf("got %d of kind %s, want %d", count, kind, n)
+				return fmt.Errorf("got %d spans of kind %s, want %d", count, kind, n)
 			}
 		}
 		return nil

@@ -9,18 +9,18 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// exact is how far a phase on the node's clock may be from the truth. It is also how far the truth itself may be from
-// the phase's definition, because the timestamps are taken some milliseconds inside the phase.
+// exact is the largest accepted distance between a phase on the node's clock and the truth. The distance between the
+// truth and the definition of the phase can be as large, because logs date the ends some milliseconds inside the phase.
 const exact = 50 * time.Millisecond
 
-// callLimit is the longest time that a busy machine needs until the runtime logs a call (60 ms were observed). It does
-// not include the wait of a pull in the queue after the kubelet announced the call.
+// callLimit is the longest delay between a call and the runtime's log line about the call on a busy machine. Delays of
+// 60 ms were observed. callLimit excludes the time of a pull in the queue after the kubelet announced the call.
 const callLimit = 150 * time.Millisecond
 
-// injectorLimit is the longest time that a phase may take in addition to its injected delay, on a very busy machine.
+// injectorLimit is the longest time that a phase on a very busy machine takes in addition to its injected delay.
 const injectorLimit = 5 * time.Second
 
-// newReading returns the truth about a phase, without the agent's values.
+// newReading returns a reading with the truth about a phase, without the agent's values.
 func newReading(pod string, k knownLength) reading {
 	r := reading{pod: pod, phase: k.phase, container: k.container, then: k.then, injected: k.injected,
 		happened: k.truth}
@@ -36,34 +36,36 @@ func newReading(pod string, k knownLength) reading {
 	return r
 }
 
-// happenedOtherwise returns an error if a fault was not injected as planned, so that the agent's result proves nothing.
+// happenedOtherwise returns an error if a fault was not injected as planned. The agent's result then proves nothing.
 func (k knownLength) happenedOtherwise() error {
 	switch truth := k.truth.Length(); {
 	case truth < k.injected-exact:
-		return fmt.Errorf("phase %s: the injected delay was %s, but it took only %s", k.phase, seconds(k.injected),
+		return fmt.Errorf("phase %s: the injected delay was %s, but the phase took only %s: the scenario is not "+
+			"conclusive", k.phase, seconds(k.injected),
 			seconds(truth))
 	case k.injectorEnds && truth > k.injected+injectorLimit:
-		return fmt.Errorf("phase %s: the injected delay was %s, but it took %s", k.phase, seconds(k.injected),
+		return fmt.Errorf("phase %s: the injected delay was %s, but the phase took %s: the scenario is not "+
+			"conclusive", k.phase, seconds(k.injected),
 			seconds(truth))
 	}
 	return nil
 }
 
-// reading is one phase in the agent's timeline together with the truth.
+// reading is one phase of the agent's timeline together with the truth.
 type reading struct {
 	pod, phase, container string
 	then                  string
 	injected              time.Duration
-	happened              bench.Span    // the truth
-	begunEarlier          time.Duration // how much earlier than its first log line the phase may have started, at most
-	begunLater            time.Duration // how much later than the start its timestamp may be, at most
-	endedLater            time.Duration // how much later than its last log line the phase may have ended, at most
-	waited                time.Duration // how long tasks waited for a CPU or the disk near both ends
-	reported              bench.Span    // by the agent: the ends of the phase
+	happened              bench.Span    // true times
+	begunEarlier          time.Duration // longest time by which the phase started before its first log line
+	begunLater            time.Duration // longest delay of the timestamp after the real start
+	endedLater            time.Duration // longest time by which the phase ended after its last log line
+	waited                time.Duration // time for which tasks waited for a CPU or the disk near both ends
+	reported              bench.Span    // ends of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
-	mergedIn              string        // the phase that this missing phase, or a part of it, is merged into
-	partly                time.Duration // the duration of that phase if it contains only a part
+	mergedIn              string        // name of the phase that contains this missing phase, or a part of this phase
+	partly                time.Duration // duration of the mergedIn phase if it contains only a part of this phase
 }
 
 func (r *reading) read(timeline agent.Timeline) error {
@@ -100,7 +102,7 @@ func (r *reading) read(timeline agent.Timeline) error {
 	return nil
 }
 
-// readPart adds unattributed stretches that may belong to the phase, for example while the runtime did not respond.
+// readPart adds unattributed stretches that can belong to the phase, for example while the runtime did not respond.
 func (r *reading) readPart(timeline agent.Timeline) error {
 	for _, p := range timeline.Phases {
 		if r.missing || p.Phase != "unattributed" || p.Container != r.container ||
@@ -117,7 +119,7 @@ func (r *reading) readPart(timeline agent.Timeline) error {
 	return nil
 }
 
-// readThen adds the next phase. The error of both together is at most the sum of the two errors.
+// readThen adds the next phase. The error of the two phases together is at most the sum of their errors.
 func (r *reading) readThen(timeline agent.Timeline) error {
 	length, _, err := timeline.In(r.then, r.container)
 	if err != nil {
@@ -128,7 +130,7 @@ func (r *reading) readThen(timeline agent.Timeline) error {
 	return err
 }
 
-// meetsSpan reports whether a merged phase overlaps the time of the phase that is merged into it.
+// meetsSpan reports whether a merged phase overlaps the true time of the phase that it should contain.
 func meetsSpan(happened bench.Span, holder agent.Phase) bool {
 	return !holder.StartAt.After(happened.EndAt.Add(exact)) && !holder.EndAt.Before(happened.StartAt.Add(-exact))
 }
@@ -137,12 +139,13 @@ func (r reading) truth() time.Duration { return r.happened.Length() }
 
 func (r reading) off() time.Duration { return r.measured - r.truth() }
 
-// within reports whether the agent is accurate enough. If tasks waited near an end, the witness may have waited too, or
-// the component whose timestamps the agent reads. So the two may also differ by this time.
+// within reports whether the agent is accurate enough. If tasks waited near an end of the phase, the independent log or
+// the component that the agent reads might have been late. The difference may therefore also include the waiting time.
 func (r reading) within() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
-// kept reports whether the truth lies within the error that the agent stated. The time that a process on a busy machine
-// needs before its first log line, or between its last one and its end, is part of the phase.
+// kept reports whether the truth lies within the error that the agent states. On a busy machine, a process needs time
+// before its first log line, and between its last log line and its exit. The time before the first line and after the
+// last line is part of the phase.
 func (r reading) kept() bool {
 	bound := r.stated + exact
 	return !r.missing && r.off() >= -bound-r.begunLater-r.partly && r.off() <= bound+r.begunEarlier+r.endedLater
@@ -157,11 +160,11 @@ func (r reading) String() string {
 		ends(r.happened))
 	switch {
 	case r.mergedIn != "" && r.missing:
-		return text + "reported only as part of " + r.mergedIn
+		return text + "the agent reports it only as part of " + r.mergedIn
 	case r.missing:
-		return text + "the agent does not report it"
+		return text + "the agent does not report this phase"
 	}
-	return text + fmt.Sprintf("measured %s (%s), off %+.3f, stated error %s, tasks waited %s",
+	return text + fmt.Sprintf("the agent measured %s (%s), difference %+.3f, stated error %s, tasks waited %s",
 		seconds(r.measured), ends(r.reported), r.off().Seconds(), seconds(r.stated), seconds(r.waited))
 }
 

@@ -16,7 +16,8 @@ import (
 )
 
 // lostEvents starts one pod with ten containers, each with a cold image. The kubelet creates four Events for each
-// container, but sends at most 25 about one pod, so the Events about the last containers' pulls are lost.
+// container, but sends at most 25 Events about one pod. The Events about the pulls of the last containers are therefore
+// lost.
 func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	const count = 10
 	p, err := watchPulls(ctx, b)
@@ -57,7 +58,7 @@ func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// judgeLost judges an agent's report about the pod, and its counter of lost Events, compared with before.
+// judgeLost checks an agent's report about the pod, and the growth of the agent's counter of lost Events.
 func (j *pullJudge) judgeLost(ctx context.Context, c pullCase, before float64) error {
 	timeline, err := j.settled(ctx, c.pod)
 	if err != nil {
@@ -80,7 +81,7 @@ func (j *pullJudge) judgeLost(ctx context.Context, c pullCase, before float64) e
 	return j.judgeLossy(ctx, c, lost, timeline)
 }
 
-// lossesCounted is the agent's own counter.
+// lossesCounted returns the agent's own counter of lost Events.
 func (j *pullJudge) lossesCounted(ctx context.Context) (float64, error) {
 	text, err := j.agent.Agent.Metrics(ctx)
 	if err != nil {
@@ -94,8 +95,8 @@ const (
 	pulledReason  = "Pulled"
 )
 
-// lostOf returns the Events about pulls, as reason/container, that the kubelet created and that the API server does not
-// have.
+// lostOf returns the Events about pulls that the kubelet created and the API server lacks, in the form
+// reason/container.
 func lostOf(made []bench.KubeletEvent, stored []corev1.Event) (events []string) {
 	for _, event := range made {
 		if (event.Reason == pullingReason || event.Reason == pulledReason) &&
@@ -113,35 +114,35 @@ func has(stored []corev1.Event, reason, container string) bool {
 	})
 }
 
-// judgeLosses requires that the agent reports exactly the Events about pulls that are lost, and no others.
+// judgeLosses requires that the agent reports exactly the lost Events about pulls.
 func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline agent.Timeline, counted float64) {
 	v := j.verdict
 	for _, reason := range [...]string{pullingReason, pulledReason} {
 		if !slices.ContainsFunc(lost, func(event string) bool { return strings.HasPrefix(event, reason+"/") }) {
-			v.Problem("the kubelet dropped no %s Event, so the scenario is not conclusive", reason)
+			v.Problem("the kubelet dropped no %s Event, want at least one: the scenario is not conclusive", reason)
 		}
 	}
 	for _, text := range timeline.LostEvents {
 		v.Compared++
 		reason, container, _ := strings.Cut(text, "/")
 		if has(stored, reason, container) {
-			v.Problem("the API server has the Event %s, but the agent reports it as lost", text)
+			v.Problem("the agent reports the Event %s as lost, but the API server has this Event", text)
 		}
 	}
 	provable := j.view.provable(lost)
 	if reported := slices.Sorted(slices.Values(timeline.LostEvents)); !slices.Equal(provable, reported) {
-		v.Problem("the lost Events are %q, but the agent reports %q", provable, reported)
+		v.Problem("the agent must report the lost Events %q, but reports %q", provable, reported)
 	}
 	if counted != float64(len(provable)) {
-		v.Problem("%d Events about pulls are lost, but podlapse_events_lost_total grew by %v", len(provable), counted)
+		v.Problem("podlapse_events_lost_total must grow by %d, but grew by %v", len(provable), counted)
 	}
-	v.Note("of the pulls of %d containers, %d Events are lost; from its evidence, the agent can be sure of %d of "+
+	v.Note("for the pulls of %d containers, %d Events are lost; the agent's evidence proves the loss of %d of "+
 		"them: %s", len(timeline.Pulls), len(lost),
 		len(provable), strings.Join(lost, ", "))
 }
 
-// provable returns the lost Events that an agent can prove. An agent that does not wait for Events misses none. Without
-// the runtime, only the Pulled Event shows that the kubelet pulled.
+// provable returns the lost Events whose loss an agent can prove. An agent that does not wait for Events can prove
+// none. Without the runtime, only the Pulled Event shows that the kubelet pulled an image.
 func (s view) provable(lost []string) (known []string) {
 	for _, event := range lost {
 		reason, container, _ := strings.Cut(event, "/")
@@ -152,7 +153,8 @@ func (s view) provable(lost []string) (known []string) {
 	return known
 }
 
-// judgeLossy requires that each pull is reported: exactly if its Events arrived, within the stated error otherwise.
+// judgeLossy requires that the agent reports each pull. The report must be exact if the Events of the pull arrived.
+// Otherwise, it must be within the stated error.
 func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, timeline agent.Timeline) error {
 	j.verdict.Contract(timeline)
 	of := j.view
@@ -164,7 +166,8 @@ func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, t
 		}
 		pulls := timeline.PullsOf(want.container)
 		if len(truth) != 1 || len(pulls) != 1 {
-			j.verdict.Problem("%s: there were %d pulls, the agent reports %d", want.container, len(truth), len(pulls))
+			j.verdict.Problem("%s: the agent must report %d pulls, but reports %d; want exactly one", want.container,
+				len(truth), len(pulls))
 			continue
 		}
 		j.view = view{events: of.events && !slices.Contains(lost, pulledReason+"/"+want.container), runtime: of.runtime}
@@ -172,11 +175,12 @@ func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, t
 		if err != nil {
 			return err
 		}
-		if j.view.runtime && pulls[0].Outcome != agent.Downloaded { // the runtime's stores prove it
-			j.verdict.Problem("%s: it was downloaded, the agent reports %q", want.container, pulls[0].Outcome)
+		if j.view.runtime && pulls[0].Outcome != agent.Downloaded { // the runtime's stores prove the download
+			j.verdict.Problem("%s: the image was downloaded, but the agent reports %q", want.container,
+				pulls[0].Outcome)
 		}
 		if j.view != (view{}) && pulls[0].PullSeconds == "" {
-			j.verdict.Problem("%s: the agent does not report how long it took", want.container)
+			j.verdict.Problem("%s: the agent does not report the duration of the pull", want.container)
 		}
 		j.judgeWords(want.container, want, want.outcome, pulls[0])
 		j.judgeBlame(want.container, want.container, truth, timeline)

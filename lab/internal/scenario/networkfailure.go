@@ -10,13 +10,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// networkFailure makes the network plugin fail until the kubelet has tried at least once. containerd keeps no data
-// about a failed sandbox, so an agent that only looks at the remaining data would blame the volumes.
+// networkFailure makes the network plugin fail until the kubelet has tried at least once to create the sandbox.
+// Containerd keeps no data about a failed sandbox. An agent that only reads the remaining data would therefore blame
+// the volumes.
 func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		broken = 4 * time.Second
-		// The first attempt, until its failure, cannot be separated from the volumes before it. Removing its remains
-		// also takes time.
+		// firstTry is the time of the first attempt until its failure, which cannot be separated from the volumes
+		// before it. The time includes the removal of the failed sandbox.
 		firstTry = time.Second
 	)
 	if err := b.BreakNetwork("the lab has no address left"); err != nil {
@@ -46,7 +47,7 @@ func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	if network.Length() < broken {
-		v.Problem("the network plugin did not fail, so the scenario is not conclusive")
+		v.Problem("the network plugin did not fail: the scenario is not conclusive")
 	}
 	v.Phase(timeline, "network", "", broken, network.Length(), firstTry)
 	volumes, _, err := timeline.In("volumes", "")

@@ -21,8 +21,8 @@ import (
 
 const nodePath = "/api/v1/nodes/" + layout.NodeName
 
-// nodeHealth checks what an agent reports about its node: cordoned, not ready, and available again; with a crashing and
-// a healthy add-on; and the machine's pressure while a pod starts.
+// nodeHealth checks the agent's report about its node. The node is cordoned, not ready, and available again. One add-on
+// crashes and one is healthy. The machine is under pressure while a pod starts.
 func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	err = b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
 		Verbs: []string{"list", "watch"}})
@@ -34,7 +34,7 @@ func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 			"karpenter.sh/nodepool": "lab"})); err != nil {
 		return err
 	}
-	defer func() { // with its own context, because an interrupted scenario must also restore the node
+	defer func() { // this context outlives ctx, because an interrupted scenario must also restore the node
 		mend, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		err = errors.Join(err, b.Kube.Merge(mend, nodePath,
@@ -69,7 +69,7 @@ func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return h.notReady(ctx)
 }
 
-// nodeChange returns a merge patch. nil leaves a part unchanged.
+// nodeChange returns a merge patch. A nil argument leaves its part unchanged.
 func nodeChange(unschedulable any, labels map[string]any) map[string]any {
 	change := map[string]any{"metadata": map[string]any{"labels": labels}}
 	if unschedulable != nil {
@@ -78,7 +78,7 @@ func nodeChange(unschedulable any, labels map[string]any) map[string]any {
 	return change
 }
 
-// healthRun queries the agent and judges the results.
+// healthRun queries the agent and checks the results.
 type healthRun struct {
 	*bench.Bench
 	verdict *Verdict
@@ -99,7 +99,8 @@ func (s sample) of(text string) error {
 	return err
 }
 
-// until waits until all samples have their values at the same time. If that takes too long, its error names the others.
+// until waits until all samples have their expected values at the same time. If the wait times out, the error lists the
+// samples with other values.
 func (h healthRun) until(ctx context.Context, what string, limit time.Duration, wanted ...sample) error {
 	h.verdict.Compared += len(wanted)
 	return h.Node.Report.Wait(ctx, what, limit, 50*time.Millisecond, func(ctx context.Context) error {
@@ -115,7 +116,7 @@ func (h healthRun) until(ctx context.Context, what string, limit time.Duration, 
 	})
 }
 
-// now judges the current samples.
+// now checks the current values of the samples.
 func (h healthRun) now(ctx context.Context, wanted ...sample) {
 	text, err := h.Agent.Metrics(ctx)
 	if err != nil {
@@ -130,7 +131,8 @@ func (h healthRun) now(ctx context.Context, wanted ...sample) {
 	}
 }
 
-// reportedWithin is how long it may take until a change of the node is in the metrics. A watch delivers it.
+// reportedWithin is the longest time until the metrics show a change of the node. The agent learns of the change from a
+// watch.
 const reportedWithin = 2 * time.Second
 
 func (h healthRun) cordon(ctx context.Context) error {
@@ -144,7 +146,7 @@ func (h healthRun) cordon(ctx context.Context) error {
 			{"podlapse_node_availability", []string{`aspect="ready"`}, 1}, {"podlapse_addons_available", nil, 0},
 			{"podlapse_node_unavailable", []string{`aspect="schedulable"`, `reason="Cordoned"`}, 1},
 			{"podlapse_node_unavailable", nil, 1}}},
-		{"its end to be reported", false, []sample{{"podlapse_node_available", nil, 1},
+		{"the end of the cordon to be reported", false, []sample{{"podlapse_node_available", nil, 1},
 			{"podlapse_node_unavailable", nil, 0}}},
 	} {
 		if err := h.Kube.Merge(ctx, nodePath, nodeChange(step.cordoned, nil)); err != nil {
@@ -155,12 +157,13 @@ func (h healthRun) cordon(ctx context.Context) error {
 			h.verdict.Problem("%v", err)
 			continue
 		}
-		h.verdict.Note("%s took %s", step.what, seconds(time.Since(asked)))
+		h.verdict.Note("time for %s: %s s", step.what, seconds(time.Since(asked)))
 	}
 	return nil
 }
 
-// notReady sets the node's status to not ready through the API server. The kubelet undoes that with its next status.
+// notReady sets the node's status to not ready through the API server. The kubelet restores the status with its next
+// update.
 func (h healthRun) notReady(ctx context.Context) error {
 	now := metav1.Now()
 	condition := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "LabNotReady",
@@ -178,7 +181,7 @@ func (h healthRun) notReady(ctx context.Context) error {
 	if err != nil {
 		h.verdict.Problem("%v", err)
 	}
-	const kubeletSays = 20 * time.Second // it checks every 10 s
+	const kubeletSays = 20 * time.Second // the kubelet checks its status every 10 s
 	if err := h.until(ctx, "the kubelet to report that it is ready", kubeletSays,
 		sample{"podlapse_node_available", nil, 1}, sample{"podlapse_node_unavailable", nil, 0}); err != nil {
 		h.verdict.Problem("%v", err)
@@ -186,7 +189,7 @@ func (h healthRun) notReady(ctx context.Context) error {
 	return nil
 }
 
-// slowDisk unpacks an image with many files while other tasks wait for the disk.
+// slowDisk unpacks an image with many files while other tasks keep the disk busy.
 func (h healthRun) slowDisk(ctx context.Context) error {
 	const files, tasks, pod = 20_000, 12, "unpacks"
 	layer, err := image.ManyFiles(files)
@@ -220,7 +223,7 @@ func (h healthRun) slowDisk(ctx context.Context) error {
 	return nil
 }
 
-// addons starts a healthy add-on while the machine is busy, and one that crashes twice.
+// addons starts a healthy add-on while the CPUs are busy, and an add-on that crashes twice.
 func (h healthRun) addons(ctx context.Context) error {
 	const exitCode, readyAfter = "7", 2 * time.Second
 	crashing := corev1.Container{Name: "crashing", Image: h.BaseImage, Env: []corev1.EnvVar{
@@ -257,7 +260,7 @@ func (h healthRun) addons(ctx context.Context) error {
 	h.verdict.Contract(timeline)
 	witness.judge(timeline, h.verdict)
 
-	// The kubelet restarts it immediately, and again after 10 s.
+	// The kubelet restarts the crashed container immediately, and again after 10 s.
 	of := func(name string, more ...string) []string { return append([]string{`addon="` + name + `"`}, more...) }
 	err = h.until(ctx, "the crash loop to be reported", 30*time.Second,
 		sample{"podlapse_addon_restarts_total",

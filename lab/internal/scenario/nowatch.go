@@ -15,13 +15,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// noWatch fills a node with 30 pods whose images are present, and starts one whose image is not. The API server counts
-// the Event watches of the node, which only the agent opens.
+// noWatch fills a node with 30 pods whose images are present, and starts one pod with a cold image. The API server
+// counts the Event watches of the node, which only the agent opens.
 func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		count = 30
-		// With 30 sandboxes at once, and sometimes with ten, the last ones take longer than sandboxPatience on two
-		// CPUs.
+		// If two CPUs start 30 sandboxes at the same time, the last sandboxes take longer than sandboxPatience. With
+		// ten sandboxes, this happens sometimes.
 		atOnce = 5
 	)
 	var late atomic.Int64
@@ -50,7 +50,7 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	// This includes watches that are opened or counted late.
+	// The counts include watches that the agent opens late, or that the API server counts late.
 	const tail = 2 * time.Second
 	if err := sleep(ctx, tail); err != nil {
 		return err
@@ -62,7 +62,7 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := v.allRun(ctx, b, count); err != nil {
 		return err
 	}
-	v.Note("%d of %d pods may have waited longer than %s for their sandbox", late.Load(), count, sandboxPatience)
+	v.Note("%d of %d pods possibly waited longer than %s for their sandbox", late.Load(), count, sandboxPatience)
 	v.watches("30 pods with present images", present.minus(before), 0, float64(late.Load()))
 	timeline, err := startPlain(ctx, b, "cold", cold)
 	if err != nil {
@@ -76,7 +76,7 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 				return err
 			}
 			if after.open > present.open {
-				return errors.New("the API server still serves it")
+				return errors.New("the API server still serves the Event watch")
 			}
 			return nil
 		})
@@ -85,12 +85,12 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	v.watches("a pod with a cold image", after.minus(present), 1, 1)
 	if after.agentOpen != 0 {
-		v.Problem("all Event watches are closed, but podlapse_event_watches_open is %v", after.agentOpen)
+		v.Problem("podlapse_event_watches_open is %v, want 0 because all Event watches are closed", after.agentOpen)
 	}
 	return nil
 }
 
-// allRun requires that the node is full: every started pod still runs.
+// allRun requires that every started pod still runs, so the node is full.
 func (v *Verdict) allRun(ctx context.Context, b *bench.Bench, want int) error {
 	pods, err := b.Kube.Pods(ctx, b.Namespace)
 	if err != nil {
@@ -104,12 +104,12 @@ func (v *Verdict) allRun(ctx context.Context, b *bench.Bench, want int) error {
 	}
 	v.Compared++
 	if running != want {
-		v.Problem("%d pods are running at once, want %d", running, want)
+		v.Problem("%d pods are running at the same time, want %d", running, want)
 	}
 	return nil
 }
 
-// startPlain starts a pod with one container and returns the agent's timeline once it has settled.
+// startPlain starts a pod with one container and returns the agent's timeline after the pod has settled.
 func startPlain(ctx context.Context, b *bench.Bench, name, image string) (agent.Timeline, error) {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
 	if err := b.CreatePod(ctx, name, spec); err != nil {
@@ -121,18 +121,19 @@ func startPlain(ctx context.Context, b *bench.Bench, name, image string) (agent.
 	return b.AwaitSettled(ctx, name)
 }
 
-// sandboxPatience is how long a pod may wait for its sandbox before the agent opens an Event watch to learn the reason,
-// even if all images are present.
+// sandboxPatience is the longest wait for a sandbox without an Event watch. After this time, the agent opens an Event
+// watch to learn the reason, even if all images are present.
 const sandboxPatience = 2 * time.Second
 
-// lateSandbox reports whether a pod may have waited longer for its sandbox, as on a busy machine.
+// lateSandbox reports whether a pod possibly waited longer than sandboxPatience for its sandbox. Long waits happen on a
+// busy machine.
 func lateSandbox(timeline agent.Timeline) bool {
 	acknowledged, _ := timeline.Milestone("acknowledged", "")
 	running, _ := timeline.Milestone("sandbox_running", "")
 	return running.Latest.Sub(acknowledged.Earliest) > sandboxPatience
 }
 
-// watches compares the number of Event watches opened in between.
+// watches compares the number of opened Event watches with the expected range.
 func (v *Verdict) watches(what string, between watches, least, most float64) {
 	v.Compared += 2
 	wanted := fmt.Sprint(most)

@@ -20,7 +20,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// traces lets the OpenTelemetry collector's receiver receive what the agent sends, first over HTTP and then over gRPC.
+// traces lets the OpenTelemetry collector's receiver receive the agent's data, first over HTTP and then over gRPC.
 func traces(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if _, err := startSending(ctx, b); err != nil {
 		return err
@@ -41,13 +41,13 @@ func traces(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return t.pushedMetrics(ctx)
 }
 
-// tracedRun collects traces and judges them.
+// tracedRun collects and checks traces.
 type tracedRun struct {
 	bench   *bench.Bench
 	verdict *Verdict
 }
 
-// reported waits until a pod is reported on standard output and over OTLP, and compares the two.
+// reported waits until the agent has reported a pod on standard output and over OTLP, and compares the two reports.
 func (t *tracedRun) reported(ctx context.Context, pod string) (agent.Timeline, otlp.Report, error) {
 	timeline, err := t.bench.AwaitSettled(ctx, pod)
 	if err != nil {
@@ -64,7 +64,7 @@ func (t *tracedRun) reported(ctx context.Context, pod string) (agent.Timeline, o
 	return timeline, report, nil
 }
 
-// fullTrace starts a pod with an init container and a slow pull, and compares its trace with the truth.
+// fullTrace starts a pod with an init container and a slow pull, and compares the pod's trace with the true times.
 func (t *tracedRun) fullTrace(ctx context.Context) error {
 	p := plan{name: "full", initRun: time.Second, readyAfter: 1500 * time.Millisecond, throttled: true,
 		networkDelay: time.Second}
@@ -89,25 +89,25 @@ func (t *tracedRun) fullTrace(ctx context.Context) error {
 		return err
 	}
 	t.verdict.Contract(timeline)
-	truth.milestones = nil // a trace has no intervals
+	truth.milestones = nil // a trace contains no intervals of milestones
 	var counted tally
 	counted.add(timelineIn(report), truth)
 	counted.judgePromises(t.verdict)
 	for _, kind := range []string{"startup", "phase", "container", "pull", "queue", "download", "unpack", "layer"} {
 		if len(report.Kind(kind)) == 0 {
-			t.verdict.Problem("the trace of pod %s has no span of kind %s", p.name, kind)
+			t.verdict.Problem("the trace of pod %s has no span of kind %s, want at least one", p.name, kind)
 		}
 	}
 	return t.bench.ResetFaults(ctx)
 }
 
-// traceparent is an annotation that a deployment tool may have set on a pod.
+// The IDs in a traceparent annotation, as a deployment tool sets it on a pod.
 const (
 	parentTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	parentSpan  = "00f067aa0ba902b7"
 )
 
-// failedAndOwnedPods starts a pod that fails, a pod with a trace parent, and a Deployment.
+// failedAndOwnedPods starts a pod that fails, a pod with a trace parent, and the pods of a Deployment.
 func (t *tracedRun) failedAndOwnedPods(ctx context.Context) error {
 	const failing, child, owned = "failing", "child", "owned"
 	fails := bench.InitContainer(initName, t.bench.BaseImage, 500*time.Millisecond)
@@ -131,7 +131,7 @@ func (t *tracedRun) failedAndOwnedPods(ctx context.Context) error {
 	}
 	for _, pod := range replicas {
 		if !strings.HasPrefix(pod, owned+"-") {
-			continue // a bare pod of the same namespace
+			continue // a pod without an owner in the same namespace
 		}
 		if err := t.judgeOwned(ctx, pod, owned); err != nil {
 			return err
@@ -150,7 +150,8 @@ func (t *tracedRun) judgeFailing(ctx context.Context, pod string) error {
 	}
 	root := rootOf(report)
 	if timeline.State != agent.Failed || !root.Failed || root.Message == "" || root.Attributes["error.type"] == "" {
-		t.verdict.Problem("pod %s failed: state %s in its record; error status %t, %q, error.type %q in its trace",
+		t.verdict.Problem("pod %s failed, so its record and its trace must state the failure: got state %s; "+
+			"error status %t, message %q, error.type %q",
 			pod, timeline.State, root.Failed, root.Message, root.Attributes["error.type"])
 	}
 	return nil
@@ -162,7 +163,7 @@ func (t *tracedRun) judgeChild(ctx context.Context, pod string) error {
 		return err
 	}
 	if root := rootOf(report); root.TraceID != parentTrace || root.Parent != parentSpan {
-		t.verdict.Problem("pod %s is span %s of trace %s, but must be a child of %s in %s", pod, root.SpanID,
+		t.verdict.Problem("pod %s has span %s of trace %s, want a child of span %s in trace %s", pod, root.SpanID,
 			root.TraceID, parentSpan, parentTrace)
 	}
 	return nil
@@ -180,19 +181,20 @@ func (t *tracedRun) judgeOwned(ctx context.Context, pod, deployment string) erro
 		root.Attributes["podlapse.rollout.trace_id"] != rollout ||
 		len(root.Links) != 1 || root.Links[0] != rollout {
 		t.verdict.Problem(
-			"pod %s belongs to Deployment %s, revision %s, but its trace has the attributes %v and the links %v",
+			"the trace of pod %s must name and link Deployment %s, revision %s, but has attributes %v and links %v",
 			pod, deployment, revision, root.Attributes, root.Links)
 	}
 	if root.TraceID != ownTrace(timeline.UID) || root.Parent != "" {
-		t.verdict.Problem("pod %s is span %s under %q in trace %s, which is not derived from its UID", pod, root.SpanID,
+		t.verdict.Problem("pod %s has span %s under %q in trace %s, want no parent and a trace ID derived from "+
+			"the pod's UID", pod, root.SpanID,
 			root.Parent, root.TraceID)
 	}
 	return nil
 }
 
-// sendTwice kills the agent before it has reported a pod, and again after it has. Then it restores the agent's state
-// from before the report, so that the agent sends the start-up again. Both times, the spans must be the same. The
-// restarted agent sends over gRPC.
+// sendTwice kills the agent before it has reported a pod, and again afterwards. Then sendTwice restores the agent's
+// state from before the report, so the agent sends the start-up again. The spans of the two reports must be the same.
+// The restarted agent sends over gRPC.
 func (t *tracedRun) sendTwice(ctx context.Context) error {
 	const ready = 4 * time.Second
 	p := plan{name: "sent-twice", initRun: 500 * time.Millisecond, readyAfter: ready}
@@ -216,7 +218,7 @@ func (t *tracedRun) sendTwice(ctx context.Context) error {
 	}
 	t.verdict.Contract(timeline)
 	if id := rootOf(first).TraceID; id != ownTrace(timeline.UID) {
-		t.verdict.Problem("pod %s was sent as trace %s, which is not derived from its UID", p.name, id)
+		t.verdict.Problem("pod %s was sent as trace %s, want a trace ID derived from the pod's UID", p.name, id)
 	}
 	if err := t.forgetAndRestart(ctx); err != nil {
 		return err
@@ -229,10 +231,11 @@ func (t *tracedRun) sendTwice(ctx context.Context) error {
 	return nil
 }
 
-// savedState is the directory with a copy of the agent's state from when a pod was starting.
+// savedState returns the directory with a copy of the agent's state, made while a pod was starting.
 func (t *tracedRun) savedState() string { return t.bench.Node.AgentState() + "-earlier" }
 
-// killWhileStarting kills the agent when the pod's main container runs, saves a copy of its state, and restarts it.
+// killWhileStarting kills the agent when the pod's main container runs. killWhileStarting saves a copy of the agent's
+// state and restarts the agent.
 func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 	err := t.bench.Node.Report.Wait(ctx, "the agent to observe that pod "+pod+" is running", startLimit,
 		100*time.Millisecond, func(ctx context.Context) error {
@@ -241,34 +244,35 @@ func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 				return err
 			}
 			if _, runs := timeline.Milestone("running", mainName); !runs {
-				return errors.New("the agent has not observed it")
+				return errors.New("the agent has not observed this pod running")
 			}
 			return nil
 		})
 	if err != nil {
 		return err
 	}
-	const saved = 500 * time.Millisecond // the agent writes the state five times a second
+	const saved = 500 * time.Millisecond // the agent writes its state five times per second
 	if err := sleep(ctx, saved); err != nil {
 		return err
 	}
 	if err := t.bench.Node.KillAgent(); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(t.savedState()); err != nil { // left by a killed scenario
+	if err := os.RemoveAll(t.savedState()); err != nil { // a killed scenario leaves this directory
 		return fmt.Errorf("save the agent's state: %w", err)
 	}
 	if err := os.CopyFS(t.savedState(), os.DirFS(t.bench.Node.AgentState())); err != nil {
 		return fmt.Errorf("save the agent's state: %w", err)
 	}
 	if reports, err := tracesOf(t.bench, pod); err != nil || len(reports) > 0 {
-		return errors.Join(err, fmt.Errorf("pod %s was sent %d times before the agent was killed, so the scenario is "+
+		return errors.Join(err, fmt.Errorf("pod %s was sent %d times before the agent was killed, want 0: the "+
+			"scenario is "+
 			"not conclusive", pod, len(reports)))
 	}
 	return t.bench.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverGRPC()})
 }
 
-// forgetAndRestart kills the agent and restarts it with its state from before it reported the pod.
+// forgetAndRestart kills the agent and restarts it with its state from before the report.
 func (t *tracedRun) forgetAndRestart(ctx context.Context) error {
 	if err := t.bench.Node.KillAgent(); err != nil {
 		return err
@@ -282,7 +286,7 @@ func (t *tracedRun) forgetAndRestart(ctx context.Context) error {
 	return t.bench.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverGRPC()})
 }
 
-// pushedMetrics requires that the metrics sent over OTLP equal those at /metrics.
+// pushedMetrics requires that the metrics sent over OTLP equal the metrics at /metrics.
 func (t *tracedRun) pushedMetrics(ctx context.Context) error {
 	text, err := t.bench.Agent.Metrics(ctx)
 	if err != nil {
@@ -297,7 +301,8 @@ func (t *tracedRun) pushedMetrics(ctx context.Context) error {
 		func(context.Context) error {
 			sent, ok, err := otlp.Count(t.bench.Node.OTLP(), startupHistogram)
 			if err == nil && (!ok || float64(sent) != shown) {
-				err = fmt.Errorf("/metrics counts %v start-ups, the latest export over OTLP %d (exported: %t)", shown,
+				err = fmt.Errorf("/metrics counts %v start-ups, but the latest export over OTLP counts %d "+
+					"(metric exported: %t)", shown,
 					sent, ok)
 			}
 			return err

@@ -9,40 +9,43 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// eventStamp is the largest difference between an Event's time and the time of its subject, because the Event's time
-// may be truncated to seconds.
+// eventStamp is the largest accepted difference between the time of an Event and the time of its subject, because the
+// API can truncate the time of an Event to seconds.
 const eventStamp = time.Second
 
-// Limits for the kubelet's messages, as documented.
+// The documented limits for the kubelet's messages.
 const (
 	mostEvents   = 32
 	longestWords = 256 // bytes
 )
 
-// combined is the start of an Event's message if the kubelet combined several Events, possibly of several containers.
+// combined is the first part of an Event's message if the kubelet combined several Events. Such an Event can concern
+// several containers.
 const combined = "(combined from similar events)"
 
-// judgeEvents requires the kubelet's Events on the root span: those on which the record's milestones are based, and
-// those about any container before the last of these, because an Event watch was open until then.
+// judgeEvents requires the kubelet's Events on the root span. The span must have the Events on which the record's
+// milestones are based. The span must also have all earlier Events about containers, because an Event watch was open
+// until then.
 func (v *Verdict) judgeEvents(root otlp.Span, t agent.Timeline) {
 	stated, err := agent.Nanoseconds(t.TotalError)
 	if err != nil {
 		v.Problem("record of %s: total_error_seconds: %v", t.Name, err)
 	}
 	if len(root.Events) > mostEvents {
-		v.Problem("trace of %s: %d Events", t.Name, len(root.Events))
+		v.Problem("trace of %s: the root span has %d Events, want at most 32", t.Name, len(root.Events))
 	}
 	began := stretch{t.CreatedAt.Add(-stated - eventStamp), t.SettledAt}
 	for i, e := range root.Events {
 		words := e.Attributes["podlapse.message"]
 		if e.Attributes["k8s.event.reason"] != e.Name || words == "" || len(words) > longestWords {
-			v.Problem("trace of %s: Event %s has invalid attributes: %v", t.Name, e.Name, e.Attributes)
+			v.Problem("trace of %s: Event %s must have its reason and a message of limited length, but has "+
+				"attributes %v", t.Name, e.Name, e.Attributes)
 		}
 		if !began.holds(e.At) || i > 0 && e.At.Before(root.Events[i-1].At) {
 			v.Problem("trace of %s: Event %s at %s is out of order or outside the start-up", t.Name, e.Name, e.At)
 		}
 	}
-	var until time.Time // until when an Event watch was open
+	var until time.Time // an Event watch was open until this time
 	for milestone, reason := range map[string]string{"pull_requested": "Pulling", "pull_finished": "Pulled"} {
 		for _, m := range t.Milestones {
 			if m.Milestone != milestone || m.Attempt > 0 || !slices.Contains(m.Sources, "event_watch") ||
@@ -66,7 +69,7 @@ func (v *Verdict) judgeEvents(root otlp.Span, t agent.Timeline) {
 }
 
 // startsWith reports whether a container, or the image of a volume, is part of the start-up. An ephemeral container is
-// not.
+// not a part.
 func startsWith(t agent.Timeline, container string) bool {
 	pull, known := t.PullOf(container)
 	return known && pull.Kind != agent.Ephemeral
@@ -82,7 +85,7 @@ func (v *Verdict) requireEvent(root otlp.Span, t agent.Timeline, m agent.Milesto
 		lies.to = time.Time{}
 	}
 	container := m.Container
-	if strings.HasPrefix(container, volumeImage) { // the kubelet's message is the only evidence
+	if strings.HasPrefix(container, volumeImage) { // only the kubelet's message names the image volume
 		container = ""
 	}
 	for _, e := range root.Events {
@@ -91,5 +94,6 @@ func (v *Verdict) requireEvent(root otlp.Span, t agent.Timeline, m agent.Milesto
 			return
 		}
 	}
-	v.Problem("trace of %s: no Event %s of %s between %s and %s", t.Name, reason, m.Container, lies.from, lies.to)
+	v.Problem("trace of %s: want an Event %s of %s between %s and %s, but found none", t.Name, reason, m.Container,
+		lies.from, lies.to)
 }

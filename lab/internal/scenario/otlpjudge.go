@@ -19,7 +19,7 @@ func rootOf(r otlp.Report) otlp.Span {
 	return otlp.Span{}
 }
 
-// timelineIn converts a trace to a timeline, so that it can be judged like one.
+// timelineIn converts a trace to a timeline, so that the same checks apply to it.
 func timelineIn(r otlp.Report) agent.Timeline {
 	root := rootOf(r)
 	length := func(s otlp.Span) json.Number { return number(s.EndAt.Sub(s.StartAt)) }
@@ -39,7 +39,7 @@ func timelineIn(r otlp.Report) agent.Timeline {
 	return t
 }
 
-// trace checks the form of a start-up's trace, and compares it with the start-up's record.
+// trace checks the form of a start-up's trace, and compares the trace with the start-up's record.
 func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
 	v.Compared++
 	v.tree(r)
@@ -52,18 +52,19 @@ func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
 	v.rollout(root, t)
 }
 
-// rollout requires that the pods of one version of an owner link to the trace that is named after it.
+// rollout requires that the pods of one version of an owner link to the trace of this version.
 func (v *Verdict) rollout(root otlp.Span, t agent.Timeline) {
 	var links []string
 	if t.Owner.Kind != "" {
 		links = []string{root.Attributes["podlapse.rollout.trace_id"]}
 	}
 	if !slices.Equal(root.Links, links) {
-		v.Problem("trace of %s, of %s %s: links are %q, want %q", t.Name, t.Owner.Kind, t.Owner.Name, root.Links, links)
+		v.Problem("trace of %s, owned by %s %s: the links are %q, want %q", t.Name, t.Owner.Kind, t.Owner.Name,
+			root.Links, links)
 	}
 }
 
-// rightUnder lists the allowed parents of each kind of span. An empty name stands for no parent.
+// rightUnder lists the allowed parents of each kind of span. An empty name represents a missing parent.
 var rightUnder = map[string][]string{
 	"rollout": {""}, "startup": {"", "rollout"}, "run": {"startup"}, "event": {"startup"}, "termination": {"startup"},
 	"phase": {"startup", "termination"}, "container": {"startup"},
@@ -71,24 +72,25 @@ var rightUnder = map[string][]string{
 	"layer": {"pull"},
 }
 
-// tree requires one root, and that the parent of every other span exists: phases, containers and pulls are under the
-// root, the parts of a pull under the pull.
+// tree requires one root span, and a parent for every other span. The parent of phases, containers and pulls is the
+// root. The parent of the parts of a pull is the pull.
 func (v *Verdict) tree(r otlp.Report) {
 	root := rootOf(r)
 	if root.SpanID == "" {
-		v.Problem("trace of %s: %d roots", r.Pod, len(r.Kind("startup")))
+		v.Problem("trace of %s: %d root spans, want 1", r.Pod, len(r.Kind("startup")))
 		return
 	}
 	of := make(map[string]otlp.Span)
 	for _, s := range r.Spans {
 		if _, twice := of[s.SpanID]; twice {
-			v.Problem("trace of %s: two spans have the ID %s", r.Pod, s.SpanID)
+			v.Problem("trace of %s: two spans have the ID %s, want unique IDs", r.Pod, s.SpanID)
 		}
 		of[s.SpanID] = s
 	}
 	for _, s := range r.Spans {
 		if s.TraceID != root.TraceID || s.EndAt.Before(s.StartAt) {
-			v.Problem("trace of %s: span %s is in trace %s, from %s to %s", r.Pod, s.Name, s.TraceID, s.StartAt,
+			v.Problem("trace of %s: span %s must be in the root's trace and end after its start, but is in "+
+				"trace %s from %s to %s", r.Pod, s.Name, s.TraceID, s.StartAt,
 				s.EndAt)
 		}
 		parent := of[s.Parent].Attributes["podlapse.kind"]
@@ -96,7 +98,7 @@ func (v *Verdict) tree(r otlp.Report) {
 		if above, known := rightUnder[kind]; !known {
 			v.Problem("trace of %s: span %s has an unknown kind: %q", r.Pod, s.Name, kind)
 		} else if !slices.Contains(above, parent) {
-			v.Problem("trace of %s: %s %s is under %q", r.Pod, kind, s.Name, parent)
+			v.Problem("trace of %s: %s %s has a parent of kind %q, which is not allowed", r.Pod, kind, s.Name, parent)
 		}
 	}
 }
@@ -116,12 +118,13 @@ func (v *Verdict) attributes(s otlp.Span, t agent.Timeline) {
 		}
 	}
 	if s.Resource["service.version"] == "" {
-		v.Problem("trace of %s: the resource has no service.version", t.Name)
+		v.Problem("trace of %s: the resource has no service.version, want the agent's version", t.Name)
 	}
 }
 
-// sameSpans requires that a start-up that was sent twice has the same spans: spans with the same ID are equal, and a
-// span in both has the same ID. The second agent may have less evidence, so each may have spans that the other lacks.
+// sameSpans requires that a start-up that was sent twice has the same spans. Spans with the same ID must be equal, and
+// a span in both reports must have the same ID. The two agents can have different evidence, so each report can have
+// spans that the other report lacks.
 func (v *Verdict) sameSpans(first, second otlp.Report) {
 	v.Compared++
 	named := make(map[string]string) // a span's identity → its IDs
@@ -135,17 +138,19 @@ func (v *Verdict) sameSpans(first, second otlp.Report) {
 		case ids == s.ids:
 			same++
 		default:
-			v.Problem("pod %s: %s was sent with the IDs %s and %s", first.Pod, s.identity, ids, s.ids)
+			v.Problem("pod %s: %s was sent with the IDs %s and %s, want the same IDs", first.Pod, s.identity, ids,
+				s.ids)
 		}
 	}
-	v.Note("pod %s was sent twice, with %d and %d spans, %d of them the same", first.Pod, len(first.Spans),
+	v.Note("pod %s was sent twice, with %d and %d spans; %d spans are the same", first.Pod, len(first.Spans),
 		len(second.Spans), same)
 	if 10*same < 9*len(first.Spans) {
-		v.Problem("pod %s was sent twice, but only %d of %d spans are the same", first.Pod, same, len(first.Spans))
+		v.Problem("pod %s was sent twice, but only %d of %d spans are the same, want at least 90 %%", first.Pod, same,
+			len(first.Spans))
 	}
 }
 
-// spanIdentity is the identity of a span and its IDs.
+// spanIdentity describes a span and contains its IDs.
 type spanIdentity struct{ identity, ids string }
 
 func identified(r otlp.Report) (all []spanIdentity) {

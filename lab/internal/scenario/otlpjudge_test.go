@@ -77,13 +77,13 @@ func TestSpanTree(t *testing.T) {
 		"repeated span ID": {func(_ *agent.Timeline, s []otlp.Span) { s[1].SpanID = "3" }, "two spans have the ID 3"},
 		"no root": {func(_ *agent.Timeline, s []otlp.Span) {
 			s[0].Attributes["podlapse.kind"] = "phase"
-		}, "0 roots"},
+		}, "0 root spans"},
 		"phase without parent": {func(_ *agent.Timeline, s []otlp.Span) { s[1].Parent = "" },
-			`phase scheduling is under ""`},
+			`phase scheduling has a parent of kind ""`},
 		"layer under the root": {func(_ *agent.Timeline, s []otlp.Span) { s[layerAt].Parent = "1" },
-			"layer is under"},
+			"layer has a parent"},
 		"layer only in the trace": {func(t *agent.Timeline, _ []otlp.Span) { t.Pulls[0].Layers = nil },
-			"unexpected span layer of kind layer"},
+			"requires no span layer of kind layer"},
 		"layer only in the record": {func(t *agent.Timeline, _ []otlp.Span) {
 			t.Pulls[0].Layers = append(t.Pulls[0].Layers, t.Pulls[0].Layers[0])
 		}, "no span for layer"},
@@ -96,11 +96,11 @@ func TestSpanTree(t *testing.T) {
 			delete(s[1].Resource, "service.version")
 		}, "service.version"},
 		"phase only in the trace": {func(t *agent.Timeline, _ []otlp.Span) { t.Phases = t.Phases[:1] },
-			"unexpected span pull of kind phase"},
+			"requires no span pull of kind phase"},
 		"other order of phases": {func(t *agent.Timeline, _ []otlp.Span) { slices.Reverse(t.Phases) },
 			"in the record"},
 		"pull only in the trace": {func(t *agent.Timeline, _ []otlp.Span) { t.Pulls = nil },
-			"unexpected span image pull of main of kind pull"},
+			"requires no span image pull of main of kind pull"},
 		"pull only in the record": {func(t *agent.Timeline, _ []otlp.Span) { t.Pulls = append(t.Pulls, t.Pulls[0]) },
 			"no span for pull"},
 		"container only in the record": {func(_ *agent.Timeline, s []otlp.Span) {
@@ -176,13 +176,13 @@ func TestSpanEvents(t *testing.T) {
 			s[layerAt].Events[0].At = s[layerAt].Events[0].At.Add(1)
 		}, "has the events"},
 		"no Pulling": {func(_ *agent.Timeline, s []otlp.Span) { s[0].Events = slices.Delete(s[0].Events, 2, 3) },
-			"no Event Pulling"},
+			"want an Event Pulling"},
 		"no Pulled": {func(_ *agent.Timeline, s []otlp.Span) { s[0].Events = s[0].Events[:3] },
-			"no Event Pulled"},
+			"want an Event Pulled"},
 		"no Created": {func(_ *agent.Timeline, s []otlp.Span) { s[0].Events = s[0].Events[1:] },
-			"no Event Created"},
+			"want an Event Created"},
 		"no Started": {func(_ *agent.Timeline, s []otlp.Span) { s[0].Events = slices.Delete(s[0].Events, 1, 2) },
-			"no Event Started"},
+			"want an Event Started"},
 		"lost Pulled": {func(t *agent.Timeline, s []otlp.Span) {
 			s[0].Events = s[0].Events[:3]
 			t.LostEvents, s[0].Attributes["podlapse.lost_events"] = []string{"Pulled/main"}, "Pulled/main"
@@ -202,7 +202,7 @@ func TestSpanEvents(t *testing.T) {
 		}, ""},
 		"Pulled at another time": {func(_ *agent.Timeline, s []otlp.Span) {
 			s[0].Events[3].At = s[0].EndAt.Add(-time.Second)
-		}, "no Event Pulled"},
+		}, "want an Event Pulled"},
 		"Event a year earlier": {func(_ *agent.Timeline, s []otlp.Span) {
 			s[0].Events[0].At = s[0].StartAt.AddDate(-1, 0, 0)
 		}, "outside the start-up"},
@@ -213,12 +213,12 @@ func TestSpanEvents(t *testing.T) {
 			"out of order"},
 		"Event without reason": {func(_ *agent.Timeline, s []otlp.Span) {
 			delete(s[0].Events[0].Attributes, "k8s.event.reason")
-		}, "has invalid attributes"},
+		}, "must have its reason"},
 		"Event without message": {func(_ *agent.Timeline, s []otlp.Span) {
 			delete(s[0].Events[0].Attributes, "podlapse.message")
-		}, "has invalid attributes"},
+		}, "must have its reason"},
 		"Event about another container": {func(_ *agent.Timeline, s []otlp.Span) {
 			s[0].Events[2].Attributes["k8s.container.name"] = "init"
-		}, "no Event Pulling"},
+		}, "want an Event Pulling"},
 	})
 }

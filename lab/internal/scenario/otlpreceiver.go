@@ -13,7 +13,7 @@ import (
 )
 
 // withoutReceiver stops the receiver while a pod starts. The agent must still report the pod on standard output, and
-// count it as dropped. When the receiver is back, the next pod must be sent.
+// count the pod as dropped. After the receiver has restarted, the agent must send the next pod.
 func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: t.bench.BaseImage}}}
 	if err := settleAgent(ctx, t.bench); err != nil {
@@ -42,7 +42,8 @@ func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 		return err
 	}
 	if !strings.Contains(health, "[-]otlp down") || !strings.Contains(health, "readyz check passed") {
-		t.verdict.Problem("without a receiver, /readyz?verbose returns %q", health)
+		t.verdict.Problem("without a receiver, /readyz?verbose must report otlp as down but pass, and returns %q",
+			health)
 	}
 	if err := t.bench.Node.StartReceiver(ctx); err != nil {
 		return err
@@ -59,18 +60,19 @@ func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	}
 	t.verdict.Compared += 2
 	if want := (delivered{before.sent, before.dropped + 1, before.printed + 1}); during != want {
-		t.verdict.Problem("one pod started without a receiver: the counters are %+v, want %+v", during, want)
+		t.verdict.Problem("after a pod started without a receiver, the counters are %+v, want %+v", during, want)
 	}
 	if want := (delivered{before.sent + 1, before.dropped + 1, before.printed + 2}); after != want {
-		t.verdict.Problem("one more pod started with a receiver: the counters are %+v, want %+v", after, want)
+		t.verdict.Problem("after one more pod started with a receiver, the counters are %+v, want %+v", after, want)
 	}
 	if lost, err := tracesOf(t.bench, dropped); err != nil || len(lost) > 0 {
-		t.verdict.Problem("pod %s counts as dropped but was received %d times, %v", dropped, len(lost), err)
+		t.verdict.Problem("pod %s counts as dropped but was received %d times, want 0 (error %v)", dropped, len(lost),
+			err)
 	}
 	return nil
 }
 
-// delivered is the agent's counters of start-ups.
+// delivered contains the agent's counters of start-ups.
 type delivered struct{ sent, dropped, printed float64 }
 
 func (t *tracedRun) counted(ctx context.Context) (delivered, error) {
@@ -89,7 +91,7 @@ func (t *tracedRun) awaitCounted(ctx context.Context, enough func(delivered) boo
 		func(ctx context.Context) error {
 			var err error
 			if counted, err = t.counted(ctx); err == nil && !enough(counted) {
-				err = fmt.Errorf("the counters are %+v", counted)
+				err = fmt.Errorf("the counters have not changed as expected yet: %+v", counted)
 			}
 			return err
 		})

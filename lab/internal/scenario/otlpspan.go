@@ -12,19 +12,21 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// wanted is a span that the trace of a record must have.
+// wanted is a span that the trace of a record must contain.
 type wanted struct {
 	kind, name string
 	start, end stretch
 	failed     bool
-	texts      map[string]string      // attributes, in addition to those of all spans; an empty one must be absent
-	seconds    map[string]json.Number // attributes that are durations; an empty one must be absent
-	downloaded time.Time              // for a layer: the time of its event; zero if none
-	parts      []wanted               // the spans under it
-	doubtful   bool                   // omitted if it would end before it starts
+	// additional attributes of the span; an attribute with an empty value must be absent
+	texts map[string]string
+	// attributes that are durations; an attribute with an empty value must be absent
+	seconds    map[string]json.Number
+	downloaded time.Time // for a layer: the time of the layer's event; zero if there is none
+	parts      []wanted  // the child spans
+	doubtful   bool      // the span is omitted if its end would precede its start
 }
 
-// stretch is the interval of an instant. An end is zero if it is unknown.
+// stretch is the interval in which an instant lies. An unknown end of the interval is zero.
 type stretch struct{ from, to time.Time }
 
 func exactly(at time.Time) stretch { return stretch{at, at} }
@@ -33,7 +35,7 @@ func (s stretch) holds(at time.Time) bool {
 	return !at.Before(s.from) && (s.to.IsZero() || !at.After(s.to))
 }
 
-// everywhere lists the attributes of all spans.
+// everywhere lists the attributes that all spans have.
 var everywhere = []string{"k8s.namespace.name", "k8s.pod.name", "k8s.pod.uid", "k8s.node.name", "podlapse.kind"}
 
 // under requires exactly these spans under a parent. Spans of one kind must be in order, except containers.
@@ -52,7 +54,7 @@ func (v *Verdict) under(r otlp.Report, parent string, all ...wanted) {
 			continue
 		}
 		if at < 0 {
-			v.Problem("trace of %s: no span for %s %s", r.Pod, w.kind, w.name)
+			v.Problem("trace of %s: no span for %s %s, want one", r.Pod, w.kind, w.name)
 			continue
 		}
 		v.span(r.Pod, there[at], w)
@@ -60,18 +62,21 @@ func (v *Verdict) under(r otlp.Report, parent string, all ...wanted) {
 		there = slices.Delete(there, at, at+1)
 	}
 	for _, s := range there {
-		v.Problem("trace of %s: unexpected span %s of kind %s", r.Pod, s.Name, s.Attributes["podlapse.kind"])
+		v.Problem("trace of %s: the record requires no span %s of kind %s, but the trace has it", r.Pod, s.Name,
+			s.Attributes["podlapse.kind"])
 	}
 }
 
 func (v *Verdict) span(pod string, s otlp.Span, w wanted) {
 	if s.Name != w.name || !w.start.holds(s.StartAt) || !w.end.holds(s.EndAt) {
-		v.Problem("trace of %s: %s %s is from %s to %s, but in the record %s starts at %s (to %s) and ends at %s (to "+
-			"%s)", pod, w.kind, s.Name, s.StartAt, s.EndAt,
+		v.Problem("trace of %s: %s %s is from %s to %s, but in the record %s starts between %s and %s and ends "+
+			"between %s and "+
+			"%s", pod, w.kind, s.Name, s.StartAt, s.EndAt,
 			w.name, w.start.from, w.start.to, w.end.from, w.end.to)
 	}
 	if s.Failed != w.failed || s.Failed && (s.Message == "" || s.Attributes["error.type"] == "") {
-		v.Problem("trace of %s: %s: error status %t, %q, want %t", pod, s.Name, s.Failed, s.Message, w.failed)
+		v.Problem("trace of %s: %s: error status %t, message %q, want error status %t", pod, s.Name, s.Failed,
+			s.Message, w.failed)
 	}
 	for key, want := range w.texts {
 		if s.Attributes[key] != want {
@@ -92,7 +97,7 @@ func (v *Verdict) span(pod string, s otlp.Span, w wanted) {
 		}
 	}
 	if w.kind == "startup" {
-		return // its events are the kubelet's
+		return // the Events of this span come from the kubelet
 	}
 	var events []otlp.Event
 	if !w.downloaded.IsZero() {
@@ -103,7 +108,7 @@ func (v *Verdict) span(pod string, s otlp.Span, w wanted) {
 	}
 }
 
-// sameSeconds compares a float64 with an exact decimal.
+// sameSeconds compares a float64 with an exact decimal number.
 func sameSeconds(reported string, want json.Number) bool {
 	if reported == "" || want == "" {
 		return reported == want.String()
@@ -113,7 +118,7 @@ func sameSeconds(reported string, want json.Number) bool {
 	return err == nil && otherErr == nil && double == length.Seconds()
 }
 
-// imageTexts adds the attributes of an image according to the semantic conventions.
+// imageTexts adds the attributes of an image according to the OpenTelemetry semantic conventions.
 func imageTexts(texts map[string]string, ref string) {
 	name, _, _ := strings.Cut(ref, "@")
 	texts["container.image.tags"] = ""

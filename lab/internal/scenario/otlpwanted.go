@@ -15,14 +15,14 @@ import (
 // volumeImage is the prefix of an image volume's name in a record.
 const volumeImage = "image:"
 
-// ownerKeys are the owners in the semantic conventions.
+// ownerKeys maps kinds of owners to their attributes in the OpenTelemetry semantic conventions.
 var ownerKeys = map[string]string{"Deployment": "k8s.deployment.name", "ReplicaSet": "k8s.replicaset.name",
 	"StatefulSet": "k8s.statefulset.name",
 	"DaemonSet":   "k8s.daemonset.name", "Job": "k8s.job.name", "CronJob": "k8s.cronjob.name",
 	"ReplicationController": "k8s.replicationcontroller.name"}
 
-// wantedOf returns the expected trace of a record. It takes the owner's revision from the root span, because a record
-// does not have it.
+// wantedOf returns the expected trace of a record. wantedOf takes the owner's revision from the root span, because a
+// record does not contain the revision.
 func wantedOf(t agent.Timeline, root otlp.Span) wanted {
 	w := wanted{kind: "startup", name: "pod startup " + t.Namespace + "/" + t.Name, start: exactly(t.CreatedAt),
 		end:    exactly(t.SettledAt),
@@ -67,7 +67,7 @@ func wantedPhases(t agent.Timeline) (all []wanted) {
 	return all
 }
 
-// containerTexts adds the name of a container or of a volume's image.
+// containerTexts adds the name of a container, or of a volume's image.
 func containerTexts(texts map[string]string, container string) {
 	key := "k8s.container.name"
 	if image, volume := strings.CutPrefix(container, volumeImage); volume {
@@ -83,9 +83,9 @@ func openText(texts map[string]string, open bool) {
 	}
 }
 
-// wantedContainers returns a span for each container that was created. It starts at the creation and ends when the
-// container was ready, else when its latest run ended, else at the end of the start-up. These instants are intervals of
-// milestones in the record.
+// wantedContainers returns a span for each container that was created. The span starts at the creation of the
+// container. The span ends when the container was ready. If the container was never ready, the span ends with the
+// container's latest run, or else with the start-up. In the record, these instants are intervals of milestones.
 func wantedContainers(t agent.Timeline) (all []wanted) {
 	var names []string
 	for _, m := range t.Milestones {
@@ -117,11 +117,12 @@ func wantedContainers(t agent.Timeline) (all []wanted) {
 	return all
 }
 
-// life is a container's milestones in a record: which exist, and the interval of the one that its span uses.
+// life describes a container's milestones in a record: which milestones exist, and the intervals that the container's
+// span uses.
 type life struct {
 	created, ready, finished     bool
 	begunIn, readyIn, finishedIn stretch
-	runs, ended                  int // the latest run, and the latest run that ended, from 0
+	runs, ended                  int // numbers of the latest run and of the latest run that ended, counted from 0
 }
 
 func lifeOf(t agent.Timeline, container string) (l life) {
@@ -144,7 +145,8 @@ func lifeOf(t agent.Timeline, container string) (l life) {
 	return l
 }
 
-// first is the interval of the first of two instants, if there are two.
+// first returns the interval of the earlier of two instants. If there is only one instant, first returns the second
+// interval.
 func first(two bool, a, b stretch) stretch {
 	if !two {
 		return b
@@ -158,7 +160,8 @@ func first(two bool, a, b stretch) stretch {
 	return a
 }
 
-// last is the interval of the last of two instants, if there are two.
+// last returns the interval of the later of two instants. If there is only one instant, last returns the second
+// interval.
 func last(two bool, a, b stretch) stretch {
 	if !two {
 		return b
@@ -172,7 +175,7 @@ func last(two bool, a, b stretch) stretch {
 	return a
 }
 
-// wantedPulls returns a span for each pull with two known ends, with its parts.
+// wantedPulls returns a span with child spans for each pull whose start and end are known.
 func wantedPulls(t agent.Timeline) (all []wanted) {
 	for _, p := range t.Pulls {
 		from, to := p.RequestedAt, p.FinishedAt
@@ -211,8 +214,8 @@ func wantedPulls(t agent.Timeline) (all []wanted) {
 	return all
 }
 
-// wantedParts returns the parts of a pull: the wait, the download, the unpacking, and each layer from the request to
-// the runtime.
+// wantedParts returns the child spans of a pull: the wait in the queue, the download, the unpacking, and one span for
+// each layer. The span of a layer starts when the runtime receives the request.
 func wantedParts(p agent.Pull) (all []wanted) {
 	add := func(w wanted, from, to time.Time) {
 		if from.IsZero() || to.IsZero() || to.Before(from) {

@@ -22,11 +22,11 @@ const (
 	phoneWidth, phoneHeight = 390, 844
 )
 
-// soon is how long the page may take to show what it has received.
+// soon is the longest time until the page shows data that it has received.
 const soon = 5 * time.Second
 
-// showPage opens the agent's page in a real browser while pods start: two of a Deployment with a cold image, one whose
-// image is present, and one whose image does not exist.
+// showPage opens the agent's page in a real browser while pods start. Two pods of a Deployment have a cold image, one
+// pod has a present image, and one pod has an image that does not exist.
 func showPage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := prereq.Browser(ctx, b.Node.Report); err != nil {
 		return err
@@ -47,12 +47,12 @@ type pageRun struct {
 	bench   *bench.Bench
 	verdict *Verdict
 	browser *browser.Browser
-	tab     *browser.Tab // shows the list from before any pod was created, and is never reloaded
-	shop    []string     // pods of the Deployment
-	cold    string       // the pod that pulled the image
+	tab     *browser.Tab // shows the list from before the first pod was created, and is never reloaded
+	shop    []string     // names of the Deployment's pods
+	cold    string       // name of the pod that pulled the image
 }
 
-// The pods in addition to those of the Deployment.
+// The names of the pods outside the Deployment.
 const (
 	cachedPod = "cart"
 	stuckPod  = "checkout"
@@ -76,15 +76,15 @@ func (p *pageRun) run(ctx context.Context) error {
 	}
 	p.judgeComplaints("in normal use")
 	if err := page.Attack(p.tab); err != nil {
-		p.verdict.Problem("the page's policy is not enforced: %v", err)
+		p.verdict.Problem("the browser must enforce the page's content security policy: %v", err)
 	}
 	p.verdict.Compared++
-	return p.bench.DeletePod(ctx, stuckPod) // it would never settle
+	return p.bench.DeletePod(ctx, stuckPod) // this pod would never settle
 }
 
 // start creates the pods.
 func (p *pageRun) start(ctx context.Context) error {
-	const layer, rate = 16 << 20, 4 << 20 // four seconds
+	const layer, rate = 16 << 20, 4 << 20 // each pull takes four seconds
 	cold, err := p.bench.Image(ctx, "shop", layer)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (p *pageRun) start(ctx context.Context) error {
 
 func (p *pageRun) pods() []string { return append([]string{cachedPod, stuckPod}, p.shop...) }
 
-// whileTheyStart requires a row for each pod without reloading the page, and the pull among those in progress.
+// whileTheyStart requires that the page shows a row for each pod without a reload, and lists the pull in progress.
 func (p *pageRun) whileTheyStart(context.Context) error {
 	for _, pod := range p.pods() {
 		if err := p.tab.Await("the row of pod "+pod+", starting", page.HasRow(pod, agent.Starting), soon); err != nil {
@@ -136,7 +136,7 @@ func (p *pageRun) whileTheyStart(context.Context) error {
 	return errors.Join(p.picture("pulling"), p.follow("#/?q="+p.bench.Namespace))
 }
 
-// untilTheyAreReady requires that each row changes to ready, and leaves the part of the list for starting pods.
+// untilTheyAreReady requires that each row changes to ready and moves out of the list of starting pods.
 func (p *pageRun) untilTheyAreReady(ctx context.Context) error {
 	for _, pod := range append([]string{cachedPod}, p.shop...) {
 		if err := p.bench.AwaitReady(ctx, pod, time.Minute); err != nil {
@@ -155,13 +155,13 @@ func (p *pageRun) untilTheyAreReady(ctx context.Context) error {
 	}
 	p.verdict.Compared++
 	if len(rows) != len(p.pods()) || rows[0].Name != stuckPod || rows[0].State != agent.Starting {
-		p.verdict.Problem("want four pods, one of which is stuck, but the page shows %+v", rows)
+		p.verdict.Problem("the page must list the stuck pod first and then the three ready pods, but shows %+v", rows)
 	}
 	p.verdict.Note("the page shows for the stuck pod: %q", rows[0].Verdict)
 	return p.picture("started")
 }
 
-// follow navigates to a fragment, like a link in the page.
+// follow navigates to a fragment, as a link in the page does.
 func (p *pageRun) follow(fragment string) error {
 	_, err := browser.Ask[int](p.tab, fmt.Sprintf("(location.hash = %q, 0)", fragment))
 	return err
@@ -170,11 +170,11 @@ func (p *pageRun) follow(fragment string) error {
 func (p *pageRun) judgeComplaints(when string) {
 	p.verdict.Compared++
 	for _, complaint := range p.tab.Complaints() {
-		p.verdict.Problem("%s, the browser complains: %s", when, complaint)
+		p.verdict.Problem("%s, the browser must report no errors, but reports: %s", when, complaint)
 	}
 }
 
-// picture saves a picture of the tab, with the files of other scenarios.
+// picture saves a picture of the tab in the directory of the scenario's files.
 func (p *pageRun) picture(name string) error { return p.keep(p.tab, name, false) }
 
 func (p *pageRun) keep(tab *browser.Tab, name string, whole bool) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/page"
 )
 
-// judgeWaterfalls compares the waterfalls of the ready pods with the API.
+// judgeWaterfalls compares the waterfalls of the ready pods with the data of the API.
 func (p *pageRun) judgeWaterfalls(ctx context.Context) error {
 	for _, pod := range append([]string{cachedPod}, p.shop...) {
 		if err := p.judgeWaterfall(ctx, pod); err != nil {
@@ -22,7 +22,7 @@ func (p *pageRun) judgeWaterfalls(ctx context.Context) error {
 	}
 	p.verdict.Compared++
 	if p.cold == "" {
-		p.verdict.Problem("no pod's pull has layers, so the scenario is not conclusive about them")
+		p.verdict.Problem("no pull has layers, want at least one: the scenario is not conclusive")
 	}
 	return nil
 }
@@ -72,19 +72,20 @@ func (p *pageRun) judgeWaterfall(ctx context.Context, pod string) error {
 }
 
 func (p *pageRun) judgeBar(pod string, got, want page.Bar) {
-	const within = 0.01 // relative to the axis, because a bar is at least two pixels wide
+	const within = 0.01 // relative to the axis; a bar is at least two pixels wide, so the page cannot be more exact
 	p.verdict.Compared++
 	if math.Abs(got.From-want.From) > within || math.Abs(got.To-want.To) > within {
-		p.verdict.Problem("pod %s: the bar of %s %s is from %.3f to %.3f of the axis, want %.3f to %.3f", pod,
+		p.verdict.Problem("pod %s: the bar of %s %s extends from %.3f to %.3f of the axis, want %.3f to %.3f", pod,
 			want.Name, want.Container, got.From, got.To, want.From, want.To)
 	}
 	got.From, got.To = want.From, want.To
 	if got != want {
-		p.verdict.Problem("pod %s: the page shows %+v, the API has %+v", pod, got, want)
+		p.verdict.Problem("pod %s: the page shows %+v, but the API has %+v", pod, got, want)
 	}
 }
 
-// judgePull requires the details of a phase in the box at the pointer, and the layers of a pull that has some.
+// judgePull requires that the box at the pointer shows the details of a phase, and that the page shows the layers of a
+// pull.
 func (p *pageRun) judgePull(timeline agent.Timeline) error {
 	i := slices.IndexFunc(timeline.Phases, func(phase agent.Phase) bool { return phase.Phase == "pull" })
 	if i < 0 {
@@ -103,7 +104,8 @@ func (p *pageRun) judgePull(timeline agent.Timeline) error {
 	}
 	p.verdict.Compared++
 	if !strings.Contains(reported, shownSeconds(length)) || !strings.Contains(reported, "registry") {
-		p.verdict.Problem("pod %s: for a pull that took %s, the page shows %q", timeline.Name, shownSeconds(length),
+		p.verdict.Problem("pod %s: the box of a pull must show %s and the registry, but shows %q", timeline.Name,
+			shownSeconds(length),
 			reported)
 	}
 	j := slices.IndexFunc(timeline.Pulls, func(pull agent.Pull) bool { return pull.Container == phase.Container })
@@ -119,7 +121,7 @@ func (p *pageRun) judgePull(timeline agent.Timeline) error {
 	}
 	p.verdict.Compared++
 	if layers != len(timeline.Pulls[j].Layers) {
-		p.verdict.Problem("pod %s: the page shows %d layers, the API has %d", timeline.Name, layers,
+		p.verdict.Problem("pod %s: the page shows %d layers, but the API has %d", timeline.Name, layers,
 			len(timeline.Pulls[j].Layers))
 	}
 	return nil
@@ -127,13 +129,13 @@ func (p *pageRun) judgePull(timeline agent.Timeline) error {
 
 func shownSeconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
 
-// judgeAddresses opens addresses in new tabs, like a user who received a link.
+// judgeAddresses opens addresses in new tabs, as a user does who received a link.
 func (p *pageRun) judgeAddresses(context.Context) error {
 	pod := p.shop[0]
 	for address, names := range map[string][]string{
 		"#/?q=" + p.bench.Namespace + "+" + pod:         {pod},
 		"#/?q=" + p.bench.Namespace + "&state=starting": {stuckPod},
-		// There was no other work than becoming ready.
+		// The phases of this pod consist only of the application's start.
 		"#/?q=" + p.bench.Namespace + "&cause=app&state=ready&sort=took":      {cachedPod},
 		"#/?q=" + p.bench.Namespace + "+deployment/shop&state=ready&sort=pod": slices.Sorted(slices.Values(p.shop)),
 	} {
@@ -143,14 +145,14 @@ func (p *pageRun) judgeAddresses(context.Context) error {
 		}
 		err = tab.Go(p.bench.Agent.Server + "/" + address)
 		if err == nil {
-			err = tab.Await("what "+address+" leads to",
+			err = tab.Await("the rows at "+address,
 				fmt.Sprintf(`document.querySelectorAll('.rows > a.row:not([hidden])').length === %d`, len(names)), soon)
 		}
 		rows, rowsErr := page.Rows(tab)
 		complaints := tab.Complaints()
 		tab.Close()
 		if err != nil || rowsErr != nil {
-			p.verdict.Problem("%s does not show %v: %v, %v", address, names, err, rowsErr)
+			p.verdict.Problem("address %s must show the pods %v: %v, %v", address, names, err, rowsErr)
 			continue
 		}
 		p.verdict.Compared++
@@ -160,7 +162,7 @@ func (p *pageRun) judgeAddresses(context.Context) error {
 			}
 		}
 		if len(complaints) > 0 {
-			p.verdict.Problem("at %s, the browser complains: %v", address, complaints)
+			p.verdict.Problem("at %s, the browser must report no errors, but reports: %v", address, complaints)
 		}
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// pictures saves a picture of every view, for developers.
+// pictures saves a picture of every view for developers.
 func (p *pageRun) pictures(context.Context) error {
 	pod := "#/pods/" + p.bench.Namespace + "/" + p.cold
 	desk, phone := browser.Look{Width: deskWidth, Height: deskHeight},
@@ -39,7 +39,7 @@ func (p *pageRun) pictures(context.Context) error {
 			err = p.keep(tab, shot.name, true)
 		}
 		for _, complaint := range tab.Complaints() {
-			p.verdict.Problem("at %s, the browser complains: %s", shot.fragment, complaint)
+			p.verdict.Problem("at %s, the browser must report no errors, but reports: %s", shot.fragment, complaint)
 		}
 		tab.Close()
 		if err != nil {

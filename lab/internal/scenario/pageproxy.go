@@ -19,13 +19,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prereq"
 )
 
-// judgePage opens the agent's page in a browser through kubectl proxy and the API server's proxy to pods, as in
-// docs/page.md: a pod starts, its waterfall is opened, and the page's policy is enforced.
+// judgePage opens the agent's page in a browser through kubectl proxy and the API server's proxy to pods, as documented
+// in docs/page.md. A pod starts, and the browser opens the pod's waterfall. The browser must enforce the page's content
+// security policy.
 func (p plugin) judgePage(ctx context.Context, v *Verdict) (err error) {
 	if err := prereq.Browser(ctx, p.b.Node.Report); err != nil {
 		return err
 	}
-	// The proxy is not a loopback client; clearing the bench undoes this.
+	// The agent must serve all clients here, because the proxy is not a loopback client. The cleanup of the bench
+	// restores the agent.
 	if err := p.b.Node.DeployAgent(ctx, "open-api"); err != nil {
 		return err
 	}
@@ -67,22 +69,22 @@ func (p plugin) judgePage(ctx context.Context, v *Verdict) (err error) {
 			row.querySelector('.pod b').textContent === 'seen').click(), 0)`); err != nil {
 		return err
 	}
-	if err := tab.Await("its waterfall", `document.querySelectorAll('.wf-rows > .wf-phase').length > 3`,
+	if err := tab.Await("the waterfall of the pod", `document.querySelectorAll('.wf-rows > .wf-phase').length > 3`,
 		soon); err != nil {
 		return err
 	}
 	v.Compared += 4
 	for _, complaint := range tab.Complaints() {
-		v.Problem("behind the API server's proxy, the browser complains: %s", complaint)
+		v.Problem("behind the API server's proxy, the browser must report no errors, but reports: %s", complaint)
 	}
 	if err := page.Attack(tab); err != nil {
-		v.Problem("behind the API server's proxy, the page's policy is not enforced: %v", err)
+		v.Problem("behind the API server's proxy, the browser must enforce the page's content security policy: %v", err)
 	}
 	v.Note("the page was live at %s", address)
 	return nil
 }
 
-// proxy runs kubectl proxy, and returns its address.
+// proxy runs kubectl proxy and returns the proxy's address.
 func (p plugin) proxy(ctx context.Context) (server string, stop func() error, err error) {
 	cmd := exec.CommandContext(ctx, p.b.Node.Programs.Tool("kubectl"), "proxy", "--port=0")
 	cmd.Env = []string{"KUBECONFIG=" + p.b.Node.AdminKubeconfig(), "HOME=" + p.dir}
@@ -95,7 +97,7 @@ func (p plugin) proxy(ctx context.Context) (server string, stop func() error, er
 		return "", nil, fmt.Errorf("run kubectl proxy: %w", err)
 	}
 	stop = func() error {
-		_ = cmd.Process.Kill() // it may have ended already
+		_ = cmd.Process.Kill() // the process might have exited already
 		var killed *exec.ExitError
 		if err := cmd.Wait(); !errors.As(err, &killed) {
 			return fmt.Errorf("kubectl proxy: %w", err)
@@ -105,7 +107,7 @@ func (p plugin) proxy(ctx context.Context) (server string, stop func() error, er
 	line, err := bufio.NewReader(out).ReadString('\n')
 	address, ok := strings.CutPrefix(strings.TrimSpace(line), "Starting to serve on ")
 	if err == nil && !ok {
-		err = errors.New("its output has no address")
+		err = errors.New("the output contains no address")
 	}
 	if err != nil {
 		return "", nil, errors.Join(fmt.Errorf("run kubectl proxy: %w: %q", err, line), stop())

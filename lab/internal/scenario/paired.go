@@ -2,8 +2,8 @@ package scenario
 
 import "math"
 
-// paired summarizes the differences within pairs of measurements, one with and one without something, as durations or
-// bytes.
+// paired summarizes the differences within pairs of measurements. Each pair has one measurement with the measured cost
+// and one without it. The values are durations or bytes.
 type paired[T ~int64] struct {
 	mean, standardError T
 	pairs               int
@@ -22,13 +22,14 @@ func pair[T ~int64](differences []T) paired[T] {
 	return paired[T]{mean: T(sum / n), standardError: T(math.Sqrt(squares / (n - 1) / n)), pairs: len(differences)}
 }
 
-// atMost is the limit that the true difference is below with 95 % confidence, if the pairs vary only by chance.
+// atMost returns an upper limit of the true difference with 95 % confidence. atMost assumes that the pairs vary only by
+// chance.
 func (p paired[T]) atMost() T {
 	return p.mean + T(student95(p.pairs-1)*float64(p.standardError))
 }
 
-// student95 is the one-sided 95 % quantile of Student's distribution. For more degrees of freedom than the table has,
-// it is slightly too large.
+// student95 returns the one-sided 95 % quantile of Student's distribution. If there are more degrees of freedom than
+// table entries, the result is slightly too large.
 func student95(freedom int) float64 {
 	quantiles := [...]float64{6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812}
 	return quantiles[min(freedom, len(quantiles))-1]

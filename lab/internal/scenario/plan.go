@@ -12,24 +12,25 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// plan is one pod and the delays that are injected into its start-up; zero for none. Network delay and throttle are
-// faults of the bench, active while the pod starts.
+// plan describes one pod and the delays that are injected into the pod's start-up. A delay of zero means no delay. The
+// network delay and the throttled pull are faults of the bench, which are active while the pod starts.
 type plan struct {
 	name         string
 	networkDelay time.Duration
 	throttled    bool
 	initRun      time.Duration
-	startedAfter time.Duration // from the main process' start
-	readyAfter   time.Duration // from the main process' start
-	hookFor      time.Duration // in a container before the main one, or in the main one
+	startedAfter time.Duration // time from the start of the main process
+	readyAfter   time.Duration // time from the start of the main process
+	hookFor      time.Duration // in a container before the main container, or in the main container
 	hookInMain   bool
-	heldFor      time.Duration // by the scheduling gate
-	secretAfter  time.Duration // from the kubelet's first status until the Secret that the pod mounts is created
-	approvedLate time.Duration // from when everything else is ready until the readiness gate passes
-	runFor       time.Duration // the pod completes after this
+	heldFor      time.Duration // time until the scheduling gate is lifted
+	// time from the kubelet's first status until the creation of the Secret that the pod mounts
+	secretAfter  time.Duration
+	approvedLate time.Duration // time from the readiness of everything else until the readiness gate passes
+	runFor       time.Duration // the pod completes after this time
 }
 
-// Names of the containers.
+// The names of the containers.
 const (
 	initName   = "init"
 	hookedName = "hooked"
@@ -38,8 +39,8 @@ const (
 
 func (p plan) completes() bool { return p.runFor > 0 }
 
-// outcomes returns the states in which the start-up may end. A pod that completes was ready before, if the agent
-// observed it in time.
+// outcomes returns the possible final states of the start-up. A pod that completes can be ready before, if the agent
+// observes the ready state in time.
 func (p plan) outcomes() []string {
 	if p.completes() {
 		return []string{agent.Ready, agent.Succeeded}
@@ -47,7 +48,7 @@ func (p plan) outcomes() []string {
 	return []string{agent.Ready}
 }
 
-// hooked is the container with the post-start hook.
+// hooked returns the name of the container with the post-start hook.
 func (p plan) hooked() string {
 	switch {
 	case p.hookFor == 0:
@@ -92,14 +93,14 @@ func (p plan) spec(base, cold string) corev1.PodSpec {
 	return spec
 }
 
-// calls is when the scenario requested what starts or ends a phase.
+// calls contains the times of the scenario's requests that start or end a phase.
 type calls struct{ created, lifted, approved bench.Span }
 
 // startLimit is the longest duration of a start-up.
 const startLimit = time.Minute
 
-// carryOut creates the pod and does what its plan requires at the right time. It returns when the pod's status is
-// ready, or succeeded if it completes.
+// carryOut creates the pod and injects the faults of the plan at the right times. carryOut returns when the pod's
+// status is ready, or succeeded for a pod that completes.
 func (p plan) carryOut(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals, image string) (calls, error) {
 	var c calls
 	var err error
@@ -120,7 +121,7 @@ func (p plan) carryOut(ctx context.Context, b *bench.Bench, arrivals *bench.Arri
 		return b.Node.Report.Wait(ctx, "pod "+p.name+" to be "+what, startLimit, 10*time.Millisecond,
 			func(context.Context) error {
 				if at(arrivals.Of(p.name)).IsZero() {
-					return errors.New("its status does not show it yet")
+					return errors.New("the pod's status does not show this condition yet")
 				}
 				return nil
 			})

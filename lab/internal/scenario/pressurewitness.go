@@ -22,7 +22,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// pressureWitness reads how long tasks waited for a resource, according to the kernel, much more often than the agent.
+// pressureWitness records the kernel's counter of the time for which tasks waited for a resource. pressureWitness reads
+// the counter much more often than the agent does.
 type pressureWitness struct {
 	resource string // cpu or io
 	stop     func()
@@ -30,7 +31,7 @@ type pressureWitness struct {
 	mu       sync.Mutex
 	at       []time.Time
 	stalled  []time.Duration
-	measured bool // false if the kernel does not measure it
+	measured bool // false if the kernel does not measure pressure
 }
 
 func witnessPressure(resource string) (*pressureWitness, error) {
@@ -50,7 +51,7 @@ func witnessPressure(resource string) (*pressureWitness, error) {
 		for {
 			select {
 			case <-ticker.C:
-				_ = w.look() // it could be read a moment ago
+				_ = w.look() // the first read succeeded, so an error here is unlikely and costs only one sample
 			case <-done:
 				return
 			}
@@ -76,7 +77,7 @@ func (w *pressureWitness) look() error {
 	return nil
 }
 
-// nearest is the index of the sample nearest to an instant.
+// nearest returns the index of the sample nearest to an instant.
 func (w *pressureWitness) nearest(at time.Time) (best int) {
 	for i := range w.at {
 		if w.at[i].Sub(at).Abs() < w.at[best].Sub(at).Abs() {
@@ -86,7 +87,8 @@ func (w *pressureWitness) nearest(at time.Time) (best int) {
 	return best
 }
 
-// between is how long tasks waited from the last sample before an interval to the first sample after it.
+// between returns the time for which tasks waited, from the last sample before an interval to the first sample after
+// it.
 func (w *pressureWitness) between(from, to time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,7 +108,7 @@ func (w *pressureWitness) between(from, to time.Time) time.Duration {
 	return w.stalled[last] - w.stalled[max(0, first-1)]
 }
 
-// waits is the witnesses of all resources.
+// waits contains one observer for each resource.
 type waits []*pressureWitness
 
 func witnessWaits() (waits, error) {
@@ -128,10 +130,11 @@ func (all waits) stop() {
 	}
 }
 
-// longestWait is the longest wait near the ends of a phase that counts. A continuously busy machine excuses no more.
+// longestWait is the largest allowance for waiting tasks near the ends of a phase. A continuously busy machine gets no
+// larger allowance.
 const longestWait = 150 * time.Millisecond
 
-// near is how long tasks waited around the ends of an interval, at most longestWait.
+// near returns the time for which tasks waited near the ends of an interval, at most longestWait.
 func (all waits) near(s bench.Span) (waited time.Duration) {
 	const around = 100 * time.Millisecond
 	for _, w := range all {
@@ -145,10 +148,11 @@ func (all waits) near(s bench.Span) (waited time.Duration) {
 	return min(waited, longestWait)
 }
 
-// Shorter phases are not compared, because neither side measures them exactly.
+// leastPressed is the duration of the shortest phases that are compared. Neither the agent nor the scenario measures
+// the pressure of shorter phases exactly.
 const leastPressed = time.Second
 
-// reported is the agent's value for the resource.
+// reported returns the agent's value for the resource.
 func (w *pressureWitness) reported(p agent.Pressure) float64 {
 	if w.resource == "io" {
 		return p.IO
@@ -156,8 +160,8 @@ func (w *pressureWitness) reported(p agent.Pressure) float64 {
 	return p.CPU
 }
 
-// judge requires that the agent reports what the witness saw for each longer phase, and high pressure in at least one
-// phase, or in one of the given phases, and in the verdict.
+// judge compares the agent's pressure with the observed pressure for each long phase. At least one of the given phases
+// must have high pressure, or any phase if none is given. The verdict must also mention the pressure.
 func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")
@@ -176,23 +180,26 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...s
 		truth := float64(w.stalled[to]-w.stalled[from]) / float64(w.at[to].Sub(w.at[from]))
 		v.Compared++
 		if phase.Pressure == nil || math.Abs(w.reported(*phase.Pressure)-truth) > within {
-			v.Problem("during %s, %s long, tasks waited for %s %.0f %% of the time; the agent reports %+v", phase.Phase,
+			v.Problem("during phase %s of %s s, tasks waited for %s in %.0f %% of the time, but the agent "+
+				"reports %+v", phase.Phase,
 				seconds(length), w.resource, 100*truth, phase.Pressure)
 			continue
 		}
 		high = high || w.reported(*phase.Pressure) > 0.6 && (len(phases) == 0 || slices.Contains(phases, phase.Phase))
-		v.Note("during %s, %s long, tasks waited for %s %.0f %% of the time; the agent reports %.0f %%", phase.Phase,
+		v.Note("during phase %s of %s s, tasks waited for %s in %.0f %% of the time; the agent reports %.0f %%",
+			phase.Phase,
 			seconds(length), w.resource, 100*truth, 100*w.reported(*phase.Pressure))
 	}
 	v.Compared++
 	if !high || !strings.Contains(timeline.Verdict, w.resource+" pressure was") {
-		v.Problem("tasks were made to wait for %s, but no phase of at least a second (one of %q, if not empty), or "+
-			"not the verdict, reports it: %q", w.resource, phases, timeline.Verdict)
+		v.Problem("tasks waited for %s, so a phase of at least a second (one of %q, if not empty) must report "+
+			"high pressure, "+
+			"and the verdict must mention it: %q", w.resource, phases, timeline.Verdict)
 	}
 }
 
-// busy keeps this many tasks waiting for a CPU until rest is called. Each is a thread, because only threads wait in the
-// kernel.
+// busy keeps this many tasks waiting for a CPU until rest is called. Each task is an operating system thread, because
+// the kernel counts only waiting threads.
 func busy(tasks int) (rest func()) {
 	var done atomic.Bool
 	usual := runtime.GOMAXPROCS(0)
@@ -211,8 +218,8 @@ func busy(tasks int) (rest func()) {
 	})
 }
 
-// busyDisk lets this many tasks read from the disk of a directory, bypassing the page cache, until rest is called,
-// which removes the files.
+// busyDisk lets this many tasks read from the disk of a directory, bypassing the page cache. The returned function rest
+// stops the tasks and removes the files.
 func busyDisk(dir string, tasks int) (rest func() error, err error) {
 	const piece, pieces = 1 << 20, 16
 	path := filepath.Join(dir, "busy")
@@ -249,10 +256,10 @@ func busyDisk(dir string, tasks int) (rest func() error, err error) {
 	}), nil
 }
 
-// aligned is memory that the disk can be read into directly.
+// aligned returns memory into which the kernel can read the disk directly.
 func aligned(size int) []byte {
 	const page = 4096
 	memory := make([]byte, size+page)
-	off := page - int(uintptr(unsafe.Pointer(&memory[0]))%page) // the garbage collector does not move it
+	off := page - int(uintptr(unsafe.Pointer(&memory[0]))%page) // the garbage collector does not move this memory
 	return memory[off : off+size]
 }

@@ -17,27 +17,28 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Behavior of the probes' targets.
+// The behavior of the probed targets.
 const (
 	probeSlow    = 300 * time.Millisecond // delay of the slow targets
 	probeTimeout = 800 * time.Millisecond
-	// The stage in which a probe times out may be shorter than the timeout by this, because it starts later.
+	// probeConnect is the longest time before the stage in which a probe times out. That stage can be shorter than the
+	// timeout by this time.
 	probeConnect = 50 * time.Millisecond
-	probeWithin  = 250 * time.Millisecond // a duration may exceed the injected delay by this on a busy machine
-	probeFlavor  = "of-the-scenario"      // the header that one of them requires
+	probeWithin  = 250 * time.Millisecond // largest excess over the injected delay, on a busy machine
+	probeFlavor  = "of-the-scenario"      // value of the header that one target requires
 )
 
-// askedOf is a probe and the expected outcome of its attempts: the result, the stage in which it occurs, and the least
+// askedOf is a probe with the expected result of its attempts, the stage in which the result occurs, and the shortest
 // duration.
 type askedOf struct {
 	name, kind string
-	fields     string // in the file, in addition to name, kind and pace
+	fields     string // additional fields of the probe in the file
 	result     string
-	stage      string // empty if the result has none
+	stage      string // empty if the result has no stage
 	least      time.Duration
 }
 
-// probes probes targets that are healthy, slow, silent and down.
+// probes runs probes against targets that are healthy, slow, silent or down.
 func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	names, err := serveNames(probeSlow)
 	if err != nil {
@@ -60,7 +61,8 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		node.AgentChange{Flags: []string{"--probes-file=" + file, "--node-address=" + layout.Loopback}}); err != nil {
 		return err
 	}
-	// Meanwhile a pod pulls from a registry, which is then probed although the file does not list it.
+	// At the same time, a pod pulls from a registry that the file does not list. The agent must then probe this
+	// registry as well.
 	cold, err := b.Image(ctx, "cold", smallLayer)
 	if err != nil {
 		return err
@@ -88,7 +90,7 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return rewriteProbes(ctx, b, v, file)
 }
 
-// probesOf are the probes of the file, each with the result that it must have.
+// probesOf returns the probes of the file with their expected results.
 func probesOf(nameServer, well string, targets *probeTargets) []askedOf {
 	dns := func(name, result string, least time.Duration) askedOf {
 		return askedOf{"dns-" + name, "dns", fmt.Sprintf("target: %s.lab., server: %q", name, nameServer), result,
@@ -118,7 +120,7 @@ func probesOf(nameServer, well string, targets *probeTargets) []askedOf {
 	}
 }
 
-// awaitProbes waits until each probe was tried a few times.
+// awaitProbes waits until the agent has tried each probe several times.
 func awaitProbes(ctx context.Context, b *bench.Bench, all []askedOf) error {
 	const attempts = 4
 	return b.Node.Report.Wait(ctx, fmt.Sprintf("%d attempts of each probe", attempts), 25*time.Second,
@@ -130,19 +132,19 @@ func awaitProbes(ctx context.Context, b *bench.Bench, all []askedOf) error {
 			for _, p := range all {
 				n, err := metrics.Sum(text, "podlapse_probe_attempts_total", `probe="`+p.name+`"`)
 				if err != nil || n < attempts {
-					return fmt.Errorf("%s has %v attempts: %w", p.name, n, err)
+					return fmt.Errorf("probe %s has %v attempts: %w", p.name, n, err)
 				}
 			}
 			return nil
 		})
 }
 
-// ofNode returns an address of the lab in the form for a file that many nodes share.
+// ofNode returns an address of the lab with a variable for the node's address, as in a file that many nodes share.
 func ofNode(address string) string {
 	return "http://" + strings.Replace(address, layout.Loopback, "$(NODE_ADDRESS)", 1) + "/"
 }
 
-// rewriteProbes replaces the file while the agent runs: first with an invalid one, then with one that has a different
+// rewriteProbes replaces the file while the agent runs. The first new file is invalid, and the second has a different
 // probe.
 func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string) error {
 	rewrite := func(text, what string, limit time.Duration, seen func(metrics, health string) error) error {
@@ -162,14 +164,14 @@ func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string)
 			return seen(text, health)
 		})
 	}
-	const readAgain = 15 * time.Second // it reads the file every 10 s
+	const readAgain = 15 * time.Second // the agent reads the file every 10 s
 	err := rewrite("probes: [{name: broken, kind: icmp}]", "the agent to reject an invalid file", readAgain,
 		func(text, health string) error {
 			if !strings.Contains(health, "[-]probes down") || !strings.Contains(health, "icmp") {
-				return fmt.Errorf("its health is %s", health)
+				return fmt.Errorf("the agent does not report the invalid file: its health is %s", health)
 			}
 			if n, err := metrics.Sum(text, "podlapse_probe_up", `probe="port"`); n != 1 || err != nil {
-				return fmt.Errorf("the sum of podlapse_probe_up for the previous probes is %v: %v", n, err)
+				return fmt.Errorf("podlapse_probe_up of the previous probe is %v (error %v), want 1", n, err)
 			}
 			return nil
 		})
@@ -181,21 +183,23 @@ func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string)
 	err = rewrite(one, "the agent to run only the probes in the new file", readAgain, func(text, health string) error {
 		all, _ := metrics.Sum(text, "podlapse_probe_up") // 0 if unreadable
 		if n, err := metrics.Sum(text, "podlapse_probe_up", `probe="new"`); n != 1 || all != 1 || err != nil {
-			return fmt.Errorf("%v probes are up, want only the new one, which is up %v times: %v", all, n, err)
+			return fmt.Errorf("%v probes are up, including %v of the new file (error %v), want 1 and 1", all, n, err)
 		}
 		if strings.Contains(text, `kind="dns"`) || !strings.Contains(health, "[+]probes ok") {
-			return fmt.Errorf("it still has the other probes, or its health is %s", health)
+			return fmt.Errorf("the agent still has the previous probes or is unhealthy: its health is %s", health)
 		}
 		return nil
 	})
 	if err != nil {
 		v.Problem("%v", err)
 	}
-	v.Note("the file was replaced while the agent ran: by an invalid one, and by one with a different probe")
+	v.Note("the probes file was replaced twice while the agent ran: by an invalid file, and by a file with a " +
+		"different probe")
 	return nil
 }
 
-// probesFile writes the agent's probes, and makes it probe registries that pods are pulled from.
+// probesFile writes the file with the agent's probes. The file also makes the agent probe the registries from which
+// pods pull.
 func probesFile(b *bench.Bench, all []askedOf, plain string) (string, error) {
 	var text strings.Builder
 	pace := fmt.Sprintf("interval: 1s, timeout: %s, jitter: 100ms", probeTimeout)
@@ -215,7 +219,7 @@ func probesFile(b *bench.Bench, all []askedOf, plain string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// judge requires that every attempt ended with the expected result, in the expected stage, after the expected time.
+// judge requires that every attempt has the expected result, in the expected stage, after the expected time.
 func (p askedOf) judge(text string, v *Verdict) {
 	sum := func(name string, labels ...string) float64 {
 		n, err := metrics.Sum(text, name, append([]string{`probe="` + p.name + `"`, `kind="` + p.kind + `"`},
@@ -230,7 +234,8 @@ func (p askedOf) judge(text string, v *Verdict) {
 	all, right := sum("podlapse_probe_attempts_total"), sum("podlapse_probe_attempts_total", result)
 	up := map[bool]float64{true: 1}[p.result == "ok"]
 	if right == 0 || all != right || sum("podlapse_probe_up") != up {
-		v.Problem("of %v attempts of %s, %v ended with %s; podlapse_probe_up is %v", all, p.name, right, p.result,
+		v.Problem("%v attempts of probe %s: %v have the expected result %s, want all; podlapse_probe_up is %v", all,
+			p.name, right, p.result,
 			sum("podlapse_probe_up"))
 		return
 	}
@@ -247,16 +252,18 @@ func (p askedOf) judge(text string, v *Verdict) {
 			least -= probeConnect
 		}
 		if count != all || mean < least || mean > p.least+probeWithin {
-			v.Problem("%s of %s took %s on average, %v times; want %s to %s, %v times", stage, p.name, seconds(mean),
+			v.Problem("stage %s of probe %s took %s on average over %v attempts, want %s to %s over %v attempts",
+				stage, p.name, seconds(mean),
 				count, seconds(p.least), seconds(p.least+probeWithin), all)
 		}
 		if stage == p.stage {
-			v.Note("%s: %v times %s, %s on average in stage %s", p.name, all, p.result, seconds(mean), stage)
+			v.Note("probe %s: %v attempts with result %s, %s on average in stage %s", p.name, all, p.result,
+				seconds(mean), stage)
 		}
 	}
 }
 
-// judgeProbeLog requires that each failing probe is logged once, and its URL never.
+// judgeProbeLog requires that the agent logs each failing probe exactly once, and never logs a URL or a header.
 func judgeProbeLog(b *bench.Bench, v *Verdict) error {
 	text, err := os.ReadFile(b.Node.AgentLog())
 	if err != nil {
@@ -266,17 +273,17 @@ func judgeProbeLog(b *bench.Bench, v *Verdict) error {
 	for _, name := range []string{"dns-silent", "dns-absent", "registry-dead", "registry-silent", "no-header"} {
 		v.Compared++
 		if n := strings.Count(log, `"probe":"`+name+`"`); n != 1 {
-			v.Problem("the agent logged %d times about %s, want once", n, name)
+			v.Problem("the agent logged %d messages about probe %s, want 1", n, name)
 		}
 	}
 	v.Compared++
 	if strings.Contains(log, "/v2/") || strings.Contains(log, probeFlavor) {
-		v.Problem("the agent logged a URL or a header")
+		v.Problem("the agent must not log a URL or a header of a probe, but its log contains one")
 	}
 	return nil
 }
 
-// free is an address on loopback without a listener.
+// free returns a loopback address without a listener.
 func free() (string, error) {
 	listener, err := net.Listen("tcp", layout.Address(0))
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// nameServer responds over UDP: to well.lab immediately, to slow.lab late, to silent.lab never. All other names do not
-// exist.
+// nameServer is a DNS server on UDP. nameServer answers immediately for well.lab, late for slow.lab, and never for
+// silent.lab. All other names do not exist.
 type nameServer struct {
 	address string
 	stop    func()
@@ -34,7 +34,7 @@ func serveNames(late time.Duration) (*nameServer, error) {
 		for {
 			n, from, err := conn.ReadFrom(buffer)
 			if err != nil {
-				return // closed
+				return // the connection is closed
 			}
 			var question dnsmessage.Message
 			if question.Unpack(buffer[:n]) != nil || len(question.Questions) != 1 {
@@ -69,12 +69,12 @@ func answerName(conn net.PacketConn, to net.Addr, question dnsmessage.Message, l
 		answer.RCode = dnsmessage.RCodeNameError
 	}
 	if packed, err := answer.Pack(); err == nil {
-		_, _ = conn.WriteTo(packed, to) // the client may be gone
+		_, _ = conn.WriteTo(packed, to) // the client might have closed its socket
 	}
 }
 
-// probeTargets are proxies of the lab's registry: one responds late, one accepts requests and never responds, one
-// refuses all clients, and one requires a header. One more target is an address without a listener.
+// probeTargets are proxies of the lab's registry. One proxy responds late, one never responds, one refuses all clients,
+// and one requires a header. Another target is an address without a listener.
 type probeTargets struct {
 	slow, silent, refuses, flavored, dead string
 	stop                                  func()
@@ -97,7 +97,7 @@ func serveTargets(registry string, late time.Duration) (*probeTargets, error) {
 		}
 		server := &http.Server{Handler: handle, ReadHeaderTimeout: 10 * time.Second}
 		servers = append(servers, server)
-		go func() { _ = server.Serve(listener) }() // until stop
+		go func() { _ = server.Serve(listener) }() // runs until stop is called
 		return listener.Addr().String(), nil
 	}
 	t := &probeTargets{stop: stop}
@@ -118,7 +118,8 @@ func serveTargets(registry string, late time.Duration) (*probeTargets, error) {
 				w.WriteHeader(http.StatusForbidden)
 			}
 		}},
-		{&t.flavored, func(w http.ResponseWriter, r *http.Request) { // like a cloud's metadata server
+		// this target behaves like a cloud's metadata server
+		{&t.flavored, func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Metadata-Flavor") != probeFlavor {
 				w.WriteHeader(http.StatusForbidden)
 			}

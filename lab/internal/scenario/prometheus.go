@@ -14,18 +14,18 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// The agent's metrics of durations.
+// The names of the agent's metrics of durations.
 const (
 	startupHistogram = "podlapse_pod_startup_duration_seconds"
 	pullHistogram    = "podlapse_image_pull_duration_seconds"
 	podSeries        = "podlapse_pod_startup_seconds"
 )
 
-// scrape lets a real Prometheus scrape the agent while three pods start, each in a different bucket, and sends typical
-// queries.
+// scrape starts three pods, each with a duration in a different bucket, while a real Prometheus scrapes the agent. Then
+// scrape sends typical queries.
 func scrape(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const initRun = 300 * time.Millisecond
-	pods := []scraped{ // around 7, 14 and 24 seconds
+	pods := []scraped{ // the start-ups take about 7, 14 and 24 seconds
 		{plan: plan{name: "short", initRun: initRun, readyAfter: 5500 * time.Millisecond}},
 		{plan: plan{name: "middle", initRun: initRun, readyAfter: 10500 * time.Millisecond, throttled: true}},
 		{plan: plan{name: "long", initRun: initRun, readyAfter: 20500 * time.Millisecond, throttled: true}},
@@ -57,7 +57,7 @@ func scrape(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// promRun queries the servers and judges their responses.
+// promRun queries the Prometheus servers and checks their responses.
 type promRun struct {
 	bench           *bench.Bench
 	verdict         *Verdict
@@ -80,7 +80,7 @@ func (p *promRun) value(ctx context.Context, client prometheus.Client, expressio
 		return 0, err
 	}
 	if len(samples) != 1 {
-		return 0, fmt.Errorf("%s: got %d samples, want one", expression, len(samples))
+		return 0, fmt.Errorf("%s: got %d samples, want 1", expression, len(samples))
 	}
 	return samples[0].Value, nil
 }
@@ -93,7 +93,7 @@ func (p *promRun) expect(ctx context.Context, client prometheus.Client, expressi
 	}
 	p.verdict.Compared++
 	if math.Abs(got-want) > within {
-		p.verdict.Problem("%s is %v, want %v", expression, got, want)
+		p.verdict.Problem("expression %s is %v, want %v", expression, got, want)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (p *promRun) awaitScrapes(ctx context.Context) error {
 		err := p.await(ctx, "Prometheus to scrape all pods' metrics", scrapeLimit, func(ctx context.Context) error {
 			known, err := p.value(ctx, client, count)
 			if err == nil && known < float64(len(p.pods)) {
-				err = fmt.Errorf("%s is %v", count, known)
+				err = fmt.Errorf("expression %s is %v, want the number of started pods", count, known)
 			}
 			return err
 		})
@@ -119,7 +119,7 @@ func (p *promRun) awaitScrapes(ctx context.Context) error {
 	return nil
 }
 
-// middleOf returns the quantile in the middle of one pod's share, by the pod's position.
+// middleOf returns the quantile in the middle of a pod's share. The pods are ordered by their durations.
 func (p *promRun) middleOf(i int) float64 { return (float64(i) + 0.5) / float64(len(p.pods)) }
 
 func (p *promRun) sum() (seconds float64) {
@@ -129,10 +129,10 @@ func (p *promRun) sum() (seconds float64) {
 	return seconds
 }
 
-// rounding is the rounding error of floating-point sums of a few seconds.
+// rounding is the largest rounding error of floating-point sums of a few seconds.
 const rounding = 1e-6
 
-// judgeClassic requires each quantile in the same bucket as the truth.
+// judgeClassic requires that each quantile lies in the same bucket as the true duration.
 func (p *promRun) judgeClassic(ctx context.Context) error {
 	for i, pod := range p.pods {
 		got, err := p.value(ctx, p.classic, fmt.Sprintf("histogram_quantile(%v, %s_bucket)", p.middleOf(i),
@@ -141,18 +141,20 @@ func (p *promRun) judgeClassic(ctx context.Context) error {
 			return err
 		}
 		low, high := bucketOf(startupEdges, pod.truth.Seconds())
-		// The control plane truncates the creation to seconds, so a truth near an edge may be reported beyond it.
+		// The control plane truncates the creation time to seconds. If the true duration is near an edge of a bucket,
+		// the reported duration might lie in the next bucket.
 		if edge := time.Second.Seconds(); pod.truth.Seconds()-low < edge || high-pod.truth.Seconds() < edge {
-			p.verdict.Problem("pod %s took %s, too near to an edge of its bucket, so the scenario is not conclusive",
+			p.verdict.Problem("pod %s took %s, which is within a second of an edge of its bucket: the scenario "+
+				"is not conclusive",
 				pod.plan.name, seconds(pod.truth))
 		}
 		p.verdict.Compared++
 		if got <= low || got > high {
 			p.verdict.Problem(
-				"quantile %.3f of the start-ups is %.3f s, but pod %s took %s, which is in the bucket from %v to %v",
+				"quantile %.3f of the start-ups is %.3f s, but pod %s took %s, want a quantile between %v and %v",
 				p.middleOf(i), got, pod.plan.name, seconds(pod.truth), low, high)
 		}
-		p.verdict.Note("pod %s took %s, the agent reports %s, the quantile from buckets is %.3f", pod.plan.name,
+		p.verdict.Note("pod %s took %s; the agent reports %s; the quantile from the buckets is %.3f", pod.plan.name,
 			seconds(pod.truth), seconds(pod.total), got)
 		p.verdict.Contract(pod.timeline)
 		p.verdict.downloaded(pod.timeline, mainName)
@@ -160,13 +162,14 @@ func (p *promRun) judgeClassic(ctx context.Context) error {
 	return p.expect(ctx, p.classic, startupHistogram+"_sum", p.sum(), rounding)
 }
 
-// The edges of the agent's buckets in seconds: those for start-ups, and the fewer ones for pulls.
+// The edges of the agent's buckets in seconds. The histogram of pulls has fewer buckets than the histogram of
+// start-ups.
 var (
 	startupEdges = []float64{0, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, math.Inf(1)}
 	pullEdges    = []float64{0, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, math.Inf(1)}
 )
 
-// bucketOf returns the edges of the bucket that contains a number of seconds.
+// bucketOf returns the edges of the bucket that contains the given number of seconds.
 func bucketOf(edges []float64, seconds float64) (low, high float64) {
 	i, _ := slices.BinarySearch(edges, seconds)
 	return edges[max(i, 1)-1], edges[max(i, 1)]
@@ -175,7 +178,7 @@ func bucketOf(edges []float64, seconds float64) (low, high float64) {
 // nativeWidth is the largest ratio of the edges of a native bucket.
 const nativeWidth = 1.1
 
-// judgeNative requires each quantile in the same narrow bucket as the duration that the agent reported.
+// judgeNative requires that each quantile lies in the same narrow bucket as the duration that the agent reported.
 func (p *promRun) judgeNative(ctx context.Context) error {
 	for i, pod := range p.pods {
 		got, err := p.value(ctx, p.native, fmt.Sprintf("histogram_quantile(%v, %s)", p.middleOf(i), startupHistogram))
@@ -184,7 +187,8 @@ func (p *promRun) judgeNative(ctx context.Context) error {
 		}
 		p.verdict.Compared++
 		if reported := pod.total.Seconds(); got < reported/nativeWidth || got > reported*nativeWidth {
-			p.verdict.Problem("quantile %.3f of the native histogram is %.3f s, but the agent reported %.3f for pod %s",
+			p.verdict.Problem("quantile %.3f of the native histogram is %.3f s, want about the %.3f s that the "+
+				"agent reported for pod %s",
 				p.middleOf(i), got, reported, pod.plan.name)
 		}
 		p.verdict.Note("pod %s: the quantile from native buckets is %.3f", pod.plan.name, got)
@@ -192,7 +196,7 @@ func (p *promRun) judgeNative(ctx context.Context) error {
 	return p.expect(ctx, p.native, "histogram_sum("+startupHistogram+")", p.sum(), rounding)
 }
 
-// judgeExemplars requires that each bucket's exemplar leads to the trace of a pod in the bucket.
+// judgeExemplars requires that each bucket's exemplar refers to the trace of a pod in the bucket.
 func (p *promRun) judgeExemplars(ctx context.Context) error {
 	const since = 10 * time.Minute
 	exemplars, err := p.classic.Exemplars(ctx, startupHistogram+"_bucket", since)
@@ -203,7 +207,8 @@ func (p *promRun) judgeExemplars(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.verdict.Note("%d exemplars came with classic buckets, %d with native ones", len(exemplars), len(beside))
+	p.verdict.Note("Prometheus returned %d exemplars with classic buckets and %d with native buckets", len(exemplars),
+		len(beside))
 	for _, pod := range p.pods {
 		trace, err := awaitTrace(ctx, p.bench, pod.plan.name, 1)
 		if err != nil {
@@ -212,7 +217,8 @@ func (p *promRun) judgeExemplars(ctx context.Context) error {
 		p.verdict.Compared++
 		root := trace.Kind("startup")
 		if len(root) != 1 || root[0].TraceID != ownTrace(pod.timeline.UID) {
-			p.verdict.Problem("pod %s was not sent as the trace derived from its UID: %+v", pod.plan.name, root)
+			p.verdict.Problem("pod %s must be sent as one trace whose ID is derived from the pod's UID, but was "+
+				"sent as: %+v", pod.plan.name, root)
 			continue
 		}
 		leads := slices.ContainsFunc(exemplars, func(e prometheus.Exemplar) bool {
@@ -221,14 +227,15 @@ func (p *promRun) judgeExemplars(ctx context.Context) error {
 				math.Abs(length-pod.total.Seconds()) < rounding
 		})
 		if !leads {
-			p.verdict.Problem("no exemplar of %s leads to the trace %s of pod %s: %+v", startupHistogram,
+			p.verdict.Problem("an exemplar of %s must refer to trace %s of pod %s, but the exemplars are: %+v",
+				startupHistogram,
 				root[0].TraceID, pod.plan.name, exemplars)
 		}
 	}
 	return nil
 }
 
-// judgePulls requires the pulls of the three cold images, of which two were slow.
+// judgePulls checks the pulls of the three cold images. Two of these pulls were slow.
 func (p *promRun) judgePulls(ctx context.Context) error {
 	selector := fmt.Sprintf(`{outcome="downloaded",registry=%q}`, layout.Address(layout.RegistryPort))
 	if err := p.expect(ctx, p.classic, pullHistogram+"_count"+selector, float64(len(p.pods)), 0); err != nil {
@@ -245,9 +252,8 @@ func (p *promRun) judgePulls(ctx context.Context) error {
 	low, high := bucketOf(pullEdges, truth.Length().Seconds())
 	p.verdict.Compared++
 	if got <= low || got > high {
-		p.verdict.Problem("the slow pulls took %.3f s by their histogram, but %s by the registry, which is in the "+
-			"bucket from %v to %v",
-			got, seconds(truth.Length()), low, high)
+		p.verdict.Problem("the 0.9 quantile of pulls is %.3f s, but the slow pull took %s according to the "+
+			"registry, want the bucket from %v to %v", got, seconds(truth.Length()), low, high)
 	}
 	return nil
 }
@@ -263,7 +269,7 @@ func (p *promRun) judgeLint(ctx context.Context) error {
 	}
 	p.verdict.Compared++
 	if complaint != "" {
-		p.verdict.Problem("promtool check metrics complains: %s", complaint)
+		p.verdict.Problem("promtool check metrics must report nothing, but reports: %s", complaint)
 	}
 	return nil
 }

@@ -14,15 +14,16 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// scraped is one pod whose metrics Prometheus must have.
+// scraped is one pod whose metrics Prometheus must store.
 type scraped struct {
 	plan     plan
-	truth    time.Duration // from the request to create it until the watch delivered it as ready
+	truth    time.Duration // from the request that created the pod until the watch delivered the pod as ready
 	timeline agent.Timeline
-	total    time.Duration // from the agent's record
+	total    time.Duration // total duration in the agent's record
 }
 
-// startScraped starts the pods, each when the pull of the previous one is over, and waits until all are reported.
+// startScraped starts the pods, and starts each pod only after the pull of the previous pod. startScraped waits until
+// the agent has reported all pods.
 func startScraped(ctx context.Context, b *bench.Bench, pods []scraped) error {
 	var plans []plan
 	for _, p := range pods {
@@ -62,7 +63,7 @@ func startScraped(ctx context.Context, b *bench.Bench, pods []scraped) error {
 	return errors.Join(work.Wait(), stop())
 }
 
-// judgePodSeries requires a series for each pod, and none for a deleted pod.
+// judgePodSeries requires one series for each pod, and no series for a deleted pod.
 func (p *promRun) judgePodSeries(ctx context.Context) error {
 	of := func(pod string) string {
 		return fmt.Sprintf("%s{namespace=%q,pod=%q}", podSeries, p.bench.Namespace, pod)
@@ -75,7 +76,8 @@ func (p *promRun) judgePodSeries(ctx context.Context) error {
 		p.verdict.Compared++
 		if len(samples) != 1 || math.Abs(samples[0].Value-pod.total.Seconds()) > rounding ||
 			samples[0].Labels["state"] != agent.Ready {
-			p.verdict.Problem("the series of pod %s, which took %s, are %+v", pod.plan.name, seconds(pod.total),
+			p.verdict.Problem("want one series of the ready pod %s with the value %s, but got %+v", pod.plan.name,
+				seconds(pod.total),
 				samples)
 		}
 	}
@@ -90,7 +92,7 @@ func (p *promRun) judgePodSeries(ctx context.Context) error {
 		err := p.await(ctx, "the series of pod "+gone+" to end", scrapeLimit, func(ctx context.Context) error {
 			samples, err := client.Query(ctx, of(gone))
 			if err == nil && len(samples) > 0 {
-				err = fmt.Errorf("it is %v", samples[0].Value)
+				err = fmt.Errorf("Prometheus still has the series with the value %v", samples[0].Value)
 			}
 			return err
 		})
@@ -99,7 +101,7 @@ func (p *promRun) judgePodSeries(ctx context.Context) error {
 			p.verdict.Problem("%v", err)
 		}
 		if samples, err := client.Query(ctx, of(left)); err != nil || len(samples) != 1 {
-			p.verdict.Problem("pod %s, which still exists, has %d series: %v", left, len(samples), err)
+			p.verdict.Problem("the existing pod %s has %d series, want 1 (error %v)", left, len(samples), err)
 		}
 	}
 	return nil

@@ -8,8 +8,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// judgeBlame judges to whom the agent charges a container's pulls. A wrong cause is wrong, however large the stated
-// error is. An agent that cannot separate the queue from the pull must report the time as unattributed and name both.
+// judgeBlame checks the causes to which the agent charges a container's pulls. A wrong cause is an error even if the
+// stated error is large. If an agent cannot separate the queue from the pull, it must report the time as unattributed
+// and list both phases as candidates.
 func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, timeline agent.Timeline) {
 	if len(truth) == 0 {
 		return
@@ -20,7 +21,7 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 			queued += max(0, a.Call.StartAt.Sub(a.RequestedAt))
 		}
 		slack += exact
-		if j.view.events { // the Events date the queue; without them it is never reported
+		if j.view.events { // Events date the end of the queue; without Events, the agent never reports the queue
 			slack += j.view.worst(a, neighbors{})
 		}
 	}
@@ -29,7 +30,7 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 	case err != nil:
 		j.verdict.Problem("%s: phase pull_queue: %v", what, err)
 	case charged > queued+slack:
-		j.verdict.Problem("%s: it was in the queue for %s, but the agent charges %s to the queue", what,
+		j.verdict.Problem("%s: the pull was in the queue for %s, but the agent charges %s to the queue", what,
 			seconds(queued), seconds(charged))
 	}
 	last := truth[len(truth)-1]
@@ -42,13 +43,14 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 			continue
 		}
 		if under := shared(phase, last.Call.StartAt, last.Asked.EndAt); under > exact+slack {
-			j.verdict.Problem("%s: the registry was busy for %s of the unattributed time, but is not among the "+
+			j.verdict.Problem("%s: the registry was busy for %s of the unattributed time, so the phase pull "+
+				"must be among the "+
 				"candidates %q", what, seconds(under), phase.MergedWith)
 		}
 	}
 }
 
-// shared is how much of a phase lies between two instants.
+// shared returns how much of a phase lies between two instants.
 func shared(phase agent.Phase, from, until time.Time) time.Duration {
 	if phase.StartAt.After(from) {
 		from = phase.StartAt

@@ -34,7 +34,7 @@ func TestJudgeBlame(t *testing.T) {
 		"queue blamed": {withoutEvents,
 			[]agent.Phase{reported("pull_queue", 0, 30*time.Second, 30*time.Second), pull}, "charges 30"},
 		"registry missing among the candidates": {withoutEvents,
-			[]agent.Phase{unattributed("kubelet_sync", "pull_queue"), pull}, "not among the candidates"},
+			[]agent.Phase{unattributed("kubelet_sync", "pull_queue"), pull}, "must be among the candidates"},
 		"exact": {full,
 			[]agent.Phase{reported("pull_queue", 0, 10*time.Millisecond, 0),
 				reported("pull", 10*time.Millisecond, 31*time.Second, 0)}, ""},

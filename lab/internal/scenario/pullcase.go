@@ -16,33 +16,34 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// pullCase is one pod, the initial fault of its image, and what the agent must report.
+// pullCase is one pod, the initial fault of its image, and the expected report of the agent.
 type pullCase struct {
 	pod   string
 	spec  corev1.PodSpec
 	wants []wantedPull
-	// failures is how often the kubelet must fail before mend ends the fault; 0 for never. Without mend, the pull
-	// always fails.
+	// failures is the number of failed pulls after which mend ends the fault. Zero means that no pull fails. If
+	// failures is positive and mend is nil, every pull fails.
 	failures int
 	mend     func(context.Context) error
-	// The fault cuts off a download, must be in the registry's log, and leaves the received content for the next
-	// attempt.
+	// If cutOff is set, the fault interrupts a download and must appear in the registry's log. The next attempt reuses
+	// the received content.
 	cutOff bool
-	// Which shared layers are downloaded with this pull is unknown.
+	// If mayShare is set, any of several pulls can download the shared layers.
 	mayShare  bool
-	atLeast   time.Duration               // least duration of the pull
+	atLeast   time.Duration               // shortest duration of the pull
 	neighbors func(context.Context) error // runs while the pod starts
 }
 
-// wantedPull is what the agent must report about one image of a pod.
+// wantedPull is the expected report of the agent about one image of a pod.
 type wantedPull struct {
-	container string // or image:REFERENCE for an image volume
+	container string // name of the container, or image:REFERENCE for an image volume
 	image     string
-	outcome   string   // of the last attempt
+	outcome   string   // outcome of the last attempt
 	failures  []string // possible reasons for a failed attempt
 }
 
-// kubeletsName is the container in the kubelet's Events; empty for an image volume.
+// kubeletsName returns the name of the container in the kubelet's Events. kubeletsName returns an empty string for an
+// image volume.
 func (w wantedPull) kubeletsName() string {
 	if strings.HasPrefix(w.container, "image:") {
 		return ""
@@ -50,21 +51,22 @@ func (w wantedPull) kubeletsName() string {
 	return w.container
 }
 
-// Sizes and rates of the images: small, so that unpacking is negligible, but slow enough to be observed.
+// The sizes and rates of the images. The images are so small that unpacking takes almost no time, and the rates are so
+// low that pulls can be observed.
 const (
 	pullLayer    = 512 << 10       // bytes
 	slowPull     = 256 << 10       // bytes per second
-	stalledFor   = 2 * time.Second // in the middle of a layer
-	backoffTries = 3               // failures before the fault ends; the kubelet waits 10, 20 and 40 s after them
-	backoffLimit = 3 * time.Minute // for the kubelet's fourth attempt
-	// A rule counts the requests that it matches, including the one for the configuration, which is too small to be
-	// affected.
+	stalledFor   = 2 * time.Second // duration of the stall in the middle of a layer
+	backoffTries = 3               // failed pulls before the fault ends; the kubelet waits 10, 20 and 40 s
+	backoffLimit = 3 * time.Minute // longest time until the kubelet's fourth attempt
+	// A rule counts all requests that it matches. The matches include the request for the configuration, which is too
+	// small for the fault to affect it.
 	configAndLayer = 2
-	caseLimit      = 90 * time.Second // for any other pod
+	caseLimit      = 90 * time.Second // longest time for any other pod
 )
 
-// cases creates the images and returns three groups of cases: one that fails for a minute, those that fail once, and
-// those that are measured alone.
+// cases creates the images and returns three groups of cases: one case that fails for a minute, cases that fail once,
+// and cases that run one at a time.
 func (p *pullRun) cases(ctx context.Context) (backoff pullCase, failing, alone []pullCase, err error) {
 	if backoff, err = p.refused(ctx, "backoff", http.StatusNotFound, backoffTries, "not_found"); err != nil {
 		return
@@ -102,25 +104,25 @@ func (p *pullRun) cases(ctx context.Context) (backoff pullCase, failing, alone [
 	return backoff, failing, alone, nil
 }
 
-// plain returns a pod with one container.
+// plain returns a case with a pod that has one container.
 func plain(pod, image, outcome string) pullCase {
 	return pullCase{pod: pod, spec: corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}},
 		wants: []wantedPull{{container: mainName, image: image, outcome: outcome}}}
 }
 
-// failsFirst returns the case with this many failures at first.
+// failsFirst adds a number of initial failures to the case.
 func (c pullCase) failsFirst(failures int, mend func(context.Context) error, classes ...string) pullCase {
 	c.failures, c.mend = failures, mend
 	c.wants[0].failures = classes
 	return c
 }
 
-// cold pushes a small image that is not on the node.
+// cold pushes a small image that the node does not have.
 func (p *pullRun) cold(ctx context.Context, name string) (string, error) {
 	return p.bench.Image(ctx, name, pullLayer)
 }
 
-// refused is an image that the registry refuses with a status.
+// refused returns a case whose image the registry refuses with the given status.
 func (p *pullRun) refused(ctx context.Context, name string, status, failures int, class string) (pullCase, error) {
 	image, err := p.cold(ctx, name)
 	if err != nil {
@@ -131,7 +133,8 @@ func (p *pullRun) refused(ctx context.Context, name string, status, failures int
 		p.bench.Break(ctx, name, registry.Rule{Status: status})
 }
 
-// reset is an image whose download is cut off once in the middle of its layer, which makes the runtime give up.
+// reset returns a case whose download is interrupted once in the middle of the layer. The runtime then gives up the
+// pull.
 func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	image, err := p.cold(ctx, "reset")
 	if err != nil {
@@ -144,7 +147,7 @@ func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	return c, p.bench.Break(ctx, "reset", rule)
 }
 
-// elsewhere is an image for another platform, until one for this platform is pushed.
+// elsewhere returns a case whose image is for another platform. Later, the scenario pushes an image for this platform.
 func (p *pullRun) elsewhere(ctx context.Context) (pullCase, error) {
 	architecture := "arm64"
 	image, err := p.bench.ImageElsewhere(ctx, "platform", architecture)
@@ -155,20 +158,21 @@ func (p *pullRun) elsewhere(ctx context.Context) (pullCase, error) {
 	return plain("platform", image, agent.Downloaded).failsFirst(1, mend, "no_matching_platform"), nil
 }
 
-// unknownHost is an image in a registry whose name cannot be resolved. A label of more than 63 characters is invalid,
-// so the resolver rejects it without querying a server, which the lab lacks.
+// unknownHost returns a case whose registry name cannot be resolved. A label of more than 63 characters is invalid. The
+// resolver rejects the name without querying a DNS server, because the lab has none.
 func (p *pullRun) unknownHost(context.Context) (pullCase, error) {
 	host := strings.Repeat("nowhere", 10) + ".invalid"
 	return plain("dns", host+"/image:1", agent.Failed).failsFirst(1, nil, "dns"), nil
 }
 
-// noListener is an image in a registry at an address without a listener.
+// noListener returns a case whose registry address has no listener.
 func (p *pullRun) noListener(context.Context) (pullCase, error) {
 	return plain("refused", "127.0.0.1:1/image:1", agent.Failed).failsFirst(1, nil, "connection_refused"), nil
 }
 
-// coldAndAgain returns a cold image while another client pulls a different one, the same image again, and the image
-// with a pull policy that makes the kubelet check the image with the registry.
+// coldAndAgain returns three cases with the same image: a cold pull while another client pulls another image, a present
+// image, and a present image with the pull policy Always. With this policy, the kubelet verifies the image with the
+// registry.
 func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 	image, err := p.cold(ctx, "cold")
 	if err != nil {
@@ -202,7 +206,7 @@ func (p *pullRun) byDigest(ctx context.Context) ([]pullCase, error) {
 	return []pullCase{plain("digest", image, agent.Downloaded)}, err
 }
 
-// threeTimes is a pod with the same image in three containers.
+// threeTimes returns a case with the same image in three containers.
 func (p *pullRun) threeTimes(ctx context.Context) ([]pullCase, error) {
 	image, err := p.cold(ctx, "thrice")
 	const sidecar = "sidecar"
@@ -240,14 +244,14 @@ func (p *pullRun) stalls(ctx context.Context) ([]pullCase, error) {
 	return []pullCase{c}, p.bench.Break(ctx, "stall", rule)
 }
 
-// manyLayers is an image with sixty small layers above the base image.
+// manyLayers returns a case whose image has sixty small layers above the base image.
 func (p *pullRun) manyLayers(ctx context.Context) ([]pullCase, error) {
 	sizes := slices.Repeat([]int{8 << 10}, 60)
 	image, err := p.bench.ImageOfSizes(ctx, "layers", sizes...)
 	return []pullCase{plain("layers", image, agent.Downloaded)}, err
 }
 
-// carryOut starts the pod, ends its image's fault in time, and judges what the agents report.
+// carryOut starts the pod, ends the fault of the pod's image in time, and checks the reports of the agents.
 func (p *pullRun) carryOut(ctx context.Context, c pullCase) error {
 	if err := p.start(ctx, c); err != nil {
 		return fmt.Errorf("case %s: %w", c.pod, err)
@@ -261,7 +265,7 @@ func (p *pullRun) carryOut(ctx context.Context, c pullCase) error {
 			return fmt.Errorf("case %s: %w", c.pod, err)
 		}
 	}
-	if c.endless() { // otherwise the kubelet would keep trying
+	if c.endless() { // otherwise the kubelet would retry the pull forever
 		return p.bench.DeletePod(ctx, c.pod)
 	}
 	return nil
@@ -307,14 +311,14 @@ func (p *pullRun) failed(ctx context.Context, c pullCase) error {
 			return err
 		}
 		if failures := bench.Failures(calls); failures < c.failures {
-			return fmt.Errorf("it has failed %d times", failures)
+			return fmt.Errorf("the pull has failed %d times so far", failures)
 		}
 		return nil
 	})
 }
 
-// reported returns the timeline to judge. If the pod always fails, reported waits until the agent has observed a
-// failure, otherwise until the pod has settled.
+// reported returns the timeline that the scenario checks. If the pod never becomes ready, reported waits until the
+// agent has observed a failure. Otherwise, reported waits until the pod has settled.
 func (j *pullJudge) reported(ctx context.Context, c pullCase) (agent.Timeline, error) {
 	if !c.endless() {
 		return j.settled(ctx, c.pod)
@@ -332,10 +336,10 @@ func (j *pullJudge) reported(ctx context.Context, c pullCase) (agent.Timeline, e
 					return nil
 				}
 			}
-			return errors.New("it has reported no failure")
+			return errors.New("the agent has not reported a failed pull of the pod yet")
 		})
 	if err != nil && ctx.Err() == nil && timeline.Name != "" {
-		err = nil // the verdict covers the agent's report instead
+		err = nil // the verdict reports the missing failure
 	}
 	if err != nil {
 		return timeline, err

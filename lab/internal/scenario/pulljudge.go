@@ -12,18 +12,19 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// unseen is a pull that the registry did not see entirely.
+// unseen is a pull that took longer for the runtime than for the registry.
 type unseen struct {
 	what string
-	took time.Duration // the time that it did not see
+	took time.Duration // difference between the two durations
 }
 
-// seenByRegistry limits how much longer a pull may take for the runtime than for the registry if the registry's log is
-// the truth. The runtime also resolves the name before, and unpacks afterwards. Otherwise containerd's log is. The
-// limit leaves room for an agent that is right by containerd's log.
+// seenByRegistry limits the difference between a pull's duration for the runtime and for the registry. Up to this
+// difference, the registry's log is the truth. Above it, containerd's log is the truth. The runtime's duration also
+// includes resolving the name before the download and unpacking after it. The limit is half the accepted error, so that
+// an agent that agrees with containerd's log stays within the accepted error.
 const seenByRegistry = exact / 2
 
-// judge compares what the agent reports about a pod's pulls with the logs of the kubelet, containerd and the registry.
+// judge compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the registry.
 func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeline) error {
 	truths := make([][]bench.Attempt, len(c.wants))
 	for i, want := range c.wants {
@@ -45,8 +46,8 @@ func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeli
 	return nil
 }
 
-// attempts returns the attempts for one image of one pod. It waits, because the logs of the kubelet and containerd are
-// not written at the same instant.
+// attempts returns the attempts to pull one image for one pod. attempts waits for both logs, because the kubelet and
+// containerd do not write their logs at the same instant.
 func (j *pullJudge) attempts(ctx context.Context, pod string, want wantedPull) (mine []bench.Attempt, err error) {
 	err = j.bench.Node.Report.Wait(ctx, "the logs about "+want.image, 5*time.Second, 50*time.Millisecond,
 		func(ctx context.Context) error {
@@ -57,7 +58,7 @@ func (j *pullJudge) attempts(ctx context.Context, pod string, want wantedPull) (
 	return mine, err
 }
 
-// judgeImage judges everything that the agent reports about one image of a pod.
+// judgeImage checks the agent's entire report about one image of a pod.
 func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt, near neighbors,
 	timeline agent.Timeline) {
 	v, what := j.verdict, c.pod
@@ -65,20 +66,20 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 		what += " " + want.container
 	}
 	if problem := want.proves(c, truth); problem != "" {
-		v.Problem("%s: %s, so the scenario is not conclusive", what, problem)
+		v.Problem("%s: %s: the scenario is not conclusive", what, problem)
 		return
 	}
 	j.judgeBlame(what, want.container, truth, timeline)
 	pulls := timeline.PullsOf(want.container)
-	count := max(len(truth), 1) // a pull of a present image is reported too
+	count := max(len(truth), 1) // the agent also reports a pull whose image was present
 	if len(pulls) == 0 || len(pulls) > count || j.view.full() && len(pulls) < count {
-		v.Problem("%s: there were %d attempts, the agent reports %d", what, count, len(pulls))
+		v.Problem("%s: the agent must report %d attempts, but reports %d", what, count, len(pulls))
 	}
 	for i, pull := range pulls {
 		last := i == len(pulls)-1 && !c.endless()
 		at := i
 		if last {
-			at = count - 1 // the agent may have missed earlier ones
+			at = count - 1 // the agent might have missed earlier attempts
 		}
 		if at >= count {
 			return
@@ -88,7 +89,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 			name = fmt.Sprintf("%s, attempt %d", what, at+1)
 		}
 		if j.view.full() && pull.Attempt != at {
-			v.Problem("%s: the agent reports it as attempt %d", name, pull.Attempt)
+			v.Problem("%s: the agent reports the number %d for this attempt", name, pull.Attempt)
 		}
 		outcome := agent.Failed
 		if last {
@@ -114,7 +115,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 	}
 }
 
-// proves returns why the case is not conclusive, or an empty string.
+// proves returns the reason why the case is not conclusive, or an empty string.
 func (w wantedPull) proves(c pullCase, truth []bench.Attempt) string {
 	failures, hit := 0, false
 	for _, a := range truth {
@@ -129,49 +130,49 @@ func (w wantedPull) proves(c pullCase, truth []bench.Attempt) string {
 	case w.outcome == agent.Present:
 		return ""
 	case c.cutOff && !hit:
-		return "the fault did not occur"
+		return "the injected fault did not occur"
 	case len(truth) > 0 && truth[len(truth)-1].Call.Length() < c.atLeast:
-		return "the pull was too fast"
+		return "the pull was faster than the injected fault allows"
 	case w.outcome == agent.Failed && pulled > 0, w.outcome != agent.Failed && pulled != 1:
-		return fmt.Sprintf("%d pulls succeeded", pulled)
+		return fmt.Sprintf("%d pulls succeeded, which differs from the plan", pulled)
 	case failures < c.failures && len(w.failures) > 0:
-		return fmt.Sprintf("%d pulls failed", failures)
+		return fmt.Sprintf("only %d pulls failed, fewer than planned", failures)
 	}
 	return ""
 }
 
-// judgeWords judges everything that is not a number.
+// judgeWords checks all values of the report that are not numbers.
 func (j *pullJudge) judgeWords(what string, want wantedPull, outcome string, pull agent.Pull) {
 	v := j.verdict
 	v.Compared++
 	unknown := !j.view.full() && pull.Outcome == agent.Unknown
 	if pull.Outcome != outcome && !unknown {
-		v.Problem("%s: the outcome is %s, the agent reports %q", what, outcome, pull.Outcome)
+		v.Problem("%s: want outcome %s, but the agent reports %q", what, outcome, pull.Outcome)
 	}
 	if pull.Image != want.image {
-		v.Problem("%s: the image is %s, the agent reports %q", what, want.image, pull.Image)
+		v.Problem("%s: want image %s, but the agent reports %q", what, want.image, pull.Image)
 	}
 	if host, _, _ := strings.Cut(want.image, "/"); pull.Registry != host {
-		v.Problem("%s: the registry is %s, the agent reports %q", what, host, pull.Registry)
+		v.Problem("%s: want registry %s, but the agent reports %q", what, host, pull.Registry)
 	}
 	if _, digest, named := strings.Cut(want.image, "@"); named && pull.Digest != "" && pull.Digest != digest {
-		v.Problem("%s: the digest is %s, the agent reports %q", what, digest, pull.Digest)
+		v.Problem("%s: want digest %s, but the agent reports %q", what, digest, pull.Digest)
 	}
 	allowed := want.failures
-	if !j.view.events { // the agent may have missed the container status with the reason
+	if !j.view.events { // the agent might have missed the container status with the reason
 		allowed = append(slices.Clone(allowed), "")
 	}
 	switch failed := pull.Outcome == agent.Failed; {
 	case failed && !slices.Contains(allowed, pull.Failure):
-		v.Problem("%s: the failure is %s, the agent reports %q", what, strings.Join(want.failures, " or "),
+		v.Problem("%s: want failure %s, but the agent reports %q", what, strings.Join(want.failures, " or "),
 			pull.Failure)
 	case !failed && pull.Failure != "":
-		v.Problem("%s: it did not fail, the agent reports %q", what, pull.Failure)
+		v.Problem("%s: the pull did not fail, but the agent reports failure %q", what, pull.Failure)
 	}
 }
 
-// judgeLengths judges the queue and the pull of one attempt. For a failed attempt, no evidence shows how long each of
-// the two was.
+// judgeLengths checks the duration of the queue and of the pull for one attempt. For a failed attempt, no evidence
+// separates the two durations.
 func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbors, pull agent.Pull) {
 	happened, byRegistry := truth.Pull(seenByRegistry)
 	if !byRegistry && !truth.Failed() {
@@ -187,32 +188,34 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 	if pull.DownloadedAt.IsZero() || truth.Asked.EndAt.IsZero() || pull.Outcome != agent.Downloaded {
 		return
 	}
-	// The runtime must still verify and store the content. For many layers at once, this takes a while.
+	// After the last byte, the runtime must still verify and store the content. Many concurrent layers need more time
+	// for this.
 	storing := time.Duration(len(pull.Layers)) * 5 * time.Millisecond
 	if off := pull.DownloadedAt.Sub(truth.Asked.EndAt); off < -exact || off > exact+limit+storing {
-		j.verdict.Problem("%s: the last byte arrived at %s, the agent reports %s", what, clock(truth.Asked.EndAt),
+		j.verdict.Problem("%s: the last byte arrived at %s, but the agent reports %s", what, clock(truth.Asked.EndAt),
 			clock(pull.DownloadedAt))
 	}
 }
 
-// judgeFailed judges the queue and the pull together, and each of them if it is reported.
+// judgeFailed checks the total duration of queue and pull. judgeFailed also checks each of the two durations that the
+// agent reports.
 func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pull, limit time.Duration) {
 	both := truth.ReportedAt.Sub(truth.RequestedAt)
 	if !pull.RequestedAt.IsZero() && !pull.FinishedAt.IsZero() {
 		j.verdict.Compare(what, both.Round(10*time.Millisecond), both, pull.FinishedAt.Sub(pull.RequestedAt), true,
 			limit)
 	} else if j.view.full() {
-		j.verdict.Problem("%s: the agent does not report when it was requested and when it failed", what)
+		j.verdict.Problem("%s: the agent does not report the times of the request and the failure", what)
 	}
 	for part, reported := range map[string]json.Number{"queue": pull.QueueSeconds, "pull": pull.PullSeconds} {
 		if length, err := agent.Nanoseconds(reported); err == nil && length > both+limit {
-			j.verdict.Problem("%s: it failed after %s, but the agent reports that its %s alone took %s s", what,
+			j.verdict.Problem("%s: the attempt failed after %s, but the agent reports a %s of %s s", what,
 				seconds(both), part, reported)
 		}
 	}
 }
 
-// length compares one duration. An agent without all sources may omit it.
+// length compares one duration. An agent without all sources is allowed to omit the duration.
 func (j *pullJudge) length(what string, truth time.Duration, reported json.Number, limit time.Duration) {
 	measured, err := agent.Nanoseconds(reported)
 	if err != nil && reported == "" && !j.view.full() {
@@ -224,36 +227,37 @@ func (j *pullJudge) length(what string, truth time.Duration, reported json.Numbe
 	j.verdict.Compare(what, truth.Round(10*time.Millisecond), truth, measured, err == nil, limit)
 }
 
-// judgeBytes requires that exactly the bytes that the registry sent are counted. Of a response that a fault cut off,
-// the registry sent a part.
+// judgeBytes requires that the agent counts exactly the bytes that the registry sent. If a fault interrupted a
+// response, only the sent part counts.
 func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
-	const besides = 16 << 10 // the configuration may or may not be counted
+	const besides = 16 << 10 // the agent is allowed to count the configuration or not
 	switch {
 	case c.cutOff || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
 	case pull.Download == nil && j.view.full():
-		j.verdict.Problem("%s: the agent does not report its download", what)
+		j.verdict.Problem("%s: the agent does not report the download of the pull", what)
 	case pull.Download == nil:
 	case pull.Download.Bytes > truth.Bytes, j.view.full() && pull.Download.Bytes < truth.BlobBytes-besides:
 		j.verdict.Problem(
-			"%s: the registry sent %d bytes, %d of them for layers and configuration; the agent reports %d", what,
+			"%s: the registry sent %d bytes, including %d for layers and configuration; the agent reports %d", what,
 			truth.Bytes, truth.BlobBytes, pull.Download.Bytes)
 	}
 }
 
-// judgeNoPull judges the report about an image that was present.
+// judgeNoPull checks the report about an image that was present.
 func (j *pullJudge) judgeNoPull(what string, pull agent.Pull) {
 	for _, reported := range []json.Number{pull.QueueSeconds, pull.PullSeconds} {
 		length, err := agent.Nanoseconds(reported)
 		if err == nil && length > exact {
-			j.verdict.Problem("%s: nothing was pulled, but the agent reports that it took %s s", what, reported)
+			j.verdict.Problem("%s: the image was present, but the agent reports a duration of %s s", what, reported)
 		}
 	}
 	if pull.Download != nil && pull.Download.Bytes > 0 {
-		j.verdict.Problem("%s: nothing was pulled, but the agent reports %d bytes", what, pull.Download.Bytes)
+		j.verdict.Problem("%s: the image was present, but the agent reports a download of %d bytes", what,
+			pull.Download.Bytes)
 	}
 }
 
-// judgeStartUp judges the report about the pod's entire start-up.
+// judgeStartUp checks the report about the pod's entire start-up.
 func (j *pullJudge) judgeStartUp(c pullCase, truths [][]bench.Attempt, near neighbors, timeline agent.Timeline) {
 	v := j.verdict
 	if !c.endless() {
@@ -265,12 +269,12 @@ func (j *pullJudge) judgeStartUp(c pullCase, truths [][]bench.Attempt, near neig
 		}
 	}
 	if len(timeline.LostEvents) > 0 {
-		v.Problem("%s: no Event was lost, but the agent reports %q", c.pod, timeline.LostEvents)
+		v.Problem("%s: no Event was lost, but the agent reports the lost Events %q", c.pod, timeline.LostEvents)
 	}
 	j.judgeBackoff(c, truths[0], near, timeline)
 }
 
-// judgeBackoff compares the time between the attempts. The kubelet's wait is not part of any pull.
+// judgeBackoff compares the time between the attempts. The kubelet's wait between two attempts belongs to no pull.
 func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbors, timeline agent.Timeline) {
 	if c.endless() || len(truth) < 2 {
 		return
@@ -296,13 +300,14 @@ func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbo
 	j.verdict.Compare(c.pod+" back-off", waited.Round(time.Second), waited, measured, there, limit)
 }
 
-// noteUnseen notes the pulls that the registry could not date.
+// noteUnseen notes the pulls for which the registry's log is not the truth.
 func (j *pullJudge) noteUnseen() {
 	if len(j.unseen) == 0 {
 		return
 	}
 	longest := slices.MaxFunc(j.unseen, func(a, b unseen) int { return int(a.took - b.took) })
-	j.verdict.Note("%d pulls took more than %s longer than the registry saw, mostly for unpacking, at most %s (%s): "+
-		"the truth about them is in containerd's log of PullImage",
+	j.verdict.Note("%d pulls took more than %s longer than in the registry's log, mostly because of unpacking, "+
+		"at most %s (%s): "+
+		"for these pulls, containerd's log of PullImage is the truth",
 		len(j.unseen), seenByRegistry, longest.took.Round(time.Millisecond), longest.what)
 }

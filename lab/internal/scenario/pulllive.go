@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// realPull is a pull, or a wait for one, according to the witnesses.
+// realPull is a pull, or a wait for a pull, according to the independent logs.
 type realPull struct {
 	pod, container string // empty for a pull without a pod
 	image, outcome string
@@ -26,17 +26,17 @@ type liveAnswer struct {
 	items []agent.Live
 }
 
-// liveWatch repeatedly queries the agent.
+// liveWatch queries the agent repeatedly.
 type liveWatch struct {
 	cancel  context.CancelFunc
 	ended   chan error
-	answers []liveAnswer // valid after stop
+	answers []liveAnswer // valid only after stop has returned
 }
 
-// liveWatches is the watches of several agents.
+// liveWatches contains the watches of several agents.
 type liveWatches []*liveWatch
 
-// watchLive queries each of the agents.
+// watchLive starts to query each of the agents.
 func (p *pullRun) watchLive(ctx context.Context) (all liveWatches) {
 	for _, j := range p.judges {
 		all = append(all, watchLivePulls(ctx, j.agent.Agent))
@@ -74,16 +74,16 @@ func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 	return w
 }
 
-// stop stops the queries. It must be called once.
+// stop stops the queries. The caller must call it exactly once.
 func (w *liveWatch) stop() error { w.cancel(); return <-w.ended }
 
-// judgeLive requires that each response contains only pulls in progress, and that each slow pull was reported while it
-// was in progress.
+// judgeLive requires that each response contains only pulls in progress. The agent must also report each slow pull
+// while the pull is in progress.
 func (j *pullJudge) judgeLive(watched *liveWatch) {
-	// There are delays until the agent learns of a start or an end, and until the kubelet's log shows it.
+	// The agent learns of a start or an end with a delay, and the kubelet logs it with a delay.
 	const slack = 2 * time.Second
 	seen := make(map[realPull]bool)
-	wrong := make(map[string]int) // description → how often
+	wrong := make(map[string]int) // number of occurrences by description
 	for _, answer := range watched.answers {
 		for _, item := range answer.items {
 			j.verdict.Compared++
@@ -103,10 +103,11 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(wrong)) {
-		j.verdict.Problem("%d of %d responses contained a pull that was not in progress: %s", wrong[text],
+		j.verdict.Problem("%d of %d responses contain a pull that was not in progress: %s", wrong[text],
 			len(watched.answers), text)
 	}
-	const long = time.Second // enough for the agent to learn of it, and for the scenario to query it
+	// long enough for the agent to learn of the pull, and for the scenario to query the agent
+	const long = time.Second
 	slow, reported := 0, 0
 	for _, truth := range j.going {
 		if truth.span.Length() < long {
@@ -116,18 +117,20 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 		if seen[truth] {
 			reported++
 		} else if j.view.full() {
-			j.verdict.Problem("the agent never reported the %s pull of %s for %s while it was in progress, from %s",
+			j.verdict.Problem("the agent must report the %s pull of %s for %s while the pull is in progress, "+
+				"but never did so from %s",
 				truth.outcome, truth.image, truth.pod, ends(truth.span))
 		}
 	}
 	if slow == 0 {
-		j.verdict.Problem("no pull was slow enough to be observed in progress, so the scenario is not conclusive")
+		j.verdict.Problem("no pull was slow enough to be observed in progress: the scenario is not conclusive")
 	}
-	j.verdict.Note("%d of %d pulls longer than %s were reported while they were in progress, in %d responses", reported,
+	j.verdict.Note("the agent reported %d of %d pulls longer than %s while they were in progress, in %d responses",
+		reported,
 		slow, long, len(watched.answers))
 }
 
-// findRealPull returns the real pull that matches the agent's report at a time.
+// findRealPull returns the real pull that matches an item of the agent's response in the given interval.
 func (j *pullJudge) findRealPull(item agent.Live, about bench.Span) (realPull, bool) {
 	for _, truth := range j.going {
 		if isImage(truth, item.Image) && truth.outcome == item.Outcome && truth.pod == item.Pod &&
@@ -139,8 +142,8 @@ func (j *pullJudge) findRealPull(item agent.Live, about bench.Span) (realPull, b
 	return realPull{}, false
 }
 
-// isImage reports whether this name is that of the pulled image. For pulls of other clients, containerd logs only the
-// host, without its port, and the repository.
+// isImage reports whether the name refers to the pulled image. For pulls of other clients, containerd logs only the
+// repository and the host without its port.
 func isImage(truth realPull, named string) bool {
 	if truth.outcome != agent.External || truth.image == named {
 		return truth.image == named

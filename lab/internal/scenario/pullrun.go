@@ -10,12 +10,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// pullRun is one run of a scenario about pulls, with several agents that have different sources.
+// pullRun is one run of a scenario about pulls. Several agents with different sources observe the same pulls.
 type pullRun struct {
 	bench     *bench.Bench
 	witness   *bench.PullWitness
-	judges    []*pullJudge // the first is for the node's own agent
-	startedAt time.Time    // of the agent that started last
+	judges    []*pullJudge // the first element is for the node's own agent
+	startedAt time.Time    // start time of the agent that started last
 }
 
 // pullJudge compares an agent's reports about pulls with the truth.
@@ -27,12 +27,12 @@ type pullJudge struct {
 
 	mu      sync.Mutex
 	verdict *Verdict
-	going   []realPull // which images were really pulled, and when
+	going   []realPull // the real pulls, with their times
 	unseen  []unseen
 }
 
-// watchPulls starts two agents beside the node's own, which has all sources: one without Events and one without the
-// container runtime. report ends them.
+// watchPulls starts two agents in addition to the node's own agent, which has all sources. One additional agent has no
+// Events, and the other has no container runtime. The method report stops the additional agents.
 func watchPulls(ctx context.Context, b *bench.Bench) (*pullRun, error) {
 	witness, err := b.WitnessPulls()
 	if err != nil {
@@ -60,8 +60,8 @@ func (p *pullRun) watchedBy(o bench.Observer, s view) {
 // settle waits until all agents have settled.
 func (p *pullRun) settle(ctx context.Context) error { return settle(ctx, time.Since(p.startedAt)) }
 
-// report adds the results for each agent to the verdict, and ends the additional agents. The records of the node's own
-// agent are judged elsewhere.
+// report adds the results for each agent to the verdict, and stops the additional agents. The records of the node's own
+// agent are checked elsewhere.
 func (p *pullRun) report(v *Verdict) error {
 	for i, j := range p.judges {
 		if i > 0 {
@@ -74,7 +74,7 @@ func (p *pullRun) report(v *Verdict) error {
 	return p.bench.Node.StopExtraAgents()
 }
 
-// settled returns the agent's timeline of a pod once it has started.
+// settled returns the agent's timeline of a pod after the pod has settled.
 func (j *pullJudge) settled(ctx context.Context, pod string) (agent.Timeline, error) {
 	timeline, err := j.agent.AwaitSettled(ctx, pod)
 	if err != nil {
@@ -83,7 +83,7 @@ func (j *pullJudge) settled(ctx context.Context, pod string) (agent.Timeline, er
 	return timeline, j.keep(timeline)
 }
 
-// keep saves a timeline for investigations.
+// keep saves a timeline for developers.
 func (j *pullJudge) keep(timeline agent.Timeline) error {
 	return keepAs(j.bench, timeline.Name+j.view.suffix(), timeline)
 }

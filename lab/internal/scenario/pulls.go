@@ -10,12 +10,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// parallelPulls is how many images the kubelet may pull at once while the cases do not wait for each other.
+// parallelPulls is the number of images that the kubelet pulls at the same time, so that the cases do not wait for each
+// other.
 const parallelPulls = 12
 
 // pulls runs every case. Cases that fail spend most of their time waiting for the kubelet's next attempt, so they run
-// concurrently, apart from the others. These run one at a time, because on a small machine two would disturb each
-// other's measurement. Only the first case, with a back-off of a minute, runs during all others.
+// concurrently. The other cases run one at a time, because two concurrent pulls would disturb each other's measurement
+// on a small machine. Only the first case, with a back-off of a minute, runs during all other cases.
 func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.PullInParallel(ctx, parallelPulls); err != nil {
 		return err
@@ -62,7 +63,7 @@ func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// sideBySide runs cases concurrently, each started shortly after the previous one.
+// sideBySide runs cases concurrently, and starts each case shortly after the previous case.
 func (p *pullRun) sideBySide(ctx context.Context, cases []pullCase) error {
 	const apart = 600 * time.Millisecond
 	all, together := errgroup.WithContext(ctx)

@@ -16,8 +16,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// shared pulls two images that share a layer, one after the other, and two at once. The shared layer must be downloaded
-// once.
+// shared pulls images that share a layer: first two images one after the other, then two images at the same time. The
+// shared layer must be downloaded only once.
 func (p *pullRun) shared(ctx context.Context) error {
 	for _, s := range []struct {
 		first, second string
@@ -43,7 +43,7 @@ func (p *pullRun) shared(ctx context.Context) error {
 	return nil
 }
 
-// sharing pushes two images that share one of their layers, which downloads slowly.
+// sharing pushes images that share one slow layer.
 func (p *pullRun) sharing(ctx context.Context, names ...string) (images []string, err error) {
 	layers, err := image.RandomLayers(pullLayer, pullLayer/8, pullLayer/8)
 	if err != nil {
@@ -62,8 +62,8 @@ func (p *pullRun) sharing(ctx context.Context, names ...string) (images []string
 	return images, nil
 }
 
-// atOnce starts the pods together and compares the bytes of all of them with the total that the registry sent. The
-// node's content store decides which of two concurrent pulls downloads a layer that both need.
+// atOnce starts the pods together. atOnce compares the total bytes of all pulls with the total that the registry sent.
+// If two concurrent pulls need the same layer, the node's content store decides which pull downloads the layer.
 func (p *pullRun) atOnce(ctx context.Context, cases []pullCase) error {
 	all, together := errgroup.WithContext(ctx)
 	for _, c := range cases {
@@ -110,14 +110,16 @@ func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if reported > sent || (complete || j.view.full()) && reported < blobs-besides {
-		j.verdict.Problem("%s and %s: the registry sent %d bytes, %d of them for layers and configuration; the agent "+
+		j.verdict.Problem("%s and %s: the registry sent %d bytes, including %d for layers and configuration; "+
+			"the agent "+
 			"reports %d", cases[0].pod,
 			cases[1].pod, sent, blobs, reported)
 	}
 	return nil
 }
 
-// same starts five pods with the same image at once. For one of them the image is downloaded; the others join.
+// same starts five pods with the same image at the same time. One pull downloads the image, and the other pulls join
+// that download.
 func (p *pullRun) same(ctx context.Context, how string) error {
 	const count = 5
 	reference, err := p.cold(ctx, "same-"+how)
@@ -160,7 +162,7 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 		}
 		timelines[pod] = timeline
 	}
-	// These are the attempts of all pods, in the order of their ends.
+	// Attempts of all pods, in the order of their ends.
 	attempts, err := j.witness.Attempts(ctx, reference)
 	if err != nil {
 		return err
@@ -168,7 +170,8 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(attempts) != len(pods) {
-		j.verdict.Problem("same %s: the kubelet pulled %d times for %d pods, so the scenario is not conclusive", how,
+		j.verdict.Problem("same %s: the kubelet pulled %d times for %d pods, want one pull for each pod: the "+
+			"scenario is not conclusive", how,
 			len(attempts), len(pods))
 		return nil
 	}
@@ -177,14 +180,15 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 		want := wantedPull{container: mainName, image: reference, outcome: agent.Joined}
 		pull, there := timelines[a.Pod].PullOf(mainName)
 		if !there {
-			j.verdict.Problem("%s: the agent reports no pull", a.Pod)
+			j.verdict.Problem("%s: the agent reports no pull of this pod, want one", a.Pod)
 			continue
 		}
 		if pull.Outcome == agent.Downloaded {
 			downloads++
 		}
 		if serial && i == 0 || !serial && pull.Outcome == agent.Downloaded {
-			want.outcome = agent.Downloaded // of concurrent pulls, the node's content store decides which one downloads
+			// if pulls are concurrent, the node's content store decides which pull downloads the image
+			want.outcome = agent.Downloaded
 		}
 		j.judgeWords(a.Pod, want, want.outcome, pull)
 		log, err := j.runtimeLog(timelines[a.Pod])
@@ -199,27 +203,30 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 		j.verdict.Contract(timelines[a.Pod])
 	}
 	if downloads > 1 || downloads == 0 && j.view.full() {
-		j.verdict.Problem("same %s: one pod's pull downloaded the image, but the agent reports this for %d", how,
+		j.verdict.Problem("same %s: the pull of exactly one pod downloaded the image, but the agent reports a "+
+			"download for %d pods", how,
 			downloads)
 	}
 	return nil
 }
 
-// judgeBlocker requires that a pull that waited in the queue names the pull for which it waited.
+// judgeBlocker requires that the report about a pull in the queue names the pull for which it waited.
 func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near neighbors, pull agent.Pull) {
 	const long = time.Second
 	queue := waited.Call.StartAt.Sub(waited.RequestedAt)
 	by := pull.BlockedBy
 	if by == nil {
 		if queue > long && j.view.full() {
-			j.verdict.Problem("%s: it waited %s in the queue, but the agent does not report for which pull", waited.Pod,
+			j.verdict.Problem("%s: the pull waited %s in the queue, but the agent does not name the pull that "+
+				"blocked it", waited.Pod,
 				seconds(queue))
 		}
 		return
 	}
 	if length, err := agent.Nanoseconds(by.Seconds); err != nil ||
 		length > queue+j.limit(waited.Pod+" blocker", pull.Error, j.view.worst(waited, near)) {
-		j.verdict.Problem("%s: it waited %s in the queue, but the agent reports %q for %s", waited.Pod, seconds(queue),
+		j.verdict.Problem("%s: the pull waited %s in the queue, but the agent reports a wait of %q s for pod %s",
+			waited.Pod, seconds(queue),
 			by.Seconds, by.Pod)
 	}
 	for _, other := range all {
@@ -228,6 +235,6 @@ func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near
 			return
 		}
 	}
-	j.verdict.Problem("%s: the agent reports that it waited for %s/%s, which did not pull before it", waited.Pod,
+	j.verdict.Problem("%s: the agent reports a wait for the pull of %s/%s, which did not pull earlier", waited.Pod,
 		by.Namespace, by.Pod)
 }

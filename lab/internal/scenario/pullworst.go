@@ -13,21 +13,23 @@ import (
 )
 
 const (
-	// eventLate is how late the kubelet may be with an Event. It creates the Event in the same function as the fact,
-	// but a busy machine may delay the thread in between.
+	// eventLate is the longest delay of a kubelet Event. The kubelet creates the Event in the same function as the
+	// fact, but a busy machine can delay the thread between the two.
 	eventLate = 100 * time.Millisecond
-	// stampUnit is the precision of the timestamps of a repeated Event. The name of any other Event has nanoseconds.
+	// stampUnit is the precision of the timestamps of a repeated Event. For other Events, the name of the Event
+	// contains the time in nanoseconds.
 	stampUnit = time.Second
-	// lengthsOff is the error of the durations in a Pulled Event: two are truncated to milliseconds, and they include
-	// other work such as the query for the image's size.
+	// lengthsOff is the error of the durations in a Pulled Event. The kubelet truncates both durations to milliseconds,
+	// and the durations include other work such as the query for the image's size.
 	lengthsOff = 15 * time.Millisecond
 )
 
-// neighbors is the runtime's instants on both sides of a pull: the kubelet had not reached the container at the first,
-// and had the image at the second. Zero if it did not happen.
+// neighbors contains two instants from the runtime. At the instant before, the kubelet had not yet reached the
+// container. At the instant after, the kubelet had the image. An instant is zero if it did not happen.
 type neighbors struct{ before, after time.Time }
 
-// runtimeLog returns containerd's log about a pod if the agent has no Events; otherwise it is empty.
+// runtimeLog returns containerd's log about a pod if the agent has no Events. Otherwise, runtimeLog returns an empty
+// log.
 func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 	if j.view.events {
 		return bench.RuntimeLog{}, nil
@@ -51,9 +53,9 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 	return b
 }
 
-// worst is the largest error that an agent's evidence allows for one attempt. An agent that states a larger one has not
-// used its evidence. Without Events, it knows when the manifest arrived, when the image was stored, and what the
-// runtime did before and after. Without the runtime, it has the kubelet's Events.
+// worst returns the largest error that an agent's evidence allows for one attempt. An agent that states a larger error
+// has not used its evidence. Without Events, the agent knows when the manifest arrived, when the image was stored, and
+// what the runtime did before and after the pull. Without the runtime, the agent has the kubelet's Events.
 func (s view) worst(a bench.Attempt, near neighbors) time.Duration {
 	switch {
 	case s.full():
@@ -70,14 +72,14 @@ func (s view) worst(a bench.Attempt, near neighbors) time.Duration {
 	if !near.after.IsZero() {
 		worst += near.after.Sub(a.Call.EndAt)
 	}
-	if !s.runtime { // then the pod's status dates the steps before and after
+	if !s.runtime { // without the runtime, the pod's status dates the steps before and after the pull
 		worst += 2 * stampUnit
 	}
 	return max(0, worst)
 }
 
-// worstLength is worst for the duration of an attempt. If it failed and its Events are repeated, they are the only
-// evidence of it, because the runtime does not list failed pulls.
+// worstLength is like worst, for the duration of an attempt. The runtime does not list failed pulls. If an attempt
+// failed, its Events are therefore the only evidence, and repeated Events have a low precision.
 func (s view) worstLength(a bench.Attempt, near neighbors) time.Duration {
 	if s.full() && a.Failed() && a.Number > 0 {
 		return 2 * (eventLate + stampUnit)
@@ -85,10 +87,10 @@ func (s view) worstLength(a bench.Attempt, near neighbors) time.Duration {
 	return s.worst(a, near)
 }
 
-// worstBackoff is worst for all waits between attempts together. Each starts at the end of an attempt and ends with the
-// next request.
+// worstBackoff is like worst, for the sum of all waits between attempts. Each wait starts at the end of an attempt and
+// ends with the next request.
 func (s view) worstBackoff(attempts []bench.Attempt, near neighbors) (worst time.Duration) {
-	if !s.events { // the status shows failures; the runtime shows the steps before and after
+	if !s.events { // the pod's status shows failures; the runtime shows the steps before and after
 		if near.after.IsZero() {
 			return 0
 		}
@@ -97,17 +99,17 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighbors) (worst time
 	for i := range attempts[1:] {
 		worst += 2 * eventLate
 		if i > 0 {
-			worst += stampUnit // the Event at the end is a repeated one
+			worst += stampUnit // the Event at the end of the wait is a repeated Event
 		}
 		if next := attempts[i+1]; next.Failed() {
-			worst += stampUnit // the same applies to the Event at the start, if it has no duration
+			worst += stampUnit // the Event at the start of the wait is also repeated if it has no duration
 		}
 	}
 	return worst
 }
 
-// limit is the largest error of a number: exact for an agent with all sources. For another one, the error that it
-// states is added, which must not be larger than its evidence allows.
+// limit returns the largest accepted error of a duration. For an agent with all sources, the limit is exact. For other
+// agents, limit adds the error that the agent states, which must not exceed the error that the agent's evidence allows.
 func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) time.Duration {
 	if j.view.full() && worst == 0 {
 		return exact
@@ -120,7 +122,7 @@ func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) 
 }
 
 func (j *pullJudge) capped(what string, stated, worst time.Duration) time.Duration {
-	if stated > worst+exact { // the truth itself has this error
+	if stated > worst+exact { // the truth itself has an error of up to exact
 		j.verdict.Problem("%s: the agent states an error of %s, but its evidence allows at most %s", what,
 			seconds(stated), seconds(worst))
 		return worst

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/build"
 )
 
-// judgeRecords validates everything that an agent printed about the scenario's pods against the schemas, and compares
-// transition records with the timelines that they were printed with.
+// judgeRecords validates all records that an agent printed about the scenario's pods against the schemas. judgeRecords
+// also compares transition records with the timelines of the same print.
 func judgeRecords(o bench.Observer, v *Verdict) error {
 	source, err := build.FindSource()
 	if err != nil {
@@ -43,7 +43,7 @@ func (v *Verdict) records(records agent.Records, schemas agent.Schemas) {
 			continue
 		}
 		for _, problem := range timeline.Disagreements() {
-			v.Problem("the records of %s contradict each other: %s", timeline.Name, problem)
+			v.Problem("the timeline and the transition records of %s contradict each other: %s", timeline.Name, problem)
 		}
 	}
 	for _, end := range records.Ends {
@@ -52,7 +52,7 @@ func (v *Verdict) records(records agent.Records, schemas agent.Schemas) {
 		}
 	}
 	if records.Strays > 0 {
-		v.Problem("%d transition records do not follow the timeline of their pod", records.Strays)
+		v.Problem("%d transition records do not follow the timeline of their pod, want 0", records.Strays)
 	}
 	v.Note("%d timeline records and %d transition records were validated and compared with each other",
 		len(records.Timelines), transitions)

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// restart repeatedly kills the agent while pods start. Each pod must be reported once, as by an agent that runs
-// undisturbed.
+// restart repeatedly kills the agent while pods start. The agents together must report each pod once, as an agent does
+// that is never killed.
 func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		killCount = 50
@@ -27,15 +27,15 @@ func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return err
 }
 
-// disturbance is something that is done to the agent while pods start.
+// disturbance is an action that disturbs the agent while pods start.
 type disturbance struct {
 	pods    int
-	lasting time.Duration // approximately
+	lasting time.Duration // approximate duration
 	disturb func(context.Context) error
 }
 
-// startDisturbed starts pods at random times, so that the last ones are ready before the disturbance ends. It judges
-// what the agents printed about them, and returns it.
+// startDisturbed starts pods at random times. The last pods become ready before the disturbance ends. startDisturbed
+// checks and returns the records that the agents printed about the pods.
 func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *rand.Rand,
 	d disturbance) (agent.Records, error) {
 	v.Note("the times were drawn with --seed %d", b.Seed)
@@ -85,7 +85,7 @@ func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *ran
 	return records, nil
 }
 
-// restartPlans returns pods of five kinds in turn, each with phases of known duration.
+// restartPlans returns pods of five kinds in turn. Each pod has phases of known duration.
 func restartPlans(count int) []plan {
 	const (
 		initRun    = time.Second
@@ -113,8 +113,9 @@ func restartPlans(count int) []plan {
 	return plans
 }
 
-// dismissReported deletes pods some time after the agent has reported them, until ctx ends, because their probes would
-// keep the machine busy. Until then, restarted agents find them and could report them again. Pods that completed stay.
+// dismissReported deletes each pod some time after the agent has reported the pod, because the pod's probes would keep
+// the machine busy. Before the deletion, restarted agents find the pod and could report it again. Pods that complete
+// are not deleted. dismissReported runs until ctx ends.
 func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
 	const stay = 12 * time.Second
 	leaving := make(map[string]bool)
@@ -145,8 +146,8 @@ func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
 	return nil
 }
 
-// awaitRecords waits until every pod is reported, for a limited time. The verdict reports missing ones. Then it waits
-// longer, for pods that are reported too often.
+// awaitRecords waits for a limited time until every pod is reported. The verdict reports missing pods. Then it waits
+// longer, because an agent might report a pod again.
 func awaitRecords(ctx context.Context, b *bench.Bench, plans []plan) (agent.Records, error) {
 	const (
 		limit = 15 * time.Second
@@ -171,7 +172,7 @@ func awaitRecords(ctx context.Context, b *bench.Bench, plans []plan) (agent.Reco
 	return b.Records()
 }
 
-// missing returns the pods without a record.
+// missing returns the names of the pods without a record.
 func missing(plans []plan, timelines []agent.Timeline) (names []string) {
 	reported := make(map[string]bool)
 	for _, timeline := range timelines {
@@ -185,14 +186,15 @@ func missing(plans []plan, timelines []agent.Timeline) (names []string) {
 	return names
 }
 
-// judgeRestarts requires that each pod is reported once, with its true phases. Repetitions with the same ID do not
-// count.
+// judgeRestarts requires that each pod is reported once, with its true phases. Repeated records with the same ID are
+// allowed.
 func judgeRestarts(plans []plan, truths []known, records agent.Records, v *Verdict) {
 	for _, name := range missing(plans, records.Timelines) {
-		v.Problem("pod %s was never reported", name)
+		v.Problem("pod %s was never reported, want one record", name)
 	}
 	once := agent.Once(records.Timelines)
-	v.Note("%d records of %d start-ups, %d torn lines", len(records.Timelines), len(once), records.Torn)
+	v.Note("the agents printed %d records of %d start-ups and %d incomplete lines", len(records.Timelines), len(once),
+		records.Torn)
 	of := make(map[string]int, len(plans))
 	for i, p := range plans {
 		of[p.name] = i
@@ -201,10 +203,10 @@ func judgeRestarts(plans []plan, truths []known, records agent.Records, v *Verdi
 	var t tally
 	for _, timeline := range once {
 		if timeline.ID == "" {
-			v.Problem("pod %s: its record has no ID", timeline.Name)
+			v.Problem("pod %s: the record of the pod has no ID", timeline.Name)
 		}
 		if before, twice := seen[timeline.Name]; twice {
-			v.Problem("pod %s was reported twice, as %q and as %q", timeline.Name, before, timeline.ID)
+			v.Problem("pod %s was reported with two IDs, %q and %q, want one", timeline.Name, before, timeline.ID)
 			continue
 		}
 		seen[timeline.Name] = timeline.ID

@@ -40,7 +40,7 @@ func TestRestartVerdict(t *testing.T) {
 		"correct":               {[]agent.Timeline{a, b}, ""},
 		"repeated":              {[]agent.Timeline{a, b, a, b}, ""},
 		"lost":                  {[]agent.Timeline{a}, "pod b was never reported"},
-		"twice":                 {[]agent.Timeline{a, b, record("1/1", "a", agent.Ready)}, "reported twice"},
+		"twice":                 {[]agent.Timeline{a, b, record("1/1", "a", agent.Ready)}, "reported with two IDs"},
 		"without an ID":         {[]agent.Timeline{record("", "a", agent.Ready), b}, "no ID"},
 		"other state":           {[]agent.Timeline{record("1/0", "a", agent.Succeeded), b}, "reports succeeded"},
 		"ready, then completed": {[]agent.Timeline{a, record("2/0", "b", agent.Ready)}, ""},

@@ -13,9 +13,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// rollout restarts the DaemonSet while pods start, like kubectl rollout restart. Each pod must be reported once. An
-// agent that ends gracefully has time to save what it reported, so no record may be repeated, not even with the same
-// ID.
+// rollout restarts the DaemonSet while pods start, as kubectl rollout restart does. Each pod must be reported once. An
+// agent that stops gracefully has time to save the IDs of its records, so no agent must repeat a record, not even with
+// the same ID.
 func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		restarts = 3
@@ -25,7 +25,7 @@ func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	random := rand.New(rand.NewPCG(b.Seed, 0))
 	agents := make(map[string]bool)
 	var took []time.Duration
-	var amid []int // start-ups in progress at each restart
+	var amid []int // number of start-ups in progress at each restart
 	records, err := startDisturbed(ctx, b, v, random, disturbance{pods: podCount, lasting: (restarts + 1) * apart,
 		disturb: func(ctx context.Context) error {
 			next := time.Now()
@@ -38,7 +38,8 @@ func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 				if i == restarts {
 					return nil
 				}
-				next = next.Add(apart) // however long the last one took, so that it is during start-ups
+				// the restarts have fixed times, so that each restart happens during start-ups
+				next = next.Add(apart)
 				if err := sleep(ctx, time.Until(next)); err != nil {
 					return err
 				}
@@ -60,13 +61,14 @@ func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	judgeRollout(v, records, restarts, len(agents))
 	if slices.Contains(amid, 0) {
-		v.Problem("the DaemonSet was restarted during %v start-ups, so the scenario is not conclusive", amid)
+		v.Problem("the DaemonSet was restarted during %v start-ups, want at least 1 each time: the scenario is "+
+			"not conclusive", amid)
 	}
 	v.Note("%d restarts of the DaemonSet, during %v start-ups, took %v", restarts, amid, took)
 	return nil
 }
 
-// startingPods counts the bench's pods that are neither ready nor ended.
+// startingPods counts the bench's pods that are neither ready nor succeeded.
 func startingPods(ctx context.Context, b *bench.Bench) (starting int, err error) {
 	pods, err := b.Kube.Pods(ctx, b.Namespace)
 	for _, pod := range pods {
@@ -81,7 +83,8 @@ func startingPods(ctx context.Context, b *bench.Bench) (starting int, err error)
 	return starting, err
 }
 
-// restartAndKeep preserves the old agent's log to its end, because the kubelet removes it with the pod.
+// restartAndKeep restarts the DaemonSet and saves the entire log of the old agent, because the kubelet deletes the log
+// with the pod.
 func restartAndKeep(ctx context.Context, b *bench.Bench) error {
 	keeping, end := context.WithCancel(ctx)
 	work, together := errgroup.WithContext(keeping)
@@ -100,16 +103,17 @@ func restartAndKeep(ctx context.Context, b *bench.Bench) error {
 	return work.Wait()
 }
 
-// judgeRollout judges more than judgeRestarts: that start-ups could have been reported again, and none was.
+// judgeRollout adds checks to those of judgeRestarts. Each restart must have started a new agent, and no agent must
+// have repeated a record.
 func judgeRollout(v *Verdict, records agent.Records, restarts, agents int) {
 	v.Compared++
 	if agents != restarts+1 {
-		v.Problem("%d restarts had %d agents", restarts, agents)
+		v.Problem("after %d restarts, %d agents had run, want one more than restarts", restarts, agents)
 	}
 	if again := len(records.Timelines) - len(agent.Once(records.Timelines)); again > 0 {
-		v.Problem("%d records were repeated", again)
+		v.Problem("the agents repeated %d records, want 0", again)
 	}
 	if records.Torn > 0 {
-		v.Problem("%d records were torn", records.Torn)
+		v.Problem("the agents printed %d incomplete records, want 0", records.Torn)
 	}
 }

@@ -13,10 +13,10 @@ func TestJudgeRollout(t *testing.T) {
 		records agent.Records
 		agents  int
 	}{
-		"":         {agent.Records{Timelines: once}, 4},
-		"repeated": {agent.Records{Timelines: append(once, once[0])}, 4},
-		"torn":     {agent.Records{Timelines: once, Torn: 1}, 4},
-		"3 agents": {agent.Records{Timelines: once}, 3},
+		"":           {agent.Records{Timelines: once}, 4},
+		"repeated":   {agent.Records{Timelines: append(once, once[0])}, 4},
+		"incomplete": {agent.Records{Timelines: once, Torn: 1}, 4},
+		"3 agents":   {agent.Records{Timelines: once}, 3},
 	} {
 		var verdict Verdict
 		judgeRollout(&verdict, v.records, 3, v.agents)

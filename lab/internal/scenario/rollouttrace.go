@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// rolloutAsOneTrace rolls out a Deployment with three pods and deletes one of them, which a fourth replaces. The
-// collector's receiver must get all of it as one tree.
+// rolloutAsOneTrace rolls out a Deployment with three pods and deletes one pod, which the ReplicaSet replaces. The
+// collector's receiver must get all spans as one tree.
 func rolloutAsOneTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if _, err := startSending(ctx, b, "--rollout-traces", "--termination"); err != nil {
 		return err
@@ -65,13 +65,13 @@ func countOf(spans []otlp.Span, kind string) (count int) {
 	return count
 }
 
-// oneTree requires all spans in one trace, each once, under one root. The parent of each other span must exist and be
-// of the right kind.
+// oneTree requires that all spans are in one trace with one root, and that no span occurs twice. The parent of every
+// other span must exist and have an allowed kind.
 func (v *Verdict) oneTree(spans []otlp.Span, trace string) {
 	byID := make(map[string]otlp.Span)
 	for _, s := range spans {
 		if other, twice := byID[s.SpanID]; twice {
-			v.Problem("%s and %s have the same span ID %s", other.Name, s.Name, s.SpanID)
+			v.Problem("spans %s and %s have the same ID %s, want unique IDs", other.Name, s.Name, s.SpanID)
 		}
 		byID[s.SpanID] = s
 	}
@@ -79,7 +79,7 @@ func (v *Verdict) oneTree(spans []otlp.Span, trace string) {
 	for _, s := range spans {
 		v.Compared++
 		if s.TraceID != trace {
-			v.Problem("span %s is in trace %s, not in %s", s.Name, s.TraceID, trace)
+			v.Problem("span %s is in trace %s, want trace %s", s.Name, s.TraceID, trace)
 		}
 		if s.Parent == "" {
 			roots++
@@ -87,11 +87,12 @@ func (v *Verdict) oneTree(spans []otlp.Span, trace string) {
 		parent, there := byID[s.Parent]
 		kind := s.Attributes["podlapse.kind"]
 		if !slices.Contains(rightUnder[kind], parent.Attributes["podlapse.kind"]) || !there && s.Parent != "" {
-			v.Problem("%s %s is under span %q, which is a %q", kind, s.Name, s.Parent,
+			v.Problem("%s %s has the parent span %q of kind %q, which is missing or not allowed", kind, s.Name,
+				s.Parent,
 				parent.Attributes["podlapse.kind"])
 		}
 	}
 	if roots != 1 {
-		v.Problem("the trace has %d roots", roots)
+		v.Problem("the trace has %d root spans, want 1", roots)
 	}
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// proxySocket is the path of the component runtime-proxy's socket in the agent's container.
+// proxySocket is the path of the runtime proxy's socket in the agent's container.
 const proxySocket = "/run/podlapse/runtime.sock"
 
-// runtimeProxy deploys the agent without the runtime's socket and requires correct timelines. Then it tries the actions
-// of an attacker in the agent's container.
+// runtimeProxy deploys an agent that has only the runtime proxy's socket, and requires correct timelines. Then
+// runtimeProxy tries the actions of an attacker in the agent's container.
 func runtimeProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.DeployBase(ctx, node.ProxyContainer); err != nil {
 		return err
@@ -77,8 +77,8 @@ func runtimeProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return restartBehindProxy(ctx, b, v)
 }
 
-// tryForbidden makes calls that change the runtime, or that return more than the agent needs, through the socket in the
-// agent's container. One of the calls would stop a running container.
+// tryForbidden sends calls through the socket in the agent's container. The calls would change the runtime, or return
+// more data than the agent needs. One of the calls would stop a running container.
 func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, through *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -94,7 +94,7 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 		return fmt.Errorf("list containers: %w", err)
 	}
 	if len(list.GetContainers()) == 0 {
-		v.Problem("no container is running that could be stopped, so the scenario is not conclusive")
+		v.Problem("no container is running, want at least one to stop: the scenario is not conclusive")
 		return nil
 	}
 	victim := list.GetContainers()[0].GetId()
@@ -138,33 +138,34 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 	for name, call := range calls {
 		v.Compared++
 		if err := call(); status.Code(err) != codes.PermissionDenied {
-			v.Problem("%s through the proxy: %v, want it refused", name, err)
+			v.Problem("%s through the proxy must be refused, but returned: %v", name, err)
 		}
 	}
 	if _, err := evil.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: victim}); err != nil {
-		v.Problem("ContainerStatus through the proxy: %v, want a response; otherwise the refusals prove nothing", err)
+		v.Problem("ContainerStatus through the proxy must succeed, because otherwise the refusals prove "+
+			"nothing, but returned: %v", err)
 	}
 	if list, err = runtime.ListContainers(ctx, running); err != nil {
 		return fmt.Errorf("list containers: %w", err)
 	}
 	if !slices.ContainsFunc(list.GetContainers(), func(c *runtimeapi.Container) bool { return c.GetId() == victim }) {
-		v.Problem("container %s was stopped through the proxy", victim)
+		v.Problem("container %s was stopped through the proxy, want it running", victim)
 	}
 	v.Note(
-		"%d forbidden calls were refused through the proxy's socket; container %.12s, which one of them would have "+
-			"stopped, is running",
+		"the proxy refused %d forbidden calls; container %.12s, which one of the calls would have "+
+			"stopped, still runs",
 		len(calls),
 		victim,
 	)
 	return nil
 }
 
-// measureProxy compares the duration of calls through the proxy with the same calls without it, and notes the proxy's
-// resource usage.
+// measureProxy compares the duration of calls through the proxy with the duration of direct calls. measureProxy also
+// notes the proxy's resource usage.
 func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientConn, proxy int) error {
 	const calls = 1000
 	took := map[string][]time.Duration{}
-	for range calls { // alternating, so that both see the same load
+	for range calls { // alternating, so that both kinds of calls meet the same load
 		for way, conn := range map[string]*grpc.ClientConn{"direct": direct, "through the proxy": through} {
 			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 			begunAt := time.Now()
@@ -188,7 +189,7 @@ func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientC
 	const most = 5 * time.Millisecond // negligible compared with the agent's timeout
 	v.Compared++
 	if added := took["through the proxy"][calls/2] - took["direct"][calls/2]; added > most {
-		v.Problem("the proxy adds %s to a call, at most %s is allowed", added, most)
+		v.Problem("the proxy adds %s to a call, want at most %s", added, most)
 	}
 	id, err := process.Identify(proxy)
 	if err != nil {
@@ -198,17 +199,17 @@ func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientC
 	if err != nil {
 		return err
 	}
-	const budget = 15 << 20 // what the manifests request
+	const budget = 15 << 20 // the memory that the manifests request
 	v.Compared++
 	if usage.Own > budget {
-		v.Problem("the proxy's own memory is %d KiB, at most %d are allowed", usage.Own>>10, budget>>10)
+		v.Problem("the proxy's own memory is %d KiB, want at most %d KiB", usage.Own>>10, budget>>10)
 	}
-	v.Note("the proxy's resident memory is %.1f MiB, %.1f of them its own and the rest the program's, after %s of CPU",
+	v.Note("the proxy's resident memory is %.1f MiB, including %.1f MiB of its own memory, after %s of CPU",
 		float64(usage.Memory)/(1<<20), float64(usage.Own)/(1<<20), usage.CPU)
 	return nil
 }
 
-// restartBehindProxy restarts containerd, which creates a new socket. The next pod must be reported as usual.
+// restartBehindProxy restarts containerd, which creates a new socket. The agent must report the next pod as usual.
 func restartBehindProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.StopContainerd(); err != nil {
 		return err
@@ -236,7 +237,8 @@ func restartBehindProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	stdout, stderr, err := checkRuntimeInAgent(ctx, b)
 	v.Compared++
 	if err != nil || !strings.Contains(stdout, "ok       runtime ") {
-		v.Problem("podlapse-agent check after containerd was restarted: %v\n%s%s", err, stdout, stderr)
+		v.Problem("podlapse-agent check must find the runtime after containerd restarted, but returned: %v\n%s%s",
+			err, stdout, stderr)
 	}
 	return nil
 }

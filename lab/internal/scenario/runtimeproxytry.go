@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// lookForSockets walks all files that the agent's container sees, as root of the node, which sees more than the agent.
-// The proxy's socket must be the only one.
+// lookForSockets walks all files in the agent's container as root of the node, who can see more files than the agent.
+// The proxy's socket must be the only socket.
 func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	found, files, err := socketsOf(pid)
 	if err != nil {
@@ -26,15 +26,17 @@ func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	}
 	v.Compared++
 	if !slices.Equal(found, []string{proxySocket}) {
-		v.Problem("the agent's container sees the sockets %q, want only %s", found, proxySocket)
+		v.Problem("the agent's container contains the sockets %q, want only %s", found, proxySocket)
 	}
-	// Otherwise the search proves nothing.
+	// The same search must find containerd's socket in the proxy's container. Otherwise, the search proves nothing.
 	v.Compared++
 	if has, _, err := socketsOf(proxy); err != nil || !slices.Contains(has, b.Node.ContainerdSocket()) {
-		v.Problem("the proxy's container sees the sockets %q, want %s among them: %v", has, b.Node.ContainerdSocket(),
+		v.Problem("the proxy's container contains the sockets %q, want %s in the list (error %v)", has,
+			b.Node.ContainerdSocket(),
 			err)
 	}
-	// Paths of the node must not exist there, nor through the processes that it sees.
+	// The agent's container must not reach the node's paths, either directly or through the /proc files of visible
+	// processes.
 	root := fmt.Sprintf("/proc/%d/root", pid)
 	for _, path := range []string{
 		b.Node.ContainerdSocket(), "/run/containerd/containerd.sock", "/proc/1/root" + b.Node.ContainerdSocket(),
@@ -42,7 +44,7 @@ func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 		v.Compared++
 		if conn, err := net.DialTimeout("unix", root+path, time.Second); err == nil {
 			_ = conn.Close()
-			v.Problem("the agent's container reaches %s", path)
+			v.Problem("the agent's container can connect to %s, want no connection", path)
 		}
 	}
 	mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
@@ -52,13 +54,14 @@ func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	v.Compared++
 	if strings.Contains(string(mounts), b.Node.Run+" ") ||
 		!strings.Contains(string(mounts), filepath.Dir(proxySocket)+" ") {
-		v.Problem("unexpected mounts of the agent:\n%s", mounts)
+		v.Problem("the agent must mount the directory of the proxy's socket and must not mount the runtime's "+
+			"directory, but its mounts are:\n%s", mounts)
 	}
-	v.Note("among the %d files that the agent's container sees, one is a socket: %v", files, found)
+	v.Note("among the %d files in the agent's container, one file is a socket: %v", files, found)
 	return nil
 }
 
-// socketsOf walks the files that a process sees, except /proc and /sys.
+// socketsOf walks the files that a process can see, except /proc and /sys.
 func socketsOf(pid int) (found []string, files int, err error) {
 	root := fmt.Sprintf("/proc/%d/root", pid)
 	err = filepath.WalkDir(root+"/", func(path string, entry fs.DirEntry, err error) error {
@@ -66,7 +69,7 @@ func socketsOf(pid int) (found []string, files int, err error) {
 		case err != nil && path == root+"/":
 			return err
 		case err != nil && entry.IsDir():
-			return fs.SkipDir // it has disappeared meanwhile
+			return fs.SkipDir // the directory was deleted during the walk
 		case err != nil:
 			return nil
 		}
@@ -86,19 +89,22 @@ func socketsOf(pid int) (found []string, files int, err error) {
 	return found, files, nil
 }
 
-// tryFromInside runs the agent's own program in its container, as its user, to look for the runtime at other paths.
+// tryFromInside runs the agent's own program in the agent's container, as the agent's user. The program looks for the
+// runtime at other paths.
 func tryFromInside(ctx context.Context, b *bench.Bench, v *Verdict, pod corev1.Pod) error {
 	stdout, stderr, err := checkRuntimeInAgent(ctx, b)
 	v.Compared++
 	if err != nil || !strings.Contains(stdout, "containerd") || !strings.Contains(stdout, "unix://"+proxySocket) {
-		v.Problem("podlapse-agent check in the agent's container: %v\n%s%s", err, stdout, stderr)
+		v.Problem("podlapse-agent check in the agent's container must use the proxy's socket, but returned: %v\n%s%s",
+			err, stdout, stderr)
 	}
 	for _, endpoint := range []string{"unix://" + b.Node.ContainerdSocket(), "auto"} {
 		stdout, stderr, err := runInAgent(ctx, b, pod, "check", "--cri-endpoint="+endpoint)
 		v.Compared++
 		if err == nil || !strings.Contains(stdout, "failed   runtime ") {
 			v.Problem(
-				"podlapse-agent check --cri-endpoint=%s in the agent's container: %v\n%s%s",
+				"podlapse-agent check --cri-endpoint=%s in the agent's container must not find a runtime, but "+
+					"returned: %v\n%s%s",
 				endpoint,
 				err,
 				stdout,
@@ -117,8 +123,8 @@ func checkRuntimeInAgent(ctx context.Context, b *bench.Bench) (stdout, stderr st
 	return runInAgent(ctx, b, pod, "check")
 }
 
-// judgeProxyProcess requires that the process with the runtime's socket has nothing else: no capability, no token, no
-// connection.
+// judgeProxyProcess requires that the process with the runtime's socket has no capabilities, no token and no network
+// connections.
 func judgeProxyProcess(v *Verdict, pid int) {
 	const none = "0000000000000000"
 	for name, want := range map[string]string{"CapEff": none, "CapPrm": none, "CapBnd": none,
@@ -131,9 +137,9 @@ func judgeProxyProcess(v *Verdict, pid int) {
 	v.Compared++
 	if _, err := os.Stat(fmt.Sprintf("/proc/%d/root/var/run/secrets/kubernetes.io/serviceaccount/token",
 		pid)); err == nil {
-		v.Problem("the proxy's container contains a token")
+		v.Problem("the proxy's container contains a service account token, want none")
 	}
-	// The pod uses the node's network, so only sockets that the process itself holds count.
+	// The pod uses the node's network, so only the sockets that the process itself holds count.
 	inodes := map[string]bool{}
 	for _, table := range []string{"tcp", "tcp6", "udp", "udp6", "raw", "raw6"} {
 		for _, inode := range inodesOf(fmt.Sprintf("/proc/%d/net/%s", pid, table)) {
@@ -143,18 +149,18 @@ func judgeProxyProcess(v *Verdict, pid int) {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	v.Compared++
 	if err != nil || len(inodes) == 0 {
-		v.Problem("the proxy's files: %v; %d network sockets", err, len(inodes))
+		v.Problem("cannot check the proxy's sockets: error %v, %d network sockets on the node", err, len(inodes))
 	}
 	for _, entry := range entries {
 		target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, entry.Name()))
 		inode := strings.TrimSuffix(strings.TrimPrefix(target, "socket:["), "]")
 		if strings.HasPrefix(target, "socket:[") && inodes[inode] {
-			v.Problem("the proxy holds a network socket: %s", target)
+			v.Problem("the proxy holds the network socket %s, want none", target)
 		}
 	}
 }
 
-// statusOf returns a field of /proc/PID/status, with single spaces.
+// statusOf returns a field of /proc/PID/status with single spaces between the values.
 func statusOf(pid int, name string) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -168,7 +174,7 @@ func statusOf(pid int, name string) string {
 	return ""
 }
 
-// inodesOf lists the sockets of a table of /proc/PID/net.
+// inodesOf returns the inodes of the sockets in a table of /proc/PID/net.
 func inodesOf(path string) []string {
 	file, err := os.Open(path)
 	if err != nil {

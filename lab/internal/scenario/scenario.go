@@ -1,5 +1,5 @@
-// Package scenario contains the lab's scenarios. Each injects faults of known size, and compares what the agent reports
-// with the truth.
+// Package scenario contains the lab's scenarios. Each scenario injects faults of known size, and compares the agent's
+// reports with the truth.
 //
 // A new scenario is one file with a function of type Run and one row in Table.
 package scenario
@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Run injects and measures on a new bench. An error means that the scenario could not run. Disagreements between the
-// agent and the truth go into the verdict.
+// Run injects faults and measures on a new bench. An error means that the scenario could not run. Differences between
+// the agent's reports and the truth go into the verdict.
 type Run func(ctx context.Context, b *bench.Bench, v *Verdict) error
 
 // Scenario is one row of the table.
@@ -26,18 +26,18 @@ type Scenario struct {
 	Name    string
 	Summary string // one line
 	Run     Run
-	// Deployed is set if the agent runs as a DaemonSet. Otherwise it runs as a process, which can be killed and started
-	// with flags.
+	// Deployed is set if the agent runs as a DaemonSet. Otherwise, the agent runs as a process, which a scenario can
+	// kill and start with flags.
 	Deployed bool
 }
 
-// Choice is the arguments of a run.
+// Choice contains the arguments of a run.
 type Choice struct {
-	Seed   uint64 // determines all random choices; 0 draws a seed
-	Before string // path of the other agent's program, for Compare
+	Seed   uint64 // determines all random choices; 0 draws a new seed
+	Before string // path of the program that Compare compares with the current agent
 }
 
-// Table lists all scenarios in the order in which a new user would try them.
+// Table lists all scenarios in the order that suits a new user.
 func Table() []Scenario {
 	return []Scenario{
 		{"rollout", "restart the DaemonSet three times while pods start: each start-up is reported exactly once",
@@ -48,12 +48,12 @@ func Table() []Scenario {
 			"reach the runtime otherwise", runtimeProxy, true},
 		{"command-line", "kubectl podlapse and the page through the API server, for a starting and a deleted pod",
 			commandLine, true},
-		{"alerts", "a slow registry and a slow node: Prometheus, with the rules of the manifests, alerts on the " +
-			"right one", alerts, true},
+		{"alerts", "a slow registry and a slow node: Prometheus, with the rules of the manifests, raises the " +
+			"right alert", alerts, true},
 		{"first-light", "one pod with a slow network, a slow pull, an init container, a sidecar and late readiness",
 			firstLight, false},
-		{"network-failure", "the network plugin fails at first: the network is blamed, not the volumes", networkFailure,
-			false},
+		{"network-failure", "the network plugin fails at first: the agent charges the network, not the volumes",
+			networkFailure, false},
 		{"serial-queue", "four pods with cold images and one pull at a time: who waited, and who pulled", serialQueue,
 			false},
 		{"accuracy", "20 pods, each fault alone and all together: phases within 50 ms, timestamps within their " +
@@ -64,9 +64,10 @@ func Table() []Scenario {
 			false},
 		{"lost-events", "ten cold images in one pod, some of whose Events the kubelet drops: all pulls and exact " +
 			"losses are reported", lostEvents, false},
-		{"unpack", "a slow registry, slow unpacking, and both at once: the right one is blamed for each second", unpack,
-			false},
-		{"no-watch", "30 pods with present images open no Event watch; a cold image opens one and closes it", noWatch,
+		{"unpack", "a slow registry, slow unpacking, and both at once: each second is charged to the right cause",
+			unpack, false},
+		{"no-watch", "30 pods with present images open no Event watch; a pod with a cold image opens an Event " +
+			"watch, which is closed later", noWatch,
 			false},
 		{"prometheus", "a real Prometheus scrapes the agent: quantiles, native histograms, exemplars, ending series, " +
 			"lint", scrape, false},
@@ -82,18 +83,18 @@ func Table() []Scenario {
 			"no Secrets", nodeImpersonation, false},
 		{"metrics-auth", "only accounts with permission can read the metrics; hostile requests are refused at little " +
 			"cost", metricsAuth, false},
-		{"annotations", "pods request annotations while the agent is killed and others write: each gets one; the " +
-			"policy refuses the rest", annotations, false},
+		{"annotations", "pods request annotations while the agent is killed and others write: each is written once; " +
+			"the policy refuses other requests", annotations, false},
 		{"stream-truth", "a watch that is late or loses changes, and an API server outage: the agent finds, repairs " +
-			"and measures it", streamTruth, false},
+			"and measures the errors", streamTruth, false},
 		{"node-health", "cordon, NotReady, a crashing add-on, a busy machine: each is reported with its reason",
 			nodeHealth, false},
 		{"probes", "DNS, registries, the runtime and the API server are probed: healthy, slow, silent and down, in " +
 			"the right stage", probes, false},
 		{"page", "a real browser shows the page while pods start: rows, waterfalls, addresses, policy, pictures",
 			showPage, false},
-		{"blame", "the exam: start-ups with a known culprit, and whom the agent blames for each second", blameExam,
-			false},
+		{"blame", "the exam: start-ups with a known culprit; the agent must report the right cause for each second",
+			blameExam, false},
 		{"blame-soak", "the exam with randomly drawn faults; PODLAPSE_BLAME_ROWS sets their number", blameSoak, false},
 		{"hostile-tenant", "honest pods alone and beside a tenant who attacks the agent: same timelines, limited " +
 			"memory", hostileTenant, false},
@@ -113,13 +114,15 @@ func Names() []string {
 	return names
 }
 
-// ErrDisagree means that the agent and the truth differ by more than the limit. The error that wraps it lists where.
+// ErrDisagree means that the agent and the truth differ by more than the limit. The error that wraps ErrDisagree lists
+// the differences.
 var ErrDisagree = errors.New("the agent disagrees with the truth")
 
 // purpose is the purpose of the scenarios' namespaces.
 const purpose = "scenario"
 
-// Play runs one scenario on a running node and prints the result. It always removes faults and namespace.
+// Play runs one scenario on a running node and prints the result. At the end, Play always removes the faults and the
+// namespace.
 func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Writer) error {
 	release, err := n.Hold(ctx) // two concurrent scenarios would distort each other's measurements
 	if err != nil {
@@ -129,7 +132,7 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 	if err := bench.ClearAll(ctx, n, purpose); err != nil {
 		return fmt.Errorf("clear earlier scenarios: %w", err)
 	}
-	// The one that up started, because its load would distort the measurements.
+	// The command up might have started this Prometheus, whose load would distort the measurements.
 	if err := n.StopPrometheus(); err != nil {
 		return fmt.Errorf("prepare scenario %s: %w", s.Name, err)
 	}
@@ -162,15 +165,16 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 	if err != nil {
 		return fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
-	// Readers look at the end of a long output first, and some systems keep only that part.
+	// The error repeats the problems, because readers look at the end of a long output first, and some systems keep
+	// only the end.
 	return fmt.Errorf("scenario %s: %w:\n  %s", s.Name, ErrDisagree, strings.Join(verdict.Wrong(), "\n  "))
 }
 
-// clear uses its own context, because an interrupted scenario must also clear.
+// clear uses its own context, because an interrupted scenario must also remove its faults.
 func clear(b *bench.Bench) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if err := b.Clear(ctx); err != nil {
-		b.Node.Report.Say("clearing namespace %s: %v", b.Namespace, err)
+		b.Node.Report.Say("cannot clear namespace %s: %v", b.Namespace, err)
 	}
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// queued is one pod of the queue and the truth about its pull.
+// queued is one pod of the queue, with the truth about its pull.
 type queued struct {
 	name        string
-	requestedAt time.Time  // when the kubelet queued it
-	pull        bench.Span // the registry's view
+	requestedAt time.Time  // when the kubelet queued the pull
+	pull        bench.Span // according to the registry's log
 	timeline    agent.Timeline
 }
 
-// serialQueue creates four pods at once, each with its own cold image. The kubelet pulls one image at a time, so the
-// fourth waits for three pulls. This is queue time, not pull time.
+// serialQueue creates four pods at the same time, each with its own cold image. The kubelet pulls one image at a time,
+// so the last pod waits for three pulls. The agent must report this wait as queue time and not as pull time.
 func serialQueue(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const count = 4
 	pods := make([]queued, count)
@@ -67,7 +67,7 @@ func serialQueue(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	for _, pod := range pods {
 		truth += pod.pull.Length()
 	}
-	v.Note("the kubelet's metric kubelet_image_pull_duration_seconds reports %.1f s of pulling; the registry was "+
+	v.Note("the kubelet's metric kubelet_image_pull_duration_seconds reports %.1f s for the pulls; the registry was "+
 		"busy for %.1f s",
 		after-before, truth.Seconds())
 	return nil
@@ -88,10 +88,10 @@ func (q *queued) observe(ctx context.Context, b *bench.Bench) error {
 	return err
 }
 
-// judgeQueue compares the pulls, given in the order in which the registry saw them.
+// judgeQueue compares the pulls, which are in the order of the registry's log.
 func judgeQueue(pods []queued, v *Verdict) {
 	for i, pod := range pods {
-		// The next pull also waits for resolving and unpacking.
+		// The next pull also waits until the previous image is resolved and unpacked.
 		const besides = 70 * time.Millisecond
 		turn := time.Duration(i) * (pullTime + besides)
 		v.pull(pod, "queue", turn, pod.pull.StartAt.Sub(pod.requestedAt), func(p agent.Pull) (time.Duration, error) {
@@ -101,7 +101,7 @@ func judgeQueue(pods []queued, v *Verdict) {
 			return agent.Nanoseconds(p.PullSeconds)
 		})
 		if i > 0 && pod.pull.StartAt.Before(pods[i-1].pull.EndAt) {
-			v.Problem("the pulls of %s and %s overlap: the kubelet does not pull serially, so the scenario is not "+
+			v.Problem("the pulls of %s and %s overlap, want one pull at a time: the scenario is not "+
 				"conclusive", pods[i-1].name, pod.name)
 		}
 		v.Contract(pod.timeline)
@@ -109,7 +109,7 @@ func judgeQueue(pods []queued, v *Verdict) {
 	}
 }
 
-// pull compares one number of the pull of a pod's main container.
+// pull compares one duration of the pull of a pod's main container.
 func (v *Verdict) pull(pod queued, what string, injected, truth time.Duration,
 	measure func(agent.Pull) (time.Duration, error)) {
 	entry, there := pod.timeline.PullOf("main")
@@ -118,20 +118,21 @@ func (v *Verdict) pull(pod queued, what string, injected, truth time.Duration,
 		var err error
 		if measured, err = measure(entry); err != nil {
 			there = false
-			v.Problem("pod %s: %s of its pull: %v", pod.name, what, err)
+			v.Problem("pod %s: cannot read the %s duration of the pull: %v", pod.name, what, err)
 		}
 	}
 	v.Compare(pod.name+" "+what, injected, truth, measured, there, limit)
 }
 
-// downloaded requires that the agent reports the container's image as pulled from the registry.
+// downloaded requires that the agent reports a download of the container's image.
 func (v *Verdict) downloaded(timeline agent.Timeline, container string) {
 	entry, there := timeline.PullOf(container)
 	switch {
 	case !there:
-		v.Problem("pod %s: no pull for container %s", timeline.Name, container)
+		v.Problem("pod %s: the agent reports no pull for container %s, want one", timeline.Name, container)
 	case entry.Outcome != "downloaded":
-		v.Problem("pod %s: the image of container %s was downloaded, the agent reports %q", timeline.Name, container,
+		v.Problem("pod %s: the image of container %s was downloaded, but the agent reports %q", timeline.Name,
+			container,
 			entry.Outcome)
 	}
 }

@@ -28,7 +28,7 @@ func testOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 			if pod.Status.Phase != corev1.PodRunning {
 				return errors.New(string(pod.Status.Phase))
 			}
-			_, err := b.Agent.Timeline(ctx, b.Namespace, pod.Name) // the agent must know it before the outage
+			_, err := b.Agent.Timeline(ctx, b.Namespace, pod.Name) // the agent must know the pod before the outage
 			return err
 		})
 	uid := watched.Of("waits").UID
@@ -44,7 +44,7 @@ func testOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	interrupted := sleep(ctx, outage)
 	startedAt := time.Now()
-	// Do this even after an error, because the next user of the node expects an API server.
+	// The API server starts even after an error, because the next user of the node expects a running API server.
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
 	defer cancel()
 	if err := errors.Join(b.Node.StartAPIServer(back), interrupted); err != nil {
@@ -56,7 +56,7 @@ func testOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	v.Contract(timeline)
-	v.Note("the agent reported a pod that became ready meanwhile %s after the API server served again",
+	v.Note("a pod became ready during the outage, and the agent reported it %s after the API server served again",
 		time.Since(servesAt).Round(100*time.Millisecond))
 	stated, err := b.WorkloadLog("waits", uid, mainName)
 	if err != nil {
@@ -66,18 +66,21 @@ func testOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	milestone, ok := timeline.Milestone("ready", "")
 	if passed := stated[workload.WordReady]; !ok || milestone.Latest.Before(passed) ||
 		milestone.Earliest.After(passed.Add(time.Second)) {
-		v.Problem("pod waits passed its probe at %s, but the agent reports it ready between %s and %s", passed,
+		v.Problem("pod waits passed its probe at %s, but the agent reports that it became ready between %s and %s",
+			passed,
 			milestone.Earliest, milestone.Latest)
 	}
 	if milestone.Latest.After(startedAt) {
-		v.Problem("pod waits is reported as ready only after the API server returned, between %s and %s",
+		v.Problem("pod waits became ready during the outage, but the agent reports a time between %s and %s, "+
+			"when the API server ran again",
 			milestone.Earliest, milestone.Latest)
 	}
 	judgeOutage(ctx, b, v, before, servesAt)
 	return b.Node.Reconnect(ctx)
 }
 
-// judgeOutage requires that the comparisons during the outage failed, and that none found an error of the watch.
+// judgeOutage requires that the comparisons during the outage failed, and that no comparison found an error of the
+// watch.
 func judgeOutage(ctx context.Context, b *bench.Bench, v *Verdict, before truth, servesAt time.Time) {
 	var after truth
 	err := b.Node.Report.Wait(ctx, "a comparison after the outage", 3*verifyInterval, 200*time.Millisecond,
@@ -87,7 +90,7 @@ func judgeOutage(ctx context.Context, b *bench.Bench, v *Verdict, before truth, 
 				return err
 			}
 			if after = now.minus(before); !now.verifiedAt.After(servesAt) {
-				return errors.New("no comparison since the outage yet")
+				return errors.New("the agent has completed no comparison since the outage")
 			}
 			return nil
 		})
@@ -96,14 +99,15 @@ func judgeOutage(ctx context.Context, b *bench.Bench, v *Verdict, before truth, 
 	}
 	v.Compared += 3
 	if after.missing+after.extra+after.stale != 0 {
-		v.Problem("an outage is not an error of the watch, but the agent found %+v", after)
+		v.Problem("an outage must not count as an error of the watch, but the agent counted %+v", after)
 	}
 	if after.failed+after.skipped < 2 {
-		v.Problem("in %s without an API server, comparisons every %s failed or were skipped %v times", outage,
+		v.Problem("in %s without an API server, comparisons run every %s, so at least 2 must fail or be "+
+			"skipped, but only %v did", outage,
 			verifyInterval, after.failed+after.skipped)
 	}
 	if after.boundCount != 0 {
-		v.Problem("no pod was created, but %v are reported as late", after.boundCount)
+		v.Problem("no pod was created during the outage, but the agent reports %v late pods", after.boundCount)
 	}
 	v.Note("during an outage of %s: %+v", outage, after)
 }

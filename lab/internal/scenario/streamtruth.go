@@ -15,19 +15,19 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/watchproxy"
 )
 
-// The delay of the watch: longer than the agent needs to notice it. The agent needs at most two intervals, plus a
-// tenth, plus its patience.
+// The delays of the watch. watchBehind is longer than the time that the agent needs to detect a delayed watch. The
+// agent needs at most two intervals plus a tenth of an interval plus its patience.
 const (
 	verifyInterval = 10 * time.Second
 	watchBehind    = 25 * time.Second
 	outage         = 30 * time.Second
-	// watchLate is shorter than the agent's patience, so such a watch counts as correct.
+	// watchLate is shorter than the agent's patience, so a watch with this delay counts as correct.
 	watchLate = 4 * time.Second
 )
 
-// streamTruth runs the agent behind a proxy that delays or drops events of the pod watch. A comparison with a list must
-// find exactly these, and repair them. Then the API server is down for half a minute, which must not be reported as
-// such an error.
+// streamTruth runs the agent behind a proxy that delays or drops events of the pod watch. The agent's comparison with a
+// list must find and repair exactly these events. Then the API server is down for half a minute. The agent must not
+// report this outage as an error of the watch.
 func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	as, err := b.Node.KubeAsAgent()
 	if err != nil {
@@ -38,7 +38,7 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	// The proxy must outlive the agent, which would otherwise query a closed address.
+	// The proxy must outlive the agent. Otherwise, the agent would query a closed address.
 	defer proxy.Close()
 	kubeconfig, err := b.Node.ProxyKubeconfig("scenario-proxy", proxy.URL())
 	if err != nil {
@@ -69,7 +69,7 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	err = b.Node.Report.Wait(ctx, "the delayed events to be sent", watchBehind, 50*time.Millisecond,
 		func(context.Context) error {
 			if held := proxy.Held(); held > 0 {
-				return fmt.Errorf("%d events are still delayed", held)
+				return fmt.Errorf("the proxy still delays %d events", held)
 			}
 			return nil
 		})
@@ -85,7 +85,7 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return testOutage(ctx, b, v)
 }
 
-// judgeLate delays everything about a pod, including its changes, by less than the agent's limit for an error.
+// judgeLate delays the creation and all changes of a pod by less than the limit from which the agent reports an error.
 func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchproxy.Proxy) error {
 	const pod = "late"
 	before, err := readTruth(ctx, b)
@@ -108,7 +108,7 @@ func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchprox
 		return err
 	}
 	v.Contract(timeline)
-	// A comparison that starts now has to wait for the watch, and must find nothing.
+	// A comparison that starts now must wait for the delayed watch, and must find no difference.
 	if err := sleep(ctx, verifyInterval+verifyInterval/10+2*watchLate); err != nil {
 		return err
 	}
@@ -126,20 +126,22 @@ func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchprox
 		// The timestamps are truncated to seconds, and the kubelet needs time to send its status.
 		mean := time.Duration(change.seconds / change.count * float64(time.Second))
 		if change.count < 1 || mean < watchLate-50*time.Millisecond || mean > watchLate+1500*time.Millisecond {
-			v.Problem("everything about pod %s was %s late: %v changes %q are reported as %s late on average", pod,
+			v.Problem("every event about pod %s was %s late, but the agent reports %v changes %q with an "+
+				"average delay of %s", pod,
 				watchLate, change.count, change.name, mean)
 		}
-		v.Note("events that were %s late: %v %s, reported as %s on average", watchLate, change.count, change.name,
+		v.Note("events that were %s late: the agent reports %v changes %s with an average delay of %s", watchLate,
+			change.count, change.name,
 			mean.Round(time.Millisecond))
 	}
 	if reported.missing+reported.extra+reported.stale != 0 || reported.complete < 1 {
-		v.Problem("a watch that is %s late is correct, but in %v comparisons the agent found %+v", watchLate,
+		v.Problem("a watch that is %s late must count as correct, but %v comparisons of the agent found %+v", watchLate,
 			reported.complete, reported)
 	}
 	return nil
 }
 
-// judgeEnd deletes a pod with a grace period, which must not count as a delay.
+// judgeEnd deletes a pod with a grace period. The grace period must not count as a delay of the watch.
 func judgeEnd(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const pod = "changed"
 	read := func() (counts, sums [2]float64, err error) {
@@ -159,7 +161,7 @@ func judgeEnd(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := errors.Join(b.DeletePod(ctx, pod), b.AwaitGone(ctx, pod)); err != nil {
 		return err
 	}
-	if err := sleep(ctx, 500*time.Millisecond); err != nil { // for the watch
+	if err := sleep(ctx, 500*time.Millisecond); err != nil { // the watch needs this time to deliver the deletion
 		return err
 	}
 	after, sumAfter, err := read()
@@ -170,15 +172,16 @@ func judgeEnd(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		count, late := after[i]-before[i], sumAfter[i]-sumBefore[i]
 		v.Compared += 2
 		if count != 1 || late > 1.5 {
-			v.Problem("a pod was deleted: %v delays of %s are reported, together %.3f s", count, change, late)
+			v.Problem("after the deletion of a pod, the agent reports %v delays of change %s and %.3f s in "+
+				"total, want 1 and at most 1.5 s", count, change, late)
 		}
-		v.Note("a pod was deleted: %s is reported at most %.3f s late", change, late)
+		v.Note("after the deletion of a pod, the agent reports change %s with a delay of %.3f s", change, late)
 	}
 	return nil
 }
 
-// dropAndDelayEvents breaks the watch and waits until the agent has found everything. The returned function waits for
-// the delayed events.
+// dropAndDelayEvents breaks the watch and waits until the agent has found all differences. The returned function waits
+// for the delayed events.
 func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 	proxy *watchproxy.Proxy) (behind func() error, err error) {
 	proxy.Break(func(_ watch.EventType, pod corev1.Pod) watchproxy.Fault {
@@ -210,14 +213,15 @@ func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 		return nil, err
 	}
 	var found truth
-	err = b.Node.Report.Wait(ctx, "the agent to find what the watch lost", 40*time.Second, 200*time.Millisecond,
+	err = b.Node.Report.Wait(ctx, "the agent to find the events that the watch did not deliver", 40*time.Second,
+		200*time.Millisecond,
 		func(ctx context.Context) error {
 			now, err := readTruth(ctx, b)
 			if err != nil {
 				return err
 			}
 			if found = now.minus(before); found.missing < 2 || found.extra < 1 || found.stale < 1 {
-				return fmt.Errorf("it found %+v", found)
+				return fmt.Errorf("the agent has found only %+v", found)
 			}
 			return nil
 		})
@@ -226,9 +230,9 @@ func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 	}
 	v.Compared += 3
 	if found.missing != 2 || found.extra != 1 || found.stale != 1 {
-		v.Problem("2 pods, the deletion of 1 and the change of 1 were withheld; the agent found %+v", found)
+		v.Problem("the proxy withheld 2 new pods, 1 deletion and 1 change, but the agent found %+v", found)
 	}
-	v.Note("found %s after the fault: %+v", time.Since(created.EndAt).Round(100*time.Millisecond), found)
+	v.Note("%s after the fault, the agent found: %+v", time.Since(created.EndAt).Round(100*time.Millisecond), found)
 	if err := judgeObjects(ctx, b, v); err != nil {
 		return nil, err
 	}
@@ -242,7 +246,7 @@ func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 	return func() error { return judgeDelay(ctx, b, v, before, created) }, nil
 }
 
-// judgeDelay waits until the delayed events have arrived. They must be reported as this late, or up to a second more.
+// judgeDelay waits until the delayed events have arrived. The agent must report this delay, or at most a second more.
 func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before truth, created bench.Span) error {
 	var reported truth
 	err := b.Node.Report.Wait(ctx, "the watch to deliver the delayed events", 2*watchBehind, 200*time.Millisecond,
@@ -252,7 +256,7 @@ func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before truth, c
 				return err
 			}
 			if reported = now.minus(before); reported.boundCount < 1 {
-				return errors.New("they have not arrived")
+				return errors.New("the delayed events have not arrived")
 			}
 			return nil
 		})
@@ -260,20 +264,23 @@ func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before truth, c
 		return err
 	}
 	v.Compared += 3
-	// The pod was bound some milliseconds after its creation, and its event arrived some milliseconds after the delay.
+	// The scheduler binds the pod some milliseconds after its creation. The event arrives some milliseconds after the
+	// delay.
 	late := time.Duration(reported.boundSeconds * float64(time.Second))
 	if reported.boundCount != 1 || late < watchBehind-50*time.Millisecond || late > watchBehind+1500*time.Millisecond {
-		v.Problem("a pod bound at %s arrived %s later: %v delays are reported, together %s", created.EndAt, watchBehind,
+		v.Problem("a pod that was bound at %s arrived %s later, but the agent reports %v delays of %s in total, "+
+			"want 1 of this duration", created.EndAt, watchBehind,
 			reported.boundCount, late)
 	}
-	v.Note("a pod that arrived %s late: reported as %s", watchBehind, late.Round(time.Millisecond))
+	v.Note("a pod arrived %s late; the agent reports a delay of %s", watchBehind, late.Round(time.Millisecond))
 	if reported.missing != 2 || reported.extra != 1 || reported.stale != 1 {
-		v.Problem("the agent counted late events as errors of the watch a second time: %+v", reported)
+		v.Problem("the agent must count 2 missing, 1 extra and 1 stale pod once, but counted late events again: %+v",
+			reported)
 	}
 	return nil
 }
 
-// judgeObjects requires that the repaired cache equals the API server's objects.
+// judgeObjects requires that the agent's repaired cache equals the API server's objects.
 func judgeObjects(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	served, err := b.Agent.Objects(ctx, b.Namespace)
 	if err != nil {
@@ -296,10 +303,10 @@ func judgeObjects(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	v.Compared += len(served.Items) + 1
 	if len(versions) > 0 || len(served.Items) == 0 {
-		v.Problem("the agent does not serve %v", versions)
+		v.Problem("the agent must serve all pods, but these are missing: %v", versions)
 	}
 	if age := time.Since(served.Cache.VerifiedAt); age > 2*verifyInterval {
-		v.Problem("the agent's objects were last verified %s ago", age)
+		v.Problem("the agent's objects were last verified %s ago, want at most two intervals", age)
 	}
 	return nil
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// tally compares many timelines with the known truth about them.
+// tally compares many timelines with the known truth about their pods.
 type tally struct {
 	readings []reading
 	waits    waits    // if empty, every phase must be as accurate as on an idle machine
-	stamps   int      // milestones and spans of the control plane that were compared
-	refuted  []string // those that are certainly outside the agent's interval
+	stamps   int      // number of compared milestones and spans on the control plane's clock
+	refuted  []string // compared values that are certainly outside the agent's interval
 	problems []string
 
-	widestMilestone time.Duration // of the intervals that the agent states for milestones
-	widestSpan      time.Duration // of the errors that it states for spans
+	widestMilestone time.Duration // widest interval that the agent states for a milestone
+	widestSpan      time.Duration // largest error that the agent states for a span
 }
 
-// The control plane truncates its timestamps to seconds. So a milestone has an interval of a second, and the duration
-// between two milestones is wrong by at most two seconds. An agent that states more, beyond the skew that it has
-// proven, is useless.
+// The control plane truncates its timestamps to seconds. A milestone therefore has an interval of a second, and the
+// duration between two milestones has an error of at most two seconds. An agent must not state larger errors, except
+// for the clock skew that it has proven.
 const (
 	widestMilestone = time.Second
 	widestSpan      = 2 * time.Second
@@ -31,7 +31,7 @@ const (
 
 // add compares one timeline.
 func (t *tally) add(timeline agent.Timeline, k known) {
-	under := "" // the name of the previous phase in the timeline
+	under := "" // the phase into which the timeline merges the next phase; empty if none
 	for i, length := range k.lengths {
 		t.problem(k.pod, length.happenedOtherwise())
 		mergedIn := under
@@ -54,19 +54,21 @@ func (t *tally) add(timeline agent.Timeline, k known) {
 		t.stamps++
 		reported, there := timeline.Milestone(m.milestone, "")
 		if !there || !meets(m.held, reported) {
-			t.refuted = append(t.refuted, fmt.Sprintf("%s %s: true interval [%s, %s], the agent reports [%s, %s]",
-				k.pod, m.milestone,
-				clock(m.held.StartAt), clock(m.held.EndAt), clock(reported.Earliest), clock(reported.Latest)))
+			t.refuted = append(t.refuted,
+				fmt.Sprintf("%s %s: the true interval is [%s, %s], but the agent reports [%s, %s]",
+					k.pod, m.milestone,
+					clock(m.held.StartAt), clock(m.held.EndAt), clock(reported.Earliest), clock(reported.Latest)))
 			continue
 		}
 		if reported.Earliest.IsZero() || reported.Latest.IsZero() {
-			t.problem(k.pod, fmt.Errorf("milestone %s has an unknown end", m.milestone))
+			t.problem(k.pod, fmt.Errorf("the interval of milestone %s has no start or no end, want both", m.milestone))
 			continue
 		}
 		width := reported.Latest.Sub(reported.Earliest)
 		t.widestMilestone = max(t.widestMilestone, width)
 		if width > widestMilestone+skew {
-			t.problem(k.pod, fmt.Errorf("the interval of milestone %s is %s long", m.milestone, seconds(width)))
+			t.problem(k.pod, fmt.Errorf("the interval of milestone %s has a length of %s s, want at most 1 s "+
+				"plus the clock skew", m.milestone, seconds(width)))
 		}
 	}
 	for _, s := range k.spans {
@@ -74,17 +76,19 @@ func (t *tally) add(timeline agent.Timeline, k known) {
 		measured, stated, err := s.read(timeline)
 		t.problem(k.pod, err)
 		if shortest, longest := s.between(); measured+stated < shortest || measured-stated > longest {
-			t.refuted = append(t.refuted, fmt.Sprintf("%s %s: true interval [%s, %s], the agent reports %s, error %s",
-				k.pod, s.name(), seconds(shortest), seconds(longest), seconds(measured), seconds(stated)))
+			t.refuted = append(t.refuted,
+				fmt.Sprintf("%s %s: the true duration lies in [%s, %s], but the agent reports %s with an error of %s",
+					k.pod, s.name(), seconds(shortest), seconds(longest), seconds(measured), seconds(stated)))
 		}
 		t.widestSpan = max(t.widestSpan, stated)
 		if stated > widestSpan+skew {
-			t.problem(k.pod, fmt.Errorf("%s: the stated error is %s", s.name(), seconds(stated)))
+			t.problem(k.pod, fmt.Errorf("%s: the agent states an error of %s s, want at most 2 s plus the clock "+
+				"skew", s.name(), seconds(stated)))
 		}
 	}
 }
 
-// skewOf is the most by which the clocks differ according to the agent; zero if it has not proven that they do.
+// skewOf returns the largest clock skew that the agent reports. skewOf returns zero if the agent has not proven a skew.
 func skewOf(timeline agent.Timeline) (time.Duration, error) {
 	if timeline.ClockSkew == nil {
 		return 0, nil
@@ -106,16 +110,16 @@ func (t *tally) problem(pod string, err error) {
 	}
 }
 
-// meets is the rule for instants: the interval of the truth and the agent's interval must overlap. The truth is known
-// to within the interval of a call, or of a cause and a consequence, mostly some milliseconds. So an interval that does
-// not overlap is wrong, and one that overlaps is right to within some milliseconds.
+// meets is the rule for milestones: the true interval and the agent's interval must overlap. The true interval is the
+// interval of a call, or of a cause and a consequence, and is mostly some milliseconds wide. An interval of the agent
+// that does not overlap is therefore wrong. An interval that overlaps is right within some milliseconds.
 func meets(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
-// between is the same rule for durations: the agent's value, widened by its stated error, must overlap the range from
-// the shortest to the longest possible duration.
+// between is the rule for durations: the agent's value plus or minus its stated error must overlap the range of
+// possible durations. between returns the shortest and the longest possible duration.
 func (s knownSpan) between() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }
@@ -142,7 +146,7 @@ func (s knownSpan) read(timeline agent.Timeline) (measured, stated time.Duration
 		return s.readMerged(holder)
 	}
 	if err == nil && !there {
-		err = fmt.Errorf("no phase %s", s.phase)
+		err = fmt.Errorf("the timeline contains no phase %s", s.phase)
 	}
 	if err == nil {
 		stated, err = timeline.Stated(s.phase, "")
@@ -150,7 +154,7 @@ func (s knownSpan) read(timeline agent.Timeline) (measured, stated time.Duration
 	return measured, stated, err
 }
 
-// readMerged reads the duration of the merged phase that contains this one.
+// readMerged reads the duration of the merged phase that contains this phase.
 func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duration, err error) {
 	if measured, err = agent.Nanoseconds(holder.Seconds); err == nil {
 		stated, err = agent.Nanoseconds(holder.Error)
@@ -161,7 +165,8 @@ func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duratio
 	return measured, stated, err
 }
 
-// judgeExactness requires that 99 of 100 phases are accurate, and that every true duration is within the stated error.
+// judgeExactness requires that 99 % of the phases are accurate, and that the true durations are within the stated
+// errors.
 func (t *tally) judgeExactness(v *Verdict) {
 	t.judgeShare(v, fmt.Sprintf("within %s of the truth", exact), len(t.readings)/100, reading.within)
 	for _, r := range t.readings {
@@ -172,10 +177,10 @@ func (t *tally) judgeExactness(v *Verdict) {
 	t.judgePromises(v)
 }
 
-// judgePromises requires that every timestamp of the control plane lies within the agent's stated error, and that every
-// phase is reported, or named in an unattributed one. One in a hundred durations on the node's clock may be outside its
-// error, because their truth is no more accurate than that: other work on a busy machine may come between an event and
-// its witness.
+// judgePromises requires that every timestamp of the control plane lies within the agent's stated error. The agent must
+// report every phase, or list the phase as a candidate of an unattributed phase. One percent of the durations on the
+// node's clock may be outside their stated errors, because the truth is not more accurate. On a busy machine, other
+// work can delay the log line about an event.
 func (t *tally) judgePromises(v *Verdict) {
 	v.Compared += len(t.readings) + t.stamps
 	merged := 0
@@ -185,27 +190,29 @@ func (t *tally) judgePromises(v *Verdict) {
 			merged++
 			v.Note("merged: %s", r)
 		case r.missing:
-			v.Problem("missing: %s", r)
+			v.Problem("the agent must report this phase: %s", r)
 		}
 	}
 	t.judgeShare(v, fmt.Sprintf("within the stated error and %s", exact), len(t.readings)/100,
 		func(r reading) bool { return r.missing || r.kept() })
 	for _, stamp := range t.refuted {
-		v.Problem("outside the stated error: %s", stamp)
+		v.Problem("the truth is outside the agent's stated error: %s", stamp)
 	}
 	v.Problems = append(v.Problems, t.problems...)
 	v.Note("%d of %d control plane timestamps lie within the stated error", t.stamps-len(t.refuted), t.stamps)
-	v.Note("the widest of these are a milestone in %s and a duration with an error of %s", seconds(t.widestMilestone),
+	v.Note("the widest interval of a milestone is %s s, and the largest error of a duration is %s s",
+		seconds(t.widestMilestone),
 		seconds(t.widestSpan))
-	v.Note("%d of %d phases are reported only as parts of others", merged, len(t.readings))
-	if 20*merged > len(t.readings) { // an agent without evidence would report every phase like this
-		v.Problem("%d of %d phases are reported only as parts of others: more than one in twenty", merged,
+	v.Note("%d of %d phases are reported only as parts of other phases", merged, len(t.readings))
+	// an agent without evidence would report every phase as a part of another phase
+	if 20*merged > len(t.readings) {
+		v.Problem("%d of %d phases are reported only as parts of other phases, want at most 5 %%", merged,
 			len(t.readings))
 	}
 	t.describe(v)
 }
 
-// judgeShare requires that all but a few phases on the node's clock are right, and notes the others.
+// judgeShare requires that all but a few phases on the node's clock are right. judgeShare notes the other phases.
 func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {
@@ -218,12 +225,12 @@ func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(read
 		v.Notes = append(v.Notes, wrong...)
 		return
 	}
-	v.Problem("%d of %d phases on the node's clock are not %s: more than %d", len(wrong), len(t.readings), rule,
+	v.Problem("%d of %d phases on the node's clock are not %s, want at most %d", len(wrong), len(t.readings), rule,
 		allowed)
 	v.Problems = append(v.Problems, wrong...)
 }
 
-// describe notes the errors of each kind of phase.
+// describe notes the differences to the truth for each kind of phase.
 func (t *tally) describe(v *Verdict) {
 	offs := make(map[string][]time.Duration)
 	var phases []string
@@ -238,7 +245,8 @@ func (t *tally) describe(v *Verdict) {
 	for _, phase := range phases {
 		if all := offs[phase]; len(all) > 0 {
 			slices.Sort(all)
-			v.Note("%s: %d, wrong by %+.3f to %+.3f, median %+.3f", phase, len(all), all[0].Seconds(),
+			v.Note("%s: %d phases, differences from %+.3f to %+.3f s, median %+.3f s", phase, len(all),
+				all[0].Seconds(),
 				all[len(all)-1].Seconds(), all[len(all)/2].Seconds())
 		}
 	}

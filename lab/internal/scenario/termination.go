@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// ended is how one container must end. A container that never starts is not reported, whatever the kubelet invents: its
-// code is -1 and how is empty.
+// ended describes how one container must stop. The agent must not report a container that never starts, even if the
+// kubelet reports an exit code. For such a container, code is -1 and how is empty.
 type ended struct {
 	container, how string
 	code, signal   int
@@ -23,17 +23,17 @@ type ended struct {
 
 func (e ended) never() bool { return e.how == "" }
 
-// endingPod is a pod that is deleted, and how it must end.
+// endingPod is a pod that is deleted, with its expected termination.
 type endingPod struct {
 	name   string
 	grace  int64 // seconds
 	spec   corev1.PodSpec
 	ends   []ended
-	phases []string // by name, in order; an unattributed phase by its candidates
-	says   string   // part of the verdict
+	phases []string // names in order; an unattributed phase is represented by its candidates
+	says   string   // expected part of the verdict
 }
 
-// endingPods returns pods that end in every way that the kubelet supports.
+// endingPods returns pods that stop in every way that the kubelet supports.
 func endingPods(b *bench.Bench) []endingPod {
 	const hook, slow, slower, never = 1200 * time.Millisecond, 400 * time.Millisecond, 700 * time.Millisecond, time.Hour
 	container := func(name string) corev1.Container { return corev1.Container{Name: name, Image: b.BaseImage} }
@@ -61,8 +61,8 @@ func endingPods(b *bench.Bench) []endingPod {
 	}
 }
 
-// termination deletes pods that end in every way. It compares what the agent reports with the logs of the kubelet,
-// containerd and the processes, and with its own watch.
+// termination deletes pods that stop in different ways. termination compares the agent's report with the logs of the
+// kubelet, containerd and the processes, and with the scenario's own watch.
 func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{"--termination"}}); err != nil {
 		return err
@@ -114,27 +114,27 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	if v.Compared++; len(records.Ends) != len(pods) {
-		v.Problem("%d pods were deleted, but the agent printed %d terminations", len(pods), len(records.Ends))
+		v.Problem("the agent must print %d terminations, but printed %d", len(pods), len(records.Ends))
 	}
 	return nil
 }
 
-// endWitness is the evidence about a pod's end from witnesses other than the agent.
+// endWitness is the evidence about a pod's termination from sources other than the agent.
 type endWitness struct {
-	asked      bench.Span // from the request to its response
-	reportedAt time.Time  // when the kubelet received it, by its log
-	begunAt    time.Time  // when it started to stop the first container, by its Event
+	asked      bench.Span // from the deletion request to its response
+	reportedAt time.Time  // when the kubelet received the request, from the kubelet's log
+	begunAt    time.Time  // when the kubelet started to stop the first container, from the kubelet's Event
 	runtime    bench.RuntimeLog
-	goneAt     time.Time // when the bench's watch delivered that the pod was gone
+	goneAt     time.Time // when the bench's watch delivered the deletion of the object
 }
 
-// end deletes the pod, waits until it is gone, and collects the evidence.
+// end deletes the pod, waits until the pod's object is gone, and collects the evidence.
 func (p endingPod) end(ctx context.Context, b *bench.Bench, v *Verdict,
 	arrivals *bench.Arrivals) (w endWitness, err error) {
 	if w.asked, err = bench.Dated(func() error { return b.DeletePod(ctx, p.name) }); err != nil {
 		return w, err
 	}
-	if p.name == "deaf" { // it ends slowly
+	if p.name == "deaf" { // this pod terminates slowly enough to be observed
 		if err := v.goesOn(ctx, b, p.name); err != nil {
 			return w, err
 		}
@@ -150,7 +150,7 @@ func (p endingPod) end(ctx context.Context, b *bench.Bench, v *Verdict,
 	}
 	seen := arrivals.Of(p.name)
 	if w.goneAt = seen.GoneAt; w.goneAt.IsZero() {
-		return w, fmt.Errorf("find when pod %s was gone: the watch did not deliver it", p.name)
+		return w, fmt.Errorf("find the deletion time of pod %s: the watch did not deliver the deletion", p.name)
 	}
 	w.runtime, err = b.RuntimeLog(p.name, seen.UID)
 	return w, err

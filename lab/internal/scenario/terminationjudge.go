@@ -13,20 +13,21 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// endLimit is the largest error of the agent for steps with a timestamp.
+// endLimit is the largest accepted error of the agent for steps with a timestamp.
 const endLimit = 50 * time.Millisecond
 
-// end compares the record of a termination with the witnesses.
+// end compares the record of a termination with the independent sources.
 func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 	reported := end.Termination
 	for _, problem := range reported.Problems() {
 		v.Problem("termination of pod %s: %s", p.name, problem)
 	}
 	for _, conflict := range reported.Conflicts {
-		v.Problem("termination of pod %s: %s: %s", p.name, conflict.Milestone, conflict.Detail)
+		v.Problem("termination of pod %s: want no conflicts, but got %s: %s", p.name, conflict.Milestone,
+			conflict.Detail)
 	}
 	if len(reported.Missing) > 0 {
-		v.Problem("termination of pod %s: %s is missing", p.name, reported.Missing)
+		v.Problem("termination of pod %s: the record lists missing evidence %s, want none", p.name, reported.Missing)
 	}
 	if !strings.Contains(reported.Verdict, p.says) {
 		v.Problem("termination of pod %s: verdict %q does not contain %q", p.name, reported.Verdict, p.says)
@@ -38,8 +39,8 @@ func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 	instant := func(what string, truth, measured time.Time, limit time.Duration) {
 		v.Compare(p.name+" "+what, 0, since(truth), since(measured), !measured.IsZero() && !truth.IsZero(), limit)
 	}
-	// These two have no timestamps in milliseconds. On a busy node the kubelet receives the request late, and the agent
-	// states by how much it may be wrong.
+	// The sources have no timestamps in milliseconds for these two steps. On a busy node, the kubelet receives the
+	// request late. The agent states the resulting error.
 	pickup := phaseOf(reported.Phases, "kubelet_pickup")
 	late, err := agent.Nanoseconds(pickup.Error)
 	if err != nil {
@@ -48,7 +49,8 @@ func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 	instant("requested", w.asked.EndAt, reported.RequestedAt, max(late, endLimit))
 	instant("stop begun", w.begunAt, pickup.EndAt, max(late, endLimit))
 	if v.Compared++; reported.RequestedAt.After(w.reportedAt.Add(max(late, endLimit))) {
-		v.Problem("termination of pod %s: requested at %s, but the kubelet received it at %s", p.name,
+		v.Problem("termination of pod %s: the agent reports the request at %s, but the kubelet had received it at %s",
+			p.name,
 			reported.RequestedAt, w.reportedAt)
 	}
 	for _, e := range p.ends {
@@ -58,33 +60,38 @@ func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 			code = *stop.ExitCode
 		}
 		if v.Compared++; stop.How != e.how || code != e.code || stop.Signal != e.signal {
-			v.Problem("termination of pod %s: %s is reported as %s, exit code %d, signal %d, want %+v", p.name,
+			v.Problem("termination of pod %s: container %s is reported as %s, exit code %d, signal %d, want %+v",
+				p.name,
 				e.container, stop.How, code, stop.Signal, e)
 		}
 		if !e.never() {
 			instant(e.container+" stopped", w.runtime.ExitedAt[e.container], stop.StoppedAt, endLimit)
 		}
 	}
-	// This has no timestamp. It lies between two responses of the runtime, which are as far apart as the agent states.
+	// The stop of the sandbox has no timestamp. The stop lies between two responses of the runtime. The error that the
+	// agent states covers the time between them.
 	down := phaseOf(reported.Phases, "sandbox_stop")
 	stated, err := agent.Nanoseconds(down.Error)
 	if err != nil {
 		v.Problem("termination of pod %s: sandbox_stop: %v", p.name, err)
 	}
-	instant("sandbox gone", w.runtime.SandboxStoppedAt, down.EndAt, stated+10*time.Millisecond) // the log is this late
+	// the log can be 10 ms late
+	instant("sandbox gone", w.runtime.SandboxStoppedAt, down.EndAt, stated+10*time.Millisecond)
 	instant("object gone", w.goneAt, reported.GoneAt, endLimit)
 	v.totalOfEnd(p.name, reported, w)
 }
 
-// totalOfEnd requires that the total, within the stated error, lasts from the request (at any time within the call)
-// until the object was gone, a moment before the watch delivered it.
+// totalOfEnd requires that the total duration is right within its stated error. The true duration starts during the
+// call that requests the deletion. The true duration ends with the deletion of the object, shortly before the watch
+// delivers the deletion.
 func (v *Verdict) totalOfEnd(pod string, reported agent.Termination, w endWitness) {
 	v.Compared++
 	total, err := agent.Nanoseconds(reported.TotalSeconds)
 	stated, errorErr := agent.Nanoseconds(reported.TotalError)
 	least, most := w.goneAt.Sub(w.asked.EndAt)-endLimit, w.goneAt.Sub(w.asked.StartAt)
 	if err != nil || errorErr != nil || total < least-stated || total > most+stated {
-		v.Problem("termination of pod %s: it took %s ±%s, but really between %s and %s", pod, reported.TotalSeconds,
+		v.Problem("termination of pod %s: the agent reports %s s ±%s s, but the true duration lies between %s and %s",
+			pod, reported.TotalSeconds,
 			reported.TotalError, least, most)
 	}
 }
@@ -96,7 +103,7 @@ func phaseNames(phases []agent.Phase) (names []string) {
 	return names
 }
 
-// phaseOf returns the phase with a name; zero if no phase has it.
+// phaseOf returns the phase with the given name, or a zero phase if there is none.
 func phaseOf(phases []agent.Phase, name string) agent.Phase {
 	if i := slices.IndexFunc(phases, func(p agent.Phase) bool { return p.Phase == name }); i >= 0 {
 		return phases[i]
@@ -104,7 +111,7 @@ func phaseOf(phases []agent.Phase, name string) agent.Phase {
 	return agent.Phase{}
 }
 
-// goesOn requires that the agent reports a termination while it is in progress.
+// goesOn requires that the agent reports a termination while the termination is in progress.
 func (v *Verdict) goesOn(ctx context.Context, b *bench.Bench, pod string) error {
 	return b.Node.Report.Wait(ctx, "the agent to report that pod "+pod+" ends", startLimit, 100*time.Millisecond,
 		func(ctx context.Context) error {
@@ -113,19 +120,21 @@ func (v *Verdict) goesOn(ctx context.Context, b *bench.Bench, pod string) error 
 				return err
 			}
 			if names := phaseNames(reported.Phases); !slices.Equal(names, []string{"kubelet_pickup", "grace"}) {
-				return fmt.Errorf("its phases are %q", names)
+				return fmt.Errorf("the reported phases are %q, want kubelet_pickup and grace", names)
 			}
 			v.Compared++
 			if open := reported.Phases[1].Open; !open || !reported.GoneAt.IsZero() ||
 				reported.Of(mainName).How != "running" {
-				v.Problem("pod %s, which is terminating: open %t, gone at %s, %s is %s", pod, open, reported.GoneAt,
+				v.Problem("pod %s is terminating, but the agent reports: phase open %t, object gone at %s, "+
+					"container %s is %s", pod, open, reported.GoneAt,
 					mainName, reported.Of(mainName).How)
 			}
 			return nil
 		})
 }
 
-// explained requires that explain, which queries the agent about the deleted pod, shows what was printed.
+// explained requires that explain, which queries the agent about the deleted pod, shows the verdict of the printed
+// record.
 func explained(ctx context.Context, b *bench.Bench, v *Verdict, end agent.End) error {
 	text, err := exec.CommandContext(ctx, b.Node.Agent(), "explain", end.Namespace+"/"+end.Name,
 		"--server=http://"+layout.Address(layout.AgentPort)).Output()

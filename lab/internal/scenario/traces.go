@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// deliveryLimit is how long the agent tries to deliver without a receiver.
+// deliveryLimit is the time for which the agent tries to deliver data without a receiver.
 const deliveryLimit = 2 * time.Second
 
 // sendingOverHTTP returns the environment of an agent that sends traces and metrics to the receiver.
@@ -22,7 +22,7 @@ func sendingOverHTTP() []string {
 	return sending("http/protobuf", layout.OTLPHTTPPort)
 }
 
-// sendingOverGRPC is sendingOverHTTP over gRPC.
+// sendingOverGRPC is like sendingOverHTTP, but over gRPC.
 func sendingOverGRPC() []string {
 	return sending("grpc", layout.OTLPGRPCPort)
 }
@@ -35,7 +35,7 @@ func sending(protocol string, port int) []string {
 
 // startReceiver starts the receiver with an empty file.
 func startReceiver(ctx context.Context, b *bench.Bench) error {
-	if err := b.Node.StopReceiver(); err != nil { // left by a killed scenario
+	if err := b.Node.StopReceiver(); err != nil { // a killed scenario leaves the receiver running
 		return err
 	}
 	if err := b.Node.ForgetOTLP(); err != nil {
@@ -44,7 +44,8 @@ func startReceiver(ctx context.Context, b *bench.Bench) error {
 	return b.Node.StartReceiver(ctx)
 }
 
-// startSending starts the receiver with an empty file, and restarts the agent with flags to send to it over HTTP.
+// startSending starts the receiver with an empty file. startSending restarts the agent with flags and environment
+// variables for sending over HTTP.
 func startSending(ctx context.Context, b *bench.Bench, flags ...string) (node.AgentChange, error) {
 	change := node.AgentChange{Flags: flags, Environment: sendingOverHTTP()}
 	if err := startReceiver(ctx, b); err != nil {
@@ -56,7 +57,7 @@ func startSending(ctx context.Context, b *bench.Bench, flags ...string) (node.Ag
 	return change, settleAgent(ctx, b)
 }
 
-// awaitTrace waits until the start-up of a pod was sent this often, and returns the last report.
+// awaitTrace waits until the agent has sent the start-up of a pod this many times, and returns the last report.
 func awaitTrace(ctx context.Context, b *bench.Bench, pod string, times int) (otlp.Report, error) {
 	var report otlp.Report
 	err := b.Node.Report.Wait(ctx, "the trace of pod "+pod, 10*time.Second, 100*time.Millisecond,
@@ -66,7 +67,7 @@ func awaitTrace(ctx context.Context, b *bench.Bench, pod string, times int) (otl
 				return err
 			}
 			if len(reports) < times {
-				return fmt.Errorf("it was sent %d times", len(reports))
+				return fmt.Errorf("the start-up was sent %d times so far", len(reports))
 			}
 			report = reports[len(reports)-1]
 			return nil
@@ -80,10 +81,10 @@ func tracesOf(b *bench.Bench, pod string) ([]otlp.Report, error) {
 		err
 }
 
-// ownTrace is the trace of a pod's first start-up, as documented.
+// ownTrace returns the documented trace ID of a pod's first start-up.
 func ownTrace(uid string) string { return traceNamed("podlapse trace " + uid + "/0") }
 
-// rolloutTrace is the common trace of the pods of one revision of a Deployment, as documented.
+// rolloutTrace returns the documented trace ID that the pods of one revision of a Deployment share.
 func rolloutTrace(namespace, deployment, revision string) string {
 	return traceNamed("podlapse owner " + namespace + "/Deployment/" + deployment + "/" + revision)
 }

@@ -14,20 +14,21 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// How much to unpack and to download. Each takes seconds.
+// The amounts of data to unpack and to download. Each takes seconds.
 const (
 	unpackFiles    = 40_000
-	unpackAtLeast  = time.Second // otherwise the machine is too fast for so few files
+	unpackAtLeast  = time.Second // if unpacking is faster, the machine is too fast for this number of files
 	downloadLayer  = 3 << 20     // bytes
 	downloadRate   = 512 << 10   // bytes per second
 	diskCause      = "disk"
 	registryCause  = "registry"
-	mostlyUnpacked = 500 * time.Millisecond // for the last, small layer, after its last byte
+	mostlyUnpacked = 500 * time.Millisecond // longest time for unpacking the last, small layer after its last byte
 )
 
-// unpack pulls three images: one that downloads slowly, one that unpacks slowly, and one whose first layer is unpacked
-// while the second is downloaded. The registry's log shows when the last byte was sent, and containerd's when the image
-// was complete. Before the last byte the registry is to blame, afterwards the disk.
+// unpack pulls three images. The first image downloads slowly, and the second unpacks slowly. The first layer of the
+// third image is unpacked while its second layer is downloaded. The registry's log shows when the registry sent the
+// last byte, and containerd's log shows when the image was complete. The cause before the last byte is the registry,
+// and afterwards the disk.
 func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	p, err := watchPulls(ctx, b)
 	if err != nil {
@@ -49,13 +50,13 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	cases := []struct {
 		name   string
 		layers []v1.Layer
-		// The registry's rate in bytes per second. 0 is unlimited, so most of the image is still to be unpacked after
-		// the last byte.
+		// rate is the registry's rate in bytes per second. Zero means an unlimited rate, so most of the image is still
+		// packed when the last byte arrives.
 		rate int64
 	}{
 		{"slow-registry", bytes[:1], downloadRate},
 		{"slow-disk", []v1.Layer{files}, 0},
-		{"overlap", []v1.Layer{moreFiles, bytes[1]}, downloadRate / 2}, // slower than most disks unpack
+		{"overlap", []v1.Layer{moreFiles, bytes[1]}, downloadRate / 2}, // slower than the unpacking on most disks
 	}
 	if err := p.settle(ctx); err != nil {
 		return err
@@ -77,7 +78,7 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// unpacked runs one case and judges whom the agents blame.
+// unpacked runs one case and checks the causes that the agents report.
 func (p *pullRun) unpacked(ctx context.Context, c pullCase, unpacks bool, layers int) error {
 	if err := p.start(ctx, c); err != nil {
 		return err
@@ -103,12 +104,13 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 	v.Contract(timeline)
 	v.downloaded(timeline, mainName)
 	if len(attempts) != 1 {
-		v.Problem("%s: the kubelet pulled %d times, so the scenario is not conclusive", c.pod, len(attempts))
+		v.Problem("%s: the kubelet pulled %d times, want 1: the scenario is not conclusive", c.pod, len(attempts))
 		return nil
 	}
 	a := attempts[0]
 	if took := a.Unpacked(); unpacks != (took > unpackAtLeast) || !unpacks && took > mostlyUnpacked {
-		v.Problem("%s: from the last byte to completion it took %s, so the scenario is not conclusive", c.pod,
+		v.Problem("%s: the pull took %s s after its last byte, which does not fit the case: the scenario is not "+
+			"conclusive", c.pod,
 			seconds(took))
 	}
 	if !j.view.runtime {
@@ -130,11 +132,11 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 		if err != nil {
 			return err
 		}
-		// Such a short phase may be merged into the other one.
+		// Such a short phase can be merged into the other phase.
 		v.Compare(c.pod+" "+part.phase, part.injected, part.truth, measured, there || part.truth < exact, exact)
 		for _, phase := range timeline.Phases {
 			if phase.Phase == part.phase && phase.Cause != part.cause {
-				v.Problem("%s: phase %s is charged to %q instead of %q", c.pod, part.phase, phase.Cause, part.cause)
+				v.Problem("%s: phase %s is charged to %q, want %q", c.pod, part.phase, phase.Cause, part.cause)
 			}
 		}
 	}
@@ -142,8 +144,8 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 	return nil
 }
 
-// judgeUndivided is for an agent without evidence of the last byte. It must report how long both took together, name
-// both, and charge neither.
+// judgeUndivided checks an agent without evidence of the last byte. The agent must report the total duration of pull
+// and unpacking. The agent must list pull and unpack as candidates and charge the time to no party.
 func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.Timeline) {
 	var both time.Duration
 	for _, phase := range timeline.Phases {
@@ -156,23 +158,25 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 			j.verdict.Problem("%s: phase %s: %v", c.pod, phase.Phase, err)
 		}
 		if both += length; phase.Phase != agent.Unattributed && length > exact {
-			j.verdict.Problem("%s: %s s are charged to %q, but the agent has no evidence which part of the pull it was",
+			j.verdict.Problem("%s: %s s are charged to %q, but no evidence of the agent separates the parts of "+
+				"the pull",
 				c.pod, phase.Seconds, phase.Cause)
 		}
 	}
 	j.verdict.Compare(c.pod+" pull and unpack", a.Call.Length().Round(100*time.Millisecond), a.Call.Length(), both,
 		true, exact+j.view.worst(a, neighbors{}))
 	if pull, _ := timeline.PullOf(mainName); pull.Unpack != nil || pull.Download != nil || len(pull.Layers) > 0 {
-		j.verdict.Problem("%s: the agent reports layers, but has no evidence of them", c.pod)
+		j.verdict.Problem("%s: the agent reports layers without any evidence of layers", c.pod)
 	}
 }
 
-// judgeBusy requires that the agent reports the time in which anything was unpacked, even if it delayed nothing: the
-// files of the overlap's first layer take as long as those of the slow disk, while the second layer is downloaded.
+// judgeBusy requires that the agent reports the time in which it unpacked layers, even if the unpacking delayed
+// nothing. In the case overlap, unpacking the first layer takes as long as in the case slow-disk, while the second
+// layer is downloaded.
 func (j *pullJudge) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline agent.Timeline) {
 	pull, _ := timeline.PullOf(mainName)
 	if pull.Unpack == nil {
-		j.verdict.Problem("%s: the agent does not report its unpacking", c.pod)
+		j.verdict.Problem("%s: the agent does not report the unpacking of the image", c.pod)
 		return
 	}
 	busy, err := agent.Nanoseconds(pull.Unpack.Seconds)
@@ -180,15 +184,15 @@ func (j *pullJudge) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline 
 	case err != nil:
 		j.verdict.Problem("%s: unpack: %v", c.pod, err)
 	case busy > a.Call.Length()+exact:
-		j.verdict.Problem("%s: the entire pull took %s, but the agent reports %s of unpacking", c.pod,
+		j.verdict.Problem("%s: the entire pull took %s s, but the agent reports %s s for unpacking", c.pod,
 			seconds(a.Call.Length()), seconds(busy))
 	case c.pod != "slow-registry" && busy < unpackAtLeast:
-		j.verdict.Problem("%s: the agent reports only %s of unpacking", c.pod, seconds(busy))
+		j.verdict.Problem("%s: the agent reports only %s s for unpacking, want at least 1 s", c.pod, seconds(busy))
 	}
-	// A layer that was present may be omitted.
+	// The agent is allowed to omit a layer that was present.
 	if reported := len(pull.Layers); reported != layers && reported != layers+1 {
-		j.verdict.Problem("%s: %d layers were downloaded, the agent reports %d", c.pod, layers, reported)
+		j.verdict.Problem("%s: the runtime downloaded %d layers, but the agent reports %d", c.pod, layers, reported)
 	}
-	j.verdict.Note("%s: %s from call to completion, the last byte after %s, unpacking for %s according to the agent",
+	j.verdict.Note("%s: the pull took %s s, and its last byte arrived after %s s; the agent reports %s s for unpacking",
 		c.pod, seconds(a.Call.Length()), seconds(a.Asked.EndAt.Sub(a.Call.StartAt)), seconds(busy))
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/agent"
 )
 
-// Row compares one number of the agent with the truth.
+// Row compares one duration of the agent with the truth.
 type Row struct {
 	What     string
-	Injected time.Duration // what the scenario injected, rounded for readers
-	Truth    time.Duration // what really happened, if a witness dated it; otherwise Injected
-	Measured time.Duration // what the agent reports
-	Missing  bool          // the agent reports nothing
-	Limit    time.Duration // how far Measured may be from Truth
+	Injected time.Duration // injected duration, rounded for readers
+	Truth    time.Duration // true duration, if an independent source dates it; otherwise Injected
+	Measured time.Duration // duration that the agent reports
+	Missing  bool          // the agent reports no duration
+	Limit    time.Duration // largest accepted difference between Measured and Truth
 }
 
-// Off is how much the agent's value is too large; negative if it is too small.
+// Off returns the agent's value minus the truth. Off is negative if the agent's value is too small.
 func (r Row) Off() time.Duration { return r.Measured - r.Truth }
 
 // OK reports whether the agent is right.
@@ -29,8 +29,8 @@ func (r Row) OK() bool { return !r.Missing && r.Off().Abs() <= r.Limit }
 // Verdict collects the results of a scenario.
 type Verdict struct {
 	Rows     []Row
-	Compared int      // numbers that were compared without a row
-	Problems []string // everything wrong that is not a number
+	Compared int      // number of compared values without a row
+	Problems []string // all errors that are not in a row
 	Notes    []string // additional information for readers
 	Text     string   // tables of the scenario, printed first
 }
@@ -54,7 +54,7 @@ func (v *Verdict) Phase(timeline agent.Timeline, phase, container string, inject
 	v.Compare(what, injected, truth, measured, there, limit)
 }
 
-// Problem adds something wrong.
+// Problem adds an error.
 func (v *Verdict) Problem(format string, arguments ...any) {
 	v.Problems = append(v.Problems, fmt.Sprintf(format, arguments...))
 }
@@ -64,20 +64,21 @@ func (v *Verdict) Note(format string, arguments ...any) {
 	v.Notes = append(v.Notes, fmt.Sprintf(format, arguments...))
 }
 
-// Contract adds everything wrong with the form of a ready pod's timeline, independent of its values.
+// Contract adds all errors in the form of a ready pod's timeline, independent of the timeline's values.
 func (v *Verdict) Contract(timeline agent.Timeline) { v.ContractOf(timeline, agent.Ready) }
 
-// ContractOf is Contract for a pod whose start-up may end in other states.
+// ContractOf is like Contract, for a pod whose start-up can also end in other states.
 func (v *Verdict) ContractOf(timeline agent.Timeline, states ...string) {
 	if !slices.Contains(states, timeline.State) {
-		v.Problem("pod %s is %s, but the agent reports %s", timeline.Name, strings.Join(states, " or "), timeline.State)
+		v.Problem("pod %s must be %s, but the agent reports %s", timeline.Name, strings.Join(states, " or "),
+			timeline.State)
 	}
 	for _, problem := range timeline.Problems() {
 		v.Problem("pod %s: %s", timeline.Name, problem)
 	}
 }
 
-// Include adds the results for one of several agents, each of which is judged.
+// Include adds the results for one of several agents.
 func (v *Verdict) Include(agent string, found *Verdict) {
 	for _, row := range found.Rows {
 		row.What = agent + ": " + row.What
@@ -91,29 +92,30 @@ func (v *Verdict) Include(agent string, found *Verdict) {
 		v.Note("%s: %s", agent, note)
 	}
 	if len(found.Rows)+found.Compared == 0 {
-		v.Problem("%s: nothing was compared", agent)
+		v.Problem("%s: no value was compared, want at least one", agent)
 	}
 }
 
-// Failed reports whether anything is wrong, or whether nothing was compared.
+// Failed reports whether the verdict contains an error, or no comparison.
 func (v *Verdict) Failed() bool { return len(v.Wrong()) > 0 }
 
-// Wrong describes everything that is wrong, one line each.
+// Wrong returns a line for each error.
 func (v *Verdict) Wrong() []string {
 	var wrong []string
 	for _, row := range v.Rows {
 		switch {
 		case row.Missing:
-			wrong = append(wrong, fmt.Sprintf("%s: no measurement, the truth is %s s", row.What, seconds(row.Truth)))
+			wrong = append(wrong, fmt.Sprintf("%s: the agent reports no value, the truth is %s s", row.What,
+				seconds(row.Truth)))
 		case !row.OK():
 			wrong = append(wrong,
-				fmt.Sprintf("%s: measured %s s, the truth is %s s, the largest allowed difference is %s s",
+				fmt.Sprintf("%s: the agent reports %s s, the truth is %s s, the largest allowed difference is %s s",
 					row.What, seconds(row.Measured), seconds(row.Truth), seconds(row.Limit)))
 		}
 	}
 	wrong = append(wrong, v.Problems...)
 	if len(v.Rows)+v.Compared == 0 {
-		wrong = append(wrong, "nothing was compared")
+		wrong = append(wrong, "no value was compared, want at least one")
 	}
 	return wrong
 }

@@ -2,13 +2,13 @@ package scenario
 
 import "strings"
 
-// view is which sources an agent has.
+// view is the set of sources that an agent has.
 type view struct {
 	events, runtime bool
 }
 
-// full reports whether the agent has all sources, and so must be exact. Otherwise it may report less, but nothing
-// wrong.
+// full reports whether the agent has all sources, and must therefore be exact. An agent without all sources is allowed
+// to report less, but nothing wrong.
 func (s view) full() bool { return s.events && s.runtime }
 
 // flags returns the flags that limit the agent to these sources.
@@ -35,7 +35,7 @@ func (s view) String() string {
 	return "without Events and the runtime"
 }
 
-// suffix distinguishes its files from those of an agent with all sources.
+// suffix distinguishes the agent's files from the files of an agent with all sources.
 func (s view) suffix() string {
 	if s.full() {
 		return ""

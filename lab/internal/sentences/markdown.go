@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// An item of a list, or a quotation, starts a paragraph of its own.
+// item matches the markers of list items and quotations. Each of these starts a new paragraph.
 var item = regexp.MustCompile(`^(?:[-*+>]|\d+\.) +`)
 
-// markdown returns the sentences of running text. It skips code blocks, tables, headings, HTML and link definitions.
+// markdown returns the sentences of running text. markdown skips code blocks, tables, headings, HTML and link
+// definitions.
 func markdown(file, text string) []Sentence {
 	var sentences []Sentence
 	var paragraph []line
@@ -16,7 +17,7 @@ func markdown(file, text string) []Sentence {
 		sentences = append(sentences, split(file, paragraph)...)
 		paragraph = nil
 	}
-	fence := "" // what ends the code block
+	fence := "" // prefix of the line that ends the code block
 	number := 0
 	for raw := range strings.Lines(text) {
 		number++

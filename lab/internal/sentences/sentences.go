@@ -1,5 +1,5 @@
-// Package sentences draws a random sample of the repository's sentences, so that a reviewer can judge its language.
-// The sample depends only on the seed and on the files.
+// Package sentences draws a random sample of the repository's sentences, so that a reviewer can judge the language. The
+// sample depends only on the seed and on the files.
 package sentences
 
 import (
@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Sentence is a sentence, a message or a help text, and where it starts.
+// Sentence is a sentence, a message or a help text, with the location of its start.
 type Sentence struct {
 	File string // relative to the root of the repository, with slashes
 	Line int    // counted from 1
-	Text string // on one line
+	Text string // the text on one line
 }
 
-// Group is the sentences of one kind, in the order of files and lines, each text once.
+// Group contains the sentences of one kind, ordered by file and line. Each text occurs only once.
 type Group struct {
 	Name      string
 	Sentences []Sentence
@@ -33,11 +33,12 @@ const (
 	Comments = "comments"
 )
 
-// fewestWords is the length from which a text is a sentence rather than a label.
+// fewestWords is the smallest number of words in a sentence. Shorter texts are labels.
 const fewestWords = 4
 
-// Collect returns a group for each kind. It reads Markdown files, and Go files that are neither tests nor generated.
-// Hidden directories, bin and testdata are skipped. The error names a file that cannot be read or parsed.
+// Collect returns a group for each kind of sentence. Collect reads Markdown files, and Go files that are neither tests
+// nor generated. Collect skips hidden directories, bin and testdata. Its error names the file that it cannot read or
+// parse.
 func Collect(root fs.FS) ([]Group, error) {
 	docs, source := &Group{Name: Docs}, newGoSource()
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -79,7 +80,7 @@ func isSkipped(directory string) bool {
 	return directory == "bin" || directory == "testdata" || strings.HasPrefix(directory, ".") && directory != "."
 }
 
-// unique keeps the first of several sentences with the same text.
+// unique keeps only the first of several sentences with the same text.
 func unique(all []Sentence) []Sentence {
 	seen := make(map[string]bool, len(all))
 	return slices.DeleteFunc(all, func(s Sentence) bool {
@@ -89,7 +90,8 @@ func unique(all []Sentence) []Sentence {
 	})
 }
 
-// Sample draws n sentences from each group, or all if there are fewer. It keeps their order.
+// Sample draws n sentences from each group. If a group has fewer sentences, Sample takes all of them. Sample keeps
+// their order.
 func Sample(groups []Group, seed uint64, n int) []Group {
 	sample := make([]Group, len(groups))
 	for i, group := range groups {
@@ -104,7 +106,8 @@ func Sample(groups []Group, seed uint64, n int) []Group {
 	return sample
 }
 
-// Print writes each group under its name, and each sentence behind its file and line.
+// Print writes the name of each group and then the group's sentences. Each line starts with the file and the line
+// number.
 func Print(out io.Writer, groups []Group) error {
 	for i, group := range groups {
 		if i > 0 {

@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// goSource is the parsed Go files.
+// goSource contains the texts of the parsed Go files.
 type goSource struct {
 	files    *token.FileSet
 	messages []Sentence
 	comments []Sentence
 	helps    []helpText
-	// helpParameters is the position of the parameter help of each function that has one, by package and name.
+	// helpParameters maps each function with a parameter help to the position of this parameter. The keys are package
+	// and name.
 	helpParameters map[string]int
 }
 
@@ -23,14 +24,15 @@ func newGoSource() *goSource {
 	return &goSource{files: token.NewFileSet(), helpParameters: map[string]int{"prometheus.NewDesc": 1}}
 }
 
-// helpText is a help text, or an argument that is one if the function has a parameter help at this position.
+// helpText is a help text, or an argument of a call. The argument is a help text if the function's parameter at this
+// position is named help.
 type helpText struct {
 	Sentence
-	function string // its package and name; empty for the field Help of a flag or a metric
+	function string // package and name of the function; empty for the field Help of a flag or a metric
 	argument int
 }
 
-// parse reads one file. A generated file adds nothing.
+// parse collects the texts of one file. parse ignores generated files.
 func (g *goSource) parse(name string, text []byte) error {
 	file, err := parser.ParseFile(g.files, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -94,7 +96,8 @@ func (g *goSource) addHelp(value ast.Expr, function string, argument int) {
 	}
 }
 
-// addCall adds the message of a call that makes an error or logs, and arguments that may be help texts.
+// addCall adds the message of a call that creates an error or a log entry. For other calls, addCall adds the arguments
+// that might be help texts.
 func (g *goSource) addCall(call *ast.CallExpr, function string) {
 	if isMessage(call.Fun, function) && len(call.Args) > 0 {
 		if s, ok := g.sentence(call.Args[0]); ok {
@@ -110,8 +113,8 @@ func (g *goSource) addCall(call *ast.CallExpr, function string) {
 	}
 }
 
-// isMessage reports whether a function is errors.New, fmt.Errorf or a method of a zap logger. It recognizes the methods
-// by their names. No other function in this repository with such a name takes a text.
+// isMessage reports whether a function is errors.New, fmt.Errorf or a method of a zap logger. isMessage recognizes the
+// methods by their names, because no other function in this repository with such a name takes a text.
 func isMessage(expression ast.Expr, function string) bool {
 	if function == "errors.New" || function == "fmt.Errorf" {
 		return true
@@ -121,7 +124,8 @@ func isMessage(expression ast.Expr, function string) bool {
 		method.Sel.Name)
 }
 
-// qualified is the name of a function with its package, such as fmt.Errorf. It is empty for other expressions.
+// qualified returns the name of a function with its package, such as fmt.Errorf. For other expressions, qualified
+// returns an empty string.
 func qualified(file *ast.File, e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -134,7 +138,7 @@ func qualified(file *ast.File, e ast.Expr) string {
 	return ""
 }
 
-// sentence is the text of an expression, if it is one of at least two words.
+// sentence returns the text of an expression. The result ok is false for texts of fewer than two words.
 func (g *goSource) sentence(e ast.Expr) (Sentence, bool) {
 	text, literal := textOf(e)
 	words := strings.Fields(text)
@@ -145,8 +149,8 @@ func (g *goSource) sentence(e ast.Expr) (Sentence, bool) {
 	return Sentence{File: position.Filename, Line: position.Line, Text: strings.Join(words, " ")}, true
 }
 
-// textOf joins the literals of a concatenation, with an ellipsis for each other part. It also reports whether there is
-// a literal.
+// textOf joins the literals of a concatenation, and writes an ellipsis for each other part. The result literal reports
+// whether the expression contains a literal.
 func textOf(e ast.Expr) (text string, literal bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -163,7 +167,7 @@ func textOf(e ast.Expr) (text string, literal bool) {
 	return "…", false
 }
 
-// paragraphs returns the text of a comment, without directives and code.
+// paragraphs returns the text of a comment without directives and code.
 func (g *goSource) paragraphs(group *ast.CommentGroup) [][]line {
 	var all [][]line
 	var paragraph []line

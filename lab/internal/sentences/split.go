@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// line is a line of running text, without its markup.
+// line is a line of running text without markup.
 type line struct {
 	number int
 	text   string
 }
 
-// split returns the sentences of a paragraph, each with the line that it starts on. Shorter texts than fewestWords are
-// left out.
+// split returns the sentences of a paragraph, each with the line on which it starts. split omits texts with fewer words
+// than fewestWords.
 func split(file string, paragraph []line) []Sentence {
 	var sentences []Sentence
 	var words []string
@@ -38,8 +38,8 @@ func split(file string, paragraph []line) []Sentence {
 	return sentences
 }
 
-// endsSentence reports whether a word ends in a full stop, a question mark or an exclamation mark, possibly in front of
-// brackets and quotes. Abbreviations do not end a sentence.
+// endsSentence reports whether a word ends a sentence with a full stop, a question mark or an exclamation mark. Closing
+// brackets and quotes can follow the mark. Abbreviations do not end a sentence.
 func endsSentence(word string) bool {
 	if slices.Contains([]string{"e.g.", "i.e.", "etc.", "vs."}, strings.TrimLeft(word, "(")) {
 		return false

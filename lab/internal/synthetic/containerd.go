@@ -12,9 +12,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// NewContainerd returns a runtime that reports itself as containerd 2 and has containerd's store of sandboxes. The
-// timestamps in this store and in CRI separate volumes, network and sandbox. Its image store contains a sandbox image
-// that was pulled long ago. Other stores are missing.
+// NewContainerd returns a runtime that identifies itself as containerd 2 and has containerd's store of sandboxes. The
+// timestamps in this store and in CRI separate volumes, network and sandbox. The runtime's image store contains a
+// sandbox image that was pulled long ago. Other stores are missing.
 func NewContainerd() *Runtime {
 	r := NewRuntime()
 	r.name, r.version, r.stores = "containerd", "2.4.2", true
@@ -27,7 +27,7 @@ type sandboxStore struct {
 	runtime *Runtime
 }
 
-// sandboxStamps is when a sandbox was requested and when it ran.
+// sandboxStamps contains the times when a sandbox was requested and when it ran.
 type sandboxStamps struct{ begunAt, runningAt time.Time }
 
 // Get implements sandboxapi.StoreServer.
@@ -49,7 +49,7 @@ type imageStore struct {
 	imagesapi.UnimplementedImagesServer
 }
 
-// Get implements imagesapi.ImagesServer. Images of containers have no timestamps.
+// Get implements imagesapi.ImagesServer. Get knows no images, so images of containers have no timestamps.
 func (imageStore) Get(_ context.Context, request *imagesapi.GetImageRequest) (*imagesapi.GetImageResponse, error) {
 	return nil, status.Errorf(codes.NotFound, "image %s: not found", request.GetName())
 }

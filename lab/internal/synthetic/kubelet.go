@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// Kubelet starts pods on its node and reports them like a kubelet.
+// Kubelet starts pods on its node and reports them as a kubelet does.
 type Kubelet struct {
 	Kube    *kube.Client
 	Runtime *Runtime
@@ -18,37 +18,37 @@ type Kubelet struct {
 	Pace    Pace
 }
 
-// Pace is the duration of each step of a start, one after the other.
+// Pace contains the duration of each step of a start. The steps follow one another.
 type Pace struct {
-	Pickup  time.Duration // until the kubelet acknowledges the pod
-	Volumes time.Duration // until it requests a sandbox
-	Network time.Duration // of the sandbox
-	Sandbox time.Duration // from then until the sandbox runs
-	Pull    time.Duration // of each missing image
-	Create  time.Duration // of each container
+	Pickup  time.Duration // time until the kubelet acknowledges the pod
+	Volumes time.Duration // time until the kubelet requests a sandbox
+	Network time.Duration // time until the sandbox's network is ready
+	Sandbox time.Duration // time after that until the sandbox runs
+	Pull    time.Duration // duration of the pull of each missing image
+	Create  time.Duration // duration of the creation of each container
 	Start   time.Duration
 }
 
-// Usual is the pace of an otherwise idle node.
+// Usual returns the pace of a node that is otherwise idle.
 func Usual() Pace {
 	const ms = time.Millisecond
 	return Pace{Pickup: 20 * ms,
-		// containerd with a network plugin takes this long. The synthetic runtime, like CRI, does not date images. So
-		// the agent knows that an image was present before only if it queried the runtime before the sandbox existed.
-		// Here the agent shares two cores with an entire cluster.
+		// containerd with a network plugin takes this long. The synthetic runtime does not date images, and neither
+		// does CRI. The agent must therefore query the runtime before the sandbox exists. Otherwise, it cannot know
+		// that an image was already present. In this test, the agent shares two cores with an entire cluster.
 		Network: 300 * ms,
 		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
 }
 
-// Started is what really happened during the start of one pod.
+// Started describes the real start of one pod.
 type Started struct {
 	Name   string
-	Events int             // sent to the API server
-	Pulls  []time.Duration // of each container; none if its image was present
+	Events int             // number of Events that were sent to the API server
+	Pulls  []time.Duration // duration of each container's pull; empty if the images were present
 }
 
-// Start creates a pod in a namespace and starts its containers one after the other. It pulls images that the runtime
-// lacks.
+// Start creates a pod in a namespace and starts its containers one after the other. If cold is set, Start pulls the
+// images first.
 func (k Kubelet) Start(ctx context.Context, namespace, name string, images []string, cold bool) (Started, error) {
 	p := pod{namespace: namespace, name: name, node: k.Node, images: images}
 	path := "/api/v1/namespaces/" + namespace + "/pods"
@@ -131,7 +131,7 @@ func (s *start) container(ctx context.Context, name, image string,
 	return startedAt, id, s.say(ctx, name, "Started", "Container started")
 }
 
-// image gets an image and reports it in the kubelet's words.
+// image provides an image for a container, and sends an Event about the image in the kubelet's words.
 func (s *start) image(ctx context.Context, name, image string, cold bool) error {
 	if !cold {
 		return s.say(ctx, name, "Pulled",
@@ -153,7 +153,7 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 		"size: %d bytes.", image, whole, whole, imageSize))
 }
 
-// say creates one Event and sends it.
+// say creates and sends one Event.
 func (s *start) say(ctx context.Context, container, reason, message string) error {
 	return s.send(ctx, s.pod.event(container, reason, message, time.Now()))
 }

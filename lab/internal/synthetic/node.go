@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// heartbeat is much shorter than the time after which the control plane considers a node lost.
+// heartbeat is much shorter than the time after which the control plane considers a node unreachable.
 const heartbeat = 10 * time.Second
 
 func nodePath(name string) string { return "/api/v1/nodes/" + name }
@@ -25,7 +25,7 @@ func Register(ctx context.Context, client *kube.Client, name string) error {
 	return beat(ctx, client, name)
 }
 
-// KeepAlive keeps reporting that the node is ready, until ctx ends.
+// KeepAlive reports at each heartbeat that the node is ready, until ctx ends.
 func KeepAlive(ctx context.Context, client *kube.Client, name string) error {
 	for pause(ctx, heartbeat) == nil {
 		if err := beat(ctx, client, name); err != nil && ctx.Err() == nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// imageSize is the size of every image, in bytes.
+// imageSize is the size of every image in bytes.
 const imageSize = 12_345_678
 
 func imageID(reference string) string {
@@ -22,7 +22,7 @@ func imageID(reference string) string {
 // pod is one synthetic pod.
 type pod struct {
 	namespace, name, uid, node string
-	images                     []string // of containers c1, c2, …
+	images                     []string // images of the containers c1, c2, and so on
 }
 
 func containerName(i int) string { return fmt.Sprintf("c%d", i+1) }
@@ -35,8 +35,8 @@ func (p pod) labels(container string) map[string]string {
 	return labels
 }
 
-// object returns the pod as a user creates it, already bound to its node. It ends immediately when it is deleted,
-// because no kubelet confirms its end.
+// object returns the pod as a user creates it, already bound to its node. When the pod is deleted, its object
+// disappears immediately, because the grace period is zero and no kubelet confirms the termination.
 func (p pod) object() corev1.Pod {
 	none := int64(0)
 	object := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.name},
@@ -47,7 +47,7 @@ func (p pod) object() corev1.Pod {
 	return object
 }
 
-// acknowledged is the first status that a kubelet writes.
+// acknowledged returns the first status that a kubelet writes.
 func (p pod) acknowledged(at time.Time) map[string]any {
 	var containers []corev1.ContainerStatus
 	for i, image := range p.images {
@@ -57,7 +57,7 @@ func (p pod) acknowledged(at time.Time) map[string]any {
 	return p.status(at, at, corev1.PodPending, corev1.ConditionFalse, containers)
 }
 
-// running is the status of a ready pod whose containers all run.
+// running returns the status of a ready pod whose containers all run.
 func (p pod) running(at, acknowledgedAt time.Time, startedAt []time.Time, ids []string) map[string]any {
 	var containers []corev1.ContainerStatus
 	started := true
@@ -88,7 +88,8 @@ func (p pod) status(at, acknowledgedAt time.Time, phase corev1.PodPhase, ready c
 		"conditions": conditions, "containerStatuses": containers}}
 }
 
-// event returns an Event in the kubelet's form: its name contains its instant, and its timestamps are whole seconds.
+// event returns an Event in the kubelet's form. The name of the Event contains the time in nanoseconds, and its
+// timestamps are in whole seconds.
 func (p pod) event(container, reason, message string, at time.Time) corev1.Event {
 	const component = "kubelet"
 	return corev1.Event{

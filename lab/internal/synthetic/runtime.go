@@ -18,7 +18,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Labels that the kubelet sets on the objects that it requests from a runtime.
+// The labels that the kubelet sets on the objects that it requests from a runtime.
 const (
 	uidLabel       = "io.kubernetes.pod.uid"
 	podLabel       = "io.kubernetes.pod.name"
@@ -27,17 +27,17 @@ const (
 	restartCount   = "io.kubernetes.container.restartCount"
 )
 
-// Runtime is a container runtime that runs nothing and only reports pods that were added to it. It responds only to
-// read calls. It is safe for concurrent use.
+// Runtime is a container runtime that runs no containers. Runtime only reports pods that were added to it, and responds
+// only to read calls. Runtime is safe for concurrent use.
 type Runtime struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
 	runtimeapi.UnimplementedImageServiceServer
 
 	name, version string
-	stores        bool // whether it has containerd's store of sandboxes
+	stores        bool // whether the runtime has containerd's store of sandboxes
 
 	mu         sync.Mutex
-	sandboxes  map[string][]*runtimeapi.PodSandbox // by the pod's UID, like the next two
+	sandboxes  map[string][]*runtimeapi.PodSandbox // the keys of sandboxes and containers are pod UIDs
 	containers map[string][]*runtimeapi.Container
 	statuses   map[string]*runtimeapi.ContainerStatus // by the container's ID
 	images     map[string]bool
@@ -51,7 +51,7 @@ func NewRuntime() *Runtime {
 		statuses: make(map[string]*runtimeapi.ContainerStatus), images: make(map[string]bool)}
 }
 
-// Serve serves on a socket until stop is called.
+// Serve serves requests on a socket until stop is called.
 func (r *Runtime) Serve(socket string) (stop func(), err error) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("serve the synthetic runtime: %w", err)
@@ -79,7 +79,7 @@ func (r *Runtime) AddImage(reference string) {
 	r.images[reference] = true
 }
 
-// addSandbox adds a pod's sandbox, whose network was ready at an instant between its timestamps.
+// addSandbox adds a pod's sandbox. The network became ready between the two timestamps of the sandbox.
 func (r *Runtime) addSandbox(p pod, stamps sandboxStamps, networkReadyAt time.Time) {
 	id := "sandbox-" + p.uid
 	r.mu.Lock()
@@ -112,13 +112,13 @@ func (r *Runtime) addContainer(p pod, name, image string, createdAt, startedAt t
 	return id
 }
 
-// Version implements runtimeapi.RuntimeServiceServer, like the methods below.
+// Version implements runtimeapi.RuntimeServiceServer, as the methods below do.
 func (r *Runtime) Version(context.Context, *runtimeapi.VersionRequest) (*runtimeapi.VersionResponse, error) {
 	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: r.name, RuntimeVersion: r.version,
 		RuntimeApiVersion: "v1"}, nil
 }
 
-// ListPodSandbox responds only to requests about one pod.
+// ListPodSandbox returns sandboxes only if the request selects one pod.
 func (r *Runtime) ListPodSandbox(_ context.Context,
 	request *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
 	r.mu.Lock()
@@ -127,7 +127,7 @@ func (r *Runtime) ListPodSandbox(_ context.Context,
 	return &runtimeapi.ListPodSandboxResponse{Items: append([]*runtimeapi.PodSandbox(nil), r.sandboxes[uid]...)}, nil
 }
 
-// ListContainers responds only to requests about one pod.
+// ListContainers returns containers only if the request selects one pod.
 func (r *Runtime) ListContainers(_ context.Context,
 	request *runtimeapi.ListContainersRequest) (*runtimeapi.ListContainersResponse, error) {
 	r.mu.Lock()
@@ -137,7 +137,7 @@ func (r *Runtime) ListContainers(_ context.Context,
 		nil
 }
 
-// ContainerStatus returns everything about one container.
+// ContainerStatus returns the status of one container.
 func (r *Runtime) ContainerStatus(_ context.Context,
 	request *runtimeapi.ContainerStatusRequest) (*runtimeapi.ContainerStatusResponse, error) {
 	r.mu.Lock()

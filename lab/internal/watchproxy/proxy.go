@@ -17,13 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Fault is what the proxy does to an event of the pod watch.
+// Fault describes how the proxy treats an event of the pod watch.
 type Fault struct {
 	Lost  bool
-	Delay time.Duration // delays this event and, if they would overtake it, the following ones
+	Delay time.Duration // delays this event, and later events that would overtake it
 }
 
-// Proxy forwards to one API server, as the user of its transport.
+// Proxy forwards requests to one API server. The API server sees the user of the proxy's transport.
 type Proxy struct {
 	server   *http.Server
 	listener net.Listener
@@ -34,7 +34,7 @@ type Proxy struct {
 	ended chan error
 }
 
-// Start listens on a loopback port until Close.
+// Start starts a proxy that listens on a loopback port until Close.
 func Start(ctx context.Context, target string, as http.RoundTripper) (*Proxy, error) {
 	to, err := url.Parse(target)
 	if err != nil {
@@ -64,20 +64,20 @@ func Start(ctx context.Context, target string, as http.RoundTripper) (*Proxy, er
 	return p, nil
 }
 
-// URL is the proxy's URL.
+// URL returns the proxy's URL.
 func (p *Proxy) URL() string { return "http://" + p.listener.Addr().String() }
 
-// Break calls fault for every event of the pod watch from now on. With nil there are no faults.
+// Break calls fault for every event of the pod watch from now on. If fault is nil, there are no faults.
 func (p *Proxy) Break(fault func(kind watch.EventType, pod corev1.Pod) Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = fault
 }
 
-// Held is the number of delayed events.
+// Held returns the number of delayed events.
 func (p *Proxy) Held() int { return int(p.held.Load()) }
 
-// Close ends all connections.
+// Close closes all connections.
 func (p *Proxy) Close() error {
 	err := p.server.Close()
 	if served := <-p.ended; !errors.Is(served, http.ErrServerClosed) {
@@ -96,7 +96,7 @@ func (p *Proxy) change(response *http.Response) error {
 		return nil
 	}
 	reader, writer := io.Pipe()
-	events := make(chan due, 4096) // enough for a minute; when it is full, the API server waits
+	events := make(chan due, 4096) // sufficient for a minute; if the channel is full, the API server waits
 	upstream := response.Body
 	go func() {
 		defer close(events)
@@ -121,7 +121,7 @@ func (p *Proxy) change(response *http.Response) error {
 			}
 		}
 		_ = writer.Close()
-		for range events { // until the API server's side is closed too
+		for range events { // drains the channel until the API server's side is also closed
 			p.held.Add(-1)
 		}
 	}()
@@ -129,7 +129,7 @@ func (p *Proxy) change(response *http.Response) error {
 	return nil
 }
 
-// due is an event and when to forward it.
+// due is an event, and the time at which it is forwarded.
 type due struct {
 	text []byte
 	at   time.Time
@@ -153,7 +153,7 @@ func (p *Proxy) judge(text json.RawMessage) (next due, lost bool) {
 	return next, f.Lost
 }
 
-// body closes the API server's response together with the agent's.
+// body closes the API server's response together with the agent's response.
 type body struct {
 	io.ReadCloser
 	upstream io.Closer

@@ -1,8 +1,9 @@
-// Package workload is the program in every container of the lab: pause, init, sidecar, main, their probes and hooks.
+// Package workload is the program in every container of the lab: pause containers, init containers, sidecars, main
+// containers, and their probes and hooks.
 //
-// Environment variables define what the container does, so one image is enough. The program logs the time of each step
-// in the container's log. For scenarios, this log is the truth about the application. The package uses only the
-// standard library, because it is compiled into a small static program.
+// Environment variables define the behavior of a container, so one image is sufficient. The program writes the time of
+// each step to the container's log. For scenarios, this log is the truth about the application. The package uses only
+// the standard library, because it is compiled into a small static program.
 package workload
 
 import (
@@ -11,22 +12,24 @@ import (
 	"time"
 )
 
-// Environment variables, set in the pod's spec.
+// The environment variables, which the pod's specification sets.
 const (
-	RunFor     = "WORKLOAD_RUN_FOR"     // Go duration until the container ends; if unset, it runs until SIGTERM
-	ExitCode   = "WORKLOAD_EXIT_CODE"   // exit status after RUN_FOR or CRASH_AFTER
-	CrashAfter = "WORKLOAD_CRASH_AFTER" // Go duration until the container crashes with status 139, or EXIT_CODE
-	// Go duration until the container starts to allocate memory until it is killed.
+	RunFor   = "WORKLOAD_RUN_FOR"   // Go duration until the container exits; if unset, it runs until SIGTERM
+	ExitCode = "WORKLOAD_EXIT_CODE" // exit status after RUN_FOR or CRASH_AFTER
+	// Go duration until the container crashes with status 139, or with EXIT_CODE
+	CrashAfter = "WORKLOAD_CRASH_AFTER"
+	// Go duration until the container starts to allocate memory, which ends when the kernel kills it.
 	FillAfter = "WORKLOAD_FILL_AFTER"
 	// Go duration from the start of the main process until the startup probe passes.
 	StartedAfter = "WORKLOAD_STARTED_AFTER"
-	ReadyAfter   = "WORKLOAD_READY_AFTER" // Go duration from the start of the main process to readiness
+	ReadyAfter   = "WORKLOAD_READY_AFTER" // Go duration from the start of the main process until it is ready
 	HookFor      = "WORKLOAD_HOOK_FOR"    // Go duration of the post-start or pre-stop hook
-	StopFor      = "WORKLOAD_STOP_FOR"    // Go duration from SIGTERM to the end; if unset, it ends immediately
+	StopFor      = "WORKLOAD_STOP_FOR"    // Go duration from SIGTERM to the exit; if unset, it exits immediately
 	StopCode     = "WORKLOAD_STOP_CODE"   // exit status after SIGTERM
 )
 
-// Path is the program's path in the image. The others are its argument if it is not the main process.
+// Path is the program's path in the image. The other constants are the argument for processes that are not the main
+// process.
 const (
 	Path         = "/workload"
 	StartupProbe = "started"
@@ -34,14 +37,14 @@ const (
 	Hook         = "hook"
 )
 
-// Plan is the configuration from the environment.
+// Plan is the configuration from the environment variables.
 type Plan struct {
 	RunFor       time.Duration
-	Runs         bool // RunFor is set
+	Runs         bool // whether RunFor is set
 	CrashAfter   time.Duration
-	Crashes      bool // CrashAfter is set
+	Crashes      bool // whether CrashAfter is set
 	FillAfter    time.Duration
-	Fills        bool // FillAfter is set
+	Fills        bool // whether FillAfter is set
 	StartedAfter time.Duration
 	ReadyAfter   time.Duration
 	HookFor      time.Duration
@@ -50,7 +53,7 @@ type Plan struct {
 	StopCode     int
 }
 
-// ReadPlan reads the variables through getenv, which is os.Getenv outside tests.
+// ReadPlan reads the variables through getenv. Outside tests, getenv is os.Getenv.
 func ReadPlan(getenv func(string) string) (Plan, error) {
 	var plan Plan
 	var err error
@@ -76,7 +79,7 @@ func ReadPlan(getenv func(string) string) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	const segmentationFault = 128 + 11 // as if a C program crashed
+	const segmentationFault = 128 + 11 // the status of a C program that crashed
 	if plan.Crashes {
 		plan.ExitCode = segmentationFault
 	}

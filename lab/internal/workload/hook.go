@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// RunHook runs the post-start or pre-stop hook: it waits for its duration and succeeds.
+// RunHook runs the post-start or pre-stop hook. RunHook waits for the hook's duration and succeeds.
 func RunHook(plan Plan, log io.Writer) {
 	say(log, WordHookBegun, time.Now())
 	time.Sleep(plan.HookFor)

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// MainOutput is the standard output of the main process, for other processes of the container. The output of probes and
-// hooks themselves is lost.
+// MainOutput is the path of the main process's standard output. Probes and hooks write to it, because the runtime
+// discards their own output.
 const MainOutput = "/proc/1/fd/1"
 
-// Words for steps in the container's log.
+// The words for steps in the container's log.
 const (
 	WordStarted   = "started"
 	WordDone      = "done"
@@ -22,12 +22,12 @@ const (
 	WordHookDone  = "hook-done"
 )
 
-// say writes one line with one system call, because several processes share the log.
+// say writes one line with one system call, because several processes write to the same log.
 func say(log io.Writer, word string, at time.Time) {
 	_, _ = fmt.Fprintf(log, "%s at %s\n", word, at.UTC().Format(time.RFC3339Nano))
 }
 
-// ReadLine parses a line of a container's log; ok is false if the line has no time.
+// ReadLine parses a line of a container's log. If the line has no time, ok is false.
 func ReadLine(line string) (word string, at time.Time, ok bool) {
 	word, stamp, found := strings.Cut(strings.TrimSpace(line), " at ")
 	if !found || strings.Contains(word, " ") {

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// startFile is written by the main process and read by the probes of the same container.
+// startFile is the file with the start time. The main process writes it, and the probes of the same container read it.
 const startFile = "/workload-started"
 
-// mainStartLimit limits how long a probe waits for the main process to start.
+// mainStartLimit is the longest time that a probe waits for the start of the main process.
 const mainStartLimit = 10 * time.Second
 
 func (p Plan) probed() bool { return p.StartedAfter > 0 || p.ReadyAfter > 0 }
@@ -24,9 +24,9 @@ func WaitStarted(plan Plan, log io.Writer) error {
 	return waitUntil(plan.StartedAfter, WordStartup, log)
 }
 
-// WaitReady runs the readiness probe: it blocks until ReadyAfter has passed since the main process started. So the
-// result arrives at the injected instant and not at the next period of the probe. The probe's timeout must be longer
-// than ReadyAfter.
+// WaitReady runs the readiness probe. WaitReady blocks until ReadyAfter has passed since the start of the main process.
+// The result therefore arrives at the injected time and not at the next period of the probe. The probe's timeout must
+// be longer than ReadyAfter.
 func WaitReady(plan Plan, log io.Writer) error { return waitUntil(plan.ReadyAfter, WordReady, log) }
 
 func waitUntil(after time.Duration, word string, log io.Writer) error {
@@ -37,7 +37,7 @@ func waitUntil(after time.Duration, word string, log io.Writer) error {
 		}
 		time.Sleep(time.Until(startedAt.Add(after)))
 	}
-	// Only the first result counts. The kubelet keeps probing.
+	// Only the first result is logged. The kubelet continues to probe.
 	mark, err := os.OpenFile("/workload-"+word, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -49,8 +49,8 @@ func waitUntil(after time.Duration, word string, log io.Writer) error {
 	return mark.Close()
 }
 
-// noteStart writes when the main process started, for the probes. They are separate processes, and share only the wall
-// clock with it.
+// noteStart writes the start time of the main process to a file. The probes are separate processes, which share only
+// the wall clock with the main process.
 func noteStart(startedAt time.Time) error {
 	note := []byte(strconv.FormatInt(startedAt.UnixNano(), 10) + "\n")
 	return writeWhole(startFile, note)
@@ -63,7 +63,7 @@ func awaitStart() (time.Time, error) {
 			return startedAt, err
 		}
 		if time.Now().After(deadline) {
-			return time.Time{}, errors.New("wait for the main process: it has not recorded its start")
+			return time.Time{}, errors.New("wait for the main process: the process has not recorded its start in time")
 		}
 	}
 }
@@ -80,7 +80,7 @@ func readStart() (time.Time, error) {
 	return time.Unix(0, nanoseconds), nil
 }
 
-// writeWhole writes a file that readers see either complete or not at all.
+// writeWhole writes a file in one step, so that readers never see an incomplete file.
 func writeWhole(path string, data []byte) error {
 	if err := os.WriteFile(path+".new", data, 0o644); err != nil {
 		return fmt.Errorf("record the start: %w", err)

@@ -1,5 +1,5 @@
-// Command otlp is the OpenTelemetry collector's own OTLP receiver with file output: it appends each request that it
-// receives, over HTTP or gRPC, as a line of OTLP JSON.
+// Command otlp is the OpenTelemetry collector's own OTLP receiver with file output. The program receives requests over
+// HTTP and gRPC, and appends each request to the file as a line of OTLP JSON.
 //
 //	otlp HTTP-ADDRESS GRPC-ADDRESS FILE
 package main
@@ -61,7 +61,7 @@ func run(ctx context.Context, words []string) error {
 	if err != nil {
 		return err
 	}
-	// The factory returns the same server for both, because the configuration is the same.
+	// The factory returns the same server for both calls, because the configuration is the same.
 	server, err := factory.CreateTraces(ctx, settings, config, traces)
 	if err != nil {
 		return fmt.Errorf("create receiver: %w", err)
@@ -76,7 +76,7 @@ func run(ctx context.Context, words []string) error {
 	return server.Shutdown(context.WithoutCancel(ctx))
 }
 
-// lines writes complete lines, from any goroutine.
+// lines writes complete lines. lines is safe for concurrent use.
 type lines struct {
 	mu  sync.Mutex
 	out io.Writer
