@@ -187,7 +187,7 @@ func (c Client) ask(ctx context.Context, query url.Values, path ...string) ([]by
 	case err != nil:
 		return nil, fmt.Errorf("read the agent's answer: %w", err)
 	case len(body) > maxAnswer:
-		return nil, fmt.Errorf("read the agent's answer: longer than %d bytes", maxAnswer)
+		return nil, fmt.Errorf("read the agent's answer: the answer exceeds %d bytes", maxAnswer)
 	}
 	return body, nil
 }
