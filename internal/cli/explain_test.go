@@ -62,7 +62,7 @@ func TestExplainFails(t *testing.T) {
 		"another server":     {http.StatusNotFound, "404 page not found", "is this a podlapse agent?", ExitFailed},
 		"not JSON":           {http.StatusOK, "<html>", "is this a podlapse agent?", ExitFailed},
 		"a hostile reason":   {http.StatusNotFound, `{"reason":"\u001b[2J"}`, `\x1b[2J`, ExitNotFound},
-		"an empty answer":    {http.StatusOK, "{}", "it contains no pod; is this a podlapse agent?", ExitFailed},
+		"an empty answer":    {http.StatusOK, "{}", "the answer contains no pod; is this a podlapse agent?", ExitFailed},
 		"an endless answer":  {http.StatusOK, strings.Repeat(" ", 64<<20+1), "exceeds", ExitFailed},
 		"an impossible time": {http.StatusOK, `{"total_seconds":1e99}`, "decimal number", ExitFailed},
 		"no permission": {http.StatusForbidden, `{"error":"forbidden","reason":"jane may not"}`, "jane may not",

@@ -5,10 +5,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The responses of the API, beside Record and LivePullRecord. docs/openapi.json describes each
-// field.
+// The types in this file are the responses of the API, except Record and LivePullRecord. docs/openapi.json
+// describes each field.
 
-// Problem is the body of every error response except those of the health checks.
+// Problem is the body of every error response, except for health checks.
 type Problem struct {
 	Error  string `json:"error"`  // one word for programs
 	Reason string `json:"reason"` // one sentence for people
@@ -21,13 +21,13 @@ type PodList struct {
 	Remaining int      `json:"remaining,omitempty"`
 }
 
-// PullList is the image pulls in progress and the completed ones, the latest first.
+// PullList contains the image pulls in progress and the completed pulls, the latest first.
 type PullList struct {
 	Items  []LivePullRecord   `json:"items"`
 	Recent []RecentPullRecord `json:"recent"`
 }
 
-// RecentPullRecord is a completed pull, without its layers, and the start-up it belongs to.
+// RecentPullRecord is a completed pull without its layers, with the start-up that it belongs to.
 type RecentPullRecord struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
@@ -35,7 +35,7 @@ type RecentPullRecord struct {
 	PullRecord
 }
 
-// PodKey identifies a start-up where there is no record.
+// PodKey identifies a start-up in events that contain no record.
 type PodKey struct {
 	ID        string `json:"id"`
 	Namespace string `json:"namespace"`
@@ -55,7 +55,7 @@ type NodeRecord struct {
 	History  HistoryRecord    `json:"history"`
 }
 
-// AgentRecord identifies the agent that responds.
+// AgentRecord identifies the agent that sent the response.
 type AgentRecord struct {
 	Version   string  `json:"version"`
 	Revision  string  `json:"revision"`
@@ -68,7 +68,7 @@ type PodCounts struct {
 	States  map[timeline.State]int `json:"states"`
 }
 
-// StartingRecord is a phase in which pods are now.
+// StartingRecord is a phase that pods are in at the moment.
 type StartingRecord struct {
 	Phase  timeline.Phase `json:"phase"`
 	Cause  timeline.Cause `json:"cause"`
@@ -82,7 +82,7 @@ type PullCounts struct {
 	Pulling int `json:"pulling"`
 }
 
-// HistoryRecord is the number of deleted pods that the agent keeps, and their limits.
+// HistoryRecord describes the agent's history of deleted pods: its size and its limits.
 type HistoryRecord struct {
 	Pods       int     `json:"pods"`
 	Bytes      int     `json:"bytes"`
@@ -92,12 +92,12 @@ type HistoryRecord struct {
 	OldestAt   Instant `json:"oldest_at,omitzero"`
 }
 
-// RegistryList is the registries, sorted by name.
+// RegistryList contains the registries, sorted by name.
 type RegistryList struct {
 	Items []RegistryRecord `json:"items"`
 }
 
-// RegistryRecord sums up the pulls of the known pods from one registry.
+// RegistryRecord sums up the pulls of all known pods from one registry.
 type RegistryRecord struct {
 	Registry     string                    `json:"registry"`
 	Outcomes     map[imagepull.Outcome]int `json:"outcomes"`
@@ -108,7 +108,7 @@ type RegistryRecord struct {
 	LastAt       Instant                   `json:"last_at,omitzero"`
 }
 
-// EvidenceRecord is the quality of the agent's evidence.
+// EvidenceRecord describes the quality of the agent's evidence.
 type EvidenceRecord struct {
 	At           Instant        `json:"at"`
 	Parts        []PartRecord   `json:"parts"`
@@ -118,7 +118,7 @@ type EvidenceRecord struct {
 	Unattributed Seconds        `json:"unattributed_seconds"`
 }
 
-// PartRecord is what a part of the agent last reported about itself.
+// PartRecord is the latest status that a part of the agent reported.
 type PartRecord struct {
 	Part     string  `json:"part"`
 	Up       bool    `json:"up"`

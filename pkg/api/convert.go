@@ -40,7 +40,7 @@ func NewRecord(t timeline.Timeline) Record {
 	}
 }
 
-// Skew converts the lead of the control plane's clock; nil if it is not proven.
+// Skew converts the skew of the control plane's clock. Skew returns nil if the skew is not proven.
 func Skew(s timeline.Skew) *SkewRecord {
 	if !s.Proven() {
 		return nil
@@ -116,7 +116,7 @@ func pullRecord(p timeline.Pull) PullRecord {
 	return r
 }
 
-// PullRecords converts only the pulls.
+// PullRecords converts only the pulls of a timeline.
 func PullRecords(t timeline.Timeline) []PullRecord {
 	return convert(slices.Concat(t.Pulls, t.EphemeralPulls), pullRecord)
 }
@@ -149,8 +149,8 @@ func milestoneRecord(m timeline.MilestoneEvidence) MilestoneRecord {
 	}
 }
 
-// eventRecords returns nil if there are none. Package redact has already removed credentials and
-// container output from the messages.
+// eventRecords returns nil if the list is empty. Package redact has already removed credentials and container
+// output from the messages.
 func eventRecords(messages []timeline.EventMessage) []EventRecord {
 	if len(messages) == 0 {
 		return nil
@@ -164,7 +164,7 @@ func conflictRecord(c timeline.Conflict) ConflictRecord {
 	return ConflictRecord{Milestone: c.Milestone.String(), Container: c.Container, Detail: c.Detail}
 }
 
-// convert maps a list to one that is never nil, so that JSON never contains null.
+// convert converts each element of a list. convert never returns nil, so that JSON never contains null.
 func convert[A, B any](list []A, one func(A) B) []B {
 	out := make([]B, 0, len(list))
 	for _, a := range list {

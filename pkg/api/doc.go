@@ -1,8 +1,8 @@
-// Package api has the types of the JSON that leaves the agent: the records of start-ups on standard
-// output, and the responses of the read API (docs/records.md, docs/openapi.json). It owns their names
-// and units: other packages use time.Time and time.Duration, and this package converts them to Instant and Seconds. A
-// field keeps its name and meaning; fields may be added.
+// Package api defines the types of the agent's JSON output: the records of start-ups on standard output, and the
+// responses of the read API (docs/records.md, docs/openapi.json). The package owns the names and units of this
+// output. Other packages use time.Time and time.Duration, and this package converts them to Instant and Seconds.
+// Fields keep their names and meanings. New versions can add fields.
 //
-// Every type decodes what it encodes, so that package client needs nothing else. All functions are
-// pure and may be called from any goroutine.
+// Every type can also decode its own output, so package client needs no other types. All functions are pure, and
+// any goroutine can call them.
 package api

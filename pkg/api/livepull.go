@@ -5,9 +5,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Values of LivePullRecord.State. The state is empty if it is unknown, or if it may belong to one of several pulls.
+// Values of LivePullRecord.State. The state is empty if it is unknown, or if it can belong to several pulls.
 const (
-	// nothing has arrived: it waits in the node's queue, or for the registry's first response
+	// PullStateQueued: no content has arrived, because the pull waits in the node's queue or for the registry's
+	// first response.
 	PullStateQueued    = "queued"
 	PullStatePulling   = "pulling"   // content is arriving
 	PullStateUnpacking = "unpacking" // all content has arrived
@@ -15,22 +16,24 @@ const (
 
 // LivePullRecord is one pull in progress.
 type LivePullRecord struct {
-	// The container that requested it; absent if no pod of the node did.
+	// Namespace, Pod and Container identify the container that requested the pull. These fields are absent if no pod
+	// of the node requested the pull.
 	Namespace string `json:"namespace,omitempty"`
 	Pod       string `json:"pod,omitempty"`
 	Container string `json:"container,omitempty"`
-	// Kind is the container's. Restart says that the container has run before, so that the pull
-	// belongs to no start-up.
+	// Kind is the kind of the container. Restart says that the container has run before, so the pull belongs to no
+	// start-up.
 	Kind    timeline.ContainerKind `json:"kind,omitempty"`
 	Restart bool                   `json:"restart,omitempty"`
 
 	Image    string            `json:"image"`
 	Registry string            `json:"registry"`
 	Outcome  imagepull.Outcome `json:"outcome"` // pulling or external
-	// absent if the runtime does not report it, or if it may belong to one of several pulls
+	// State is absent if the runtime does not report it, or if it can belong to several pulls.
 	State string  `json:"state,omitempty"`
-	Age   Seconds `json:"age_seconds"` // since the kubelet requested it, or since it began
-	// The bytes that have arrived, and the total; absent while unknown.
+	Age   Seconds `json:"age_seconds"` // time since the kubelet requested the pull, or since the pull began
+	// DoneBytes is the number of bytes that have arrived. TotalBytes is the size of the image. Each field is absent
+	// if unknown.
 	DoneBytes  int64 `json:"done_bytes,omitempty"`
 	TotalBytes int64 `json:"total_bytes,omitempty"`
 }

@@ -5,11 +5,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Record is one pod's timeline as JSON: the contract with everything outside the agent. Lists are
-// never null. Values that are unknown or do not apply are omitted: the owner of a bare pod, the end of a start-up in
-// progress, the instants and durations of a pull without timestamps.
+// Record is one pod's timeline as JSON. Record is the contract with all readers outside the agent. Lists are
+// never null. Values that are unknown or do not apply are omitted. Examples are the owner of a pod without
+// controller, the end of a start-up in progress, and the times of a pull without timestamps.
 type Record struct {
-	// ID is the same whenever the same start-up is reported again: readers use it to drop
+	// ID identifies the start-up. A repeated report of the same start-up has the same ID, so that readers can drop
 	// repetitions.
 	ID        string         `json:"id"`
 	Namespace string         `json:"namespace"`
@@ -18,42 +18,44 @@ type Record struct {
 	Node      string         `json:"node"`
 	Owner     OwnerRecord    `json:"owner,omitzero"`
 	State     timeline.State `json:"state"`
-	Reason    string         `json:"reason,omitempty"` // why it failed, or why a container waits, e.g. Evicted
-	// Partial says that another record of the start-up will follow: it is in progress, or late
-	// evidence may still arrive.
+	// Reason is the reason for a failure, or the reason why a container waits, e.g. Evicted.
+	Reason string `json:"reason,omitempty"`
+	// Partial says that another record of the start-up will follow, because the start-up is in progress or late
+	// evidence can still arrive.
 	Partial bool `json:"partial,omitempty"`
 
 	CreatedAt Instant `json:"created_at"`
 	SettledAt Instant `json:"settled_at,omitzero"`
-	// when the agent learned that the object was removed; the API still returns the record for a
-	// while
+	// GoneAt is the time when the agent learned that the object was removed. The API still returns the record for
+	// some time.
 	GoneAt     Instant `json:"gone_at,omitzero"`
-	Total      Seconds `json:"total_seconds"` // while starting, the age so far
+	Total      Seconds `json:"total_seconds"` // the current age while starting
 	TotalError Seconds `json:"total_error_seconds"`
-	Verdict    string  `json:"verdict"` // one sentence for people; its wording may change
-	// Reconstructed says that the agent started after the start-up was over; see timeline.Timeline.
+	Verdict    string  `json:"verdict"` // one sentence for people; its wording can change
+	// Reconstructed says that the start-up was over before the agent started. See timeline.Timeline.
 	Reconstructed bool `json:"reconstructed,omitempty"`
 
-	Phases     []PhaseRecord     `json:"phases"` // their seconds add up to total_seconds exactly
+	Phases     []PhaseRecord     `json:"phases"` // the sum of their seconds equals total_seconds exactly
 	Pulls      []PullRecord      `json:"pulls"`
 	Milestones []MilestoneRecord `json:"milestones"`
 	Conflicts  []ConflictRecord  `json:"conflicts"`
 	Missing    []string          `json:"missing"`
-	// LostEvents are Events that the kubelet must have created and that were never received, as
-	// reason/container.
+	// LostEvents lists Events as reason/container. The kubelet must have created these Events, but the agent never
+	// received them.
 	LostEvents []string `json:"lost_events,omitempty"`
-	// Events are the kubelet's Events during the start-up, as far as an Event watch was open; the
-	// earliest 32, in order.
+	// Events holds the kubelet's Events during the start-up while an Event watch was open. Events contains the
+	// earliest 32 Events, in order.
 	Events []EventRecord `json:"events,omitempty"`
-	// ClockSkew is present if the control plane's clock is known to differ from the node's. The
-	// errors of its timestamps include the skew.
+	// ClockSkew is present if the control plane's clock certainly differs from the node's clock. The errors of
+	// control plane timestamps include the skew.
 	ClockSkew *SkewRecord `json:"clock_skew,omitempty"`
-	// Termination is how the pod ends, once its deletion was requested. It is not part of the
-	// start-up. Nil if terminations are not followed.
+	// Termination describes how the pod ends, after its deletion was requested. Termination is not part of the
+	// start-up. Termination is nil if the agent does not follow terminations.
 	Termination *TerminationRecord `json:"termination,omitempty"`
 }
 
-// SkewRecord is the lead of the control plane's clock over the node's; negative if it is behind.
+// SkewRecord is the difference between the control plane's clock and the node's clock. SkewRecord is positive if
+// the control plane's clock is ahead.
 type SkewRecord struct {
 	Least Seconds `json:"least_seconds"`
 	Most  Seconds `json:"most_seconds"`
@@ -67,25 +69,26 @@ type OwnerRecord struct {
 
 // PhaseRecord is one span of the start-up.
 type PhaseRecord struct {
-	Phase      timeline.Phase    `json:"phase"`
-	Cause      timeline.Cause    `json:"cause"`
-	Container  string            `json:"container,omitempty"`
-	Attempt    int               `json:"attempt,omitempty"` // from 0
-	StartAt    Instant           `json:"start_at"`
-	EndAt      Instant           `json:"end_at"`
-	Length     Seconds           `json:"seconds"`
-	Error      Seconds           `json:"error_seconds"`
-	Open       bool              `json:"open,omitempty"` // in progress when the record was created
+	Phase     timeline.Phase `json:"phase"`
+	Cause     timeline.Cause `json:"cause"`
+	Container string         `json:"container,omitempty"`
+	Attempt   int            `json:"attempt,omitempty"` // from 0
+	StartAt   Instant        `json:"start_at"`
+	EndAt     Instant        `json:"end_at"`
+	Length    Seconds        `json:"seconds"`
+	Error     Seconds        `json:"error_seconds"`
+	// Open says that the phase was in progress when the agent created the record.
+	Open       bool              `json:"open,omitempty"`
 	Sources    []timeline.Source `json:"sources"`
 	MergedWith []timeline.Phase  `json:"merged_with,omitempty"`
 	Pressure   *PressureRecord   `json:"pressure,omitempty"` // nil if not measured
-	// ImageLoading says that the container's image may still have been loading meanwhile, because
-	// it is lazy.
+	// ImageLoading says that the container's image can still have been loading during the phase, because the image
+	// is lazy.
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 
-// PressureRecord is the share of a phase, from 0 to 1, in which tasks of the whole node waited for
-// a resource, rounded to a thousandth.
+// PressureRecord holds the shares of a phase in which tasks of the whole node waited for a resource. Each share
+// is from 0 to 1, rounded to a thousandth.
 type PressureRecord struct {
 	CPU    float64 `json:"cpu"`
 	IO     float64 `json:"io"`
@@ -94,79 +97,76 @@ type PressureRecord struct {
 
 // PullRecord is one attempt to pull one container's image.
 //
-// Pulls for ephemeral containers are not part of the start-up; they come last.
+// Pulls for ephemeral containers are not part of the start-up. Their records come last in the list.
 type PullRecord struct {
 	Container string                 `json:"container"`
-	Kind      timeline.ContainerKind `json:"kind,omitempty"` // of the container
+	Kind      timeline.ContainerKind `json:"kind,omitempty"` // kind of the container
 	Image     string                 `json:"image"`
 	Registry  string                 `json:"registry"`
 	Digest    string                 `json:"digest,omitempty"`
 	Outcome   imagepull.Outcome      `json:"outcome"`
 	Failure   imagepull.Failure      `json:"failure,omitempty"` // why the pull failed
-	// only Events report the failure, not the pod's status
+	// Unconfirmed says that only Events report the failure. The pod's status does not report the failure.
 	Unconfirmed bool    `json:"unconfirmed,omitempty"`
 	RequestedAt Instant `json:"requested_at,omitzero"`
 	StartedAt   Instant `json:"started_at,omitzero"`
-	// when the last byte had arrived; absent if unknown
+	// DownloadedAt is the time when the last byte had arrived. DownloadedAt is absent if unknown.
 	DownloadedAt Instant  `json:"downloaded_at,omitzero"`
 	FinishedAt   Instant  `json:"finished_at,omitzero"`
-	Queue        *Seconds `json:"queue_seconds,omitempty"` // nil if not timed, like the two below
+	Queue        *Seconds `json:"queue_seconds,omitempty"` // Queue, Pull and Error are nil if not timed
 	Pull         *Seconds `json:"pull_seconds,omitempty"`
-	// of a failed pull: of the time from requested to finished
+	// Error of a failed pull is the error of the time from RequestedAt to FinishedAt.
 	Error     *Seconds `json:"error_seconds,omitempty"`
 	SizeBytes int64    `json:"size_bytes,omitempty"`
-	// Download and Unpack overlap: one layer is unpacked while others still arrive. Both, like the
-	// layers, are absent unless content arrived with this pull and the runtime reports it.
+	// Download and Unpack overlap, because the runtime unpacks one layer while other layers still arrive. Download,
+	// Unpack and Layers are absent if no content arrived with this pull, or if the runtime does not report layers.
 	Download *DownloadRecord `json:"download,omitempty"`
 	Unpack   *UnpackRecord   `json:"unpack,omitempty"`
 	Layers   []LayerRecord   `json:"layers,omitempty"`
-	// Lazy says that a snapshotter mounted layers from the registry: their content arrives while
-	// the container runs.
+	// Lazy says that a snapshotter mounted layers from the registry. Their content arrives while the container runs.
 	Lazy bool `json:"lazy,omitempty"`
-	// Resumed says that an interrupted attempt may have downloaded a part of the layers.
+	// Resumed says that an interrupted attempt can have downloaded some of the layers.
 	Resumed bool `json:"resumed,omitempty"`
-	// BlockedBy is the pull of another pod for which this one waited the longest in the node's
-	// queue.
+	// BlockedBy is the pull of another pod that delayed this pull the longest in the node's queue.
 	BlockedBy *BlockerRecord `json:"blocked_by,omitempty"`
-	// PullsAhead is how many pulls of the node were before this one in its queue. PullsBeside is
-	// the largest number of other pulls that were in progress at once during this one. See
-	// timeline.Pull.
+	// PullsAhead is the number of pulls that were ahead of this pull in the node's queue. PullsBeside is the largest
+	// number of other pulls that ran in parallel with this pull. See timeline.Pull.
 	PullsAhead  int               `json:"pulls_ahead,omitempty"`
 	PullsBeside int               `json:"pulls_beside,omitempty"`
 	Sources     []timeline.Source `json:"sources"`
 	Attempt     int               `json:"attempt"` // from 0
 }
 
-// DownloadRecord covers the time from the request to the runtime until the last byte had arrived.
+// DownloadRecord describes the time from the request to the runtime until the arrival of the last byte.
 type DownloadRecord struct {
 	StartAt Instant `json:"start_at"`
 	EndAt   Instant `json:"end_at"`
 	Length  Seconds `json:"seconds"`
-	Bytes   int64   `json:"bytes"` // of the layers, as in the registry, without shared layers
-	// BytesPerSecond is the download rate; 0 if some bytes may have arrived before, or count
-	// elsewhere.
+	Bytes   int64   `json:"bytes"` // size of the layers in the registry, without shared layers
+	// BytesPerSecond is the download rate. BytesPerSecond is 0 if some bytes can have arrived earlier, or belong to
+	// another pull.
 	BytesPerSecond int64 `json:"bytes_per_second,omitempty"`
 }
 
-// UnpackRecord covers the time in which layers were unpacked.
+// UnpackRecord describes the time in which the runtime unpacked layers.
 type UnpackRecord struct {
 	StartAt Instant `json:"start_at"`
 	EndAt   Instant `json:"end_at"`
-	Busy    Seconds `json:"seconds"` // less than from start to end if the disk waited for the registry
+	Busy    Seconds `json:"seconds"` // shorter than the time from start to end if the disk waited for the registry
 }
 
-// LayerRecord is a layer that arrived with a pull, the bottom one first.
+// LayerRecord is a layer that arrived with a pull. The list begins with the bottom layer.
 type LayerRecord struct {
 	Digest       string  `json:"digest"`
 	SizeBytes    int64   `json:"size_bytes,omitempty"`
 	DownloadedAt Instant `json:"downloaded_at,omitzero"`
 	UnpackedAt   Instant `json:"unpacked_at,omitzero"`
-	// Shared says that the pull of a pod that settled earlier also downloaded this layer, so that
-	// its bytes count there.
+	// Shared says that the pull of an earlier settled pod also downloaded this layer. The bytes of the layer count
+	// for that other pull.
 	Shared bool `json:"shared,omitempty"`
 }
 
-// BlockerRecord names a pull for which another one waited, and for how long.
+// BlockerRecord identifies a pull that delayed another pull, with the length of the delay.
 type BlockerRecord struct {
 	Namespace string  `json:"namespace"`
 	Pod       string  `json:"pod"`
@@ -175,7 +175,8 @@ type BlockerRecord struct {
 	Waited    Seconds `json:"seconds"`
 }
 
-// MilestoneRecord is the interval known to contain a milestone's true instant. An unknown bound is omitted.
+// MilestoneRecord is the interval that contains a milestone's true instant. An unknown end of the interval is
+// omitted.
 type MilestoneRecord struct {
 	Milestone string            `json:"milestone"`
 	Container string            `json:"container,omitempty"`
@@ -185,7 +186,7 @@ type MilestoneRecord struct {
 	Sources   []timeline.Source `json:"sources"`
 }
 
-// EventRecord is one Event of the kubelet, once however often it repeats.
+// EventRecord is one Event of the kubelet. A repeated Event appears only once.
 type EventRecord struct {
 	At        Instant `json:"at"`
 	Container string  `json:"container,omitempty"`

@@ -78,7 +78,7 @@ func TestRecordTimes(t *testing.T) {
 	}
 }
 
-// Whatever lengths the phases have, their sum in JSON is the total.
+// TestRecordPhasesAddUp checks that the sum of the phases in JSON is the total, for any lengths of the phases.
 func TestRecordPhasesAddUp(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 300 {

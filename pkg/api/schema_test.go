@@ -16,7 +16,7 @@ func TestFixturesMatchSchema(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsInTheSchema fills every field that a record can have.
+// TestEveryFieldIsInTheSchema checks a record with every possible field set.
 func TestEveryFieldIsInTheSchema(t *testing.T) {
 	var record Record
 	startuptest.Fill(&record)

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// Seconds is a duration that JSON shows as a decimal number of seconds, exact to the nanosecond. No
-// float64 is involved in either direction, because it could not hold every sum of durations.
+// Seconds is a duration that JSON shows as a decimal number of seconds, exact to the nanosecond. Encoding and
+// decoding do not use float64, because float64 cannot hold every sum of durations exactly.
 type Seconds time.Duration
 
 const nanosPerSecond = uint64(time.Second)
 
-// Duration returns the length as a time.Duration.
+// Duration returns s as a time.Duration.
 func (s Seconds) Duration() time.Duration { return time.Duration(s) }
 
-// String returns the decimal without unit and without trailing zeros.
+// String returns the decimal without a unit and without trailing zeros.
 func (s Seconds) String() string { return string(s.text()) }
 
 func (s Seconds) text() []byte {
 	text, n := make([]byte, 0, len("-9223372036.854775808")), uint64(s)
 	if s < 0 {
-		text, n = append(text, '-'), -n // two's complement: also right for the smallest int64
+		text, n = append(text, '-'), -n // two's complement; also correct for the smallest int64
 	}
 	text = strconv.AppendUint(text, n/nanosPerSecond, 10)
 	fraction := n % nanosPerSecond
@@ -40,11 +40,11 @@ func (s Seconds) text() []byte {
 // MarshalJSON implements json.Marshaler.
 func (s Seconds) MarshalJSON() ([]byte, error) { return s.text(), nil }
 
-// UnmarshalJSON implements json.Unmarshaler. It accepts plain decimals with at most nine digits
-// after the point, and rejects any value that it could not keep exactly.
+// UnmarshalJSON implements json.Unmarshaler. UnmarshalJSON accepts plain decimals with at most nine digits after
+// the point. UnmarshalJSON rejects any value that it cannot store exactly.
 func (s *Seconds) UnmarshalJSON(data []byte) error {
 	text := string(data)
-	if text == "null" { // by the convention of encoding/json
+	if text == "null" { // encoding/json ignores null by convention
 		return nil
 	}
 	parsed, err := parseSeconds(text)
@@ -77,7 +77,7 @@ func parseSeconds(text string) (Seconds, error) {
 		limit++
 	}
 	if w > limit/nanosPerSecond || w*nanosPerSecond+f > limit {
-		return 0, fmt.Errorf("exceeds the range of nanoseconds")
+		return 0, fmt.Errorf("must fit in 64 bits of nanoseconds")
 	}
 	n := Seconds(w*nanosPerSecond + f)
 	if negative {

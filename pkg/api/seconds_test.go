@@ -50,7 +50,7 @@ func TestSecondsRefuses(t *testing.T) {
 	}
 }
 
-// The printed decimals sum exactly, in a decimal adder that is independent of Seconds.
+// TestSecondsAddUpInDecimal adds the printed decimals with decimal arithmetic that is independent of Seconds.
 func TestSecondsAddUpInDecimal(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

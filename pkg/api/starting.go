@@ -7,12 +7,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// StartingRecords returns the phases in which starting pods are, the one that has lasted longest
-// first.
+// StartingRecords returns the current phases of starting pods. The phase that has lasted longest comes first.
 func StartingRecords(timelines []timeline.Timeline) []StartingRecord {
 	records := []StartingRecord{}
 	for k := range timelines {
-		t := &timelines[k] // they are large
+		t := &timelines[k] // timelines are large
 		if t.State != timeline.StateStarting || len(t.Phases) == 0 {
 			continue
 		}

@@ -2,42 +2,43 @@ package api
 
 import "github.com/podlapse/podlapse/pkg/timeline"
 
-// TerminationRecord is how one pod ended, or ends. Lists are never null. Values that are unknown or do not apply are
-// omitted.
+// TerminationRecord describes how one pod ends or has ended. Lists are never null. Values that are unknown or do
+// not apply are omitted.
 type TerminationRecord struct {
 	RequestedAt Instant `json:"requested_at"`
 	GoneAt      Instant `json:"gone_at,omitzero"`
-	Reason      string  `json:"reason,omitempty"` // of the condition DisruptionTarget, e.g. EvictionByEvictionAPI
-	// Grace is the shortest grace period that was requested; nil if none was seen.
+	// reason of the condition DisruptionTarget, e.g. EvictionByEvictionAPI
+	Reason string `json:"reason,omitempty"`
+	// Grace is the shortest requested grace period. Grace is nil if the agent saw no grace period.
 	Grace      *Seconds         `json:"grace_seconds,omitempty"`
-	Total      Seconds          `json:"total_seconds"` // so far, while the object exists
+	Total      Seconds          `json:"total_seconds"` // elapsed time while the object exists
 	TotalError Seconds          `json:"total_error_seconds"`
-	Verdict    string           `json:"verdict"` // one sentence for people; its wording may change
+	Verdict    string           `json:"verdict"` // one sentence for people; its wording can change
 	Listed     bool             `json:"listed,omitempty"`
-	Phases     []PhaseRecord    `json:"phases"` // their seconds add up to total_seconds exactly
+	Phases     []PhaseRecord    `json:"phases"` // the sum of their seconds equals total_seconds exactly
 	Containers []StopRecord     `json:"containers"`
 	Conflicts  []ConflictRecord `json:"conflicts"`
 	Missing    []string         `json:"missing"`
 }
 
-// StopRecord is how one container ended.
+// StopRecord describes how one container ended.
 type StopRecord struct {
 	Container   string                 `json:"container"`
 	Kind        timeline.ContainerKind `json:"kind"`
 	How         timeline.How           `json:"how"`
 	StoppedAt   Instant                `json:"stopped_at,omitzero"`
-	Used        *Seconds               `json:"grace_used_seconds,omitempty"` // nil if not timed, like the one below
+	Used        *Seconds               `json:"grace_used_seconds,omitempty"` // Used and Error are nil if not timed
 	Error       *Seconds               `json:"error_seconds,omitempty"`
 	ExitCode    *int                   `json:"exit_code,omitempty"`
-	Signal      int                    `json:"signal,omitempty"` // by the exit code
+	Signal      int                    `json:"signal,omitempty"` // the signal that the exit code represents
 	Reason      string                 `json:"reason,omitempty"`
 	PreStopHook bool                   `json:"pre_stop_hook,omitempty"`
 	Sources     []timeline.Source      `json:"sources"`
 }
 
-// TerminationLine is a pod's termination alone, for standard output.
+// TerminationLine is the line on standard output for a pod's termination.
 type TerminationLine struct {
-	ID          string            `json:"id"` // of its start-up
+	ID          string            `json:"id"` // ID of the pod's start-up
 	Namespace   string            `json:"namespace"`
 	Name        string            `json:"name"`
 	UID         string            `json:"uid"`
@@ -46,7 +47,8 @@ type TerminationLine struct {
 	Termination TerminationRecord `json:"termination"`
 }
 
-// NewTerminationLine converts the termination of a deleted pod; nil if it was not followed.
+// NewTerminationLine converts the termination of a deleted pod. NewTerminationLine returns nil if the agent did
+// not follow the termination.
 func NewTerminationLine(t timeline.Timeline) *TerminationLine {
 	if t.Termination == nil {
 		return nil
@@ -57,7 +59,7 @@ func NewTerminationLine(t timeline.Timeline) *TerminationLine {
 	}
 }
 
-// terminationRecord converts a termination; nil if there is none.
+// terminationRecord converts a termination. terminationRecord returns nil for nil.
 func terminationRecord(t *timeline.Termination) *TerminationRecord {
 	if t == nil {
 		return nil

@@ -1,7 +1,6 @@
-// Package client queries an agent's read API (docs/api.md): pages of start-ups, single responses,
-// and a stream that resumes when a connection breaks. It needs only package net/http and the
-// types of package api. cmd/agent and kubectl-podlapse call it; methods run on the caller's
-// goroutine.
+// Package client queries an agent's read API (docs/api.md): pages of start-ups, single responses, and a stream
+// that resumes after a broken connection. Package client needs only package net/http and the types of package
+// api. cmd/agent and kubectl-podlapse call it. Methods run on the caller's goroutine.
 package client
 
 import (
@@ -21,33 +20,33 @@ import (
 
 const (
 	askTimeout = 10 * time.Second
-	maxAnswer  = 64 << 20 // bytes; a page of the largest records is a tenth of it
-	maxRecords = 20_000   // one agent has at most a tenth of this
+	maxAnswer  = 64 << 20 // bytes; ten times the size of a page with the largest records
+	maxRecords = 20_000   // ten times the largest number of records of one agent
 )
 
-// Client queries one agent. It is a value and safe for concurrent use.
+// Client queries one agent. Client is a plain value, and it is safe for concurrent use.
 type Client struct {
-	// Server is the address of the agent: http://HOST:PORT, or the address of a proxy, with a path.
-	// If it requires a password, http://USER:PASSWORD@HOST:PORT.
+	// Server is the address of the agent: http://HOST:PORT, or the address of a proxy with a path. If the agent
+	// requires a password, the form is http://USER:PASSWORD@HOST:PORT.
 	Server string
-	Token  string       // sent as a bearer token, instead of a password; empty for none
-	HTTP   *http.Client // nil for http.DefaultClient; for Follow it must have no Timeout
+	Token  string       // sent as a bearer token, as an alternative to a password; empty for none
+	HTTP   *http.Client // nil for http.DefaultClient; Follow requires a client without Timeout
 }
 
 // Refusal is an error response.
 type Refusal struct {
 	Status int
-	Word   string // for programs; empty if the response is not from an agent
-	Reason string // for people
-	// Requests is the authentication that the server requires: WantsToken, WantsPassword, or another
-	// scheme; empty if it requires none.
+	Word   string // one word for programs; empty if the response does not come from an agent
+	Reason string // one sentence for people
+	// Requests is the authentication scheme that the server requires: WantsToken, WantsPassword, or another scheme.
+	// Requests is empty if the server requires no authentication.
 	Requests string
-	// Kubernetes is true if the response is from the API server, whose proxy the request went through. Word is then the
-	// reason of its Status.
+	// Kubernetes is true if the response comes from the API server, through whose proxy the client sent the request.
+	// Word is then the reason in the API server's Status object.
 	Kubernetes bool
 }
 
-// Values of Refusal.Requests, as HTTP authentication schemes are named.
+// Values of Refusal.Requests. The values are the names of HTTP authentication schemes.
 const (
 	WantsToken    = "Bearer"
 	WantsPassword = "Basic"
@@ -58,15 +57,15 @@ func (r *Refusal) Error() string {
 	switch {
 	case r.Kubernetes:
 		return fmt.Sprintf("the API server says: %q", r.Reason)
-	case r.Requests == WantsPassword: // a response that requires a password has no text of an agent
+	case r.Requests == WantsPassword: // an agent that requires a password sends no reason
 		return "the agent requires a valid password"
 	case r.Reason == "":
-		return fmt.Sprintf("answer %d %s: is this a podlapse agent?", r.Status, http.StatusText(r.Status))
+		return fmt.Sprintf("unexpected response %d %s: is this a podlapse agent?", r.Status, http.StatusText(r.Status))
 	}
 	return fmt.Sprintf("the agent says: %q", r.Reason)
 }
 
-// ErrNotAnAgent is wrapped if a response is not one that an agent sends.
+// ErrNotAnAgent is wrapped by the errors for responses that no agent sends.
 var ErrNotAnAgent = errors.New("is this a podlapse agent?")
 
 // Node returns the summary of the node.
@@ -74,17 +73,17 @@ func (c Client) Node(ctx context.Context) (api.NodeRecord, error) {
 	return get[api.NodeRecord](ctx, c, nil, "node")
 }
 
-// Pod returns one start-up: the latest of that name.
+// Pod returns the latest start-up of a pod name.
 func (c Client) Pod(ctx context.Context, namespace, name string) (api.Record, error) {
 	record, err := get[api.Record](ctx, c, nil, "pods", namespace, name)
 	if err == nil && record.Name == "" {
-		err = c.isNone("it contains no pod")
+		err = c.isNone("the answer contains no pod")
 	}
 	return record, err
 }
 
-// Pods returns start-ups, page after page, ordered by namespace and name. It ends with the first
-// error.
+// Pods returns start-ups in order of namespace and name. Pods requests one page after the other, and stops after
+// the first error.
 func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, error] {
 	return func(yield func(api.Record, error) bool) {
 		query, received := filter.query(), 0
@@ -93,7 +92,7 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 			switch {
 			case err != nil:
 			case page.Items == nil:
-				err = c.isNone("it contains no list")
+				err = c.isNone("the answer contains no list")
 			case page.Continue != "" && (len(page.Items) == 0 || page.Continue == query.Get("continue")):
 				err = c.isNone("the list does not end")
 			}
@@ -103,7 +102,7 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 			}
 			for _, record := range page.Items {
 				if received++; received > maxRecords {
-					yield(api.Record{}, c.isNone(fmt.Sprintf("more than %d pods", maxRecords)))
+					yield(api.Record{}, c.isNone(fmt.Sprintf("the answer contains more than %d pods", maxRecords)))
 					return
 				}
 				if !yield(record, nil) {
@@ -122,12 +121,12 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 func (c Client) Pulls(ctx context.Context) (api.PullList, error) {
 	list, err := get[api.PullList](ctx, c, nil, "pulls")
 	if err == nil && list.Items == nil {
-		err = c.isNone("it contains no list")
+		err = c.isNone("the answer contains no list")
 	}
 	return list, err
 }
 
-// Registries returns the sums of the pulls by registry.
+// Registries returns the sums of the pulls for each registry.
 func (c Client) Registries(ctx context.Context) (api.RegistryList, error) {
 	return get[api.RegistryList](ctx, c, nil, "registries")
 }
@@ -137,14 +136,14 @@ func (c Client) Evidence(ctx context.Context) (api.EvidenceRecord, error) {
 	return get[api.EvidenceRecord](ctx, c, nil, "evidence")
 }
 
-// Objects returns the cached pod objects as a Kubernetes PodList, with the state of the cache as an
-// extra field (docs/api.md). Of the filter, it uses only Namespaces, Name and LabelSelector. An
-// agent that keeps no objects refuses with status 404.
+// Objects returns the cached pod objects as a Kubernetes PodList, with the state of the cache as an additional
+// field (docs/api.md). Objects uses only Namespaces, Name and LabelSelector of the filter. An agent that keeps
+// no objects responds with status 404.
 func (c Client) Objects(ctx context.Context, filter Filter) ([]byte, error) {
 	return c.ask(ctx, filter.query(), "objects", "pods")
 }
 
-// Trace returns one start-up as Chrome trace JSON, for Perfetto.
+// Trace returns one start-up as JSON in the Chrome trace format, for Perfetto.
 func (c Client) Trace(ctx context.Context, namespace, name string) ([]byte, error) {
 	return c.ask(ctx, nil, "pods", namespace, name, "trace")
 }
@@ -166,7 +165,7 @@ func (c Client) isNone(what string) error {
 	return fmt.Errorf("read the answer of %s: %s; %w", c.host(), what, ErrNotAnAgent)
 }
 
-// host returns the server without its password.
+// host returns the server's address without a password.
 func (c Client) host() string {
 	server, err := url.Parse(c.Server)
 	if err != nil {
@@ -188,12 +187,12 @@ func (c Client) ask(ctx context.Context, query url.Values, path ...string) ([]by
 	case err != nil:
 		return nil, fmt.Errorf("read the agent's answer: %w", err)
 	case len(body) > maxAnswer:
-		return nil, fmt.Errorf("read the agent's answer: exceeds %d bytes", maxAnswer)
+		return nil, fmt.Errorf("read the agent's answer: the answer exceeds %d bytes", maxAnswer)
 	}
 	return body, nil
 }
 
-// send fails for every response but 200. The caller must close the body.
+// send returns an error for every response except 200. The caller must close the body.
 func (c Client) send(
 	ctx context.Context, header http.Header, query url.Values, path ...string,
 ) (*http.Response, error) {
@@ -209,7 +208,7 @@ func (c Client) send(
 	address.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("make request: %w", err)
+		return nil, fmt.Errorf("create request: %w", err)
 	}
 	for name, values := range header {
 		request.Header[name] = values
@@ -245,7 +244,7 @@ func refusal(response *http.Response) error {
 func NewRefusal(status int, header http.Header, body []byte) *Refusal {
 	var problem struct {
 		api.Problem
-		Kind    string `json:"kind"` // of a Status of Kubernetes
+		Kind    string `json:"kind"` // kind of a Kubernetes Status
 		Message string `json:"message"`
 	}
 	wants, _, _ := strings.Cut(header.Get("WWW-Authenticate"), " ")

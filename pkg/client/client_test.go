@@ -73,7 +73,8 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestRefusalOfTheAPIServer distinguishes the API server's proxy from the agent behind it.
+// TestRefusalOfTheAPIServer distinguishes errors of the API server's proxy from errors of the agent behind the
+// proxy.
 func TestRefusalOfTheAPIServer(t *testing.T) {
 	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
@@ -90,7 +91,7 @@ func TestRefusalOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// TestCredentials sends a token or a password with every request, and reports which one the server requires.
+// TestCredentials sends a token or a password with every request, and reports which of them the server requires.
 func TestCredentials(t *testing.T) {
 	var shown, challenge, body string
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
@@ -139,7 +140,7 @@ func TestCredentials(t *testing.T) {
 // TestOtherServers queries servers that are not agents.
 func TestOtherServers(t *testing.T) {
 	for body, want := range map[string]string{
-		`{}`: "it contains no list", `null`: "it contains no list",
+		`{}`: "the answer contains no list", `null`: "the answer contains no list",
 		`{"items":[],"continue":"x"}`:             "the list does not end",
 		`{"items":[{"name":"a"}],"continue":"x"}`: "the list does not end",
 	} {

@@ -15,7 +15,7 @@ const webRecord = `{"id":"1/0","namespace":"shop","name":"web-0","uid":"1","node
 	`"settled_at":"2026-03-01T12:00:07Z","total_seconds":7,"total_error_seconds":0.5,"verdict":"7.0 s to ready: 6.0 s pulling; ±0.5 s",` +
 	`"phases":[],"pulls":[],"milestones":[],"conflicts":[],"missing":[]}`
 
-// agentOf starts an agent with one pod, for the examples. A real one is at http://127.0.0.1:9717.
+// agentOf starts an agent with one pod for the examples. A real agent listens on http://127.0.0.1:9717.
 func agentOf() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/stream") {
@@ -54,7 +54,7 @@ func ExampleClient_Follow() {
 	err := agent.Follow(ctx, client.Filter{}, func(event client.Event) error {
 		switch event.Kind {
 		case client.KindReset:
-			fmt.Println("these there are:")
+			fmt.Println("the current pods:")
 		case client.KindPod:
 			fmt.Println(event.Record.Name, "is", event.Record.State)
 		case client.KindGone:
@@ -65,7 +65,7 @@ func ExampleClient_Follow() {
 	})
 	fmt.Println(err)
 	// Output:
-	// these there are:
+	// the current pods:
 	// web-0 is ready
 	// web-0 is gone
 	// context canceled

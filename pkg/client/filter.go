@@ -9,15 +9,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Filter selects start-ups. All fields that are set must match.
+// Filter selects start-ups. A start-up must match all fields that are set.
 type Filter struct {
 	Namespaces    []string
-	Name          string // a prefix if it ends with *
+	Name          string // a prefix if it ends in *
 	Owner         string // Deployment/web, or web
 	LabelSelector string
 	States        []timeline.State
 	Phases        []timeline.Phase
-	SlowerThan    time.Duration // in total, or of the phases together
+	SlowerThan    time.Duration // the total or, with Phases, the sum of these phases
 	Since         time.Time
 	Gone          *bool // not supported by Follow
 }

@@ -15,29 +15,30 @@ import (
 )
 
 const (
-	// comeBack is how long Follow waits after a connection broke before it opens another.
+	// comeBack is the time between a broken connection and the next attempt of Follow.
 	comeBack = 2 * time.Second
-	// silence is the longest time without data: the agent sends something every 15 s.
+	// silence is the longest allowed time without data. The agent sends data at least every 15 s.
 	silence = 45 * time.Second
-	// maxEvent limits an event, in bytes: records of pods with hundreds of containers fit.
+	// maxEvent limits the size of an event in bytes. The limit is larger than the record of a pod with hundreds of
+	// containers.
 	maxEvent = 16 << 20
 )
 
 // The kinds of events.
 const (
-	KindReset = "reset" // forget all pods; the current ones follow as KindPod
+	KindReset = "reset" // forget all pods; KindPod events for the current pods follow
 	KindPod   = "pod"   // Record
-	KindOut   = "out"   // Pod: it has changed and does not match the filter, or no longer does
+	KindOut   = "out"   // Pod: the pod changed and does not match the filter
 	KindGone  = "gone"  // Pod: its object was removed
-	KindPulls = "pulls" // Pulls: all in progress
+	KindPulls = "pulls" // Pulls: all pulls in progress
 
-	// Follow itself creates these. Between KindBroken and the next KindOpen, changes are not
-	// reported.
+	// Follow itself creates KindOpen and KindBroken. Between KindBroken and the next KindOpen, Follow reports no
+	// changes.
 	KindOpen   = "open"   // the stream is open
-	KindBroken = "broken" // Err: it broke, and Follow will retry
+	KindBroken = "broken" // Err: the stream broke, and Follow will retry
 )
 
-// Event is one change. Only the field that its kind names is set.
+// Event is one change. Only the field for its kind is set.
 type Event struct {
 	Kind   string
 	Record api.Record
@@ -46,9 +47,10 @@ type Event struct {
 	Err    error
 }
 
-// Follow passes the present start-ups and then changes to handle, one event at a time. It returns
-// when ctx ends, with the error of handle, or when the agent refuses permanently. When a connection breaks, it reports
-// that, opens another one, and resumes, or starts again with KindReset. It skips kinds that this client does not know.
+// Follow passes the current start-ups and then all changes to handle, one event at a time. Follow returns if ctx
+// ends, if handle returns an error, or if the agent refuses permanently. After a broken connection, Follow
+// passes KindBroken and opens a new connection. Then Follow resumes the stream, or starts again with KindReset.
+// Follow skips events of unknown kinds.
 func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) error) error {
 	filter.Gone = nil
 	f := follower{client: c, filter: filter, handle: handle}
@@ -77,15 +79,15 @@ func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) er
 	}
 }
 
-// forGood reports whether the refusal is permanent, so that repeating the request is pointless.
+// forGood reports whether the refusal is permanent. In that case, another request is useless.
 func (r *Refusal) forGood() bool {
 	return r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests
 }
 
-// errSilent ends a connection over which nothing arrives any more.
+// errSilent is the cause of closing a connection without data.
 var errSilent = fmt.Errorf("the agent sent nothing for %s", silence)
 
-// handleError is an error of the caller's handle.
+// handleError wraps an error of the caller's handle function.
 type handleError struct{ err error }
 
 func (e *handleError) Error() string { return e.err.Error() }
@@ -97,7 +99,7 @@ type follower struct {
 	lastID string
 }
 
-// connect reads one connection to its end.
+// connect opens one connection and reads it until it ends.
 func (f *follower) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -124,7 +126,7 @@ func (f *follower) connect(ctx context.Context) error {
 		if err != nil {
 			return because(ctx, err)
 		}
-		quiet.Stop() // the caller may take its time
+		quiet.Stop() // the caller can take any time to handle the event
 		if err := f.take(ctx, got); err != nil {
 			return err
 		}
@@ -132,7 +134,7 @@ func (f *follower) connect(ctx context.Context) error {
 	}
 }
 
-// because returns errSilent if the connection was closed for that reason.
+// because returns errSilent if the silence limit closed the connection. Otherwise, it returns err.
 func because(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSilent) {
 		return errSilent
@@ -146,7 +148,7 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	switch got.kind {
 	case KindReset:
 		if err := f.list(ctx); err != nil {
-			return err // and start again
+			return err // the next connection starts again
 		}
 		f.lastID = got.id
 		return nil
@@ -171,7 +173,7 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	return nil
 }
 
-// list passes on everything that is present.
+// list passes all current start-ups to handle.
 func (f *follower) list(ctx context.Context) error {
 	f.lastID = ""
 	var records []api.Record
@@ -201,18 +203,18 @@ func (f *follower) deliver(event Event) error {
 	return nil
 }
 
-// frame is an event in text/event-stream.
+// frame is one event in the text/event-stream format.
 type frame struct {
 	id, kind string
 	data     []byte
 }
 
 // frames parses an event stream
-// (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream), as far
-// as an agent uses it.
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). frames supports only
+// the parts of the format that an agent uses.
 type frames struct{ lines *bufio.Scanner }
 
-// next reads up to the next event with data. It calls alive for each line.
+// next reads the stream up to the next event with data. next calls alive for each line.
 func (r frames) next(alive func()) (frame, error) {
 	var f frame
 	for r.lines.Scan() {

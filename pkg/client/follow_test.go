@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestFollowResumes breaks the connection: the next one continues after the last event, and starts again when the
-// agent sends a reset.
+// TestFollowResumes breaks the connection. The next connection must continue after the last event. It must start
+// again if the agent sends a reset.
 func TestFollowResumes(t *testing.T) {
 	var streams atomic.Int32
 	var lastIDs [3]string
@@ -62,7 +62,7 @@ func TestFollowResumes(t *testing.T) {
 	}
 }
 
-// TestFollowRetriesAfterTooManyRequests is refused with a temporary error.
+// TestFollowRetriesAfterTooManyRequests responds with a temporary error.
 func TestFollowRetriesAfterTooManyRequests(t *testing.T) {
 	asked := 0
 	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -112,7 +112,8 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// TestFollowSilentAgent ends a connection without data and returns the reason. Time is simulated, and no server runs.
+// TestFollowSilentAgent checks that Follow closes a connection without data and returns the reason. Time is
+// simulated, and no server runs.
 func TestFollowSilentAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, silent := range map[string]roundTripper{
@@ -144,7 +145,7 @@ func TestFollowSilentAgent(t *testing.T) {
 	})
 }
 
-// A slow callback must not look like a silent agent.
+// TestFollowWithSlowCallback checks that a slow callback does not look like a silent agent.
 func TestFollowWithSlowCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		streams := 0
@@ -152,7 +153,7 @@ func TestFollowWithSlowCallback(t *testing.T) {
 			streams++
 			body, w := io.Pipe()
 			context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
-			go func() { // ends with the connection; writes block until they are read
+			go func() { // ends with the connection; writes block until the client reads
 				fmt.Fprint(w, "id: e-1\nevent: pulls\ndata: {}\n\n")
 				fmt.Fprint(w, "id: e-2\nevent: gone\ndata: {}\n\n")
 			}()
@@ -176,7 +177,8 @@ func TestFollowWithSlowCallback(t *testing.T) {
 	})
 }
 
-// After a list that failed, TestFollowListsAgain starts again: earlier events are no position to resume from.
+// TestFollowListsAgain lets a list fail. Follow must then start again, because it cannot resume from earlier
+// events.
 func TestFollowListsAgain(t *testing.T) {
 	var streams, lists atomic.Int32
 	lastIDs := make(chan string, 3)

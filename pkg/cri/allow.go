@@ -14,9 +14,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// allowed lists every unary method that may be called, with the requests it allows. All of them
-// only read, and none has a side effect in the runtime. The agent's client and the runtime proxy
-// both use this table.
+// allowed lists every permitted unary method with its permitted requests. All these methods only read and have
+// no side effect in the runtime. The agent's client and the runtime proxy use this table.
 var allowed = map[string]rule{
 	"/runtime.v1.RuntimeService/Version": {request: &runtimeapi.VersionRequest{}},
 	"/runtime.v1.RuntimeService/Status":  {request: &runtimeapi.StatusRequest{}},
@@ -50,8 +49,8 @@ var allowed = map[string]rule{
 	},
 }
 
-// allowedStreams lists every stream that may be opened. In all of them only the server sends, after
-// one request.
+// allowedStreams lists every permitted stream. In these streams, the client sends one request and then only the
+// server sends.
 var allowedStreams = map[string]rule{
 	"/containerd.services.content.v1.Content/List": {
 		request: &contentapi.ListContentRequest{}, fields: []string{"filters"}, check: manifestsAlone,
@@ -64,7 +63,7 @@ var allowedStreams = map[string]rule{
 
 var errRefused = errors.New("refused by the agent: only read-only calls are allowed")
 
-// allowUnary is the interceptor of every unary call on the connection.
+// allowUnary is the interceptor for every unary call on the connection.
 func allowUnary(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	options ...grpc.CallOption,
@@ -79,7 +78,7 @@ func allowUnary(
 	return invoke(ctx, method, request, reply, conn, options...)
 }
 
-// allowStream is the interceptor of every stream on the connection.
+// allowStream is the interceptor for every stream on the connection.
 func allowStream(
 	ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
 	options ...grpc.CallOption,
@@ -93,8 +92,9 @@ func allowStream(
 	}}, nil
 }
 
-// judgedStream checks the request of a stream, which gRPC sends as a separate message, before it opens the stream. So
-// the runtime never sees a refused stream. No other method may be called before the request.
+// judgedStream checks the request of a stream before it opens the stream, because gRPC sends this request as a
+// separate message. So the runtime never sees a refused stream. Callers must send the request before they call
+// any other method.
 type judgedStream struct {
 	grpc.ClientStream // nil before the request
 	method            string
@@ -115,12 +115,11 @@ func (s *judgedStream) SendMsg(request any) (err error) {
 	return s.ClientStream.SendMsg(request)
 }
 
-// Call is one method that may be called, for the runtime proxy, which has only the bytes of a
-// request.
+// Call is a permitted method, for the runtime proxy. The proxy has only the encoded bytes of a request.
 type Call struct{ rule rule }
 
-// Allowed returns the call with a full method name. It returns false for every method that the
-// agent itself does not call.
+// Allowed returns the permitted call for a full method name. Allowed returns false for every method that the
+// agent does not call.
 func Allowed(method string) (Call, bool) {
 	r, ok := allowed[method]
 	if !ok {
@@ -129,9 +128,8 @@ func Allowed(method string) (Call, bool) {
 	return Call{r}, ok
 }
 
-// Request checks an encoded request and returns what to send in its place: only the fields that
-// were checked. So a field that a newer runtime knows, but this list does not, never reaches the
-// runtime.
+// Request checks an encoded request and returns a new encoding with only the checked fields. So fields that only
+// a newer runtime knows never reach the runtime.
 func (c Call) Request(data []byte) ([]byte, error) {
 	request := c.rule.request.ProtoReflect().New().Interface()
 	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, request); err != nil {
@@ -143,8 +141,7 @@ func (c Call) Request(data []byte) ([]byte, error) {
 	return proto.Marshal(request)
 }
 
-// Answer checks the first message of a response. It calls encoded only if the rule checks the
-// encoded message.
+// Answer checks the first message of a response. Answer calls encoded only if the rule checks encoded messages.
 func (c Call) Answer(encoded func() []byte) error {
 	if c.rule.answer == nil {
 		return nil

@@ -44,10 +44,10 @@ func defined() []grpc.ServiceDesc {
 	}
 }
 
-// judgement is the decision about a method.
+// judgement is the expected decision about a method.
 type judgement struct {
 	word   string   // called or refused
-	fields []string // that a request may set
+	fields []string // fields that a request can set
 }
 
 // readMethods reads testdata/methods.txt.
@@ -72,8 +72,8 @@ func readMethods(t *testing.T) map[string]judgement {
 	return methods
 }
 
-// TestEveryMethodIsAllowedOrRefused tries every method that CRI and containerd define. A new method in a new version
-// fails this test until testdata/methods.txt lists it, and is refused until then.
+// TestEveryMethodIsAllowedOrRefused tries every method that CRI and containerd define. If a new version adds a
+// method, this test fails until testdata/methods.txt lists the method. The code refuses the method until then.
 func TestEveryMethodIsAllowedOrRefused(t *testing.T) {
 	methods := readMethods(t)
 	try := func(name string, passed bool, err error) {
@@ -114,7 +114,7 @@ func TestEveryMethodIsAllowedOrRefused(t *testing.T) {
 			if stream.ClientStreams && opened {
 				t.Errorf("stream %s: the client can send, so it can write", name)
 			}
-			// Calling a stream as a unary method does not bypass the table.
+			// A call of a stream as a unary method must not bypass the table.
 			if err := allowUnary(t.Context(), name, nil, nil, nil, nil); !errors.Is(err, errRefused) {
 				t.Errorf("stream %s called as a unary method: %v", name, err)
 			}
@@ -131,7 +131,8 @@ func TestEveryMethodIsAllowedOrRefused(t *testing.T) {
 	}
 }
 
-// The tables contain only names that TestEveryMethodIsAllowedOrRefused tries.
+// TestAllowedMethodsExist checks that the tables contain only names that TestEveryMethodIsAllowedOrRefused
+// tries.
 func TestAllowedMethodsExist(t *testing.T) {
 	methods := readMethods(t)
 	for _, table := range []map[string]rule{allowed, allowedStreams} {
@@ -143,7 +144,7 @@ func TestAllowedMethodsExist(t *testing.T) {
 	}
 }
 
-// TestConnectionRefuses checks that connections use the table.
+// TestConnectionRefuses checks that connections use the tables.
 func TestConnectionRefuses(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	c, err := dial(fake.Endpoint()[len("unix://"):], time.Second)

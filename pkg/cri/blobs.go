@@ -13,8 +13,8 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// maxBlob limits the manifests and configs that are read, in bytes: registries accept manifests of
-// at most 4 MiB.
+// maxBlob limits the size of the manifests and configs that the agent reads, in bytes. Registries accept
+// manifests of at most 4 MiB.
 const maxBlob = 4 << 20
 
 var (
@@ -22,19 +22,18 @@ var (
 	errCorrupt  = errors.New("content does not match its digest")
 )
 
-// blobInfo queries containerd's content store. It fails with codes.NotFound if the blob is absent
-// or incomplete.
+// blobInfo queries containerd's content store. blobInfo returns codes.NotFound if the blob is absent or
+// incomplete.
 func (c *client) blobInfo(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
 	answer, err := call(inNamespace(ctx), c, "get blob from containerd", c.content.Info,
 		&contentapi.InfoRequest{Digest: blob.String()})
 	return answer.GetInfo(), err
 }
 
-// readBlob reads a whole blob and checks it. The digest must be valid. It fails with errTooLarge
-// before it keeps more than maxBlob bytes, and with errCorrupt if the data does not match the
-// digest.
+// readBlob reads a complete blob and verifies its digest. The digest must be valid. readBlob returns errTooLarge
+// if the blob is larger than maxBlob, and errCorrupt if the data does not match the digest.
 func (c *client) readBlob(ctx context.Context, blob digest.Digest) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout) // its end ends the stream
+	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout) // the end of this context also ends the stream
 	defer cancel()
 	stream, err := c.content.Read(ctx, &contentapi.ReadContentRequest{Digest: blob.String(), Size: maxBlob + 1})
 	if err != nil {
@@ -60,7 +59,7 @@ func (c *client) readBlob(ctx context.Context, blob digest.Digest) ([]byte, erro
 	return data, nil
 }
 
-// listBlobs calls the function tell for each complete blob that matches one of the filters, in no particular order.
+// listBlobs calls visit for each complete blob that matches one of the filters, in no particular order.
 func (c *client) listBlobs(ctx context.Context, filters []string, visit func(*contentapi.Info)) error {
 	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
 	defer cancel()
@@ -82,15 +81,14 @@ func (c *client) listBlobs(ctx context.Context, filters []string, visit func(*co
 	}
 }
 
-// ingests lists the blobs that are being written.
+// ingests lists the blobs that containerd is writing.
 func (c *client) ingests(ctx context.Context) ([]*contentapi.Status, error) {
 	answer, err := call(inNamespace(ctx), c, "list running downloads of containerd", c.content.ListStatuses,
 		&contentapi.ListStatusesRequest{})
 	return answer.GetStatuses(), err
 }
 
-// snapshot queries a snapshotter of containerd. It fails with codes.NotFound if there is no
-// snapshot with that name.
+// snapshot queries a snapshotter of containerd. snapshot returns codes.NotFound if no snapshot has that name.
 func (c *client) snapshot(ctx context.Context, snapshotter, name string) (*snapshotsapi.Info, error) {
 	answer, err := call(inNamespace(ctx), c, "get snapshot from containerd", c.snapshots.Stat,
 		&snapshotsapi.StatSnapshotRequest{Snapshotter: snapshotter, Key: name})

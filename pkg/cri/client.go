@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// maxAnswer limits one response in bytes, like the kubelet's own CRI client.
+	// maxAnswer limits the size of one response in bytes. The kubelet's own CRI client has the same limit.
 	maxAnswer = 16 << 20
-	// maxReconnectDelay limits how long the connection stays down after the runtime is back.
+	// maxReconnectDelay is the longest time between the return of the runtime and the next connection attempt.
 	maxReconnectDelay = 5 * time.Second
 	// containerdNamespace is the namespace in which containerd's CRI plugin keeps its objects.
 	containerdNamespace = "k8s.io"
-	// uidLabel is the label that the kubelet puts on every sandbox and container.
+	// uidLabel is the label with the pod's UID. The kubelet sets it on every sandbox and container.
 	uidLabel = "io.kubernetes.pod.uid"
 )
 
-// client is the connection to one runtime, with the calls that the agent makes, each with a
-// timeout. It is safe for concurrent use.
+// client is the connection to one runtime. client provides the calls that the agent makes, each with a timeout.
+// client is safe for concurrent use.
 type client struct {
 	conn    *grpc.ClientConn
 	timeout time.Duration
@@ -42,10 +42,10 @@ type client struct {
 	snapshots snapshotsapi.SnapshotsClient
 }
 
-// dial creates a client for a unix socket. It does not connect; the first call does.
+// dial creates a client for a unix socket. The connection opens with the first call.
 func dial(path string, timeout time.Duration) (*client, error) {
 	conn, err := grpc.NewClient("unix://"+path,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // the socket's mode protects it
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // the mode of the socket protects it
 		grpc.WithUnaryInterceptor(allowUnary),
 		grpc.WithStreamInterceptor(allowStream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
@@ -55,7 +55,7 @@ func dial(path string, timeout time.Duration) (*client, error) {
 			MinConnectTimeout: timeout,
 		}),
 		grpc.WithDisableServiceConfig(),
-		// No retry policy is configured, and support for one would make each call more expensive.
+		// The agent configures no retry policy, and support for retries makes each call more expensive.
 		grpc.WithDisableRetry(),
 		grpc.WithNoProxy(),
 	)
@@ -76,7 +76,7 @@ func dial(path string, timeout time.Duration) (*client, error) {
 
 func (c *client) close() { _ = c.conn.Close() }
 
-// call makes one call within the client's timeout. what describes it in errors.
+// call makes one call within the client's timeout. The text what describes the call in errors.
 func call[Q, A any](
 	ctx context.Context, c *client, what string,
 	method func(context.Context, Q, ...grpc.CallOption) (A, error), request Q,
@@ -94,8 +94,8 @@ func (c *client) version(ctx context.Context) (*runtimeapi.VersionResponse, erro
 	return call(ctx, c, "get runtime version", c.runtime.Version, &runtimeapi.VersionRequest{})
 }
 
-// networkReady reports whether the runtime's network is ready; known is false if the runtime does
-// not say.
+// networkReady reports whether the runtime's network is ready. If the runtime does not report this, known is
+// false.
 func (c *client) networkReady(ctx context.Context) (ready, known bool, err error) {
 	answer, err := call(ctx, c, "get runtime status", c.runtime.Status, &runtimeapi.StatusRequest{})
 	for _, condition := range answer.GetStatus().GetConditions() {
@@ -120,7 +120,7 @@ func (c *client) listContainers(ctx context.Context, uid string) ([]*runtimeapi.
 	return answer.GetContainers(), err
 }
 
-// containerStatus fails with codes.NotFound once the container is removed.
+// containerStatus returns codes.NotFound after the container was removed.
 func (c *client) containerStatus(ctx context.Context, id string) (*runtimeapi.ContainerStatus, error) {
 	answer, err := call(ctx, c, "get container status", c.runtime.ContainerStatus,
 		&runtimeapi.ContainerStatusRequest{ContainerId: id})
@@ -134,23 +134,23 @@ func (c *client) imageStatus(ctx context.Context, ref string) (*runtimeapi.Image
 	return answer.GetImage(), err
 }
 
-// storedSandbox queries containerd's sandbox store. It fails with codes.NotFound if the sandbox is
-// not there.
+// storedSandbox queries containerd's sandbox store. storedSandbox returns codes.NotFound if the store does not
+// contain the sandbox.
 func (c *client) storedSandbox(ctx context.Context, id string) (*types.Sandbox, error) {
 	answer, err := call(inNamespace(ctx), c, "get sandbox from containerd", c.sandboxes.Get,
 		&sandboxapi.StoreGetRequest{SandboxID: id})
 	return answer.GetSandbox(), err
 }
 
-// storedImage queries containerd's image store. It fails with codes.NotFound if the name is not
-// there.
+// storedImage queries containerd's image store. storedImage returns codes.NotFound if the store does not contain
+// the name.
 func (c *client) storedImage(ctx context.Context, name string) (*imagesapi.Image, error) {
 	answer, err := call(inNamespace(ctx), c, "get image from containerd", c.images.Get,
 		&imagesapi.GetImageRequest{Name: name})
 	return answer.GetImage(), err
 }
 
-// pinnedImages lists the pinned images of containerd's image store.
+// pinnedImages lists the pinned images in containerd's image store.
 func (c *client) pinnedImages(ctx context.Context) ([]*imagesapi.Image, error) {
 	answer, err := call(inNamespace(ctx), c, "list pinned images of containerd", c.images.List,
 		&imagesapi.ListImagesRequest{Filters: []string{pinnedFilter}})

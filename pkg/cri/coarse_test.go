@@ -16,7 +16,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// A missing capability of the runtime is logged once, not for each connection, and always shown in the metrics.
+// TestMissingCapabilitiesAreLoggedOnce checks that the source logs a missing capability once, and not for each
+// connection. The metrics must always show the capability as missing.
 func TestMissingCapabilitiesAreLoggedOnce(t *testing.T) {
 	for _, test := range []struct {
 		name, version string
@@ -48,7 +49,7 @@ func TestMissingCapabilitiesAreLoggedOnce(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- source.Run(ctx) }()
 			defer func() { stop(); <-ended }()
-			for range 2 { // as after restarts of the runtime
+			for range 2 { // the same as after two restarts of the runtime
 				runtime := critest.Start(t, path, options)
 				for up := false; !up; {
 					up = <-reports

@@ -12,9 +12,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// stores records which of containerd's own stores a runtime has. The runtime's version gives the
-// initial values. A store is disabled when the runtime does not know the call. Each session has its
-// own stores.
+// stores records which of containerd's own stores the runtime provides. The runtime's version determines the
+// initial values. A store is disabled when the runtime rejects its method as unknown. Each session has its own
+// stores.
 type stores struct {
 	sandboxes degradable // containerd ≥ 2.0
 	images    degradable // containerd
@@ -22,15 +22,15 @@ type stores struct {
 	snapshots degradable // containerd: unpacked layers
 }
 
-// storesOf decides by the version which stores to use, because the meaning of timestamps depends on it: 1.7 has a
-// sandbox store as well, but takes CRI's created_at before the network plugins run.
+// storesOf selects the stores by the runtime's version, because the meaning of timestamps depends on the
+// version. containerd 1.7 also has a sandbox store, but it sets CRI's created_at before the network plugins run.
 func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *stores {
 	s := &stores{}
 	containerd := version.GetRuntimeName() == "containerd"
 	major, known := majorVersion(version.GetRuntimeVersion())
 	s.sandboxes.set(containerd && known && major >= 2, logger, "sandboxes",
 		"volumes, network and sandbox cannot be separated")
-	s.images.set(containerd, logger, "images", "pulls are dated only by Events; without Events, the outcome of a "+
+	s.images.set(containerd, logger, "images", "only Events date pulls; without Events, the outcome of a "+
 		"pull is unknown if the image was absent")
 	s.content.set(containerd, logger, "content", "no layers, bytes or progress of downloads")
 	s.snapshots.set(containerd, logger, "snapshots", "unpacking counts as pulling")
@@ -41,7 +41,7 @@ func (s *stores) all() []*degradable {
 	return []*degradable{&s.sandboxes, &s.images, &s.content, &s.snapshots}
 }
 
-// missing returns the names of the absent stores, and the facts that are unknown without them.
+// missing returns the names of the absent stores, and the effects of each absence.
 func (s *stores) missing() (names, costs []string) {
 	for _, store := range s.all() {
 		if !store.on() {
@@ -51,25 +51,24 @@ func (s *stores) missing() (names, costs []string) {
 	return names, costs
 }
 
-// sandboxStamps is what containerd's sandbox store holds about one sandbox.
+// sandboxStamps holds the timestamps of one sandbox in containerd's sandbox store.
 type sandboxStamps struct {
 	begunAt, runningAt             time.Time
-	imageResolvedAt, imagePulledAt time.Time // of the sandbox image, if it was pulled meanwhile
-	imageKnown                     bool      // whether it is known that the image was pulled or not
+	imageResolvedAt, imagePulledAt time.Time // for the sandbox image, if it was pulled during the creation
+	imageKnown                     bool      // it is known whether the image was pulled
 }
 
-// podSandboxer is the only part of containerd that sets the timestamps of sandboxes as stampSandbox
-// expects. Others, such as the shims of virtual machines, create the sandbox differently.
+// podSandboxer is the only part of containerd that sets the timestamps of sandboxes in the way that stampSandbox
+// expects. Other sandboxers, such as the shims of virtual machines, create the sandbox differently.
 const podSandboxer = "podsandbox"
 
-// stampSandbox sets the timestamps of a sandbox. createdAt is CRI's value, and firstContainerAt is
-// when the sandbox's first container was created, or zero if there is none yet.
+// stampSandbox sets the timestamps of a sandbox. createdAt is CRI's value. firstContainerAt is the creation time
+// of the sandbox's first container, or zero if there is no container yet.
 //
-// containerd ≥ 2.0, internal/cri/server/sandbox_run.go: the store's created_at is taken before the
-// network is set up. CRI's created_at is taken when the sandbox container is created after that,
-// and updated_at is written last, right after that container was started. Only a change of the
-// pod's resources writes updated_at again. So only the first value seen counts, and only if it is not later than a
-// container.
+// In containerd ≥ 2.0 (internal/cri/server/sandbox_run.go), the store's created_at is set before the network
+// setup. CRI's created_at is set after the network setup, when the sandbox container is created. updated_at is
+// set last, immediately after the start of that container. Only a change of the pod's resources sets updated_at
+// again. So only the first observed value counts, and only if it is not later than the first container.
 func (l *lookUp) stampSandbox(
 	ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time,
 ) error {
@@ -106,12 +105,12 @@ func (l *lookUp) stampSandbox(
 	return nil
 }
 
-// stampImage sets the digest of an image on the node, and when its latest pull ended. containerd
-// writes the image under its full name when a pull completes, even if nothing was downloaded.
+// stampImage sets the digest of an image on the node and the end of its latest pull. containerd writes the image
+// under its full name when a pull completes, even if the pull downloaded nothing.
 func (l *lookUp) stampImage(ctx context.Context, image *timeline.Image) error {
 	name, err := imagepull.Normalize(image.Ref)
 	if err != nil || !image.Present || !l.stores.images.on() {
-		return nil // for example a bare image ID, which is not a name
+		return nil // for example, a bare image ID is not a name
 	}
 	stored, err := l.client.storedImage(ctx, name)
 	if err != nil {

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	maxContents = 256 // cached images; the largest takes 30 KB
-	maxLayers   = 128 // of one image; overlayfs in containerd cannot mount more
-	maxIndexes  = 3   // nested indexes
-	// maxTries limits how many manifests of an index are tried: containerd downloads the best one.
+	maxContents = 256 // cached images; the largest image takes 30 KB
+	maxLayers   = 128 // of one image; overlayfs in containerd cannot mount more layers
+	maxIndexes  = 3   // levels of nested indexes
+	// maxTries limits the number of manifests that are tried for an index. containerd downloads the best manifest.
 	maxTries = 4
 )
 
-// contents lists the parts of an image. The image's digest determines it, so it never changes.
+// contents lists the parts of an image. The image's digest determines the contents, so they never change.
 type contents struct {
 	manifest digest.Digest // empty if the image is invalid
 	config   blob
-	layers   []layer // the bottom one first, at most maxLayers
-	// complete says whether the config was present, which gives the chain IDs.
+	layers   []layer // the bottom layer first, at most maxLayers
+	// complete says whether the config was present. The config determines the chain IDs.
 	complete bool
 }
 
@@ -33,22 +33,22 @@ type blob struct {
 
 type layer struct {
 	blob
-	chainID digest.Digest // name of its snapshot; empty if unknown
+	chainID digest.Digest // name of the layer's snapshot; empty if unknown
 }
 
-// catalog reads what images consist of, each image once. It is safe for concurrent use.
+// catalog reads the contents of images, once for each image. catalog is safe for concurrent use.
 type catalog struct {
-	// read returns errAbsent for a blob that is absent now, errTooLarge and errCorrupt like
-	// client.readBlob, and any other error if the runtime did not respond.
+	// read returns errAbsent if the blob is absent at the moment. read returns errTooLarge and errCorrupt like
+	// client.readBlob. Any other error means that the runtime did not respond.
 	read    func(context.Context, digest.Digest) ([]byte, error)
 	machine platforms.MatchComparer
-	known   *lru.Cache // of complete and invalid contents, by the digest.Digest of index or manifest
+	known   *lru.Cache // complete and invalid contents, by the digest of the index or manifest
 }
 
 var errAbsent = errors.New("not found")
 
-// contents returns errAbsent if no manifest for this machine is present and the image is not known
-// to be invalid.
+// contents returns the contents of an image. contents returns errAbsent if no manifest for this machine is
+// present, unless the image is known to be invalid.
 func (c catalog) contents(ctx context.Context, target digest.Digest) (contents, error) {
 	if known, ok := c.known.Get(target); ok {
 		return known.(contents), nil
@@ -63,8 +63,7 @@ func (c catalog) contents(ctx context.Context, target digest.Digest) (contents, 
 	return found, nil
 }
 
-// resolve follows indexes to a manifest. depth limits the nesting, because a corrupt store could
-// contain cycles.
+// resolve follows indexes to a manifest. depth limits the nesting, because a corrupt store can contain cycles.
 func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (contents, error) {
 	data, err := c.read(ctx, target)
 	if errors.Is(err, errTooLarge) {
@@ -96,7 +95,7 @@ func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (
 	return contents{}, errAbsent
 }
 
-// describe adds the information of a manifest's config.
+// describe adds the facts from a manifest's config.
 func (c catalog) describe(ctx context.Context, manifest digest.Digest, d document) (contents, error) {
 	found := contents{manifest: manifest, config: blob{d.Config.Digest, d.Config.Size}}
 	for _, l := range d.Layers[:min(len(d.Layers), maxLayers)] {
@@ -115,7 +114,7 @@ func (c catalog) describe(ctx context.Context, manifest digest.Digest, d documen
 	found.complete = true
 	diffIDs, err := parseDiffIDs(data)
 	if err != nil {
-		return found, nil // e.g. an artifact that is not an image
+		return found, nil // for example, an artifact that is not an image
 	}
 	for i, chainID := range d.chainIDs(diffIDs) {
 		if i < len(found.layers) {

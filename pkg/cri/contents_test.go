@@ -16,8 +16,8 @@ import (
 	"github.com/podlapse/podlapse/internal/critest"
 )
 
-// TestHostileManifests has manifests as images on the node could have them: none may cost much, or make the answer
-// fail.
+// TestHostileManifests reads hostile manifests of images on the node. No manifest may need many resources or
+// make the answer fail.
 func TestHostileManifests(t *testing.T) {
 	config := digest.FromString("config").String()
 	layer := `{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"` + config + `","size":%s}`
@@ -65,7 +65,7 @@ func TestHostileManifests(t *testing.T) {
 	}
 }
 
-// TestCyclicIndexes limits the depth of indexes, whatever a broken store returns.
+// TestCyclicIndexes checks the limit on the depth of indexes with a store that returns cycles.
 func TestCyclicIndexes(t *testing.T) {
 	target := digest.FromString("index")
 	reads := 0
@@ -107,7 +107,7 @@ func TestMissingContentIsNotCached(t *testing.T) {
 		diff,
 	)
 	manifest := digest.FromString(manifestData)
-	// The first matching manifest is missing, so containerd used another one.
+	// The first matching manifest is absent, so containerd used the second manifest.
 	index := put(fmt.Sprintf(`{"manifests":[{"digest":%q},{"digest":%q}]}`, digest.FromString("other"), manifest))
 
 	if _, err := c.contents(t.Context(), index); !errors.Is(err, errAbsent) {

@@ -19,7 +19,7 @@ const (
 	restartAnnotation = "io.kubernetes.container.restartCount"
 )
 
-// fromNanos converts CRI's Unix nanoseconds, where 0 means not yet.
+// fromNanos converts CRI's Unix nanoseconds. The value 0 means not yet.
 func fromNanos(nanos int64) time.Time {
 	if nanos <= 0 {
 		return time.Time{}
@@ -27,8 +27,8 @@ func fromNanos(nanos int64) time.Time {
 	return time.Unix(0, nanos).UTC()
 }
 
-// fromTimestamp converts a timestamp of containerd's stores. A value that is not after the epoch is
-// absent.
+// fromTimestamp converts a timestamp of containerd's stores. fromTimestamp returns zero for timestamps that are
+// not after the Unix epoch.
 func fromTimestamp(stamp *timestamppb.Timestamp) time.Time {
 	if !stamp.IsValid() || stamp.AsTime().Unix() <= 0 {
 		return time.Time{}
@@ -36,7 +36,7 @@ func fromTimestamp(stamp *timestamppb.Timestamp) time.Time {
 	return stamp.AsTime()
 }
 
-// convertSandbox leaves the timestamps to the caller, who knows what CRI's created_at means in this
+// convertSandbox does not set the timestamps. Only the caller knows the meaning of CRI's created_at in this
 // runtime.
 func convertSandbox(sandbox *runtimeapi.PodSandbox) timeline.Sandbox {
 	return timeline.Sandbox{
@@ -46,7 +46,7 @@ func convertSandbox(sandbox *runtimeapi.PodSandbox) timeline.Sandbox {
 	}
 }
 
-// convertContainer merges the listed container with its status, which may be nil.
+// convertContainer merges a listed container with its status. status can be nil.
 func convertContainer(listed *runtimeapi.Container, status *runtimeapi.ContainerStatus) timeline.ContainerRun {
 	run := timeline.ContainerRun{
 		Name:      cmp.Or(listed.GetLabels()[nameLabel], listed.GetMetadata().GetName()),
@@ -66,10 +66,10 @@ func convertContainer(listed *runtimeapi.Container, status *runtimeapi.Container
 	return run
 }
 
-// maxReason is longer than any runtime's reason, in bytes.
+// maxReason limits the length of a reason in bytes. No runtime uses a longer reason.
 const maxReason = 64
 
-// shortReason returns the reason, or an empty string if it is too long.
+// shortReason returns the reason, or an empty string if the reason is too long.
 func shortReason(reason string) string {
 	if len(reason) > maxReason {
 		return ""
@@ -77,8 +77,8 @@ func shortReason(reason string) string {
 	return strings.Clone(reason)
 }
 
-// attempt is the kubelet's restart count, which the kubelet also sends as the attempt in the
-// metadata.
+// attempt returns the kubelet's restart count. Without the annotation, it returns the attempt in the metadata,
+// which the kubelet sets to the same value.
 func attempt(container *runtimeapi.Container) int {
 	n, err := strconv.Atoi(container.GetAnnotations()[restartAnnotation])
 	if err != nil || n < 0 {
@@ -87,7 +87,7 @@ func attempt(container *runtimeapi.Container) int {
 	return n
 }
 
-// convertImage converts CRI's response, which is nil if the image is not on the node.
+// convertImage converts CRI's response. The response is nil if the image is not on the node.
 func convertImage(ref string, image *runtimeapi.Image) timeline.Image {
 	if image == nil {
 		return timeline.Image{Ref: ref}
@@ -99,8 +99,8 @@ func convertImage(ref string, image *runtimeapi.Image) timeline.Image {
 	return converted
 }
 
-// digestFor selects, from an image's digests in all repositories it came from, the one in the
-// repository that ref names; empty if there is none.
+// digestFor returns the digest of an image in the repository that ref names. repoDigests lists the image's
+// digests in all repositories. digestFor returns an empty string if the list does not contain that repository.
 func digestFor(ref string, repoDigests []string) string {
 	if len(repoDigests) == 0 {
 		return ""
@@ -118,7 +118,7 @@ func digestFor(ref string, repoDigests []string) string {
 	return ""
 }
 
-// sortAnswer sorts by age, so that equal answers look equal.
+// sortAnswer sorts by age, so that equal answers compare as equal.
 func sortAnswer(seen *timeline.RuntimeSeen) {
 	slices.SortFunc(seen.Sandboxes, func(a, b timeline.Sandbox) int {
 		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.ID, b.ID))
@@ -128,8 +128,8 @@ func sortAnswer(seen *timeline.RuntimeSeen) {
 	})
 }
 
-// earliestCreated returns when the first of these containers was created in a sandbox; zero if none
-// was.
+// earliestCreated returns the earliest creation time of a container in a sandbox, or zero if the sandbox has no
+// container.
 func earliestCreated(containers []*runtimeapi.Container, sandboxID string) time.Time {
 	var earliest time.Time
 	for _, c := range containers {
@@ -140,7 +140,7 @@ func earliestCreated(containers []*runtimeapi.Container, sandboxID string) time.
 	return earliest
 }
 
-// describe names the runtime for people, e.g. `containerd 2.4.2`.
+// describe returns the name and version of the runtime for people, e.g. `containerd 2.4.2`.
 func describe(version *runtimeapi.VersionResponse) string {
 	return strings.TrimSpace(version.GetRuntimeName() + " " + strings.TrimPrefix(version.GetRuntimeVersion(), "v"))
 }

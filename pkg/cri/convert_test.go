@@ -13,7 +13,7 @@ import (
 )
 
 func TestFromNanos(t *testing.T) {
-	zeroTimeNanos := time.Time{}.UnixNano() // what a Go runtime sends for an unknown timestamp
+	zeroTimeNanos := time.Time{}.UnixNano() // the value that a Go runtime sends for an unknown timestamp
 	for nanos, want := range map[int64]time.Time{
 		0: {}, -1: {}, zeroTimeNanos: {}, math.MinInt64: {},
 		1_700_000_000_123_456_789: time.Unix(1_700_000_000, 123_456_789).UTC(),

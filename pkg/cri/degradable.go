@@ -8,16 +8,16 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// degradable is a feature that a runtime should have, but may turn out not to have. It is safe for
-// concurrent use once enabled.
+// degradable is a feature that a runtime should have but can lack. degradable is safe for concurrent use after
+// the call to set.
 type degradable struct {
 	enabled atomic.Bool
 	logger  *zap.Logger
 	name    string
-	costs   string // what is unknown without it
+	costs   string // the effect of a missing feature
 }
 
-// set sets all fields; a feature that is not enabled stays so.
+// set sets all fields. A feature that is not enabled here stays disabled.
 func (d *degradable) set(enabled bool, logger *zap.Logger, name, costs string) {
 	d.logger, d.name, d.costs = logger, name, costs
 	d.enabled.Store(enabled)
@@ -25,23 +25,23 @@ func (d *degradable) set(enabled bool, logger *zap.Logger, name, costs string) {
 
 func (d *degradable) on() bool { return d.enabled.Load() }
 
-// disable disables the feature and logs this the first time.
+// disable disables the feature. The first call logs a warning.
 func (d *degradable) disable() {
 	if d.enabled.CompareAndSwap(true, false) {
-		d.logger.Warn("containerd store not served; timelines are less precise", zap.String("store", d.name),
+		d.logger.Warn("containerd does not provide a store: timelines are less precise", zap.String("store", d.name),
 			zap.String("costs", d.costs))
 	}
 }
 
-// forgive returns nil for errors after which the answer only lacks details: the store does not have the object, fails
-// internally, or is not served at all. In the last case, it disables the store. It returns err if the runtime did not
-// respond.
+// forgive returns nil for errors that only remove details from the answer: the store does not have the object,
+// has an internal error, or is missing. If the store is missing, forgive also disables it. forgive returns err
+// if the runtime did not respond.
 func (d *degradable) forgive(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }
 
-// unlessMissing returns nil and disables the store if err says that the store is not served at all; otherwise it
-// returns err.
+// unlessMissing disables the store and returns nil if err says that the store is missing. Otherwise, it returns
+// err.
 func (d *degradable) unlessMissing(err error) error {
 	if status.Code(err) == codes.Unimplemented {
 		d.disable()

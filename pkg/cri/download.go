@@ -7,12 +7,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Downloads returns what containerd is downloading now, from its content store. If there is no
-// download, that is one call to the runtime. Unless since is zero, the result includes pulls that began since then even
-// if none of their blobs is being downloaded at the moment: the next blob is not requested yet, or all have arrived and
-// are being unpacked. It may be called from any goroutine and takes at most Config.Timeout. Callers within one second
-// share one query and its answer. The answer is nil without an error if no runtime is connected, or if the runtime does
-// not report downloads, such as CRI-O. An error means that the runtime did not respond.
+// Downloads returns the current downloads of containerd, from its content store. If there is no download, it
+// makes only one call to the runtime. If since is not zero, the result also contains pulls that began after
+// since but are downloading no blob at the moment. Such a pull has not requested its next blob yet, or is
+// unpacking its last blobs.
+//
+// Any goroutine can call Downloads. A call takes at most Config.Timeout. Callers within one second share one
+// query and its answer. The answer is nil without an error if no runtime is connected, or if the runtime does
+// not report downloads, for example CRI-O. An error means that the runtime did not respond.
 func (s *Source) Downloads(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	session := s.current.Load()
 	if session == nil || !session.lookUp.stores.content.on() {

@@ -14,13 +14,13 @@ import (
 type look struct {
 	session *session
 	running map[digest.Digest]ingest
-	arrived map[digest.Digest]bool // complete blobs of running downloads, for the next look
-	// snapshotters are those that the images' configs name, by the config's digest.
+	arrived map[digest.Digest]bool // complete blobs of running downloads, for the next query
+	// snapshotters maps the digest of an image's config to the snapshotter that the config names.
 	snapshotters map[digest.Digest]string
 }
 
-// at returns the progress of one image, and which of the running blobs belong to it. If none belongs to it, there is
-// nothing to report, unless a pull of the image is in progress.
+// at returns the progress of one image, and the running blobs that belong to the image. If no blob belongs to
+// the image, at returns an empty Download, unless a pull of the image is in progress.
 func (l *look) at(
 	ctx context.Context, image contents, begun bool,
 ) (imagepull.Download, map[digest.Digest]ingest, error) {
@@ -58,8 +58,8 @@ func (l *look) at(
 	return download, own, nil
 }
 
-// over reports whether an image without running blobs has no pull in progress: no pull was begun, or a label on the
-// config says that everything is unpacked.
+// over reports whether an image without running blobs has no pull in progress. The result is true if no pull
+// began, or if a label on the config says that all layers are unpacked.
 func (l *look) over(ctx context.Context, image contents, begun bool) (bool, error) {
 	if !begun || image.manifest == "" {
 		return true, nil
@@ -76,8 +76,8 @@ func (l *look) over(ctx context.Context, image contents, begun bool) (bool, erro
 	return false, nil
 }
 
-// own selects the running blobs that an image needs. It does not need blobs that it has unpacked and discarded; a
-// download of such a blob is for another image.
+// own selects the running blobs that an image needs. An image does not need blobs that it has unpacked and
+// discarded. A download of such a blob is for another image.
 func (l *look) own(ctx context.Context, image contents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
 	for _, part := range image.parts() {
@@ -96,7 +96,7 @@ func (l *look) own(ctx context.Context, image contents) (map[digest.Digest]inges
 	return own, nil
 }
 
-// parts returns the config and the layers, each blob once.
+// parts returns the config and the layers of an image, each blob once.
 func (c contents) parts() []blob {
 	if c.manifest == "" {
 		return nil
@@ -112,9 +112,9 @@ func (c contents) parts() []blob {
 	return parts
 }
 
-// here reports whether a blob is complete or unpacked: containerd does not download such a blob
-// (core/unpack/unpacker.go). A blob that was complete in the previous look is not queried again, because a running pull
-// does not remove it.
+// here reports whether a blob is complete or unpacked. containerd does not download such a blob
+// (core/unpack/unpacker.go). here does not query a blob again that was complete in the previous look, because a
+// running pull does not remove blobs.
 func (l *look) here(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
 	if l.session.arrived[blob] || l.arrived[blob] {
 		l.arrived[blob] = true
@@ -131,7 +131,7 @@ func (l *look) here(ctx context.Context, image contents, blob digest.Digest) (bo
 	return l.unpacked(ctx, image, blob)
 }
 
-// unpacked reports whether the image has unpacked a layer everywhere it uses it.
+// unpacked reports whether the image has unpacked a layer in all places where it uses the layer.
 func (l *look) unpacked(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
 	used := false
 	for _, layer := range image.layers {

@@ -9,16 +9,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// downloadsAge is how old an answer may be.
+// downloadsAge is the maximum age of a shared answer.
 const downloadsAge = time.Second
 
-// sharedDownloads keeps the latest answer for callers that follow soon. It has no goroutine: the
-// first caller that finds the answer too old queries, and the others wait for it, each until its
+// sharedDownloads keeps the latest answer for callers that follow soon. sharedDownloads has no goroutine. The
+// first caller that finds the answer too old makes the query. Other callers wait for this query, each until its
 // own context ends.
 type sharedDownloads struct {
 	timeout time.Duration
 	now     func() time.Time
-	slot    chan struct{} // capacity 1, full while a goroutine holds the fields below
+	slot    chan struct{} // capacity 1; full while a goroutine holds the fields below
 	answer  []imagepull.Download
 	err     error
 	at      time.Time // zero before the first answer
@@ -28,7 +28,7 @@ func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDown
 	return &sharedDownloads{timeout: timeout, now: now, slot: make(chan struct{}, 1)}
 }
 
-// get calls ask unless there is a recent answer. It never runs ask twice at the same time.
+// get calls ask if there is no recent answer. get never runs ask twice at the same time.
 func (d *sharedDownloads) get(
 	ctx context.Context, ask func(context.Context) ([]imagepull.Download, error),
 ) ([]imagepull.Download, error) {

@@ -33,13 +33,15 @@ func downloads(t *testing.T, options critest.Options) (*critest.Runtime, *harnes
 	return fake, h
 }
 
-// ask queries downloads with the source's clock one second later, so that no earlier answer is shared.
+// ask queries downloads after it moves the source's clock by one second, so that the source shares no earlier
+// answer.
 func (h *harness) ask() ([]imagepull.Download, error) {
 	h.ahead.Add(int64(time.Second))
 	return h.source.Downloads(h.t.Context(), h.since)
 }
 
-// eventually queries until the answer is the wanted one: a session becomes usable a moment after its report.
+// eventually repeats the query until the answer is the expected answer. A session becomes usable shortly after
+// its report.
 func (h *harness) eventually(want ...imagepull.Download) {
 	h.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -55,7 +57,8 @@ func (h *harness) eventually(want ...imagepull.Download) {
 	}
 }
 
-// ingest is a partly downloaded layer that was started some seconds after the first one.
+// ingest adds a partly downloaded layer. Its download began the given number of seconds after the first
+// download.
 func ingest(fake *critest.Runtime, layer string, done int64, after float64) {
 	fake.PutIngest(critest.Ingest{
 		Ref: "layer-" + layer, Offset: done, Total: 100,
@@ -89,7 +92,7 @@ func TestDownloads(t *testing.T) {
 	h.eventually()
 }
 
-// TestPullsThatUnpack has images without a running download whose pull is still in progress.
+// TestPullsThatUnpack checks images without a running download whose pull is still in progress.
 func TestPullsThatUnpack(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
 	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100,
@@ -97,7 +100,7 @@ func TestPullsThatUnpack(t *testing.T) {
 	fake.PutLayer(image, 0, 100, begun)
 	h.eventually() // without a start time, only running downloads are returned
 	h.since = begun.Add(time.Second)
-	h.eventually() // nor are pulls from before that time
+	h.eventually() // pulls from before the start time are not returned
 	h.since = begun.Add(-time.Second)
 	want := imagepull.Download{Registry: "docker.io", Repository: "library/app", Digest: image.Manifest,
 		StartedAt: begun,
@@ -108,7 +111,7 @@ func TestPullsThatUnpack(t *testing.T) {
 	h.eventually(want)
 	fake.Unpack("overlayfs", image, 0, begun.Add(2*time.Second))
 	h.eventually(want)
-	fake.Unpack("overlayfs", image, 1, begun.Add(3*time.Second)) // the config now has its label
+	fake.Unpack("overlayfs", image, 1, begun.Add(3*time.Second)) // the config now has the label
 	h.eventually()
 }
 
@@ -123,7 +126,7 @@ func TestDownloadsBeforeTheLayers(t *testing.T) {
 		DoneBytes: 1, TotalBytes: image.ConfigSize + 100,
 	})
 
-	// Before the manifest arrives only its digest is known, and for an index not even that.
+	// Before the manifest arrives, only its digest is known. For an index, not even the digest is known.
 	fake.EndIngest("config-" + image.Config)
 	manifest, index := digest.FromString("manifest").String(), digest.FromString("index").String()
 	fake.PutIngest(critest.Ingest{Ref: "manifest-" + manifest, Total: 9, StartedAt: begun, UpdatedAt: time.Now()})
@@ -167,8 +170,9 @@ func TestDownloadsThatShareALayer(t *testing.T) {
 	)
 }
 
-// TestDownloadsWithDiscardedLayers is about discard_unpacked_layers: labels do not name layers, unpacked layers are
-// removed from the content store, and another image may be downloading them again.
+// TestDownloadsWithDiscardedLayers checks downloads with discard_unpacked_layers. With this setting, no labels
+// name layers, and containerd removes unpacked layers from the content store. Another image can download such a
+// layer again.
 func TestDownloadsWithDiscardedLayers(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
 	old := fake.PutLayers(critest.Layers{Source: "docker.io/library/old", Names: []string{"base", "shared"}, Size: 100,
@@ -188,7 +192,7 @@ func TestDownloadsWithDiscardedLayers(t *testing.T) {
 func TestDownloadsCostLittle(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
 	fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}, Size: 100, At: begun})
-	for fake.Calls()[contentStore+"ListStatuses"] == 0 { // a session becomes usable a moment after its report
+	for fake.Calls()[contentStore+"ListStatuses"] == 0 { // a session becomes usable shortly after its report
 		h.eventually()
 	}
 	var all sync.WaitGroup
@@ -201,7 +205,7 @@ func TestDownloadsCostLittle(t *testing.T) {
 	}
 	all.Wait()
 	calls := fake.Calls()
-	if n := calls[contentStore+"ListStatuses"]; n > 2 { // 1, unless the machine was stopped for a second
+	if n := calls[contentStore+"ListStatuses"]; n > 2 { // 1, unless the machine paused for a second
 		t.Errorf("asked %d times", n)
 	}
 	for method, n := range calls {
@@ -223,7 +227,7 @@ func TestDownloadsWithoutRuntime(t *testing.T) {
 	want := imagepull.Download{StartedAt: begun, Blobs: 1, DoneBytes: 10, TotalBytes: 100}
 	h.eventually(want)
 	fake.Stop()
-	h.eventually() // a query notices it at once
+	h.eventually() // the query detects the stop immediately
 	h.until(false, "connection lost")
 	again := critest.Start(t, path, critest.Options{})
 	ingest(again, critest.LayerDigest("a"), 10, 0)

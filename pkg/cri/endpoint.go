@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Endpoint is where the container runtime listens. The zero Endpoint is Auto.
+// Endpoint is the address of the container runtime. The zero Endpoint is Auto.
 type Endpoint struct {
-	path string // of the socket, if explicit
+	path string // path of the socket, if configured
 	off  bool
 }
 
-// ParseEndpoint parses `auto` (or an empty text), `off` or `unix:///absolute/path`. It checks only
-// the syntax: the socket may appear later.
+// ParseEndpoint parses `auto` (or an empty text), `off` or `unix:///absolute/path`. ParseEndpoint checks only
+// the syntax, because the socket can appear later.
 func ParseEndpoint(text string) (Endpoint, error) {
 	switch text {
 	case "", "auto":
@@ -33,7 +33,7 @@ func ParseEndpoint(text string) (Endpoint, error) {
 // Off reports whether the runtime must not be queried.
 func (e Endpoint) Off() bool { return e.off }
 
-// Path returns the path of the socket; empty for auto and off.
+// Path returns the path of the socket. Path is empty for auto and off.
 func (e Endpoint) Path() string { return e.path }
 
 // String returns the form that ParseEndpoint parses.
@@ -47,7 +47,7 @@ func (e Endpoint) String() string {
 	return "auto"
 }
 
-// Sockets returns where runtimes listen by default, in the order in which Auto tries them.
+// Sockets returns the default sockets of runtimes, in the order in which Auto tries them.
 func Sockets() []string {
 	return []string{
 		"/run/containerd/containerd.sock",
@@ -59,8 +59,9 @@ func Sockets() []string {
 	}
 }
 
-// Discover lists the sockets to try now: the configured one, whether it exists or not, otherwise all default sockets
-// that exist. That a socket exists does not prove that it serves CRI.
+// Discover lists the sockets to try now. If a socket is configured, Discover returns this socket, even if it
+// does not exist. Otherwise, it returns all default sockets that exist. An existing socket does not necessarily
+// serve CRI.
 func (e Endpoint) Discover(sockets []string) []string {
 	if e.off {
 		return nil

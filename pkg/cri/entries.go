@@ -7,11 +7,11 @@ import (
 	"fmt"
 )
 
-// maxEntries limits the layers of a manifest, and the manifests of an index. Linux mounts far fewer
-// layers.
+// maxEntries limits the layers of a manifest and the manifests of an index. Linux mounts far fewer layers.
 const maxEntries = 1024
 
-// entries is an array of at most maxEntries: two bytes of JSON can take a hundred in memory.
+// entries is an array of at most maxEntries. The limit bounds memory, because two bytes of JSON can take a
+// hundred bytes in memory.
 type entries[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -22,11 +22,11 @@ func (e *entries[T]) UnmarshalJSON(data []byte) error {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('[') {
-		return errors.New("not an array")
+		return errors.New("must be an array")
 	}
 	for decoder.More() {
 		if len(*e) == maxEntries {
-			return fmt.Errorf("more than %d entries", maxEntries)
+			return fmt.Errorf("must have at most %d entries", maxEntries)
 		}
 		var entry T
 		if err := decoder.Decode(&entry); err != nil {

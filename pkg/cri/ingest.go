@@ -11,39 +11,40 @@ import (
 )
 
 const (
-	// childLabel begins the labels that name the blobs of a manifest; those of layers continue with
-	// layerLabel (containerd, core/images/mediatypes.go: ChildGCLabels). With
-	// discard_unpacked_layers, layers have no such labels.
+	// childLabel is the prefix of the labels that name the blobs of a manifest. Labels for layers begin with
+	// layerLabel (containerd, core/images/mediatypes.go: ChildGCLabels). With discard_unpacked_layers, manifests
+	// have no labels for layers.
 	childLabel = "containerd.io/gc.ref.content."
 	layerLabel = childLabel + "l."
-	// sourceLabel, followed by a registry's host without its port, is the label with the repositories on that host from
-	// which a blob came, separated by commas (containerd, core/remotes/docker/handler.go).
+	// sourceLabel is the prefix of the labels that name the source of a blob. A registry's host without its port
+	// follows the prefix. The value lists the repositories on that host, separated by commas (containerd,
+	// core/remotes/docker/handler.go).
 	sourceLabel = "containerd.io/distribution.source."
 
-	// abandonedAfter is how long an ingest without progress still counts as running. containerd
-	// aborts a pull after 5 min without progress (image_pull_progress_timeout) and removes its
-	// ingests within seconds. Those of a containerd that was killed stay for a day.
+	// abandonedAfter is the age without progress after which an ingest no longer counts as running. containerd
+	// aborts a pull after 5 min without progress (image_pull_progress_timeout) and removes its ingests within
+	// seconds. The ingests of a killed containerd stay for a day.
 	abandonedAfter = 10 * time.Minute
-	maxIngests     = 1024 // considered at once; containerd downloads three layers of an image at a time
-	maxDownloads   = 64   // manifests considered at once
-	// maxUnlabelled limits the number of manifests that are read because their labels do not name their layers.
+	maxIngests     = 1024 // at the same time; containerd downloads three layers of an image in parallel
+	maxDownloads   = 64   // maximum number of manifests at the same time
+	// maxUnlabelled limits the number of manifests that are read because no labels name their layers.
 	maxUnlabelled = 8
 )
 
-// manifestFilters match manifests, including those without a label for the config or for layers.
+// manifestFilters match manifests, including manifests that lack a label for the config or for layers.
 var manifestFilters = []string{`labels."` + childLabel + `config"`, `labels."` + layerLabel + `0"`}
 
-// ingest is one blob that is being downloaded.
+// ingest is one blob that containerd is downloading.
 type ingest struct {
 	digest    digest.Digest
-	manifest  bool  // of an image, not an index
+	manifest  bool  // the blob is the manifest of an image, not an index
 	done      int64 // bytes
 	total     int64 // bytes; 0 if unknown
 	startedAt time.Time
 }
 
-// runningIngests returns, by digest, the blobs that a pull is writing now. It omits ingests with
-// names that no pull uses, such as those of an import.
+// runningIngests returns the blobs that a pull is writing now, by digest. runningIngests omits ingests with
+// other names, such as the ingests of an import.
 func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Digest]ingest {
 	running := map[digest.Digest]ingest{}
 	for _, s := range statuses {
@@ -62,7 +63,7 @@ func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Dig
 	return running
 }
 
-// parseRefKey parses the name of a pull's ingest: layer-sha256:…, or layer-NAME@sha256:… for a
+// parseRefKey parses the name of a pull's ingest. The form is layer-sha256:…, or layer-NAME@sha256:… for a
 // descriptor with a name (containerd, core/remotes/handlers.go: MakeRefKey).
 func parseRefKey(ref string) (kind string, blob digest.Digest, ok bool) {
 	kind, key, ok := strings.Cut(ref, "-")
@@ -80,20 +81,20 @@ func believable(size int64) int64 {
 	return size
 }
 
-// manifestsOf selects from listed blobs the manifests to which the running ingests may belong.
+// manifestsOf selects the listed blobs that are manifests of possible running pulls.
 type manifestsOf struct {
 	running    map[digest.Digest]ingest
 	since      time.Time        // zero if only running ingests are of interest
-	named      []listedManifest // at least one of its children runs
-	begun      []listedManifest // no child runs, and a pull of it began since
-	unlabelled []listedManifest // its labels do not name layers; the latest first
+	named      []listedManifest // at least one child blob is running
+	begun      []listedManifest // no child blob is running, and a pull of the manifest began after since
+	unlabelled []listedManifest // no labels name the layers; the latest manifest first
 }
 
 type listedManifest struct {
 	digest               digest.Digest
 	registry, repository string
-	updatedAt            time.Time // of its labels, which every pull writes when it begins
-	begun                bool      // a pull began since the requested time
+	updatedAt            time.Time // update time of the labels; every pull writes the labels when it begins
+	begun                bool      // a pull began after since
 }
 
 func (m *manifestsOf) add(info *contentapi.Info) {
@@ -127,8 +128,8 @@ func (m *manifestsOf) add(info *contentapi.Info) {
 	}
 }
 
-// sourceOf returns where a blob came from. If several pulls differ in a part, the part is empty, because it is unknown
-// which of them is in progress.
+// sourceOf returns the registry and the repository of a blob. If several pulls differ in a part, this part is
+// empty, because it is unknown which pull is in progress.
 func sourceOf(labels map[string]string) (registry, repository string) {
 	hosts := 0
 	for key, value := range labels {

@@ -84,7 +84,7 @@ func TestManifestsAreBounded(t *testing.T) {
 		}
 		m.add(info)
 		info.Labels["containerd.io/gc.ref.content.l.3"] = digest.FromString("another").String()
-		m.add(info) // it names its layers, and none of them is downloading
+		m.add(info) // its labels name its layers, and no layer is being downloaded
 	}
 	m.add(&contentapi.Info{Digest: "sha256:none",
 		Labels: map[string]string{"containerd.io/gc.ref.content.l.0": blob.String()}})
@@ -116,7 +116,7 @@ func TestSourceOf(t *testing.T) {
 	}
 }
 
-// FuzzParseRefKey parses arbitrary names, as any client of containerd may choose them.
+// FuzzParseRefKey parses arbitrary names, because clients of containerd can choose any name.
 func FuzzParseRefKey(f *testing.F) {
 	d := digest.FromString("x").String()
 	for _, seed := range []string{"", "-", "@", "layer-" + d, "layer-app:1@" + d, d, "layer-@",

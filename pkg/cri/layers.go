@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// snapshotLabel, followed by the snapshotter's name, is put on an image's config when all its
-	// layers are unpacked (containerd, core/unpack/unpacker.go).
+	// snapshotLabel is the prefix of a label on an image's config. The name of the snapshotter follows the prefix.
+	// containerd sets the label after it has unpacked all layers (containerd, core/unpack/unpacker.go).
 	snapshotLabel      = "containerd.io/gc.ref.snapshot."
 	defaultSnapshotter = "overlayfs"
 )
 
-// layers adds the layers to the images whose references are wanted. All queries together take at most as long as one
-// call may take, however slow the stores are: an answer without layers is valid and marked as such.
+// layers adds layers to the images whose references are in wanted. All queries together take at most the timeout
+// of one call, even if the stores are slow. An answer without layers is valid and is marked as incomplete.
 func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, l.client.timeout)
 	defer cancel()
@@ -40,7 +40,7 @@ func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.
 			return err
 		}
 	}
-	for i := range images { // when the last byte arrived matters more than when each layer was unpacked
+	for i := range images { // the arrival of the last byte is more important than the unpacking of each layer
 		if len(found[i].layers) == 0 {
 			continue
 		}
@@ -51,8 +51,8 @@ func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.
 	return nil
 }
 
-// untold notes that an image's layers are unknown if the error only means that the store was slow or does not have an
-// object. It returns any other error.
+// untold marks an image's layers as incomplete if err only means that the store was slow or does not have an
+// object. untold returns any other error.
 func untold(image *timeline.Image, err error) error {
 	if err != nil {
 		image.Incomplete = true
@@ -60,11 +60,12 @@ func untold(image *timeline.Image, err error) error {
 	return inTime(err)
 }
 
-// stampBlobs sets the layers of an image on the node, and when each arrived. It omits what
-// containerd does not have, or does not return before ctx ends. It fails if the connection does.
+// stampBlobs sets the layers of an image on the node and the arrival time of each layer. stampBlobs omits facts
+// that containerd does not have, or does not return before ctx ends. stampBlobs returns an error if the
+// connection fails.
 //
-// The content store's created_at is when a blob was committed, and so when its download was
-// complete (core/metadata/content.go).
+// In the content store, created_at is the time when containerd committed the complete blob
+// (core/metadata/content.go).
 func (l *lookUp) stampBlobs(ctx context.Context, image *timeline.Image) (contents, error) {
 	target := digest.Digest(image.Digest)
 	if !image.Present || target.Validate() != nil {
@@ -93,8 +94,8 @@ func (l *lookUp) stampBlobs(ctx context.Context, image *timeline.Image) (content
 	return found, nil
 }
 
-// stampSnapshots sets when each layer was unpacked: a snapshot's created_at is when it was
-// committed (core/metadata/snapshot.go).
+// stampSnapshots sets the time when each layer was unpacked. This is the snapshot's created_at, which containerd
+// sets at the commit (core/metadata/snapshot.go).
 func (l *lookUp) stampSnapshots(ctx context.Context, layers []timeline.Layer, found contents) error {
 	snapshotter, err := l.snapshotter(ctx, found.config.digest)
 	if err != nil {
@@ -134,8 +135,9 @@ func (l *lookUp) readBlob(ctx context.Context, blob digest.Digest) ([]byte, erro
 	return nil, errAbsent
 }
 
-// snapshotter returns where an image with that config is unpacked. If there are several (a runtime
-// class can have its own), it is the default one, otherwise the first by name.
+// snapshotter returns the snapshotter that holds an image with that config. There can be several, because a
+// runtime class can have its own snapshotter. In that case, snapshotter returns the default snapshotter, or else
+// the first by name.
 func (l *lookUp) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
 	info, err := l.blob(ctx, config)
 	if err != nil {
@@ -152,8 +154,8 @@ func (l *lookUp) snapshotter(ctx context.Context, config digest.Digest) (string,
 	return defaultSnapshotter, nil
 }
 
-// unpackedAt returns when a layer was unpacked and its snapshot's labels. The time is zero if the
-// layer is not unpacked or the name of its snapshot is unknown.
+// unpackedAt returns the time when a layer was unpacked, and the labels of its snapshot. The time is zero if the
+// layer is not unpacked, or if the name of its snapshot is unknown.
 func (l *lookUp) unpackedAt(
 	ctx context.Context, snapshotter string, chainID digest.Digest,
 ) (at time.Time, labels map[string]string, err error) {
@@ -167,8 +169,8 @@ func (l *lookUp) unpackedAt(
 	return fromTimestamp(info.GetCreatedAt()), info.GetLabels(), nil
 }
 
-// inTime returns nil for an error that only means that the store was slow, or that it does not have
-// the object.
+// inTime returns nil if err only means that the store was slow or does not have the object. Otherwise, it
+// returns err.
 func inTime(err error) error {
 	if errors.Is(err, errAbsent) || errors.Is(err, context.DeadlineExceeded) ||
 		status.Code(err) == codes.DeadlineExceeded {

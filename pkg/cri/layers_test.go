@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pulled puts an image on the node as a pull does: layer i has 10 bytes, is downloaded at second i+2, and is unpacked
-// half a second later.
+// pulled puts an image on the node in the same way as a pull. Layer i has 10 bytes. It is downloaded at second
+// i+2 and unpacked half a second later.
 func pulled(fake *critest.Runtime, snapshotter string, image critest.Layers) critest.Built {
 	image.Size, image.At = 10, second(1)
 	built := fake.PutLayers(image)
@@ -25,7 +25,7 @@ func pulled(fake *critest.Runtime, snapshotter string, image critest.Layers) cri
 	return built
 }
 
-// remount labels a layer's snapshot, as a snapshotter does.
+// remount labels a layer's snapshot in the same way as a snapshotter.
 func remount(fake *critest.Runtime, snapshotter string, built critest.Built, i int, labels map[string]string) {
 	fake.PutSnapshot(critest.Snapshot{Snapshotter: snapshotter, Name: built.ChainIDs[i],
 		CreatedAt: second(float64(i) + 2.5), Labels: labels})
@@ -166,7 +166,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestLayersAreReadOnce reads immutable content once, and nothing for images whose layers are not requested.
+// TestLayersAreReadOnce checks that immutable content is read once, and that images without a request for layers
+// are not read.
 func TestLayersAreReadOnce(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Indexed: true})

@@ -2,22 +2,22 @@ package cri
 
 import "slices"
 
-// remoteLabels are set by lazy snapshotters on a snapshot that they mounted from the registry
-// instead of having the layer downloaded and unpacked: stargz and SOCI (snapshot/snapshot.go,
-// remoteLabel), nydus for eStargz images (pkg/label, StargzLayer).
+// remoteLabels are the labels of snapshots that a lazy snapshotter mounted from the registry, without
+// downloading and unpacking the layer. Their sources are stargz and SOCI (snapshot/snapshot.go, remoteLabel),
+// and nydus for eStargz images (pkg/label, StargzLayer).
 var remoteLabels = []string{"containerd.io/snapshot/remote", "containerd.io/snapshot/stargz"}
 
-// dataLabels are annotations of layers that lazy snapshotters can mount. containerd copies them to
-// the snapshot, however the layer arrived: nydus (pkg/label, NydusDataLayer), overlaybd and its
-// variant for OCI layers (pkg/label, OverlayBDBlobDigest, TurboOCIDigest).
+// dataLabels are annotations of layers that lazy snapshotters can mount. containerd copies the annotations to
+// the snapshot, even if it downloaded the layer. Their sources are nydus (pkg/label, NydusDataLayer), and
+// overlaybd with its variant for OCI layers (pkg/label, OverlayBDBlobDigest, TurboOCIDigest).
 var dataLabels = []string{
 	"containerd.io/snapshot/nydus-blob",
 	"containerd.io/snapshot/overlaybd/blob-digest",
 	"containerd.io/snapshot/overlaybd/turbo-oci/target-digest",
 }
 
-// mounted reports, by the labels of a committed snapshot, whether a lazy snapshotter mounted the
-// layer. absent says that the layer's blob is not in the content store.
+// mounted reports whether a lazy snapshotter mounted a layer, according to the labels of the committed snapshot.
+// absent says that the content store does not contain the layer's blob.
 func mounted(labels map[string]string, absent bool) bool {
 	has := func(label string) bool { _, ok := labels[label]; return ok }
 	return slices.ContainsFunc(remoteLabels, has) || absent && slices.ContainsFunc(dataLabels, has)

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// lookUp answers questions about pods over one connection. It is safe for concurrent use.
+// lookUp answers questions about pods with one connection. lookUp is safe for concurrent use.
 type lookUp struct {
 	client   *client
 	stores   *stores
@@ -25,8 +25,8 @@ type lookUp struct {
 	now func() time.Time
 }
 
-// answer runs all queries of one question. It fails as a whole, because a partial answer would look as if the pod had
-// lost a sandbox or container.
+// answer runs all queries of one question. If a query fails, the whole question fails. A partial answer would
+// look as if the pod had lost a sandbox or container.
 func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline.RuntimeSeen, error) {
 	seen := timeline.RuntimeSeen{UID: question.UID, AskedAt: l.now()}
 	sandboxes, err := l.client.listSandboxes(ctx, question.RuntimeUID)
@@ -78,9 +78,9 @@ func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline
 	return seen, nil
 }
 
-// containerStatus returns nil if the container was removed after it was listed. The start of a
-// running container, and the exit of an exited one, no longer change and are queried once. The list
-// says which of the two applies.
+// containerStatus returns the status of a container, or nil if the container was removed after it was listed.
+// The start of a running container and the exit of an exited container never change. So containerStatus queries
+// them once. The list shows the current state.
 func (l *lookUp) containerStatus(
 	ctx context.Context, listed *runtimeapi.Container,
 ) (*runtimeapi.ContainerStatus, error) {
@@ -107,8 +107,8 @@ func (l *lookUp) containerStatus(
 	return state, nil
 }
 
-// ifBroken returns err if the runtime did not respond, and nil if it responded with an internal error. In that case the
-// answer omits optional parts, and there is no retry.
+// ifBroken returns err if the runtime did not respond. If the runtime responded with an internal error, ifBroken
+// returns nil. The answer then omits optional parts, and there is no retry.
 func ifBroken(err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
@@ -122,7 +122,7 @@ func (l *lookUp) image(ctx context.Context, ref string) (image timeline.Image, k
 	answer, err := l.client.imageStatus(ctx, ref)
 	switch status.Code(err) {
 	case codes.OK:
-	case codes.NotFound: // from runtimes that deviate from CRI here
+	case codes.NotFound: // some runtimes deviate from CRI and return this code
 		answer = nil
 	default:
 		return timeline.Image{}, false, ifBroken(err)

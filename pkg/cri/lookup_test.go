@@ -18,12 +18,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// second is an instant relative to the test's pod, whose sandbox was started at second 1.
+// second returns an instant relative to the test's pod. The pod's sandbox started at second 1.
 func second(s float64) time.Time {
 	return time.Unix(1_700_000_000, 0).Add(time.Duration(s * float64(time.Second))).UTC()
 }
 
-// newLookUp connects to a fake runtime, like a session.
+// newLookUp connects to a fake runtime in the same way as a session.
 func newLookUp(t *testing.T, fake *critest.Runtime) (*lookUp, *observer.ObservedLogs) {
 	t.Helper()
 	c, err := dial(fake.Endpoint()[len("unix://"):], time.Second)
@@ -205,7 +205,8 @@ func TestFirstRunningTimestampIsKept(t *testing.T) {
 	l, _ := newLookUp(t, fake)
 	answer(t, l)
 
-	fake.StoreSandbox("s", critest.Stamps{CreatedAt: second(1), UpdatedAt: second(50)}) // its resources changed
+	// the resources of the pod changed
+	fake.StoreSandbox("s", critest.Stamps{CreatedAt: second(1), UpdatedAt: second(50)})
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3), NotReady: true})
 	if got := answer(t, l).Sandboxes[0]; got.RunningAt != second(3.5) || got.Ready {
 		t.Errorf("got %+v, want the first timestamp of running", got)
@@ -225,7 +226,8 @@ func TestMissingStoreIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestFaultsOfTheRuntime distinguishes optional parts of an answer from required ones.
+// TestFaultsOfTheRuntime checks that an answer fails because of a fault in a required part, but not because of a
+// fault in an optional part.
 func TestFaultsOfTheRuntime(t *testing.T) {
 	const (
 		list  = "/runtime.v1.RuntimeService/ListPodSandbox"
@@ -241,8 +243,8 @@ func TestFaultsOfTheRuntime(t *testing.T) {
 	}{
 		{list, codes.Unknown, true},
 		{state, codes.Unknown, true},
-		{state, codes.NotFound, false}, // removed after the list
-		{image, codes.Unknown, false},  // does not understand the reference
+		{state, codes.NotFound, false}, // the container was removed after the list
+		{image, codes.Unknown, false},  // the runtime does not understand the reference
 		{image, codes.NotFound, false},
 		{image, codes.Unavailable, true},
 		{store, codes.Internal, false},

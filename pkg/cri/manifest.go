@@ -11,12 +11,11 @@ import (
 	"github.com/opencontainers/image-spec/identity"
 )
 
-// maxSize is the largest plausible size, in bytes. The sum of maxEntries such sizes does not
-// overflow.
+// maxSize is the largest plausible size in bytes. The sum of maxEntries sizes does not overflow.
 const maxSize = 1 << 50
 
-// document holds the fields of an index or a manifest that the agent reads: an index has manifests, a manifest has the
-// other fields.
+// document holds the fields of an index or a manifest that the agent reads. An index has Manifests. A manifest
+// has the other fields.
 type document struct {
 	Manifests entries[descriptor] `json:"manifests"`
 	Config    descriptor          `json:"config"`
@@ -37,16 +36,17 @@ type imageConfig struct {
 	} `json:"rootfs"`
 }
 
-// parseDocument parses an index or a manifest. In the result, every digest is valid, and every size
-// is between 0, which means unknown, and maxSize.
+// parseDocument parses an index or a manifest. In the result, every digest is valid. Every size is at most
+// maxSize, and 0 means unknown.
 func parseDocument(data []byte) (document, error) {
 	var d document
 	if err := json.Unmarshal(data, &d); err != nil {
 		return document{}, fmt.Errorf("parse manifest: %w", err)
 	}
 	index := len(d.Manifests) > 0
-	if index && (len(d.Layers) > 0 || d.Config.Digest != "") { // as in containerd, core/images/image.go
-		return document{}, errors.New("parse manifest: both an index and a manifest")
+	// containerd makes the same check (core/images/image.go).
+	if index && (len(d.Layers) > 0 || d.Config.Digest != "") {
+		return document{}, errors.New("parse manifest: document is both an index and a manifest")
 	}
 	if !index {
 		if err := d.Config.check(); err != nil {
@@ -87,9 +87,9 @@ func parseDiffIDs(data []byte) ([]digest.Digest, error) {
 	return c.RootFS.DiffIDs, nil
 }
 
-// chainIDs returns the name of each layer's snapshot, in the order of the manifest; nil if the diff
-// IDs do not fit the layers. containerd unpacks only blobs of layer types, and nothing if their
-// number differs (core/unpack/unpacker.go).
+// chainIDs returns the name of each layer's snapshot, in the order of the manifest. chainIDs returns nil if the
+// number of diff IDs differs from the number of layers. containerd unpacks only blobs with a layer type, and
+// unpacks nothing if the numbers differ (core/unpack/unpacker.go).
 func (d document) chainIDs(diffIDs []digest.Digest) []digest.Digest {
 	var places []int
 	for i, l := range d.Layers {
@@ -108,7 +108,7 @@ func (d document) chainIDs(diffIDs []digest.Digest) []digest.Digest {
 	return names
 }
 
-// isLayer is IsLayerType of containerd's core/images/mediatypes.go.
+// isLayer corresponds to IsLayerType in containerd's core/images/mediatypes.go.
 func isLayer(mediaType string) bool {
 	return strings.HasPrefix(mediaType, "application/vnd.oci.image.layer.") ||
 		strings.HasPrefix(mediaType, "application/vnd.docker.image.rootfs.") ||

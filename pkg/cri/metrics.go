@@ -2,15 +2,15 @@ package cri
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics counts a Source's queries by result. The counters may be used from any goroutine.
+// metrics counts the queries of a Source by result. Any goroutine can use the counters.
 type metrics struct{ answered, dropped, givenUp prometheus.Counter }
 
-// newMetrics also registers the metrics, unless the registerer is nil.
+// newMetrics creates the metrics. If the registerer is not nil, newMetrics also registers them.
 func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	ended := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_runtime_questions_total",
-		Help: "Queries to the container runtime about a pod, by result: answered, dropped because too many were " +
-			"open, given_up because the runtime kept failing. Queries that still matter are repeated.",
+		Help: "Queries to the container runtime about pods, by result: answered, dropped (too many queries were " +
+			"open), or given_up (the runtime kept failing). The agent repeats queries whose answers it still needs.",
 	}, []string{"result"})
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "podlapse_runtime_questions_open",
@@ -25,8 +25,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	}
 }
 
-// storesCollector reads at each scrape which stores the runtime serves. There is no sample while no
-// runtime is connected.
+// storesCollector reads at each scrape which stores the runtime provides. There is no sample while no runtime is
+// connected.
 type storesCollector struct {
 	served func() map[string]bool
 	desc   *prometheus.Desc
@@ -36,9 +36,9 @@ func newStoresCollector(served func() map[string]bool) *storesCollector {
 	return &storesCollector{
 		served: served,
 		desc: prometheus.NewDesc("podlapse_runtime_store_served",
-			"Whether the container runtime serves each of containerd's stores: 1 if it does, 0 if not. Timelines "+
-				"are less precise without a store: sandboxes separates volumes and network, images dates the end "+
-				"of pulls, content dates layers, and snapshots dates unpacking.",
+			"Whether the container runtime provides each of containerd's stores: 1 if it does, 0 if not. Timelines "+
+				"are less precise without a store. Store sandboxes separates volumes and network. Store images dates "+
+				"the end of pulls. Store content dates layers. Store snapshots dates unpacking.",
 			[]string{"store"}, nil),
 	}
 }
@@ -46,7 +46,7 @@ func newStoresCollector(served func() map[string]bool) *storesCollector {
 // Describe implements prometheus.Collector.
 func (c *storesCollector) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
 
-// Collect implements prometheus.Collector; it may run on several goroutines at once.
+// Collect implements prometheus.Collector. Several goroutines can call it at the same time.
 func (c *storesCollector) Collect(metrics chan<- prometheus.Metric) {
 	for store, served := range c.served() {
 		value := 0.0

@@ -10,35 +10,38 @@ import (
 )
 
 const (
-	maxPending = 1024 // pods with an open question
-	maxImages  = 256  // references in one question; a pod has few
-	// giveUpAfter is how long a failing question is retried. A caller that still wants the answer must ask again.
+	maxPending = 1024 // maximum number of pods with an open question
+	maxImages  = 256  // maximum number of references in one question; a pod has few
+	// giveUpAfter is the time after which a failing question is given up. A caller that still needs the answer must
+	// ask again.
 	giveUpAfter = 30 * time.Second
 )
 
-// question is what is asked about one pod. The lock of pending guards it.
+// question is the open question about one pod. The lock of pending guards it.
 type question struct {
-	lookUp    timeline.LookUp // without a UID while a look-up runs and nothing was asked since
-	askedAt   time.Time
-	notBefore time.Time // after a failure
+	lookUp    timeline.LookUp // without a UID if a look-up runs and nobody has asked again since
+	askedAt   time.Time       // time of the latest request
+	notBefore time.Time       // earliest time of the next attempt, after a failure
 	failures  int
 }
 
-// pending holds one question per pod. Further questions about the pod are merged into it, so the queue stays small
-// however fast pods change. It is safe for concurrent use.
+// pending holds at most one open question for each pod. pending merges further questions about the pod into the
+// open question, so the queue stays small even if pods change fast. pending is safe for concurrent use.
 type pending struct {
-	wake chan struct{} // capacity 1, dropped when full: a question may be ready
+	// wake signals that a question can be ready. wake has capacity 1, and senders drop the signal if it is full.
+	wake chan struct{}
 
 	mu    sync.Mutex
 	byUID map[string]*question
-	queue []*question // not running, in the order asked
+	queue []*question // questions that are not running, in the order of the requests
 }
 
 func newPending() *pending {
 	return &pending{wake: make(chan struct{}, 1), byUID: map[string]*question{}}
 }
 
-// ask adds or merges a question. It returns false if there are too many and this one is dropped.
+// ask adds a question, or merges it into the open question about the pod. ask returns false if it drops the
+// question because there are too many.
 func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,8 +59,8 @@ func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
 	return true
 }
 
-// next waits for a question that is ready, and removes it from the queue. Its look-up runs until
-// done or failed. It returns nil when ctx ends.
+// next waits for a question that is ready, and removes this question from the queue. The look-up ends with a
+// call to done or failed. next returns nil when ctx ends.
 func (p *pending) next(ctx context.Context, now func() time.Time) (*question, timeline.LookUp) {
 	for ctx.Err() == nil {
 		q, lookUp, wait := p.take(now())
@@ -73,8 +76,8 @@ func (p *pending) next(ctx context.Context, now func() time.Time) (*question, ti
 	return nil, timeline.LookUp{}
 }
 
-// take removes the first question that is ready. If there is none, it returns how long to wait for
-// one that is in the queue.
+// take removes the first question that is ready. If no question is ready, take returns the time until the first
+// question in the queue is ready.
 func (p *pending) take(now time.Time) (q *question, lookUp timeline.LookUp, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +88,7 @@ func (p *pending) take(now time.Time) (q *question, lookUp timeline.LookUp, wait
 			continue
 		}
 		p.queue = slices.Delete(p.queue, i, i+1)
-		p.nudge() // for another worker
+		p.nudge() // wake another worker
 		lookUp, q.lookUp = q.lookUp, timeline.LookUp{}
 		return q, lookUp, 0
 	}
@@ -105,8 +108,8 @@ func (p *pending) done(q *question, lookUp timeline.LookUp) {
 	p.nudge()
 }
 
-// failed ends a look-up without an answer: it is retried after a while, or given up, which givenUp
-// reports.
+// failed ends a look-up without an answer. The question is retried later, or given up. givenUp reports whether
+// it is given up.
 func (p *pending) failed(q *question, lookUp timeline.LookUp, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +128,7 @@ func (p *pending) failed(q *question, lookUp timeline.LookUp, now time.Time) (gi
 	return false
 }
 
-// count returns how many questions are open.
+// count returns the number of open questions.
 func (p *pending) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,8 +142,8 @@ func (p *pending) nudge() {
 	}
 }
 
-// merge adds the references of an earlier question about the pod, each once, in the order asked. A reference whose
-// layers are wanted is also queried as an image.
+// merge adds the references of an earlier question about the pod, each once, in the order of the requests. A
+// reference in Layers is always also in Images.
 func merge(lookUp, earlier timeline.LookUp) timeline.LookUp {
 	lookUp.Network = lookUp.Network || earlier.Network
 	lookUp.Layers = union(earlier.Layers, lookUp.Layers)

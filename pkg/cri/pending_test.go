@@ -19,7 +19,7 @@ func TestPendingMerges(t *testing.T) {
 	if lookUp.UID != "a" || lookUp.RuntimeUID != "new" || !slices.Equal(lookUp.Images, []string{"x", "y", "z"}) {
 		t.Fatalf("took %+v", lookUp)
 	}
-	// A request during a query may need a newer answer, so the query is repeated once afterwards.
+	// A request during a query can need a newer answer, so the query must be repeated once after the answer.
 	p.ask(timeline.LookUp{UID: "a", RuntimeUID: "new", Images: []string{"1"}}, now)
 	p.ask(timeline.LookUp{UID: "a", RuntimeUID: "new", Images: []string{"2"}}, now)
 	if other, lookUp, _ := p.take(now); lookUp.UID != "b" {

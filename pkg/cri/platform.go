@@ -8,15 +8,15 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// platform is the machine that a manifest in an index is for.
+// platform is the platform of a manifest in an index.
 type platform struct {
 	OS           string `json:"os"`
 	Architecture string `json:"architecture"`
 	Variant      string `json:"variant"`
 }
 
-// forPlatform lists the manifests of an index that containerd could have chosen, the likeliest
-// first: those for this machine, in containerd's order, then those that name no platform.
+// forPlatform lists the manifests of an index that containerd can have chosen, the most likely manifest first.
+// Manifests for this machine come first, in containerd's order. Manifests without a platform follow.
 func (d document) forPlatform(machine platforms.MatchComparer) []digest.Digest {
 	var fit, unnamed []descriptor
 	for _, m := range d.Manifests {

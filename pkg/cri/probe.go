@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// Probe finds the runtime as a Source would. It returns the address of the socket, and the
-// runtime's name and version. It keeps no connection.
+// Probe finds the runtime in the same way as a Source. Probe returns the address of the socket and the runtime's
+// name and version. Probe keeps no connection open.
 func Probe(ctx context.Context, endpoint Endpoint) (address, runtime string, err error) {
 	var report health.Report = func(bool, string) {}
 	session, err := New(Config{Endpoint: endpoint, Now: time.Now, Logger: zap.NewNop(), Report: report}).connectAny(ctx)

@@ -14,7 +14,8 @@ import (
 	"github.com/podlapse/podlapse/internal/runtimeproxy"
 )
 
-// throughProxy makes the test binary start a runtime proxy in front of each fake runtime.
+// throughProxy is the environment variable that makes the test binary start a runtime proxy in front of each
+// fake runtime.
 const throughProxy = "PODLAPSE_TEST_THROUGH_PROXY"
 
 func init() {
@@ -28,10 +29,10 @@ var (
 	fronts   = map[string]bool{} // paths that have a proxy
 )
 
-// proxyRuns begins the log line of each proxy; the first run counts these lines.
+// proxyRuns is the prefix of the log line of each proxy. The first run counts these lines.
 const proxyRuns = "a proxy runs in front of"
 
-// front runs a proxy until the test ends, also while the runtime behind it restarts.
+// front runs a proxy until the test ends, including restarts of the runtime behind the proxy.
 func front(t testing.TB, socket, path string) {
 	t.Helper()
 	frontsMu.Lock()
@@ -60,7 +61,7 @@ func front(t testing.TB, socket, path string) {
 }
 
 // TestThroughTheProxy runs the tests of this package again with a runtime proxy in front of each fake runtime. A
-// source must behave the same as without one.
+// source must behave in the same way with and without the proxy.
 func TestThroughTheProxy(t *testing.T) {
 	if critest.Front != nil {
 		t.Skip("this is the second run")

@@ -13,14 +13,14 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// rule limits the requests to a method to those that the agent sends. Otherwise an attacker in
-// control of the agent could read the environment of containers (verbose), or the files of other
-// tenants' images.
+// rule limits the requests to a method to the requests that the agent sends. Without this limit, an attacker who
+// controls the agent could read the environment of containers (verbose), or files in the images of other
+// tenants.
 type rule struct {
 	request proto.Message
-	fields  []string                   // fields that a request may set; nested fields with their path
-	check   func(proto.Message) error  // checks the values of these fields; nil allows any
-	answer  func(encoded []byte) error // checks the first message of the response; nil allows any
+	fields  []string                   // fields that a request can set; nested fields include their path
+	check   func(proto.Message) error  // checks the values of these fields; nil permits any value
+	answer  func(encoded []byte) error // checks the first message of the response; nil permits any message
 }
 
 func (r rule) judge(request any) error {
@@ -37,7 +37,7 @@ func (r rule) judge(request any) error {
 	return r.check(m)
 }
 
-// beyond returns the name of a set field that is not in fields.
+// beyond returns the name of a set field that is not in fields, or an empty text if there is no such field.
 func beyond(m protoreflect.Message, prefix string, fields []string) (name string) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		path := prefix + string(field.Name())
@@ -61,11 +61,11 @@ func onePodsContainers(m proto.Message) error {
 	return onePod(m.(*runtimeapi.ListContainersRequest).GetFilter().GetLabelSelector())
 }
 
-// onePod requires the UID of a pod, and nothing else: a list without it returns the annotations of
-// all pods.
+// onePod requires the UID of one pod and no other label. A list without the UID returns the annotations of all
+// pods.
 func onePod(selector map[string]string) error {
 	if len(selector) != 1 || selector[uidLabel] == "" {
-		return fmt.Errorf("filter.label_selector must be %s, with the UID of a pod", uidLabel)
+		return fmt.Errorf("filter.label_selector must contain only %s, with the UID of a pod", uidLabel)
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func manifestsAlone(m proto.Message) error {
 	return exactly(m.(*contentapi.ListContentRequest).GetFilters(), manifestFilters)
 }
 
-// exactly allows only the agent's own filters: others can hold regular expressions, which take the
+// exactly permits only the agent's own filters. Other filters can contain regular expressions, which use the
 // runtime's CPU time.
 func exactly(filters, want []string) error {
 	if !slices.Equal(filters, want) {
@@ -87,7 +87,7 @@ func exactly(filters, want []string) error {
 	return nil
 }
 
-// smallBlob requires a limit: a layer can be gigabytes.
+// smallBlob requires a size limit, because a layer can have gigabytes.
 func smallBlob(m proto.Message) error {
 	if size := m.(*contentapi.ReadContentRequest).GetSize(); size <= 0 || size > maxBlob+1 {
 		return fmt.Errorf("size must be 1 to %d", maxBlob+1)
@@ -99,8 +99,8 @@ var errNoDocument = errors.New(
 	"the blob is not a JSON object: only manifests, indexes and configurations of images are read",
 )
 
-// jsonAlone requires the response to begin like a JSON object, as all manifests and configs do.
-// Layers are archives, compressed or not, and hold files from the image's author.
+// jsonAlone requires that the response begins like a JSON object. All manifests and configs begin like a JSON
+// object. Layers are archives with files from the image's author, and do not begin like a JSON object.
 func jsonAlone(encoded []byte) error {
 	var part contentapi.ReadContentResponse
 	if err := proto.Unmarshal(encoded, &part); err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestOtherRequestFieldsAreRefused sets every field of every allowed request. A new field is refused until
-// testdata/methods.txt lists it.
+// testdata/methods.txt lists the field.
 func TestOtherRequestFieldsAreRefused(t *testing.T) {
 	methods := readMethods(t)
 	for _, table := range []map[string]rule{allowed, allowedStreams} {
@@ -76,17 +76,17 @@ func setField(m protoreflect.Message, path []protoreflect.FieldDescriptor) (name
 		m.Set(field, protoreflect.ValueOfBool(true))
 	case field.Kind() == protoreflect.Int64Kind:
 		m.Set(field, protoreflect.ValueOfInt64(1))
-	case field.Kind() == protoreflect.EnumKind: // in proto3, the first value is not encoded
+	case field.Kind() == protoreflect.EnumKind: // proto3 does not encode the first value
 		m.Set(field, protoreflect.ValueOfEnum(1))
 	case field.Kind() == protoreflect.StringKind:
 		m.Set(field, protoreflect.ValueOfString("v"))
 	default:
-		panic("no value for " + field.FullName()) // no request had this kind so far
+		panic("no value for " + field.FullName()) // no request has had this kind so far
 	}
 	return string(field.Name())
 }
 
-// Some of the allowed fields may have only one value.
+// TestRequestFieldValues checks the allowed fields that permit only some values.
 func TestRequestFieldValues(t *testing.T) {
 	pod := map[string]string{uidLabel: "u"}
 	for _, test := range []struct {
@@ -126,14 +126,14 @@ func TestRequestFieldValues(t *testing.T) {
 	}
 }
 
-// A field that this version does not know is removed before sending.
+// TestUnknownFieldsAreNotSent checks that a field that this version does not know is removed before sending.
 func TestUnknownFieldsAreNotSent(t *testing.T) {
 	call, _ := Allowed("/runtime.v1.RuntimeService/ContainerStatus")
 	known, err := proto.Marshal(&runtimeapi.ContainerStatusRequest{ContainerId: "c"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent, err := call.Request(append(slices.Clone(known), 0xf8, 0x07, 1)) // the number field 127
+	sent, err := call.Request(append(slices.Clone(known), 0xf8, 0x07, 1)) // sets the unknown field number 127
 	if err != nil || !bytes.Equal(sent, known) {
 		t.Errorf("sent %x, %v; want %x", sent, err, known)
 	}
@@ -142,7 +142,7 @@ func TestUnknownFieldsAreNotSent(t *testing.T) {
 	}
 }
 
-// Layers of an image contain files of the image's author, so they are not read.
+// TestOnlyManifestsAreRead checks that layers are not read, because they contain files of the image's author.
 func TestOnlyManifestsAreRead(t *testing.T) {
 	call, _ := Allowed("/containerd.services.content.v1.Content/Read")
 	for text, want := range map[string]bool{

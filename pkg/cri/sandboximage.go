@@ -11,19 +11,18 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// pinnedFilter selects the images that containerd's CRI plugin protects from removal: the sandbox
-// (pause) image, and images that an administrator pinned (containerd 1.7 and later,
-// internal/cri/labels).
+// pinnedFilter selects the images that containerd's CRI plugin protects from removal: the sandbox (pause) image,
+// and images that an administrator pinned (containerd 1.7 and later, internal/cri/labels).
 const pinnedFilter = `labels."io.cri-containerd.pinned"==pinned`
 
-// shortStart is the usual longest time from the beginning of a sandbox to its sandbox container if
-// no image is pulled in between. The runtime's images are queried again only for slower sandboxes.
+// shortStart is the usual maximum time from the beginning of a sandbox to its sandbox container if no image is
+// pulled in this time. The agent queries the runtime's images again only for slower sandboxes.
 const shortStart = 100 * time.Millisecond
 
-// sandboxImage holds what is known about the sandbox image. It is safe for concurrent use.
+// sandboxImage holds the known facts about the sandbox image. sandboxImage is safe for concurrent use.
 type sandboxImage struct {
 	mu       sync.Mutex
-	pulledAt time.Time // when the latest pull that began without it ended; zero while unknown
+	pulledAt time.Time // end of the latest pull that began while the image was absent; zero if unknown
 }
 
 func (s *sandboxImage) pulled(at time.Time) {
@@ -32,17 +31,17 @@ func (s *sandboxImage) pulled(at time.Time) {
 	s.pulledAt = at
 }
 
-// pulledBefore reports whether the sandbox image has been on the node since before an instant. The
-// image is pinned, so only an administrator removes it.
+// pulledBefore reports whether the sandbox image was already on the node before an instant. The image is pinned,
+// so only an administrator removes it.
 func (s *sandboxImage) pulledBefore(at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.pulledAt.IsZero() && s.pulledAt.Before(at)
 }
 
-// stampSandboxImage sets whether the sandbox image was pulled between the beginning of a sandbox
-// and its sandbox container. containerd pulls an absent image there, after the network is set up
-// (2.1 and later: internal/cri/server/sandbox_run.go; 2.0: podsandbox/sandbox_run.go).
+// stampSandboxImage sets whether the sandbox image was pulled between the beginning of a sandbox and its sandbox
+// container. containerd pulls an absent image at this point, after the network setup (2.1 and later:
+// internal/cri/server/sandbox_run.go; 2.0: podsandbox/sandbox_run.go).
 func (l *lookUp) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, createdAt time.Time) error {
 	if stamps.begunAt.IsZero() || createdAt.IsZero() || !l.stores.images.on() {
 		return nil
@@ -57,7 +56,7 @@ func (l *lookUp) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, c
 	}
 	candidates := sandboxImages(pinned)
 	if len(candidates) == 0 {
-		return nil // the name is unknown, or the image was removed since
+		return nil // the name is unknown, or the image was removed in the meantime
 	}
 	stamps.imageKnown = true
 	latest := candidates[len(candidates)-1]
@@ -73,8 +72,8 @@ func (l *lookUp) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, c
 	return nil
 }
 
-// stampResolved sets when the manifest of the sandbox image arrived, if that was while the sandbox
-// was created.
+// stampResolved sets the time when the manifest of the sandbox image arrived, if it arrived during the creation
+// of the sandbox.
 func (l *lookUp) stampResolved(ctx context.Context, stamps *sandboxStamps, blob digest.Digest) error {
 	if blob.Validate() != nil {
 		return nil
@@ -90,8 +89,8 @@ func (l *lookUp) stampResolved(ctx context.Context, stamps *sandboxStamps, blob 
 	return nil
 }
 
-// isPause reports whether the name of an image is one that distributions give their sandbox image:
-// pause, mirrored-pause, pause-amd64 …
+// isPause reports whether distributions use the name of an image for their sandbox image: pause, mirrored-pause,
+// pause-amd64 …
 func isPause(name string) bool {
 	repository, _, _ := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], "@")
 	repository, _, _ = strings.Cut(repository, ":")
@@ -99,8 +98,9 @@ func isPause(name string) bool {
 		repository == "pod-infra-container"
 }
 
-// sandboxImages returns the pinned images that may be the sandbox image, in the order of their arrival: those called
-// pause, or all if none is. An upgrade leaves the image of the previous version, and one image has up to three names.
+// sandboxImages returns the pinned images that can be the sandbox image, in the order of their arrival. If some
+// pinned images have a pause name, it returns only these images. Otherwise, it returns all pinned images. An
+// upgrade keeps the image of the previous version, and one image has up to three names.
 func sandboxImages(pinned []*imagesapi.Image) []*imagesapi.Image {
 	candidates := slices.DeleteFunc(slices.Clone(pinned), func(image *imagesapi.Image) bool {
 		return !isPause(image.GetName())

@@ -15,7 +15,8 @@ import (
 
 const listImages = "/containerd.services.images.v1.Images/List"
 
-// startSandbox starts a sandbox from second 1 to second 3, and returns the agent's view of it.
+// startSandbox starts a sandbox from second 1 to second 3. startSandbox returns the sandbox as the agent sees
+// it.
 func startSandbox(t *testing.T, prepare func(*critest.Runtime)) (timeline.Sandbox, *critest.Runtime) {
 	t.Helper()
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
@@ -88,7 +89,8 @@ func TestSandboxImage(t *testing.T) {
 	}
 }
 
-// TestSandboxImageIsListedOnceForQuickSandboxes counts the requests for pods whose sandboxes start at normal speed.
+// TestSandboxImageIsListedOnceForQuickSandboxes counts the requests for pods whose sandboxes start at normal
+// speed.
 func TestSandboxImageIsListedOnceForQuickSandboxes(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	l, _ := newLookUp(t, fake)

@@ -17,22 +17,23 @@ import (
 )
 
 const (
-	// workers is how many questions are answered at once. The kubelet uses the same runtime.
+	// workers is the number of questions that are answered in parallel. workers is small, because the kubelet uses
+	// the same runtime.
 	workers = 2
-	// heartbeat is how often the agent requests the version of an otherwise idle runtime.
+	// heartbeat is the interval at which the agent requests the version of an otherwise idle runtime.
 	heartbeat = 10 * time.Second
 )
 
-// session is the time with one runtime, from the first successful call until its connection breaks.
-// The runtime's version holds for one session: an upgrade breaks the connection.
+// session covers the time with one runtime, from the first successful call until its connection breaks. The
+// runtime's version is valid for one session, because an upgrade breaks the connection.
 type session struct {
 	source  *Source
 	client  *client
 	lookUp  *lookUp
 	runtime string     // name and version, for people
-	broken  chan error // capacity 1, dropped when full: only the first reason counts
-	// arrived are the blobs that were complete at the last look at downloads. Only the goroutine
-	// that queries downloads uses it.
+	broken  chan error // capacity 1; errors are dropped when full, because only the first counts
+	// arrived holds the blobs that were complete at the previous query for downloads. Only the goroutine that
+	// queries downloads uses it.
 	arrived map[digest.Digest]bool
 }
 
@@ -53,14 +54,14 @@ func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) 
 
 func (s *session) close() { s.client.close() }
 
-// serve answers questions until ctx ends or the connection breaks, and returns why.
+// serve answers questions until ctx ends or the connection breaks. serve returns the reason.
 func (s *session) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
 	s.source.current.Store(s)
-	defer s.source.current.Store(nil) // there is one session at a time
+	defer s.source.current.Store(nil) // only one session exists at a time
 	for range workers {
 		running.Go(func() { s.answerAll(ctx) })
 	}
@@ -88,7 +89,7 @@ func (s *session) serve(ctx context.Context) error {
 	}
 }
 
-// beat requests the runtime's version, to measure whether and how fast it responds.
+// beat requests the runtime's version to measure whether the runtime responds, and how fast.
 func (s *session) beat(ctx context.Context) error {
 	sentAt := s.source.config.Now()
 	if _, err := s.client.version(ctx); err != nil {
@@ -99,7 +100,7 @@ func (s *session) beat(ctx context.Context) error {
 	return nil
 }
 
-// answerAll is one worker.
+// answerAll is the loop of one worker.
 func (s *session) answerAll(ctx context.Context) {
 	for {
 		q, lookUp := s.source.pending.next(ctx, s.source.config.Now)
@@ -130,7 +131,7 @@ func (s *session) answer(ctx context.Context, q *question, lookUp timeline.LookU
 	}
 }
 
-// lost reports whether the error means that the connection broke, which ends the session.
+// lost reports whether the error means that the connection broke. In that case, it ends the session.
 func (s *session) lost(err error) bool {
 	if status.Code(err) != codes.Unavailable {
 		return false

@@ -67,7 +67,8 @@ func TestDownloadsReturnWhenRuntimeHangs(t *testing.T) {
 	})
 }
 
-// After a caller cancels, the next caller queries again at once.
+// TestDownloadsAfterCallerCancels checks that, after a caller cancels, the next caller queries again
+// immediately.
 func TestDownloadsAfterCallerCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := newSharedDownloads(2*time.Second, time.Now)

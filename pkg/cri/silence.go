@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// watchedHeartbeat is how often the agent requests the runtime's version while pods start.
+	// watchedHeartbeat is the interval at which the agent requests the runtime's version while pods start.
 	watchedHeartbeat = time.Second
-	// slowAnswer is a response time that a busy machine does not explain.
+	// slowAnswer is a response time that is too long even for a busy machine.
 	slowAnswer = 300 * time.Millisecond
 )
 
-// silence remembers when the runtime last responded. Only the goroutine in Source.Run uses it.
+// silence holds the time of the runtime's last response. Only the goroutine in Source.Run uses it.
 type silence struct {
 	watched    bool // pods are starting
 	answeredAt time.Time
 }
 
-// every returns how often to request the runtime's version.
+// every returns the interval at which to request the runtime's version.
 func (s *silence) every() time.Duration {
 	if s.watched {
 		return watchedHeartbeat
@@ -28,8 +28,8 @@ func (s *silence) every() time.Duration {
 	return heartbeat
 }
 
-// answered notes the response to a request sent at sentAt, and observes a silence if it took long
-// while pods started.
+// answered records the response to a request sent at sentAt. If the response was slow while pods were starting,
+// answered also observes a silence.
 func (s *silence) answered(ctx context.Context, c Config, sentAt time.Time) {
 	if s.watched && c.Now().Sub(sentAt) >= slowAnswer {
 		s.ended(ctx, c)
@@ -38,7 +38,7 @@ func (s *silence) answered(ctx context.Context, c Config, sentAt time.Time) {
 	s.answeredAt = c.Now()
 }
 
-// ended notes the first response after a silence, and observes the silence if pods started meanwhile.
+// ended records the first response after a silence, and observes the silence if pods were starting in that time.
 func (s *silence) ended(ctx context.Context, c Config) {
 	now, last := c.Now(), s.answeredAt
 	s.answeredAt = now

@@ -30,7 +30,7 @@ func TestSilences(t *testing.T) {
 	h.until(true, "containerd")
 	h.source.Watch(true)
 
-	// A slow answer.
+	// The runtime answers slowly.
 	began := time.Now()
 	fake.Fault(func(ctx context.Context, _ string) error {
 		select {
@@ -46,7 +46,7 @@ func TestSilences(t *testing.T) {
 		t.Errorf("a call took a second from %s on, but the silence is from %s until %s", began, late.From, late.Until)
 	}
 
-	// A restarted runtime.
+	// The runtime restarts.
 	fake.Stop()
 	stopped := time.Now()
 	h.until(false, "")
@@ -58,10 +58,10 @@ func TestSilences(t *testing.T) {
 			gone.Until)
 	}
 
-	// Silences are not reported while no pod starts.
+	// The source does not report silences while no pod starts.
 	h.source.Watch(false)
 	fake.Stop()
-	h.source.Ask(timeline.LookUp{UID: "u", RuntimeUID: "u"}) // so that the source notices the stop
+	h.source.Ask(timeline.LookUp{UID: "u", RuntimeUID: "u"}) // the source detects the stop by this question
 	h.until(false, "")
 	critest.Start(t, path, critest.Options{})
 	h.until(true, "containerd")

@@ -15,7 +15,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestLayersOfSlowOrMissingStores checks that an answer can lack layers, but fails without a connection.
+// TestLayersOfSlowOrMissingStores checks that an answer can lack layers, but that it fails without a connection.
 func TestLayersOfSlowOrMissingStores(t *testing.T) {
 	const content, snapshots = "/containerd.services.content.v1.Content/",
 		"/containerd.services.snapshots.v1.Snapshots/"
@@ -28,7 +28,7 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 		resolved, sized bool
 		down, unpack    bool
 		logs            int
-		once            bool // the store receives one request for two answers
+		once            bool // the store receives only one request for two answers
 	}{
 		{name: "no content store", prefix: content, fault: unimplemented, logs: 1, once: true},
 		{name: "no snapshots", prefix: snapshots, fault: unimplemented, resolved: true, sized: true, down: true,
@@ -98,8 +98,8 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 	})
 }
 
-// TestSlowStoresAnswerDownloadsFirst checks that with a busy disk, the timestamps of unpacked layers are missing
-// before those of downloads, and that the answer is marked as incomplete.
+// TestSlowStoresAnswerDownloadsFirst simulates a busy disk. The timestamps of unpacked layers must be missing
+// before the timestamps of downloads. The answer must be marked as incomplete.
 func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 	const content, snapshots = "/containerd.services.content.v1.Content/Info",
 		"/containerd.services.snapshots.v1.Snapshots/"
@@ -118,7 +118,7 @@ func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 				critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c", "d"}})
 			l, _ := newLookUp(t, fake)
 			l.client.timeout = 300 * time.Millisecond
-			var calls atomic.Int32 // calls answered in time
+			var calls atomic.Int32 // the calls that were answered in time
 			fake.Fault(func(ctx context.Context, method string) error {
 				if test.slow == "" || !strings.HasPrefix(method, test.slow) {
 					return nil
@@ -149,6 +149,6 @@ func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 	}
 }
 
-// patienceWithStores is far more than the 300 ms for all layers together, and far less than the sum of the limits of
-// each layer.
+// patienceWithStores is much longer than the 300 ms for all layers together, and much shorter than the sum of
+// the limits of each layer.
 const patienceWithStores = 5 * time.Second

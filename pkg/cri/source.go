@@ -22,46 +22,48 @@ import (
 
 const (
 	defaultTimeout = 2 * time.Second
-	maxStamps      = 1024 // cached sandboxes; a node runs a few hundred
+	maxStamps      = 1024 // cached sandboxes; a node runs several hundred
 	maxStatuses    = 8192 // cached running and exited containers
 )
 
-// retries limits how often the agent tries an absent runtime, and how soon it notices that the runtime is back.
+// retries limits the rate of connection attempts to an absent runtime, and the delay until the agent detects
+// that the runtime is back.
 var retries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
 
 // Config configures a Source. Sockets and Timeout have defaults.
 type Config struct {
 	Endpoint Endpoint
-	// Observe takes RuntimeSeen, from one of a few workers, and RuntimeSilent. While it blocks,
-	// that worker sends no queries. It must return when the context ends.
+	// Observe receives RuntimeSeen from one of several workers, and RuntimeSilent. While Observe blocks, that worker
+	// sends no queries. Observe must return when the context ends.
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Logger  *zap.Logger
 	Now     func() time.Time
-	// Registerer gets the metrics of queries and stores, podlapse_runtime_…; nil for none.
+	// Registerer registers the metrics of queries and stores, podlapse_runtime_…. Registerer is nil if there are no
+	// metrics.
 	Registerer prometheus.Registerer
 
-	Sockets []string      // where Auto looks, in order; Sockets() if nil
-	Timeout time.Duration // of one call; 2 s if zero
+	Sockets []string      // the sockets that Auto tries, in order; Sockets() if nil
+	Timeout time.Duration // the timeout of one call; 2 s if zero
 }
 
 // Source answers questions about pods from the node's container runtime.
 type Source struct {
 	config   Config
 	pending  *pending
-	stamps   *lru.Cache              // see lookUp
-	statuses *lru.Cache              // see lookUp
-	contents *lru.Cache              // see catalog
+	stamps   *lru.Cache              // see lookUp.stamps
+	statuses *lru.Cache              // see lookUp.statuses
+	contents *lru.Cache              // see catalog.known
 	current  atomic.Pointer[session] // the current session; nil if there is none
-	watch    chan bool               // capacity 1: the latest value of Watch
+	watch    chan bool               // capacity 1; holds the latest value of Watch
 	silence  silence                 // used by the goroutine in Run
 	progress *sharedDownloads
-	logged   string      // the runtime whose missing features were logged last; used by the goroutine in Run
-	full     atomic.Bool // the latest question was dropped
+	logged   string      // the runtime of the latest log about missing stores; used by the goroutine in Run
+	full     atomic.Bool // the queue was full for the latest question
 	metrics  metrics
 }
 
-// New creates a source that is not connected yet. It panics if its metrics are already registered.
+// New creates a source that is not connected yet. New panics if the metrics are already registered.
 func New(config Config) *Source {
 	if config.Sockets == nil {
 		config.Sockets = Sockets()
@@ -80,10 +82,10 @@ func New(config Config) *Source {
 	return s
 }
 
-// Ask requests one RuntimeSeen about a pod. It does not block and may be called before Run and from
-// any goroutine. Unanswered questions about one pod are merged into one question about all their images. Beyond 1024
-// pods, questions are dropped and counted. If the runtime keeps failing, a question is given up 30 s after it was last
-// asked, so a caller that still wants the answer asks again.
+// Ask requests one RuntimeSeen about a pod. Ask does not block. Any goroutine can call it, also before Run. The
+// source merges unanswered questions about one pod into one question about all their images. If more than 1024
+// pods have open questions, the source drops and counts new questions. If the runtime keeps failing, the source
+// gives up a question 30 s after its latest request. A caller that still needs the answer must ask again.
 func (s *Source) Ask(lookUp timeline.LookUp) {
 	if s.config.Endpoint.Off() {
 		return
@@ -93,23 +95,22 @@ func (s *Source) Ask(lookUp timeline.LookUp) {
 		s.metrics.dropped.Inc()
 	}
 	if s.full.Swap(!taken) == taken && !taken {
-		s.config.Logger.Warn("dropped a query to the container runtime: too many are open")
+		s.config.Logger.Warn("dropped a query to the container runtime: too many queries are open")
 	}
 }
 
-// Watch says whether to observe the runtime's silences from now on: while pods start, the agent
-// requests the runtime's version once a second. It does not block. One goroutine at a time may call
-// it.
+// Watch says whether to observe the runtime's silences from now on. While pods start, the agent requests the
+// runtime's version once a second. Watch does not block. Only one goroutine at a time can call it.
 func (s *Source) Watch(wanted bool) {
 	select {
-	case <-s.watch: // the older value is dropped
+	case <-s.watch: // drop the older value
 	default:
 	}
 	s.watch <- wanted
 }
 
-// Run looks for the runtime and queries it until ctx ends. It never fails and returns nil. It may
-// be called once.
+// Run looks for the runtime and queries it until ctx ends. Run always returns nil. Callers must call it only
+// once.
 func (s *Source) Run(ctx context.Context) error {
 	if s.config.Endpoint.Off() {
 		s.config.Report(false, "disabled")
@@ -132,8 +133,8 @@ func (s *Source) Run(ctx context.Context) error {
 	}
 }
 
-// serveAny connects to the first socket that a runtime serves, until the connection is lost. It
-// returns whether it served, and the last error.
+// serveAny connects to the first socket with a runtime and serves until the connection is lost. serveAny returns
+// whether it served a runtime, and the last error.
 func (s *Source) serveAny(ctx context.Context) (served bool, err error) {
 	session, err := s.connectAny(ctx)
 	if err != nil {
@@ -143,12 +144,12 @@ func (s *Source) serveAny(ctx context.Context) (served bool, err error) {
 	return true, session.serve(ctx)
 }
 
-// connectAny opens a session with the runtime behind the first socket that has one. The caller must
-// close it.
+// connectAny opens a session with the first runtime that responds on a socket. The caller must close the
+// session.
 func (s *Source) connectAny(ctx context.Context) (*session, error) {
 	paths := s.config.Endpoint.Discover(s.config.Sockets)
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("no container runtime socket found at %s; set --cri-endpoint",
+		return nil, fmt.Errorf("no container runtime socket found at %s: set --cri-endpoint",
 			strings.Join(s.config.Sockets, ", "))
 	}
 	var errs []error
@@ -162,7 +163,7 @@ func (s *Source) connectAny(ctx context.Context) (*session, error) {
 	return nil, errors.Join(errs...)
 }
 
-// connect verifies with Version that a runtime serves CRI at path.
+// connect calls Version to verify that a runtime serves CRI at path.
 func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 	client, err := dial(path, s.config.Timeout)
 	if err != nil {
@@ -180,20 +181,20 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 	return session, nil
 }
 
-// logCoarse logs which facts the runtime cannot report because of its version: once per runtime, however often the
-// connection breaks.
+// logCoarse logs the facts that the runtime's version cannot report. logCoarse logs once for each runtime, even
+// if the connection breaks repeatedly.
 func (s *Source) logCoarse(session *session) {
 	missing, costs := session.lookUp.stores.missing()
 	if len(missing) == 0 || s.logged == session.runtime {
 		return
 	}
 	s.logged = session.runtime
-	s.config.Logger.Warn("container runtime does not serve all of containerd's stores; timelines are less precise",
+	s.config.Logger.Warn("container runtime does not provide all of containerd's stores: timelines are less precise",
 		zap.String("runtime", session.runtime), zap.Strings("missing", missing), zap.Strings("costs", costs))
 }
 
-// Stores returns which of containerd's own stores the runtime has, by name; nil if there is no
-// connection. It may be called from any goroutine.
+// Stores returns for each of containerd's own stores whether the runtime provides it. Stores returns nil if
+// there is no connection. Any goroutine can call it.
 func (s *Source) Stores() map[string]bool {
 	session := s.current.Load()
 	if session == nil {
@@ -206,8 +207,8 @@ func (s *Source) Stores() map[string]bool {
 	return served
 }
 
-// Ping requests the runtime's version on the current connection. If there is no response in time,
-// the error wraps context.DeadlineExceeded. It may be called from any goroutine.
+// Ping requests the runtime's version on the current connection. If the runtime does not respond in time, the
+// error wraps context.DeadlineExceeded. Any goroutine can call Ping.
 func (s *Source) Ping(ctx context.Context) error {
 	session := s.current.Load()
 	if session == nil {
@@ -220,7 +221,7 @@ func (s *Source) Ping(ctx context.Context) error {
 	return err
 }
 
-// latestWatch keeps the latest value of Watch while no session receives it.
+// latestWatch returns the latest value of Watch when no session is running.
 func (s *Source) latestWatch() bool {
 	select {
 	case wanted := <-s.watch:

@@ -28,9 +28,9 @@ type harness struct {
 	registry *prometheus.Registry
 	t        *testing.T
 	source   *cri.Source
-	seen     chan timeline.RuntimeSeen   // capacity 64, beyond the requests of a test
-	silences chan timeline.RuntimeSilent // capacity 64, beyond what a test waits for
-	reports  chan report                 // capacity 1024, beyond what a test waits for
+	seen     chan timeline.RuntimeSeen   // capacity 64; larger than the number of requests of a test
+	silences chan timeline.RuntimeSilent // capacity 64; larger than the number of silences of a test
+	reports  chan report                 // capacity 1024; larger than the number of reports of a test
 	stop     context.CancelFunc
 	finished chan struct{}
 	ahead    atomic.Int64 // nanoseconds by which the source's clock is ahead
@@ -74,7 +74,8 @@ func run(t *testing.T, config cri.Config) *harness {
 	return h
 }
 
-// counted waits until the metrics of queries have these values: a query is counted after its answer was observed.
+// counted waits until the metrics of queries have these values. The source counts a query after it has observed
+// the answer.
 func (h *harness) counted(open float64, ended map[string]float64) {
 	h.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -88,7 +89,8 @@ func (h *harness) counted(open float64, ended map[string]float64) {
 	}
 }
 
-// queries returns the metrics of queries: how many are open, and how the others ended.
+// queries returns the metrics of queries: the number of open queries, and the number of ended queries for each
+// result.
 func (h *harness) queries() (open float64, ended map[string]float64) {
 	h.t.Helper()
 	families, err := h.registry.Gather()
@@ -109,7 +111,7 @@ func (h *harness) queries() (open float64, ended map[string]float64) {
 	return open, ended
 }
 
-// end stops the source and fails if that takes long.
+// end stops the source. The test fails if the stop takes long.
 func (h *harness) end() {
 	h.stop()
 	select {
@@ -130,7 +132,7 @@ func (h *harness) next() timeline.RuntimeSeen {
 	}
 }
 
-// until waits for a report of that kind whose detail contains text.
+// until waits for a report with the given status whose detail contains text.
 func (h *harness) until(up bool, text string) {
 	h.t.Helper()
 	deadline := time.After(patience)
@@ -199,7 +201,7 @@ func TestRuntimeRestarts(t *testing.T) {
 	upgraded.StoreSandbox("s-pod",
 		critest.Stamps{CreatedAt: time.Unix(1_699_999_999, 0), UpdatedAt: time.Unix(1_700_000_001, 0)})
 	h.until(true, "containerd 2.4.2")
-	// The open request is still answered, in the format of the new version.
+	// The source still answers the open request, in the format of the new version.
 	for seen := h.next(); ; seen = h.next() {
 		if len(seen.Sandboxes) == 1 && !seen.Sandboxes[0].BegunAt.IsZero() {
 			return
@@ -235,7 +237,7 @@ func TestHangingRuntime(t *testing.T) {
 		t.Errorf("saw %+v", seen)
 	}
 	h.until(true, "containerd")
-	fake.Fault(critest.Hang) // must not keep Run from returning
+	fake.Fault(critest.Hang) // the hanging runtime must not keep Run from returning
 	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
 }
 
@@ -286,7 +288,7 @@ func TestConcurrentRequestsAreLimited(t *testing.T) {
 	}
 	<-entered
 	<-entered
-	for range pods { // one by one, so that the others could start in between
+	for range pods { // one by one, so that other queries could start in between
 		release <- struct{}{}
 		h.next()
 	}

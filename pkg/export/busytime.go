@@ -5,19 +5,18 @@ import (
 	"time"
 )
 
-// maxBusy limits the remembered intervals: two pulls with that many others in between do not overlap.
+// maxBusy limits the remembered intervals. Two pulls with more than maxBusy pulls between them never overlap.
 const maxBusy = 256
 
-// busyTime adds up the time during which at least one of several things was in progress. The zero
-// value is empty.
+// busyTime adds up the time during which at least one pull was in progress. The zero value is empty.
 type busyTime struct {
 	stretches []stretch // disjoint, in order
-	forgotten time.Time // everything before this is already counted
+	forgotten time.Time // all time before this instant is already counted
 }
 
 type stretch struct{ from, until time.Time }
 
-// add adds an interval and returns how much of it was not covered before.
+// add adds an interval and returns the part of the interval that was not counted before.
 func (b *busyTime) add(from, until time.Time) (fresh time.Duration) {
 	if from.Before(b.forgotten) {
 		from = b.forgotten

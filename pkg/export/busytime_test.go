@@ -19,7 +19,7 @@ func TestBusyTime(t *testing.T) {
 	}
 }
 
-// TestBusyTimeMatchesReference compares with an implementation that stores each second.
+// TestBusyTimeMatchesReference compares busyTime with an implementation that stores each second.
 func TestBusyTimeMatchesReference(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -39,7 +39,7 @@ func TestBusyTimeMatchesReference(t *testing.T) {
 	}
 }
 
-// TestBusyTimeIsBounded has disjoint pulls: the oldest are forgotten, and nothing is counted twice.
+// TestBusyTimeIsBounded adds disjoint pulls. busyTime must forget the oldest pulls and count nothing twice.
 func TestBusyTimeIsBounded(t *testing.T) {
 	var b busyTime
 	for i := range 3 * maxBusy {

@@ -12,14 +12,15 @@ type clockSkew struct {
 	desc *prometheus.Desc
 }
 
-// NewClockSkew creates the collector of podlapse_clock_skew_seconds. There is no sample while the
-// skew is unknown.
+// NewClockSkew creates the collector of podlapse_clock_skew_seconds. There is no sample while the skew is
+// unknown.
 func NewClockSkew(skew func() timeline.Skew) prometheus.Collector {
 	return &clockSkew{
 		skew: skew,
 		desc: prometheus.NewDesc("podlapse_clock_skew_seconds",
-			"Lower and upper bound (least, most) of how far the control plane's clock is ahead of this node's "+
-				"clock; negative if it is behind. If both bounds have the same sign, the clocks differ for certain.",
+			"Lower and upper bound (least, most) of the difference between the control plane's clock and this node's "+
+				"clock. Positive values mean that the control plane's clock is ahead. If both bounds have the same "+
+				"sign, the clocks certainly differ.",
 			[]string{"bound"}, nil),
 	}
 }
@@ -27,7 +28,7 @@ func NewClockSkew(skew func() timeline.Skew) prometheus.Collector {
 // Describe implements prometheus.Collector.
 func (c *clockSkew) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
 
-// Collect implements prometheus.Collector; it may run on several goroutines at once.
+// Collect implements prometheus.Collector. Several goroutines can call it at the same time.
 func (c *clockSkew) Collect(metrics chan<- prometheus.Metric) {
 	skew := c.skew()
 	if !skew.Known() {

@@ -12,8 +12,7 @@ import (
 // lastMilestone is the milestone with the highest number.
 const lastMilestone = timeline.MilestoneContainerReady
 
-// Metrics counts settled start-ups. It is not safe for concurrent use: only reconcile's goroutine
-// calls it.
+// Metrics counts settled start-ups. Metrics is not safe for concurrent use. Only reconcile's goroutine calls it.
 type Metrics struct {
 	startup    prometheus.Histogram
 	sli        prometheus.Histogram
@@ -26,47 +25,46 @@ type Metrics struct {
 	trace      TraceOf
 }
 
-// NewMetrics creates and registers the metrics of start-ups. trace may be nil. It panics if they
+// NewMetrics creates and registers the metrics of start-ups. trace can be nil. NewMetrics panics if the metrics
 // are already registered.
 func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	m := &Metrics{
 		trace: trace,
 		startup: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_duration_seconds",
-			"Time from the creation of a pod until it was ready, or had succeeded without ever being ready. "+
-				"Excludes pods that failed, were deleted before or were given up, and pods whose start-up ended "+
-				"before the agent saw them.",
+			"Time from the creation of a pod until it was ready, or until it succeeded without ever being ready. "+
+				"Excludes pods that failed, were deleted before they were ready, or were given up. Also excludes "+
+				"pods whose start-up ended before the agent saw them.",
 			durationBuckets)),
 		sli: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_sli_duration_seconds",
-			"Time from the creation of a pod until all its containers had started for the first time, excluding "+
-				"image pulls and the run of init containers, as in the Kubernetes service level indicator. "+
-				"Includes only those pods in podlapse_pod_startup_duration_seconds whose pulls and runs can be "+
-				"separated from the rest, and whose time until then is fully explained. Has the buckets of "+
-				"kubelet_pod_start_sli_duration_seconds.",
+			"Time from the creation of a pod until all its containers had started for the first time. Excludes image "+
+				"pulls and the run of init containers, as in the Kubernetes service level indicator. Covers the pods "+
+				"in podlapse_pod_startup_duration_seconds whose time is fully explained and whose pulls and runs can "+
+				"be separated from the rest. Has the same buckets as kubelet_pod_start_sli_duration_seconds.",
 			kubeletBuckets)),
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
-			"Total time that one pod's start-up spent in one phase. Each stretch counts from the end of the "+
-				"previous phase to the start of the next. Covers the pods in "+
-				"podlapse_pod_startup_duration_seconds, so that the sums agree. Phases that the evidence cannot "+
-				"separate count as the first of them if they have the same cause, otherwise as unattributed. "+
+			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
+				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
+				"metrics are equal. If the evidence cannot separate phases of the same cause, their time counts "+
+				"for the first phase. If the phases have different causes, their time counts as unattributed. "+
 				"Unexplained time also counts as unattributed.",
 			phaseBuckets), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
-			Help: "Steps in each phase of the start-ups in podlapse_pod_phase_duration_seconds: a pod with three " +
-				"containers has three steps of container_start, but counts once in that histogram.",
+			Help: "Steps in each phase of the start-ups in podlapse_pod_phase_duration_seconds. For example, a pod " +
+				"with three containers has three steps of container_start, but counts once in that histogram.",
 		}, []string{"phase"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_startups_total",
-			Help: "Start-ups that ended, by result: ready, succeeded, failed, deleted before the pod was ready, " +
-				"given up.",
+			Help: "Start-ups that ended, by result: ready, succeeded, failed, deleted (before the pod was ready) or " +
+				"given_up.",
 		}, []string{"state"}),
 		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_evidence_conflicts_total",
-			Help: "Contradictions between the sources of a start-up, by the milestone that they disagree about.",
+			Help: "Contradictions between the sources of a start-up, by the milestone whose time they contradict.",
 		}, []string{"milestone"}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
-			Help: "Start-ups with phases that could not be separated because evidence was missing.",
+			Help: "Start-ups in which missing evidence prevented the separation of phases.",
 		}),
 		pulls: newPullMetrics(registerer),
 	}
@@ -85,7 +83,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	return m
 }
 
-// Observe counts one settled start-up. Pulls count whatever the result of the start-up is.
+// Observe counts one settled start-up. Its pulls count for every result of the start-up.
 func (m *Metrics) Observe(t timeline.Timeline) {
 	if t.State == timeline.StateReady || t.State == timeline.StateSucceeded {
 		m.trace.observe(m.startup, t, t.Total)

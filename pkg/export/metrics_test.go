@@ -19,7 +19,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// all returns a registry with every collector of this package except those of pods, and with one option on.
+// all returns a registry with every collector of this package, except the collectors of pods and with one option
+// enabled.
 func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -46,8 +47,8 @@ func TestMetricsAreClean(t *testing.T) {
 	}
 }
 
-// contested is a failed start-up with a pull that unpacked for 1.5 s. Two of its milestones have conflicts, and one
-// lacks evidence.
+// contested returns a failed start-up with a pull that unpacked for 1.5 s. Two of its milestones have conflicts,
+// and one milestone lacks evidence.
 func contested() timeline.Timeline {
 	return timeline.Timeline{
 		Namespace: "shop", Name: "odd", UID: "0b1f", State: timeline.StateFailed, CreatedAt: after(0),
@@ -134,8 +135,8 @@ func TestPhaseSeriesExistFromTheStart(t *testing.T) {
 	}
 }
 
-// Each native bucket is at most a tenth wider than the previous one: true for 2^(2^-3), but not for 2^(2^-2).
-// (prometheus/client_model, Histogram.schema)
+// TestNativeHistogramResolution checks that each native bucket is at most a tenth wider than the previous
+// bucket. This is true for 2^(2^-3), but not for 2^(2^-2). (prometheus/client_model, Histogram.schema)
 func TestNativeHistogramResolution(t *testing.T) {
 	registry, metrics := all(t)
 	metrics.Observe(startuptest.ColdStart())

@@ -21,7 +21,7 @@ func TestPodSeries(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(NewPodSeries(func() []timeline.Timeline { return pods }))
 	const want = `# HELP podlapse_pod_startup_seconds Duration of the start-up of a pod on this node. ` +
-		`For a start-up in progress, the time so far.
+		`While the pod is starting, the time since its creation.
 # TYPE podlapse_pod_startup_seconds gauge
 podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4
 podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="web",workload_kind="StatefulSet"} ` +
@@ -30,12 +30,12 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_pod_startup_seconds"); err != nil {
 		t.Error(err)
 	}
-	// The owner in a pod's metadata is not validated by the API server.
+	// The API server does not validate the owner in a pod's metadata.
 	foreign := startuptest.ColdStart()
 	foreign.Owner = timeline.Owner{Kind: "K\xff" + strings.Repeat("k", 100), Name: "n\xff" + strings.Repeat("é", 1000)}
 	pods = []timeline.Timeline{foreign, startuptest.StillPulling()}
 	cut := `# HELP podlapse_pod_startup_seconds Duration of the start-up of a pod on this node. ` +
-		`For a start-up in progress, the time so far.
+		`While the pod is starting, the time since its creation.
 # TYPE podlapse_pod_startup_seconds gauge
 podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4
 podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="n` + strings.Repeat(
@@ -58,8 +58,8 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 		pods = append(pods, timeline.Timeline{Namespace: "shop", Name: fmt.Sprint("web-", i),
 			State: timeline.StateReady})
 	}
-	const dropped = `# HELP podlapse_pod_series_dropped_total Series of podlapse_pod_startup_seconds omitted from ` +
-		`scrapes because there were too many.
+	const dropped = `# HELP podlapse_pod_series_dropped_total Series of podlapse_pod_startup_seconds that scrapes omitted ` +
+		`because the node had too many pods.
 # TYPE podlapse_pod_series_dropped_total counter
 podlapse_pod_series_dropped_total 7
 `

@@ -11,8 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pullMetrics counts the pulls of settled start-ups, whatever their result, and those for ephemeral
-// containers.
+// pullMetrics counts the pulls of settled start-ups with any result, and the pulls for ephemeral containers.
 type pullMetrics struct {
 	ended       *prometheus.CounterVec
 	pull, queue *prometheus.HistogramVec
@@ -29,35 +28,34 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 	m := &pullMetrics{
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pulls_total",
-			Help: "Completed attempts to get a container's image, by the kind of container and by outcome; present " +
-				"means that the image was on the node. Includes ephemeral containers, which are not part of a " +
-				"start-up.",
+			Help: "Completed attempts to get a container's image, by container kind and outcome. Outcome present " +
+				"means that the image was already on the node. Includes ephemeral containers, which are not part " +
+				"of a start-up.",
 		}, []string{"kind", "outcome"}),
 		pull: prometheus.NewHistogramVec(histogram.Options("podlapse_image_pull_duration_seconds",
-			"Time from the kubelet's pull request until the runtime's response, without the wait in the node's pull "+
-				"queue. Excludes images found on the node, pulls of unknown duration, and pulls that resumed an "+
-				"interrupted attempt."+registrylabel.Help,
+			"Time from the kubelet's request to the runtime until the runtime's response. Excludes the wait in the "+
+				"node's pull queue. Also excludes images that were already on the node, pulls of unknown duration, "+
+				"and pulls that resumed an interrupted attempt."+registrylabel.Help,
 			pullBuckets), []string{"registry", "outcome"}),
 		queue: prometheus.NewHistogramVec(histogram.Options("podlapse_image_pull_queue_seconds",
 			"Time in the node's pull queue, from the kubelet's decision to pull an image until its request to the "+
-				"runtime. Only the pulls in podlapse_image_pull_duration_seconds whose wait is known."+
+				"runtime. Covers the pulls in podlapse_image_pull_duration_seconds whose wait is known."+
 				registrylabel.Help,
 			pullBuckets), []string{"registry"}),
 		unpack: prometheus.NewHistogram(histogram.Options("podlapse_image_unpack_duration_seconds",
-			"Time that the runtime spent unpacking the layers of one pull, during and after the download. Only "+
-				"pulls that received content.",
+			"Time that the runtime spent unpacking the layers of one pull, during and after the download. Covers "+
+				"only pulls that downloaded content.",
 			pullBuckets)),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
-			Help: "Bytes of the layers that pulls received, in the registry's (compressed) form. A layer that " +
-				"several pulls share counts once. Excludes pulls that resumed an interrupted attempt." +
-				registrylabel.Help,
+			Help: "Compressed bytes of the layers that pulls downloaded. A layer that several pulls share counts " +
+				"once. Excludes pulls that resumed an interrupted attempt." + registrylabel.Help,
 		}, []string{"registry"}),
 		busy: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_busy_seconds_total",
-			Help: "Time during which at least one of the pulls in podlapse_image_pull_bytes_total received content. " +
-				"Concurrent pulls count once, so the bytes of all registries divided by this time are the pull rate " +
-				"of the node.",
+			Help: "Time during which at least one of the pulls in podlapse_image_pull_bytes_total downloaded " +
+				"content. The time of concurrent pulls counts once. The bytes of all registries divided by this " +
+				"time are the pull rate of the node.",
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_failures_total",
@@ -66,8 +64,8 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		}, []string{"registry", "reason"}),
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_events_lost_total",
-			Help: "Kubelet Events that must have been created during a start-up but were never received although a " +
-				"watch was open. The kubelet drops Events when it creates many for one pod.",
+			Help: "Kubelet Events that must have been created during a start-up but that the agent never received, " +
+				"although a watch was open. The kubelet drops Events if it creates many Events about one pod.",
 		}, []string{"reason"}),
 		registries: registrylabel.New(),
 	}
@@ -122,8 +120,8 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 	}
 }
 
-// label returns a registry's label. When a registry loses its label, its series are deleted; when
-// it gets the label again, they begin at zero.
+// label returns a registry's label value. When a registry loses its label value, label deletes its series. If
+// the registry gets the label value again, the series begin at zero.
 func (m *pullMetrics) label(namespace string, p timeline.Pull) string {
 	label, lost := m.registries.Label(p.Registry, namespace, p.Confirmed)
 	if lost != "" {

@@ -32,7 +32,8 @@ func TestPullsAreCounted(t *testing.T) {
 	}
 }
 
-// Without a runtime it is unknown whether a pull with policy Always downloaded anything, but the kubelet reports its
+// TestPullsOfUnknownOutcomeAreTimed checks a pull with policy Always without a runtime.
+// TestPullsOfUnknownOutcomeAreTimed is unknown whether the pull downloaded content, but the kubelet reports its
 // duration.
 func TestPullsOfUnknownOutcomeAreTimed(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
@@ -51,7 +52,7 @@ func TestPullsOfEphemeralContainersAreCountedOnce(t *testing.T) {
 	startUp := timeline.Timeline{State: timeline.StateReady,
 		EphemeralPulls: []timeline.Pull{{Kind: timeline.KindEphemeral, Registry: "r.example",
 			Outcome: imagepull.OutcomeDownloaded, Timed: true, Pull: time.Second}}}
-	m.Observe(startUp) // the record of the start-up includes them
+	m.Observe(startUp) // the record of the start-up includes the ephemeral pulls
 	if n := testutil.CollectAndCount(m.pulls.pull); n != 0 {
 		t.Errorf("counted with the start-up: %d series", n)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestRatesExcludeResumedPulls checks bytes divided by time: for a resumed pull, neither counts, and time with two
-// parallel pulls counts once.
+// TestRatesExcludeResumedPulls checks the quotient of bytes and time. The bytes and the time of a resumed pull
+// must not count. The time of two parallel pulls must count once.
 func TestRatesExcludeResumedPulls(t *testing.T) {
 	start := time.Unix(1000, 0)
 	pull := func(from, until int, resumed bool) timeline.Pull {

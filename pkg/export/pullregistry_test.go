@@ -14,7 +14,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Whatever is pulled, no series decreases, and the number of series is limited.
+// TestSeriesOfRegistriesNeverDecrease checks that no series decreases for any sequence of pulls, and that the
+// number of series is limited.
 func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
 	gatherer := prometheus.NewPedanticRegistry()
 	m := newPullMetrics(gatherer)
@@ -57,7 +58,7 @@ func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
 	}
 }
 
-// counters returns everything that counts by registry: counters, and the counts of histograms.
+// counters returns all values that count by registry: counters, and the counts of histograms.
 func counters(t *testing.T, gatherer prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := gatherer.Gather()
@@ -107,7 +108,8 @@ func labeled(t *testing.T, gatherer prometheus.Gatherer) map[string]bool {
 	return all
 }
 
-// A tenant's pods name many hosts that do not exist, and Events report that images came from there.
+// TestInventedHostsDisplaceNoRegistry creates pods of a tenant that name many hosts that do not exist. Events
+// report that these hosts provided the images.
 func TestInventedHostsDisplaceNoRegistry(t *testing.T) {
 	gatherer := prometheus.NewPedanticRegistry()
 	m := newPullMetrics(gatherer)
@@ -125,7 +127,7 @@ func TestInventedHostsDisplaceNoRegistry(t *testing.T) {
 		p := unconfirmedFailure(fmt.Sprintf("invented-%d.example", n%20))
 		if n%2 == 0 {
 			p = confirmedPull(p.Registry)
-			p.Confirmed = false // reported only by an Event
+			p.Confirmed = false // only an Event reports the pull
 		}
 		pull(fmt.Sprintf("tenant-%d", n%7), p)
 		if n%100 == 0 {
@@ -140,8 +142,8 @@ func TestInventedHostsDisplaceNoRegistry(t *testing.T) {
 	}
 }
 
-// A registry that is down from the start gets a label while one namespace invents hosts, and keeps it when it
-// recovers.
+// TestRegistryDownFromTheStartIsNamed checks a registry that is unavailable from the start, while one namespace
+// invents hosts. The registry must get a label and keep the label after it recovers.
 func TestRegistryDownFromTheStartIsNamed(t *testing.T) {
 	gatherer := prometheus.NewPedanticRegistry()
 	m := newPullMetrics(gatherer)

@@ -6,15 +6,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// sliDuration returns the start-up duration by the definition of Kubernetes' service level
-// indicator: from the creation of the pod until all its containers were started, without image
-// pulls and without the run of init containers. It is unknown, and ok is false, if a span that may contain a pull or
-// such a run cannot be separated from others, or if a span is unexplained. (kubernetes/community,
-// sig-scalability/slos/pod_startup_latency.md)
+// sliDuration returns the start-up duration as Kubernetes' service level indicator defines it
+// (kubernetes/community, sig-scalability/slos/pod_startup_latency.md). The duration lasts from the creation of
+// the pod until all its containers have started. The duration excludes image pulls and the runs of init
+// containers. The duration is unknown if a span is unexplained, or if a span can contain both excluded and other
+// time. In these cases, ok is false.
 //
-// It ends when the last container was started for the first time: a container that crashes
-// afterwards, or is lost with its sandbox, was started. An init container that crashes delays the
-// others: its back-off counts, its runs do not.
+// The duration ends when the last container has started for the first time. A later crash or the loss of its
+// sandbox changes nothing. An init container that crashes delays the other containers. Its back-off counts, but
+// its runs do not count.
 func sliDuration(t timeline.Timeline) (time.Duration, bool) {
 	end, known := allStarted(t.Containers)
 	if !known || end.Before(t.CreatedAt) {
@@ -28,7 +28,7 @@ func sliDuration(t timeline.Timeline) (time.Duration, bool) {
 		}
 		may := mayHold(s)
 		switch left := countExcluded(may); {
-		case len(may) == 0: // it may be anything
+		case len(may) == 0: // the span can contain any phase
 			return 0, false
 		case left == 0:
 			sum += length
@@ -39,8 +39,7 @@ func sliDuration(t timeline.Timeline) (time.Duration, bool) {
 	return sum, true
 }
 
-// allStarted returns when the last of the containers that make a pod run was started for the first
-// time.
+// allStarted returns the time when the last main container or sidecar started for the first time.
 func allStarted(containers []timeline.ContainerReached) (last time.Time, known bool) {
 	for _, c := range containers {
 		if c.Kind != timeline.KindMain && c.Kind != timeline.KindSidecar {
@@ -56,7 +55,7 @@ func allStarted(containers []timeline.ContainerReached) (last time.Time, known b
 	return last, !last.IsZero()
 }
 
-// mayHold returns the phases that a span may consist of; none if unknown.
+// mayHold returns the phases that a span can contain, or no phase if unknown.
 func mayHold(s timeline.Span) []timeline.Phase {
 	if s.Phase == timeline.PhaseUnattributed {
 		return s.MergedWith

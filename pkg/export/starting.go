@@ -13,8 +13,8 @@ type starting struct {
 	pods, oldest *prometheus.Desc
 }
 
-// NewStarting creates the collector of the starting pods: during a stall it shows where they are
-// stuck.
+// NewStarting creates the collector of the starting pods. During an outage, its metrics show the phases in which
+// pods are stuck.
 func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 	phase := []string{"phase"}
 	return &starting{
@@ -22,7 +22,8 @@ func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 		pods: prometheus.NewDesc("podlapse_pods_starting",
 			"Pods of this node that are starting, by current phase.", phase, nil),
 		oldest: prometheus.NewDesc("podlapse_pods_starting_oldest_age_seconds",
-			"Longest time that a pod in podlapse_pods_starting has been in its current phase; 0 if there is none.",
+			"Longest time that a pod in podlapse_pods_starting has been in its current phase. 0 if no pod is in "+
+				"the phase.",
 			phase, nil),
 	}
 }
@@ -33,7 +34,7 @@ func (c *starting) Describe(descs chan<- *prometheus.Desc) {
 	descs <- c.oldest
 }
 
-// Collect implements prometheus.Collector; it may run on several goroutines at once.
+// Collect implements prometheus.Collector. Several goroutines can call it at the same time.
 func (c *starting) Collect(metrics chan<- prometheus.Metric) {
 	in := map[timeline.Phase]api.StartingRecord{}
 	for _, r := range api.StartingRecords(c.now()) {

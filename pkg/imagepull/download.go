@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// Download is one image that the runtime is downloading or unpacking at this moment, whichever
-// client requested it.
+// Download is one image that the runtime is downloading or unpacking at the moment, for any client.
 type Download struct {
-	// Registry is the host without its port, and Repository the path there, e.g. docker.io and
-	// library/nginx, as containerd records them on the manifest. Both are empty if they are not known yet, or if the
-	// manifest was pulled from several repositories and it is unknown which one this download uses.
+	// Registry is the host without its port, and Repository is the path on that host, for example docker.io and
+	// library/nginx. containerd records them on the manifest. Both fields are empty if containerd has not recorded
+	// them yet. They are also empty if several repositories provided the manifest, because it is unknown which
+	// repository this download uses.
 	Registry, Repository string
-	// Digest is that of the manifest for this machine, e.g. sha256:…; never that of an index. Empty
-	// if unknown: running blobs that belong to no known manifest form one Download.
+	// Digest is the digest of the manifest for this machine, for example sha256:…. Digest is never the digest of an
+	// index. Digest is empty if unknown: all running blobs without a known manifest form one Download.
 	Digest string
-	// DoneBytes and TotalBytes count its layers and its config: the bytes on the node, complete or
-	// in part, and all bytes. TotalBytes is 0 if unknown. Blobs that two images share count in both.
+	// DoneBytes is the number of bytes of the layers and the config that are on the node, including incomplete
+	// blobs. TotalBytes is the total size of the layers and the config, or 0 if unknown. Blobs that two images share
+	// count for each image.
 	DoneBytes, TotalBytes int64
-	// StartedAt is when the oldest of the running blobs was begun, on the node's clock. A resumed
-	// download keeps the start of its first attempt. If no blob is being downloaded, it is when the manifest arrived in
-	// this attempt.
+	// StartedAt is the start of the oldest running blob, on the node's clock. A resumed download keeps the start of
+	// its first attempt. If no blob is being downloaded, StartedAt is the arrival of the manifest in this attempt.
 	StartedAt time.Time
-	Blobs     int  // running downloads of blobs
-	Complete  bool // all blobs have arrived; not all layers are unpacked
+	Blobs     int  // the number of blobs that are being downloaded
+	Complete  bool // all blobs have arrived, but not all layers are unpacked
 }
 
-// Of reports whether the download is of the repository in an image reference.
+// Of reports whether the download comes from the repository in an image reference.
 func (d Download) Of(ref string) bool {
 	return d.Repository != "" && d.Registry == hostname(Registry(ref)) && d.Repository == Repository(ref)
 }
@@ -36,8 +36,8 @@ func (d Download) Is(ref string) bool {
 	return d.Digest != "" && strings.HasSuffix(ref, "@"+d.Digest)
 }
 
-// hostname returns a registry without its port, and an IPv6 address without its brackets, as
-// containerd records it.
+// hostname returns a registry in the form that containerd records: without its port and, for an IPv6 address,
+// without brackets.
 func hostname(registry string) string {
 	if address, bracketed := strings.CutPrefix(registry, "["); bracketed {
 		address, _, _ = strings.Cut(address, "]")

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Failure is why a pull failed. The set is closed.
+// Failure is the reason why a pull failed. The set of values is closed.
 type Failure string
 
-// Values of Failure. FailureNone is for a pull that did not fail, FailureOther for a text that no
-// row matches.
+// Values of Failure. FailureNone means that the pull did not fail. FailureOther means that the error matches no
+// row of failureTable.
 const (
 	FailureNone               Failure = ""
 	FailureNotFound           Failure = "not_found"
@@ -19,24 +19,25 @@ const (
 	FailureRateLimited        Failure = "rate_limited"
 	FailureTimeout            Failure = "timeout"
 	FailureDNS                Failure = "dns"
-	FailureConnectionRefused  Failure = "connection_refused" // or there was no route to it
+	FailureConnectionRefused  Failure = "connection_refused" // includes a missing route to the registry
 	FailureTLS                Failure = "tls"
 	FailureNoSpace            Failure = "no_space"
 	FailureNoMatchingPlatform Failure = "no_matching_platform"
 	FailureInvalidReference   Failure = "invalid_reference"
 	FailureSignature          Failure = "signature"
-	// the node cancelled the pull or never started it: the runtime stopped or was not running, or
-	// the kubelet's own limit was reached
-	FailureCancelled     Failure = "cancelled"
-	FailureRegistryError Failure = "registry_error" // it responded with an internal error, or broke off
+	// FailureCancelled means that the node cancelled the pull or never started it. Either the runtime stopped or was
+	// not running, or the kubelet reached its own limit.
+	FailureCancelled Failure = "cancelled"
+	// FailureRegistryError means that the registry responded with an internal error, or closed the connection.
+	FailureRegistryError Failure = "registry_error"
 	FailureOther         Failure = "other"
 
-	// FailureUnconfirmed replaces every reason in counts of failures that only Events report.
+	// FailureUnconfirmed replaces every other reason in counts if only Events report the failure.
 	FailureUnconfirmed Failure = "unconfirmed"
 )
 
-// Counted returns the reason under which a failed pull counts for its registry. A failure that only Events report
-// proves nothing about a registry that others use, because tenants may create Events.
+// Counted returns the reason under which a failed pull counts for its registry. Tenants can create Events. So a
+// failure that only Events report proves nothing about a registry that others use.
 func (f Failure) Counted(unconfirmed bool) Failure {
 	if unconfirmed {
 		return FailureUnconfirmed
@@ -44,18 +45,17 @@ func (f Failure) Counted(unconfirmed bool) Failure {
 	return cmp.Or(f, FailureOther)
 }
 
-// failureTable lists the words that identify a failure, in lower case. The first matching row
-// counts, so specific reasons come before general ones. An ellipsis stands for any text between.
-// The words are those of containerd 1.6 to 2.4 (core/remotes/docker, core/images), CRI-O
-// (containers/image), Go's net, crypto/tls and net/http, the codes of the distribution
-// specification, and the kubelet (pkg/kubelet/images). Errors of the kubelet's own connection to
-// the runtime (gRPC over a Unix socket) come first: a runtime that dies during a pull breaks off
-// like a registry, but is not one.
+// failureTable lists the words that identify a failure, in lower case. The first matching row wins, so specific
+// reasons come before general reasons. An ellipsis matches any text. The words come from containerd 1.6 to 2.4
+// (core/remotes/docker, core/images), CRI-O (containers/image), Go's net, crypto/tls and net/http, the codes of
+// the distribution specification, and the kubelet (pkg/kubelet/images). Errors of the kubelet's own connection
+// to the runtime (gRPC over a Unix socket) come first. A runtime that dies during a pull causes errors like
+// those of a registry that closes the connection.
 //
-// If the runtime itself responds that a pull was canceled, the pull made no progress: containerd
-// and CRI-O cancel it for that reason (image_pull_progress_timeout). If the kubelet has stopped waiting, or if the
-// runtime is stopping, that response is not delivered. If the kubelet cancels, the error contains only that (gRPC,
-// status.FromContextError).
+// If the runtime responds that a pull was canceled, the pull made no progress: containerd and CRI-O cancel pulls
+// for that reason (image_pull_progress_timeout). If the kubelet has stopped waiting, or if the runtime is
+// stopping, the kubelet does not receive that response. If the kubelet cancels a pull, the error contains only
+// the cancellation (gRPC, status.FromContextError).
 var failureTable = []struct {
 	failure Failure
 	words   []string
@@ -63,7 +63,7 @@ var failureTable = []struct {
 	{FailureCancelled, []string{"error reading from server", "connection error: desc = ", "transport is closing",
 		"closing transport due to",
 		"dial unix ", "read unix ", "write unix ", "server is not initialized yet",
-		"pull qps exceeded"}}, // the kubelet's registryPullQPS: the registry was not contacted
+		"pull qps exceeded"}}, // the kubelet's registryPullQPS; the kubelet did not contact the registry
 	{FailureNoSpace, []string{"no space left on device", "disk quota exceeded"}},
 	{FailureSignature, []string{"signaturevalidationfailed", "signature was required", "signature validation failed",
 		"invalid signature", "source image rejected"}},
@@ -98,21 +98,22 @@ var failureTable = []struct {
 		"connection reset by peer", "broken pipe",
 		"server closed", "stream error: stream id", "server sent goaway", "registryunavailable", "failed commit on ref",
 		"unexpected commit digest", "unexpected media type"}},
-	{FailureUnauthorized, []string{"failed to authorize"}}, // and no word says that the token server failed
+	{FailureUnauthorized, []string{"failed to authorize"}}, // only if no word shows that the token server failed
 	{FailureNotFound, []string{": not found", "404 not found", "manifest unknown", "name unknown", "code = notfound",
 		"does not exist"}},
-	{FailureRegistryError, []string{"httpreadseeker"}}, // a blob whose download had begun or was about to begin
+	{FailureRegistryError, []string{"httpreadseeker"}}, // the download of a blob had begun or was about to begin
 }
 
-// quoted matches quoted text in an error: image references, URLs and media types, which can contain any words.
+// quoted matches quoted text in an error: image references, URLs and media types. Quoted text can contain any
+// words.
 var quoted = regexp.MustCompile(`\\?"[^"]*"`)
 
-// WithoutQuotes removes quoted text: names that users choose freely.
+// WithoutQuotes removes quoted text, because users can choose the quoted names freely.
 func WithoutQuotes(text string) string { return quoted.ReplaceAllString(text, "") }
 
-// spoken returns a text without names, in lower case: without quoted text, and without references,
-// hosts, addresses, digests, paths and URLs, which containerd also repeats without quotes. A colon
-// after a name stays.
+// spoken returns a text without names, in lower case. spoken removes quoted text, references, hosts, addresses,
+// digests, paths and URLs, because containerd also repeats names without quotes. spoken keeps a colon after a
+// name.
 func spoken(text string) string {
 	words := strings.Fields(strings.ToLower(quoted.ReplaceAllString(text, `""`)))
 	for i, word := range words {
@@ -123,18 +124,17 @@ func spoken(text string) string {
 	return strings.Join(words, " ")
 }
 
-// isName reports whether a word is a name rather than a word of a language: it contains punctuation, not only around
-// it.
+// isName reports whether a word is a name and not a word of a language. A name contains punctuation inside the
+// word.
 func isName(word string) bool {
 	switch word {
-	case "i/o", "client.timeout": // Go's own words
+	case "i/o", "client.timeout": // words of Go's own messages
 		return false
 	}
 	return strings.ContainsAny(word, "/:@.")
 }
 
-// ClassifyFailure derives the reason from the text of the kubelet's Event or of the runtime's
-// error.
+// ClassifyFailure derives the reason from the text of the kubelet's Event or of the runtime's error.
 func ClassifyFailure(text string) Failure {
 	text = spoken(text)
 	for _, row := range failureTable {

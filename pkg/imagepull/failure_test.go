@@ -3,7 +3,7 @@ package imagepull
 import "testing"
 
 func TestClassifyFailure(t *testing.T) {
-	// Messages of containerd 2.4, unless another runtime is named.
+	// The messages come from containerd 2.4, unless a comment names another runtime.
 	for _, test := range []struct {
 		text string
 		want Failure
@@ -39,16 +39,16 @@ func TestClassifyFailure(t *testing.T) {
 			FailureInvalidReference},
 		{`SignatureValidationFailed: image pull failed for r/x:1 because the signature validation failed`,
 			FailureSignature},
-		// The kubelet's client.
+		// The kubelet's client cancelled the request.
 		{`rpc error: code = Canceled desc = context canceled`, FailureCancelled},
-		// No progress within image_pull_progress_timeout.
+		// The pull made no progress within image_pull_progress_timeout.
 		{`rpc error: code = Canceled desc = failed to pull and unpack image "r/x:1": context canceled`, FailureTimeout},
 		{`rpc error: code = Canceled desc = failed to pull and unpack image "r/x:1": failed to copy: httpReadSeeker: failed open: failed to do request: Get "https://r/v2/": context canceled`, FailureTimeout},
 		{`unexpected status from HEAD request to http://r/v2/x/manifests/1: 500 Internal Server Error`,
 			FailureRegistryError},
 		{`failed to copy: httpReadSeeker: failed open: server closed idle connection`, FailureRegistryError},
 		{`failed to copy: read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer`, FailureRegistryError},
-		// The kubelet's connection to the runtime.
+		// The kubelet's connection to the runtime broke.
 		{`rpc error: code = Unavailable desc = error reading from server: EOF`, FailureCancelled},
 		{`rpc error: code = Unavailable desc = error reading from server: read unix @->/run/containerd/containerd.sock: read: connection reset by peer`, FailureCancelled},
 		{`rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /run/containerd/containerd.sock: connect: connection refused"`, FailureCancelled},
@@ -67,7 +67,7 @@ func TestClassifyFailure(t *testing.T) {
 			FailureForbidden},
 		// Quoted text is ignored.
 		{`"no such host" "no space left on device": something else`, FailureOther},
-		// A registry that resets an HTTP/2 stream.
+		// A registry reset an HTTP/2 stream.
 		{`failed to copy: stream error: stream ID 5; INTERNAL_ERROR; received from peer`, FailureRegistryError},
 		{`failed to do request: Get "https://r/v2/": http2: server sent GOAWAY and closed the connection; LastStreamID=1, ErrCode=NO_ERROR, debug=""`, FailureRegistryError},
 		{`failed to do request: Head "https://r/v2/": http2: timeout awaiting response headers`, FailureTimeout},
@@ -102,7 +102,7 @@ func TestClassifyFailure(t *testing.T) {
 	}
 }
 
-// TestClassifyFailureIgnoresNames has references that contain words of failures; containerd repeats references
+// TestClassifyFailureIgnoresNames uses references that contain words of failures. containerd repeats references
 // without quotes.
 func TestClassifyFailureIgnoresNames(t *testing.T) {
 	for _, ref := range []string{"r.example/tools/x509:1", "r.example/x:eof", "r.example/x:denied",

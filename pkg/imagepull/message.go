@@ -6,54 +6,56 @@ import (
 	"time"
 )
 
-// Kind is what a kubelet Event says about an image pull.
+// Kind is the statement of a kubelet Event about an image pull.
 type Kind string
 
 // Values of Kind.
 const (
-	KindOther          Kind = "other"           // not about a pull, or not understood
-	KindPulling        Kind = "pulling"         // the pull was requested; it may have to queue
+	KindOther          Kind = "other"           // another subject, or an unknown message
+	KindPulling        Kind = "pulling"         // the kubelet requested the pull, which can still wait in the queue
 	KindPulled         Kind = "pulled"          // the runtime responded that it has the image
 	KindAlreadyPresent Kind = "already_present" // no pull was needed
-	KindPullFailed     Kind = "pull_failed"     // the runtime gave up, or the kubelet did before it sent the request
-	// the runtime did not say whether it has the image; no pull was requested
+	// KindPullFailed means that the runtime reported a failure, or that the kubelet failed before it sent the
+	// request.
+	KindPullFailed Kind = "pull_failed"
+	// KindInspectFailed means that the runtime did not report whether it has the image. The kubelet has not
+	// requested a pull.
 	KindInspectFailed Kind = "inspect_failed"
 )
 
-// Message is what one kubelet Event says about a pull. The zero time.Duration means absent, unless
-// the field's own flag says otherwise.
+// Message holds the facts of one kubelet Event about a pull. The zero time.Duration means absent, unless the
+// field has its own flag.
 type Message struct {
 	Kind  Kind
-	Image string // as the kubelet wrote it: the reference in the container's spec
-	// Combined says that the Event stands for several different Events: its container and first timestamp may belong to
-	// another occurrence than its text.
+	Image string // the reference in the container's spec, as the kubelet wrote it
+	// Combined says that the Event represents several different Events. Its container and its first timestamp can
+	// belong to another occurrence than its text.
 	Combined bool
 
-	// Pull is how long the runtime took, on the kubelet's monotonic clock; known if Timed (kubelet
-	// ≥ 1.25).
+	// Pull is the time that the runtime needed, on the kubelet's monotonic clock. Pull is known only if Timed is
+	// true (kubelet ≥ 1.25).
 	Pull  time.Duration
 	Timed bool
-	// Waiting lasts from right after the Pulling Event to the runtime's response, so it includes
-	// the node's pull queue and Pull; known if WaitingTimed. A kubelet ≤ 1.24 prints only this
-	// duration.
+	// Waiting is the time from the Pulling Event to the runtime's response. So it includes the node's pull queue and
+	// Pull. Waiting is known only if WaitingTimed is true. Kubelets up to 1.24 print only this duration.
 	Waiting      time.Duration
 	WaitingTimed bool
-	// Unit is the resolution to which the kubelet cut the durations: the true value is in [length,
-	// length+Unit). It is 1 ms since 1.28 and 1 ns before; zero without a duration.
+	// Unit is the resolution to which the kubelet truncated the durations. The true value is in [length,
+	// length+Unit). Unit is 1 ms since kubelet 1.28 and 1 ns before. Unit is zero if there is no duration.
 	Unit time.Duration
 
-	Failure Failure // why, for KindPullFailed
+	Failure Failure // the reason, for KindPullFailed
 
-	// SizeBytes is the image's size as the runtime counts it (kubelet ≥ 1.30); 0 if absent.
+	// SizeBytes is the image's size that the runtime reports (kubelet ≥ 1.30). SizeBytes is 0 if absent.
 	SizeBytes int64
 }
 
-// CombinedPrefix is the prefix that client-go adds to an Event that combines several similar ones (tools/record).
+// CombinedPrefix is the prefix that client-go adds to an Event that combines several similar Events
+// (tools/record).
 const CombinedPrefix = "(combined from similar events): "
 
-// sentences are the kubelet's messages, from pkg/kubelet/images/image_manager.go of 1.20 to 1.36:
-// the reason, the words before the quoted reference, the beginning of the words after it, and the
-// kind.
+// sentences lists the kubelet's messages in pkg/kubelet/images/image_manager.go, from 1.20 to 1.36. Each row has
+// the reason, the words before the quoted reference, the first words after the reference, and the kind.
 var sentences = []struct {
 	reason, before, after string
 	kind                  Kind
@@ -62,12 +64,12 @@ var sentences = []struct {
 	{"Pulled", "Successfully pulled image ", "", KindPulled},
 	{"Pulled", "Container image ", " already present on machine", KindAlreadyPresent},
 	{"Failed", "Failed to pull image ", "", KindPullFailed},
-	{"InspectFailed", "Failed to inspect image ", "", KindInspectFailed}, // the reference may be empty
+	{"InspectFailed", "Failed to inspect image ", "", KindInspectFailed}, // the reference can be empty
 	{"InspectFailed", "Failed to apply default image tag ", "", KindPullFailed},
 }
 
-// ParseMessage parses a kubelet Event's reason and message. A message that it does not understand
-// is KindOther. Durations and size are omitted if the text does not contain them.
+// ParseMessage parses a kubelet Event's reason and message. An unknown message has the kind KindOther.
+// ParseMessage omits durations and size if the text does not contain them.
 func ParseMessage(reason, message string) Message {
 	text, combined := strings.CutPrefix(message, CombinedPrefix)
 	for _, s := range sentences {
@@ -94,7 +96,7 @@ func ParseMessage(reason, message string) Message {
 	return Message{Kind: KindOther, Combined: combined}
 }
 
-// cutQuoted splits a Go-quoted string (%q) off the front of text.
+// cutQuoted splits a Go-quoted string (%q) from the front of text.
 func cutQuoted(text string) (value, rest string, ok bool) {
 	if !strings.HasPrefix(text, `"`) {
 		return "", "", false
@@ -110,7 +112,7 @@ func cutQuoted(text string) (value, rest string, ok bool) {
 	return value, text[len(quoted):], true
 }
 
-// readLengths parses ` in D (D including waiting). Image size: N bytes.`, where every part except the first may be
+// readLengths parses ` in D (D including waiting). Image size: N bytes.`. Every part except the first can be
 // missing.
 func (m *Message) readLengths(rest string) {
 	lengths, size, _ := strings.Cut(rest, ". Image size: ")
@@ -126,7 +128,7 @@ func (m *Message) readLengths(rest string) {
 		return
 	}
 	if !both {
-		// A kubelet ≤ 1.24 starts this clock before the queue.
+		// Kubelets up to 1.24 start this clock before the queue.
 		m.Waiting, m.WaitingTimed, m.Unit = pull, true, unitOf(pull, pull)
 		return
 	}
@@ -143,18 +145,17 @@ func (m *Message) readLengths(rest string) {
 	m.Unit = unitOf(pull, waiting)
 }
 
-// maxLength is longer than any pull. With impossible values, sums of timestamps and durations would
-// overflow.
+// maxLength is longer than any pull. Without this limit, sums of timestamps and durations could overflow.
 const maxLength = 365 * 24 * time.Hour
 
-// parseLength parses a Go duration as the kubelet prints it, which is never negative.
+// parseLength parses a Go duration in the kubelet's format, which is never negative.
 func parseLength(text string) (time.Duration, bool) {
 	d, err := time.ParseDuration(text)
 	return d, err == nil && d >= 0 && d <= maxLength
 }
 
-// unitOf distinguishes kubelets that cut durations to milliseconds from others. Only one in a million durations of the
-// others looks cut.
+// unitOf distinguishes kubelets that truncate durations to milliseconds from other kubelets. Without truncation,
+// only one in a million durations is a whole number of milliseconds.
 func unitOf(a, b time.Duration) time.Duration {
 	if a%time.Millisecond == 0 && b%time.Millisecond == 0 {
 		return time.Millisecond

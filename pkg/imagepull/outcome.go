@@ -1,20 +1,21 @@
-// Package imagepull holds what is known about image pulls independent of pods: the kubelet's
-// messages about them, how they can end, and which registry a reference names. It is pure. Package timeline uses it on
-// the goroutine that folds.
+// Package imagepull holds the facts about image pulls that do not depend on pods: the kubelet's messages about
+// pulls, the outcomes of pulls, and the registry of an image reference. The package is pure. Package timeline
+// uses it on the goroutine that folds.
 package imagepull
 
-// Outcome is how one pull ended. It is decided by evidence, never by the absence of evidence.
+// Outcome is the result of one pull. Only existing evidence decides it, and never the absence of evidence.
 type Outcome string
 
 // Values of Outcome.
 const (
-	OutcomePresent    Outcome = "present"    // already on the node; the registry was not contacted
-	OutcomeVerified   Outcome = "verified"   // the registry was contacted, and no new content was needed
-	OutcomeJoined     Outcome = "joined"     // it was absent, and another pull downloaded it
-	OutcomeDownloaded Outcome = "downloaded" // content came from the registry
-	OutcomeFailed     Outcome = "failed"     // the runtime gave up
-	OutcomePulling    Outcome = "pulling"    // in progress
-	OutcomeExternal   Outcome = "external"   // in progress, and no pod of the node requested it
+	// OutcomePresent means that the image was already on the node and the runtime did not contact the registry.
+	OutcomePresent    Outcome = "present"
+	OutcomeVerified   Outcome = "verified"   // the runtime contacted the registry and needed no new content
+	OutcomeJoined     Outcome = "joined"     // the image was absent, and another pull downloaded it
+	OutcomeDownloaded Outcome = "downloaded" // the pull downloaded content from the registry
+	OutcomeFailed     Outcome = "failed"     // the runtime reported a failure
+	OutcomePulling    Outcome = "pulling"    // the pull is in progress
+	OutcomeExternal   Outcome = "external"   // the pull is in progress, and no pod of the node requested it
 	OutcomeUnknown    Outcome = "unknown"    // evidence is missing
 )
 

@@ -9,9 +9,9 @@ import (
 // UnknownRegistry is the registry of an invalid reference.
 const UnknownRegistry = "unknown"
 
-// Registry returns the host, with the port if there is one, that an image reference names:
-// docker.io if it names none, and UnknownRegistry if it is invalid. A mirror that the runtime is
-// configured to use does not show in a reference.
+// Registry returns the registry's host in an image reference, with its port if the reference contains one.
+// Registry returns docker.io if the reference contains no host, and UnknownRegistry if the reference is invalid.
+// A reference does not show a mirror in the runtime's configuration.
 func Registry(ref string) string {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
@@ -20,9 +20,9 @@ func Registry(ref string) string {
 	return reference.Domain(named)
 }
 
-// Normalize returns the name under which containerd's CRI plugin stores an image that was requested
-// as ref: with explicit registry and tag, and without the tag if there is a digest. It fails if ref
-// is not an image reference, such as a bare image ID.
+// Normalize returns the name under which containerd's CRI plugin stores an image that was requested as ref. The
+// name contains the registry and the tag. If ref contains a digest, the name contains the digest and no tag.
+// Normalize returns an error if ref is not an image reference, for example a bare image ID.
 func Normalize(ref string) (string, error) {
 	named, err := reference.ParseDockerRef(ref)
 	if err != nil {
@@ -31,8 +31,8 @@ func Normalize(ref string) (string, error) {
 	return named.String(), nil
 }
 
-// Repository returns the path in the registry that an image reference names, such as
-// library/busybox; empty if the reference is invalid.
+// Repository returns the path of an image reference in its registry, for example library/busybox. Repository
+// returns an empty text if the reference is invalid.
 func Repository(ref string) string {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {

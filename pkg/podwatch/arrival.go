@@ -14,31 +14,31 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits on what followers get of an object, in bytes and entries. The annotations of podlapse and of add-ons have a
-// few hundred bytes in total.
+// maxAnnotation, maxAnnotations and maxApplied limit the parts of an object that followers receive, in bytes and
+// entries. The annotations of podlapse and of add-ons have several hundred bytes in total.
 const (
 	maxAnnotation  = 4 << 10
 	maxAnnotations = 16 << 10
 	maxApplied     = 16 // managed fields
 )
 
-// maxContainers is how many containers a pod may have, image volumes included. Real pods have about
-// ten. An object of 1.4 MB, etcd's limit, can hold more than 20,000, and each takes several times
-// its size in memory.
+// maxContainers is the maximum number of containers of a pod, including image volumes. Normal pods have about
+// ten. An object of 1.4 MB, which is etcd's limit, can contain more than 20,000 containers. Each container needs
+// several times its size in memory.
 const maxContainers = 256
 
-// arrival holds the parts of a pod object that are kept. It is made as soon as the object is decoded. An object may
-// have 1.4 MB, and a list some hundred objects, so no object is held until the list is complete. It is a runtime.Object
-// because the reflector requires one.
+// arrival holds the parts of a pod object that the agent keeps. The agent creates it as soon as it has decoded
+// the object. An object can have 1.4 MB, and a list several hundred objects, so the agent does not hold the
+// objects until the list is complete. arrival is a runtime.Object because the reflector requires this type.
 type arrival struct {
-	*corev1.Pod // only what followers, restarts and delays need
+	*corev1.Pod // only the parts that followers, restarts and delays need
 	converted   timeline.Pod
-	packed      packedPod // only with Objects
+	packed      packedPod // set only with Objects
 	packing     error
 	containers  int
 }
 
-// arrive converts an object to an arrival. The arrival does not refer to the object.
+// arrive converts an object to an arrival. The arrival does not reference the object.
 func (p *Pods) arrive(pod *corev1.Pod) *arrival {
 	a := &arrival{Pod: slim(pod), containers: countContainers(pod)}
 	if a.containers > maxContainers {
@@ -57,8 +57,8 @@ func (p *Pods) arrive(pod *corev1.Pod) *arrival {
 	return a
 }
 
-// arrived returns the arrival of an item from the reflector: events of a watch are objects, items
-// of a list are already arrivals.
+// arrived returns the arrival of an item from the reflector. Items of a watch are objects. Items of a list are
+// already arrivals.
 func (p *Pods) arrived(obj any) (*arrival, error) {
 	switch obj := obj.(type) {
 	case *arrival:
@@ -66,11 +66,11 @@ func (p *Pods) arrived(obj any) (*arrival, error) {
 	case *corev1.Pod:
 		return p.arrive(obj), nil
 	}
-	return nil, fmt.Errorf("unexpected %T", obj)
+	return nil, fmt.Errorf("unexpected type %T", obj)
 }
 
-// Transformer implements cache.TransformingStore. The reflector collects the first events of a watch, which replace a
-// list.
+// Transformer implements cache.TransformingStore. The reflector collects the first events of a watch when they
+// replace a list.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) { return s.pods.arrived(obj) }
 }
@@ -86,8 +86,8 @@ func countContainers(pod *corev1.Pod) int {
 	return count
 }
 
-// slim copies only the parts of a pod that Follower promises: for example, only the names of containers and the
-// restarts in statuses.
+// slim copies only the parts of a pod that Follower promises. For example, it copies only the names of
+// containers and the restarts in statuses.
 func slim(pod *corev1.Pod) *corev1.Pod {
 	copied := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -132,8 +132,7 @@ func slim(pod *corev1.Pod) *corev1.Pod {
 	return copied
 }
 
-// slimStatuses copies, for each container, how often it was restarted and the reason for the last
-// restart.
+// slimStatuses copies the number of restarts of each container, and the reason for the last restart.
 func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	copied := make([]corev1.ContainerStatus, 0, min(len(statuses), maxContainers))
 	for i := range statuses[:cap(copied)] {
@@ -148,7 +147,8 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return copied
 }
 
-// atMost copies texts by name. It cuts each text to a maximum length and omits those that exceed the total limit.
+// atMost copies texts by name. atMost truncates each text to the length each, and omits texts above the total
+// length all.
 func atMost(texts map[string]string, each, all int) map[string]string {
 	copied, size := map[string]string{}, 0
 	for _, key := range slices.Sorted(maps.Keys(texts)) {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestPodWithTooManyContainersIsIgnored has the pod created, changed and deleted.
+// TestPodWithTooManyContainersIsIgnored creates, changes and deletes such a pod.
 func TestPodWithTooManyContainersIsIgnored(t *testing.T) {
 	h := newHarness(t)
 	pods := NewPods(Config{NodeName: nodeName, Observe: h.Observe, Report: h.Report, Now: h.Clock.Now})
@@ -32,7 +32,7 @@ func TestPodWithTooManyContainersIsIgnored(t *testing.T) {
 	}
 }
 
-// TestSlimKeepsWhatFollowersNeed uses an ordinary pod.
+// TestSlimKeepsWhatFollowersNeed copies an ordinary pod.
 func TestSlimKeepsWhatFollowersNeed(t *testing.T) {
 	p := pod("web", "1")
 	p.Labels, p.Annotations = map[string]string{"app": "web"}, map[string]string{"addtime": ""}

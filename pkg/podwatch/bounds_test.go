@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestTextsAreBounded fills every text of a pod object that a pod's creator chooses up to the size limit of objects.
+// TestTextsAreBounded fills every text that a pod's creator can choose, up to the size limit of objects.
 func TestTextsAreBounded(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	controller := true

@@ -14,20 +14,20 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// traceParentAnnotation is where the creator of a pod may put the trace that the pod's start-up
-// belongs to, in the format of the traceparent header (W3C Trace Context).
+// traceParentAnnotation is the annotation in which the creator of a pod can put the trace of the pod's start-up.
+// The format is the traceparent header (W3C Trace Context).
 const traceParentAnnotation = "traceparent"
 
-// Limits on what is kept of a pod, in bytes and entries. Longer texts are cut.
+// Limits on the kept parts of a pod, in bytes and entries. Longer texts are truncated.
 const (
-	maxTraceParent = 128  // longer than any version of the header so far; longer values are ignored
-	maxReference   = 1024 // of an image: repository, tag and digest have about 500 in total
+	maxTraceParent = 128  // longer than any current version of the header; longer values are ignored
+	maxReference   = 1024 // of an image reference; repository, tag and digest together have about 500 bytes
 	maxLabels      = 16 << 10
 	maxConditions  = 64
 )
 
-// convertPod keeps the part of a pod object that start-up timing needs. It drops statuses of
-// containers that are not in the spec.
+// convertPod returns the part of a pod object that start-up timing needs. convertPod drops statuses of
+// containers that the spec does not contain.
 func convertPod(pod *corev1.Pod) timeline.Pod {
 	converted := timeline.Pod{
 		UID:            string(pod.UID),
@@ -61,7 +61,7 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		converted.ReadAt = readAt(pod)
 	}
 	if parent := pod.Annotations[traceParentAnnotation]; len(parent) <= maxTraceParent {
-		converted.TraceParent = strings.Clone(parent) // the object is not kept
+		converted.TraceParent = strings.Clone(parent) // the clone lets the garbage collector free the object
 	}
 	if pod.Status.StartTime != nil {
 		converted.AcknowledgedAt = untrusted.Time(*pod.Status.StartTime)
@@ -69,20 +69,20 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 	return converted
 }
 
-// byClaim reports whether a volume is mounted through a PersistentVolumeClaim. Kubernetes creates
-// one for an ephemeral volume.
+// byClaim reports whether a PersistentVolumeClaim provides a volume. Kubernetes creates a claim for an ephemeral
+// volume.
 func byClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
-// remote reports whether a volume needs more than the kubelet. The kubelet itself serves volumes
-// that it writes from API objects, and directories of the node. Images are pulled, not mounted over
-// a network.
+// remote reports whether a volume needs another component than the kubelet. The kubelet itself serves volumes
+// with content of API objects, and directories of the node. Image volumes are pulled, not mounted over a
+// network.
 func remote(v corev1.Volume) bool {
 	return v.EmptyDir == nil && v.ConfigMap == nil && v.Secret == nil && v.Projected == nil && v.DownwardAPI == nil &&
 		v.HostPath == nil && v.Image == nil && v.VolumeSource != (corev1.VolumeSource{})
 }
 
-// convertLabels encodes labels as one text: a map would take several times the memory. It omits the
-// labels that exceed the limit.
+// convertLabels encodes labels as one text, because a map needs several times the memory. convertLabels omits
+// labels above the limit.
 func convertLabels(labels map[string]string) string {
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -97,8 +97,8 @@ func convertLabels(labels map[string]string) string {
 	return text.String()
 }
 
-// DeletedAt returns when deletion was requested, or zero if it was not. The API server stores when
-// the grace period ends.
+// DeletedAt returns the time of the deletion request, or zero if there was no request. The API server stores the
+// end of the grace period, so DeletedAt subtracts the grace period.
 func DeletedAt(pod *corev1.Pod) time.Time {
 	if pod.DeletionTimestamp == nil {
 		return time.Time{}
@@ -111,7 +111,7 @@ func DeletedAt(pod *corev1.Pod) time.Time {
 }
 
 func convertConditions(conditions []corev1.PodCondition) []timeline.Condition {
-	conditions = conditions[:min(len(conditions), maxConditions)] // real pods have fewer
+	conditions = conditions[:min(len(conditions), maxConditions)] // normal pods have fewer
 	converted := make([]timeline.Condition, 0, len(conditions))
 	for _, c := range conditions {
 		converted = append(converted, timeline.Condition{
@@ -139,7 +139,7 @@ func convertContainers(pod *corev1.Pod) []timeline.Container {
 	}
 	for i := range spec.EphemeralContainers {
 		c := corev1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon)
-		statuses := status.EphemeralContainerStatuses // an ephemeral container is never restarted
+		statuses := status.EphemeralContainerStatuses // the kubelet never restarts an ephemeral container
 		converted = append(converted, convertContainer(&c, timeline.KindEphemeral, corev1.RestartPolicyNever, statuses))
 	}
 	return converted
@@ -153,7 +153,7 @@ func kindOfInit(c *corev1.Container) timeline.ContainerKind {
 	return timeline.KindInit
 }
 
-// convertImageVolumes returns the images of volumes, each once.
+// convertImageVolumes returns each image of a volume once.
 func convertImageVolumes(volumes []corev1.Volume) (converted []timeline.Container) {
 	for i := range volumes {
 		image := volumes[i].Image
@@ -175,7 +175,7 @@ func convertImageVolumes(volumes []corev1.Volume) (converted []timeline.Containe
 func convertContainer(
 	c *corev1.Container, kind timeline.ContainerKind, restarts corev1.RestartPolicy, statuses []corev1.ContainerStatus,
 ) timeline.Container {
-	if c.RestartPolicy != nil { // the container's policy overrides the pod's
+	if c.RestartPolicy != nil { // the container's policy overrides the pod's policy
 		restarts = corev1.RestartPolicy(*c.RestartPolicy)
 	}
 	converted := timeline.Container{
@@ -198,8 +198,8 @@ func convertContainer(
 	return converted
 }
 
-// pullFailure returns why the image of a waiting container could not be pulled. The kubelet's message contains the
-// runtime's error; in back-off only since 1.31.
+// pullFailure returns the reason why the image of a waiting container could not be pulled. The kubelet's message
+// contains the runtime's error. During back-off, it contains the error only since 1.31.
 func pullFailure(waiting *corev1.ContainerStateWaiting) imagepull.Failure {
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed", "InvalidImageName":

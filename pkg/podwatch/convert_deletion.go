@@ -9,10 +9,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxGrace is the longest grace period to accept, in seconds: a year.
+// maxGrace is the longest accepted grace period in seconds, a year.
 const maxGrace = 365 * 24 * 3600
 
-// addEnd adds what an object says about its deletion, if deletion was requested.
+// addEnd adds the object's facts about its deletion, if the deletion was requested.
 func addEnd(converted *timeline.Pod, pod *corev1.Pod) {
 	if converted.DeletedAt.IsZero() {
 		return
@@ -25,7 +25,7 @@ func addEnd(converted *timeline.Pod, pod *corev1.Pod) {
 	converted.Disruption = disruption(pod.Status.Conditions)
 }
 
-// disruption returns why a component other than a user ends the pod.
+// disruption returns the reason why a component other than a user ends the pod.
 func disruption(conditions []corev1.PodCondition) string {
 	for _, c := range conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {

@@ -11,7 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The kubelet's report of a deletion counts only once the object has a deletion timestamp.
+// TestConvertDeletion checks that the kubelet's report of a deletion counts only if the object has a deletion
+// timestamp.
 func TestConvertDeletion(t *testing.T) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Generation: 3, Finalizers: []string{"a/b"}},
@@ -56,7 +57,8 @@ func TestConvertDeletion(t *testing.T) {
 	}
 }
 
-// Changes by the kubelet to a terminating pod's object reach followers of terminations.
+// TestTerminationChangesReachFollowers checks that followers of terminations receive the kubelet's changes to
+// the object of a terminating pod.
 func TestTerminationChangesReachFollowers(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)

@@ -15,7 +15,7 @@ import (
 
 func at(second int) time.Time { return time.Date(2026, 8, 17, 12, 0, second, 0, time.UTC) }
 
-// stamp returns the same instant as the API server's decoder creates it, in the local zone.
+// stamp returns an instant in the local zone, like the API server's decoder.
 func stamp(second int) metav1.Time {
 	return metav1.NewTime(at(second).In(time.FixedZone("somewhere", 7200)))
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Delays measures how late the watch delivers changes; at is when it did. Its methods are called one
-// at a time on a goroutine of Run, never for a list, and must not block. They must not keep or change
-// an object, which contains what slim keeps.
+// Delays measures the delay with which the watch delivers changes. The argument at is the time of the delivery.
+// Run calls the methods one at a time on one goroutine, and never for items of a list. The methods must not
+// block. The methods must not keep or change an object. An object contains only the parts that slim copies.
 type Delays interface {
-	// Added gets a pod that is new to the watch.
+	// Added receives a pod that is new to the watch.
 	Added(pod *corev1.Pod, at time.Time)
-	// Changed gets a pod that the watch had delivered before.
+	// Changed receives a pod that the watch has already delivered before.
 	Changed(known timeline.Pod, pod *corev1.Pod, at time.Time)
-	// Deleted gets a pod whose object was removed.
+	// Deleted receives a pod whose object was removed.
 	Deleted(pod *corev1.Pod, at time.Time)
 }
 
-// noDelays is the Delays if none are configured.
+// noDelays is used if no Delays are configured.
 type noDelays struct{}
 
 func (noDelays) Added(*corev1.Pod, time.Time)                 {}

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// followed notes the calls of a follower.
+// followed records the calls of a follower.
 type followed []string
 
 func (f *followed) Seen(p *corev1.Pod) { *f = append(*f, "seen "+p.Name) }

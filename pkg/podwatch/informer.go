@@ -32,50 +32,49 @@ const (
 	remedyAsNode = "allow impersonate:associated-node (Kubernetes 1.36 or newer), or use --impersonate-node=off"
 )
 
-// Config is what Pods needs. Every field is required except Known, AsNode, Traits, Ends, Objects,
-// Follower, Delays and Verify.
+// Config configures Pods. Every field is required except Known, AsNode, Traits, Ends, Objects, Follower, Delays
+// and Verify.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // the node whose pods are observed
-	// Observe takes PodSeen and PodGone, one at a time and in order. While it blocks, later events
-	// wait in the connection to the API server. It must return when the context ends.
+	// Observe receives PodSeen and PodGone, one at a time and in order. While Observe blocks, later events wait in
+	// the connection to the API server. Observe must return when the context ends.
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Now     func() time.Time
-	// Known are the UIDs of pods that a previous agent had; may be empty. Pods observes PodGone for
-	// those that are missing from the first list.
+	// Known lists the UIDs of pods that a previous agent observed. Known can be empty. Pods observes PodGone for
+	// known pods that are absent from the first list.
 	Known []string
-	// AsNode says that the client uses a configuration from kubeclient.AsNode. It selects the remedy
-	// to report when the API server refuses a request.
+	// AsNode says that the client uses a configuration from kubeclient.AsNode. AsNode selects the remedy in reports
+	// about a request that the API server refused.
 	AsNode bool
 	// Traits says whether PodSeen includes timeline.Pod.Traits, which only some records need.
 	Traits bool
-	// Ends says whether PodSeen includes the progress of deletion, which causes more observations
-	// per pod.
+	// Ends says whether PodSeen includes the progress of deletion. This causes more observations for each pod.
 	Ends bool
-	// Objects, if set, also keeps the objects.
+	// Objects also keeps the objects. Objects can be nil.
 	Objects *Objects
-	// Follower, if set, also gets the objects.
+	// Follower also receives the objects. Follower can be nil.
 	Follower Follower
-	// Delays, if set, gets the changes that the watch delivers.
+	// Delays receives the changes that the watch delivers. Delays can be nil.
 	Delays Delays
-	// Verify, if it has an interval, compares the watch with lists.
+	// Verify compares the watch with lists, if it has an interval.
 	Verify Verify
 }
 
-// Pods observes the pods of one node. It keeps only the fields of a pod that timeline.Pod has.
+// Pods observes the pods of one node. Pods keeps only the fields of timeline.Pod.
 type Pods struct {
 	config   Config
 	resource podResource
 	restarts *restarts
 	store    *store
 	synced   atomic.Bool  // a list or the initial events of a watch were processed
-	proven   atomic.Bool  // synced, and a watch has lasted since
-	openedAt atomic.Int64 // when the current watch was opened, agent's clock, Unix nanoseconds
+	proven   atomic.Bool  // synced is true, and a watch has stayed open for some time since then
+	openedAt atomic.Int64 // when the current watch opened, on the agent's clock in Unix nanoseconds
 
 	open     atomic.Bool // whether the watch is open
 	patience time.Duration
-	verified *verification // nil unless the watch is compared with lists
+	verified *verification // nil if the watch is not compared with lists
 }
 
 // NewPods creates a source of PodSeen and PodGone.
@@ -99,14 +98,14 @@ func NewPods(config Config) *Pods {
 	return p
 }
 
-// Restarts returns how often the kubelet restarted containers since the agent first saw their pods.
-// An absent kind and reason is zero. Restarts while no agent ran are not included. It may be called
-// from any goroutine.
+// Restarts returns the number of times that the kubelet restarted containers since the agent first saw their
+// pods. An absent pair of kind and reason means zero. The counts do not include restarts while no agent ran. Any
+// goroutine can call Restarts.
 func (p *Pods) Restarts() map[RestartKey]uint64 { return p.restarts.counts() }
 
-// Run observes until ctx ends and then returns nil; it never fails. It may be called once.
+// Run observes pods until ctx ends, and always returns nil. Callers must call it only once.
 func (p *Pods) Run(ctx context.Context) error {
-	// The reflector logs each retry; the health board logs changes of state instead.
+	// The reflector would log each retry. The health board logs only changes of state.
 	ctx = klog.NewContext(ctx, logr.Discard())
 	discard := logr.Discard()
 	p.store.ctx = ctx
@@ -129,7 +128,8 @@ func (p *Pods) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		// A list alone is no success: if watches are refused, the agent would list twice a second.
+		// A list alone does not count as success. Otherwise, if the API server refused watches, the agent would list
+		// twice a second.
 		if p.proven.Load() {
 			failures = 0
 		}
@@ -146,7 +146,7 @@ func (p *Pods) Run(ctx context.Context) error {
 func (p *Pods) onSynced(count int) {
 	p.synced.Store(true)
 	p.config.Objects.connect(true)
-	p.config.Report(true, fmt.Sprintf("watching; the latest list had %d pods", count))
+	p.config.Report(true, fmt.Sprintf("watching: the latest list had %d pods", count))
 }
 
 // ListWithContext implements cache.ListerWatcherWithContext.
@@ -163,8 +163,8 @@ func (p *Pods) ListWithContext(ctx context.Context, options metav1.ListOptions) 
 	return list, nil
 }
 
-// WatchWithContext implements cache.ListerWatcherWithContext. With SendInitialEvents, the reflector
-// treats a watch's first events as a list (streaming lists, the default since client-go 1.35).
+// WatchWithContext implements cache.ListerWatcherWithContext. If SendInitialEvents is set, the reflector treats
+// the first events of a watch as a list (streaming lists, the default since client-go 1.35).
 func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.FieldSelector = p.selector()
 	w, err := p.resource.Watch(ctx, options)
@@ -174,8 +174,8 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 			p.config.Report(false, "watch pods: "+kubeclient.Explain(err, p.remedy()))
 		}
 		if options.SendInitialEvents != nil {
-			// On a refused connection, the reflector would wait internally and ignore the end of
-			// ctx. An error of unknown type makes it try a plain list and then return to Run.
+			// After a refused connection, the reflector would wait internally and ignore the end of ctx. For an error
+			// of unknown type, the reflector tries a plain list and then returns to Run.
 			return nil, errors.New(err.Error())
 		}
 		return nil, err
@@ -192,13 +192,13 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	return kubeclient.OnStop(w, func() { proof.Stop(); p.open.Store(false) }), nil
 }
 
-// List implements cache.ListerWatcher. The reflector's constructor requires this method, but the reflector never calls
-// it.
+// List implements cache.ListerWatcher. The reflector's constructor requires this method, but the reflector never
+// calls it.
 func (p *Pods) List(options metav1.ListOptions) (runtime.Object, error) {
 	return p.ListWithContext(context.Background(), options)
 }
 
-// Watch implements cache.ListerWatcher, like List.
+// Watch implements cache.ListerWatcher. The reflector never calls it either.
 func (p *Pods) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return p.WatchWithContext(context.Background(), options)
 }

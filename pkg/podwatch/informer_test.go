@@ -36,7 +36,7 @@ func TestPods(t *testing.T) {
 			h.Until(true, "1 pods")
 			kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
 
-			// The first events of a watch may be older than the watch.
+			// The first events of a watch can be older than the watch.
 			server.Put(pod("b", "2"))
 			h.nextPod("b", false)
 			h.Clock.Advance(kubeclient.CatchUp)
@@ -58,7 +58,8 @@ func TestPods(t *testing.T) {
 			if got := h.nextPod("c", true); got.DeletedAt != at(10) {
 				t.Errorf("deleted at %v, want the time of the request", got.DeletedAt)
 			}
-			// When the kubelet is done, it repeats the deletion without a grace period. This is not a change.
+			// When the kubelet has finished, it repeats the deletion without a grace period. The repetition is not a
+			// change.
 			deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = to(stamp(15)), to(int64(0))
 			server.Put(deleted)
 			server.Delete(deleted)
@@ -90,13 +91,14 @@ func TestPodsAfterALostWatch(t *testing.T) {
 	kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
 	h.Clock.Advance(time.Hour)
 
-	// The API server is unreachable, pods change, and its history is too short.
+	// The API server is unavailable, pods change, and the history of the API server is too short to resume the
+	// watch.
 	server.Refuse(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "etcd is away")
 	server.BreakWatches()
 	h.Until(false, "etcd is away")
 	server.Delete(pod("a", "1"))
 	server.Delete(pod("b", "2"))
-	server.Put(pod("b", "4")) // the name is reused
+	server.Put(pod("b", "4")) // a new pod uses the same name
 	changed := pod("c", "3")
 	changed.Status.Phase = corev1.PodRunning
 	server.Put(changed)
@@ -126,7 +128,7 @@ func TestPodsAfterALostWatch(t *testing.T) {
 func TestPodsCatchUpWithoutAList(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
-	server.NoStreamingLists() // the older protocol always starts with a list
+	server.NoStreamingLists() // the older protocol always begins with a list
 	server.Put(pod("a", "1"))
 	h := newHarness(t)
 	h.runPods(server.URL())
@@ -136,7 +138,7 @@ func TestPodsCatchUpWithoutAList(t *testing.T) {
 	server.Put(pod("b", "2"))
 	h.nextPod("b", true)
 
-	// The watch breaks and resumes with the missed changes: they are late, but not from a list.
+	// The watch breaks. After it resumes, it delivers the missed changes late, but not from a list.
 	server.Refuse(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slow down")
 	server.BreakWatches()
 	h.Until(false, "slow down")
@@ -167,7 +169,7 @@ func TestPodsKnownFromBefore(t *testing.T) {
 	h := newHarness(t)
 	h.runPods(server.URL(), "1", "2")
 	h.nextGone("2", false)
-	h.nextPod("a", false) // its last state is unknown
+	h.nextPod("a", false) // the last state of the pod is unknown
 	h.Until(true, "1 pods")
 	kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
 	server.Delete(pod("a", "1"))

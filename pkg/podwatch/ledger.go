@@ -6,19 +6,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// maxTombstones limits the tombstones: pods that a comparison found to be gone and whose removal
-// the watch has yet to report.
+// maxTombstones limits the tombstones. A tombstone is a pod that a comparison found to be gone, but whose
+// removal the watch has not reported yet.
 const maxTombstones = 256
 
-// ledger records the version of each pod in the store, so that the store can be compared with a
-// list, and so that late watch events do not undo what a list showed. A nil ledger records nothing
-// and knows no version.
+// ledger records the version of each pod in the store. The versions allow comparisons of the store with a list.
+// The versions also prevent late watch events from undoing changes from a list. A nil ledger records nothing and
+// knows no version.
 type ledger struct {
 	versions   map[string]string // by UID
 	tombstones []string          // UIDs, the oldest first
 }
 
-// older reports whether a version of a pod is not newer than the known version.
+// older reports whether a version of a pod is older than the known version, or the pod has a tombstone.
 func (l *ledger) older(uid, version string) bool {
 	if l == nil {
 		return false
@@ -41,22 +41,21 @@ func (l *ledger) gone(uid string) {
 	}
 }
 
-// addTombstone notes that a comparison found a pod to be gone. Later watch events about it are
-// outdated.
+// addTombstone records that a comparison found a pod to be gone. Later watch events about the pod are outdated.
 func (l *ledger) addTombstone(uid string) {
 	l.tombstones = append(l.tombstones, uid)
 	l.tombstones = l.tombstones[max(0, len(l.tombstones)-maxTombstones):]
 }
 
-// removeTombstone removes the tombstone of a pod once the watch has reported its removal as well.
+// removeTombstone removes the tombstone of a pod after the watch has also reported its removal.
 func (l *ledger) removeTombstone(uid string) {
 	if l != nil {
 		l.tombstones = slices.DeleteFunc(l.tombstones, func(buried string) bool { return buried == uid })
 	}
 }
 
-// before compares versions of pods, which grow (KEP-5504; before that, etcd's revisions). A version that is not a
-// number is not before any other.
+// before compares versions of pods. Versions grow (KEP-5504; earlier versions are etcd's revisions). A version
+// that is not a number is not before any other version.
 func before(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

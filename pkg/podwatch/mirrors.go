@@ -10,18 +10,20 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// mirrorAnnotation holds, on the mirror of a static pod, the UID by which the kubelet and the
-// runtime know the pod (kubelet: pkg/kubelet/types, ConfigMirrorAnnotationKey).
+// mirrorAnnotation is an annotation on the mirror of a static pod. mirrorAnnotation contains the UID that the
+// kubelet and the runtime use for the pod (kubelet: pkg/kubelet/types, ConfigMirrorAnnotationKey).
 const mirrorAnnotation = "kubernetes.io/config.mirror"
 
-// readAnnotation holds, on static pods and their mirrors, when the kubelet read the manifest, in
-// RFC 3339 with nanoseconds (kubelet: pkg/kubelet/types, ConfigFirstSeenAnnotationKey).
+// readAnnotation is an annotation on static pods and their mirrors. readAnnotation contains the time when the
+// kubelet read the manifest, in RFC 3339 with nanoseconds (kubelet: pkg/kubelet/types,
+// ConfigFirstSeenAnnotationKey).
 const readAnnotation = "kubernetes.io/config.seen"
 
-// staticUID returns the UID by which the kubelet and the runtime know a static pod; empty for other
-// pods. Anyone who creates a pod may set the annotation. The kubelet makes the Node the mirror's
-// controller (kubelet: pkg/kubelet/pod, CreateMirrorPod), which NodeRestriction requires. If the
-// reference has an invented node UID, the garbage collector deletes the pod.
+// staticUID returns the UID that the kubelet and the runtime use for a static pod. staticUID returns an empty
+// text for other pods. Anyone who creates a pod can set the annotation, so staticUID also checks the controller.
+// The kubelet makes the Node the controller of the mirror (kubelet: pkg/kubelet/pod, CreateMirrorPod), and
+// NodeRestriction requires this. If the reference contains an invented node UID, the garbage collector deletes
+// the pod.
 func staticUID(pod *corev1.Pod) string {
 	uid, controller := pod.Annotations[mirrorAnnotation], metav1.GetControllerOfNoCopy(pod)
 	if len(uid) > untrusted.MaxUID || controller == nil || controller.APIVersion != "v1" || controller.Kind != "Node" ||
@@ -31,7 +33,7 @@ func staticUID(pod *corev1.Pod) string {
 	return uid
 }
 
-// readAt returns zero if the annotation is absent or invalid.
+// readAt returns the time in the annotation, or zero if the annotation is absent or invalid.
 func readAt(mirror *corev1.Pod) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, mirror.Annotations[readAnnotation])
 	if err != nil || at.Unix() <= 0 {
@@ -40,19 +42,20 @@ func readAt(mirror *corev1.Pod) time.Time {
 	return at.UTC()
 }
 
-// isMirror reports whether the runtime knows a pod by a UID other than its own.
+// isMirror reports whether the runtime uses a different UID for a pod than the API server.
 func isMirror(pod timeline.Pod) bool { return pod.RuntimeUID != pod.UID }
 
-// ownUID returns a copy of the pod that the runtime knows by the object's UID.
+// ownUID returns a copy of the pod for which the runtime uses the object's UID.
 func ownUID(pod timeline.Pod) timeline.Pod {
 	pod.RuntimeUID, pod.ReadAt = pod.UID, time.Time{}
 	return pod
 }
 
-// claim decides which pod the runtime means by a UID, because that pod gets the evidence of the runtime and the
-// kubelet. A pod with this UID of its own comes before any mirror. Among mirrors with one name, the latest counts,
-// because the kubelet recreates them; among others, the one that was created first. It returns the pod with the UID
-// that it may use, and takes the UID from another pod that had it.
+// claim decides which pod belongs to a UID in the runtime. That pod receives the evidence of the runtime and the
+// kubelet. A pod whose object has this UID takes precedence over any mirror. Among mirrors with the same name,
+// the latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the mirror that
+// was created first wins. claim returns the pod with the UID that it can use. If another pod had the UID before,
+// claim takes the UID away from that pod.
 func (s *store) claim(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrors[pod.UID], now)
@@ -72,7 +75,8 @@ func (s *store) claim(pod timeline.Pod, now time.Time) timeline.Pod {
 	return pod
 }
 
-// takeFrom observes that the runtime does not know a pod, if it is present, by the UID that the pod claimed.
+// takeFrom observes that a pod no longer uses the runtime UID that it claimed. takeFrom does nothing if the pod
+// is absent.
 func (s *store) takeFrom(uid string, now time.Time) {
 	pod, ok := s.seen[uid]
 	if !ok {

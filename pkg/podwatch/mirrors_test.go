@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// mirrorOf is a pod with the annotation of the mirror of a static pod with a UID.
+// mirrorOf returns a pod with the annotation of the mirror of a static pod.
 func mirrorOf(name, uid, static string) *corev1.Pod {
 	p := pod(name, uid)
 	p.Annotations = map[string]string{mirrorAnnotation: static, readAnnotation: "2026-08-17T12:00:01Z"}
@@ -18,8 +18,8 @@ func mirrorOf(name, uid, static string) *corev1.Pod {
 	return p
 }
 
-// TestMirrorBelongsToNode removes parts of the owner reference that the kubelet sets since Kubernetes 1.17. Anyone
-// may set the annotation on a pod.
+// TestMirrorBelongsToNode removes parts of the owner reference that the kubelet sets since Kubernetes 1.17.
+// Anyone can set the annotation on a pod.
 func TestMirrorBelongsToNode(t *testing.T) {
 	if got := convertPod(mirrorOf("web", "1", "static")); got.RuntimeUID != "static" || got.ReadAt.IsZero() {
 		t.Errorf("kubelet's own: %+v", got)
@@ -42,7 +42,7 @@ func TestMirrorBelongsToNode(t *testing.T) {
 	}
 }
 
-// TestForgedMirrorCannotClaimUID has a forged mirror claim another pod's UID, to get its evidence.
+// TestForgedMirrorCannotClaimUID creates a forged mirror that claims another pod's UID to receive its evidence.
 func TestForgedMirrorCannotClaimUID(t *testing.T) {
 	older := func(p *corev1.Pod, second int) *corev1.Pod {
 		p.CreationTimestamp = stamp(second)

@@ -14,27 +14,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Objects keeps the pod objects of the node as the watch delivered them, without anything that can
-// be a secret. It keeps each as the API server encodes it, compressed, and decompresses it on
-// request. It is safe for concurrent use. A nil Objects keeps nothing.
+// Objects keeps the pod objects of the node that the watch delivered, without fields that can contain secrets.
+// Objects keeps each object in the API server's encoding, compressed, and decompresses it on request. Objects is
+// safe for concurrent use. A nil Objects keeps nothing.
 type Objects struct {
 	now func() time.Time
 
 	mu        sync.Mutex
 	pods      map[string]packedPod // by UID
 	version   string
-	heardAt   time.Time // when the API server last sent anything
+	heardAt   time.Time // when the API server last sent any data
 	connected bool
 
-	verifiedAt time.Time // zero for never
+	verifiedAt time.Time // when a comparison last confirmed the objects; zero for never
 }
 
 type packedPod struct {
 	namespace, name, labels string
-	object                  []byte // protobuf, deflated
+	object                  []byte // protobuf, compressed with deflate
 }
 
-// NewObjects creates a cache that stays empty until it is passed to Pods.
+// NewObjects creates an empty cache, which Pods fills.
 func NewObjects(now func() time.Time) *Objects {
 	return &Objects{now: now, pods: map[string]packedPod{}}
 }
@@ -60,7 +60,7 @@ func (o *Objects) forget(uid string) {
 	o.hear("")
 }
 
-// heard notes that the API server reported no change up to a version.
+// heard records that the API server reported all changes up to a version.
 func (o *Objects) heard(version string) {
 	if o == nil {
 		return
@@ -74,7 +74,7 @@ func (o *Objects) hear(version string) {
 	o.version, o.heardAt = cmp.Or(version, o.version), o.now()
 }
 
-// connect notes whether the watch is open.
+// connect records whether the watch is open.
 func (o *Objects) connect(connected bool) {
 	if o == nil {
 		return
@@ -84,7 +84,7 @@ func (o *Objects) connect(connected bool) {
 	o.connected = connected
 }
 
-// verify notes when the objects were last found to be those of the API server.
+// verify records when a comparison last confirmed that the objects match the API server.
 func (o *Objects) verify(at time.Time) {
 	if o == nil {
 		return
@@ -122,15 +122,15 @@ func (p packedPod) unpack() (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// cacheState describes how current the objects are.
+// cacheState describes the age of the objects.
 type cacheState struct {
 	Connected  bool     `json:"connected"`
 	Age        *float64 `json:"age_seconds,omitempty"`
 	VerifiedAt *string  `json:"verified_at"` // null for never
 }
 
-// WriteList writes the objects for which want is true as a PodList, sorted by namespace and name,
-// one after the other.
+// WriteList writes the objects for which want returns true as a PodList, sorted by namespace and name. WriteList
+// decompresses one object at a time.
 func (o *Objects) WriteList(w io.Writer, want func(namespace, name, labels string) bool) error {
 	pods, version, state := o.snapshot(want)
 	head, err := json.Marshal(state)

@@ -18,7 +18,8 @@ import (
 
 const hidden = "hunter2"
 
-// podWithSecrets is a pod with a secret in every field that could have one, and with values to keep in the others.
+// podWithSecrets returns a pod with a secret in every field that could contain a secret, and with other values
+// in the other fields.
 func podWithSecrets(n int) *corev1.Pod {
 	handler := func() *corev1.LifecycleHandler {
 		return &corev1.LifecycleHandler{
@@ -121,8 +122,8 @@ func TestObjectsHoldNoSecrets(t *testing.T) {
 	}
 }
 
-// TestContainerFieldsAreKnown fails with a version of Kubernetes that adds a field to containers, because it may hold
-// secrets.
+// TestContainerFieldsAreKnown fails if a version of Kubernetes adds a field to containers, because the new field
+// could contain secrets.
 func TestContainerFieldsAreKnown(t *testing.T) {
 	const known = "Name Image Command Args WorkingDir Ports EnvFrom Env Resources ResizePolicy RestartPolicy " +
 		"RestartPolicyRules VolumeMounts " +
@@ -199,12 +200,12 @@ func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 	}
 }
 
-// TestObjectsAreSmall keeps the pods of a full node; a pod with three containers and their statuses is larger than
-// most.
+// TestObjectsAreSmall keeps the pods of a full node. A pod with three containers and their statuses is larger
+// than most pods.
 func TestObjectsAreSmall(t *testing.T) {
 	const pods = 500
 	o := NewObjects(time.Now)
-	_ = keep(o, podWithSecrets(pods)) // fills the pools
+	_ = keep(o, podWithSecrets(pods)) // fills the pools of buffers
 	heap := func() int {
 		runtime.GC()
 		runtime.GC()
@@ -237,7 +238,7 @@ func BenchmarkKeepObject(b *testing.B) {
 	}
 }
 
-// keep passes a pod to the cache as the watch does.
+// keep passes a pod to the cache in the same way as the watch.
 func keep(o *Objects, pod *corev1.Pod) error {
 	a := NewPods(Config{Objects: o}).arrive(pod)
 	o.keep(a)

@@ -13,19 +13,20 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// podTemplateHash is the label in which a Deployment repeats the suffix of its ReplicaSet's name.
+// podTemplateHash is a label that a Deployment sets on its pods. Its value is the suffix of the ReplicaSet's
+// name.
 const podTemplateHash = "pod-template-hash"
 
-// controllerRevisionHash is the label in which StatefulSets and DaemonSets name the revision of a
-// pod.
+// controllerRevisionHash is a label that StatefulSets and DaemonSets set on their pods. Its value names the
+// revision.
 const controllerRevisionHash = "controller-revision-hash"
 
-// maxJobAge limits the time from the schedule in a Job's name to the creation of its pod, if a CronJob made that name.
-// It excludes names that end in a date, such as backup-20260817.
+// maxJobAge is the maximum time from the scheduled time in a CronJob's Job name to the creation of the pod.
+// maxJobAge excludes names that end in a date, such as backup-20260817.
 const maxJobAge = 30 * 24 * time.Hour
 
-// OwnerOf returns a pod's controller, or that controller's own controller if the names prove it. It relies on names
-// because the agent does not read ReplicaSets and Jobs.
+// OwnerOf returns a pod's controller. If the names prove the controller of that controller, OwnerOf returns it
+// instead. OwnerOf uses names because the agent does not read ReplicaSets and Jobs.
 func OwnerOf(pod *corev1.Pod) timeline.Owner {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
@@ -46,7 +47,7 @@ func OwnerOf(pod *corev1.Pod) timeline.Owner {
 	return convertController(controller)
 }
 
-// convertController converts the owner that the object names; nil if it names none.
+// convertController converts the owner in the object. convertController returns the zero Owner for nil.
 func convertController(controller *metav1.OwnerReference) timeline.Owner {
 	if controller == nil {
 		return timeline.Owner{}
@@ -54,8 +55,8 @@ func convertController(controller *metav1.OwnerReference) timeline.Owner {
 	return timeline.Owner{Kind: untrusted.Name(controller.Kind), Name: untrusted.Name(controller.Name)}
 }
 
-// revision identifies the version of its owner that created the pod. The pods of one rollout share
-// it.
+// revision identifies the version of the owner that created the pod. The pods of one rollout have the same
+// revision.
 func revision(pod *corev1.Pod) string {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
@@ -65,12 +66,13 @@ func revision(pod *corev1.Pod) string {
 		if _, ok := cronJobName(controller.Name, pod.CreationTimestamp.Time); ok {
 			return untrusted.Name(controller.Name)
 		}
-		return "" // a Job has one revision
+		return "" // a Job has only one revision
 	}
 	return cmp.Or(pod.Labels[podTemplateHash], pod.Labels[controllerRevisionHash])
 }
 
-// cronJobName removes the scheduled time in Unix minutes that a CronJob appends to its Jobs' names.
+// cronJobName removes the scheduled time from a Job's name. A CronJob appends this time to the names of its
+// Jobs, in Unix minutes.
 func cronJobName(job string, podCreatedAt time.Time) (string, bool) {
 	i := strings.LastIndexByte(job, '-')
 	if i <= 0 || len(job)-i-1 < 8 {

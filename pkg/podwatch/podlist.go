@@ -17,27 +17,28 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// maxObject is the largest object that a list may hold, in bytes, as in client-go's watches. etcd
+// maxObject is the maximum size of an object in a list, in bytes. client-go has the same limit for watches. etcd
 // accepts 1.5 MiB by default.
 const maxObject = 16 << 20
 
-// protobufMagic begins the API server's protobuf (apimachinery: pkg/runtime/serializer/protobuf).
+// protobufMagic is the beginning of the API server's protobuf encoding (apimachinery:
+// pkg/runtime/serializer/protobuf).
 const protobufMagic = "k8s\x00"
 
-// podResource is the pods of the API server.
+// podResource lists and watches the pods of the API server.
 type podResource struct {
 	kubeclient.Resource
-	whole bool // lists keep what the agent does not read
+	whole bool // lists keep all fields, including fields that the agent does not read
 }
 
 func newPodResource(client rest.Interface, whole bool) podResource {
 	return podResource{kubeclient.Resource{Client: client, Name: "pods"}, whole}
 }
 
-// list lists pods and passes each on as soon as it is read, so that a list takes no more memory than
-// its largest pod: client-go holds the whole response three times. The API server sends all pods of
-// the node at once if it answers from its watch cache, whatever the limit. It fails if the response
-// is not complete in time.
+// list lists pods and passes each pod to take as soon as it is read. So a list needs no more memory than its
+// largest pod. client-go would hold the whole response three times. If the API server answers from its watch
+// cache, it ignores the limit and sends all pods of the node at once. list returns an error if the response is
+// not complete in time.
 func (r podResource) list(
 	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
 ) (metav1.ListMeta, error) {
@@ -125,8 +126,8 @@ func unexpectedEnd(err error) error {
 	return err
 }
 
-// decodePodsProtobuf reads a PodList in the API server's protobuf: a runtime.Unknown with the list
-// in its field raw. Unless whole is set, it keeps only what the agent reads of a pod.
+// decodePodsProtobuf reads a PodList in the API server's protobuf encoding: a runtime.Unknown with the list in
+// its field raw. If whole is false, it keeps only the fields that the agent reads.
 func decodePodsProtobuf(
 	reader *bufio.Reader, take func(*corev1.Pod), whole bool,
 ) (list metav1.ListMeta, err error) {
@@ -175,13 +176,14 @@ func decodePodsProtobuf(
 	return list, err
 }
 
-// eachField reads the fields of a message up to its end. A field of bytes has a size, and the
-// unread rest of its value is skipped. Numbers, which neither message has, are skipped.
+// eachField reads the fields of a message until its end. For a field of bytes, read receives the size, and
+// eachField skips the unread rest of the value. eachField skips numbers, because the two types of messages
+// contain no numbers.
 func eachField(message *bufio.Reader, read func(field uint64, size int64, value *bufio.Reader) error) error {
 	for {
 		tag, err := binary.ReadUvarint(message)
 		if err != nil {
-			if err == io.EOF { // the end of the message, not within a number
+			if err == io.EOF { // the message ended, and not within a number
 				return nil
 			}
 			return err
@@ -220,7 +222,7 @@ func unmarshal(value io.Reader, size int64, into interface{ Unmarshal([]byte) er
 
 func readMessage(value io.Reader, size int64) ([]byte, error) {
 	if size < 0 || size > maxObject {
-		return nil, fmt.Errorf("object of %d bytes exceeds the limit of %d", uint64(size), maxObject)
+		return nil, fmt.Errorf("object of %d bytes exceeds the limit of %d bytes", uint64(size), maxObject)
 	}
 	text := make([]byte, size)
 	if _, err := io.ReadFull(value, text); err != nil {

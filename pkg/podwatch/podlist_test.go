@@ -27,7 +27,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// asLarge fills a pod up to etcd's size limit; its name and UID end in three digits.
+// asLarge fills a pod up to etcd's size limit. The pod's name and UID end in three digits.
 func asLarge(fill func(*corev1.Pod)) *corev1.Pod {
 	p := pod("large-000", "uid-000")
 	p.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
@@ -66,13 +66,14 @@ func annotated(p *corev1.Pod) {
 	}
 }
 
-// manyPods is an API server with many copies of one pod, which it does not keep in memory. It answers in protobuf.
+// manyPods is an API server with many copies of one pod. manyPods does not keep the copies in memory. manyPods
+// answers in protobuf.
 type manyPods struct {
 	pod   []byte // encoded
 	frame []byte // an event of a watch with the pod
 	end   []byte // the bookmark after the initial events of a watch
 	count int
-	// streams is whether the server supports streaming lists, the initial events of a watch.
+	// streams says whether the server supports streaming lists, which are the initial events of a watch.
 	streams bool
 }
 
@@ -126,7 +127,7 @@ func (s *manyPods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list writes all pods, like the API server from its watch cache, and ignores the limit.
+// list writes all pods and ignores the limit, like the API server does from its watch cache.
 func (s *manyPods) list(w io.Writer) {
 	writeList(w, func(write func([]byte)) {
 		for n := range s.count {
@@ -139,7 +140,7 @@ func bytesField(field int, value []byte) []byte {
 	return append(binary.AppendUvarint([]byte{byte(field<<3 | 2)}, uint64(len(value))), value...)
 }
 
-// writeList writes a PodList whose items have a total size.
+// writeList writes a PodList whose items have the given total size.
 func writeList(w io.Writer, items func(write func(pod []byte)), size int) {
 	meta := &metav1.ListMeta{ResourceVersion: "9"}
 	metaText, _ := meta.Marshal()
@@ -161,7 +162,7 @@ func podClientFor(t *testing.T, url string) rest.Interface {
 	return kubeclienttest.Client(t, url, NewClient)
 }
 
-// manyVolumes adds volumes that take 16 times their encoded size as Go values.
+// manyVolumes adds volumes that need 16 times their encoded size as Go values.
 func manyVolumes(pod *corev1.Pod) {
 	for i := range 85_000 {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: fmt.Sprintf("%06d", i),
@@ -169,9 +170,9 @@ func manyVolumes(pod *corev1.Pod) {
 	}
 }
 
-// TestManyLargePodsTakeLittleMemory has sixty pods of 1.4 MB on the node, lists them in each way that the agent uses,
-// and measures the peak memory use. The program's limit is 90 MiB. As Go values, containers take 20 times their
-// encoded size.
+// TestManyLargePodsTakeLittleMemory creates sixty pods of 1.4 MB on the node. TestManyLargePodsTakeLittleMemory
+// lists the pods in each way that the agent uses and measures the peak memory use. The agent's memory limit is
+// 90 MiB. As Go values, containers need 20 times their encoded size.
 func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 	for name, test := range map[string]struct {
 		fill func(*corev1.Pod)
@@ -179,7 +180,7 @@ func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 		most int
 	}{
 		"environment": {environment, 60, 20 << 20}, "metadata": {annotated, 60, 24 << 20},
-		"containers": {manyContainers, 10, 24 << 20}, // fewer, because they are slow
+		"containers": {manyContainers, 10, 24 << 20}, // fewer containers, because they are slow
 		"volumes":    {manyVolumes, 10, 24 << 20},
 	} {
 		large, pods, most := asLarge(test.fill), test.pods, test.most
@@ -250,7 +251,7 @@ func decodeWholeProtobuf(reader *bufio.Reader, take func(*corev1.Pod)) (metav1.L
 	return decodePodsProtobuf(reader, take, true)
 }
 
-// TestDecodePods decodes the output of Kubernetes' own serializers, and lists truncated at every byte.
+// TestDecodePods decodes the output of Kubernetes' own serializers, and lists that are truncated at every byte.
 func TestDecodePods(t *testing.T) {
 	want := corev1.PodList{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},

@@ -11,9 +11,9 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// NewClient creates a client for core/v1 whose watches omit the parts of pods that the agent does not read, such as
-// commands, environment and volumes' sources. client-go copies each event three times before it decodes it, so one pod
-// of 1.5 MB, etcd's limit, takes 6 MB of memory.
+// NewClient creates a client for core/v1. Its watches omit parts of pods that the agent does not read, such as
+// commands, environment variables and the sources of volumes. client-go copies each event three times before it
+// decodes the event. So one pod of 1.5 MB, which is etcd's limit, needs 6 MB of memory without this pruning.
 func NewClient(config *rest.Config) (rest.Interface, error) {
 	return kubeclient.NewWithFrames(config, func(info runtime.SerializerInfo) (kubeclient.Frames, error) {
 		if info.MediaType != runtime.ContentTypeProtobuf {
@@ -23,9 +23,9 @@ func NewClient(config *rest.Config) (rest.Interface, error) {
 	})
 }
 
-// prunePod returns a watch event with only what the agent reads of a pod. It works in place, and
-// returns anything else unchanged. The field numbers are those of generated.proto in apimachinery's
-// meta/v1 and runtime, and in core/v1.
+// prunePod returns a watch event with only the pod fields that the agent reads. prunePod works in place and
+// returns other events unchanged. The field numbers come from generated.proto in apimachinery's meta/v1 and
+// runtime, and in core/v1.
 func prunePod(event []byte) []byte {
 	if _, err := pruneEvent(event, false); err != nil { // never write to an event that cannot be parsed
 		return event
@@ -53,8 +53,8 @@ func pruneEvent(event []byte, write bool) ([]byte, error) {
 
 var errNoPod = errors.New("not a pod in protobuf")
 
-// pruneEncoded prunes a pod in the API server's protobuf: a runtime.Unknown with the pod in its
-// field raw.
+// pruneEncoded prunes a pod in the API server's protobuf encoding: a runtime.Unknown with the pod in its field
+// raw.
 func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 	unknown, found := bytes.CutPrefix(encoded, []byte(protobufMagic))
 	if !found {
@@ -83,13 +83,14 @@ func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 	return encoded[:len(protobufMagic)+len(pruned)], nil
 }
 
-// readFields are the fields of a message that the agent reads. For a field of bytes, it lists the fields to keep of the
-// message inside: nil keeps the whole message, and noFields keeps an empty one. Numbers and booleans are always kept.
+// readFields lists the fields of a message that the agent reads. For a field of bytes, the value lists the
+// fields to keep of the inner message. nil keeps the whole inner message, and noFields keeps an empty message.
+// Numbers and booleans are always kept.
 type readFields map[protowire.Number]readFields
 
-// maxElements limits the elements of each list in a pod, because a small element takes much more memory once it is
-// decoded: 90,000 volumes of 14 bytes take 23 MB. It is larger than maxContainers, and than any number that the agent
-// reads.
+// maxElements limits the elements of each list in a pod, because a small element needs much more memory after
+// decoding. For example, 90,000 volumes of 14 bytes need 23 MB. maxElements is larger than maxContainers and
+// than any number of elements that the agent reads.
 const maxElements = 512
 
 var (
@@ -140,7 +141,7 @@ var (
 // newVolumeSourceFields keeps the whole image of an image volume, but only the kind of any other volume.
 func newVolumeSourceFields() readFields {
 	kinds := readFields{}
-	for kind := protowire.Number(1); kind <= 64; kind++ { // more than there are
+	for kind := protowire.Number(1); kind <= 64; kind++ { // larger than the number of volume kinds
 		kinds[kind] = noFields
 	}
 	kinds[30] = nil // image
@@ -162,9 +163,9 @@ func (f readFields) prune(message []byte, write bool) ([]byte, error) {
 	})
 }
 
-// rewrite replaces each field of bytes in a message by the result of edit; nil omits the field. It
-// works in place, so edit must not return more bytes than it was given. If write is false, rewrite
-// only checks the message and returns it unchanged.
+// rewrite replaces each field of bytes in a message by the result of edit. If the result is nil, rewrite omits
+// the field. rewrite works in place, so edit must not return more bytes than it receives. If write is false,
+// rewrite only checks the message and returns it unchanged.
 func rewrite(
 	message []byte, write bool, edit func(field protowire.Number, value []byte) ([]byte, error),
 ) ([]byte, error) {

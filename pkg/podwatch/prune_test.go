@@ -22,10 +22,10 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
 )
 
-// frameSize is the length prefix of each frame of a watch, which is not part of the event.
+// frameSize is the length of the prefix of each frame of a watch. The prefix is not part of the event.
 const frameSize = 4
 
-// filledPod is a pod with every field set, and with the given text for each text of its spec.
+// filledPod returns a pod with every field set, and with the given text for each text of its spec.
 func filledPod(t testing.TB, seed int64, text string) *corev1.Pod {
 	t.Helper()
 	filler := randfill.NewWithSeed(seed).NilChance(0).NumElements(1, 2).MaxDepth(20).Funcs(
@@ -42,7 +42,7 @@ func filledPod(t testing.TB, seed int64, text string) *corev1.Pod {
 	return pod
 }
 
-// largePod is a pod whose bulk is in fields that tenants can make large.
+// largePod returns a pod that is large because of fields that tenants can fill.
 func largePod(text string) *corev1.Pod {
 	exec := corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{text}}}
 	container := corev1.Container{Name: "app", Image: "shop", Command: []string{text}, Args: []string{"", text},
@@ -59,7 +59,7 @@ func largePod(text string) *corev1.Pod {
 	}
 }
 
-// decodedEvent is an event of a watch decoded by client-go.
+// decodedEvent returns an event of a watch that client-go decoded.
 func decodedEvent(t testing.TB, event []byte) k8sruntime.Object {
 	t.Helper()
 	scheme := k8sruntime.NewScheme()
@@ -81,7 +81,7 @@ func decodedEvent(t testing.TB, event []byte) k8sruntime.Object {
 func TestPruneKeepsEveryFieldRead(t *testing.T) {
 	sources := reflect.TypeFor[corev1.VolumeSource]()
 	for seed := range int64(20) {
-		for kind := range sources.NumField() { // a volume has one source
+		for kind := range sources.NumField() { // a volume has exactly one source
 			pod := filledPod(t, seed, [...]string{"text", "Always"}[seed%2])
 			pod.Spec.Volumes = pod.Spec.Volumes[:1]
 			source := reflect.ValueOf(&pod.Spec.Volumes[0].VolumeSource).Elem()
@@ -156,7 +156,7 @@ func TestLargePodsCostLittleToWatch(t *testing.T) {
 	}
 }
 
-// TestManySmallPartsCostLittle has pods with tens of thousands of small volumes, labels and gates.
+// TestManySmallPartsCostLittle creates pods with tens of thousands of small volumes, labels and gates.
 func TestManySmallPartsCostLittle(t *testing.T) {
 	pod := largePod("")
 	pod.Labels = map[string]string{}

@@ -8,11 +8,11 @@ import (
 	"github.com/podlapse/podlapse/internal/redact"
 )
 
-// lastApplied holds the object as kubectl got it, secrets included.
+// lastApplied is an annotation with the object that kubectl received, including secrets.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// redacted copies a pod without the fields in which people sometimes put secrets, although they should not. References
-// to Secrets stay: they are names.
+// redacted copies a pod without the fields in which people sometimes put secrets. References to Secrets stay,
+// because they are only names.
 func redacted(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.ManagedFields = nil
@@ -35,7 +35,7 @@ func redacted(pod *corev1.Pod) *corev1.Pod {
 	}
 	for i := range pod.Spec.Volumes {
 		if git := pod.Spec.Volumes[i].GitRepo; git != nil {
-			hide(&git.Repository) // a URL and other arguments of git, each of which can hold a password
+			hide(&git.Repository) // a URL or another argument of git can contain a password
 		}
 		if image := pod.Spec.Volumes[i].Image; image != nil {
 			hideWithin(&image.Reference)
@@ -65,8 +65,7 @@ func redacted(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// ofKubernetes reports whether an annotation is one of Kubernetes' own: kubernetes.io and k8s.io
-// are its domains.
+// ofKubernetes reports whether an annotation belongs to Kubernetes. Its domains are kubernetes.io and k8s.io.
 func ofKubernetes(key string) bool {
 	domain, _, ok := strings.Cut(key, "/")
 	for _, own := range []string{"kubernetes.io", "k8s.io"} {
@@ -114,8 +113,8 @@ func redactHandler(exec *corev1.ExecAction, get *corev1.HTTPGetAction) {
 	}
 }
 
-// redactState removes what the container itself wrote when it ended (terminationMessagePath), and
-// credentials that the runtime repeats.
+// redactState removes the message that the container itself wrote at its end (terminationMessagePath).
+// redactState also removes credentials from messages of the runtime.
 func redactState(s *corev1.ContainerState) {
 	if s.Terminated != nil {
 		hide(&s.Terminated.Message)
@@ -137,12 +136,12 @@ func redactValues(texts map[string]string) {
 	}
 }
 
-// hide replaces a text, unless it is empty: an absent value is not secret.
+// hide replaces a text. hide keeps an empty text, because an absent value is not secret.
 func hide(text *string) {
 	if *text != "" {
 		*text = redact.Marker
 	}
 }
 
-// hideWithin removes credentials from a text of the kubelet, or from a reference.
+// hideWithin removes credentials from a text of the kubelet or from an image reference.
 func hideWithin(text *string) { *text = redact.Text(*text) }

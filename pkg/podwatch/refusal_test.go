@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// TestRefusalNamesRemedy checks that a report of 256 bytes includes the remedy, whatever the server's message is.
+// TestRefusalNamesRemedy checks that a report of 256 bytes includes the remedy for any message of the server.
 func TestRefusalNamesRemedy(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)

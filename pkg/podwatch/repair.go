@@ -4,21 +4,20 @@ import "time"
 
 // listing holds the pods that the API server listed.
 type listing struct {
-	version  string            // of the list
-	versions map[string]string // of the pods, by UID
-	keep     map[string]bool   // UIDs of pods whose objects are wanted
+	version  string            // version of the list
+	versions map[string]string // versions of the pods, by UID
+	keep     map[string]bool   // UIDs of the pods whose objects are needed
 	objects  map[string]*arrival
 }
 
-// findings are the results of one comparison.
+// findings holds the results of one comparison.
 type findings struct {
 	at                    time.Time
 	pods                  int
 	missing, extra, stale int
 }
 
-// differences returns the UIDs of pods for which the list has something that the watch has not
-// reported.
+// differences returns the UIDs of pods for which the list shows a state that the watch has not reported.
 func (s *store) differences(list listing) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,15 +35,15 @@ func (s *store) differences(list listing) map[string]bool {
 	return open
 }
 
-// missing reports whether a list has a pod that the watch has not reported, or whose removal it has
-// reported since: a second list decides.
+// missing reports whether a list contains a pod that the store does not contain. The watch can also have
+// reported the removal of the pod after the list. A second list decides.
 func (s *store) missing(uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	_, seen := s.seen[uid]
 	return listed && !seen
 }
 
-// stale reports whether a list has a later version than the watch has reported.
+// stale reports whether a list contains a later version of a pod than the watch has reported.
 func (s *store) stale(uid string, list listing) bool {
 	_, seen := s.seen[uid]
 	return seen && before(s.ledger.versions[uid], list.versions[uid])
@@ -56,7 +55,7 @@ func (s *store) extra(uid string, list listing) bool {
 	return !listed && before(s.ledger.versions[uid], list.version)
 }
 
-// repair observes the differences that two lists show and that the watch did not report in between.
+// repair applies the differences that two lists show and that the watch did not report in the meantime.
 func (s *store) repair(first, second listing, found *findings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,21 +8,21 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// RestartReason is why the run before a restart ended. The set is closed.
+// RestartReason is the reason for the end of the run before a restart. The set of values is closed.
 type RestartReason string
 
-// Values of RestartReason. RestartSignal is a run that a signal ended without a stated reason: the
-// program crashed, or the kubelet killed it, for example after a failed probe, which the pod object
-// does not show. RestartUnknown is for runs whose end was not observed.
+// Values of RestartReason. RestartSignal means that a signal ended the run, and that the runtime gave no reason.
+// Either the program crashed, or the kubelet killed it, for example after a failed probe. The pod object does
+// not show which of these happened. RestartUnknown means that nobody observed the end of the run.
 const (
 	RestartCompleted  RestartReason = "completed"
 	RestartError      RestartReason = "error"
 	RestartSignal     RestartReason = "signal"
 	RestartOOMKilled  RestartReason = "oom_killed"
 	RestartStartError RestartReason = "start_error"
-	// the kubelet restarted all containers of the pod, by a rule in its spec
+	// RestartAll means that the kubelet restarted all containers of the pod because of a rule in the pod's spec.
 	RestartAll     RestartReason = "restart_all"
-	RestartOther   RestartReason = "other" // any other reason that the runtime states
+	RestartOther   RestartReason = "other" // any other reason that the runtime reports
 	RestartUnknown RestartReason = "unknown"
 )
 
@@ -38,8 +38,8 @@ func RestartedKinds() []timeline.ContainerKind {
 	return []timeline.ContainerKind{timeline.KindInit, timeline.KindSidecar, timeline.KindMain}
 }
 
-// statedReasons are the reasons in a terminated state: those of containerd (internal/cri/server,
-// helpers.go), CRI-O and cri-dockerd, and the kubelet's own (pkg/kubelet/container,
+// statedReasons maps the reasons in a terminated state. The reasons come from containerd (internal/cri/server,
+// helpers.go), CRI-O and cri-dockerd. The kubelet adds its own reasons (pkg/kubelet/container,
 // ContainerReasonStatusUnknown; pkg/kubelet, RestartingAllContainers).
 var statedReasons = map[string]RestartReason{
 	"Completed":               RestartCompleted,
@@ -53,14 +53,15 @@ var statedReasons = map[string]RestartReason{
 	"":                        RestartUnknown,
 }
 
-// Exit codes that stand for a signal by the convention of shells, which runtimes follow: 128 plus
-// its number.
+// signalFirst and signalLast limit the exit codes that represent a signal. Shells and runtimes use 128 plus the
+// number of the signal.
 const (
 	signalFirst = 128 + 1
 	signalLast  = 128 + 64
 )
 
-// restartReason classifies the last termination; nil if the status has none.
+// restartReason classifies the last termination. restartReason returns RestartUnknown if the status contains no
+// termination.
 func restartReason(last *corev1.ContainerStateTerminated) RestartReason {
 	if last == nil {
 		return RestartUnknown
@@ -81,32 +82,32 @@ type RestartKey struct {
 	Reason RestartReason
 }
 
-// Restart is one restart of a container by the kubelet, or several if the runs in between were not
-// observed.
+// Restart is one restart of a container by the kubelet. Restart represents several restarts if the agent did not
+// observe the runs in between.
 type Restart struct {
 	Container string
 	RestartKey
-	ExitCode *int32 // of the previous run; nil if its end was not observed
+	ExitCode *int32 // exit code of the previous run; nil if its end was not observed
 	Times    int
 }
 
-// restarts counts how often the kubelet restarted containers. It keeps the highest count of each
-// container that was restarted, so a status that goes back and forth counts once. Only the
-// goroutine of Run writes the counts; any goroutine may read them.
+// restarts counts how often the kubelet restarted containers. restarts keeps the highest restart count of each
+// container, so a status that goes back and forth counts once. Only the goroutine of Run writes the counts. Any
+// goroutine can read them.
 type restarts struct {
 	report func(*corev1.Pod, Restart)
 
 	mu sync.Mutex
 	of map[RestartKey]uint64
 
-	highest map[string]map[string]int32 // by pod UID and container; used by the goroutine of Run only
+	highest map[string]map[string]int32 // by pod UID and container; only the goroutine of Run uses it
 }
 
 func newRestarts(report func(*corev1.Pod, Restart)) *restarts {
 	return &restarts{report: report, of: map[RestartKey]uint64{}, highest: map[string]map[string]int32{}}
 }
 
-// counts copies the counts so far. Absent values are zero.
+// counts returns a copy of the current counts. Absent values are zero.
 func (r *restarts) counts() map[RestartKey]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,8 +118,8 @@ func (r *restarts) counts() map[RestartKey]uint64 {
 	return counts
 }
 
-// observe counts the new restarts in a pod's status. If the pod was there before the agent looked,
-// it does not count earlier restarts: a previous agent may have counted them.
+// observe counts the new restarts in a pod's status. If before is true, the pod is older than the agent. Then
+// observe does not count its earlier restarts, because a previous agent can have counted them.
 func (r *restarts) observe(pod *corev1.Pod, before bool) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]
@@ -150,7 +151,7 @@ func (r *restarts) container(
 		latest.ExitCode = &last.ExitCode
 	}
 	r.count(pod, latest)
-	if unseen := status.RestartCount - known - 1; unseen > 0 { // the status shows the latest run only
+	if unseen := status.RestartCount - known - 1; unseen > 0 { // the status shows only the latest run
 		r.count(pod, Restart{Container: status.Name, RestartKey: RestartKey{kind, RestartUnknown}, Times: int(unseen)})
 	}
 }
@@ -162,8 +163,7 @@ func (r *restarts) count(pod *corev1.Pod, restart Restart) {
 	r.report(pod, restart)
 }
 
-// initKind returns the kind of an init container by its name; the usual kind if it is not in the
-// spec.
+// initKind returns the kind of an init container. If the spec does not contain the name, it returns KindInit.
 func initKind(pod *corev1.Pod, name string) timeline.ContainerKind {
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; c.Name == name {

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// watched is a store into which a test puts objects.
+// watched returns a store into which a test puts objects.
 func watched(t *testing.T, list ...any) (*store, *Pods) {
 	t.Helper()
 	pods := NewPods(Config{
@@ -25,7 +25,8 @@ func watched(t *testing.T, list ...any) (*store, *Pods) {
 	return s, pods
 }
 
-// crashed is a pod whose containers were restarted several times, and how the previous run ended.
+// crashed returns a pod whose containers were restarted several times. The reason and the code describe the
+// previous run.
 func crashed(uid string, times int32, reason string, code int32) *corev1.Pod {
 	p := pod("a", uid)
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{
@@ -76,7 +77,7 @@ func TestRestartReasons(t *testing.T) {
 	}
 }
 
-// Each restart counts once, however often the pod is observed.
+// TestRestartsCountOnce checks that each restart counts once, for any number of observations of the pod.
 func TestRestartsCountOnce(t *testing.T) {
 	s, pods := watched(t, crashed("old", 3, "Error", 1))
 	take := func(p *corev1.Pod) {
@@ -85,29 +86,30 @@ func TestRestartsCountOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mustCount(t, pods, map[RestartKey]uint64{}) // a previous agent counted them
+	mustCount(t, pods, map[RestartKey]uint64{}) // a previous agent counted these restarts
 	take(crashed("old", 3, "Error", 1))
 	mustCount(t, pods, map[RestartKey]uint64{})
 	take(crashed("old", 4, "OOMKilled", 137))
 	take(crashed("old", 4, "OOMKilled", 137))
 	want := map[RestartKey]uint64{{timeline.KindMain, RestartOOMKilled}: 1}
 	mustCount(t, pods, want)
-	take(crashed("old", 0, "", 0)) // the kubelet lost the count for a moment
+	take(crashed("old", 0, "", 0)) // the kubelet reported no restarts for a moment
 	take(crashed("old", 4, "OOMKilled", 137))
 	mustCount(t, pods, want)
-	take(crashed("old", 7, "Completed", 0)) // two more, whose ends were not observed
+	take(crashed("old", 7, "Completed", 0)) // two more restarts, of which the ends of the runs were not observed
 	want[RestartKey{timeline.KindMain, RestartCompleted}] = 1
 	want[RestartKey{timeline.KindMain, RestartUnknown}] = 2
 	mustCount(t, pods, want)
 
-	// This pod was created and crashed without an open watch; the next list shows it.
+	// This pod was created and crashed while no watch was open. The next list contains the pod.
 	if err := s.Replace([]any{crashed("old", 7, "Completed", 0), crashed("new", 1, "Error", 2)}, ""); err != nil {
 		t.Fatal(err)
 	}
 	want[RestartKey{timeline.KindMain, RestartError}] = 1
 	mustCount(t, pods, want)
 
-	mirror := crashed("mirror", 5, "Error", 1) // recreated by the kubelet with the containers' old counts
+	// the kubelet recreated the mirror with the old counts of its containers
+	mirror := crashed("mirror", 5, "Error", 1)
 	mirror.Annotations = map[string]string{mirrorAnnotation: "static"}
 	mirror.OwnerReferences = mirrorOf("", "", "").OwnerReferences
 	take(mirror)

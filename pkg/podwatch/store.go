@@ -14,26 +14,25 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// store is the store that the reflector updates. It turns changes into observations, and holds the
-// latest observation of each pod. The reflector calls Replace with a list, and Add, Update and
-// Delete with the events of a watch, all from one goroutine. So the store knows whether a change came from a list or a
-// watch, unlike the handlers of an informer. If Verify is on, comparisons with lists repair the store from another
-// goroutine.
+// store is the store that the reflector updates. store converts changes to observations and holds the latest
+// observation of each pod. The reflector calls Replace with a list, and Add, Update and Delete with the events
+// of a watch, all on one goroutine. So the store can distinguish changes from a list and from a watch. The
+// handlers of an informer could not do this. If Verify is on, another goroutine repairs the store after
+// comparisons with lists.
 type store struct {
-	ctx  context.Context // of Run, which sets it: the reflector's interface has no parameter for it
+	ctx  context.Context // set by Run, because the reflector's interface has no parameter for a context
 	pods *Pods
-	seen map[string]timeline.Pod // by UID: a name can be reused between two lists
-	// mirrors are the UIDs of static pods' mirrors in seen, by the UID by which the runtime knows
-	// the static pod.
+	seen map[string]timeline.Pod // by UID, because two pods can have the same name between two lists
+	// mirrors maps the runtime's UID of a static pod to the UID of its mirror in seen.
 	mirrors map[string]string
-	// known are UIDs from before this store, until the first list. Their last state is unknown, so
-	// each pod that is still present is observed.
+	// known holds UIDs from before this store, until the first list. Their last state is unknown, so the store
+	// observes each of these pods that still exists.
 	known []string
-	// listed says whether the first list was processed: pods that appear from then on are new.
+	// listed says whether the first list was processed. Pods that appear later are new.
 	listed bool
 	ledger *ledger // nil unless the store is compared with lists
 
-	mu sync.Mutex // held while a change is processed, also by a comparison
+	mu sync.Mutex // held during each change, including changes by a comparison
 }
 
 func newStore(pods *Pods) *store {
@@ -52,7 +51,7 @@ func (s *store) Add(obj any) error { return s.take(obj, true) }
 // Update implements cache.ReflectorStore.
 func (s *store) Update(obj any) error { return s.take(obj, false) }
 
-// take processes a pod that the watch reports as present; added says whether it is new.
+// take processes a pod that the watch reports as present. added says whether the pod is new to the watch.
 func (s *store) take(obj any, added bool) error {
 	pod, err := s.pods.arrived(obj)
 	if err != nil {
@@ -88,13 +87,13 @@ func (s *store) Delete(obj any) error {
 	if _, known := s.seen[string(pod.UID)]; !known {
 		return nil
 	}
-	s.observe(pod, now, s.live(now)) // the last state comes only with the deletion
+	s.observe(pod, now, s.live(now)) // only the deletion event contains the last state
 	s.gone(string(pod.UID), now, s.live(now))
 	return nil
 }
 
-// Replace implements cache.ReflectorStore. A pod that is not in the list was deleted while no watch
-// was open.
+// Replace implements cache.ReflectorStore. If a pod is absent from the list, it was deleted while no watch was
+// open.
 func (s *store) Replace(list []any, version string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +119,7 @@ func (s *store) Replace(list []any, version string) error {
 		}
 	}
 	s.known = nil
-	// Pods with UIDs of their own come first, so that no mirror can claim one of these UIDs.
+	// Pods that are not mirrors come first, so that no mirror can claim their UIDs.
 	slices.SortStableFunc(pods, func(a, b *arrival) int {
 		switch isMirror(a.converted) {
 		case isMirror(b.converted):
@@ -141,14 +140,14 @@ func (s *store) Replace(list []any, version string) error {
 	return nil
 }
 
-// UpdateResourceVersion implements cache.ResourceVersionUpdater. It is called with every event,
-// bookmarks included.
+// UpdateResourceVersion implements cache.ResourceVersionUpdater. The reflector calls it for every event,
+// including bookmarks.
 func (s *store) UpdateResourceVersion(version string) { s.pods.config.Objects.heard(version) }
 
-// Resync implements cache.ReflectorStore; there is none.
+// Resync implements cache.ReflectorStore. Resync does nothing.
 func (s *store) Resync() error { return nil }
 
-// live reports whether the events that the watch delivers now have just happened.
+// live reports whether the changes that the watch delivers now have just happened.
 func (s *store) live(now time.Time) bool {
 	return now.Sub(time.Unix(0, s.pods.openedAt.Load())) >= kubeclient.CatchUp
 }
@@ -160,28 +159,28 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 		return
 	}
 	if pod.packing != nil {
-		s.pods.config.Report(true, pod.packing.Error()) // the pod's timeline matters more
+		s.pods.config.Report(true, pod.packing.Error()) // continue, because the pod's timeline is more important
 	} else {
 		s.pods.config.Objects.keep(pod)
 	}
 	converted := s.claim(pod.converted, now)
 	known, ok := s.seen[converted.UID]
-	// The kubelet may recreate the mirror of a static pod, with the counts of the previous one.
+	// The kubelet can recreate the mirror of a static pod with the restart counts of the previous mirror.
 	s.pods.restarts.observe(pod.Pod, !ok && (!s.listed || isMirror(converted)))
 	s.pods.config.Follower.Seen(pod.Pod)
 	if ok && !known.DeletedAt.IsZero() && known.DeletedAt.Before(converted.DeletedAt) {
-		// The kubelet ends a deletion by requesting it again without grace, which moves the
+		// The kubelet ends a deletion with a second request without a grace period. That request changes the
 		// timestamp.
 		converted.DeletedAt = known.DeletedAt
 	}
 	if ok && reflect.DeepEqual(known, converted) {
-		return // e.g. only an annotation changed
+		return // for example, only an annotation changed
 	}
 	s.seen[converted.UID] = converted
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Live: live, Pod: converted})
 }
 
-// ignore notes that a pod is present but is not observed, because a timeline of only some of its containers would be
+// ignore records that a pod is present but not observed. A timeline of only some of its containers would be
 // wrong.
 func (s *store) ignore(pod *arrival) {
 	uid := string(pod.UID)

@@ -7,11 +7,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// appLabel begins Kubernetes' recommended labels
+// appLabel is the prefix of Kubernetes' recommended labels
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels).
 const appLabel = "app.kubernetes.io/"
 
-// convertTraits keeps what the object says about the pod's role in the cluster, and only the
+// convertTraits returns the object's facts about the pod's role in the cluster. convertTraits keeps only the
 // recommended labels.
 func convertTraits(pod *corev1.Pod) *timeline.Traits {
 	traits := &timeline.Traits{

@@ -17,25 +17,27 @@ import (
 )
 
 const (
-	// verifyPage and verifyPages limit what one comparison requests: the kubelet runs some hundred
-	// pods.
+	// verifyPage and verifyPages limit the pods in one comparison. A kubelet runs several hundred pods.
 	verifyPage, verifyPages = 100, 50
-	// verifyPatience is how long the watch may lag behind a list before it counts as wrong.
+	// verifyPatience is the maximum delay of the watch behind a list. After a longer delay, the watch counts as
+	// wrong.
 	verifyPatience = 5 * time.Second
 )
 
-// Verify configures the comparison of the pods from the watch with those that the API server lists.
-// Without an interval there is no comparison, and the other fields are not used.
+// Verify configures the comparison of the watched pods with the API server's list. Without an interval, there is
+// no comparison, and the other fields are not used.
 type Verify struct {
-	Interval   time.Duration // between comparisons, plus or minus a tenth, the first at a random time within it
-	Report     health.Report // gets the result of each comparison
+	// Interval is the mean time between comparisons. Each interval varies by up to a tenth. The first comparison is
+	// at a random time within the first interval.
+	Interval   time.Duration
+	Report     health.Report // receives the result of each comparison
 	Registerer prometheus.Registerer
 }
 
-// verify compares until ctx ends.
+// verify compares at intervals until ctx ends.
 func (p *Pods) verify(ctx context.Context) {
 	interval := p.config.Verify.Interval
-	wait := rand.N(interval) // spreads agents that start together
+	wait := rand.N(interval) // spreads the requests of agents that start at the same time
 	for backoff.Sleep(ctx, wait) {
 		p.verifyOnce(ctx)
 		wait = interval*9/10 + rand.N(interval/5)
@@ -65,9 +67,9 @@ func (p *Pods) verifyOnce(ctx context.Context) {
 	}
 }
 
-// compare lists the pods, finds changes that the watch has not reported, waits for the watch, and lists again the pods
-// that still differ. Differences that two lists show, and that the watch did not report in between, are counted and
-// observed.
+// compare lists the pods and finds changes that the watch has not reported. compare waits for the watch and then
+// lists the pods again that still differ. compare counts and observes the differences that the two lists show
+// and that the watch did not report in the meantime.
 func (p *Pods) compare(ctx context.Context) (findings, error) {
 	if !p.watched() {
 		return findings{}, errWatchNotOpen
@@ -99,13 +101,13 @@ func (p *Pods) compare(ctx context.Context) (findings, error) {
 	return found, nil
 }
 
-// watched reports whether the watch is open and has had time to report everything.
+// watched reports whether the watch is open and has had time to report all changes.
 func (p *Pods) watched() bool {
 	return p.synced.Load() && p.open.Load() && p.config.Now().Sub(time.Unix(0, p.openedAt.Load())) >= p.patience
 }
 
-// listPages lists the state at the time of the request or later: without a resource version, the API server checks
-// whether its watch cache is behind. A watch does not check that.
+// listPages lists the state at the time of the request or later. Without a resource version, the API server
+// checks whether its watch cache is behind. The API server makes no such check for a watch.
 func (p *Pods) listPages(ctx context.Context, into *listing) error {
 	options := metav1.ListOptions{FieldSelector: p.selector(), Limit: verifyPage}
 	for range verifyPages {
@@ -123,5 +125,5 @@ func (p *Pods) listPages(ctx context.Context, into *listing) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("list pods: more than the limit of %d", verifyPage*verifyPages)
+	return fmt.Errorf("list pods: the node has more pods than the limit of %d", verifyPage*verifyPages)
 }

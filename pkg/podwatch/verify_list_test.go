@@ -20,10 +20,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// listed is a source with a long-open watch, whose lists a test answers page by page.
+// listed is a source whose watch has been open for long. A test answers its lists page by page.
 type listed struct {
 	pods     *Pods
-	reported []string // reported by comparisons
+	reported []string // the reports of comparisons
 
 	mu    sync.Mutex
 	asked []url.Values
@@ -33,8 +33,8 @@ type listed struct {
 type page struct {
 	status  int
 	names   []string // pod names, which are also their UIDs
-	version string   // of the list
-	more    bool     // there is a next page
+	version string   // version of the list
+	more    bool     // another page follows
 }
 
 func (p page) String() string {
@@ -96,12 +96,13 @@ func answerLists(t *testing.T, answer func(asked int) page) *listed {
 	return l
 }
 
-// If a page of a list fails, the whole list is ignored: the pods on that page may still exist.
+// TestPartialListIsIgnored checks that a failed page of a list makes the agent ignore the whole list. The pods
+// on the failed page can still exist.
 func TestPartialListIsIgnored(t *testing.T) {
-	// The last status is for a page that timed out.
+	// The last status means that the page timed out.
 	for _, status := range []int{http.StatusInternalServerError, http.StatusGone} {
 		l := answerLists(t, func(asked int) page {
-			if asked%2 == 1 { // also for a second list, if there is one
+			if asked%2 == 1 { // also for a possible second list
 				return page{status: http.StatusOK, names: []string{"first"}, version: "9", more: true}
 			}
 			return page{status: status}
@@ -114,7 +115,7 @@ func TestPartialListIsIgnored(t *testing.T) {
 			t.Errorf("reported %q", l.reported)
 		}
 	}
-	// The same holds for the second list, which is requested because of a difference.
+	// The same is true for the second list, which the agent requests because of a difference.
 	l := answerLists(t, func(asked int) page {
 		if asked == 1 {
 			return page{status: http.StatusOK, names: []string{"first"}, version: "9"}
@@ -139,7 +140,8 @@ func TestEndlessListIsAborted(t *testing.T) {
 		t.Errorf("found %+v after %d pages", got, len(l.asked))
 	}
 	for i, asked := range l.asked {
-		// Without a version, the API server checks that its cache is current; with any version, even 0, it does not.
+		// Without a version, the API server checks that its cache is current. With any version, even 0, it does not
+		// check.
 		if asked.Has("resourceVersion") || asked.Get("limit") != fmt.Sprint(verifyPage) ||
 			asked.Get("fieldSelector") != "spec.nodeName="+nodeName ||
 			(asked.Get("continue") == "on") != (i > 0) {
@@ -148,7 +150,7 @@ func TestEndlessListIsAborted(t *testing.T) {
 	}
 }
 
-// If the watch ends during the comparison, the comparison is skipped.
+// TestWatchEndsDuringVerify checks that the agent skips a comparison if the watch ends during the comparison.
 func TestWatchEndsDuringVerify(t *testing.T) {
 	var l *listed
 	l = answerLists(t, func(int) page {
@@ -161,7 +163,8 @@ func TestWatchEndsDuringVerify(t *testing.T) {
 	}
 }
 
-// The first comparison starts at a random time within the interval, and the next ones after the interval ±10 %.
+// TestVerifyIntervalIsJittered checks that the first comparison starts at a random time within the interval. The
+// next comparisons must follow after the interval ±10 %.
 func TestVerifyIntervalIsJittered(t *testing.T) {
 	first := map[time.Duration]bool{}
 	for range 20 {
@@ -175,7 +178,7 @@ func TestVerifyIntervalIsJittered(t *testing.T) {
 			ended := make(chan struct{})
 			begunAt := time.Now()
 			go func() { defer close(ended); pods.verify(ctx) }()
-			var at []time.Duration // each one is skipped, because there is no watch
+			var at []time.Duration // each comparison is skipped, because there is no watch
 			for len(at) < 4 && time.Since(begunAt) < 5*interval {
 				time.Sleep(time.Second)
 				synctest.Wait()

@@ -25,7 +25,7 @@ type verified struct {
 	server   *podwatchtest.Server
 	pods     *Pods
 	store    *store
-	reported []string // reported by comparisons
+	reported []string // the reports of comparisons
 }
 
 // startVerified runs the source until its watch has been open for long enough.
@@ -121,7 +121,7 @@ func TestLostChangesAreCountedOnceAndRepaired(t *testing.T) {
 	stale := pod("stale", "3")
 	stale.Status.Phase = corev1.PodRunning
 	v.server.Put(stale)
-	v.server.Delete(pod("twice", "4")) // the name is reused: one is extra, one missing
+	v.server.Delete(pod("twice", "4")) // a new pod uses the same name, so one pod is extra and one is missing
 	v.server.Put(pod("twice", "6"))
 	got := v.verify()
 	if got.Missing != 2 || got.Extra != 2 || got.Stale != 1 || got.Complete != 1 {
@@ -156,7 +156,8 @@ func TestLostChangesAreCountedOnceAndRepaired(t *testing.T) {
 	v.Nothing()
 }
 
-// Late events of the watch are outdated after a repair, also those about deleted pods.
+// TestWatchDoesNotUndoRepair checks that late events of the watch are outdated after a repair. This includes
+// events about deleted pods.
 func TestWatchDoesNotUndoRepair(t *testing.T) {
 	v := startVerified(t, pod("a", "1"), pod("b", "2"))
 	v.server.Lose(func(string, metav1.Object) bool { return true })
@@ -191,7 +192,7 @@ func TestWatchDoesNotUndoRepair(t *testing.T) {
 	}
 	v.Next()
 	err := v.store.Replace([]any{late[0]}, late[0].ResourceVersion)
-	if err != nil { // from an outdated watch cache
+	if err != nil { // the API server answers from an outdated watch cache
 		t.Fatal(err)
 	}
 	v.Nothing()
@@ -200,7 +201,8 @@ func TestWatchDoesNotUndoRepair(t *testing.T) {
 	}
 }
 
-// The watch delivers the changes in the list while the comparison waits, so there is no difference.
+// TestSlowWatchIsNotADifference lets the watch deliver the changes in the list while the comparison waits. So
+// there is no difference.
 func TestSlowWatchIsNotADifference(t *testing.T) {
 	v := startVerified(t, pod("a", "1"), pod("b", "2"))
 	v.pods.patience = 2 * time.Second
@@ -226,7 +228,8 @@ func TestSlowWatchIsNotADifference(t *testing.T) {
 	}
 }
 
-// Changes during the second list are not differences, because they may be temporary.
+// TestChangesDuringVerifyAreNotDifferences checks that changes during the second list do not count, because they
+// can be temporary.
 func TestChangesDuringVerifyAreNotDifferences(t *testing.T) {
 	v := startVerified(t, pod("a", "1"), pod("b", "2"))
 	v.server.Put(pod("fresh", "3"))
@@ -236,7 +239,7 @@ func TestChangesDuringVerifyAreNotDifferences(t *testing.T) {
 	var found findings
 	v.store.repair(
 		listing{version: version, versions: map[string]string{"1": "999", "2": version, "4": version}},
-		// The first and fourth pods were deleted by now, and the third was created after the list.
+		// By now, the first and fourth pods were deleted, and the third pod was created after the list.
 		listing{version: version, versions: map[string]string{"2": version}, keep: open,
 			objects: map[string]*arrival{"2": v.pods.arrive(v.server.Pod("ns", "b"))}},
 		&found)

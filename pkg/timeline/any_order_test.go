@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEvidenceIsAJoin checks that neither the order nor the repetition of observations changes the timeline: every
-// script, shuffled and doubled.
+// TestEvidenceIsAJoin checks that the order and the repetition of observations do not change the timeline.
+// TestEvidenceIsAJoin shuffles and doubles the observations of every script.
 func TestEvidenceIsAJoin(t *testing.T) {
 	for _, path := range scriptPaths(t, "testdata/*.script") {
 		input, _ := readScript(t, path)
@@ -31,14 +31,14 @@ func TestEvidenceIsAJoin(t *testing.T) {
 	}
 }
 
-// TestTerminationsInAnyOrder checks the same for terminations. The runtime's answers stay in their own order, and the
-// first report of the deletion stays first, because nothing is read before it.
+// TestTerminationsInAnyOrder checks the same property for terminations. The runtime's answers keep their order.
+// The first report of the deletion stays first, because the evidence begins with it.
 func TestTerminationsInAnyOrder(t *testing.T) {
 	for _, path := range scriptPaths(t, "testdata/endings/*.script") {
 		input, _ := readScript(t, path)
 		s := parseScript(t, input)
 		if endingOf(s.observations) == nil {
-			continue // no pod object, no timeline
+			continue // without a pod object, there is no timeline
 		}
 		want := endingOf(s.observations).Termination(s.asOf, s.skew)
 		random := rand.New(rand.NewPCG(1, 2))

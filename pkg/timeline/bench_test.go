@@ -11,7 +11,7 @@ func firstLight(b testing.TB) *script {
 	return parseScript(b, input)
 }
 
-// BenchmarkApply applies an observation that the evidence already has: the steady state.
+// BenchmarkApply applies an observation that the evidence already contains. This is the steady state.
 func BenchmarkApply(b *testing.B) {
 	s := firstLight(b)
 	e := s.evidence()
@@ -50,7 +50,7 @@ func BenchmarkFold(b *testing.B) {
 	}
 }
 
-// BenchmarkCachedTimeline computes the same timeline a moment later.
+// BenchmarkCachedTimeline computes the same timeline again a moment later.
 func BenchmarkCachedTimeline(b *testing.B) {
 	s := firstLight(b)
 	e := s.evidence()

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// bound is the interval that remains when all trusted constraints on a milestone are combined. Both ends are included.
+// bound is the interval that remains when all trusted constraints on a milestone are combined. The interval
+// includes its two ends.
 type bound struct {
 	key              milestoneKey
 	earliest, latest instant
 	lean             lean
-	origins          origins // the origins that agree
-	// notBefore and notAfter limit the estimate by the estimates of neighboring milestones; zero without such a limit.
+	origins          origins // the origins of the constraints that agree
+	// notBefore and notAfter limit the estimate by the estimates of neighboring milestones. Zero means no limit.
 	notBefore, notAfter instant
 }
 
@@ -26,7 +27,7 @@ func (b *bound) estimate() instant {
 	return best
 }
 
-// leaning is the estimate from the evidence of this milestone alone.
+// leaning returns the estimate from the evidence of this milestone alone.
 func (b *bound) leaning() instant {
 	switch {
 	case b.earliest == minInstant || b.lean == leanLatest:
@@ -44,20 +45,20 @@ type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
 
-// ofControlPlane reports whether only the control plane's clock dates the milestone, apart from the arrival of the
-// observation.
+// ofControlPlane reports whether the control plane's clock is the only clock that dates the milestone. The
+// arrival of the observation does not count as a date.
 func (os origins) ofControlPlane() bool {
 	return os.has(originControlPlane) && os&^(1<<originControlPlane|1<<originArrival) == 0
 }
 
-// datedOnNode reports whether the kubelet or the runtime dated the milestone itself.
+// datedOnNode reports whether the kubelet or the runtime dated the milestone.
 func (os origins) datedOnNode() bool {
 	return os.has(originRuntime) || os.has(originStore) || os.has(originStatus)
 }
 
 func (os origins) has(o origin) bool { return os&(1<<o) != 0 }
 
-// String names each origin, the most trusted first.
+// String lists the names of the origins, the most trusted origin first.
 func (os origins) String() string {
 	var names []string
 	for o := range originSources {
@@ -68,7 +69,8 @@ func (os origins) String() string {
 	return strings.Join(names, ", ")
 }
 
-// sources lists the sources of the origins, each once, the most trusted first. Callers must not change the list.
+// sources lists each source of the origins once, the most trusted source first. Callers must not change the
+// list.
 func (os origins) sources() []Source {
 	var set int
 	for o, source := range originSources {
@@ -79,10 +81,10 @@ func (os origins) sources() []Source {
 	return sourceLists[set]
 }
 
-// trusted is the sources, the most trusted first.
+// trusted lists the sources, the most trusted source first.
 var trusted = [...]Source{SourceCRI, SourceContainerd, SourceEventWatch, SourcePodWatch}
 
-// sourceLists has a list for each set of sources, so that the many parts of a timeline share them.
+// sourceLists holds one list for each set of sources. All parts of a timeline share these lists.
 var sourceLists = func() (lists [1 << len(trusted)][]Source) {
 	for set := range lists {
 		for i, source := range trusted {
@@ -95,10 +97,10 @@ var sourceLists = func() (lists [1 << len(trusted)][]Source) {
 	return lists
 }()
 
-// overlaps reports whether the intervals overlap, so that either milestone may have come first.
+// overlaps reports whether the intervals overlap. If they overlap, the order of the milestones is unknown.
 func (b *bound) overlaps(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
 
-// bounds is the bounds of all known milestones, sorted by key.
+// bounds holds the bounds of all known milestones, sorted by key.
 type bounds []bound
 
 func (bs bounds) find(k milestoneKey) *bound {
@@ -108,8 +110,8 @@ func (bs bounds) find(k milestoneKey) *bound {
 	return nil
 }
 
-// search returns the index of the first milestone that is not before the key. A fold calls this more often than
-// anything else, and a search with a callback costs twice as much.
+// search returns the index of the first milestone whose key is at or after k. A fold calls search more often
+// than any other function. A search with a callback costs twice as much.
 func (bs bounds) search(k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(bs)
 	for low < high {
@@ -122,7 +124,7 @@ func (bs bounds) search(k milestoneKey) int {
 	return low
 }
 
-// ofContainer is the milestones of one container, or of the pod.
+// ofContainer returns the milestones of one container, or of the pod.
 func (bs bounds) ofContainer(container int16) bounds {
 	return bs[bs.search(milestoneKey{container: container}):bs.search(milestoneKey{container: container + 1})]
 }
@@ -133,8 +135,8 @@ type milestoneConflict struct {
 	detail string
 }
 
-// capAt ends every interval at now at the latest, because a reported milestone cannot be in the future. It reports
-// whether any interval reached beyond now.
+// capAt limits every interval to now, because a reported milestone cannot be in the future. capAt reports
+// whether any interval extended to now or later.
 func (bs bounds) capAt(now instant) (cut bool) {
 	for i := range bs {
 		cut = cut || bs[i].latest >= now
@@ -143,10 +145,11 @@ func (bs bounds) capAt(now instant) (cut bool) {
 	return cut
 }
 
-// leanToPickup moves the estimate of the kubelet's pickup to the moment when the pod reached the node. The kubelet
-// learns of the pod when the agent does and picks it up at once, but the status that reports the pickup waits for
-// its turn and for the API server (sometimes 50 to 300 ms on a quiet node). The estimate does not move if the
-// kubelet's own timestamp says otherwise.
+// leanToPickup moves the estimate of the kubelet's pickup to the time when the pod reached the node. The kubelet
+// receives the pod at the same time as the agent and starts work immediately. The status that reports the pickup
+// arrives later, because the kubelet queues status updates and the API server adds delay. This delay is
+// sometimes 50 to 300 ms on a quiet node. If the kubelet's own timestamp contradicts the earlier time, the
+// estimate does not move.
 func (bs bounds) leanToPickup() {
 	scheduled, acknowledged := bs.find(podMilestone(MilestoneScheduled)), bs.find(podMilestone(MilestoneAcknowledged))
 	if scheduled == nil || acknowledged == nil || scheduled.lean != leanLatest {
@@ -158,8 +161,9 @@ func (bs bounds) leanToPickup() {
 	}
 }
 
-// intersect combines the constraints, sorted by key and trust, into one bound per milestone. A constraint that does not
-// overlap the interval of more trusted constraints is a conflict and is not used.
+// intersect combines the constraints into one bound for each milestone. The constraints must be sorted by key
+// and by trust. If a constraint does not overlap the interval of more trusted constraints, intersect reports a
+// conflict and ignores the constraint.
 func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 	milestones := 0
 	for i := range constraints {
@@ -180,15 +184,17 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 				c.origin, interval(c.earliest, c.latest), b.origins, interval(b.earliest, b.latest))}
 			if c.origin == originControlPlane {
 				d.detail += ": the clocks of control plane and node may differ"
-				if b.earliest == minInstant { // the truth may differ from the estimate by as much as the timestamp does
+				// The distance between the truth and the estimate can be as large as the distance between the two
+				// timestamps.
+				if b.earliest == minInstant {
 					b.earliest = b.latest - (c.latest - b.latest)
 				}
 			}
 			conflicts = append(conflicts, d)
 			continue
 		}
-		// The estimate follows the most trusted constraint that leans to an end of its interval and also sets that end
-		// of the bound.
+		// A constraint can lean to one end of its interval. The estimate follows the most trusted constraint whose
+		// leaning end is also the end of the bound.
 		if b.lean == leanSlack && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack ||
 			b.lean == leanEarliest && earliest > b.earliest {
 			b.lean = leanNone

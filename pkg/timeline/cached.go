@@ -2,17 +2,17 @@ package timeline
 
 import "slices"
 
-// cachedTimeline is the latest timeline of evidence that has not changed since. As long as the passing of time changes
-// nothing else, only its last phase has to be extended. This matters on a node that restarts with many pods: clients
-// ask every few seconds where each pod is stuck, and a fold costs ten times as much.
+// cachedTimeline is the latest timeline of unchanged evidence. While only the length of the current phase grows,
+// the last phase is extended and the timeline is not folded again. After a node with many pods restarts, clients
+// ask for the current phase of each pod every few seconds. A fold costs ten times as much as the extension.
 type cachedTimeline struct {
 	timeline Timeline
 	from     instant // the instant of the fold
-	until    instant // when it must be folded again
+	until    instant // when the timeline must be folded again
 }
 
-// validUntil is the instant from which the passing of time changes more of the timeline than the length of the current
-// phase. That is at once if the instant of the fold cut an interval short.
+// validUntil returns the instant from which time changes more of the timeline than the length of the current
+// phase. If the fold cut an interval at the current time, that instant is now.
 func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	if cut {
 		return f.asOf
@@ -20,10 +20,10 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	until := maxInstant
 	if t.State == StateStarting {
 		if f.open == nil || f.unbounded(f.open) || f.unbounded(f.bounds.find(podMilestone(MilestoneCreated))) {
-			return f.asOf // the error grows, too
+			return f.asOf // the error grows with the phase
 		}
 		if last := t.Phases[len(t.Phases)-1]; last.Error >= last.Duration() {
-			return f.asOf // the error may be as long as the phase, which may hold several phases
+			return f.asOf // the error can be as long as the phase, so the phase can hide several phases
 		}
 		until = at(f.e.givesUpAt())
 		if reported := len(t.EventMessage); reported < len(f.e.messages) {
@@ -36,14 +36,15 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	}
 	for i := range f.containers {
 		if used := f.e.usedBy(f.index(f.containers[i].Name)); used != maxInstant && f.asOf-used <= instant(eventGrace) {
-			until = min(until, used+instant(eventGrace)+1) // from then on a missing Event counts as lost
+			until = min(until, used+instant(eventGrace)+1) // a missing Event counts as lost from then on
 		}
 	}
 	return until
 }
 
-// changesFrom is the instant from which the current phase has other candidates, or an error that grows with it;
-// maxInstant if there is none. From then on each request folds again.
+// changesFrom returns the instant from which the candidates or the error of the current phase change with time.
+// From that instant on, each request folds the timeline again. changesFrom returns maxInstant if only the length
+// of the phase changes.
 func (f *fold) changesFrom(t *Timeline) instant {
 	from := maxInstant
 	if t.State != StateStarting {
@@ -65,12 +66,12 @@ func (f *fold) changesFrom(t *Timeline) instant {
 	return from
 }
 
-// unbounded reports whether the error of the time since the milestone is too large to count, or soon will be: the
-// longest duration is 1<<63.
+// unbounded reports whether the time since the milestone is too large for a time.Duration, or will be too large
+// soon. The largest time.Duration is 1<<63-1.
 func (f *fold) unbounded(b *bound) bool { return f.asOf.sub(b.earliest) >= 1<<62 }
 
-// asOf returns the timeline at a later moment, or false if it must be folded again. The caller may change its phases
-// and pulls.
+// asOf returns the timeline at a later time. asOf returns false if the timeline must be folded again. The caller
+// can change the phases and pulls of the result.
 func (s *cachedTimeline) asOf(now instant, skew Skew) (Timeline, bool) {
 	if s == nil || now < s.from || now >= s.until || !skew.same(s.timeline.Skew) {
 		return Timeline{}, false
@@ -85,7 +86,7 @@ func (s *cachedTimeline) asOf(now instant, skew Skew) (Timeline, bool) {
 	return t, true
 }
 
-// detached returns a copy with its own phases and pulls.
+// detached returns a copy of the timeline that has its own phases and pulls.
 func (t Timeline) detached() Timeline {
 	t.Phases, t.Pulls = slices.Clone(t.Phases), slices.Clone(t.Pulls)
 	return t

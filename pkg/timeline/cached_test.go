@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestCachedTimelineEqualsNewFold asks for the timelines of scripts, nonsense and simulated pods at many instants, with
-// and without new observations in between, and compares each answer with a new fold.
+// TestCachedTimelineEqualsNewFold asks for the timelines of scripts, random observations and simulated pods at
+// many instants. Some requests follow new observations, and others do not. The test compares each answer with a
+// new fold.
 func TestCachedTimelineEqualsNewFold(t *testing.T) {
 	var asked, again int
 	check := func(name string, seed uint64, scope Scope, observations []Observation) {
@@ -42,8 +43,8 @@ func TestCachedTimelineEqualsNewFold(t *testing.T) {
 	}
 }
 
-// checkCached compares the timelines of observations with new folds. It returns how many it requested, and how many
-// of them came from the cache.
+// checkCached compares the timelines of observations with new folds. checkCached returns the number of requested
+// timelines, and the number of timelines from the cache.
 func checkCached(
 	t *testing.T, name string, seed uint64, scope Scope, observations []Observation,
 ) (asked, again int) {
@@ -55,12 +56,12 @@ func checkCached(
 		for range random.IntN(4) {
 			switch random.IntN(8) {
 			case 0:
-				now = now.Add(-time.Duration(random.Int64N(int64(time.Second)))) // a clock that is set back
+				now = now.Add(-time.Duration(random.Int64N(int64(time.Second)))) // somebody sets the clock back
 			case 1:
 				now = now.Add(eventGrace - time.Second)
 			case 2:
 				skew = skews[random.IntN(len(skews))]
-			case 3: // again at the same instant
+			case 3: // the same instant again
 			case 4: // possibly in the future; most of these Events date nothing
 				reason := "Unhealthy"
 				if random.IntN(8) == 0 {
@@ -86,7 +87,7 @@ func checkCached(
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s: after %d observations at %s: cached\n%+v\nfolded\n%+v", name, i, now, got, want)
 			}
-			for k := range got.Pulls { // as a caller that completes it does
+			for k := range got.Pulls { // changes the result, like a caller that completes it
 				got.Pulls[k].Outcome, got.Pulls[k].BlockedBy = "changed", &Blocker{}
 			}
 			for k := range got.Phases {
@@ -106,14 +107,14 @@ func checkCached(
 	return asked, again
 }
 
-// skews has some that prove nothing and some that do.
+// skews contains proven and unproven skews.
 var skews = []Skew{{}, {-time.Second, time.Second}, {-time.Millisecond, 2 * time.Second},
 	{time.Millisecond, time.Second}, {-3 * time.Second, -time.Second}}
 
-// TestWaitingPodIsNotFoldedAgain counts allocations: a fold has many times as many.
+// TestWaitingPodIsNotFoldedAgain counts allocations, because a fold makes many times as many allocations.
 func TestWaitingPodIsNotFoldedAgain(t *testing.T) {
 	s := firstLight(t)
-	for i := range s.observations { // until half of it has happened
+	for i := range s.observations { // the first half of the observations
 		e := NewEvidence(s.scope)
 		for _, o := range s.observations[:i] {
 			e.Apply(o)
@@ -132,7 +133,7 @@ func TestWaitingPodIsNotFoldedAgain(t *testing.T) {
 	}
 }
 
-// TestFutureEventIsReportedAtItsTime has a timestamp ahead of the agent's clock.
+// TestFutureEventIsReportedAtItsTime applies an Event with a timestamp ahead of the agent's clock.
 func TestFutureEventIsReportedAtItsTime(t *testing.T) {
 	e := NewEvidence(Scope{})
 	e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: Pod{UID: "u", CreatedAt: base}})

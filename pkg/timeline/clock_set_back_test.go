@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// If a clock is set back, by any amount, right after a start-up was over, the report is delayed by at most twice the
-// time for which late evidence is awaited. The runtime has nothing to report about the pod.
+// TestClockSetBackDelaysNoReport sets a clock back by any amount, immediately after the end of a start-up. The
+// report may be delayed by at most twice the wait for late evidence. The runtime has no facts about the pod.
 func TestClockSetBackDelaysNoReport(t *testing.T) {
 	for _, back := range []time.Duration{0, time.Second, 2 * runtimeGrace, 2 * eventGrace, time.Hour,
 		1000 * time.Hour} {

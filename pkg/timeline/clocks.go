@@ -7,28 +7,29 @@ import (
 )
 
 const (
-	// maxReadings is the number of readings, the latest ones, that bound the skew from each side.
+	// maxReadings is the number of latest readings that limit the skew on each side.
 	maxReadings = 32
-	// minReadings is the number of readings that must agree on a side, because the best one alone may be bad.
+	// minReadings is the number of readings that must agree on each side, because a single reading can be wrong.
 	minReadings = 2
 )
 
-// Skew is how far the control plane's clock is ahead of the node's clock, negative if it is behind: between Least
-// and Most, both included. The zero value means unknown.
+// Skew is the difference between the control plane's clock and the node's clock. Skew is positive if the control
+// plane's clock is ahead. The true difference is between Least and Most, both included. The zero value means
+// unknown.
 type Skew struct{ Least, Most time.Duration }
 
-// Known reports whether there is evidence from both sides.
+// Known reports whether readings limit the skew on both sides.
 func (s Skew) Known() bool { return s != Skew{} }
 
-// Proven reports whether the clocks do differ.
+// Proven reports whether the readings prove that the clocks differ.
 func (s Skew) Proven() bool { return s.Least > 0 || s.Most < 0 }
 
-// same reports whether both skews lead to equal timelines, apart from the skew itself. Only a proven skew widens
+// same reports whether both skews produce equal timelines, apart from Timeline.Skew. Only a proven skew widens
 // intervals.
 func (s Skew) same(o Skew) bool { return s == o || !s.Proven() && !o.Proven() }
 
-// widen extends an interval from the control plane's clock by the skew. It does so only if the clocks are proven to
-// differ. It never moves the interval: both readings stay possible.
+// widen extends an interval from the control plane's clock by a proven skew. widen never removes the original
+// interval, because the original timestamp can still be right.
 func (s Skew) widen(c constraint) constraint {
 	if s.Proven() {
 		c.earliest -= instant(max(0, s.Most))
@@ -37,32 +38,34 @@ func (s Skew) widen(c constraint) constraint {
 	return c
 }
 
-// Clocks estimates the skew from facts that both clocks dated: a pod was bound, or an Event was stored, before it
-// arrived, and the Date of a response lies between request and response. Each pair is truncated to seconds, so one
-// pair proves little and many prove more. The best pair of each side is ignored, so one pod with forged timestamps,
-// or one bad response, has no effect. Not safe for concurrent use.
+// Clocks estimates the skew from events with a timestamp of each clock. The binding of a pod and the storing of
+// an Event happen before they arrive at the agent. The Date header of a response is between the request and the
+// response. These timestamps are truncated to seconds, so a single pair proves little, but many pairs prove
+// more. Clocks ignores the best pair of each side. So one pod with forged timestamps or one wrong response has
+// no effect. Clocks is not safe for concurrent use.
 type Clocks struct{ least, most []reading }
 
-// reading is one bound of the skew and when it was learned. A pod has one reading per side, its best.
+// reading is one limit of the skew and the time of its observation. Each pod has one reading for each side, its
+// best reading.
 type reading struct {
 	of    string // the pod's UID; empty for a response
 	at    time.Time
 	bound time.Duration
 }
 
-// Observe takes the readings of the clocks from an observation. Most say nothing.
+// Observe takes readings of the clocks from an observation. Most observations contain no reading.
 func (c *Clocks) Observe(o Observation) {
 	switch o := o.(type) {
 	case ClockSeen:
 		c.pair(o.PodUID(), o.ControlPlaneAt, o.SentAt, o.ArrivedAt)
 	case EventSeen:
-		// The API server set this timestamp before the Event arrived. The Event's name is not used: its creator
-		// chooses it.
+		// The API server set this timestamp before the Event arrived. Observe ignores the Event's name, because the
+		// creator of the Event chooses the name.
 		if !o.StoredAt.IsZero() {
 			c.atLeast(reading{o.UID, o.ArrivedAt, o.StoredAt.Sub(o.ArrivedAt)})
 		}
 	case PodSeen:
-		// The binding precedes the first sight of the pod. For later sights it proves less and less.
+		// The binding happens before the agent first sees the pod. Later observations of the pod prove less and less.
 		if !o.Live || !o.Pod.AcknowledgedAt.IsZero() || !o.Pod.ReadAt.IsZero() {
 			return
 		}
@@ -74,8 +77,8 @@ func (c *Clocks) Observe(o Observation) {
 	}
 }
 
-// pair records that the control plane's clock showed a second at an instant between two instants of the node's
-// clock.
+// pair records that the control plane's clock showed a given second. The node's clock was between notBefore and
+// notAfter at that instant.
 func (c *Clocks) pair(of string, second, notBefore, notAfter time.Time) {
 	if notAfter.Before(notBefore) {
 		return
@@ -92,7 +95,7 @@ func (c *Clocks) atMost(r reading) {
 	c.most = keep(c.most, r, func(a, b time.Duration) bool { return a < b })
 }
 
-// keep adds a reading to the latest ones, or improves the reading of the same pod.
+// keep adds a reading to the latest readings, or improves the reading of the same pod.
 func keep(readings []reading, r reading, better func(a, b time.Duration) bool) []reading {
 	i := slices.IndexFunc(readings, func(known reading) bool { return r.of != "" && known.of == r.of })
 	switch {
@@ -107,8 +110,8 @@ func keep(readings []reading, r reading, better func(a, b time.Duration) bool) [
 	return readings
 }
 
-// Skew is the interval that the readings leave. After a clock was set, older readings contradict newer ones; they
-// are dropped, half of them at a time.
+// Skew returns the interval that the readings allow. After somebody sets a clock, older readings contradict
+// newer readings. Skew then ignores the older half of the readings, repeatedly if necessary.
 func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minReadings && len(most) >= minReadings {
@@ -128,7 +131,7 @@ func (c *Clocks) Skew() Skew {
 	return Skew{}
 }
 
-// nth is the bound that remains after the best readings are dropped.
+// nth returns the limit that remains after the best readings are ignored.
 func nth(readings []reading, order func(a, b time.Duration) int) time.Duration {
 	bounds := make([]time.Duration, len(readings))
 	for i, r := range readings {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cluster makes the observations of a control plane whose clock is ahead of the node's clock.
+// cluster creates the observations of a control plane whose clock is ahead of the node's clock.
 type cluster struct {
 	ahead  time.Duration
 	now    time.Time // node's clock
@@ -73,7 +73,7 @@ func TestOneWrongPairDoesNotChangeSkew(t *testing.T) {
 		"timestamps in the future": func(c *cluster) []Observation {
 			o := c.bound()
 			o.Pod.Conditions[0].TransitionAt = c.now.Add(time.Hour)
-			return []Observation{o, o, o} // however often it is seen
+			return []Observation{o, o, o} // repeated observations must change nothing
 		},
 		"an Event in the past": func(c *cluster) []Observation {
 			o := c.event()
@@ -131,7 +131,7 @@ func TestSkewFollowsAClockThatIsSet(t *testing.T) {
 	}
 }
 
-// TestSkewNeedsBothBounds: pods alone give a lower bound of the control plane's lead, but no upper bound.
+// TestSkewNeedsBothBounds observes only pods. Pods give a lower bound of the skew, but no upper bound.
 func TestSkewNeedsBothBounds(t *testing.T) {
 	c := &cluster{time.Hour, base, rand.New(rand.NewPCG(4, 4)), 0}
 	var clocks Clocks

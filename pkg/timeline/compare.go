@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Two observations of one instant may differ, for example where a clock is coarse. Either of them may count, but the
-// choice must not depend on the order of arrival. So there is a total order for each kind.
+// Two observations of the same instant can differ, for example because of a coarse clock. The choice between two
+// such observations must not depend on the order of arrival. So each kind of observation has a total order.
 
-// compareSightings orders by time. At equal times, a sighting of the pod before the end of its start-up comes first, so
-// that no start-up is lost.
+// compareSightings orders sightings by time. At equal times, a sighting before the end of the start-up comes
+// first, so that no start-up is missed.
 func compareSightings(a, b sighting) int {
 	rank := func(s sighting) int {
 		switch {
@@ -86,7 +86,8 @@ func compareRuns(a, b *Run) int {
 		cmp.Compare(a.ExitCode, b.ExitCode), cmp.Compare(a.Reason, b.Reason))
 }
 
-// compareImages orders answers about one image by all their fields. An answer that the image is absent comes first.
+// compareImages orders answers about one image by all their fields. An answer that the image is absent comes
+// first.
 func compareImages(a, b *Image) int {
 	return cmp.Or(
 		compareBools(a.Present, b.Present), a.FirstPulledAt.Compare(b.FirstPulledAt), a.PulledAt.Compare(b.PulledAt),

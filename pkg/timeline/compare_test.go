@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestCompareUsesEveryField changes each field in turn: if a field were left out, the order of two observations of
-// one instant would matter.
+// TestCompareUsesEveryField changes each field in turn. If the comparison ignored a field, the order of two
+// observations of the same instant would matter.
 func TestCompareUsesEveryField(t *testing.T) {
 	runs, layers := &Run{}, []Layer{{}}
 	pod := func() *Pod {
@@ -28,11 +28,12 @@ func TestCompareUsesEveryField(t *testing.T) {
 		}
 	}
 	if compareRuns(nil, runs) >= 0 || compareRuns(runs, nil) <= 0 || compareRuns(nil, nil) != 0 {
-		t.Error("no run does not come before any")
+		t.Error("an absent run must come before any run")
 	}
 }
 
-// changes returns a way to change each field of a struct, including nested structs, by name.
+// changes returns, for each field of a struct, a function that changes the field. changes includes nested
+// structs.
 func changes(v reflect.Value) map[string]func(reflect.Value) {
 	all := map[string]func(reflect.Value){}
 	for i := range v.NumField() {

@@ -6,19 +6,20 @@ import (
 )
 
 const (
-	// eventSlack bounds the time from a fact to the kubelet's Event about it. Both are in the same function, so it
-	// is the scheduling delay of a thread: 34 ms on a node with three times as much work as cores.
+	// eventSlack limits the time between a fact and the kubelet's Event about the fact. The kubelet creates the
+	// Event in the same function, so this time is the scheduling delay of a thread. The delay was 34 ms on a node
+	// with three times as much work as cores.
 	eventSlack = instant(100 * time.Millisecond)
-	// liveSlack is how long after the fact a running watch delivers it. If an event arrives within this time after the
-	// second of its truncated timestamp, the end of that second is the best estimate.
+	// liveSlack is the maximum time in which an open watch delivers a new fact. If an observation arrives at most
+	// liveSlack after the second of its truncated timestamp, the end of that second is the best estimate.
 	liveSlack = instant(100 * time.Millisecond)
-	// durationSlack is how much longer the kubelet's durations are than their names suggest: the duration of a pull
-	// includes a request for the image's size, and the one with the wait begins a moment after the Event.
+	// durationSlack is the excess of the kubelet's durations over the steps that they measure. The duration of a
+	// pull includes a request for the image's size. The duration with the wait begins a moment after the Event.
 	durationSlack = 10 * time.Millisecond
 )
 
-// origin is the kind of evidence that a constraint comes from. If constraints contradict each other, the one with the
-// lower origin is trusted.
+// origin is the kind of evidence that a constraint comes from. If constraints contradict each other, the
+// constraint with the lower origin wins.
 type origin uint8
 
 const (
@@ -30,7 +31,8 @@ const (
 	originStatus                      // the kubelet's timestamp in the pod object, truncated to seconds
 	originEventArrival                // when an Event arrived
 	originArrival                     // when the pod object arrived
-	originControlPlane                // the control plane's truncated timestamp in the pod object, from another clock
+	// originControlPlane is a truncated timestamp of the control plane's clock in the pod object.
+	originControlPlane
 )
 
 var originSources = [...]Source{
@@ -42,7 +44,7 @@ var originSources = [...]Source{
 
 func (o origin) source() Source { return originSources[o] }
 
-// originNames distinguishes the origins of one source.
+// originNames distinguishes the origins of the same source.
 var originNames = [...]string{
 	originRuntime:       "stamp",
 	originStore:         "stamp",
@@ -57,32 +59,33 @@ var originNames = [...]string{
 
 func (o origin) String() string { return fmt.Sprintf("%s (%s)", o.source(), originNames[o]) }
 
-// lean says where in its interval the instant of a constraint most likely lies.
+// lean is the most likely position of the instant inside the interval of a constraint.
 type lean uint8
 
 const (
 	leanNone     lean = iota // anywhere
-	leanLatest               // just before the end: the observation arrived live
-	leanEarliest             // at the start: a request whose timestamp is taken first
-	leanSlack                // eventSlack before the end: a live Event about something that the kubelet was about to do
+	leanLatest               // just before the end, because the observation arrived live
+	leanEarliest             // at the start, because the sender of a request took its timestamp first
+	leanSlack                // eventSlack before the end, because a live Event announces the kubelet's next step
 )
 
-// podWide is the container index of the milestones of the whole pod.
+// podWide is the container index for milestones of the whole pod.
 const podWide = int16(-1)
 
-// milestoneKey names one milestone of one pod.
+// milestoneKey identifies one milestone of one pod.
 type milestoneKey struct {
 	container int16
 	attempt   uint16
 	milestone Milestone
 }
 
-// rank orders keys by container, milestone and attempt, in one comparison.
+// rank returns a number that orders keys by container, then milestone, then attempt.
 func (k milestoneKey) rank() uint64 {
 	return uint64(k.container+1)<<24 | uint64(k.milestone)<<16 | uint64(k.attempt)
 }
 
-// constraint is the interval that one origin gives for a milestone. It holds the true instant; both ends are included.
+// constraint is the interval in which one origin places a milestone. The interval includes its two ends and
+// contains the true instant.
 type constraint struct {
 	key              milestoneKey
 	origin           origin
@@ -94,13 +97,13 @@ func point(k milestoneKey, o origin, t time.Time) constraint {
 	return constraint{key: k, origin: o, earliest: at(t), latest: at(t)}
 }
 
-// second is the constraint of a timestamp that was truncated to seconds.
+// second returns the constraint of a timestamp that was truncated to seconds.
 func second(k milestoneKey, o origin, t time.Time) constraint {
 	from := at(t)
 	return constraint{key: k, origin: o, earliest: from, latest: from + instant(time.Second) - 1}
 }
 
-// arrival is an upper bound: the milestone was in the past when the observation arrived.
+// arrival returns an upper bound, because a milestone happens before its observation arrives.
 func arrival(k milestoneKey, o origin, t time.Time, live bool) constraint {
 	c := constraint{key: k, origin: o, earliest: minInstant, latest: at(t)}
 	if live {
@@ -109,9 +112,9 @@ func arrival(k milestoneKey, o origin, t time.Time, live bool) constraint {
 	return c
 }
 
-// better reports whether c is preferred over d, a constraint of the same origin on the same milestone. The first report
-// counts, so the earlier end wins. The order is total, so the result of keeping the better one does not depend on
-// the order of arrival.
+// better reports whether c is preferred to d, a constraint of the same origin on the same milestone. The
+// interval with the earlier end wins, because the first report counts. The order is total, so the order of
+// arrival does not change the result.
 func (c constraint) better(d constraint) bool {
 	if c.latest != d.latest {
 		return c.latest < d.latest
@@ -122,8 +125,8 @@ func (c constraint) better(d constraint) bool {
 	return c.lean > d.lean
 }
 
-// searchConstraints returns the index of the first constraint whose milestone is not before the key, as bounds.search
-// does for bounds. The constraints must be sorted.
+// searchConstraints returns the index of the first constraint whose key is at or after k. The constraints must
+// be sorted. bounds.search does the same for bounds.
 func searchConstraints(constraints []constraint, k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(constraints)
 	for low < high {

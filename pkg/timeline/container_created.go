@@ -1,7 +1,8 @@
 package timeline
 
-// usedBy is the latest instant at which anything was first created from the image of a container or a volume. By then,
-// the image was present. It is maxInstant if nothing was.
+// usedBy returns the latest possible time at which the first container was created from an image. The index
+// names a container or an image volume. The image was present at that time. usedBy returns maxInstant if no
+// container was created.
 func (e *Evidence) usedBy(index int16) instant {
 	if e.isVolume(index) {
 		end := maxInstant
@@ -13,15 +14,17 @@ func (e *Evidence) usedBy(index int16) instant {
 	return e.createdBy(index)
 }
 
-// createdBy is the latest instant at which a container was first created; maxInstant if it was not.
+// createdBy returns the latest possible time of a container's first creation, or maxInstant if the container was
+// not created.
 func (e *Evidence) createdBy(index int16) instant {
 	created, _ := e.latest(milestoneKey{index, 0, MilestoneContainerCreated})
 	ran, _ := e.latest(milestoneKey{index, 0, MilestoneRunning})
 	return min(created, ran)
 }
 
-// createdSince is the earliest instant at which a container was created, or began to run if its creation is not
-// dated: the kubelet does nothing else in between. It is maxInstant if unknown.
+// createdSince returns the earliest possible time of a container's creation, or maxInstant if unknown. If the
+// creation has no timestamp, createdSince returns the earliest possible start of the container. The kubelet does
+// no other work between creation and start.
 func (e *Evidence) createdSince(index int16) instant {
 	for _, milestone := range [...]Milestone{MilestoneContainerCreated, MilestoneRunning} {
 		since := minInstant
@@ -49,7 +52,8 @@ func (e *Evidence) isVolume(index int16) bool {
 	return c != nil && c.Kind == KindImageVolume
 }
 
-// specOf is the container in the spec that the evidence is about; nil if the spec has no container of that name.
+// specOf returns a container's entry in the pod's spec, or nil if the spec does not contain the container's
+// name.
 func (e *Evidence) specOf(index int16) *Container {
 	for i := range e.pod.Containers {
 		if e.pod.Containers[i].Name == e.containers[index].name {

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// notConfigTexts are the kubelet's messages about a container that it cannot create although its configuration is
-// correct: the kubelet does not have the objects from the API server yet, or a volume is not as it should be
-// (pkg/kubelet/{configmap,secret,volumemanager}, kubelet_pods.go).
+// notConfigTexts are fragments of the kubelet's messages about a container that it cannot create, although the
+// container's configuration is correct. Either the kubelet has not received the objects from the API server yet,
+// or a volume is wrong. See pkg/kubelet/{configmap,secret,volumemanager} and kubelet_pods.go in Kubernetes.
 var notConfigTexts = []string{
 	"failed to sync configmap cache", "failed to sync secret cache", "services have not yet been read at least once",
 	"failed to prepare subPath for volumeMount", "cannot find volume",
 }
 
-// applyCreateFailure records when the kubelet last could not create a container, and whether that had a reason other
-// than the container's configuration.
+// applyCreateFailure records the latest failure to create a container. applyCreateFailure also records whether
+// the container's configuration was not the reason for a failure.
 func (e *Evidence) applyCreateFailure(o EventSeen) {
 	if o.Reason != "Failed" || o.Container == "" {
 		return
@@ -37,13 +37,15 @@ func (e *Evidence) applyCreateFailure(o EventSeen) {
 	}
 }
 
-// alsoNotConfig returns what a container may wait for in addition to its configuration.
+// alsoNotConfig lists the possible phases of a container whose wait can have a reason other than its
+// configuration.
 var alsoNotConfig = []Phase{PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseKubeletSync}
 
-// createFailureConstraints dates the first failure to create a container by the container's image. The kubelet tries
-// right after it got or found the image (pkg/kubelet/kuberuntime, startContainer), but reports the failure in the pod's
-// status only when it comes back to the pod, possibly after the reason is gone. If the status is later than that, the
-// kubelet was stopped or starved.
+// createFailureConstraints dates the first failure to create a container by the time when the container's image
+// was present. The kubelet creates the container immediately after it gets or finds the image (startContainer in
+// pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it processes the pod
+// again. By then, the reason for the failure can be gone. If the status is later than the next retry, the
+// kubelet was stopped or starved, and the image does not date the failure.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	pulled := f.pulls[index].pulled
 	if !pulled.known() || pulled.present && pulled.origin != originEventName {

@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// EphemeralEvidence follows the pulls of the ephemeral containers that are added to a pod (kubectl debug). They are
-// not part of its start-up, which may be long over, but the kubelet pulls their images like any other. Not safe for
+// EphemeralEvidence follows the image pulls of ephemeral containers that users add to a pod (kubectl debug).
+// These pulls are not part of the pod's start-up, which can be long over. EphemeralEvidence is not safe for
 // concurrent use.
 type EphemeralEvidence struct {
 	evidence *Evidence
-	reported []string // names of ephemeral containers that are already reported
+	reported []string // names of ephemeral containers that need no further report
 }
 
-// NewEphemeralEvidence begins with a pod as it is now and ignores the ephemeral containers in over. It returns nil if
-// there is no other ephemeral container, or if all of them have already run, because their pulls were not seen.
+// NewEphemeralEvidence starts with the current pod and ignores the ephemeral containers named in over.
+// NewEphemeralEvidence returns nil if there is no other ephemeral container. NewEphemeralEvidence also returns
+// nil if all of them have already run, because the agent did not see their pulls.
 func NewEphemeralEvidence(scope Scope, o PodSeen, over []string) *EphemeralEvidence {
 	if !slices.ContainsFunc(o.Pod.Containers, func(c Container) bool {
 		return c.Kind == KindEphemeral && !c.ran() && !slices.Contains(over, c.Name)
@@ -42,8 +43,9 @@ func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 	return d.evidence.Apply(o)
 }
 
-// reduce returns a pod that has only the ephemeral containers, as main containers, and that succeeds when all of
-// them have run. So the code for the pulls of a start-up also works for theirs.
+// reduce returns a pod with only the ephemeral containers, converted to main containers. The reduced pod
+// succeeds when all ephemeral containers have run. This lets the code for start-up pulls also handle the pulls
+// of ephemeral containers.
 func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	p := o.Pod
 	o.Pod = Pod{
@@ -65,20 +67,20 @@ func (d *EphemeralEvidence) ephemeral(p Pod) []Container {
 	})
 }
 
-// ran reports whether a container has started, so that its image is present.
+// ran reports whether a container has started. If it has started, its image is present.
 func (c *Container) ran() bool { return c.State == StateRunning || c.State == StateTerminated }
 
-// Requests is Evidence.Requests for the ephemeral containers.
+// Requests returns the result of Evidence.Requests for the ephemeral containers.
 func (d *EphemeralEvidence) Requests(now time.Time) Requests { return d.evidence.Requests(now) }
 
-// Settled is Evidence.Settled for the ephemeral containers: all of them have run, or the pod is deleted, and no more
-// relevant evidence is expected.
+// Settled reports whether the pulls of the ephemeral containers are settled. Pulls are settled if no more
+// relevant evidence is expected, and if either all ephemeral containers have run or the pod is deleted.
 func (d *EphemeralEvidence) Settled(now time.Time) bool { return d.evidence.Settled(now) }
 
-// Pod is the pod as last seen, with its ephemeral containers only.
+// Pod returns the latest pod, reduced to its ephemeral containers.
 func (d *EphemeralEvidence) Pod() Pod { return d.evidence.Pod() }
 
-// Over returns the names of all ephemeral containers that need no report once these pulls are settled.
+// Over returns the names of all ephemeral containers that need no report after these pulls are settled.
 func (d *EphemeralEvidence) Over() []string {
 	over := slices.Clone(d.reported)
 	for _, c := range d.evidence.Pod().Containers {
@@ -87,7 +89,7 @@ func (d *EphemeralEvidence) Over() []string {
 	return over
 }
 
-// Pulls returns the attempts to pull the images of the ephemeral containers so far.
+// Pulls returns the pull attempts for the ephemeral containers up to now.
 func (d *EphemeralEvidence) Pulls(now time.Time, skew Skew) []Pull {
 	t, _ := d.evidence.Timeline(now, skew)
 	for i := range t.Pulls {

@@ -8,17 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the Events that are kept as text for one pod. A start-up without problems has about ten Events. In a
-// start-up with a problem, the first Events name it.
+// maxMessages and maxMessageBytes limit the Events that are kept as text for one pod. A start-up without
+// problems has about ten Events. In a start-up with a problem, the first Events describe the problem.
 const (
 	maxMessages     = 32
 	maxMessageBytes = 256 // bytes
 )
 
-// EventMessage is a kubelet Event about the pod, as text. An Event that repeats is kept once.
+// EventMessage is the text of a kubelet Event about the pod. A repeated Event is kept only once.
 type EventMessage struct {
-	// At is the Event's first occurrence on the kubelet's clock: exact if the Event's name contains it, otherwise
-	// truncated to seconds.
+	// At is the time of the Event's first occurrence on the kubelet's clock. At is exact if the Event's name
+	// contains the time. Otherwise it is truncated to seconds.
 	At        time.Time
 	Container string // empty for Events about the whole pod
 	Reason    string // e.g. FailedMount
@@ -40,20 +40,20 @@ func messageOf(o EventSeen) EventMessage {
 	return s
 }
 
-// keepMessage keeps the earliest Events, in whatever order they arrive.
+// keepMessage keeps the earliest Events. Their order of arrival does not matter.
 func (e *Evidence) keepMessage(o EventSeen) {
 	s := messageOf(o)
 	i, found := slices.BinarySearchFunc(e.messages, s, EventMessage.compare)
 	if found || i == maxMessages {
 		return
 	}
-	// The texts may be parts of longer strings, which would otherwise stay in memory.
+	// The texts can be parts of longer strings. Clones let the garbage collector free the longer strings.
 	s.Container, s.Reason, s.Message = strings.Clone(s.Container), strings.Clone(s.Reason), strings.Clone(s.Message)
 	longer := slices.Insert(e.messages, i, s)
 	e.messages, e.changed = longer[:min(len(longer), maxMessages)], true
 }
 
-// messagesUntil returns the Events up to the end of the start-up.
+// messagesUntil returns the Events up to the given time.
 func (e *Evidence) messagesUntil(end time.Time) []EventMessage {
 	after, _ := slices.BinarySearchFunc(e.messages, end, func(s EventMessage, end time.Time) int {
 		if s.At.After(end) {
@@ -64,7 +64,7 @@ func (e *Evidence) messagesUntil(end time.Time) []EventMessage {
 	return slices.Clone(e.messages[:after])
 }
 
-// cutText makes a text valid UTF-8 of at most maxMessageBytes bytes.
+// cutText converts text to valid UTF-8 of at most maxMessageBytes bytes.
 func cutText(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= maxMessageBytes {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// eventAt is an Event n seconds after the pod was created.
+// eventAt returns an Event n seconds after the creation of the pod.
 func eventAt(n int, message string) EventSeen {
 	named := base.Add(time.Duration(n)*time.Second + 5)
 	return EventSeen{UID: "u", ArrivedAt: named.Add(time.Second), Reason: "FailedMount", Message: message,

@@ -8,68 +8,72 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Limits of what one pod may make the agent keep. Only a crash loop needs more. Its first attempts are kept, and
-// Timeline.Missing says that later ones were dropped.
+// These limits bound the memory that the agent uses for one pod. Only a pod in a crash loop exceeds these
+// limits. The agent then keeps the first attempts, and Timeline.Missing reports that later attempts were
+// dropped.
 const (
 	maxAttempts   = 16
 	maxContainers = 256
 	maxFailures   = 16
-	// maxNetworkDowns is larger than the number of questions about the network for one pod in an hour; their intervals
-	// grow.
+	// maxNetworkDowns is larger than the number of times that the agent asks about the network for one pod in an
+	// hour. The intervals between these questions grow.
 	maxNetworkDowns = 256
-	// maxUnknownContainers limits the container names that are not in the pod's spec and arrive after the spec:
-	// ephemeral containers whose Event comes before the spec. Anyone who may create Events can invent more.
+	// maxUnknownContainers limits the number of container names that are absent from the pod's known spec. An
+	// ephemeral container's Event can arrive before the spec that contains the container. Anyone who can create
+	// Events can invent such names.
 	maxUnknownContainers = 16
 )
 
 // constraintGrowth is the number of constraints by which the capacity grows.
 const constraintGrowth = 8
 
-// Scope says what the agent can observe and which start-ups it reports.
+// Scope lists the sources that the agent has and selects the start-ups that it reports.
 type Scope struct {
-	// Runtime and Events say whether the agent has such a source. Evidence from a missing source is never awaited.
+	// Runtime and Events say whether the agent has each source. The agent never waits for evidence from a missing
+	// source.
 	Runtime bool
 	Events  bool
-	// Since is the time, on the agent's clock, from which the agent reports every start-up of the node, including
-	// those that ended unseen while the agent or the API server was away. Zero: the agent reports only start-ups
-	// that it saw.
+	// Since is the time on the agent's clock from which the agent reports every start-up of the node. These include
+	// start-ups that ended while the agent or the API server was unavailable. If Since is zero, the agent reports
+	// only start-ups that it saw in progress.
 	Since time.Time
-	// ResumedAt is when the agent continued from the state of an earlier process, on the agent's clock. Evidence that
-	// was overdue at that time is awaited again, because no agent fetched it in the meantime. Zero: the agent began
-	// without state.
+	// ResumedAt is the time on the agent's clock when the agent loaded the state of an earlier process. The agent
+	// waits again for evidence that was overdue at that time, because no agent fetched it in the meantime. If
+	// ResumedAt is zero, the agent started without state.
 	ResumedAt time.Time
 }
 
-// Evidence holds everything that is known about one pod's start-up. The same observations give the same evidence in any
-// order and any number of times, with one exception: if a pod has more container or image names than are kept, the
-// first to arrive are kept. Not safe for concurrent use.
+// Evidence holds all known facts about one pod's start-up. The same observations produce the same evidence, in
+// any order and with any repetition. There is one exception: if a pod exceeds the limit of container or image
+// names, Evidence keeps the first names that arrive. Evidence is not safe for concurrent use.
 type Evidence struct {
 	scope Scope
 
-	pod       Pod // as last seen
+	pod       Pod // the latest pod object
 	podSeenAt time.Time
 	firstSeen sighting
 	gone      bool
 	waiting   waitingReason
 
-	constraints      []constraint // sorted by key, then by origin; at most one for each pair
-	containers       []containerEvidence
-	images           []imageEvidence
-	obstacleEvents   []obstacleEvent // obstacles to the sandbox according to the kubelet's Events, in order of time
-	messages         []EventMessage  // the earliest, in order of time
-	ignoreMessages   bool            // Events are not kept as text, because they are not reported
-	networkDowns     []instant       // when the runtime said that its network was not ready; the earliest, in order
-	networkUp        instant         // when it first said that its network was ready; zero for never
-	imageKnown       attempts        // the sandboxes for which the runtime said whether it pulled their image
-	kubelet133       bool            // the kubelet has version 1.33 or later
-	generation       int64           // the lowest generation of the spec that was seen; 0 if unknown
-	watchFirstOpened time.Time       // when an Event watch was first open
-	watchLastOpened  instant         // when the latest Event watch was opened; zero for never
-	watchLost        instant         // when an Event watch was last lost; zero for never
-	overflow         bool            // something was dropped because of the limits above
-	changed          bool            // by the observation that is being applied
+	constraints    []constraint // sorted by key, then by origin; at most one for each pair
+	containers     []containerEvidence
+	images         []imageEvidence
+	obstacleEvents []obstacleEvent // obstacles to the sandbox according to the kubelet's Events, in order of time
+	messages       []EventMessage  // the earliest kubelet Events, in order of time
+	ignoreMessages bool            // if true, Events are not kept as text, because nothing reports them
+	// networkDowns holds the earliest times at which the runtime reported that its network was not ready, in order.
+	networkDowns     []instant
+	networkUp        instant   // when the runtime first reported that its network was ready; zero for never
+	imageKnown       attempts  // the sandboxes for which the runtime reported whether it pulled the sandbox image
+	kubelet133       bool      // the kubelet has version 1.33 or later
+	generation       int64     // the lowest observed generation of the spec; 0 if unknown
+	watchFirstOpened time.Time // when the first Event watch opened
+	watchLastOpened  instant   // when the latest Event watch opened; zero for never
+	watchLost        instant   // when the agent last lost an Event watch; zero for never
+	overflow         bool      // the limits above caused evidence to be dropped
+	changed          bool      // the current observation changed the evidence
 
-	runtimeAskedAt time.Time // of the latest answer
+	runtimeAskedAt time.Time // the time of the question behind the runtime's latest answer
 
 	cached *cachedTimeline // nil if the timeline must be folded
 }
@@ -77,19 +81,20 @@ type Evidence struct {
 // attempts is a set of the first 64 attempts.
 type attempts uint64
 
-func (a attempts) with(attempt uint16) attempts { return a | 1<<attempt } // no effect for a later attempt
+func (a attempts) with(attempt uint16) attempts { return a | 1<<attempt } // no effect for attempts after the first 64
 
 func (a attempts) has(attempt uint16) bool { return a&(1<<attempt) != 0 }
 
-// sighting is the agent's first sight of the pod.
+// sighting is the agent's first observation of the pod.
 type sighting struct {
 	at   time.Time
 	live bool
 	over bool // the start-up was already over
-	new  bool // the kubelet had not reported on it yet
+	new  bool // the kubelet had not reported the pod's status yet
 }
 
-// waitingReason is the kubelet's reason why a container waits, and when the pod object reported it.
+// waitingReason is the kubelet's reason why a container waits, with the arrival time of the pod object that
+// contains the reason.
 type waitingReason struct {
 	at     instant
 	reason string
@@ -99,60 +104,62 @@ func (w waitingReason) compare(o waitingReason) int {
 	return cmp.Or(cmp.Compare(w.at, o.at), cmp.Compare(w.reason, o.reason))
 }
 
-// containerEvidence holds what is known about one container, apart from constraints.
+// containerEvidence holds the facts about one container, except constraints.
 type containerEvidence struct {
 	name     string
-	image    string // as last parsed, with its registry
+	image    string // the latest parsed image reference, whose registry is in the next field
 	registry string
-	pulled   pulledEvent // the first Event that says that the image is present
-	// laterPulled are further such Events, in order of time.
+	pulled   pulledEvent // the first Event that reports that the image is present
+	// laterPulled holds later Events that report that the image is present, in order of time.
 	laterPulled []pulledEvent
 	failures    []failureEvent
-	// requested is when the kubelet requested the first pull, by its Events. inspected holds the times at which the
-	// runtime did not say whether it has the image. Both are in order of time. There is more than one only if the
-	// kubelet restarted or Events were forged.
+	// requested holds the times of the kubelet's first request for the pull, according to its Events. inspected
+	// holds the times at which the runtime did not report whether it has the image. The two lists are in order of
+	// time. A list has more than one entry only if the kubelet restarted or somebody forged Events.
 	requested, inspected []window
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
-	// statusReasons are the reasons of failed pulls in the pod's statuses, each once. There are only a few different
-	// ones.
+	// statusReasons lists each reason of a failed pull in the pod's statuses once. There are only a few possible
+	// reasons.
 	statusReasons []imagepull.Failure
-	// firstImage is the image in the first spec seen. Once the image changes, a status may be about either image.
+	// firstImage is the image in the first observed spec. After the image changes, a status can describe the old or
+	// the new image.
 	firstImage   string
 	imageChanged bool
 	exits        []exit
-	overflow     bool // some of its attempts were not kept
+	overflow     bool // some attempts of the container were dropped
 	refused      refusals
 	notConfig    bool // the kubelet could not create the container for a reason other than its configuration
 }
 
-// refusals is the Event that says that the kubelet could not create the container: its first and its latest
-// occurrence, and their number.
+// refusals holds the first and latest occurrence, and the count, of an Event that reports a failure to create the
+// container.
 type refusals struct {
 	first, last window
 	count       int
 }
 
-// exit is how one run of a container ended.
+// exit holds the exit code of one run of a container.
 type exit struct{ attempt, code int }
 
 // NewEvidence returns empty evidence.
 func NewEvidence(scope Scope) *Evidence { return &Evidence{scope: scope} }
 
-// PodSeen reports whether a pod object was seen. Without one there is nothing to fold.
+// PodSeen reports whether the evidence contains a pod object. Without a pod object, there is no timeline.
 func (e *Evidence) PodSeen() bool { return !e.podSeenAt.IsZero() }
 
-// Reconstructed is the value of Timeline.Reconstructed.
+// Reconstructed returns the value of Timeline.Reconstructed.
 func (e *Evidence) Reconstructed() bool { return e.beforeAgent() }
 
-// Pod is the pod object as last seen.
+// Pod returns the latest pod object.
 func (e *Evidence) Pod() Pod { return e.pod }
 
 func compareConstraints(a, b constraint) int {
 	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
 }
 
-// constrain keeps the better of a new constraint and the known one of the same origin.
+// constrain adds a constraint. If the origin already has a constraint on the milestone, constrain keeps the
+// better constraint.
 func (e *Evidence) constrain(c constraint) {
 	if c.key.attempt >= maxAttempts {
 		e.markOverflow()
@@ -169,7 +176,7 @@ func (e *Evidence) constrain(c constraint) {
 	}
 	switch {
 	case i == len(e.constraints) || e.constraints[i].key != c.key || e.constraints[i].origin != c.origin:
-		// Grow by a few at a time, because doubling would leave half of the capacity unused.
+		// Grow by a few entries, because doubling would leave half of the capacity unused.
 		if len(e.constraints) == cap(e.constraints) {
 			e.constraints = append(make([]constraint, 0, len(e.constraints)+constraintGrowth), e.constraints...)
 		}
@@ -182,13 +189,13 @@ func (e *Evidence) constrain(c constraint) {
 	e.changed = true
 }
 
-// markOverflow records that something was dropped. Only the first time is a change.
+// markOverflow records that evidence was dropped. Only the first call changes the evidence.
 func (e *Evidence) markOverflow() {
 	e.changed = e.changed || !e.overflow
 	e.overflow = true
 }
 
-// indexNear is indexOf for a container that is most likely at i.
+// indexNear does the same as indexOf, but first checks index i.
 func (e *Evidence) indexNear(i int, container string) int16 {
 	if i < len(e.containers) && e.containers[i].name == container {
 		return int16(i)
@@ -196,7 +203,7 @@ func (e *Evidence) indexNear(i int, container string) int16 {
 	return e.indexOf(container)
 }
 
-// indexOf returns the index of a container's evidence; podWide if there is none.
+// indexOf returns the index of a container's evidence, or podWide if there is no evidence.
 func (e *Evidence) indexOf(container string) int16 {
 	for i := range e.containers {
 		if e.containers[i].name == container {
@@ -206,7 +213,7 @@ func (e *Evidence) indexOf(container string) int16 {
 	return podWide
 }
 
-// container finds or adds the container's evidence. It returns nil if the pod has too many names.
+// container finds or adds the container's evidence. container returns nil if the pod exceeds a limit of names.
 func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	if i := e.indexOf(name); i != podWide {
 		return i, &e.containers[i]
@@ -221,7 +228,7 @@ func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	return int16(len(e.containers) - 1), &e.containers[len(e.containers)-1]
 }
 
-// unknownContainers counts the names that are not in the pod's spec as last seen.
+// unknownContainers counts the names that are absent from the latest spec.
 func (e *Evidence) unknownContainers() int {
 	n := 0
 	for i := range e.containers {
@@ -232,7 +239,7 @@ func (e *Evidence) unknownContainers() int {
 	return n
 }
 
-// registryOf parses a reference once, because nothing else in a fold costs as much.
+// registryOf caches the parsed reference, because parsing is the most expensive step of a fold.
 func (c *containerEvidence) registryOf(image string) string {
 	if c.image != image {
 		c.image, c.registry = image, imagepull.Registry(image)
@@ -241,8 +248,8 @@ func (c *containerEvidence) registryOf(image string) string {
 }
 
 // Apply adds an observation. The caller must not pass observations about other pods. Apply reports whether the
-// evidence changed: if not, only the latest pod object and the time of the latest question to the runtime may
-// differ.
+// evidence changed. If the evidence did not change, only two values can differ: the latest pod object and the
+// time of the latest question to the runtime.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false
 	switch o := o.(type) {

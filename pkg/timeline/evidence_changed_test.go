@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// TestOnlyChangesMatter applies every script, and nonsense, to a second evidence that gets only the observations
-// that changed the first, and the latest pod object: what survives a restart of the agent.
+// TestOnlyChangesMatter applies every script, and random observations, to two evidences. The second evidence
+// receives only the observations that changed the first evidence, and the latest pod object. These observations
+// survive a restart of the agent.
 func TestOnlyChangesMatter(t *testing.T) {
 	check := func(name string, scope Scope, observations []Observation, now time.Time) {
 		t.Helper()
@@ -21,7 +22,7 @@ func TestOnlyChangesMatter(t *testing.T) {
 				some.Apply(o)
 			}
 			if all.Apply(o) {
-				t.Errorf("%s: is news twice: %+v", name, o)
+				t.Errorf("%s: the same observation changes the evidence twice: %+v", name, o)
 			}
 		}
 		if latest != nil {
@@ -29,7 +30,7 @@ func TestOnlyChangesMatter(t *testing.T) {
 		}
 		want, _ := all.Timeline(now, Skew{})
 		if got, _ := some.Timeline(now, Skew{}); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: news alone fold to\n%+v\nwant\n%+v", name, got, want)
+			t.Errorf("%s: the changes alone fold to\n%+v\nwant\n%+v", name, got, want)
 		}
 	}
 	for _, s := range Scripts(t) {
@@ -40,18 +41,19 @@ func TestOnlyChangesMatter(t *testing.T) {
 	}
 }
 
-// TestOldStartUpIsNotGivenUpBeforeItIsSeenAfterRestart: it may be ready by now.
+// TestOldStartUpIsNotGivenUpBeforeItIsSeenAfterRestart checks an old start-up after a restart, because the pod
+// can be ready by now.
 func TestOldStartUpIsNotGivenUpBeforeItIsSeenAfterRestart(t *testing.T) {
 	resumed := base.Add(2 * giveUpAfter)
 	e := NewEvidence(Scope{ResumedAt: resumed})
 	e.Apply(PodSeen{ArrivedAt: base, Live: true, Pod: Pod{UID: "u", CreatedAt: base}})
 	if e.Settled(resumed.Add(time.Second)) || !e.Settled(resumed.Add(eventGrace)) {
-		t.Error("given up at once, or never")
+		t.Error("the start-up is given up immediately, or never")
 	}
 }
 
-// TestLateEvidenceIsAwaitedAfterRestart checks that a pod whose start-up was over when the agent stopped is not
-// settled before the next agent process could ask.
+// TestLateEvidenceIsAwaitedAfterRestart checks a pod whose start-up was over when the agent stopped. The pod
+// must not settle before the next agent process could ask for evidence.
 func TestLateEvidenceIsAwaitedAfterRestart(t *testing.T) {
 	over := PodSeen{ArrivedAt: base.Add(2 * time.Second), Live: true,
 		Pod: Pod{UID: "u", CreatedAt: base, Conditions: []Condition{

@@ -7,9 +7,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// applyStatus reads one container's status. The kubelet learns of starts and exits from the runtime's list, up to a
-// second later, so their arrival is only an upper bound. It runs probes itself, so it reports their results without
-// delay.
+// applyStatus reads the status of one container. The kubelet learns about starts and exits from the runtime's
+// list up to a second late. So the arrival of the status is only an upper bound for starts and exits. The
+// kubelet runs probes itself and reports their results without delay.
 func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	index, evidence := e.container(c.Name)
 	if evidence == nil {
@@ -38,7 +38,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if c.LastRun != nil {
 		last := c.Attempt - 1
 		if c.State == StateWaiting {
-			last = c.Attempt // in back-off the kubelet reports the current run as the last one (kubelet_pods.go)
+			last = c.Attempt // in back-off, the kubelet reports the current run as the last run (kubelet_pods.go)
 		}
 		if last >= 0 {
 			addRun(MilestoneRunning, last, c.LastRun.StartedAt)
@@ -74,7 +74,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	}
 }
 
-// applyWaiting reads why a container waits.
+// applyWaiting reads the reason why a container waits.
 func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodSeen, c Container) {
 	if c.PullFailure != imagepull.FailureNone {
 		e.applyPullFailure(evidence, o, c.PullFailure)
@@ -85,27 +85,28 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 	if m, refused := createFailureMilestones[c.WaitingReason]; refused {
 		next := c.Attempt
 		if c.LastRun != nil {
-			next++ // in back-off the last run is the current one
+			next++ // in back-off, the last run is the current run
 		}
 		e.constrain(arrival(milestoneKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
 	}
 }
 
-// inspectError is the kubelet's reason if the runtime does not say whether it has an image. The registry was not
-// asked.
+// inspectError is the kubelet's reason if the runtime does not report whether it has an image. The kubelet has
+// not contacted the registry at that point.
 const inspectError = "ImageInspectError"
 
-// createFailureMilestones are the kubelet's reasons why it cannot create a container, with the milestone that the
-// first such status dates. The kubelet retries until it succeeds (packages kuberuntime and images).
+// createFailureMilestones maps the kubelet's reasons for a failed container creation to milestones. The first
+// status with such a reason dates the milestone. The kubelet retries until it succeeds (packages kuberuntime and
+// images).
 var createFailureMilestones = map[string]Milestone{
 	// A ConfigMap, Secret or key is missing, or the container would run as root.
 	"CreateContainerConfigError": MilestoneConfigRefused,
-	"ErrImageNeverPull":          MilestoneConfigRefused, // the image is absent and must not be pulled
+	"ErrImageNeverPull":          MilestoneConfigRefused, // the image is absent, and the pull policy forbids a pull
 	"CreateContainerError":       MilestoneCreateFailed,
 }
 
-// applyPullFailure reads a status that reports a failed pull. The kubelet writes it right after the failure. It is
-// useful if the Events about failures are missing.
+// applyPullFailure reads a status that reports a failed pull. The kubelet writes this status immediately after
+// the failure. The status replaces missing Events about the failure.
 func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
 	news := arrival(milestoneKey{}, originArrival, o.ArrivedAt, o.Live)
 	f := failureEvent{window{news.origin, news.lean, news.earliest, news.latest}, 0, why}
@@ -117,8 +118,8 @@ func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepu
 	}
 }
 
-// keepExit records the exit code of a run. If exit codes contradict each other, the highest is kept, in whatever order
-// they arrive.
+// keepExit records the exit code of a run. If exit codes contradict each other, keepExit keeps the highest exit
+// code, so the order of arrival does not matter.
 func (e *Evidence) keepExit(c *containerEvidence, attempt, code int) {
 	if attempt >= maxAttempts {
 		return
@@ -134,7 +135,7 @@ func (e *Evidence) keepExit(c *containerEvidence, attempt, code int) {
 	c.exits = append(c.exits, exit{attempt, code})
 }
 
-// exitCode returns the exit code of a run; ok is false if it is unknown.
+// exitCode returns the exit code of a run. If the exit code is unknown, ok is false.
 func (c *containerEvidence) exitCode(attempt int) (code int, ok bool) {
 	for _, x := range c.exits {
 		if x.attempt == attempt {

@@ -8,7 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// pulledEvent is the first Event that says that a container's image is present; zero if there was none.
+// pulledEvent is the first Event that reports that a container's image is present. The zero value means that
+// there is no such Event.
 type pulledEvent struct {
 	window
 	present bool   // the image was already present
@@ -16,7 +17,7 @@ type pulledEvent struct {
 	lengths pullLengths
 }
 
-// pullLengths holds the durations in the kubelet's message about a pull; see imagepull.Message.
+// pullLengths holds the durations from the kubelet's message about a pull. See imagepull.Message.
 type pullLengths struct {
 	Pull, Waiting, Unit time.Duration
 	SizeBytes           int64
@@ -26,11 +27,11 @@ type pullLengths struct {
 // failureEvent is one failed pull.
 type failureEvent struct {
 	window
-	atLeast uint16 // earlier failures, by the Event's count
+	atLeast uint16 // the minimum number of earlier failures, from the Event's count
 	why     imagepull.Failure
 }
 
-// window is the interval in which the subject of an Event happened, and its origin.
+// window is the interval in which the subject of an Event happened, with the origin of the interval.
 type window struct {
 	origin           origin
 	lean             lean
@@ -43,8 +44,8 @@ func (w window) constraint(k milestoneKey) constraint {
 	return constraint{key: k, origin: w.origin, lean: w.lean, earliest: w.earliest, latest: w.latest}
 }
 
-// applyEvent keeps an Event as text and reads what it says about a container's pulls. The runtime dates everything
-// else better.
+// applyEvent keeps an Event as text and reads its facts about a container's pulls. The runtime dates all other
+// facts more precisely.
 func (e *Evidence) applyEvent(o EventSeen) {
 	if o.FirstAt.IsZero() || o.LastAt.IsZero() || o.ofFuture() {
 		return
@@ -59,15 +60,15 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	case imagepull.KindPulling, imagepull.KindPulled, imagepull.KindAlreadyPresent, imagepull.KindPullFailed:
 	case imagepull.KindInspectFailed:
 		if name == "" || message.Combined {
-			return // the container is unknown: the message often has no reference
+			return // the container is unknown, because the message often contains no image reference
 		}
 	default:
 		e.applyCreateFailure(o)
 		return
 	}
 	if message.Combined {
-		// A combined Event stands for several occurrences. Only its text and its latest timestamp belong to this
-		// one.
+		// A combined Event represents several occurrences. Only its text and its latest timestamp belong to the
+		// occurrence that is read here.
 		o.NamedAt, o.FirstAt, o.Count = time.Time{}, o.LastAt, 1
 	}
 	if message.Combined || name == "" { // Events about image volumes have no fieldPath
@@ -93,12 +94,12 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	}
 }
 
-// applyPulling dates the first request by the Event's name, and the latest by its timestamps.
+// applyPulling dates the first request by the Event's name, and the latest request by the Event's timestamps.
 func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o EventSeen) {
 	stamp := second(milestoneKey{}, originEventSecond, o.FirstAt)
 	first := window{stamp.origin, stamp.lean, stamp.earliest, stamp.latest}
 	if !o.NamedAt.IsZero() {
-		// The kubelet creates the Event just before it queues the pull.
+		// The kubelet creates the Event immediately before it queues the pull.
 		named := at(o.NamedAt)
 		first = window{originEventName, leanEarliest, named, named + eventSlack}
 	}
@@ -106,9 +107,9 @@ func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o Even
 	if o.Count > 1 {
 		k := milestoneKey{index, clampAttempt(o.Count - 1), MilestonePullRequested}
 		c := second(k, originEventSecond, o.LastAt)
-		c.latest += eventSlack // as for the first request
+		c.latest += eventSlack // the same tolerance as for the first request
 		e.constrain(c)
-		if o.Live { // it arrives right after the request, which the timestamp dates only to the second
+		if o.Live { // the Event arrives immediately after the request, and its timestamp is truncated to seconds
 			e.constrain(constraint{k, originEventArrival, leanSlack, minInstant, at(o.ArrivedAt) + eventSlack})
 		}
 	}
@@ -121,8 +122,8 @@ func (e *Evidence) applyPulled(c *containerEvidence, o EventSeen, m imagepull.Me
 	e.keepPulled(c, p)
 }
 
-// compare orders by time. Within the same truncated second the pull comes first, because after it the image is
-// present.
+// compare orders Events by time. Within the same truncated second, a pull comes first, because the image is
+// present after the pull.
 func (p pulledEvent) compare(o pulledEvent) int {
 	return cmp.Or(p.window.compare(o.window), compareBools(p.present, o.present),
 		cmp.Compare(p.lengths.Pull, o.lengths.Pull), cmp.Compare(p.lengths.Waiting, o.lengths.Waiting),
@@ -134,7 +135,7 @@ func (f failureEvent) compare(o failureEvent) int {
 	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast), cmp.Compare(f.why, o.why))
 }
 
-// keepEarliest adds to a list in order of time and keeps the earliest entries up to a limit.
+// keepEarliest inserts f into a list in order of time and keeps the earliest entries up to limit.
 func keepEarliest[F interface{ compare(F) int }](e *Evidence, list *[]F, f F, limit int) {
 	i, found := slices.BinarySearchFunc(*list, f, F.compare)
 	if found || i == limit {
@@ -149,7 +150,9 @@ func (w window) compare(o window) int {
 		cmp.Compare(w.origin, o.origin), cmp.Compare(w.lean, o.lean))
 }
 
-// firstOccurrence is the moment in the Event's name. The kubelet creates the Event right after the fact.
+// firstOccurrence returns the interval that ends with the time in the Event's name. The kubelet creates the
+// Event immediately after the fact. If the name contains no time, firstOccurrence uses the Event's first
+// timestamp.
 func firstOccurrence(o EventSeen) window {
 	if o.NamedAt.IsZero() {
 		return floored(o.FirstAt)
@@ -158,8 +161,8 @@ func firstOccurrence(o EventSeen) window {
 	return window{originEventName, leanLatest, named - eventSlack, named}
 }
 
-// latestOccurrence is the latest occurrence of a repeated Event, by its timestamps: the second, cut at the Event's
-// arrival if it arrived live.
+// latestOccurrence returns the interval of the latest occurrence of a repeated Event, from the Event's last
+// timestamp. If the Event arrived live, the interval ends at its arrival.
 func latestOccurrence(o EventSeen) window {
 	if o.Count <= 1 {
 		return firstOccurrence(o)
@@ -171,7 +174,8 @@ func latestOccurrence(o EventSeen) window {
 	return w
 }
 
-// keepRepeated keeps one occurrence of a repeated failure. If several Events report it, the earliest is kept.
+// keepRepeated keeps one occurrence of a repeated failure. If several Events report the same occurrence,
+// keepRepeated keeps the earliest report.
 func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 	for i, known := range c.failures {
 		if known.atLeast != f.atLeast || known.why != f.why || known.earliest != f.earliest {
@@ -186,8 +190,8 @@ func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 	keepEarliest(e, &c.failures, f, maxFailures)
 }
 
-// floored is the interval from the timestamp of an Event, which is truncated to seconds. The subject of the Event may
-// have ended in the second before.
+// floored returns the interval of an Event timestamp that is truncated to seconds. The subject of the Event can
+// have ended up to eventSlack before that second.
 func floored(t time.Time) window {
 	c := second(milestoneKey{}, originEventSecond, t)
 	return window{c.origin, leanNone, c.earliest - eventSlack, c.latest}

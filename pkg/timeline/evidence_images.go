@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// imageEvidence holds three answers about an image, which are often the same one. The first one shows what the kubelet
-// found. The last one shows whether a pull brought new content. The third, layered, is the last one with layers; nil if
-// there is none.
+// imageEvidence holds three answers about an image. Often, these are the same answer. The embedded first answer
+// shows the image before the kubelet's pull. The last answer shows whether a pull brought new content. The
+// layered answer is the latest usable answer with layers, or nil if no answer has layers.
 type imageEvidence struct {
 	*imageAnswer
 	last, layered *imageAnswer
-	// beforeSandbox says that no sandbox ran at the first answer, so the kubelet cannot have begun to pull.
+	// beforeSandbox says that no sandbox ran at the time of the first answer. So the kubelet cannot have started a
+	// pull before that answer.
 	beforeSandbox bool
 }
 
-// imageAnswer is what the runtime said about an image when it was asked.
+// imageAnswer is one answer of the runtime about an image.
 type imageAnswer struct {
 	Image
 	askedAt time.Time
@@ -56,13 +57,14 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	e.changed = true
 }
 
-// before orders answers by the time of the question, and then in an arbitrary but total order.
+// before reports whether this answer comes before another answer. Answers are ordered by the time of their
+// question, then by an arbitrary total order.
 func (a *imageAnswer) before(askedAt time.Time, image *Image) bool {
 	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
 }
 
-// containsLess reports whether another answer about layers should replace this one. The later answer wins, unless it is
-// less complete.
+// containsLess reports whether another answer about layers should replace this answer. A complete answer
+// replaces an incomplete answer. Otherwise the later answer wins.
 func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
 	if a.Incomplete != image.Incomplete {
 		return a.Incomplete
@@ -70,10 +72,11 @@ func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
 	return a.before(askedAt, image)
 }
 
-// hasLayers reports whether the answer has the layers, as far as the runtime knows them.
+// hasLayers reports whether the answer contains the layers that the runtime knows.
 func (i *Image) hasLayers() bool { return i.Layered && i.Present }
 
-// image returns what is known about a reference as written in the spec; nil if the runtime was never asked about it.
+// image returns the answers about an image reference from the spec, or nil if the runtime was never asked about the
+// reference.
 func (e *Evidence) image(ref string) *imageEvidence {
 	for i := range e.images {
 		if e.images[i].Ref == ref {
@@ -83,8 +86,8 @@ func (e *Evidence) image(ref string) *imageEvidence {
 	return nil
 }
 
-// pulledImage returns the answers about the image of a container if that image was absent at first, or was pulled
-// since. Its timestamp is then of a pull during the start-up.
+// pulledImage returns the answers about a container's image if the image was absent at first or was pulled
+// again. In these cases, the image's timestamp dates a pull during the start-up.
 func (e *Evidence) pulledImage(container string) *imageEvidence {
 	for i := range e.pod.Containers {
 		if e.pod.Containers[i].Name == container {
@@ -99,13 +102,14 @@ func (e *Evidence) pulledImage(container string) *imageEvidence {
 // wasAbsent reports whether an image was absent from the node at first, or was removed and pulled again.
 func (i *imageEvidence) wasAbsent() bool { return !i.Present || i.removed() }
 
-// removed reports whether an image that was present at first was removed, for example by the kubelet's garbage
-// collection, and pulled again: its first timestamp changes only then.
+// removed reports whether an image that was present at first was removed and then pulled again. For example, the
+// kubelet's garbage collection removes images. The first timestamp of an image changes only after such a
+// removal.
 func (i *imageEvidence) removed() bool {
 	return i.Present && !i.FirstPulledAt.IsZero() && i.last.FirstPulledAt.After(i.FirstPulledAt)
 }
 
-// pulledAgain reports whether an image that was present has been pulled since.
+// pulledAgain reports whether the kubelet pulled an image again that was present at first.
 func (i *imageEvidence) pulledAgain() bool {
 	return i.Present && !i.PulledAt.IsZero() && i.last.PulledAt.After(i.PulledAt)
 }

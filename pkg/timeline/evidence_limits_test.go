@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestInventedContainerNamesAreBounded is about someone who may create Events in a pod's namespace.
+// TestInventedContainerNamesAreBounded simulates a user who can create Events in a pod's namespace.
 func TestInventedContainerNamesAreBounded(t *testing.T) {
 	var log PullLog
 	pod := shopPod("a", "x")
@@ -27,7 +27,7 @@ func TestInventedContainerNamesAreBounded(t *testing.T) {
 		}
 	}
 	if len(e.containers) != 1+maxUnknownContainers || !e.overflow {
-		t.Errorf("%d names are kept, of a pod with one; overflow: %t", len(e.containers), e.overflow)
+		t.Errorf("%d names are kept for a pod with one container; overflow: %t", len(e.containers), e.overflow)
 	}
 	if len(log.requests) != 0 || len(log.pulls) != 0 {
 		t.Errorf("%d requests and %d pulls are remembered of containers that the pod does not have", len(log.requests),
@@ -36,6 +36,6 @@ func TestInventedContainerNamesAreBounded(t *testing.T) {
 	pod.Containers = append(pod.Containers, Container{Name: "debugger", Kind: KindEphemeral})
 	e.Apply(PodSeen{ArrivedAt: base.Add(time.Second), Live: true, Pod: pod})
 	if len(e.containers) != 2+maxUnknownContainers {
-		t.Error("a container of the pod itself has no room")
+		t.Error("the evidence has no room for a container of the pod")
 	}
 }

@@ -8,18 +8,20 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// obstacleEvent is one Event about an obstacle: its first and its latest occurrence, which differ only if it
-// repeats.
+// obstacleEvent is one Event about an obstacle, with its first and its latest occurrence. The two occurrences
+// differ only if the Event repeats.
 type obstacleEvent struct {
 	obstacle    obstacle
 	first, last window
-	count       int  // so far
-	runtime     bool // the last occurrence is from the runtime's answer about its network, not from the kubelet's Event
+	count       int // the number of occurrences so far
+	// runtime says that the last occurrence comes from the runtime's answer about its network, and not from an
+	// Event.
+	runtime bool
 }
 
 func (h obstacleEvent) row() *obstacleRow { return &obstacleTable[h.obstacle] }
 
-// until is the latest time of the kubelet's next attempt; maxInstant if unknown.
+// until returns the latest possible time of the kubelet's next attempt, or maxInstant if unknown.
 func (h obstacleEvent) until() instant {
 	if h.row().retry == nil {
 		return maxInstant
@@ -35,8 +37,8 @@ func (h obstacleEvent) compare(o obstacleEvent) int {
 	return cmp.Or(h.first.compare(o.first), cmp.Compare(h.obstacle, o.obstacle))
 }
 
-// applyObstacle keeps the first and the latest occurrence of an Event that names an obstacle, and the earliest of
-// several such Events.
+// applyObstacle keeps the first and the latest occurrence of an Event that names an obstacle. If there are too
+// many such Events, applyObstacle keeps the earliest Events.
 func (e *Evidence) applyObstacle(o EventSeen) {
 	named, ok := obstacleOf(o.Reason, strings.TrimPrefix(o.Message, imagepull.CombinedPrefix))
 	if !ok || o.Container != "" {
@@ -44,7 +46,7 @@ func (e *Evidence) applyObstacle(o EventSeen) {
 	}
 	h := obstacleEvent{obstacle: named, first: firstOccurrence(o), last: latestOccurrence(o), count: o.Count}
 	if strings.HasPrefix(o.Message, imagepull.CombinedPrefix) {
-		// Only the text and the latest timestamp of a combined Event belong to one occurrence.
+		// In a combined Event, only the text and the latest timestamp belong to the same occurrence.
 		h.first, h.count = h.last, 1
 	}
 	i, found := slices.BinarySearchFunc(e.obstacleEvents, h, obstacleEvent.compare)
@@ -60,8 +62,9 @@ func (e *Evidence) applyObstacle(o EventSeen) {
 	}
 }
 
-// obstacleEventsWithRuntime adds the runtime's answers to the latest Event about a network that was not ready: the
-// kubelet does not start the pod while the runtime says so.
+// obstacleEventsWithRuntime returns the obstacle Events, extended by the runtime's answers about its network.
+// The latest Event about a network that was not ready lasts at least until the runtime's last such answer. The
+// kubelet does not start the pod while the runtime reports that its network is not ready.
 func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 	latest := -1
 	for i, h := range e.obstacleEvents {
@@ -79,12 +82,12 @@ func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 		h.last = window{origin: originRuntime, earliest: down, latest: down}
 		h.count, h.runtime = max(2, h.count), true
 	}
-	// The reason why the kubelet has not registered the pod's objects is known.
+	// The missing network explains why the kubelet has not registered the pod's objects.
 	return slices.DeleteFunc(extended, func(h obstacleEvent) bool { return h.obstacle == obstacleNotRegistered })
 }
 
-// networkDownUntil is when the runtime last said that its network was not ready, before it first said that it was;
-// zero for never.
+// networkDownUntil returns the last time at which the runtime reported that its network was not ready. Reports
+// after the first ready answer do not count. networkDownUntil returns zero if there is no such report.
 func (e *Evidence) networkDownUntil() (until instant) {
 	for _, down := range e.networkDowns {
 		if e.networkUp == 0 || down < e.networkUp {
@@ -94,11 +97,12 @@ func (e *Evidence) networkDownUntil() (until instant) {
 	return until
 }
 
-// manyOccurrences is more than one Event can have before its start-up is given up.
+// manyOccurrences is larger than the number of occurrences that an Event can have before the agent gives up the
+// start-up.
 const manyOccurrences = 4096
 
-// continuous reports whether the occurrences between the first and the latest are as close as the kubelet's
-// attempts.
+// continuous reports whether the kubelet's attempts fill the time between the first and the latest occurrence
+// without a gap.
 func (h obstacleEvent) continuous() bool {
 	retry := h.row().retry
 	if retry == nil || h.runtime {
@@ -121,8 +125,8 @@ type obstacleOccurrence struct {
 	from *obstacleEvent
 }
 
-// obstacleOccurrences returns the occurrences of all obstacles before a sandbox began, in order of time. Later ones
-// are about a volume that is mounted again, or about another sandbox.
+// obstacleOccurrences returns all occurrences of obstacles before a sandbox began, in order of time. Later
+// occurrences concern a repeated mount of a volume, or another sandbox.
 func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 	f.obstacleEvents = f.e.obstacleEventsWithRuntime()
 	begun, known := f.e.latest(podMilestone(MilestoneSandboxBegun))
@@ -156,16 +160,17 @@ func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 	return all
 }
 
-// retryMilestone is the milestone of the kubelet's next attempt after an obstacle.
+// retryMilestone returns the key for the kubelet's next attempt after an obstacle.
 func retryMilestone(obstacle int) milestoneKey {
 	return milestoneKey{podWide, uint16(obstacle), MilestoneRetryDue}
 }
 
-// until is the latest time of the kubelet's next attempt after this occurrence; maxInstant if unknown.
+// until returns the latest possible time of the kubelet's next attempt after this occurrence, or maxInstant if
+// unknown.
 func (o obstacleOccurrence) until() instant { return o.from.until() }
 
-// dueBy is like until, for an occurrence that need not be the latest of its Event. The latest occurrence adds evidence
-// only if the Event repeated without a gap.
+// dueBy does the same as until, but also handles earlier occurrences of a repeated Event. For an earlier
+// occurrence, the latest occurrence is evidence only if the Event repeated without a gap.
 func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {
 	case retry == nil:
@@ -177,7 +182,7 @@ func (o obstacleOccurrence) dueBy() instant {
 	}
 }
 
-// obstacleConstraints dates the occurrences of obstacles, and the kubelet's attempts after them.
+// obstacleConstraints dates the occurrences of obstacles and the kubelet's next attempts.
 func (f *fold) obstacleConstraints() []constraint {
 	var constraints []constraint
 	for _, o := range f.obstacles {
@@ -203,8 +208,9 @@ func (f *fold) obstacleConstraints() []constraint {
 	return constraints
 }
 
-// sandboxBegunSince is the earliest begin of the sandbox, or the first sign of it if its begin has no timestamp. It
-// is the instant of the fold if there is no sign of a sandbox or of work on a container.
+// sandboxBegunSince returns the earliest possible begin of the sandbox. If the begin has no timestamp,
+// sandboxBegunSince returns the time of the first sign of the sandbox. If there is no sign of a sandbox or of
+// work on a container, sandboxBegunSince returns the instant of the fold.
 func (f *fold) sandboxBegunSince() instant {
 	pulled := slices.ContainsFunc(f.e.containers, func(c containerEvidence) bool {
 		return c.pulled.known() || len(c.failures) > 0 || c.statusFailure != nil
@@ -226,8 +232,8 @@ func (f *fold) sandboxBegunSince() instant {
 	return since
 }
 
-// firstSignOfSandbox is the earliest instant by which a sandbox had begun. Without containerd's store, there is no
-// evidence of when it began.
+// firstSignOfSandbox returns the earliest time at which a sandbox is known to exist. Without containerd's store,
+// the evidence does not date the begin of the sandbox.
 func (f *fold) firstSignOfSandbox() instant {
 	first := f.asOf
 	for _, c := range f.e.constraints {
@@ -241,8 +247,8 @@ func (f *fold) firstSignOfSandbox() instant {
 	return first
 }
 
-// retryDue is the time by which the kubelet should have requested a sandbox if the last obstacle was the only one;
-// maxInstant if unknown.
+// retryDue returns the time by which the kubelet should have requested a sandbox if there is no further
+// obstacle. retryDue returns maxInstant if unknown.
 func (f *fold) retryDue() instant {
 	if len(f.obstacles) == 0 {
 		return maxInstant

@@ -39,11 +39,12 @@ func (e *Evidence) applyPod(o PodSeen) {
 		}
 		switch c.Type {
 		case "PodScheduled":
-			if o.Pod.ReadAt.IsZero() { // a static pod is not scheduled; the kubelet sets the condition later
+			if o.Pod.ReadAt.IsZero() { // a static pod is not scheduled; the kubelet sets this condition later
 				stamped(MilestoneScheduled, originControlPlane, c.TransitionAt)
 			}
 		case "PodReadyToStartContainers":
-			// Prompt only since kubelet 1.36. Before, it can come after the pulls, so it is an upper bound.
+			// Only kubelet 1.36 and later sets this condition promptly. Earlier kubelets can set it after the pulls,
+			// so its arrival is an upper bound.
 			e.constrain(arrival(podMilestone(MilestoneSandboxRunning), originArrival, o.ArrivedAt, o.Live))
 		case "ContainersReady":
 			stamped(MilestoneContainersReady, originStatus, c.TransitionAt)
@@ -65,7 +66,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 	}
 }
 
-// applyLost reads a condition that is no longer true: it was true some time before.
+// applyLost reads a condition that is false now but was true earlier.
 func (e *Evidence) applyLost(o PodSeen, c Condition) {
 	var m Milestone
 	switch c.Type {
@@ -91,8 +92,8 @@ func (e *Evidence) keepFirstSighting(o PodSeen) {
 	}
 }
 
-// keepReason keeps the latest reason why a container waits, until the pod was deleted or failed. After that, the
-// statuses only report the consequences.
+// keepReason keeps the latest reason why a container waits. After the pod is deleted or fails, statuses report
+// only the consequences, so keepReason ignores them.
 func (e *Evidence) keepReason(o PodSeen) {
 	if !o.Pod.DeletedAt.IsZero() || o.Pod.Phase == "Failed" || o.Pod.Phase == "Succeeded" {
 		return
@@ -109,8 +110,9 @@ func (e *Evidence) keepReason(o PodSeen) {
 	}
 }
 
-// readyAtFirst bounds the time from the kubelet's pickup to its first Ready condition, which is false. Both are
-// written with the same status, but their timestamps are truncated independently.
+// readyAtFirst limits the time between the kubelet's pickup and its first Ready condition, which is false. The
+// kubelet writes the pickup and the condition with the same status, but truncates their timestamps
+// independently.
 const readyAtFirst = 2 * time.Second
 
 // wasReady reports whether the pod's start-up is over.
@@ -126,7 +128,8 @@ func wasReady(p Pod) bool {
 	return false
 }
 
-// wasTrue reports whether a false condition was true before: its transition is later than its first write.
+// wasTrue reports whether a false condition was true before. In that case, its transition is later than its
+// first write.
 func wasTrue(p Pod, c Condition) bool {
 	return !c.True && !p.AcknowledgedAt.IsZero() && c.TransitionAt.Sub(p.AcknowledgedAt) > readyAtFirst
 }

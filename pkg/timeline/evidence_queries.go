@@ -2,7 +2,8 @@ package timeline
 
 import "slices"
 
-// latest is the earliest upper bound that any constraint sets for the milestone.
+// latest returns the earliest upper bound that any constraint sets for the milestone. The second result is false
+// if no constraint sets an upper bound.
 func (e *Evidence) latest(k milestoneKey) (instant, bool) {
 	latest := maxInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
@@ -14,7 +15,7 @@ func (e *Evidence) latest(k milestoneKey) (instant, bool) {
 	return latest, latest != maxInstant
 }
 
-// arrivalOf is when the pod object first reported the milestone.
+// arrivalOf returns the time at which a pod object first reported the milestone.
 func (e *Evidence) arrivalOf(k milestoneKey) (instant, bool) {
 	i, found := slices.BinarySearchFunc(e.constraints, constraint{key: k, origin: originArrival}, compareConstraints)
 	if !found {
@@ -23,8 +24,8 @@ func (e *Evidence) arrivalOf(k milestoneKey) (instant, bool) {
 	return e.constraints[i].latest, true
 }
 
-// runtimeEarliest is the earliest instant of a milestone according to the runtime; minInstant if the runtime does not
-// date it.
+// runtimeEarliest returns the earliest possible time of a milestone according to the runtime, or minInstant if
+// the runtime does not date the milestone.
 func (e *Evidence) runtimeEarliest(k milestoneKey) instant {
 	since := minInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
@@ -45,23 +46,24 @@ func (e *Evidence) hasRuntimeConstraint(k milestoneKey) bool {
 	return false
 }
 
-// sandboxRan reports whether there is evidence of a sandbox that ran, including that of a container in it.
+// sandboxRan reports whether there is evidence that a sandbox ran. Evidence about a container counts, because a
+// container runs in a sandbox.
 func (e *Evidence) sandboxRan() bool {
 	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
 		return c.key.container != podWide || c.key.milestone == MilestoneSandboxRunning
 	})
 }
 
-// sandboxMayHaveFailed reports whether sandboxes may have failed, without evidence, before the one that the argument
-// begun is about.
+// sandboxMayHaveFailed reports whether earlier sandboxes can have failed without evidence. The argument begun is
+// the begin of the known sandbox.
 func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	acknowledged, known := e.latest(podMilestone(MilestoneAcknowledged))
 	return known && begun != nil && e.mayHaveMissedEvents(begun.latest) &&
 		begun.latest-acknowledged > instant(sandboxPatience)
 }
 
-// mayHaveMissedEvents reports whether Events may have been missed until an instant: no watch was open, or it was
-// lost and not reopened.
+// mayHaveMissedEvents reports whether the agent can have missed Events until an instant. mayHaveMissedEvents can
+// have missed Events if no watch was open, or if a watch was lost and not reopened.
 func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 	return e.watchFirstOpened.IsZero() || e.watchLost > e.watchLastOpened && e.watchLost < by
 }

@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// An Event is only a hint: anyone who may create Events in a namespace can create one that looks like the kubelet's.
-// An Event that the runtime's facts contradict is a conflict and changes nothing else.
+// Anyone who can create Events in a namespace can forge a kubelet Event. So an Event that the runtime's facts
+// contradict counts as a conflict and changes nothing else.
 
-// futureSlack is how much later than its arrival an Event may be dated. The kubelet and the agent use the same clock,
-// and truncation only makes a timestamp earlier. But the clock may be set back in between.
+// futureSlack is the maximum time by which an Event's timestamp can be later than its arrival. The kubelet and
+// the agent use the same clock, and truncation only makes a timestamp earlier. But somebody can set the clock
+// back between the timestamp and the arrival.
 const futureSlack = time.Second
 
-// maxPulledEvents limits the Events that are kept for each container and that say that its image is present. The
-// earliest are kept. The kubelet creates one for each run, so only crash loops and forgeries have more.
+// maxPulledEvents limits the Events about a present image that are kept for each container. The earliest Events
+// are kept. The kubelet creates one such Event for each run, so only crash loops and forgeries exceed the limit.
 const maxPulledEvents = 16
 
-// ofFuture reports whether an Event is dated later than it arrived.
+// ofFuture reports whether an Event's timestamp is later than its arrival.
 func (o *EventSeen) ofFuture() bool {
 	limit := o.ArrivedAt.Add(futureSlack)
 	return !o.ArrivedAt.IsZero() && (o.NamedAt.After(limit) || o.FirstAt.After(limit) || o.LastAt.After(limit))
 }
 
-// keepPulled keeps the earliest Events that say that a container's image is present.
+// keepPulled keeps the earliest Events that report that a container's image is present.
 func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 	switch {
 	case !c.pulled.known():
@@ -37,9 +38,9 @@ func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 	}
 }
 
-// firstCredible returns the first Event that says that a container's image is present and that is not refuted, and
-// the refuted Events before it. If several Events give different durations for what may be one pull, none of the
-// durations is used.
+// firstCredible returns the first Event that reports that a container's image is present and that is not
+// refuted. firstCredible also returns the refuted Events before that Event. If several Events report different
+// durations for possibly the same pull, firstCredible ignores all their durations.
 func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []refutedEvent) {
 	if !c.pulled.known() {
 		return pulledEvent{}, nil
@@ -62,7 +63,7 @@ func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []r
 	return p, refuted
 }
 
-// refutedEvent is an Event that does not count, and the reason.
+// refutedEvent is a refuted Event and the reason for the refutation.
 type refutedEvent struct {
 	pulledEvent
 	why string
@@ -70,8 +71,8 @@ type refutedEvent struct {
 
 // refuter holds the facts that can refute Events about the image of one container.
 type refuter struct {
-	absentUntil instant // the runtime says that the image was absent until then
-	workStart   instant // the kubelet did not start working on the container before
+	absentUntil instant // the runtime says that the image was absent until this time
+	workStart   instant // the kubelet did not start work on the container before this time
 	image       uint64  // textHash of the container's image; 0 if unknown
 }
 
@@ -83,11 +84,11 @@ func (e *Evidence) refuter(index int16) refuter {
 	return refuter{absentUntil: e.absentUntil(index), workStart: e.firstWorkStart(c), image: textHash(c.Image)}
 }
 
-// firstWorkStart is the earliest instant at which the kubelet started working on a container for the first time. By
-// then it had picked up the pod; it pulls image volumes at that point. For other containers the first sandbox ran.
-// For all but ephemeral containers, which the kubelet starts first, the init containers and sidecars before it were
-// done. Main containers before it prove nothing: if the kubelet cannot start one, it continues with the next and
-// starts that one later.
+// firstWorkStart returns the earliest possible time at which the kubelet first worked on a container. The
+// kubelet has picked up the pod before, and pulls image volumes at that point. For other containers, the first
+// sandbox already runs. The kubelet starts ephemeral containers first. The kubelet starts any other container
+// after the init containers and sidecars before that container are done. Earlier main containers prove nothing:
+// if the kubelet cannot start a main container, it continues with the next container and retries later.
 func (e *Evidence) firstWorkStart(c *Container) instant {
 	start := minInstant
 	if e.pod.ReadAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() {
@@ -112,8 +113,8 @@ func (e *Evidence) firstWorkStart(c *Container) instant {
 	return start
 }
 
-// completedAt is the earliest instant, by the runtime, at which the kubelet first continued after an init container
-// or a sidecar.
+// completedAt returns the earliest possible time at which the kubelet continued after an init container or a
+// sidecar. Only the runtime's timestamps count.
 func (e *Evidence) completedAt(c *Container, index int16) instant {
 	done := e.runtimeEarliest(milestoneKey{index, 0, MilestoneRunning})
 	if c.Kind == KindSidecar {
@@ -122,7 +123,7 @@ func (e *Evidence) completedAt(c *Container, index int16) instant {
 	for attempt := range uint16(maxAttempts) {
 		done = max(done, e.runtimeEarliest(milestoneKey{index, attempt, MilestoneFinished}))
 		code, known := e.containers[index].exitCode(int(attempt))
-		// An init container that succeeded may be lost with its sandbox, and then the kubelet reports a failure.
+		// The sandbox of a successful init container can be lost. The kubelet then reports a failure of the container.
 		if !known || code == 0 || e.runtimeEarliest(milestoneKey{podWide, 1, MilestoneSandboxRunning}) != minInstant {
 			break
 		}
@@ -130,29 +131,31 @@ func (e *Evidence) completedAt(c *Container, index int16) instant {
 	return done
 }
 
-// tooEarly returns why the time of an Event about a container refutes it; empty if it does not.
+// tooEarly returns why the time of an Event about a container refutes the Event. tooEarly returns an empty text
+// if the time is possible.
 func (r refuter) tooEarly(latest instant) string {
 	if latest >= r.workStart {
 		return ""
 	}
-	return "the kubelet turned to the container no sooner than at " + r.workStart.time().Format(time.RFC3339Nano)
+	return "the kubelet did not start work on the container before " + r.workStart.time().Format(time.RFC3339Nano)
 }
 
-// refutes returns why an Event is refuted; empty if it is not.
+// refutes returns why an Event is refuted. refutes returns an empty text if the Event is not refuted.
 func (r refuter) refutes(p pulledEvent) string {
 	longest := p.latest - instant(max(p.lengths.Pull, p.lengths.Waiting))
 	switch {
 	case p.latest < r.absentUntil:
 		return "the runtime says that the image was absent until " + r.absentUntil.time().Format(time.RFC3339Nano)
 	case r.image != 0 && p.image != 0 && p.image != r.image:
-		return "the container has another image"
+		return "the container has a different image"
 	}
 	return r.tooEarly(longest)
 }
 
-// absentUntil is the instant until which the runtime says that the image of a container was absent: the time of such
-// an answer, or the first timestamp of an image that was absent before. It is minInstant if the runtime did not say
-// that, or if something was created from the image by then.
+// absentUntil returns the time until which the runtime says that a container's image was absent. This time is
+// either the time of such an answer or the first timestamp of an image that was absent before. absentUntil
+// returns minInstant if the runtime reported no absence. absentUntil also returns minInstant if a container was
+// created from the image by then.
 func (e *Evidence) absentUntil(index int16) instant {
 	c := e.specOf(index)
 	if c == nil {
@@ -178,7 +181,8 @@ func (e *Evidence) absentUntil(index int16) instant {
 	return absent
 }
 
-// refutesFailure returns why an Event about a failed pull is refuted; empty if it is not.
+// refutesFailure returns why an Event about a failed pull is refuted. refutesFailure returns an empty text if
+// the Event is not refuted.
 func (e *Evidence) refutesFailure(index int16, r refuter, pulled pulledEvent, failed failureEvent) string {
 	if reason := r.tooEarly(failed.latest); reason != "" {
 		return reason
@@ -186,7 +190,7 @@ func (e *Evidence) refutesFailure(index int16, r refuter, pulled pulledEvent, fa
 	began := pulled.latest - instant(pulled.lengths.Waiting)
 	if pulled.lengths.WaitingTimed && began < failed.earliest && failed.latest < pulled.earliest &&
 		e.runtimeConfirms(index, pulled) {
-		return "a pull of the image that succeeded went on then"
+		return "a successful pull of the image was in progress at that time"
 	}
 	return ""
 }

@@ -23,7 +23,7 @@ func (e *Evidence) applyRuntime(o RuntimeSeen) {
 	}
 }
 
-// applyNetwork records when the runtime's network was ready and when it was not, if the agent asked for that.
+// applyNetwork records whether the runtime's network was ready, if the agent asked about it.
 func (e *Evidence) applyNetwork(o RuntimeSeen) {
 	asked := at(o.AskedAt)
 	if o.NetworkUp && (e.networkUp == 0 || asked < e.networkUp) {
@@ -81,11 +81,12 @@ func (e *Evidence) applyRun(r ContainerRun) {
 	}
 }
 
-// endUnknown reports whether the runtime does not know when a run ended, for example after a reboot of the node. Its
-// timestamp is then the time when it found out (containerd: internal/cri/server/restart.go).
+// endUnknown reports whether the runtime does not know when a run ended, for example after a reboot of the node.
+// The end timestamp is then the time at which the runtime detected the end (containerd:
+// internal/cri/server/restart.go).
 func (r *ContainerRun) endUnknown() bool {
 	return lostRun(r.Reason, r.ExitCode) && !r.StartedAt.IsZero() && r.StartedAt.Before(r.FinishedAt)
 }
 
-// lostRun reports whether the reason and exit code mean that the runtime found a run gone.
+// lostRun reports whether the reason and the exit code mean that the runtime lost track of a run.
 func lostRun(reason string, code int) bool { return reason == "Unknown" && code == 255 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Script is a script in testdata for tests outside of the package.
+// Script is a script in testdata, for tests outside this package.
 type Script struct {
 	Name         string
 	Scope        Scope
@@ -44,5 +44,5 @@ func RandomObservations(seed uint64) []Observation {
 	return randomObservations(rand.New(rand.NewPCG(seed, 7)))
 }
 
-// EndingOf folds observations into the pod's termination; nil without a deletion request.
+// EndingOf folds observations into the pod's termination. EndingOf returns nil without a deletion request.
 func EndingOf(observations []Observation) *TerminationEvidence { return endingOf(observations) }

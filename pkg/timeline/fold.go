@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxConflicts limits a nonsensical timeline; a real pod has one or two conflicts.
+// maxConflicts limits the conflicts of a timeline. A normal pod has at most two conflicts.
 const maxConflicts = 32
 
 // fold is the computation of one timeline.
@@ -15,28 +15,29 @@ type fold struct {
 	e                  *Evidence
 	asOf               instant
 	skew               Skew
-	constraints        []constraint   // the evidence's, and those that several Events give together
+	constraints        []constraint   // the constraints of the evidence, and constraints derived from several Events
 	pulls              []pullEvidence // by container index
 	bounds             bounds
 	milestoneConflicts []milestoneConflict
 	slowest            time.Duration // see slowestStart
 
-	containers     []*Container // in the kubelet's order
-	pod            chain
-	sandboxes      []chain // those after the first
-	chains         []chain // one per container
-	ready          chain
-	obstacleEvents []obstacleEvent // the obstacle Events of the evidence, with the runtime's answers about its network
+	containers []*Container // in the order in which the kubelet starts them
+	pod        chain
+	sandboxes  []chain // the sandboxes after the first sandbox
+	chains     []chain // one chain for each container
+	ready      chain
+	// obstacleEvents holds the obstacle Events of the evidence, extended by the runtime's answers about its network.
+	obstacleEvents []obstacleEvent
 	// laterObstacles holds the obstacles that the kubelet reported after the first sandbox.
 	laterObstacles []Phase
-	obstacles      []obstacleOccurrence // what prevented the sandbox, in order of time
+	obstacles      []obstacleOccurrence // the obstacles that prevented the sandbox, in order of time
 
-	phases []Phase // backing array of the phases of all boundaries
-	open   *bound  // where the current phase began; nil if unknown
+	phases []Phase // the backing array for the phases of all boundaries
+	open   *bound  // the milestone at which the current phase began; nil if unknown
 }
 
-// Timeline folds the evidence as of now on the agent's clock, with the known skew of the control plane's clock. It
-// returns false without a pod object.
+// Timeline folds the evidence up to now on the agent's clock. The argument skew is the known skew of the control
+// plane's clock. Timeline returns false if no pod object was observed.
 func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	if !e.PodSeen() {
 		return Timeline{}, false
@@ -52,7 +53,7 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	return t, true
 }
 
-// fold computes the timeline, and how long the timeline stays valid if the evidence does not change.
+// fold computes the timeline. If the evidence does not change, the timeline stays valid until the second result.
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.sequences()
@@ -81,8 +82,8 @@ func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	return f
 }
 
-// gather collects the sorted constraints, without the pull requests of restarts, and adds those that Events give
-// together.
+// gather collects the sorted constraints and leaves out the pull requests of restarts. gather adds the
+// constraints that are derived from several Events.
 func (f *fold) gather() {
 	f.pulls = make([]pullEvidence, len(f.e.containers))
 	for i := range f.pulls {
@@ -91,10 +92,10 @@ func (f *fold) gather() {
 	f.constraints = make([]constraint, 0, len(f.e.constraints)+4*len(f.pulls))
 	for _, c := range f.e.constraints {
 		if c.key.milestone == MilestonePullRequested {
-			continue // it counts as one of the pull's requests
+			continue // pullEvidence.requests contains this request
 		}
 		if c.key.milestone == MilestoneInspectFailed && c.latest > f.imageCheckedBy(c.key.container) {
-			continue // it belongs to the back-off after a pull, or to a restart
+			continue // this failure belongs to the back-off after a pull, or to a restart
 		}
 		if c.origin == originControlPlane {
 			c = f.skew.widen(c)
@@ -119,7 +120,7 @@ func (f *fold) gather() {
 	f.add(f.obstacleConstraints()...)
 }
 
-// add inserts a few constraints at their places.
+// add inserts a few constraints in sorted order.
 func (f *fold) add(constraints ...constraint) {
 	for _, c := range constraints {
 		i, _ := slices.BinarySearchFunc(f.constraints, c, compareConstraints)
@@ -127,8 +128,9 @@ func (f *fold) add(constraints ...constraint) {
 	}
 }
 
-// inOrder returns the pod's containers in the kubelet's order, without ephemeral ones, which are not part of the
-// start-up, and without those beyond the limit of the evidence.
+// inOrder returns the pod's containers in the order in which the kubelet starts them. inOrder leaves out
+// ephemeral containers, which are not part of the start-up. inOrder also leaves out containers above the limit
+// of the evidence.
 func (f *fold) inOrder() []*Container {
 	known := make([]*Container, 0, len(f.e.pod.Containers))
 	for i := range f.e.pod.Containers {
@@ -141,7 +143,7 @@ func (f *fold) inOrder() []*Container {
 
 func (f *fold) index(container string) int16 { return f.e.indexOf(container) }
 
-// assemble follows the chains of steps from the creation to the end of the start-up.
+// assemble follows the chains of steps from the pod's creation to the end of the start-up.
 func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
@@ -187,7 +189,8 @@ func (f *fold) assemble() Timeline {
 	return t
 }
 
-// milestones lists the evidence of every milestone: the pod's own milestones first, then by container name.
+// milestones lists the evidence of every milestone. The pod's own milestones come first. The milestones of
+// containers follow, sorted by container name.
 func (f *fold) milestones() []MilestoneEvidence {
 	containers := make([]int16, 0, len(f.e.containers))
 	for i := range f.e.containers {
@@ -213,7 +216,7 @@ func (f *fold) appendMilestones(milestones []MilestoneEvidence, container int16)
 	return milestones
 }
 
-// conflicts lists each conflict once; several chains may find the same one.
+// conflicts lists each conflict once, because several chains can report the same conflict.
 func (f *fold) conflicts() []Conflict {
 	var all []Conflict
 	for _, d := range f.allConflicts() {
@@ -247,7 +250,7 @@ func (f *fold) name(k milestoneKey) string {
 	return f.e.containers[k.container].name
 }
 
-// missing names the milestones that the pod has passed but that have no evidence.
+// missing lists the milestones that the pod has passed but that have no evidence.
 func (f *fold) missing() []string {
 	var missing []string
 	for _, c := range append([]chain{f.pod}, f.chains...) {

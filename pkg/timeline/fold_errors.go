@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// spanError bounds the difference between the estimated and the true time between two milestones.
+// spanError limits the difference between the estimated and the true time between two milestones.
 func (f *fold) spanError(from, to *bound) time.Duration {
 	credentials := f.credentials(from, to)
 	estimate := to.estimate().sub(from.estimate())
@@ -24,9 +24,9 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	return max(bounded, credentials)
 }
 
-// credentials is how much of a pull, as the kubelet measures it, may be the run of a credential plugin. Up to 1.32 the
-// kubelet counts that as pulling (pkg/kubelet/images/puller.go). The plugin had returned when the image's manifest
-// arrived.
+// credentials returns the part of a pull's measured duration that a credential plugin can have used. Kubelets up
+// to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The plugin has returned by
+// the time when the image's manifest arrives.
 func (f *fold) credentials(from, to *bound) time.Duration {
 	if from.key.milestone != MilestonePullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
 		return 0
@@ -40,8 +40,8 @@ func (f *fold) credentials(from, to *bound) time.Duration {
 	return max(0, until.sub(began))
 }
 
-// reportedLength returns the duration between two milestones if the kubelet reported it. It is more accurate than the
-// difference of timestamps.
+// reportedLength returns the duration between two milestones if the kubelet reported the duration. The reported
+// duration is more accurate than the difference of timestamps.
 func (f *fold) reportedLength(from, to milestoneKey) (pullLengths, bool) {
 	if from.container == podWide || from.container != to.container ||
 		f.pulls[from.container].finalAttempt != to.attempt {
@@ -57,19 +57,19 @@ func (f *fold) reportedLength(from, to milestoneKey) (pullLengths, bool) {
 	return pullLengths{}, false
 }
 
-// runtimeSlack usually bounds the time that the runtime takes to create a container: 500 ms were seen on a node with
-// many times as much work as cores.
+// runtimeSlack is the usual maximum time that the runtime needs to create a container. The longest observed time
+// was 500 ms, on a node with many times as much work as cores.
 const runtimeSlack = 500 * time.Millisecond
 
-// busySlack usually bounds three delays on a busy node: the runtime's delay from the timestamp of a running sandbox or
-// container to its answer; the kubelet's delay from the answer that a container was created to the request to start it;
-// and the runtime's delay from the last byte of a layer to the timestamp of its download. Each side dates only its own
-// part.
+// busySlack is the usual maximum of three delays on a busy node:
+//   - from the runtime's timestamp of a running sandbox or container to its answer
+//   - from the answer that a container was created to the kubelet's request to start the container
+//   - from the last byte of a layer to the runtime's timestamp of its download
 const busySlack = 100 * time.Millisecond
 
-// slowestStart is the longest time that the runtime took to start a container or a sandbox of the pod, if that is
-// longer than on a node with enough CPU and disk bandwidth; otherwise 0. On a node that lacks them, the work of the
-// kubelet and the runtime that has no timestamp takes longer too.
+// slowestStart returns the longest time that the runtime needed to start a container or sandbox of the pod.
+// slowestStart returns 0 if that time is normal for a node with enough CPU and disk bandwidth. On a node that
+// lacks CPU or disk bandwidth, the work of the kubelet and the runtime without timestamps also takes longer.
 func (f *fold) slowestStart() time.Duration {
 	longest := instant(0)
 	for _, b := range f.bounds {
@@ -90,10 +90,12 @@ func (f *fold) slowestStart() time.Duration {
 	return 0
 }
 
-// undatedWork is how much of a phase may be work of another party whose start has no timestamp. There are three cases:
-// the kubelet's and the runtime's work if they are merged; the creation of a container after a wait that the kubelet
-// ended, or the kubelet's part of it; and the runtime's work on a sandbox before and after the network plugin, which is
-// less than its work to start the sandbox.
+// undatedWork returns the part of a phase that can be work of another party whose start has no timestamp. The
+// main cases are:
+//   - merged work of the kubelet and the runtime
+//   - the creation of a container after the kubelet's wait, or the kubelet's share of the creation
+//   - the runtime's work on a sandbox before and after the network plugin, which takes less time than the start
+//     of the sandbox
 func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	mixed := func(p Phase) bool { return CauseOf(p) != s.Cause }
 	switch {
@@ -118,9 +120,9 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		s.Phase == PhasePull && end.milestone == MilestonePullDownloaded:
 		return busySlack
 	case end.milestone == MilestoneSandboxImagePulled && s.Phase == PhaseSandboxImage:
-		return runtimeSlack // the image is also unpacked
+		return runtimeSlack // the runtime also unpacks the image
 	case end.milestone == MilestoneSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
-		// The failed attempt began after the kubelet's wait, and other steps came before the one that failed.
+		// The failed attempt began after the kubelet's wait, and included steps before the step that failed.
 		return max(0, s.Duration()-podRetryLeast)
 	case end.milestone == MilestoneSandboxFailed:
 		return f.kubeletAway(begin) + f.beforeFailedSandbox(end)
@@ -135,7 +137,7 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return f.kubeletAway(begin)
 	case end.milestone == MilestoneSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst &&
 		f.e.watchFirstOpened.IsZero():
-		return s.Duration() // obstacles may have delayed the kubelet once or twice while no watch was open
+		return s.Duration() // obstacles can have delayed the kubelet once or twice while no watch was open
 	case end.milestone == MilestoneNetworkReady && s.Phase == PhaseNetwork:
 		ready, running := f.bounds.find(end), f.bounds.find(milestoneKey{podWide, end.attempt, MilestoneSandboxRunning})
 		if ready != nil && running != nil {
@@ -146,19 +148,19 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	return 0
 }
 
-// maxBackoff is the longest that the kubelet waits before the next attempt: the back-off, and the time until its
-// next sync of the pod, because it does not wake up at the end of the back-off. Any time beyond that may belong to
-// another party.
+// maxBackoff returns the longest normal wait of the kubelet before its next attempt. This wait is the back-off
+// plus the time until the kubelet next syncs the pod, because the kubelet does not wake up at the end of the
+// back-off. Another party can be responsible for any longer wait.
 func maxBackoff(phase Phase, failures int) time.Duration {
 	if phase == PhaseCrashBackoff {
-		failures-- // the kubelet restarts at once after the first run
+		failures-- // the kubelet restarts the container without delay after the first run
 	}
 	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
-// obstacleUncertainty is the part of the time from an obstacle to the kubelet's next attempt that no evidence confirms.
-// The obstacle may have ended right after the Event. After a failed sandbox the kubelet waits in any case, but only the
-// shortest wait is known.
+// obstacleUncertainty returns the part of the time from an obstacle to the kubelet's next attempt that no
+// evidence confirms. The obstacle can have ended right after the Event. After a failed sandbox, the kubelet
+// always waits, but only its shortest possible wait is known.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandbox {
 		return podRetry - podRetryLeast
@@ -166,8 +168,9 @@ func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	return o.dueBy().sub(o.earliest)
 }
 
-// afterObstacle is how much of the time between an obstacle and a later milestone may have another cause. After a
-// failed sandbox, the kubelet waits before it tries again; beyond that wait, it may have been stopped.
+// afterObstacle returns the part of the time between an obstacle and a later milestone that can have another
+// cause. After a failed sandbox, the kubelet waits before it tries again. If the time is longer than this wait,
+// the kubelet can have been stopped.
 func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	switch {
 	case o.from.row().sandbox:
@@ -178,7 +181,8 @@ func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	return o.until().sub(o.latest) + retrySlack
 }
 
-// beforeFailedSandbox is afterObstacle for the obstacle before a failed sandbox; 0 if there was none.
+// beforeFailedSandbox returns the result of afterObstacle for the obstacle before a failed sandbox, or 0 if
+// there was no earlier obstacle.
 func (f *fold) beforeFailedSandbox(failed milestoneKey) time.Duration {
 	for i := 1; i < len(f.obstacles); i++ {
 		if f.obstacles[i].key == failed {
@@ -188,8 +192,8 @@ func (f *fold) beforeFailedSandbox(failed milestoneKey) time.Duration {
 	return 0
 }
 
-// kubeletAway is how long the kubelet may have been stopped while an obstacle repeated after a milestone: the time that
-// its Events cover, minus its own waits between them.
+// kubeletAway returns how long the kubelet can have been stopped while an obstacle repeated after a milestone.
+// The result is the time that the obstacle's Events cover, minus the kubelet's own waits between the Events.
 func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	from, away := f.bounds.find(begin), time.Duration(0)
 	for i := range f.obstacleEvents {
@@ -200,8 +204,8 @@ func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	return away
 }
 
-// beyondWaits is the time from the first to the latest occurrence of an obstacle, minus the kubelet's shortest waits
-// between its attempts.
+// beyondWaits returns the time from the first to the latest occurrence of an obstacle, minus the kubelet's
+// shortest waits between its attempts.
 func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 	least := h.row().retryLeast
 	if least == nil || h.runtime || h.count < 2 {
@@ -212,7 +216,7 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 		if up := f.e.networkUp; up != 0 && up < h.last.latest {
 			return h.last.latest.sub(up)
 		}
-		if down := f.e.networkDownUntil(); down > from { // until then the runtime confirms it
+		if down := f.e.networkDownUntil(); down > from { // the runtime confirms the obstacle until then
 			return max(0, h.last.latest.sub(down)-networkRetry)
 		}
 	}
@@ -223,8 +227,9 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 	return max(0, beyond)
 }
 
-// beyondRefusals is the time in which the kubelet could not create a container, minus its waits between attempts:
-// between the attempts that Events report, and after the last known attempt.
+// beyondRefusals returns the time in which the kubelet could not create a container, minus the kubelet's
+// shortest waits between its attempts. beyondRefusals counts the time between the attempts that Events report,
+// and the time after the last known attempt.
 func (f *fold) beyondRefusals(begin, end milestoneKey) time.Duration {
 	from, created := f.bounds.find(begin), f.bounds.find(end)
 	if from == nil || created == nil {
@@ -234,7 +239,7 @@ func (f *fold) beyondRefusals(begin, end milestoneKey) time.Duration {
 	if refused := f.e.containers[begin.container].refused; refused.count > 1 && refused.last.latest > last &&
 		refused.last.latest <= created.latest {
 		last, beyond = refused.last.latest, refused.last.latest.sub(from.earliest)
-		if refused.first.latest >= from.earliest-instant(firstCheck) { // otherwise creation failed earlier, too
+		if refused.first.latest >= from.earliest-instant(firstCheck) { // otherwise, an earlier attempt also failed
 			beyond = max(0, beyond-time.Duration(refused.count-1)*podRetryLeast)
 		}
 	}

@@ -2,20 +2,20 @@ package timeline
 
 import "slices"
 
-// crashLoop is the reason in a container's status during back-off. The kubelet sets it only with its next attempt;
-// until then, the status shows the end of the run.
+// crashLoop is the reason in a container's status during back-off. The kubelet sets this reason only with its
+// next attempt. Until then, the status shows the end of the run.
 const crashLoop = "CrashLoopBackOff"
 
-// phaseCandidates is the phases that a stretch of time may be, with their container and attempt.
+// phaseCandidates holds the possible phases of a stretch of time, with their container and attempt.
 type phaseCandidates struct {
 	phases    []Phase
 	container string
 	attempt   uint16
 }
 
-// openPhase is the first step without evidence, of the first container that is not done. Work on a main container
-// comes before the wait for another container's next run, as on the path. A run that ended after the instant until
-// counts as running.
+// openPhase returns the first step without evidence, of the first unfinished container. Work on a main container
+// takes precedence over the wait for the next run of another container, like on the path. A run that ended after
+// until counts as running.
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		return *f.nextStep(f.pod)
@@ -52,7 +52,8 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 	return phaseCandidates{phases: []Phase{PhaseKubeletSync}}
 }
 
-// nextRun is the wait for a container's next run; nil if it did not crash, or did not end by itself.
+// nextRun returns the wait for a container's next run. nextRun returns nil if the container did not crash or did
+// not end by itself.
 func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 	if !f.restarts(c) && c.WaitingReason != crashLoop {
 		return nil
@@ -71,14 +72,14 @@ func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 	return &phaseCandidates{[]Phase{phase}, c.Name, attempt}
 }
 
-// nothingStarted reports whether there is no sign of work on any container.
+// nothingStarted reports whether there is no evidence of work on any container.
 func (f *fold) nothingStarted() bool {
 	return !slices.ContainsFunc(f.bounds, func(b bound) bool { return b.key.container != podWide }) &&
 		f.bounds.find(milestoneKey{podWide, f.lastAttempt(podWide, MilestoneSandboxRunning),
 			MilestoneSandboxRunning}) == nil
 }
 
-// nextStep is the first step after the last known one; nil if the last step is known.
+// nextStep returns the first step after the last known step, or nil if the last step of the chain is known.
 func (f *fold) nextStep(c chain) *phaseCandidates {
 	next := 0
 	for i, s := range c.steps {
@@ -94,7 +95,7 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	w.add(c.steps[next].also...)
 	if n := len(f.obstacles); key.milestone == MilestoneSandboxBegun && n > 0 &&
 		f.bounds.find(retryMilestone(n-1)) == nil {
-		return w // the kubelet retries for the reason for which the last attempt failed
+		return w // the kubelet retries because of the reason for the last failure
 	}
 	for _, s := range c.steps[next+1:] {
 		if !reportedOnlyAfter(key.milestone, s.key.milestone) {
@@ -106,7 +107,7 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	return w
 }
 
-// add adds phases that are also possible.
+// add adds further possible phases.
 func (w *phaseCandidates) add(phases ...Phase) {
 	for _, p := range phases {
 		if !slices.Contains(w.phases, p) {
@@ -115,9 +116,9 @@ func (w *phaseCandidates) add(phases ...Phase) {
 	}
 }
 
-// reportedOnlyAfter reports whether the first milestone is reported only after the second. While both are unknown, the
-// pod may be in either step: the runtime shows a sandbox only once it runs, and the answer to a pull dates the start of
-// the pull.
+// reportedOnlyAfter reports whether the first milestone becomes known only after the second milestone. While
+// both milestones are unknown, the pod can be in either step. For example, the runtime does not show a sandbox
+// before the sandbox runs. The answer to a pull dates the start of the pull.
 func reportedOnlyAfter(first, second Milestone) bool {
 	switch first {
 	case MilestoneSandboxBegun:
@@ -130,8 +131,8 @@ func reportedOnlyAfter(first, second Milestone) bool {
 	return false
 }
 
-// restarts reports whether the container's latest run ended and the kubelet will start it again, because it failed
-// or because it always restarts.
+// restarts reports whether the container's latest run ended and the kubelet will start the container again. The
+// kubelet restarts the container after a failure, or if the container always restarts.
 func (f *fold) restarts(c *Container) bool {
 	index := f.index(c.Name)
 	last := f.lastAttempt(index, MilestoneContainerCreated, MilestoneRunning, MilestoneFinished)

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// maxTighteningRounds limits the passes over the order of milestones. A change propagates by one sequence per pass,
-// so a few suffice. Stopping early leaves wider intervals, not false ones.
+// maxTighteningRounds limits the passes over the order of milestones. A change moves by one sequence in each
+// pass, so a few passes are enough. Stopping early leaves wider intervals, but never wrong intervals.
 const maxTighteningRounds = 8
 
-// sequence lists known milestones that must follow each other.
+// sequence lists known milestones in their necessary order.
 type sequence []*bound
 
-// sequences is the order that the kubelet keeps: pod steps, init containers one after the other, then the main
-// containers, then readiness. Main containers are not ordered among themselves, because after a failure the kubelet
-// continues with the next one.
+// sequences returns the order that the kubelet keeps: the pod's steps, each init container, the main containers,
+// readiness. There is no order among main containers, because the kubelet continues with the next container
+// after a failure.
 func (f *fold) sequences() []sequence {
 	gate := f.along(f.pod.steps)
 	all := append(make([]sequence, 0, 8+3*len(f.containers)),
@@ -30,7 +30,7 @@ func (f *fold) sequences() []sequence {
 		}
 		done := f.firstSuccess(c, steps)
 		gate = slices.Concat(gate, f.along(steps[:done]))
-		if done < len(steps) { // it ran again with a new sandbox, or because all containers were restarted
+		if done < len(steps) { // the container ran again with a new sandbox, or because all containers were restarted
 			all = append(all, f.along(steps))
 		}
 	}
@@ -57,9 +57,10 @@ func (f *fold) sequences() []sequence {
 	return append(all, f.along(f.ready.steps))
 }
 
-// workOrder is the order of the kubelet's work on main containers whose pull only the runtime's stores date. The
-// kubelet takes a container from its pull to its start without interruption (pkg/kubelet/kuberuntime,
-// startContainer). So a container that ran before this one was created also ran before this one's pull.
+// workOrder returns the order of the kubelet's work on main containers whose pull has timestamps only from the
+// runtime's stores. The kubelet works on one container from its pull to its start without interruption
+// (startContainer in pkg/kubelet/kuberuntime). Suppose that another container ran before this container was
+// created. Then the other container also ran before this container's pull.
 func (f *fold) workOrder() []sequence {
 	var all []sequence
 	for _, c := range f.containers {
@@ -101,8 +102,9 @@ func (f *fold) along(steps []step) sequence {
 	return s
 }
 
-// firstSuccess is the number of steps of an init container up to its first success, after which the kubelet
-// continues. It is all steps for other containers, and for one that did not succeed.
+// firstSuccess returns the number of an init container's steps up to its first success, after which the kubelet
+// continues. firstSuccess returns the number of all steps for other containers, and for an init container that
+// never succeeded.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
 	if c.Kind != KindInit {
 		return len(steps)
@@ -119,8 +121,9 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 	return len(steps)
 }
 
-// endsBeforeFailure orders the end of each container before the pod's failure: the kubelet reports a pod as failed
-// when all containers have ended. Before 1.27 it reported an evicted pod at once, which the timestamps then show.
+// endsBeforeFailure orders the end of each container before the pod's failure. The kubelet reports a pod as
+// failed when all its containers have ended. Kubelets before 1.27 reported an evicted pod immediately, and the
+// timestamps show this.
 func (f *fold) endsBeforeFailure() []sequence {
 	failed := f.bounds.find(podMilestone(MilestoneFailed))
 	if failed == nil {
@@ -135,8 +138,8 @@ func (f *fold) endsBeforeFailure() []sequence {
 	return all
 }
 
-// tighten narrows the bounds of milestones that must follow each other, until nothing changes. It returns the
-// milestones that contradict the order, and does not change those.
+// tighten narrows the bounds of ordered milestones until nothing changes. tighten returns conflicts for the
+// milestones that contradict the order and does not change these milestones.
 func tighten(sequences []sequence) []milestoneConflict {
 	broken := relaxControlPlane(sequences)
 	first := len(broken)
@@ -155,8 +158,9 @@ func tighten(sequences []sequence) []milestoneConflict {
 	return broken
 }
 
-// relaxControlPlane extends a control plane's timestamp that is later than the node's evidence of what followed. The
-// clocks differ, so the interval is extended by the whole contradiction.
+// relaxControlPlane handles a control plane timestamp that is later than a following milestone on the node. Such
+// a contradiction shows that the clocks differ, so relaxControlPlane extends the interval by the whole
+// contradiction.
 func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {
@@ -178,8 +182,8 @@ func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	return broken
 }
 
-// order tightens the milestones of one sequence and reports whether anything changed. It returns the milestones that
-// contradict the order and does not change those.
+// order narrows the bounds of one sequence and reports whether any bound changed. order returns conflicts for
+// the milestones that contradict the order and does not change these milestones.
 func (s sequence) order() (changed bool, broken []milestoneConflict) {
 	var before *bound
 	for _, b := range s {
@@ -191,7 +195,8 @@ func (s sequence) order() (changed bool, broken []milestoneConflict) {
 				continue
 			}
 			if before.latest > b.latest {
-				// The following milestone ends this one's interval, so this one's estimate leans to that end.
+				// The next milestone ends the interval of the earlier milestone, so the earlier estimate moves to that
+				// end.
 				before.latest, changed = b.latest, true
 				if before.lean == leanNone || before.lean == leanSlack {
 					before.lean = leanLatest
@@ -206,7 +211,7 @@ func (s sequence) order() (changed bool, broken []milestoneConflict) {
 	return changed, broken
 }
 
-// orderEstimates also keeps the estimates in the order of their milestones, because a bound may reach beyond the
+// orderEstimates also puts the estimates in the order of their milestones, because a bound can extend past the
 // estimate of the next milestone.
 func orderEstimates(sequences []sequence) {
 	for range maxTighteningRounds {
@@ -226,7 +231,7 @@ func (s sequence) orderEstimates() (changed bool) {
 		if after != nil {
 			limit := after.estimate()
 			if limit < b.earliest {
-				continue // a contradiction that order has reported
+				continue // order has already reported this contradiction
 			}
 			if limit < b.estimate() {
 				b.notAfter, changed = limit, true

@@ -5,20 +5,21 @@ import (
 	"slices"
 )
 
-// boundary is a known milestone on the path, with the phases between the previous milestone and itself: one phase, or
-// several that the evidence cannot separate.
+// boundary is a known milestone on the path. Its phases lie between the previous milestone and this milestone.
+// There are several phases if the evidence cannot separate them.
 type boundary struct {
 	bound      *bound
 	phases     []Phase
 	container  string
 	attempt    uint16
-	from       instant // the previous milestone in its own chain
-	concurrent bool    // this step happens in parallel with the kubelet's work
+	from       instant // the previous milestone in the same chain
+	concurrent bool    // the step happens in parallel with the kubelet's work
 }
 
-// path is every known boundary from scheduling to readiness, in order of time. A container's boundaries keep their
-// own phases, so that work on one container during another's back-off is charged to the work. The end of a container
-// while the kubelet works on another is not a boundary, because the kubelet finishes that work first.
+// path returns every known boundary from scheduling to readiness, in order of time. Each container's boundaries
+// keep their own phases. So work on one container during another container's back-off counts as work. The end of
+// a container during the kubelet's work on another container is not a boundary, because the kubelet finishes
+// that work first.
 func (f *fold) path() []boundary {
 	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
 	first := len(path)
@@ -37,21 +38,21 @@ func (f *fold) path() []boundary {
 	})
 	f.shareUnordered(work)
 	if len(work) > 0 && len(pending) > 0 {
-		// The pod's steps without evidence come before the first sign of a container.
+		// The pod's steps without evidence happen before the first evidence about a container.
 		work[0].phases, work[0].container = union(pending, work[0].phases), ""
 	}
 	return path[1 : first+len(work)] // the first boundary is the creation
 }
 
-// shareUnordered handles milestones of main containers that are known only to the second. Other main containers may
-// have reached their milestones first. So the time before such a milestone is charged to all of them, because no
-// evidence shows in which order the kubelet worked on them.
+// shareUnordered handles milestones of main containers whose timestamps are truncated to seconds. Other main
+// containers can have reached their milestones first. So the time before such a milestone gets the phases of all
+// these containers, because no evidence shows the order of the kubelet's work.
 func (f *fold) shareUnordered(work []boundary) {
 	vague := func(b *boundary) bool { return b.bound.latest-b.bound.earliest > 2*eventSlack && f.ofMain(b) }
 	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) }) {
 		return
 	}
-	own := slices.Clone(work) // before anything is shared
+	own := slices.Clone(work) // a copy from before any phase is shared
 	for i := range own {
 		if !vague(&own[i]) {
 			continue
@@ -65,7 +66,7 @@ func (f *fold) shareUnordered(work []boundary) {
 	}
 }
 
-// share adds phases that may also be in the time before the boundary.
+// share adds phases that the time before the boundary can also contain.
 func (b *boundary) share(phases []Phase) {
 	for _, p := range phases {
 		if !slices.Contains(b.phases, p) {
@@ -74,7 +75,7 @@ func (b *boundary) share(phases []Phase) {
 	}
 }
 
-// ofMain reports whether a boundary is the kubelet's work on a main container.
+// ofMain reports whether a boundary is part of the kubelet's work on a main container.
 func (f *fold) ofMain(b *boundary) bool {
 	return !b.concurrent && b.bound.key.container != podWide &&
 		slices.ContainsFunc(f.containers, func(c *Container) bool {
@@ -82,15 +83,15 @@ func (f *fold) ofMain(b *boundary) bool {
 		})
 }
 
-// awaitsStart reports whether a boundary ends a run of a sidecar whose startup probe has not succeeded yet. Until
-// then the kubelet works on no later container.
+// awaitsStart reports whether a boundary ends a run of a sidecar whose startup probe has not succeeded yet.
+// Until the probe succeeds, the kubelet works on no later container.
 func (f *fold) awaitsStart(b *boundary) bool {
 	return b.phases[0] == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindSidecar && c.StartupProbe && c.Name == b.container
 	})
 }
 
-// mayBeDuringWork reports whether the boundary ends a step that runs without the kubelet.
+// mayBeDuringWork reports whether the boundary ends a step that happens without the kubelet.
 func (b boundary) mayBeDuringWork() bool { return b.phases[0] == PhaseFailedRun || b.concurrent }
 
 // duringWork reports whether b ends a run while the kubelet works on another container.
@@ -110,14 +111,15 @@ func (b boundary) duringWork(all []boundary) bool {
 	})
 }
 
-// addPhase adds a non-empty phase to those from index first, unless it is already there.
+// addPhase adds a phase unless the phases from index first already contain it. addPhase ignores an empty phase.
 func (f *fold) addPhase(first int, phase Phase) {
 	if phase != "" && !slices.Contains(f.phases[first:], phase) {
 		f.phases = append(f.phases, phase)
 	}
 }
 
-// appendBoundaries adds the known steps of a chain. pending is the phases after the last known step.
+// appendBoundaries adds the known steps of a chain. The result pending holds the phases after the last known
+// step.
 func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pending []Phase) {
 	from := minInstant
 	first := len(f.phases)

@@ -4,13 +4,13 @@ import (
 	"slices"
 )
 
-// end returns the state of the start-up and where it ends.
+// end returns the state of the start-up and the milestone at its end.
 func (f *fold) end(path []boundary) (State, *bound) {
 	if b := f.bounds.find(podMilestone(MilestoneReady)); b != nil {
 		return StateReady, b
 	}
 	if b := f.bounds.find(podMilestone(MilestoneSucceeded)); b != nil {
-		// The start-up ended when the last container began to run. How long it ran does not count.
+		// The start-up ended when the last container began to run. The duration of that run does not count.
 		for _, last := range slices.Backward(path) {
 			if last.bound.key.milestone == MilestoneRunning {
 				return StateSucceeded, last.bound
@@ -21,7 +21,7 @@ func (f *fold) end(path []boundary) (State, *bound) {
 	failed, deleted := f.bounds.find(podMilestone(MilestoneFailed)), f.bounds.find(podMilestone(MilestoneDeleted))
 	switch {
 	case deleted != nil && (failed == nil || deleted.estimate() < failed.estimate()):
-		return StateDeleted, deleted // the deletion makes the containers fail
+		return StateDeleted, deleted // the containers fail because of the deletion
 	case failed != nil:
 		return StateFailed, failed
 	}
@@ -32,27 +32,27 @@ func (f *fold) end(path []boundary) (State, *bound) {
 	return StateStarting, &bound{earliest: f.asOf, latest: f.asOf}
 }
 
-// spans partitions the time from start to end: each stretch between two neighboring boundaries is one phase. A step
-// without duration is a phase too; its error shows how certain that is.
+// spans partitions the time from start to end. Each stretch between two neighboring boundaries is one phase. A
+// step without duration is also a phase, and its error shows how certain the duration is.
 func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 	spans := make([]Span, 0, len(path)+1)
 	from := start
 	to := max(end.estimate(), start.estimate())
 	for _, b := range path {
 		if b.bound.estimate() > to && b.phases[0] == PhaseFailedRun {
-			continue // it was still running at the end
+			continue // the container was still running at the end
 		}
 		at := min(b.bound.estimate(), to)
 		if at < from.estimate() {
 			continue // other work came first
 		}
 		if at == from.estimate() && b.phases[0] == PhaseKubeletSync {
-			from = b.bound // a gap without duration: the next phase begins where it ended
+			from = b.bound // skip a gap without duration: the next phase begins at its end
 			continue
 		}
 		until := b.bound
 		if b.bound.estimate() > to {
-			until = end // the end cuts it short
+			until = end // the end of the start-up cuts the phase short
 		}
 		w := phaseCandidates{b.phases, b.container, b.attempt}
 		if f.runsMissing(from.key, b.bound.key) {
@@ -68,7 +68,7 @@ func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 		w := f.openPhase(to)
 		switch {
 		case f.e.overflow:
-			w = phaseCandidates{phases: []Phase{PhaseUnattributed}} // the stretch contains attempts that were not kept
+			w = phaseCandidates{phases: []Phase{PhaseUnattributed}} // the stretch contains attempts that were dropped
 		case state == StateFailed && f.failedAfterRun(from.key):
 			w = phaseCandidates{[]Phase{PhaseKubeletSync}, f.name(from.key), from.key.attempt}
 		}
@@ -81,8 +81,8 @@ func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 	return spans
 }
 
-// runsMissing reports whether there were runs that were not kept between a container's milestone and the next
-// milestone: later containers had to wait for a success of this one, and none of its known runs succeeded.
+// runsMissing reports whether runs of a container were dropped between its milestone and the next milestone.
+// Runs were dropped if later containers waited for a success of this container, but no known run succeeded.
 func (f *fold) runsMissing(from, next milestoneKey) bool {
 	if from.container == podWide || from.container == next.container || !f.e.containers[from.container].overflow {
 		return false
@@ -109,18 +109,18 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	return s
 }
 
-// failedAfterRun reports whether a failed pod failed at the end of a run. Then the kubelet runs nothing again, and
-// the rest is the time until its status. It is false if the container waited for its next run when something else
-// ended the pod.
+// failedAfterRun reports whether a pod failed at the end of a run. The kubelet then starts no further run, and
+// the remaining time is the wait for the pod's status. The result is false if the container waited for its next
+// run when the pod ended for another reason.
 func (f *fold) failedAfterRun(k milestoneKey) bool {
 	return k.milestone == MilestoneFinished && !slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Name == f.name(k) && c.WaitingReason == crashLoop
 	})
 }
 
-// charge names a stretch that may contain several phases. If all have the same cause, it gets the name of the first
-// one. The same applies to phases of the kubelet and the runtime, which work together. If different parties may be to
-// blame, the phase is unattributed.
+// charge returns the name of a stretch that can contain several phases. If all phases have the same cause, the
+// stretch gets the name of the first phase. The kubelet and the runtime count as the same cause here, because
+// they work together. If the phases have different causes, the stretch is unattributed.
 func charge(phases []Phase) (name Phase, merged []Phase) {
 	party := func(p Phase) Cause {
 		if cause := CauseOf(p); cause != CauseRuntime {

@@ -4,29 +4,29 @@ import (
 	"slices"
 )
 
-// step is one milestone on the way to ready, with the phase that it ends.
+// step is one milestone on the way to readiness, with the phase that ends at the milestone.
 type step struct {
 	key      milestoneKey
-	previous bool // the phase belongs to the container before the chain's own
-	undated  bool // known only to come before the next step, so not a boundary
-	optional bool // there may never be evidence of this milestone, so it does not count as missing
+	previous bool // the phase belongs to the container before the chain's container
+	undated  bool // the evidence shows only that this step comes before the next step, so the step is not a boundary
+	optional bool // this milestone can lack evidence in a normal start-up, so it never counts as missing
 	phase    Phase
-	also     []Phase // other phases that may be in there
+	also     []Phase // further phases that the step can contain
 }
 
-// chain is the steps of the pod, or of one container, in the kubelet's order.
+// chain holds the steps of the pod or of one container, in the kubelet's order.
 type chain struct {
 	container string // empty for the pod
 	steps     []step
-	attempt   uint16 // the container's attempt for steps whose milestone is the pod's
-	probes    bool   // it leads from the last start to readiness
+	attempt   uint16 // the container's attempt, for steps with a milestone of the pod
+	probes    bool   // the chain covers the time from the last start to readiness
 }
 
 // concurrent reports whether a step happens in parallel with the kubelet's work.
 func (c *chain) concurrent(s step) bool { return c.probes && s.key.milestone == MilestoneStarted }
 
-// podSteps leads to the first sandbox that ran. If there were several sandboxes before it, the first one counts as the
-// beginning.
+// podSteps returns the steps up to the first sandbox that ran. If several sandboxes were begun before it, the
+// chain starts with the first of these sandboxes.
 func (f *fold) podSteps() chain {
 	ran := f.firstSandbox()
 	steps := append(make([]step, 0, 8), step{key: podMilestone(MilestoneCreated)})
@@ -38,7 +38,8 @@ func (f *fold) podSteps() chain {
 	return chain{steps: f.appendSandboxStart(steps, ran)}
 }
 
-// containerSteps leads to a container's run, and for an init container to its end.
+// containerSteps returns the steps up to a container's run. For an init container, the last step is the end of
+// its run.
 func (f *fold) containerSteps(c *Container) chain {
 	index := f.index(c.Name)
 	steps := f.pullSteps(c)
@@ -48,7 +49,8 @@ func (f *fold) containerSteps(c *Container) chain {
 	last := f.lastAttempt(index, MilestoneConfigRefused, MilestoneCreateFailed, MilestoneContainerCreated,
 		MilestoneRunning, MilestoneFinished)
 	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
-		// Once a sidecar has started, the kubelet continues. Its later restarts are not part of the start-up.
+		// After a sidecar has started, the kubelet continues. Later restarts of the sidecar are not part of the
+		// start-up.
 		last = f.firstAttempt(index, MilestoneStarted, last)
 	}
 	ended := PhaseFailedRun
@@ -60,7 +62,7 @@ func (f *fold) containerSteps(c *Container) chain {
 		if attempt > 0 {
 			create.phase = beforeRun(attempt)
 			if c.PullPolicy == PullAlways {
-				create.also = alsoPull // the kubelet asks the registry again, which no evidence here dates
+				create.also = alsoPull // the kubelet asks the registry again, but no evidence here dates that request
 			}
 		}
 		refused, why := f.createFailure(index, attempt)
@@ -93,15 +95,15 @@ func (f *fold) containerSteps(c *Container) chain {
 		}
 	}
 	if c.Kind == KindSidecar && c.StartupProbe {
-		// The next init container waits for it.
+		// The next init container waits for this sidecar's probe.
 		steps = append(steps, step{key: milestoneKey{index, last, MilestoneStarted}, phase: PhaseStartupProbe})
 	}
 	return chain{container: c.Name, steps: steps}
 }
 
-// createFailure returns the milestone at which the kubelet first failed to create a container for a run, and the phases
-// that it may have been in since. The reason in the status separates configuration from everything else, but a failed
-// creation may also be caused by the configuration.
+// createFailure returns the milestone of the first failure to create a container for a run, and the possible
+// phases after it. The status reason distinguishes configuration errors from other errors. But a configuration
+// error can also cause a CreateContainerError.
 func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, why []Phase) {
 	config := milestoneKey{index, attempt, MilestoneConfigRefused}
 	failed := milestoneKey{index, attempt, MilestoneCreateFailed}
@@ -119,10 +121,10 @@ func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, w
 	return failed, []Phase{PhaseContainerConfig, PhaseContainerCreate}
 }
 
-// killed reports whether the kubelet ended a run when it ended the pod, according to the pod's reason (Evicted,
-// DeadlineExceeded, Preempting, Terminated …). A pod whose runs all failed has no reason. While the kubelet waits
-// for containers to end it writes no status (pkg/kubelet, SyncTerminatingPod), so a run that was seen to end before
-// that ended by itself.
+// killed reports whether the kubelet ended a run because it ended the pod. The pod's reason shows this (Evicted,
+// DeadlineExceeded, Preempting, Terminated …). A pod that failed because all its runs failed has no reason.
+// While the kubelet waits for containers to end, it writes no status (SyncTerminatingPod in pkg/kubelet). So a
+// run whose end was reported before the pod's failure ended by itself.
 func (f *fold) killed(index int16, attempt uint16) bool {
 	if !f.failed() || f.e.pod.Reason == "" {
 		return false
@@ -132,8 +134,8 @@ func (f *fold) killed(index int16, attempt uint16) bool {
 	return !seen || ended >= failed
 }
 
-// untilKilled is the step that a container was in when the kubelet ended it. If the container was not ready and all
-// main containers had been started, that is the step to readiness.
+// untilKilled returns the steps that a container had not finished when the kubelet ended it. If all main
+// containers had started and this container was not ready, these are the steps to readiness.
 func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	index := f.index(c.Name)
 	allRan := !slices.ContainsFunc(f.containers, func(o *Container) bool {
@@ -148,7 +150,7 @@ func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 		phase: probePhase(c.ReadinessProbe, PhaseReadinessProbe),
 	}
 	switch {
-	case !c.StartupProbe || c.Kind == KindSidecar: // the other containers wait for a sidecar's startup probe
+	case !c.StartupProbe || c.Kind == KindSidecar: // the next containers wait for a sidecar's startup probe
 		return []step{finished}
 	case f.bounds.find(started) == nil:
 		finished.phase = PhaseStartupProbe
@@ -157,8 +159,9 @@ func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	return []step{{key: started, phase: PhaseStartupProbe}, finished}
 }
 
-// beforeRun is the phase before another run of a container. The kubelet restarts it at once the first time, and
-// after that with a back-off, whatever its exit code (pkg/kubelet/kuberuntime, doBackOff).
+// beforeRun returns the phase before another run of a container. The kubelet makes the first restart without
+// delay. Before later restarts, it waits for a back-off, for any exit code (doBackOff in
+// pkg/kubelet/kuberuntime).
 func beforeRun(attempt uint16) Phase {
 	if attempt == 1 {
 		return PhaseKubeletSync
@@ -166,7 +169,8 @@ func beforeRun(attempt uint16) Phase {
 	return PhaseCrashBackoff
 }
 
-// before is the container that the kubelet works on before the named one; nil for the first.
+// before returns the container that the kubelet works on before the named container, or nil for the first
+// container.
 func (f *fold) before(name string) *Container {
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == name })
 	if i <= 0 {
@@ -175,16 +179,16 @@ func (f *fold) before(name string) *Container {
 	return f.containers[i-1]
 }
 
-// isLast reports whether the kubelet starts no container after this one.
+// isLast reports whether the kubelet starts no container after c.
 func (f *fold) isLast(c *Container) bool { return f.containers[len(f.containers)-1].Name == c.Name }
 
-// latestOf is a container's milestone of the last attempt with evidence; nil if there is none.
+// latestOf returns a container's milestone of the last attempt with evidence, or nil if no attempt has evidence.
 func (f *fold) latestOf(c *Container, m Milestone) *bound {
 	index := f.index(c.Name)
 	return f.bounds.find(milestoneKey{index, f.lastAttempt(index, m), m})
 }
 
-// lastAttempt is the highest attempt with evidence of any of the milestones.
+// lastAttempt returns the highest attempt with evidence of any of the milestones.
 func (f *fold) lastAttempt(container int16, milestones ...Milestone) uint16 {
 	var last uint16
 	for _, milestone := range milestones {
@@ -199,7 +203,8 @@ func (f *fold) lastAttempt(container int16, milestones ...Milestone) uint16 {
 	return last
 }
 
-// firstAttempt is the lowest attempt with evidence of the milestone; if there is none, the argument otherwise.
+// firstAttempt returns the lowest attempt with evidence of the milestone. If no attempt has evidence, it returns
+// otherwise.
 func (f *fold) firstAttempt(container int16, milestone Milestone, otherwise uint16) uint16 {
 	i := searchConstraints(f.constraints, milestoneKey{container: container, milestone: milestone})
 	if i < len(f.constraints) && f.constraints[i].key.container == container &&

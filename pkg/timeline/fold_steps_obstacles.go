@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// obstacleSteps leads from the kubelet's pickup to the sandbox that ran, if Events report obstacles. Between two
-// obstacles, the pod waited for the resource that either of them names, and for every volume that the kubelet had not
-// tried to mount again by then.
+// obstacleSteps returns the steps from the kubelet's pickup to the sandbox that ran, if Events report obstacles.
+// Between two obstacles, the pod waited for the resource that one of the two obstacles names. The pod also
+// waited for every volume that the kubelet had not tried to mount again by then.
 func (f *fold) obstacleSteps(begun step) []step {
 	steps := make([]step, 0, len(f.obstacles)+2)
 	phases := f.phasesBeforeFirst(begun)
@@ -33,13 +33,13 @@ func (f *fold) obstacleSteps(begun step) []step {
 	return mergeRepeated(append(steps, ahead))
 }
 
-// firstCheck usually bounds the time from the kubelet's pickup of a pod to its first check of the volumes and the
-// network.
+// firstCheck is the usual maximum time from the kubelet's pickup of a pod to the first check of the volumes and
+// the network.
 const firstCheck = instant(2 * time.Second)
 
-// phasesBeforeFirst returns the phases that a pod may have been in between the kubelet's pickup and the first obstacle.
-// If the kubelet's first check reported an obstacle, it existed before. If a later check reported it, its start is
-// unknown.
+// phasesBeforeFirst returns the possible phases of a pod between the kubelet's pickup and the first obstacle. If
+// the kubelet's first check reported the obstacle, the obstacle existed before the check. If a later check
+// reported the obstacle, its start is unknown.
 func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	first, acknowledged := f.obstacles[0], f.bounds.find(podMilestone(MilestoneAcknowledged))
 	phases := first.from.row().before
@@ -49,12 +49,12 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	return union(phases, []Phase{begun.phase}, begun.also, []Phase{PhaseKubeletSync, PhaseAPIServer})
 }
 
-// phasesBetween returns the phases that a pod may have been in between one obstacle and the instant at which the next
-// one, if any, was reported.
+// phasesBetween returns the possible phases of a pod from one obstacle to the instant until. If next is not nil,
+// the kubelet reported the next obstacle at that instant.
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
-		// The network may have become ready at once, and the kubelet may have seen that.
+		// The network can have become ready immediately after the answer, and the kubelet can have noticed.
 		phases = append(phases, PhaseVolumes)
 	}
 	add := func(h *obstacleEvent) {
@@ -67,7 +67,7 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	if next != nil {
 		add(next)
 		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
-			// The failed attempt took long, including the steps before the one that failed.
+			// The failed attempt took long, so it can include the steps before the step that failed.
 			for _, p := range next.row().before {
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)
@@ -84,15 +84,15 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	return phases
 }
 
-// phasesAfterRetry returns the phases that a pod may have been in between the kubelet's next attempt and the next
+// phasesAfterRetry returns the possible phases of a pod between the kubelet's next attempt and the next
 // obstacle.
 func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []Phase {
 	return union([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().before,
 		[]Phase{PhaseKubeletSync}, f.unreportedObstacles())
 }
 
-// stepToSandbox is the step to a sandbox after the time of the kubelet's next attempt. If Events were lost, the
-// obstacle may have lasted longer, or there was another one.
+// stepToSandbox returns the step from the kubelet's next attempt to the sandbox. If the kubelet dropped Events,
+// the obstacle can have lasted longer, or another obstacle can have followed.
 func (f *fold) stepToSandbox(begun step, obstacles []Phase) step {
 	ahead := stepWith(begun.key,
 		union([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.unreportedObstacles()))
@@ -109,12 +109,12 @@ func mergeRepeated(steps []step) []step {
 	return steps
 }
 
-// stepWith is a step that may contain several phases.
+// stepWith returns a step that can contain several phases.
 func stepWith(key milestoneKey, phases []Phase) step {
 	return step{key: key, phase: phases[0], also: phases[1:]}
 }
 
-// union is all phases, each once, in the order of the lists.
+// union returns each phase of the lists once, in the order of the lists.
 func union(lists ...[]Phase) []Phase {
 	var all []Phase
 	for _, p := range slices.Concat(lists...) {
@@ -125,12 +125,12 @@ func union(lists ...[]Phase) []Phase {
 	return all
 }
 
-// spamLimit is the number of Events about one pod after which the kubelet's client drops further ones, except one
-// every five minutes (client-go, tools/record, defaultSpamBurst).
+// spamLimit is the number of Events about one pod after which the kubelet's client drops more Events. The client
+// then sends only one Event every five minutes (client-go, tools/record, defaultSpamBurst).
 const spamLimit = 25
 
-// unreportedObstacles returns the obstacles that may have delayed the pod without an Event, because the kubelet had
-// created as many Events as its client lets through; nil if it had not.
+// unreportedObstacles returns the obstacles that can have delayed the pod without an Event, because the kubelet
+// reached the limit of Events. unreportedObstacles returns nil if the kubelet did not reach the limit.
 func (f *fold) unreportedObstacles() []Phase {
 	made := 0
 	for _, h := range f.obstacleEvents {

@@ -2,8 +2,8 @@ package timeline
 
 import "github.com/podlapse/podlapse/pkg/imagepull"
 
-// waitForWork is the phase before the kubelet starts working on a container: the post-start hook of the previous
-// container, if it has one.
+// waitForWork returns the step before the kubelet starts work on a container. If the previous container has a
+// post-start hook, the kubelet first waits for this hook.
 func (f *fold) waitForWork(c *Container) step {
 	if before := f.before(c.Name); before != nil && before.PostStartHook {
 		return step{phase: PhasePostStartHook, previous: true}
@@ -11,15 +11,16 @@ func (f *fold) waitForWork(c *Container) step {
 	return step{phase: PhaseKubeletSync}
 }
 
-// pullSteps is the steps before a container is created. If the image was present, only an Event may say when the
-// kubelet found it. An image that must not be pulled may be refused before it is found.
+// pullSteps returns the steps before the creation of a container. If the image was present, only an Event can
+// report when the kubelet found the image. If the image must not be pulled, the kubelet can refuse the container
+// before it finds the image.
 func (f *fold) pullSteps(c *Container) []step {
 	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.waitForWork(c)
-	steps := make([]step, 0, 4*len(attempts)+4) // with the steps of a run
+	steps := make([]step, 0, 4*len(attempts)+4) // the capacity includes the steps of a run
 	if inspected := (milestoneKey{index, 0, MilestoneInspectFailed}); f.bounds.find(inspected) != nil {
 		wait.key = inspected
 		steps = append(steps, wait)
-		wait = step{phase: PhaseContainerCreate} // the kubelet asks the runtime again until it answers
+		wait = step{phase: PhaseContainerCreate} // the kubelet asks the runtime again until the runtime answers
 	}
 	if c.PullPolicy == PullNever {
 		wait.key, wait.optional = milestoneKey{index, 0, MilestonePullRequested}, true

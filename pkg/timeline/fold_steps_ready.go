@@ -1,7 +1,7 @@
 package timeline
 
-// readySteps leads from the last container's start to the pod's readiness, along the container that became ready
-// last. It has no steps if no container was seen ready.
+// readySteps returns the steps from the last container's start to the pod's readiness. The steps follow the container
+// that became ready last. There are no steps if no container was ready.
 func (f *fold) readySteps() chain {
 	last := f.readyLast()
 	if last == nil {
@@ -18,15 +18,16 @@ func (f *fold) readySteps() chain {
 		gates = PhaseReadinessGates
 	}
 	steps := make([]step, 0, 3)
-	// Without a startup probe the kubelet reports a container as started when it runs. The other containers wait for a
-	// sidecar's probe.
+	// Without a startup probe, the kubelet reports a container as started when it runs. The chain of a sidecar
+	// already contains its startup probe, because the next containers wait for this probe.
 	if last.StartupProbe && last.Kind != KindSidecar {
 		started := step{key: milestoneKey{index, attempt, MilestoneStarted}, phase: PhaseStartupProbe}
 		started.undated = name == "" || last.ReadinessProbe &&
 			f.sameNews(started.key, podMilestone(MilestoneContainersReady))
 		steps = append(steps, started)
 	}
-	// All containers are ready when the last one is, and that moment has a timestamp of its own.
+	// All containers are ready when the last container is ready. The ContainersReady condition has its own
+	// timestamp.
 	steps = append(
 		steps,
 		step{
@@ -39,15 +40,16 @@ func (f *fold) readySteps() chain {
 	return chain{name, steps, attempt, true}
 }
 
-// sameNews reports whether the same observation first showed both milestones. If so, no evidence shows how the time
-// before it is divided.
+// sameNews reports whether the same observation first showed the two milestones. In that case, no evidence
+// divides the time before that observation.
 func (f *fold) sameNews(a, b milestoneKey) bool {
 	first, seen := f.e.arrivalOf(a)
 	second, both := f.e.arrivalOf(b)
 	return seen && both && first == second
 }
 
-// probePhase charges the wait for a probe to the app only if there is a probe.
+// probePhase returns the given probe phase only if the container has a probe. Otherwise, the time is the
+// kubelet's.
 func probePhase(probed bool, phase Phase) Phase {
 	if probed {
 		return phase
@@ -55,8 +57,9 @@ func probePhase(probed bool, phase Phase) Phase {
 	return PhaseKubeletSync
 }
 
-// alsoReadyLast is the phase of another container that may also have become ready last, because the same observation
-// first showed both as ready; nil if there is none.
+// alsoReadyLast returns the phase of another container that can also have become ready last. This is possible if
+// the same observation first showed both containers as ready. alsoReadyLast returns nil if there is no such
+// container.
 func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {
@@ -66,8 +69,8 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 		case c.Kind == KindInit || c.Name == last.Name || b == nil ||
 			b.latest != f.latestOf(last, MilestoneContainerReady).latest:
 		case !probed && !last.ReadinessProbe && !last.StartupProbe:
-			// In either case, the wait is for the kubelet's status.
-		case !probed && f.ranLongBefore(c, b): // it was ready then
+			// Each container waits only for the kubelet's status, so the phase is the same.
+		case !probed && f.ranLongBefore(c, b): // the container was already ready
 		case also == "" || c.ReadinessProbe != last.ReadinessProbe:
 			also = probePhase(probed, PhaseReadinessProbe)
 		}
@@ -78,15 +81,15 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 	return []Phase{also}
 }
 
-// ranLongBefore reports whether the container ran longer before it was seen ready than the kubelet needs to report
-// that.
+// ranLongBefore reports whether the container ran long before it was reported as ready. The time must be longer
+// than the kubelet needs to report a ready container.
 func (f *fold) ranLongBefore(c *Container, ready *bound) bool {
 	ran := f.latestOf(c, MilestoneRunning)
 	return ran != nil && ready.latest-ran.latest > instant(statusPatience)
 }
 
-// readyLast is the container that became ready last; nil if none was seen ready. If several became ready at once, it is
-// one with a readiness probe.
+// readyLast returns the container that became ready last, or nil if no container was ready. If several
+// containers became ready at the same time, readyLast prefers a container with a readiness probe.
 func (f *fold) readyLast() *Container {
 	var last *Container
 	var lastAt instant

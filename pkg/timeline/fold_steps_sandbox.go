@@ -2,8 +2,9 @@ package timeline
 
 import "slices"
 
-// appendSandboxStart adds the runtime's work on a sandbox: it calls the network plugin, pulls the sandbox image if
-// it is absent, and starts the sandbox container (containerd 2.x, internal/cri/server/sandbox_run.go).
+// appendSandboxStart adds the runtime's work on a sandbox. The runtime calls the network plugin, pulls the
+// sandbox image if the image is absent, and starts the sandbox container (containerd 2.x,
+// internal/cri/server/sandbox_run.go).
 func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 	ready := step{key: milestoneKey{podWide, attempt, MilestoneNetworkReady}, phase: PhaseNetwork}
 	if f.e.pod.HostNetwork {
@@ -13,7 +14,7 @@ func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 		milestoneKey{podWide, attempt, MilestoneSandboxImagePulled}
 	switch {
 	case f.bounds.find(pulled) != nil:
-		// There is no timestamp between the network setup and the registry's response.
+		// No timestamp separates the network setup from the registry's response.
 		begun := step{key: resolved, phase: ready.phase, also: alsoSandboxImage}
 		if f.bounds.find(resolved) == nil {
 			begun.key = pulled
@@ -29,7 +30,7 @@ func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 	return append(steps, ready, step{key: milestoneKey{podWide, attempt, MilestoneSandboxRunning}, phase: PhaseSandbox})
 }
 
-// Phases that a step may contain in addition to its own.
+// Phases that a step can contain in addition to its own phase.
 var (
 	alsoSandboxImage  = []Phase{PhaseSandboxImage}
 	alsoPull          = []Phase{PhasePull}
@@ -39,8 +40,8 @@ var (
 	alsoAnswerDelayed = []Phase{PhaseKubeletSync, PhaseContainerCreate}
 )
 
-// firstSandbox is the attempt of the first sandbox that the runtime saw running; the last known attempt if the
-// runtime does not say.
+// firstSandbox returns the attempt of the first sandbox that the runtime saw running. If the runtime does not
+// report one, firstSandbox returns the last known attempt.
 func (f *fold) firstSandbox() uint16 {
 	for _, c := range f.constraints { // sorted by attempt within a milestone
 		if c.key.container == podWide && c.key.milestone == MilestoneSandboxRunning && c.origin <= originStore {
@@ -50,8 +51,8 @@ func (f *fold) firstSandbox() uint16 {
 	return f.lastAttempt(podWide, MilestoneSandboxBegun, MilestoneNetworkReady, MilestoneSandboxRunning)
 }
 
-// laterSandboxes leads to each sandbox that replaced one that had run. The work in the old sandbox is lost, and the
-// kubelet begins again.
+// laterSandboxes returns a chain for each sandbox that replaced an earlier running sandbox. The kubelet repeats
+// the work of the earlier sandbox.
 func (f *fold) laterSandboxes() []chain {
 	var chains []chain
 	last := f.lastAttempt(podWide, MilestoneSandboxBegun, MilestoneNetworkReady, MilestoneSandboxRunning)
@@ -65,7 +66,8 @@ func (f *fold) laterSandboxes() []chain {
 	return chains
 }
 
-// endedWithSandbox reports whether a run ended and another sandbox began before the next run was created.
+// endedWithSandbox reports whether a run ended and another sandbox began before the container's next run was
+// created.
 func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 	finished, next := f.bounds.find(milestoneKey{index, attempt, MilestoneFinished}),
 		f.bounds.find(milestoneKey{index, attempt + 1, MilestoneContainerCreated})
@@ -79,8 +81,8 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 	})
 }
 
-// sandboxSteps leads to the sandbox that ran. Only Events say what prevented it, and report failed sandboxes,
-// because the runtime does not keep them.
+// sandboxSteps returns the steps to the sandbox that ran. Only Events report obstacles and failed sandboxes,
+// because the runtime does not keep failed sandboxes.
 func (f *fold) sandboxSteps() []step {
 	begun := step{key: podMilestone(MilestoneSandboxBegun), phase: PhaseVolumes}
 	if b := f.bounds.find(begun.key); b != nil {
@@ -101,8 +103,9 @@ func (f *fold) sandboxSteps() []step {
 	return []step{begun}
 }
 
-// pickup is the step to the kubelet's pickup of the pod. The kubelet learns of the pod when the agent does. If the
-// agent learned of it late, the API server may have sent it late to both.
+// pickup returns the step to the kubelet's pickup of the pod. The API server informs the kubelet and the agent
+// at the same time. If the agent received the pod late, the API server can be the reason for the kubelet's
+// delay.
 func (f *fold) pickup() step {
 	s := step{key: podMilestone(MilestoneAcknowledged), phase: PhaseKubeletPickup}
 	scheduled := f.bounds.find(podMilestone(MilestoneScheduled))
@@ -112,8 +115,8 @@ func (f *fold) pickup() step {
 	return s
 }
 
-// sandboxDelayed reports whether the kubelet began with a sandbox later than it takes to mount volumes that it
-// serves itself. Those are mounted at once unless the kubelet waits for the API server or lacks CPU time.
+// sandboxDelayed reports whether the kubelet began a sandbox later than the mount of its own volumes requires.
+// The kubelet mounts these volumes immediately, unless it waits for the API server or lacks CPU time.
 func (f *fold) sandboxDelayed() bool {
 	begun, acknowledged := f.asOf, f.bounds.find(podMilestone(MilestoneAcknowledged))
 	if b := f.bounds.find(podMilestone(MilestoneSandboxBegun)); b != nil {

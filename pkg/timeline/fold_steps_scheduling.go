@@ -5,32 +5,33 @@ import (
 	"time"
 )
 
-// schedulingSlack usually bounds the time from a pod's creation to the scheduler's result that no node fits. It is also
-// the shortest delay by a scheduling gate that the timeline reports. The timestamps are truncated to seconds.
+// schedulingSlack is the usual maximum time from a pod's creation to the scheduler's report that no node fits.
+// schedulingSlack is also the shortest delay by a scheduling gate that the timeline reports, because the
+// timestamps are truncated to seconds.
 const schedulingSlack = instant(time.Second)
 
-// alsoScheduling returns the other phases that a wait for a node may contain, if no evidence separates the scheduler
+// These lists hold further phases that a wait for a node can contain, if no evidence separates the scheduler
 // from the owner of a gate.
 var (
 	alsoScheduling = []Phase{PhaseScheduling}
 	alsoEither     = []Phase{PhaseUnschedulable, PhaseScheduling}
 )
 
-// keepGeneration keeps the lowest generation of the spec that was seen.
+// keepGeneration keeps the lowest observed generation of the spec.
 func (e *Evidence) keepGeneration(generation int64) {
 	if generation > 0 && (e.generation == 0 || generation < e.generation) {
 		e.generation, e.changed = generation, true
 	}
 }
 
-// appendScheduling adds the steps from the creation to the binding. The agent sees a pod only once it is bound, so
-// it derives what happened before from the object:
+// appendScheduling adds the steps from the creation to the binding. The agent sees a pod only after its binding,
+// so it derives the earlier steps from the pod object:
 //
-//   - A scheduler that finds no node writes that to the pod's condition, and so to its managed fields.
-//     Only the latest such write is kept; until then, the pod may have waited for the scheduler itself.
-//   - A scheduler that has chosen a node for a pod whose claim is bound late waits for the volume. The object does
-//     not show that.
-//   - The removal of a scheduling gate creates a new generation of the spec. So no gate held up a pod of the first
+//   - If the scheduler finds no node, it writes this result to the pod's condition, and thus to the managed fields.
+//     The object keeps only the latest such write. Before that write, the pod can have waited for the scheduler.
+//   - If the scheduler has chosen a node, but a claim of the pod is bound late, the scheduler waits for the volume.
+//     The object does not show this wait.
+//   - The removal of a scheduling gate creates a new generation of the spec. So no gate delayed a pod of the first
 //     generation.
 func (f *fold) appendScheduling(steps []step) []step {
 	bound := step{key: podMilestone(MilestoneScheduled), phase: PhaseScheduling}
@@ -63,12 +64,12 @@ func (f *fold) appendScheduling(steps []step) []step {
 	return append(steps, bound)
 }
 
-// mayBeGated reports whether a scheduling gate may have held the pod up.
+// mayBeGated reports whether a scheduling gate can have delayed the pod.
 func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
 
-// undatedScheduling is how much of the time from the creation to the binding may belong to another party: the time
-// before the scheduler reported that no node fits; without such a report all of it, unless a gate and such a report
-// are both ruled out.
+// undatedScheduling returns the part of the time from creation to binding that can belong to another party. If
+// the scheduler reported that no node fits, this part is the time before the report. Without a report, this part
+// is the whole phase, unless the evidence excludes both a gate and a report.
 func (f *fold) undatedScheduling(s Span) time.Duration {
 	created, bound := f.bounds.find(podMilestone(MilestoneCreated)), f.bounds.find(podMilestone(MilestoneScheduled))
 	refused := f.bounds.find(podMilestone(MilestoneUnschedulable))
@@ -83,8 +84,8 @@ func (f *fold) undatedScheduling(s Span) time.Duration {
 	return 0
 }
 
-// alsoForClaims adds the phases for a pod that claims a volume or a device. If the volume or device is not ready, the
-// wait for it leaves no trace on the object.
+// alsoForClaims adds the phases for a pod that claims a volume or a device. If the pod waits for the volume or
+// device, the object shows no trace of the wait.
 func (f *fold) alsoForClaims(also []Phase) []Phase {
 	also = slices.Clip(also)
 	if f.e.pod.VolumeClaims {
@@ -96,13 +97,14 @@ func (f *fold) alsoForClaims(also []Phase) []Phase {
 	return also
 }
 
-// boundAfter reports whether a pod was certainly bound later than slack after an instant.
+// boundAfter reports whether the pod's binding is certainly more than slack later than the milestone begun.
 func (f *fold) boundAfter(begun *bound, slack instant) bool {
 	bound := f.bounds.find(podMilestone(MilestoneScheduled))
 	return begun != nil && bound != nil && bound.earliest-begun.latest > slack
 }
 
-// refusedBeforeBound reports whether the scheduler's result that no node fits is not later than the pod's binding.
+// refusedBeforeBound reports whether the scheduler's report that no node fits is not later than the pod's
+// binding.
 func (p *Pod) refusedBeforeBound() bool {
 	for _, c := range p.Conditions {
 		if c.Type == "PodScheduled" && c.True {

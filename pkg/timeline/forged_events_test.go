@@ -21,7 +21,7 @@ spec main app cold
 	`image cold present first@5.570 pulled@5.570
 `
 
-// forgeries are Events that anyone who may create Events in the pod's namespace can forge.
+// forgeries are Events that anyone who can create Events in the pod's namespace can forge.
 var forgeries = []struct{ name, event string }{
 	{
 		"a pull of a year",
@@ -48,8 +48,8 @@ var forgeries = []struct{ name, event string }{
 		`0.335 event - NetworkNotReady 'network is not ready: container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:no' named@0.339 last@9 count=3`},
 }
 
-// TestForgedEvents checks that an Event that the runtime refutes, or that is impossible, changes only the list of
-// conflicts.
+// TestForgedEvents checks Events that the runtime refutes and Events that are impossible. They may change only
+// the list of conflicts.
 func TestForgedEvents(t *testing.T) {
 	want := withoutConflicts(parseScript(t, []byte(honest+"at 20\n")).print(t))
 	for _, forgery := range forgeries {

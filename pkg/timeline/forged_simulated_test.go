@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// fullEvidence is a pod of so many containers, each of which has failed as often as is kept.
+// fullEvidence returns the evidence of a pod with many containers. Each container has the maximum number of kept
+// failures.
 func fullEvidence(containers int) *Evidence {
 	pod := Pod{UID: "u", RuntimeUID: "u", CreatedAt: base, AcknowledgedAt: base}
 	for i := range containers {
@@ -35,8 +36,9 @@ func fullEvidence(containers int) *Evidence {
 	return e
 }
 
-// TestFoldCostGrowsLinearlyWithContainers folds a pod of four times as many containers, all of which fail, in less than
-// twelve times the time. What looks for each container among all of them takes sixteen times as long, at the least.
+// TestFoldCostGrowsLinearlyWithContainers folds a pod with four times as many containers, all of which fail. The
+// fold must take less than twelve times as long. A search for each container among all containers would take at
+// least sixteen times as long.
 func TestFoldCostGrowsLinearlyWithContainers(t *testing.T) {
 	fastest := func(containers int) time.Duration {
 		e, least := fullEvidence(containers), time.Duration(1<<62)
@@ -63,8 +65,8 @@ func BenchmarkFoldCrowded(b *testing.B) {
 	}
 }
 
-// forge invents Events about a pod, as anyone who may create Events in its namespace can, of any time up to their
-// arrival.
+// forge invents Events about a pod, with any time up to their arrival. Anyone who can create Events in the pod's
+// namespace can do the same.
 func (w *simulatedSources) forge(n int) []Observation {
 	var forged []Observation
 	end := w.now
@@ -89,8 +91,8 @@ func (w *simulatedSources) forge(n int) []Observation {
 	return forged
 }
 
-// TestForgedPullsInSimulatedPods checks that forged Events saying that an image was pulled, of any time before the
-// runtime had it, change no phase of a pod that the runtime and the kubelet's own Events report completely.
+// TestForgedPullsInSimulatedPods checks forged Events that report a pulled image before the runtime had the
+// image. They must change no phase of a pod that the runtime and the kubelet's own Events report completely.
 func TestForgedPullsInSimulatedPods(t *testing.T) {
 	scope := Scope{Runtime: true, Events: true}
 	compared := 0
@@ -125,12 +127,12 @@ func TestForgedPullsInSimulatedPods(t *testing.T) {
 		}
 	}
 	if compared < 100 {
-		t.Errorf("only %d lives had a forged Event", compared)
+		t.Errorf("only %d pods had a forged Event", compared)
 	}
 }
 
-// anyForgeries are Events of every kind that is read. Their texts have placeholders for a container's image and its
-// name.
+// anyForgeries are Events of every kind that the agent reads. Their texts contain placeholders for a container's
+// image and name.
 var anyForgeries = []struct{ reason, message string }{
 	{"Pulling", "Pulling image %[1]q"},
 	{"Pulled", "Successfully pulled image %[1]q in 1.5s (2s including waiting). Image size: 5 bytes."},
@@ -149,8 +151,8 @@ var anyForgeries = []struct{ reason, message string }{
 	{"FailedPrepareDynamicResources", "Failed to prepare dynamic resources: no"},
 }
 
-// forgeAny invents Events of every kind, at times when the runtime shows what the kubelet was working on; ok is
-// false if it does not.
+// forgeAny invents Events of every kind, at times when the runtime shows the kubelet's current work. If the
+// runtime does not show it, ok is false.
 func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o EventSeen, ok bool) {
 	c := w.containers[w.random.IntN(len(w.containers))]
 	ran := w.milestones[trueMilestone{milestone: MilestoneSandboxRunning}]
@@ -173,8 +175,9 @@ func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o
 	amid := func(from, to time.Time) bool {
 		return named.After(from.Add(-2*time.Duration(eventSlack))) && named.Before(to.Add(2*time.Duration(eventSlack)))
 	}
-	// Only Events report the kubelet's work on a container until it creates the container, and which main container
-	// it works on before one is created. A startup probe is reported only by the pod's status.
+	// Until the kubelet creates a container, only Events report the kubelet's work on the container. Only Events
+	// show the main container that the kubelet works on before the first creation. Only the pod's status reports a
+	// startup probe.
 	for _, other := range w.containers {
 		turned := slices.IndexFunc(w.truth, func(s stretch) bool { return s.container == other.Name })
 		if (other == c || other.Kind == KindMain) &&
@@ -190,8 +193,8 @@ func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o
 	return o, true
 }
 
-// TestForgedEventsInSimulatedPods checks that forged Events of any kind charge no party with more than its own
-// time, beyond the stated errors, if the runtime shows what the kubelet was working on.
+// TestForgedEventsInSimulatedPods checks forged Events of any kind while the runtime shows the kubelet's work.
+// Beyond the stated errors, no party may be responsible for more than its own time.
 func TestForgedEventsInSimulatedPods(t *testing.T) {
 	scope := Scope{Runtime: true, Events: true}
 	forged := map[string]int{}
@@ -229,7 +232,7 @@ func TestForgedEventsInSimulatedPods(t *testing.T) {
 	}
 	for _, forgery := range anyForgeries {
 		if forged[forgery.reason] < 50 {
-			t.Errorf("only %d forged Events %s: the property holds nothing", forged[forgery.reason], forgery.reason)
+			t.Errorf("only %d forged Events %s: the test proves nothing", forged[forgery.reason], forgery.reason)
 		}
 	}
 }
@@ -249,7 +252,7 @@ func phasesOf(t *testing.T, scope Scope, observations []Observation, now time.Ti
 	return text
 }
 
-// BenchmarkAdvanceCrowded measures one more observation of such a pod, before its timeline is requested.
+// BenchmarkAdvanceCrowded measures one more observation of such a pod, before a request for its timeline.
 func BenchmarkAdvanceCrowded(b *testing.B) {
 	e := fullEvidence(maxContainers)
 	b.ReportAllocs()

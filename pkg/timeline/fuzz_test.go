@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// choices lets the fuzzer steer randomObservations: each choice is eight bytes of its input, and a random number
-// after the end of the input. (Not always the same number: rand draws again until a number fits.)
+// choices lets the fuzzer control randomObservations. Each choice is eight bytes of the fuzzer's input. After
+// the end of the input, each choice is a random number. (A constant would not work, because rand draws again
+// until a number fits.)
 type choices struct {
 	data []byte
 	rest rand.Source
@@ -23,8 +24,8 @@ func (c *choices) Uint64() uint64 {
 	return n
 }
 
-// FuzzAnyEvidencePartitions looks for observations that break a timeline: order must not matter, phases must
-// partition, nothing may panic.
+// FuzzAnyEvidencePartitions looks for observations that break a timeline. Order must not matter, phases must
+// cover the time without gaps, and no function may panic.
 func FuzzAnyEvidencePartitions(f *testing.F) { fuzzChoices(f, checkAnyOrder) }
 
 // FuzzAnyTerminationPartitions looks for observations that break a termination.

@@ -2,12 +2,14 @@ package timeline
 
 import "time"
 
-// IdleContainer is a container that is not running and that the kubelet may start, usually again. If its image is
-// pulled for that, the pull is in no Timeline. For ephemeral containers there is EphemeralEvidence.
+// IdleContainer is a container that is not running and that the kubelet can start, usually for another run. No
+// Timeline contains a pull for that run. EphemeralEvidence handles ephemeral containers.
 type IdleContainer struct {
 	Namespace, Pod, Container, Image string
 	Kind                             ContainerKind
-	RanUntil                         time.Time // the end of its last run, truncated to seconds; zero without one
+	// RanUntil is the end of the container's last run, truncated to seconds. RanUntil is zero if there is no earlier
+	// run.
+	RanUntil time.Time
 }
 
 // IdleContainers returns the containers of a pod that are not running now.
@@ -30,5 +32,5 @@ func (p *Pod) IdleContainers() (all []IdleContainer) {
 	return all
 }
 
-// IdleContainers returns the idle containers of the pod object as last seen.
+// IdleContainers returns the idle containers of the latest pod object.
 func (e *Evidence) IdleContainers() []IdleContainer { return e.pod.IdleContainers() }

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// instant is a point in time as nanoseconds since the Unix epoch. It is small, because the evidence of a pod holds
-// many.
+// instant is a point in time in nanoseconds since the Unix epoch. instant is small, because the evidence of a
+// pod contains many instants.
 type instant int64
 
 func at(t time.Time) instant { return instant(t.UnixNano()) }
 
-// time is the zero time for an open end.
+// time returns the zero time for minInstant and maxInstant.
 func (i instant) time() time.Time {
 	if i == minInstant || i == maxInstant {
 		return time.Time{}
@@ -19,7 +19,7 @@ func (i instant) time() time.Time {
 	return time.Unix(0, int64(i)).UTC()
 }
 
-// sub is i minus o. A duration that does not fit is replaced by the longest one.
+// sub returns i minus o, limited to the range of time.Duration.
 func (i instant) sub(o instant) time.Duration {
 	switch d := time.Duration(i - o); {
 	case (d > 0) == (i > o):
@@ -30,7 +30,7 @@ func (i instant) sub(o instant) time.Duration {
 	return math.MinInt64
 }
 
-// The widest interval: nothing is known.
+// minInstant and maxInstant are the ends of the widest interval, which means that nothing is known.
 const (
 	minInstant = instant(-1 << 63)
 	maxInstant = instant(1<<63 - 1)

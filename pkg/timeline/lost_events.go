@@ -2,11 +2,11 @@ package timeline
 
 import "github.com/podlapse/podlapse/pkg/imagepull"
 
-// lostEvents names the Events that the kubelet must have created but that never arrived although a watch was open
-// that delivered everything. If a container runs, the kubelet has decided whether to pull its image, and reports each
-// such decision with a Pulled Event. Before a pull, which the policy Always or the result proves, it creates a Pulling
-// Event. The kubelet drops Events if it creates many about one pod (client-go, tools/record: 25, then one in five
-// minutes), and if its queue is full.
+// lostEvents lists Events that the kubelet must have created but that never arrived, although an open watch
+// delivered all its Events. If a container runs, the kubelet has decided whether to pull its image. The kubelet
+// reports each such decision with a Pulled Event. Before a pull, the kubelet creates a Pulling Event. The policy
+// Always or the result proves that there was a pull. The kubelet drops Events in two cases: it creates more than
+// 25 Events about one pod (client-go, tools/record: afterwards one Event in five minutes), or its queue is full.
 func (f *fold) lostEvents() []string {
 	e := f.e
 	if e.watchLastOpened <= e.watchLost {
@@ -17,13 +17,14 @@ func (f *fold) lostEvents() []string {
 		index := f.index(c.Name)
 		used := e.usedBy(index)
 		if used == maxInstant || f.asOf-used <= instant(eventGrace) {
-			continue // it may still arrive
+			continue // the Event can still arrive
 		}
 		if c.PullPolicy == PullNever || c.PullPolicy != PullAlways && !e.mayBePulled(*c) {
-			continue // no watch was opened for it
+			continue // no watch was opened for this container
 		}
 		if e.hasImageEvent(c.Image) && e.only(c.Image) == nil {
-			continue // it is unknown for how many of the containers that share the image it stands
+			// Several containers share the image, and it is unknown how many of them the Event represents.
+			continue
 		}
 		pulled := f.pulls[index].pulled
 		if f.wasPulled(c, index) && !f.hasRequestEvent(index) && e.pullEventsOf(index) == &e.containers[index] {
@@ -36,8 +37,8 @@ func (f *fold) lostEvents() []string {
 	return lost
 }
 
-// hasImageEvent reports whether an Event named an image without its container, as an Event that stands for several
-// does.
+// hasImageEvent reports whether an Event named an image without its container. An Event that combines several
+// occurrences names no container.
 func (e *Evidence) hasImageEvent(image string) bool {
 	return e.indexOf(ImageName(image)) != podWide
 }
@@ -54,8 +55,8 @@ func (f *fold) wasPulled(c *Container, index int16) bool {
 	return c.PullPolicy == PullAlways
 }
 
-// hasRequestEvent reports whether an Event reported the request for a pull, possibly of an earlier attempt: later
-// requests raise the count of the same Event.
+// hasRequestEvent reports whether an Event reported the request for a pull, possibly for an earlier attempt.
+// Later requests increase the count of the same Event.
 func (f *fold) hasRequestEvent(index int16) bool {
 	return len(f.e.containers[index].requested) > 0 || len(f.pulls[index].laterRequests) > 0
 }

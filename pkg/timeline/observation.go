@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Source is who made an observation. The values appear in records and metric labels.
+// Source is the component that made an observation. The values appear in records and metric labels.
 type Source string
 
 // The sources of a node agent.
@@ -18,74 +18,75 @@ const (
 // Observation is one dated fact. The set of types is closed: PodSeen, PodGone, EventSeen, EventsWatched, EventsLost,
 // RuntimeSeen, RuntimeSilent, ClockSeen, PressureSeen.
 type Observation interface {
-	// PodUID is the UID of the pod object in the API server that the fact is about; empty for ClockSeen,
-	// PressureSeen and RuntimeSilent.
+	// PodUID returns the UID of the pod object that the fact concerns. PodUID is empty for ClockSeen, PressureSeen
+	// and RuntimeSilent.
 	PodUID() string
-	// Arrived is when the agent received it, on its own clock.
+	// Arrived returns the time on the agent's clock when the agent received the observation.
 	Arrived() time.Time
 }
 
 // PodSeen is a pod object from the API server.
 type PodSeen struct {
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock
-	// Live says that the object came through a running watch, milliseconds after the change. It is false for a list,
-	// which may arrive long after the change.
+	// Live says that an open watch delivered the object, milliseconds after the change. Live is false if a list
+	// delivered the object, because a list can arrive long after the change.
 	Live bool `json:"live,omitzero"`
 	Pod  Pod  `json:"pod"`
 }
 
-// PodGone says that the pod object no longer exists in the API server.
+// PodGone says that the API server no longer has the pod object.
 type PodGone struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock
-	Live      bool      `json:"live,omitzero"`       // as in PodSeen
+	Live      bool      `json:"live,omitzero"`       // see PodSeen.Live
 }
 
 // EventSeen is one kubelet Event about a pod.
 type EventSeen struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock
-	Live      bool      `json:"live,omitzero"`       // as in PodSeen
+	Live      bool      `json:"live,omitzero"`       // see PodSeen.Live
 	Container string    `json:"container,omitzero"`  // from fieldPath; empty for pod-level Events and image volumes
 	Reason    string    `json:"reason,omitzero"`     // Pulling, Pulled, Failed, BackOff, …
-	Message   string    `json:"message,omitzero"`    // as the kubelet wrote it; the middle of more than 1 KiB is cut
-	// NamedAt is the first occurrence in nanoseconds, from the Event's name; zero if the name does not contain it.
-	// (client-go names an Event <object>.<hex UnixNano>.)
+	Message   string    `json:"message,omitzero"`    // the kubelet's message; the middle of messages over 1 KiB is cut
+	// NamedAt is the time of the first occurrence in nanoseconds, from the Event's name. NamedAt is zero if the name
+	// does not contain the time. (client-go names an Event <object>.<hex UnixNano>.)
 	NamedAt time.Time `json:"named_at,omitzero"`
 	FirstAt time.Time `json:"first_at,omitzero"` // first occurrence, truncated to seconds
 	LastAt  time.Time `json:"last_at,omitzero"`  // latest occurrence, truncated to seconds
-	// StoredAt is when the API server stored the first occurrence, on the control plane's clock, truncated to
-	// seconds.
+	// StoredAt is the time when the API server stored the first occurrence. StoredAt is on the control plane's clock
+	// and truncated to seconds.
 	StoredAt time.Time `json:"stored_at,omitzero"`
 	Count    int       `json:"count,omitzero"` // occurrences so far, at least 1
 }
 
-// EventsWatched says that all kubelet Events about a pod that the API server held at OpenedAt have been observed,
-// and that later ones are observed when they arrive. From then on, the absence of an Event is evidence.
+// EventsWatched says that the agent has received all kubelet Events about a pod that the API server held at
+// OpenedAt. The agent also receives later Events when they arrive. From then on, the absence of an Event is
+// evidence.
 type EventsWatched struct {
 	UID       string    `json:"uid"`
-	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock, when all existing Events had been delivered
+	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock, after the delivery of all existing Events
 	OpenedAt  time.Time `json:"opened_at,omitzero"`  // agent's clock
 }
 
-// EventsLost revokes an EventsWatched: from then on, Events about the pod may be missed. This lasts until another
-// EventsWatched, because a new watch begins with everything that the API server holds.
+// EventsLost revokes an EventsWatched. From then on, the agent can miss Events about the pod. The next
+// EventsWatched ends this state, because a new watch begins with all Events that the API server holds.
 type EventsLost struct {
 	UID       string    `json:"uid"`
-	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock, when the source noticed
+	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock, when the source noticed the loss
 }
 
 // RuntimeSeen is the container runtime's answer about one pod.
 type RuntimeSeen struct {
 	UID        string         `json:"uid"`                 // the pod object's UID, also for static pods
-	AskedAt    time.Time      `json:"asked_at,omitzero"`   // agent's clock, just before the first question
+	AskedAt    time.Time      `json:"asked_at,omitzero"`   // agent's clock, immediately before the first question
 	ArrivedAt  time.Time      `json:"arrived_at,omitzero"` // agent's clock, after the last answer
 	Sandboxes  []Sandbox      `json:"sandboxes,omitempty"`
 	Containers []ContainerRun `json:"containers,omitempty"`
 	Images     []Image        `json:"images,omitempty"` // answers to LookUp.Images, in no particular order
 	// NetworkDown says that the runtime's network was not ready, for example because no network plugin is
-	// configured. NetworkUp says that it was ready. NetworkUp and NetworkDown are both false if LookUp.Network did not
-	// ask.
+	// configured. NetworkUp says that the network was ready. Both fields are false if LookUp.Network did not request
+	// this information.
 	NetworkDown bool `json:"network_down,omitzero"`
 	NetworkUp   bool `json:"network_up,omitzero"`
 }
@@ -93,8 +94,8 @@ type RuntimeSeen struct {
 // RuntimeSilent says that the container runtime did not answer: it was stopped, restarted, or too busy.
 type RuntimeSilent struct {
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock
-	From      time.Time `json:"from,omitzero"`       // agent's clock: the last answer before, and the first one after
-	Until     time.Time `json:"until,omitzero"`      // agent's clock: the last answer before, and the first one after
+	From      time.Time `json:"from,omitzero"`       // agent's clock, the last answer before the silence
+	Until     time.Time `json:"until,omitzero"`      // agent's clock, the first answer after the silence
 }
 
 // ClockSeen is a reading of the control plane's clock from a response to the agent.
@@ -104,9 +105,9 @@ type ClockSeen struct {
 	ControlPlaneAt time.Time `json:"control_plane_at,omitzero"` // truncated to seconds (the HTTP Date of the response)
 }
 
-// PressureSeen is the kernel's counters of stalled tasks on the whole node.
+// PressureSeen holds the kernel's counters of stalled tasks for the whole node.
 type PressureSeen struct {
-	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock, when it was read
+	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock, when the agent read the counters
 	Stalled
 }
 

@@ -3,7 +3,7 @@ package timeline
 // Phase is a named stretch of start-up between two neighboring milestones.
 type Phase string
 
-// Cause is the party that a phase is charged to.
+// Cause is the party that is responsible for a phase.
 type Cause string
 
 // The phases, in the order of a start-up.
@@ -58,7 +58,7 @@ const (
 	CauseUnknown   Cause = "unknown"
 )
 
-// about is the kind of thing that the text of a phase names.
+// about is the kind of name that the text of a phase contains.
 type about uint8
 
 const (
@@ -70,13 +70,13 @@ const (
 // phaseRow holds the name, the cause and the texts of a phase.
 type phaseRow struct {
 	phase   Phase
-	cause   Cause  // the party that it is charged to
-	text    string // its words in the verdict, with a %s for the name
+	cause   Cause  // the party that is responsible for the phase
+	text    string // the text in the verdict, with a %s for the name
 	about   about
-	meaning string // one sentence for the page
+	meaning string // one sentence that the page shows
 }
 
-// phaseTable has one row per phase, in the order of the constants above.
+// phaseTable has one row for each phase, in the order of the constants above.
 var phaseTable = []phaseRow{
 	{PhaseSchedulingGate, CauseGate, "waiting for its scheduling gates", aboutNothing,
 		"A scheduling gate holds the pod."},
@@ -84,11 +84,11 @@ var phaseTable = []phaseRow{
 		"The scheduler finds no suitable node."},
 	{PhaseScheduling, CauseScheduler, "waiting for the scheduler", aboutNothing,
 		"From creation until the scheduler chose a node."},
-	{PhaseKubeletPickup, CauseKubelet, "until kubelet took it up", aboutNothing,
+	{PhaseKubeletPickup, CauseKubelet, "until the kubelet picked up the pod", aboutNothing,
 		"From scheduling until the kubelet acknowledged the pod."},
-	{PhaseAPIServer, CauseAPIServer, "until kubelet could read from the API server", aboutNothing,
+	{PhaseAPIServer, CauseAPIServer, "until the kubelet could read from the API server", aboutNothing,
 		"The kubelet cannot read objects that the pod needs from the API server."},
-	{PhasePodConfig, CauseConfig, "until the pod's configuration was there", aboutNothing,
+	{PhasePodConfig, CauseConfig, "waiting for the pod's configuration", aboutNothing,
 		"A ConfigMap, Secret or runtime class of the pod is missing."},
 	{PhaseVolumes, CauseVolumes, "volumes", aboutNothing,
 		"The kubelet mounts volumes before it requests the sandbox."},
@@ -107,10 +107,10 @@ var phaseTable = []phaseRow{
 	{PhasePull, CauseRegistry, "pulling from %s", aboutRegistry,
 		"The runtime downloads the image from the registry or its mirror."},
 	{PhaseUnpack, CauseDisk, "unpacking", aboutNothing,
-		"The download is complete; the runtime is still unpacking."},
+		"The download is complete, but the runtime is still unpacking."},
 	{PhaseImageBackoff, CauseBackoff, "image pull back-off", aboutNothing,
-		"A pull failed; the kubelet waits before it retries."},
-	{PhaseContainerConfig, CauseConfig, "until %s could be made as configured", aboutContainer,
+		"A pull failed, and the kubelet waits before it retries."},
+	{PhaseContainerConfig, CauseConfig, "waiting for the configuration of %s", aboutContainer,
 		"The kubelet cannot create the container as configured."},
 	{PhaseContainerCreate, CauseRuntime, "creating containers", aboutNothing,
 		"The runtime creates the container."},
@@ -119,19 +119,19 @@ var phaseTable = []phaseRow{
 	{PhaseInitRun, CauseApp, "running init container %s", aboutContainer,
 		"An init container runs."},
 	{PhasePostStartHook, CauseApp, "in the post-start hook of %s", aboutContainer,
-		"The container runs; the kubelet waits for its post-start hook."},
-	{PhaseFailedRun, CauseApp, "in runs of %s that failed", aboutContainer,
-		"A run that ended before the pod was ready."},
-	{PhaseSandboxLost, CauseRuntime, "lost with a sandbox", aboutNothing,
-		"The sandbox died; time lost until the next one starts."},
+		"The container runs, and the kubelet waits for its post-start hook."},
+	{PhaseFailedRun, CauseApp, "in failed runs of %s", aboutContainer,
+		"A run of the container ended before the pod was ready."},
+	{PhaseSandboxLost, CauseRuntime, "replacing a lost sandbox", aboutNothing,
+		"The sandbox died. The phase lasts until the next sandbox starts."},
 	{PhaseCrashBackoff, CauseBackoff, "crash back-off of %s", aboutContainer,
-		"A run failed; the kubelet waits before it restarts the container."},
+		"A run failed, and the kubelet waits before it restarts the container."},
 	{PhaseStartupProbe, CauseApp, "until %s had started", aboutContainer,
-		"The container runs; its startup probe has not passed yet."},
+		"The container runs, but its startup probe has not passed yet."},
 	{PhaseReadinessProbe, CauseApp, "until %s was ready", aboutContainer,
-		"The container runs; its readiness probe has not passed yet."},
+		"The container runs, but its readiness probe has not passed yet."},
 	{PhaseReadinessGates, CauseGate, "readiness gates", aboutNothing,
-		"Containers are ready; a readiness gate is not."},
+		"The containers are ready, but a readiness gate is not."},
 	{PhaseUnattributed, CauseUnknown, "unattributed", aboutNothing,
 		"No evidence shows the cause of this time."},
 }
@@ -145,13 +145,13 @@ func Phases() []Phase {
 	return phases
 }
 
-// CauseOf returns the party that a phase is charged to.
+// CauseOf returns the party that is responsible for a phase.
 func CauseOf(p Phase) Cause { return rowOf(p).cause }
 
-// MeaningOf returns one sentence that says what happens in a phase.
+// MeaningOf returns one sentence about the meaning of a phase.
 func MeaningOf(p Phase) string { return rowOf(p).meaning }
 
-// rowOf returns the row of a phase, or that of PhaseUnattributed for an unknown phase.
+// rowOf returns the row of a phase. For an unknown phase, it returns the row of PhaseUnattributed.
 func rowOf(p Phase) *phaseRow {
 	for i := range phaseTable {
 		if row := &phaseTable[i]; row.phase == p {

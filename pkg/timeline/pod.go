@@ -7,11 +7,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Pod is the part of a pod object that start-up timing needs. Instants are truncated to seconds, as the API server
-// stores them. The zero time means absent.
+// Pod is the part of a pod object that start-up timing needs. Instants are truncated to seconds, because the API
+// server stores them in this form. The zero time means absent.
 type Pod struct {
 	UID string `json:"uid"`
-	// the UID in the kubelet and the runtime; differs from UID only for static pods
+	// RuntimeUID is the UID in the kubelet and the runtime. RuntimeUID differs from UID only for static pods.
 	RuntimeUID string  `json:"runtime_uid,omitzero"`
 	Namespace  string  `json:"namespace,omitzero"`
 	Name       string  `json:"name,omitzero"`
@@ -20,67 +20,75 @@ type Pod struct {
 	Traits     *Traits `json:"traits,omitempty"` // nil if not needed
 
 	CreatedAt time.Time `json:"created_at,omitzero"` // metadata.creationTimestamp, control plane's clock
-	// ReadAt is when the kubelet read the manifest of a static pod (the annotation kubernetes.io/config.seen):
-	// exact, on the kubelet's clock; zero for other pods. A static pod's start-up begins then: the object in the API
-	// server is a mirror that the kubelet creates later, often after the sandbox.
+	// ReadAt is the time when the kubelet read the manifest of a static pod (the annotation
+	// kubernetes.io/config.seen). ReadAt is exact and on the kubelet's clock. ReadAt is zero for other pods. A
+	// static pod's start-up begins at ReadAt, because the kubelet creates the object in the API server later, often
+	// after the sandbox.
 	ReadAt         time.Time `json:"read_at,omitzero"`
 	AcknowledgedAt time.Time `json:"acknowledged_at,omitzero"` // status.startTime, the kubelet's clock
-	// metadata.deletionTimestamp minus its grace period: when deletion was requested
+	// DeletedAt is the time of the deletion request: metadata.deletionTimestamp minus the grace period.
 	DeletedAt time.Time `json:"deleted_at,omitzero"`
-	// DeletionGrace is metadata.deletionGracePeriodSeconds. The kubelet sets it to 0 when it releases the object.
-	// This field and the three below are set only after a deletion request, and only if terminations are followed.
+	// DeletionGrace is metadata.deletionGracePeriodSeconds. The kubelet sets this value to 0 when it releases the
+	// object. DeletionGrace and the three fields below are set only after a deletion request, and only if the agent
+	// follows terminations.
 	DeletionGrace time.Duration `json:"deletion_grace,omitzero"`
-	// DeletionObserved says that the kubelet that wrote the status knows of the deletion: its observedGeneration is
-	// the object's generation, which the deletion has raised. Unknown before Kubernetes 1.34.
+	// DeletionObserved says that the kubelet knew about the deletion when it wrote the status. In that case,
+	// observedGeneration equals the object's generation, which the deletion has increased. Unknown before Kubernetes
+	// 1.34.
 	DeletionObserved bool `json:"deletion_observed,omitzero"`
-	// Finalizers says that the object has finalizers, which keep it after the kubelet has released it.
+	// Finalizers says that the object has finalizers. Finalizers keep the object after the kubelet has released the
+	// object.
 	Finalizers bool `json:"finalizers,omitzero"`
-	// Disruption is the reason of the condition DisruptionTarget, e.g. EvictionByEvictionAPI: who was about to
-	// terminate the pod.
+	// Disruption is the reason of the condition DisruptionTarget, for example EvictionByEvictionAPI. Disruption
+	// names the component that was about to terminate the pod.
 	Disruption string `json:"disruption,omitzero"`
 
-	// Generation is metadata.generation, which counts versions of the spec from 1; binding the pod to a node does
-	// not change it (registry/core/pod). It is 0 before Kubernetes 1.33, which does not count versions.
+	// Generation is metadata.generation, which counts the versions of the spec from 1. The binding of a pod to a
+	// node does not change the generation (registry/core/pod). Generation is 0 before Kubernetes 1.33, because
+	// earlier versions do not count the versions of a pod's spec.
 	Generation int64 `json:"generation,omitzero"`
-	// KubeletGeneration is status.observedGeneration, which the kubelet sets since 1.33; 0 if not set.
+	// KubeletGeneration is status.observedGeneration. Kubelets set this field since 1.33. KubeletGeneration is 0 if
+	// the field is not set.
 	KubeletGeneration int64 `json:"kubelet_generation,omitzero"`
-	// UnschedulableAt is when a scheduler last changed the condition PodScheduled, on the control plane's clock,
-	// truncated to seconds (metadata.managedFields). A scheduler writes that condition only to report that it found
-	// no node. Zero if it did not, or if FieldsManaged is false.
+	// UnschedulableAt is the time when a scheduler last changed the condition PodScheduled (metadata.managedFields).
+	// UnschedulableAt is on the control plane's clock and truncated to seconds. A scheduler writes this condition
+	// only to report that it found no node. UnschedulableAt is zero if there was no such report, or if FieldsManaged
+	// is false.
 	UnschedulableAt time.Time `json:"unschedulable_at,omitzero"`
-	// FieldsManaged says that the object had managed fields, so that an absent UnschedulableAt is evidence.
+	// FieldsManaged says that the object had managed fields. Only then is an absent UnschedulableAt evidence.
 	FieldsManaged bool `json:"fields_managed,omitzero"`
-	// HostNetwork says that the pod uses the node's network, so that no network plugin is called.
+	// HostNetwork says that the pod uses the node's network, so the runtime calls no network plugin.
 	HostNetwork bool `json:"host_network,omitzero"`
-	// ResourceClaims says that the pod requests dynamically allocated resources, which a driver prepares after the
-	// volumes are mounted and before the sandbox is created (kubelet, kuberuntime_manager.go).
+	// ResourceClaims says that the pod requests dynamically allocated resources. A driver prepares these resources
+	// after the volumes are mounted and before the sandbox is created (kubelet, kuberuntime_manager.go).
 	ResourceClaims bool `json:"resource_claims,omitzero"`
-	// VolumeClaims says that the pod mounts persistent volumes by claims. A claim whose class binds late
-	// (WaitForFirstConsumer) gets its volume between the scheduler's choice of a node and the binding.
+	// VolumeClaims says that the pod mounts persistent volumes by claims. If the class of a claim binds late
+	// (WaitForFirstConsumer), the claim gets its volume after the scheduler chose a node and before the pod is
+	// bound.
 	VolumeClaims bool `json:"volume_claims,omitzero"`
-	// RemoteVolumes says that the pod mounts volumes that the kubelet does not serve itself, such as claims, CSI
-	// volumes and file servers.
+	// RemoteVolumes says that the pod mounts volumes that other components than the kubelet serve. Examples are
+	// claims, CSI volumes and file servers.
 	RemoteVolumes bool `json:"remote_volumes,omitzero"`
 
 	Phase          string      `json:"phase,omitzero"`  // Pending, Running, Succeeded, Failed
 	Reason         string      `json:"reason,omitzero"` // status.reason, e.g. Evicted, OutOfcpu
 	Conditions     []Condition `json:"conditions,omitempty"`
 	ReadinessGates bool        `json:"readiness_gates,omitzero"`
-	// Revision distinguishes versions of the owner: the pod-template-hash of a Deployment, the
-	// controller-revision-hash of other owners that have one, the Job of a CronJob. Empty for other pods.
+	// Revision identifies the version of the owner: the pod-template-hash of a Deployment, the Job of a CronJob, or
+	// the controller-revision-hash of other owners. Revision is empty for other pods.
 	Revision string `json:"revision,omitzero"`
-	// TraceParent is the annotation traceparent, which the pod's creator may set to a W3C trace context. It is not
-	// validated. Empty without the annotation.
+	// TraceParent is the annotation traceparent, in which the pod's creator can store a W3C trace context. The agent
+	// does not validate the value. TraceParent is empty without the annotation.
 	TraceParent string `json:"trace_parent,omitzero"`
-	// Labels are the object's labels as text, sorted by key: key=value, joined by commas. Neither contains '=' or
-	// ','.
+	// Labels holds the object's labels as text, sorted by key. The format is key=value, joined by commas. Keys and
+	// values contain neither '=' nor ','.
 	Labels string `json:"labels,omitzero"`
-	// Containers are image volumes, then init containers and sidecars, then main containers, then ephemeral ones,
-	// each in spec order.
+	// Containers lists image volumes, then init containers and sidecars, then main containers, then ephemeral
+	// containers. Each group is in spec order.
 	Containers []Container `json:"containers,omitempty"`
 }
 
-// Owner is the controller that owns the pod; zero for a bare pod.
+// Owner is the controller that owns the pod. Owner is zero for a pod without an owner.
 type Owner struct {
 	Kind string `json:"kind,omitzero"`
 	Name string `json:"name,omitzero"`
@@ -103,17 +111,18 @@ const (
 	KindSidecar   ContainerKind = "sidecar" // restartable init container
 	KindMain      ContainerKind = "main"
 	KindEphemeral ContainerKind = "ephemeral"
-	// KindImageVolume is not a container but the image of one or more volumes: it is pulled before the first
-	// container, and nothing runs from it. Its name is its ImageName, because the kubelet reports nothing else.
+	// KindImageVolume is not a container but the image of one or more volumes. The kubelet pulls this image before
+	// it starts the first container, and no container runs from it. Its name is its ImageName, because the kubelet
+	// reports no other name.
 	KindImageVolume ContainerKind = "image_volume"
 )
 
-// ContainerKinds lists every kind.
+// ContainerKinds returns every kind.
 func ContainerKinds() []ContainerKind {
 	return []ContainerKind{KindImageVolume, KindInit, KindSidecar, KindMain, KindEphemeral}
 }
 
-// ImageName is the name of an image that belongs to no container. No container can have that name.
+// ImageName returns the name for an image that belongs to no container. No container can have that name.
 func ImageName(ref string) string { return "image:" + ref }
 
 // ContainerState is the state in a container's status.
@@ -130,7 +139,7 @@ const (
 // PullPolicy is a container's imagePullPolicy.
 type PullPolicy string
 
-// The pull policies. PullAlways asks the registry at every start even if the image is present.
+// PullAlways makes the kubelet ask the registry at every start, even if the image is present.
 const (
 	PullAlways       PullPolicy = "Always"
 	PullIfNotPresent PullPolicy = "IfNotPresent"
@@ -147,21 +156,24 @@ type Container struct {
 	ReadinessProbe bool          `json:"readiness_probe,omitzero"`
 	PostStartHook  bool          `json:"post_start_hook,omitzero"`
 	PreStopHook    bool          `json:"pre_stop_hook,omitzero"`
-	RestartsAlways bool          `json:"restarts_always,omitzero"` // the kubelet restarts it whatever its exit code
+	// RestartsAlways says that the kubelet restarts the container after any exit code.
+	RestartsAlways bool `json:"restarts_always,omitzero"`
 
 	State ContainerState `json:"state,omitzero"`
-	// e.g. ContainerCreating, ImagePullBackOff, CrashLoopBackOff
+	// WaitingReason is the reason why the container waits, for example ContainerCreating, ImagePullBackOff or
+	// CrashLoopBackOff.
 	WaitingReason string `json:"waiting_reason,omitzero"`
-	// PullFailure is why the latest pull failed, if the container waits because of that.
+	// PullFailure is the reason why the latest pull failed, if the container waits because of that failure.
 	PullFailure imagepull.Failure `json:"pull_failure,omitzero"`
-	// Attempt is status.restartCount: the number of the current run, from 0.
+	// Attempt is status.restartCount. Attempt is the number of the current run, from 0.
 	Attempt    int       `json:"attempt,omitzero"`
 	StartedAt  time.Time `json:"started_at,omitzero"`  // of the current run when running or terminated
 	FinishedAt time.Time `json:"finished_at,omitzero"` // of the current run when terminated
 	ExitCode   int       `json:"exit_code,omitzero"`   // of the current run when terminated
-	// of the current run when terminated: Completed, Error, OOMKilled, …
+	// EndReason is the reason why the current run ended, if terminated: Completed, Error, OOMKilled, …
 	EndReason string `json:"end_reason,omitzero"`
-	// startup probe passed, or no such probe; not used for init containers
+	// Started says that the startup probe passed, or that the container has no such probe. Started is not used for
+	// init containers.
 	Started bool `json:"started,omitzero"`
 	Ready   bool `json:"ready,omitzero"`
 	LastRun *Run `json:"last_run,omitempty"` // the run before the current one, if the status has it
@@ -175,7 +187,7 @@ type Run struct {
 	Reason     string    `json:"reason,omitzero"` // the kubelet's reason: Completed, Error, OOMKilled, …
 }
 
-// has reports whether the spec has a container, or an image volume, of that name.
+// has reports whether the spec contains a container or an image volume of that name.
 func (p *Pod) has(name string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Name == name })
 }

@@ -1,26 +1,27 @@
 package timeline
 
-// PostStartup is something that happened to a pod after its start-up. One of the two fields is set.
+// PostStartup is an event in a pod's life after its start-up. Exactly one of the two fields is set.
 type PostStartup struct {
 	Run   *CompletedRun
 	Event *EventMessage // the first occurrence of an Event
 }
 
-// CompletedRun is a completed run of a container. Its timestamps are the kubelet's, truncated to seconds.
+// CompletedRun is a completed run of a container. The kubelet sets its timestamps and truncates them to seconds.
 type CompletedRun struct {
 	Container string
-	Attempt   int // from 0: the number of earlier starts
+	Attempt   int // the number of earlier starts
 	Run
-	Signal int // by the exit code; 0 for none
+	Signal int // the signal that the exit code represents; 0 for none
 }
 
-// PostStartupRuns follows the containers of a pod whose start-up is over. Not safe for concurrent use.
+// PostStartupRuns follows the containers of a pod after its start-up. PostStartupRuns is not safe for concurrent
+// use.
 type PostStartupRuns struct {
-	over map[string]int // the latest completed run that was seen, by container; -1 for none
+	over map[string]int // the latest observed completed run of each container; -1 for none
 }
 
-// NewPostStartupRuns begins with the pod at the end of its start-up. The start-up's records cover the runs that had
-// ended by then.
+// NewPostStartupRuns begins with the pod at the end of its start-up. NewPostStartupRuns ignores the runs that
+// had already ended, because the start-up's records contain them.
 func NewPostStartupRuns(p Pod) *PostStartupRuns {
 	s := &PostStartupRuns{over: map[string]int{}}
 	for _, c := range p.Containers {
@@ -32,8 +33,9 @@ func NewPostStartupRuns(p Pod) *PostStartupRuns {
 	return s
 }
 
-// Observe returns the runs that have ended since, once each. Between two objects, more runs may have ended than the
-// later object reports. It returns nothing for a pod that is being deleted: see TerminationEvidence.
+// Observe returns each run that has ended since the previous call once. If several runs ended between two
+// objects, Observe returns only the runs that the later object reports. Observe returns no runs for a pod that
+// is being deleted. TerminationEvidence covers these runs.
 func (s *PostStartupRuns) Observe(p Pod) (ended []CompletedRun) {
 	if !p.DeletedAt.IsZero() {
 		return nil
@@ -53,7 +55,7 @@ func (s *PostStartupRuns) Observe(p Pod) (ended []CompletedRun) {
 	return ended
 }
 
-// ended returns the completed runs in a status, the earlier one first.
+// ended returns the completed runs in a status. The earlier run comes first.
 func (c Container) ended() (runs []CompletedRun) {
 	add := func(attempt int, run Run) {
 		if attempt >= 0 && !run.FinishedAt.IsZero() && !run.FinishedAt.Before(run.StartedAt) {
@@ -74,5 +76,6 @@ func (c Container) ended() (runs []CompletedRun) {
 	return runs
 }
 
-// MessageOf returns a kubelet Event as text, and whether its first occurrence is known exactly.
+// MessageOf returns a kubelet Event as text. The second result reports whether the time of its first occurrence
+// is exact.
 func MessageOf(o EventSeen) (EventMessage, bool) { return messageOf(o), !o.NamedAt.IsZero() }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A container that runs, crashes, waits, runs for less than a moment, and runs again; the kubelet's status has the
-// previous run.
+// TestPostStartupReturnsEachRunOnce checks a container that runs, crashes, waits, runs for less than a moment,
+// and runs again. The kubelet's status contains the previous run.
 func TestPostStartupReturnsEachRunOnce(t *testing.T) {
 	second := func(n int) time.Time { return base.Add(time.Duration(n) * time.Second) }
 	run := func(from, to, code int, reason string) *Run {
@@ -29,13 +29,13 @@ func TestPostStartupReturnsEachRunOnce(t *testing.T) {
 			[]int{0}},
 		{Container{State: StateWaiting, LastRun: run(1, 5, 1, "Error")}, nil},
 		{Container{State: StateRunning, Attempt: 1, StartedAt: second(15), LastRun: run(1, 5, 1, "Error")}, nil},
-		// Run 1 has ended as well, but this status does not show it.
+		// Run 1 has also ended, but this status does not show run 1.
 		{Container{State: StateWaiting, Attempt: 2, LastRun: run(36, 36, 137, "OOMKilled")}, []int{2}},
 		{Container{State: StateTerminated, Attempt: 3, StartedAt: second(80), FinishedAt: second(81),
 			LastRun: run(36, 36, 137, "OOMKilled")}, []int{3}},
 		{Container{State: StateRunning, Attempt: 5, StartedAt: second(99), LastRun: run(85, 90, 0, "Completed")},
 			[]int{4}},
-		// It ended before it began.
+		// The run ended before it began.
 		{Container{State: StateRunning, Attempt: 6, StartedAt: second(99), LastRun: run(90, 85, 0, "")}, nil},
 		{Container{State: StateWaiting, Attempt: -7, LastRun: run(1, 2, 0, "")}, nil},
 	} {

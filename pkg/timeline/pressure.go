@@ -5,31 +5,33 @@ import (
 	"time"
 )
 
-// Limits of the samples, which take at most 48 KiB: every sample of about the last minute, and before that one sample
-// for every six seconds. So an hour fits, after which a start-up is given up.
+// These limits restrict the samples to 48 KiB. The log keeps every sample of about the last minute, and one
+// sample for every six seconds before. So the log covers an hour, after which the agent gives up a start-up.
 const (
 	maxPressureLog = 1024
 	fineSamples    = 256
 	coarseEvery    = 6 * time.Second
-	thinnedLog     = 900 // leaves capacity for a while
+	thinnedLog     = 900 // the size after thinning, which leaves room for new samples
 )
 
-// Stalled is how long tasks of the node have waited for a resource since boot, while others may have run ("some" in
-// the kernel's documentation, Documentation/accounting/psi.rst).
+// Stalled is the time since boot in which tasks of the node waited for a resource, while other tasks could run.
+// The kernel calls this value "some" (Documentation/accounting/psi.rst).
 type Stalled struct {
 	CPU    time.Duration `json:"cpu_stalled,omitzero"`
 	IO     time.Duration `json:"io_stalled,omitzero"`
 	Memory time.Duration `json:"memory_stalled,omitzero"`
 }
 
-// Pressure is the share of a stretch, from 0 to 1, in which tasks of the node waited for a resource.
+// Pressure is the share of a time span in which tasks of the node waited for a resource. Each value is from 0 to
+// 1.
 type Pressure struct{ CPU, IO, Memory float64 }
 
-// highPressure is the share from which a verdict mentions pressure: something waited half of the time.
+// highPressure is the share from which a verdict mentions pressure. At this share, tasks waited half of the
+// time.
 const highPressure = 0.5
 
-// High returns the resource with the highest pressure and its share; empty if none reached half of the stretch. p
-// may be nil.
+// High returns the resource with the highest pressure and its share. The resource is empty if no share reached
+// highPressure. p can be nil.
 func (p *Pressure) High() (resource string, share float64) {
 	if p == nil {
 		return "", 0
@@ -38,7 +40,7 @@ func (p *Pressure) High() (resource string, share float64) {
 	for _, r := range [...]struct {
 		name  string
 		share float64
-		// If pressures are equal, the one that explains more comes first.
+		// If shares are equal, the resource that explains more delays wins.
 	}{{"io", p.IO}, {"memory", p.Memory}, {"cpu", p.CPU}} {
 		if r.share > share || resource == "" && r.share == share {
 			resource, share = r.name, r.share
@@ -50,12 +52,12 @@ func (p *Pressure) High() (resource string, share float64) {
 	return resource, share
 }
 
-// PressureLog keeps samples of the node's pressure, to find the pressure in each phase. Not safe for concurrent use.
-// The zero value is empty.
-type PressureLog struct{ samples []PressureSeen } // the oldest first
+// PressureLog keeps samples of the node's pressure and computes the pressure of each phase from them.
+// PressureLog is not safe for concurrent use. The zero value is an empty log.
+type PressureLog struct{ samples []PressureSeen } // the oldest sample first
 
-// Observe adds a sample and ignores other observations. A sample that goes back, in time or in its counters,
-// restarts the log: the clock was set, or the machine is another one.
+// Observe adds a sample and ignores other observations. If the time or a counter of the sample is lower than
+// before, Observe restarts the log. In this case, somebody set the clock, or the machine is a different machine.
 func (l *PressureLog) Observe(o Observation) {
 	seen, ok := o.(PressureSeen)
 	if !ok {
@@ -75,7 +77,7 @@ func (o PressureSeen) follows(before PressureSeen) bool {
 		o.Stalled.IO >= before.Stalled.IO && o.Stalled.Memory >= before.Stalled.Memory
 }
 
-// thin makes room.
+// thin removes samples, so that new samples fit.
 func (l *PressureLog) thin() {
 	coarse := len(l.samples) - fineSamples
 	kept := l.samples[:1]
@@ -87,8 +89,8 @@ func (l *PressureLog) thin() {
 	l.samples = slices.Delete(kept, 0, max(0, len(kept)-thinnedLog))
 }
 
-// Complete sets the pressure of the phases where it is known. It copies the phases first, because others may read
-// them.
+// Complete sets the pressure of each phase for which the pressure is known. Complete copies the phases first,
+// because other goroutines can read them.
 func (l *PressureLog) Complete(t *Timeline) {
 	if len(l.samples) < 2 {
 		return
@@ -102,8 +104,8 @@ func (l *PressureLog) Complete(t *Timeline) {
 	t.Phases = phases
 }
 
-// during is the pressure of a stretch, over the part that samples enclose, which must be at least half. Two samples
-// whose distance is longer than the stretch do not count.
+// during returns the pressure of a time span. Samples must enclose at least half of the span. during ignores two
+// neighboring samples whose distance is longer than the span.
 func (l *PressureLog) during(start, end time.Time) (Pressure, bool) {
 	before, after := l.at(start, end.Sub(start), +1), l.at(end, end.Sub(start), -1)
 	length := after.ArrivedAt.Sub(before.ArrivedAt)
@@ -118,8 +120,9 @@ func (l *PressureLog) during(start, end time.Time) (Pressure, bool) {
 	}, true
 }
 
-// at is the sample at an instant, interpolated between its two neighbors. If these are farther apart than allowed,
-// or there is only one, it is the next sample (+1) or the previous one (-1).
+// at returns the sample at an instant, interpolated between its two neighbors. If the distance of the neighbors
+// is larger than apart, at returns the next sample (direction +1) or the previous sample (direction -1). If
+// there is only one neighbor, at returns this neighbor.
 func (l *PressureLog) at(instant time.Time, apart time.Duration, direction int) PressureSeen {
 	i, exact := slices.BinarySearchFunc(l.samples, instant,
 		func(s PressureSeen, at time.Time) int { return s.ArrivedAt.Compare(at) })

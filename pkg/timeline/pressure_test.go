@@ -7,11 +7,13 @@ import (
 
 func TestPressureLog(t *testing.T) {
 	ms := func(n int) time.Time { return base.Add(time.Duration(n) * time.Millisecond) }
-	stalled := func(n int) Stalled { // in milliseconds of io; of the others a half and none
+	// in milliseconds; io gets n, one resource gets half of n, and the other gets none
+	stalled := func(n int) Stalled {
 		io := time.Duration(n) * time.Millisecond
 		return Stalled{CPU: io / 2, IO: io}
 	}
-	// Nothing waits for a second; then io does for 80 % of two seconds. Long before that other resources did.
+	// For a second, no task waits. Then tasks wait for io in 80 % of two seconds. Long before, tasks waited for
+	// other resources.
 	var log PressureLog
 	log.Observe(PressureSeen{ms(-60_000), stalled(0)})
 	log.Observe(PressureSeen{ms(-59_000), stalled(500)})
@@ -24,7 +26,7 @@ func TestPressureLog(t *testing.T) {
 	for _, c := range []struct {
 		what       string
 		start, end int
-		want       float64 // of io; negative if unknown
+		want       float64 // share of io; negative if unknown
 	}{
 		{"before the stall", 0, 1000, 0},
 		{"the stall, between samples", 1100, 2900, 0.8},
@@ -47,14 +49,14 @@ func TestPressureLog(t *testing.T) {
 		got := tl.Phases[0].Pressure
 		switch {
 		case shared[0].Pressure != nil:
-			t.Errorf("%s: changed phases that others read", c.what)
+			t.Errorf("%s: Complete changed the original phases", c.what)
 		case c.want < 0 && got != nil:
 			t.Errorf("%s: %+v, want nothing", c.what, *got)
 		case c.want >= 0 && (got == nil || !near(got.IO, c.want) || !near(got.CPU, c.want/2) || got.Memory != 0):
 			t.Errorf("%s: %+v, want %v", c.what, got, c.want)
 		}
 	}
-	// Another machine's counters, or another clock's time.
+	// The counters of another machine, or the time of another clock.
 	log.Observe(PressureSeen{ms(3250), stalled(5)})
 	if n := len(log.samples); n != 1 {
 		t.Errorf("%d samples after the counters restarted", n)

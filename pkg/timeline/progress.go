@@ -2,32 +2,33 @@ package timeline
 
 import "time"
 
-// Reached is how far a pod came: for each milestone the best estimate of when it was first reached. A milestone that
-// was not reached, or is unknown, is zero.
+// Reached describes the progress of a pod. Reached holds the best estimate of the time when the pod first
+// reached each milestone. The time is zero if the pod did not reach the milestone, or if the time is unknown.
 type Reached struct {
 	ScheduledAt time.Time
-	// InitializedAt is when the main containers no longer had to wait: every init container had succeeded and every
-	// sidecar had started. A pod without any is initialized when the kubelet picks it up.
+	// InitializedAt is the time when the main containers no longer had to wait: every init container had succeeded
+	// and every sidecar had started. A pod without init containers and sidecars is initialized when the kubelet
+	// picks it up.
 	InitializedAt time.Time
 	ReadyAt       time.Time
-	// Containers are in the order in which the kubelet works on them, without ephemeral ones.
+	// Containers lists the containers in the order of the kubelet's work, without ephemeral containers.
 	Containers []ContainerReached
 }
 
-// ContainerReached is how far one container came.
+// ContainerReached describes the progress of one container.
 type ContainerReached struct {
 	Name, Image string
 	Kind        ContainerKind
 
-	RunningAt time.Time // of its first run
-	// StartedAt is when its startup probe passed. Without a probe, it is when the container ran and its post-start
-	// hook had ended. Zero for init containers.
+	RunningAt time.Time // the start of the container's first run
+	// StartedAt is the time when the container's startup probe passed. Without a startup probe, it is the time when
+	// the container ran and its post-start hook had ended. StartedAt is zero for init containers.
 	StartedAt   time.Time
 	ReadyAt     time.Time // zero for init containers
-	SucceededAt time.Time // its first end with exit code 0; only for init containers
+	SucceededAt time.Time // the first end with exit code 0; only for init containers
 }
 
-// PassedAt is when the kubelet could continue after an init container or a sidecar.
+// PassedAt returns the time when the kubelet could continue after an init container or a sidecar.
 func (c ContainerReached) PassedAt() time.Time {
 	if c.Kind == KindSidecar {
 		return c.StartedAt
@@ -35,7 +36,7 @@ func (c ContainerReached) PassedAt() time.Time {
 	return c.SucceededAt
 }
 
-// BeforeMain reports whether the main containers wait for this one.
+// BeforeMain reports whether the main containers wait for this container.
 func (c ContainerReached) BeforeMain() bool { return c.Kind == KindInit || c.Kind == KindSidecar }
 
 func (f *fold) reached() Reached {
@@ -74,7 +75,7 @@ func (f *fold) containerReached(c *Container) ContainerReached {
 		r.SucceededAt = f.succeeded(index)
 	case KindSidecar, KindMain:
 		r.ReadyAt = f.first(index, MilestoneContainerReady)
-		switch { // as the kubelet does (pkg/kubelet/prober, UpdatePodStatus)
+		switch { // the same rules as in the kubelet (pkg/kubelet/prober, UpdatePodStatus)
 		case c.StartupProbe:
 			r.StartedAt = f.first(index, MilestoneStarted)
 		case c.PostStartHook:
@@ -86,8 +87,8 @@ func (f *fold) containerReached(c *Container) ContainerReached {
 	return r
 }
 
-// hookOver is when a container's post-start hook first ended. That is not after the container's start, which other
-// milestones may date better.
+// hookOver returns the time when a container's post-start hook first ended. The hook ends before the container
+// counts as started, and other milestones can date that start more precisely.
 func (f *fold) hookOver(index int16) time.Time {
 	over := f.first(index, MilestonePostStarted)
 	if b := f.bounds.find(milestoneKey{index, 0, MilestoneStarted}); b != nil && at(over) > b.latest && !over.IsZero() {
@@ -96,7 +97,7 @@ func (f *fold) hookOver(index int16) time.Time {
 	return over
 }
 
-// succeeded is when the container first ended with exit code 0.
+// succeeded returns the time when the container first ended with exit code 0.
 func (f *fold) succeeded(index int16) time.Time {
 	for attempt := range uint16(maxAttempts) {
 		if code, known := f.e.containers[index].exitCode(int(attempt)); known && code == 0 {
@@ -106,7 +107,7 @@ func (f *fold) succeeded(index int16) time.Time {
 	return time.Time{}
 }
 
-// first is the milestone of the first attempt that reached it.
+// first returns the time when an attempt first reached the milestone.
 func (f *fold) first(index int16, m Milestone) time.Time {
 	for attempt := range uint16(maxAttempts) {
 		if at := f.when(milestoneKey{index, attempt, m}); !at.IsZero() {
@@ -116,7 +117,7 @@ func (f *fold) first(index int16, m Milestone) time.Time {
 	return time.Time{}
 }
 
-// when is the estimate of a milestone; zero if unknown.
+// when returns the estimate of a milestone, or zero if unknown.
 func (f *fold) when(k milestoneKey) time.Time {
 	if b := f.bounds.find(k); b != nil {
 		return b.estimate().time()

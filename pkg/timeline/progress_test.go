@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestInitializedAt checks that a pod with only main containers is initialized when the kubelet picks it up, and any
-// other pod when the last container before the main ones has passed.
+// TestInitializedAt checks that a pod with only main containers is initialized when the kubelet picks it up. Any
+// other pod is initialized when the last container before the main containers has passed.
 func TestInitializedAt(t *testing.T) {
 	const taken = "1.200 pod scheduled@1\n2.300 pod acknowledged@2\n"
 	for name, test := range map[string]struct {
@@ -38,12 +38,12 @@ func TestInitializedAt(t *testing.T) {
 			tl, ok := s.evidence().Timeline(s.asOf, s.skew)
 			if test.latest == 0 {
 				if !ok || !tl.InitializedAt.IsZero() {
-					t.Errorf("%t, initialized at %s, which it is not", ok, tl.InitializedAt)
+					t.Errorf("initialized: %t, at %s, want not initialized", ok, tl.InitializedAt)
 				}
 				return
 			}
 			if got := tl.InitializedAt.Sub(base); !ok || got < test.earliest || got > test.latest {
-				t.Errorf("%t, initialized at %s; want %s to %s", ok, got, test.earliest, test.latest)
+				t.Errorf("initialized: %t, at %s; want %s to %s", ok, got, test.earliest, test.latest)
 			}
 		})
 	}

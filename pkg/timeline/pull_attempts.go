@@ -13,7 +13,7 @@ type pullAttempt struct {
 	failure imagepull.Failure
 }
 
-// end is the milestone that ends the attempt.
+// end returns the milestone at the end of the attempt.
 func (a pullAttempt) end() Milestone {
 	if a.outcome == imagepull.OutcomeFailed {
 		return MilestonePullFailed
@@ -21,7 +21,7 @@ func (a pullAttempt) end() Milestone {
 	return MilestonePullFinished
 }
 
-// attemptsOf lists every attempt to get the container's image, oldest first.
+// attemptsOf lists every attempt to get the container's image. The oldest attempt comes first.
 func (f *fold) attemptsOf(c *Container) []pullAttempt {
 	index := f.index(c.Name)
 	evidence := f.pulls[index]
@@ -36,14 +36,14 @@ func (f *fold) attemptsOf(c *Container) []pullAttempt {
 	return append(attempts, pullAttempt{attempt: evidence.finalAttempt, outcome: lastOutcome(f, c, index)})
 }
 
-// appendPulls adds what is known about every attempt to get the container's image.
+// appendPulls adds the known facts about every attempt to get the container's image.
 func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 	index := f.index(c.Name)
 	registry := f.e.containers[index].registryOf(c.Image)
 	attempts := f.attemptsOf(c)
 	last := attempts[len(attempts)-1]
 	if last.attempt > 0 && last.outcome == imagepull.OutcomeUnknown && f.e.usedBy(index) == maxInstant {
-		attempts = attempts[:len(attempts)-1] // it has not begun
+		attempts = attempts[:len(attempts)-1] // the last attempt has not begun
 	}
 	for _, a := range attempts {
 		pulls = append(pulls, f.pull(c, registry, a))
@@ -51,7 +51,7 @@ func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 	return f.describe(pulls, c)
 }
 
-// pull fills in the known instants of one attempt.
+// pull returns one attempt with its known instants.
 func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	index := f.index(c.Name)
 	p := Pull{
@@ -85,10 +85,10 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	}
 	if a.outcome == imagepull.OutcomeFailed && requested != nil && finished != nil &&
 		!p.FinishedAt.Before(p.RequestedAt) {
-		p.Error = f.spanError(requested, finished) // of queue and pull together
+		p.Error = f.spanError(requested, finished) // the error of queue and pull together
 	}
 	if started == nil || finished == nil || a.outcome == imagepull.OutcomePresent || p.FinishedAt.Before(p.StartedAt) {
-		return p // out of order: a conflict says why
+		return p // the instants are out of order, and a conflict explains the reason
 	}
 	if requested != nil && p.StartedAt.Before(p.RequestedAt) {
 		return p
@@ -96,7 +96,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	p.Timed, p.Pull, p.Error = true, p.FinishedAt.Sub(p.StartedAt), f.spanError(started, finished)
 	p.Credentials = f.credentials(started, finished)
 	if f.startedBy(index, a.attempt) {
-		p.Timed = p.Error <= p.Pull // otherwise most of it is a guess
+		p.Timed = p.Error <= p.Pull // a larger error means that most of the duration is a guess
 	} else if requested != nil {
 		p.QueueTimed, p.Queue = true, p.StartedAt.Sub(p.RequestedAt)
 		p.Error = max(p.Error, f.spanError(requested, started))
@@ -104,7 +104,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	return p
 }
 
-// describe adds facts about the image to the last pull, if it did not fail.
+// describe adds facts about the image to the last pull, unless this pull failed.
 func (f *fold) describe(pulls []Pull, c *Container) []Pull {
 	index := f.index(c.Name)
 	last := &pulls[len(pulls)-1]

@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Only the runtime's answer or the kubelet's status confirms what Events report about a pull.
+// TestConfirmedPulls checks that only the runtime's answer or the kubelet's status confirms Events about a pull.
 func TestConfirmedPulls(t *testing.T) {
 	const image = "registry.example/web:2"
 	at := base.Add
@@ -82,8 +82,9 @@ func TestConfirmedPulls(t *testing.T) {
 	}
 }
 
-// TestOnlyStatusConfirmsFailedPull checks that an Event about a failed pull says nothing about a registry until a
-// status of the pod, which tenants cannot write, has the same reason.
+// TestOnlyStatusConfirmsFailedPull checks that an Event about a failed pull proves nothing about a registry
+// without a confirmation. Only a status of the pod with the same reason confirms the Event, because tenants
+// cannot write the status.
 func TestOnlyStatusConfirmsFailedPull(t *testing.T) {
 	const start = `
 available runtime events
@@ -116,8 +117,8 @@ spec main app cold
 	}
 }
 
-// TestStatusDoesNotConfirmFailureOfOtherImage has tenants whose pull of one image really fails, and who forge the same
-// failure for another image, in its place or in a volume beside it.
+// TestStatusDoesNotConfirmFailureOfOtherImage simulates tenants whose pull of one image really fails. The
+// tenants forge the same failure for another image, either in place of the first image or in a volume beside it.
 func TestStatusDoesNotConfirmFailureOfOtherImage(t *testing.T) {
 	const evil, honest, why = "evil.example/x:1", "docker.io/library/nginx:1",
 		"dial tcp 10.0.0.1:443: connect: connection refused"
@@ -130,7 +131,7 @@ func TestStatusDoesNotConfirmFailureOfOtherImage(t *testing.T) {
 	volume := Container{Name: "content", Kind: KindImageVolume, Image: honest}
 	for name, test := range map[string]struct {
 		statuses [][]Container
-		of       string // the container that the Events about the honest image name
+		of       string // the container in the Events about the honest image
 	}{
 		"changed image": {[][]Container{{app}, {refused}, {changed}}, "app"},
 		"image volume":  {[][]Container{{app, volume}, {refused, volume}}, ""},

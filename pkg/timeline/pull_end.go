@@ -4,26 +4,27 @@ import (
 	"time"
 )
 
-// answerSlack bounds the time from an image's timestamp to the runtime's answer: containerd writes the image under
-// its other names, one database write each, and reads its size (internal/cri/server/images, PullImage).
+// answerSlack is the maximum time from an image's timestamp to the runtime's answer. In this time, containerd
+// writes the image under its other names, each with one database write, and reads its size
+// (internal/cri/server/images, PullImage).
 const answerSlack = instant(250 * time.Millisecond)
 
-// pullEnd is when the runtime had stored a pulled image and answered, by the image's timestamps. The kubelet may
-// learn of it at any later time if it was starved or stopped. latest is maxInstant without an upper bound. The zero
-// value means unknown.
+// pullEnd is the interval in which the runtime stored a pulled image and answered, according to the image's
+// timestamps. A starved or stopped kubelet can receive the answer at any later time. latest is maxInstant if
+// there is no upper bound. The zero value means unknown.
 type pullEnd struct{ earliest, latest instant }
 
 func (s pullEnd) known() bool { return s.earliest != 0 }
 
-// bounded reports whether the timestamps prove that the pull was over.
+// bounded reports whether the timestamps prove that the pull had ended.
 func (s pullEnd) bounded() bool { return s.known() && s.latest != maxInstant }
 
-// pullEndBetween is the end of a pull that the runtime answered after the instant first; the image's timestamp is not
-// later than last.
+// pullEndBetween returns the end of a pull that the runtime answered after the instant first. The image's
+// timestamp must not be later than last.
 func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + answerSlack} }
 
-// pullEnd is the end of a container's pull by the image's timestamps. Timestamps before the pull, or after the
-// kubelet's Event about it, belong to pulls of others or to restarts.
+// pullEnd returns the end of a container's pull, from the image's timestamps. Timestamps before the pull, or
+// after the kubelet's Event about the pull, belong to other pods' pulls or to restarts.
 func (f *fold) pullEnd(index int16) pullEnd {
 	image, p := f.e.pulledImage(f.e.containers[index].name), f.pulls[index].pulled
 	switch {
@@ -41,7 +42,7 @@ func (f *fold) pullEnd(index int16) pullEnd {
 	ofFirst := of(first) && image.wasAbsent()
 	switch {
 	case of(last) && !p.present && at(image.last.askedAt) >= p.latest:
-		// There was no later pull, so the timestamp belongs to this one.
+		// No later pull happened, so the timestamp belongs to this pull.
 		if ofFirst && !image.pulledOnce() {
 			return pullEndBetween(at(first), at(last)) // two pulls at the same time
 		}
@@ -54,10 +55,10 @@ func (f *fold) pullEnd(index int16) pullEnd {
 	return pullEnd{}
 }
 
-// pullEndWithoutEvent is the end of a pull that has no Event. The pull is this container's if the image had been
-// pulled once when the container was created, and not before the kubelet started working on the container. This does
-// not hold if another container of the pod has the same image, or if pulls failed, because another pod may have pulled
-// it during the kubelet's back-off.
+// pullEndWithoutEvent returns the end of a pull without an Event. The pull belongs to this container under two
+// conditions. The image had been pulled exactly once when the container was created, and that pull ended after
+// the kubelet started work on the container. There are two exceptions. Another container of the pod can have the
+// same image. If pulls failed, another pod can have pulled the image during the kubelet's back-off.
 func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	first, last, used := image.last.FirstPulledAt, image.last.PulledAt, f.e.usedBy(index)
 	if !image.wasAbsent() || first.IsZero() || used == maxInstant {
@@ -73,8 +74,8 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	return pullEndBetween(at(last), at(last))
 }
 
-// only returns the only container of the pod with an image; nil if several have it, because any of them may have pulled
-// it.
+// only returns the only container of the pod with an image. only returns nil if several containers have the
+// image, because any of them can have pulled it.
 func (e *Evidence) only(image string) (only *Container) {
 	for i := range e.pod.Containers {
 		switch c := &e.pod.Containers[i]; {
@@ -88,7 +89,8 @@ func (e *Evidence) only(image string) (only *Container) {
 	return only
 }
 
-// began is when the runtime was asked, by the kubelet's duration; for old kubelets, when the pull was requested.
+// began returns the time when the kubelet asked the runtime, computed from the kubelet's duration. For old
+// kubelets, it returns the time when the kubelet requested the pull.
 func (p pulledEvent) began() instant {
 	switch l := p.lengths; {
 	case l.Timed:
@@ -99,24 +101,24 @@ func (p pulledEvent) began() instant {
 	return minInstant
 }
 
-// eventOnTime reports whether there is no evidence that the kubelet's Event about the pull's end was late. If it was
-// late, the kubelet's duration of the pull includes the delay.
+// eventOnTime reports whether no evidence shows that the kubelet's Event about the end of the pull was late. If
+// the Event was late, the kubelet's duration of the pull includes the delay.
 func (p pullEvidence) eventOnTime() bool {
 	return !p.runtimeEnd.bounded() || p.pulled.earliest <= p.runtimeEnd.earliest
 }
 
-// eventLate reports whether the kubelet learned of the pull's end long after the runtime had answered.
+// eventLate reports whether the kubelet received the runtime's answer long after the end of the pull.
 func (p pullEvidence) eventLate() bool {
 	return !p.eventOnTime() && p.pulled.latest > p.runtimeEnd.latest
 }
 
-// endConstraints dates the end of the pull that succeeded.
+// endConstraints returns the constraints on the end of the successful pull.
 func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	var constraints []constraint
 	if p.runtimeEnd.known() {
 		c := constraint{finished, originStore, leanNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
 		if p.runtimeEnd.bounded() && (p.pulled.origin != originEventName || p.eventLate()) {
-			// The image's timestamps bound the end more closely than the kubelet's next sign of work.
+			// The image's timestamps limit the end more precisely than the kubelet's next Event or status.
 			c.lean = leanEarliest
 		}
 		constraints = append(constraints, c)
@@ -131,9 +133,10 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	return append(constraints, event)
 }
 
-// answerDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is
-// unusually long, so that its cause is unknown. Either the runtime took long to write the image again before it
-// answered, because the disk was busy, or the kubelet, starved or stopped, got the answer late.
+// answerDelayed reports whether the time between the timestamp of a container's image and the kubelet's next
+// step is unusually long. The cause of this delay is unknown. Either the disk was busy and the runtime needed
+// long to write the image again before its answer. Or the kubelet was starved or stopped and received the answer
+// late.
 func (f *fold) answerDelayed(index int16, next milestoneKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {

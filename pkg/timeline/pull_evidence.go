@@ -7,25 +7,27 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// pullEvidence is what Events say about the pulls before a container's first run. Later Events belong to a restart.
+// pullEvidence holds the facts from Events about the pulls before a container's first run. Later Events concern
+// a restart.
 type pullEvidence struct {
 	refuter
-	firstRequest  constraint // the first request for the image, by an Event; zero without one
+	firstRequest  constraint // the first request for the image, from an Event; zero if no Event reports a request
 	laterRequests []constraint
 
 	failures     []failedPull
 	pulled       pulledEvent
-	refuted      bool // some Events are refuted
-	maybeRestart bool // an Event may be about a restart
-	// finalAttempt is the attempt that succeeded or is running: the number of failed ones, or the last one requested.
+	refuted      bool // the runtime's facts contradict some of the Events
+	maybeRestart bool // an Event can concern a restart
+	// finalAttempt is the attempt that succeeded or is running. finalAttempt is the number of failed attempts, or
+	// the last requested attempt.
 	finalAttempt  uint16
-	layers        []Layer // the layers that the pull brought; nil if the runtime does not say
-	resumed       bool    // an earlier attempt had begun to download them
-	layersUndated bool    // the pull may have brought others, but the runtime does not date them
-	runtimeEnd    pullEnd // when the pull ended, by the runtime's timestamps
+	layers        []Layer // the layers that the pull downloaded; nil if the runtime does not report them
+	resumed       bool    // an earlier attempt had begun to download the layers
+	layersUndated bool    // the pull can have downloaded other layers, but the runtime does not date them
+	runtimeEnd    pullEnd // the end of the pull, from the runtime's timestamps
 }
 
-// failedPull is a failure and its attempt.
+// failedPull is a failed pull and its attempt.
 type failedPull struct {
 	window
 	attempt uint16
@@ -58,7 +60,7 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 			attempt := max(p.finalAttempt, f.atLeast)
 			for c := range p.requests {
 				if c.latest < f.earliest {
-					attempt = max(attempt, c.key.attempt) // an earlier one failed without an Event
+					attempt = max(attempt, c.key.attempt) // an earlier attempt failed without an Event
 				}
 			}
 			p.failures = append(p.failures, failedPull{f.window, attempt, f.why})
@@ -80,8 +82,9 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	return p
 }
 
-// mayBeOfRestart reports whether the Event that the image was present may be about the container's second run,
-// because the creation of the first one is not dated to the nanosecond. Then the Event about the first run was lost.
+// mayBeOfRestart reports whether the Event about a present image can concern the container's second run. This is
+// possible if the creation of the first run has no exact timestamp. In that case, the Event about the first run
+// was lost.
 func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	if !p.present || p.latest <= e.createdSince(index) {
 		return false
@@ -92,8 +95,9 @@ func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	})
 }
 
-// imageCheckedBy is the latest instant at which the runtime had said whether it has a container's image: the kubelet
-// had requested a pull, or used the image. It is maxInstant if unknown.
+// imageCheckedBy returns the latest time at which the runtime can have answered whether it has a container's
+// image. By then, the kubelet had requested a pull or used the image. imageCheckedBy returns maxInstant if
+// unknown.
 func (f *fold) imageCheckedBy(index int16) instant {
 	p, first := &f.pulls[index], f.e.usedBy(index)
 	if len(p.failures) > 0 {
@@ -110,8 +114,9 @@ func (f *fold) imageCheckedBy(index int16) instant {
 	return first
 }
 
-// pullEventsOf returns the evidence with the Events about a container's pulls: its own, or that of Events that name
-// only its image, if no other container has that image.
+// pullEventsOf returns the evidence with the Events about a container's pulls. Usually this is the container's
+// own evidence. If only one container has the image, it can also be the evidence of Events that name only the
+// image.
 func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	own := &e.containers[index]
 	if own.pulled.known() || len(own.failures) > 0 {
@@ -135,8 +140,8 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	return own
 }
 
-// before reports whether this request is not the one that got the present image. Either a later request got it, or the
-// attempt in between failed without an Event.
+// before reports whether this request did not get the present image. Either a later request got the image, or an
+// attempt failed without an Event.
 func (p pulledEvent) before(request constraint) bool {
 	if p.present {
 		return true
@@ -144,8 +149,8 @@ func (p pulledEvent) before(request constraint) bool {
 	return p.lengths.WaitingTimed && request.latest < p.earliest-instant(p.lengths.Waiting+p.lengths.Unit)-eventSlack
 }
 
-// pullConstraints combines the Events of a container. They date the end of every failed attempt and, for the one that
-// succeeded, its end and (by the durations in the message) its start.
+// pullConstraints combines the Events about a container's pulls. The Events date the end of every failed attempt
+// and the end of the successful attempt. The durations in the message date the start of the successful attempt.
 func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	var constraints []constraint
 	for _, f := range evidence.failures {
@@ -156,7 +161,7 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	if !p.known() {
 		return constraints
 	}
-	// The kubelet truncates durations to a unit, so the truth is up to one unit longer.
+	// The kubelet truncates durations to a unit, so the true duration can be up to one unit longer.
 	ago := func(m Milestone, d time.Duration, slack instant) constraint {
 		return constraint{milestoneKey{index, final, m}, originEventDuration, leanLatest,
 			p.earliest - instant(d+p.lengths.Unit) - slack, p.latest - instant(d)}
@@ -165,18 +170,18 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 		constraints = append(constraints, ago(MilestonePullStarted, p.lengths.Pull, 0))
 	}
 	if p.lengths.WaitingTimed {
-		// The duration begins right after the Pulling Event, which is the request.
+		// The duration begins immediately after the Pulling Event, which reports the request.
 		constraints = append(constraints, ago(MilestonePullRequested, p.lengths.Waiting, eventSlack))
 	}
 	return constraints
 }
 
-// maxRequests limits the Events that are kept for each container about the kubelet's first request for a pull, and also
-// those about a runtime that did not say whether it has the image. The earliest are kept.
+// maxRequests limits two lists of Events for each container: first requests for a pull, and failures of the
+// runtime to report whether it has the image. The earliest Events are kept.
 const maxRequests = 16
 
-// findRequests finds the requests for a container's image. The first one is dated by its first Event that is not
-// refuted.
+// findRequests finds the requests for a container's image. The first Event that is not refuted dates the first
+// request.
 func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 	own, key := &e.containers[index], milestoneKey{index, 0, MilestonePullRequested}
 	for _, w := range own.requested {
@@ -195,7 +200,7 @@ func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 	p.laterRequests = e.constraints[first:searchConstraints(e.constraints, key)]
 }
 
-// requests yields the requests for a container's image that are not refuted, whatever their results.
+// requests yields all requests for a container's image that are not refuted.
 func (p *pullEvidence) requests(yield func(constraint) bool) {
 	if p.firstRequest != (constraint{}) && !yield(p.firstRequest) {
 		return
@@ -207,8 +212,8 @@ func (p *pullEvidence) requests(yield func(constraint) bool) {
 	}
 }
 
-// inspectConstraints dates the first time, before any pull, that the runtime did not say whether it has a
-// container's image.
+// inspectConstraints dates the first time at which the runtime did not report whether it has a container's
+// image. Only times before any pull count.
 func (f *fold) inspectConstraints(index int16) []constraint {
 	for _, w := range f.e.containers[index].inspected {
 		if w.latest <= f.imageCheckedBy(index) && f.pulls[index].tooEarly(w.latest) == "" {

@@ -7,18 +7,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// pulledOnceWithin bounds the difference between the timestamps of an image that was pulled once: containerd writes
-// the image again after the pull, under its other names (internal/cri/server/images, PullImage). A second pull takes
-// longer, because the registry is asked.
+// pulledOnceWithin is the maximum difference between the timestamps of an image that was pulled once. After the
+// pull, containerd writes the image again under its other names (internal/cri/server/images, PullImage). A
+// second pull takes longer, because the runtime asks the registry.
 const pulledOnceWithin = 5 * time.Millisecond
 
-// pulledOnce reports whether an image was not pulled again since its first pull.
+// pulledOnce reports whether an image was not pulled again after its first pull.
 func (i *imageEvidence) pulledOnce() bool {
 	return !i.last.PulledAt.IsZero() && i.last.PulledAt.Sub(i.last.FirstPulledAt) < pulledOnceWithin
 }
 
-// layerConstraints decides which layers of an image came with a container's pull. It uses the runtime's stores to date
-// the beginning of that pull and the arrival of the last byte.
+// layerConstraints determines which layers of an image a container's pull downloaded. layerConstraints uses the
+// runtime's stores to date the start of the pull and the arrival of the last byte.
 func (f *fold) layerConstraints(c *Container) []constraint {
 	index, image := f.index(c.Name), f.e.pulledImage(c.Name)
 	if index == podWide || image == nil || image.layered == nil {
@@ -35,8 +35,8 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	mayBeOwn := !timed && final == 0 && image.wasAbsent() && image.pulledOnce() && f.e.only(c.Image) != nil
 	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.workStart(c) &&
 		(p.known() || !f.mayStartWorkLater(c, index, at(image.last.PulledAt))) {
-		// The manifest arrived after the kubelet started working on this container. Layers that were present before,
-		// under another name, prove nothing. How long the registry took to send the manifest is unknown.
+		// The manifest arrived after the kubelet started work on this container. Layers that were already present
+		// under another name prove nothing. The registry's response time for the manifest is unknown.
 		constraints = append(constraints,
 			constraint{milestoneKey{index, final, MilestonePullStarted}, originStore, leanLatest, minInstant,
 				at(resolved)},
@@ -47,12 +47,12 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 		began = p.latest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
 	}
 	if image.layered.undatedSince(began) {
-		f.pulls[index].layersUndated = true // the latest of the other layers may not be the last
+		f.pulls[index].layersUndated = true // the latest of the other layers is not necessarily the last layer
 		return constraints
 	}
 	layers := layersSince(image.layered.Layers, began)
 	if len(layers) > 0 && image.layered.mountedAfter(lastDownload(layers)) {
-		// The registry was asked about another layer while those that arrived were unpacked.
+		// The runtime asked the registry about another layer while it unpacked the downloaded layers.
 		f.pulls[index].layersUndated = true
 		return constraints
 	}
@@ -64,12 +64,12 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	return constraints
 }
 
-// beganAfter is the earliest possible start of a pull, from the duration that the kubelet reported.
+// beganAfter returns the earliest possible start of a pull, from the duration that the kubelet reported.
 func (p pulledEvent) beganAfter() instant {
 	return p.earliest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
 }
 
-// nothingCameSince reports whether all layers of an image are known to have been present by then.
+// nothingCameSince reports whether all layers of an image were certainly present before the instant began.
 func (i *imageEvidence) nothingCameSince(began instant) bool {
 	if i.layered == nil || len(i.layered.Layers) == 0 {
 		return false
@@ -77,8 +77,8 @@ func (i *imageEvidence) nothingCameSince(began instant) bool {
 	return !slices.ContainsFunc(i.layered.Layers, func(l Layer) bool { return !l.thereBefore(began) })
 }
 
-// thereBefore reports whether a layer was present before then: an unpacked layer was, even if its blob was
-// discarded.
+// thereBefore reports whether a layer was present before an instant. An unpacked layer was present, even if its
+// blob was discarded.
 func (l *Layer) thereBefore(then instant) bool {
 	came := l.DownloadedAt
 	if came.IsZero() {
@@ -87,14 +87,14 @@ func (l *Layer) thereBefore(then instant) bool {
 	return !came.IsZero() && at(came) < then
 }
 
-// undatedSince reports whether a layer may have arrived since then without a timestamp.
+// undatedSince reports whether a layer without a timestamp can have arrived after an instant.
 func (i *Image) undatedSince(began instant) bool {
 	return i.Incomplete && len(i.Layers) == 0 || slices.ContainsFunc(i.Layers, func(l Layer) bool {
 		return l.DownloadedAt.IsZero() && !l.Remote && !l.thereBefore(began)
 	})
 }
 
-// layersKnown reports whether the runtime reports the layers of an image at all.
+// layersKnown reports whether the runtime reports any layers of an image.
 func (i *Image) layersKnown() bool { return len(i.Layers) > 0 || !i.ResolvedAt.IsZero() }
 
 // layersSince returns the layers that arrived at or after an instant.
@@ -112,15 +112,15 @@ func lastDownload(layers []Layer) (last time.Time) {
 	return last
 }
 
-// startedBy reports whether the manifest's arrival is the only bound on the start of a pull. Before that, the pull may
-// have been in the queue, or the registry may have been slow.
+// startedBy reports whether the arrival of the manifest is the only bound on the start of a pull. Before the
+// arrival, either the pull was in the queue or the registry was slow.
 func (f *fold) startedBy(index int16, attempt uint16) bool {
 	return f.bounds.find(milestoneKey{index, attempt, MilestonePullResolved}) != nil
 }
 
-// mayHoldUnpacking reports whether a pull has brought an image, or may still do so, without a timestamp of its last
-// byte. The shares of registry and disk in that time are unknown. The same applies to an attempt that may have failed
-// while it unpacked.
+// mayHoldUnpacking reports whether the pull of an image includes unpacking without a timestamp of the last
+// downloaded byte. The shares of registry and disk in that pull are unknown. The result is also true for an
+// attempt that can have failed during unpacking.
 func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 	switch a.outcome {
 	case imagepull.OutcomeVerified:
@@ -137,7 +137,7 @@ func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 		f.pulls[f.index(c.Name)].layersUndated
 }
 
-// addLayers adds the layers that came with a pull, and when they had arrived.
+// addLayers adds the layers that a pull downloaded and the time when they had arrived.
 func (f *fold) addLayers(p *Pull, index int16, a pullAttempt) {
 	downloaded := f.bounds.find(milestoneKey{index, a.attempt, MilestonePullDownloaded})
 	if downloaded == nil {
@@ -147,11 +147,12 @@ func (f *fold) addLayers(p *Pull, index int16, a pullAttempt) {
 	p.Layers, p.Resumed = f.pulls[index].layers, f.pulls[index].resumed
 }
 
-// Bytes is how much the pull downloaded, without layers that count at another pull; 0 if unknown.
+// Bytes returns the number of bytes that the pull downloaded, or 0 if unknown. Bytes does not count layers that
+// another pull counts.
 func (p Pull) Bytes() (sum int64) {
 	for i, l := range p.Layers {
 		again := slices.ContainsFunc(p.Layers[:i], func(below Layer) bool { return below.Digest == l.Digest })
-		if !p.shared(i) && !again { // an image may have the same layer twice
+		if !p.shared(i) && !again { // an image can contain the same layer twice
 			sum += max(0, l.SizeBytes)
 		}
 	}
@@ -160,11 +161,11 @@ func (p Pull) Bytes() (sum int64) {
 
 func (p Pull) shared(layer int) bool { return layer < len(p.Shared) && p.Shared[layer] }
 
-// Unpacking returns the start and the end of the time in which layers of the pull were unpacked, and how much of it was
-// spent unpacking. Layers are unpacked one after the other, each as soon as it has arrived, while others still arrive.
-// Zero if the runtime does not say.
+// Unpacking returns the start and the end of the unpacking of a pull's layers, and the time that was spent on
+// unpacking. The runtime unpacks one layer after the other, each as soon as it has arrived, while other layers
+// still arrive. The results are zero if the runtime does not report layers.
 func (p Pull) Unpacking() (from, to time.Time, busy time.Duration) {
-	var before time.Time // when the layer below was done
+	var before time.Time // the time when the runtime finished the layer below
 	for _, l := range p.Layers {
 		if l.UnpackedAt.IsZero() || !l.UnpackedAt.After(l.DownloadedAt) {
 			continue

@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// A lazy snapshotter (stargz, SOCI, nydus, overlaybd) answers a pull once it has mounted the image's layers from the
-// registry. Their content is downloaded when it is read, after the pull: while the container starts and runs.
+// A lazy snapshotter (stargz, SOCI, nydus, overlaybd) answers a pull after it has mounted the image's layers
+// from the registry. The snapshotter downloads the content of the layers later, when a process reads the
+// content. So the download happens while the container starts and runs.
 
-// lazy reports whether the runtime mounted layers of a container's image from the registry; false if it was not asked
-// about layers.
+// lazy reports whether the runtime mounted layers of a container's image from the registry. The result is false
+// if nobody asked the runtime about layers.
 func (f *fold) lazy(c *Container) bool {
 	image := f.e.image(c.Image)
 	return image != nil && image.layered != nil && image.layered.lazy()
@@ -19,7 +20,7 @@ func (i *Image) lazy() bool {
 	return slices.ContainsFunc(i.Layers, func(l Layer) bool { return l.Remote })
 }
 
-// mountedAfter reports whether a layer was mounted from the registry after an instant.
+// mountedAfter reports whether the runtime mounted a layer from the registry after an instant.
 func (i *Image) mountedAfter(then time.Time) bool {
 	return slices.ContainsFunc(i.Layers, func(l Layer) bool { return l.Remote && l.UnpackedAt.After(then) })
 }
@@ -33,8 +34,8 @@ func (p Phase) loads() bool {
 	return false
 }
 
-// markLoading marks the spans in which the container's image may still be loading. A span without a container is marked
-// if the image of any container may still be loading.
+// markLoading marks the spans during which the container's image can still be loading. For a span without a
+// container, any container of the pod counts.
 func (f *fold) markLoading(spans []Span) {
 	for i := range spans {
 		s := &spans[i]

@@ -9,22 +9,24 @@ import (
 )
 
 const (
-	// maxPullLog is the number of pulls in the log. A queue is seldom longer.
+	// maxPullLog is the maximum number of pulls in the log. A node rarely has a longer queue.
 	maxPullLog = 256
-	// leastBlocked is the shortest wait that is attributed to another pull. The kubelet needs up to that long to
-	// hand a pull on.
+	// leastBlocked is the shortest wait that the log attributes to another pull. The kubelet needs up to that long
+	// to start the next pull.
 	leastBlocked = 50 * time.Millisecond
 )
 
-// PullLog holds the node's latest pulls, by the kubelet's Events. It adds two facts that one pod's evidence cannot
-// show: which pull a pull waited for, and whether another pull had brought the image. Not safe for concurrent use.
+// PullLog holds the node's latest pulls, from the kubelet's Events. PullLog adds two facts that one pod's
+// evidence cannot show: which pull a pull waited for, and whether another pull had downloaded the image. PullLog
+// is not safe for concurrent use.
 type PullLog struct {
-	pulls    []loggedPull           // the oldest first
+	pulls    []loggedPull           // the oldest pull first
 	pending  []loggedPull           // pulls of pods without a known sandbox; see sandboxKnown
 	requests map[string]pullRequest // the kubelet's latest request, by pod and container
 	layers   recentLayers
 	images   map[string]imageAnswerOf // by normalized name
-	// sandboxes are the pods whose sandbox the runtime has created, by UID; nil until the runtime's first answer.
+	// sandboxes holds the pods whose sandbox the runtime has created, by UID. sandboxes is nil until the runtime's
+	// first answer.
 	sandboxes map[string]sandboxSince
 }
 
@@ -34,22 +36,24 @@ type loggedPull struct {
 	image           string // normalized, so that all references to it are equal
 	uid             string
 	failed          bool
-	imageAbsent     bool // the kubelet had found the image absent
+	imageAbsent     bool // the kubelet had found that the image was absent
 	blocker         Blocker
-	requestedAt     time.Time // when the kubelet requested it; zero if unknown
-	from, until     time.Time // when the runtime was asked, and when it answered
-	startUnknown    bool      // from is only the time of the request, which is true for every failed pull
+	requestedAt     time.Time // when the kubelet requested the pull; zero if unknown
+	from, until     time.Time // when the kubelet asked the runtime, and when the runtime answered
+	startUnknown    bool      // from is only the time of the request, as for every failed pull
 	error           time.Duration
-	overlappedUntil time.Time // until when another pull certainly ran at the same time; zero if none did
-	dequeued        bool      // it waited long, and began as another one ended
-	layers          []uint64  // the layerHash of each layer that it brought; nil if unknown
+	overlappedUntil time.Time // the end of the last certain overlap with another pull; zero if there was no overlap
+	dequeued        bool      // the pull waited long, and began when another pull ended
+	layers          []uint64  // the layerHash of each layer that the pull downloaded; nil if unknown
 }
 
-// eventID identifies one occurrence of an Event, however often and however late the agent receives it.
+// eventID identifies one occurrence of an Event. Repeated or late deliveries of the Event have the same eventID.
 type eventID struct {
 	uid, container, reason, image string
-	namedAt                       time.Time // the first occurrence; to the second if the name does not contain it
-	count                         int
+	// namedAt is the first occurrence. namedAt is truncated to seconds if the Event's name does not contain the
+	// time.
+	namedAt time.Time
+	count   int
 }
 
 func eventIDOf(o EventSeen, container, image string) eventID {
@@ -60,7 +64,7 @@ func eventIDOf(o EventSeen, container, image string) eventID {
 	return eventID{o.UID, container, o.Reason, image, named, o.Count}
 }
 
-// Observe adds the pull that an Event is about. Most Events are not about pulls.
+// Observe adds the pull that an Event reports. Most Events do not concern pulls.
 func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	m := imagepull.ParseMessage(o.Reason, o.Message)
 	reportedAt, bound := o.NamedAt, loggedError
@@ -75,7 +79,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 		name = ImageName(m.Image)
 	}
 	if o.ofFuture() || !pod.mayPull(name, m) {
-		return // Events can be forged
+		return // the Event is forged
 	}
 	logged := loggedPull{
 		event: eventIDOf(o, name, m.Image), uid: o.UID, imageAbsent: pod.pullsIfAbsent(name),
@@ -108,7 +112,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	l.add(logged)
 }
 
-// add logs a pull, or keeps it as pending until the runtime shows the pod's sandbox.
+// add logs a pull. If the runtime has not shown the pod's sandbox yet, the pull stays pending.
 func (l *PullLog) add(p loggedPull) {
 	switch {
 	case l.refuted(p):
@@ -121,14 +125,15 @@ func (l *PullLog) add(p loggedPull) {
 	}
 }
 
-// pullsIfAbsent reports whether the kubelet pulls a container's image only if it is absent.
+// pullsIfAbsent reports whether the kubelet pulls a container's image only if the image is absent.
 func (p *Pod) pullsIfAbsent(container string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool {
 		return c.Name == container && c.PullPolicy == PullIfNotPresent
 	})
 }
 
-// mayPull reports whether a message can be about a container: the container has the image.
+// mayPull reports whether a message can concern a container. The container's image must be the image in the
+// message.
 func (p *Pod) mayPull(container string, m imagepull.Message) bool {
 	if m.Image == "" {
 		return p.has(container)
@@ -138,12 +143,12 @@ func (p *Pod) mayPull(container string, m imagepull.Message) bool {
 	})
 }
 
-// uses reports whether a container has the image, as its spec names it.
+// uses reports whether the spec of a container contains the image reference.
 func (p *Pod) uses(image string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Image == image })
 }
 
-// requestOf is the key of a pod's container; podOf is the pod's UID in it.
+// requestOf returns the key of a pod's container. podOf returns the pod's UID from this key.
 func requestOf(uid, container string) string { return uid + "/" + container }
 
 func podOf(request string) string {
@@ -151,8 +156,9 @@ func podOf(request string) string {
 	return uid
 }
 
-// request records when the kubelet requested a pull. A pod pulls one image after the other, so only its latest request
-// can be open. An open request is displaced only if as many other pods have requests as the log has entries.
+// request records when the kubelet requested a pull. The kubelet pulls a pod's images one after the other, so
+// only the pod's latest request can be open. The log drops an open request only if the log is full of newer open
+// requests of other pods.
 func (l *PullLog) request(uid, container string, at time.Time, bound time.Duration) {
 	if l.requests == nil {
 		l.requests = map[string]pullRequest{}
@@ -190,8 +196,9 @@ func (l *PullLog) request(uid, container string, at time.Time, bound time.Durati
 	delete(l.requests, first)
 }
 
-// endRequest records that the pull of a container's request is over. The request may be dated later than the answer,
-// by the errors of both, because the next request comes only after a back-off of seconds.
+// endRequest records that the pull of a container's request has ended. The time of the request can be later than
+// the end of the pull, by the errors of the two times. The next request follows only after a back-off of
+// seconds.
 func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	of := requestOf(uid, container)
 	if request, known := l.requests[of]; known && !request.at.After(latest) {
@@ -200,8 +207,8 @@ func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	}
 }
 
-// Settle records a timeline that does not change any more. From then on, the layers that its pulls brought are
-// attributed to its pod, and count as shared in other pods' pulls.
+// Settle records a timeline that is final. From then on, the layers that its pulls downloaded belong to its pod.
+// These layers count as shared in other pods' pulls.
 func (l *PullLog) Settle(t Timeline) {
 	for of, request := range l.requests {
 		if podOf(of) == t.UID {
@@ -221,7 +228,8 @@ func (l *PullLog) Settle(t Timeline) {
 	}
 }
 
-// Complete adds the evidence of other pods' pulls to the pulls of a timeline. The caller must own the pulls.
+// Complete adds the evidence of other pods' pulls to the pulls of a timeline. Complete changes these pulls, so
+// no other goroutine may use them at the same time.
 func (l *PullLog) Complete(t *Timeline) {
 	for _, pulls := range [...][]Pull{t.Pulls, t.EphemeralPulls} {
 		for i := range pulls {
@@ -241,13 +249,13 @@ func (l *PullLog) complete(p *Pull, uid string) {
 	if p.Resumed && l.joins(p, uid) {
 		p.Resumed, p.early = false, true
 	}
-	var image string // of p, once it is needed
+	var image string // the normalized image of p, computed on first use
 	for i := range l.pulls {
 		o := &l.pulls[i]
 		if o.uid == uid {
 			continue
 		}
-		// If this pod's evidence alone does not decide the outcome, a pull that began with the image absent does.
+		// If this pod's evidence does not decide the outcome, a pull that found the image absent decides it.
 		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.imageAbsent
 		if open && image == "" {
 			image = normalized(p.Image)
@@ -257,7 +265,8 @@ func (l *PullLog) complete(p *Pull, uid string) {
 			if p.sharesAll() {
 				p.Outcome = imagepull.OutcomeJoined
 			} else {
-				// Some layers arrived after the other pull: the image had been removed, or was a different one.
+				// Some layers arrived after the other pull. Either the image had been removed, or it was a different
+				// image.
 				p.Outcome = imagepull.OutcomeDownloaded
 			}
 		}
@@ -270,7 +279,8 @@ func (p *Pull) dated() bool {
 		p.Outcome != imagepull.OutcomePresent
 }
 
-// normalized returns the same name for all references to one image. An invalid reference is returned unchanged.
+// normalized returns the same name for all references to the same image. normalized returns an invalid reference
+// unchanged.
 func normalized(ref string) string {
 	name, err := imagepull.Normalize(ref)
 	if err != nil {
@@ -279,8 +289,8 @@ func normalized(ref string) string {
 	return name
 }
 
-// provided reports whether this pull brought the image that p requested. It did if it began before p, and ended after
-// the image was last known to be absent: while p was in the queue, or while p found its content.
+// provided reports whether pull o downloaded the image that p requested. The result is true if o began before p
+// and ended after the image was last known to be absent.
 func (o *loggedPull) provided(p *Pull) bool {
 	absent := at(p.RequestedAt)
 	if p.absentAt != 0 {

@@ -31,9 +31,9 @@ func TestJoinedUnderAnotherSpelling(t *testing.T) {
 func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	for policy, want := range map[PullPolicy]imagepull.Outcome{
-		// The kubelet had found it absent, while this one waited in the queue.
+		// The kubelet had found the image absent, while this pull waited in the queue.
 		PullIfNotPresent: imagepull.OutcomeJoined,
-		PullAlways:       imagepull.OutcomeUnknown, // that other pull may have found it there
+		PullAlways:       imagepull.OutcomeUnknown, // the other pull might have found the image present
 	} {
 		var log PullLog
 		log.Observe(EventSeen{UID: "other", Container: "app", Reason: "Pulled", NamedAt: second(10), LastAt: second(10),
@@ -46,8 +46,8 @@ func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 		if log.Complete(&tl); tl.Pulls[0].Outcome != want {
 			t.Errorf("beside a pull with policy %s: %s, want %s", policy, tl.Pulls[0].Outcome, want)
 		}
-		// The other pull had ended when this one was requested. But the runtime had been asked before that, and the
-		// image was absent.
+		// The other pull had ended when the kubelet requested this pull. But the agent had asked the runtime before
+		// that end, and the image was absent.
 		tl = Timeline{UID: "me",
 			Pulls: []Pull{{Image: "x", Outcome: imagepull.OutcomeDownloaded, Timed: true, QueueTimed: true,
 				RequestedAt: second(11), StartedAt: second(11), FinishedAt: second(11.1), absentAt: at(second(9))}}}
@@ -58,8 +58,8 @@ func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 	}
 }
 
-// A pull joined another one if everything that it brought arrived while that one was running. The rest was
-// downloaded.
+// TestJoinedPullDownloadsNothing checks a pull that runs beside another pull. TestJoinedPullDownloadsNothing
+// joined the other pull if all its content arrived during the other pull. Other content counts as downloaded.
 func TestJoinedPullDownloadsNothing(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	layer := func(digest string, at float64) Layer {
@@ -115,7 +115,7 @@ func TestJoinedPullDownloadsNothing(t *testing.T) {
 			if got.Outcome != test.want || got.Bytes() != test.bytes {
 				t.Errorf("%s with %d bytes, want %s with %d", got.Outcome, got.Bytes(), test.want, test.bytes)
 			}
-			// Layers of the other pull count there, even if this pull is settled first.
+			// Layers of the other pull count for the other pull, even if this pull settles first.
 			log.Settle(tl)
 			first := Timeline{UID: "other", Pulls: []Pull{{Image: "x", Layers: p.Layers}}}
 			log.Complete(&first)

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// maxRecentLayers is the number of layers that are remembered: those of some dozens of images. Pulls that share a
-// layer run at the same time.
+// maxRecentLayers is the maximum number of remembered layers, which is enough for several dozen images. Pulls
+// that share a layer run at the same time.
 const maxRecentLayers = 2048
 
-// recentLayers holds the pod with which each of the latest layers first arrived. The zero value is empty.
+// recentLayers maps each of the latest layers to the pod that first received the layer. The zero value is empty.
 type recentLayers struct {
 	owner map[arrivedLayer]string // pod UID
 	order []arrivedLayer          // a ring
-	next  int                     // index in order of the next entry to replace, once the ring is full
+	next  int                     // the index in order of the next entry to replace, after the ring is full
 }
 
-// arrivedLayer is one arrival of a layer. A layer that was removed from the node may arrive again.
+// arrivedLayer identifies one arrival of a layer. A layer that was removed from the node can arrive again.
 type arrivedLayer struct {
 	digest string
 	at     time.Time
 }
 
-// add records a layer of a pod, unless it arrived with another pod.
+// add records a layer of a pod, unless the layer arrived with another pod.
 func (l *recentLayers) add(layer Layer, uid string) {
 	a := arrivedLayer{layer.Digest, layer.DownloadedAt}
 	if _, known := l.owner[a]; known {
@@ -42,7 +42,8 @@ func (l *recentLayers) add(layer Layer, uid string) {
 	l.next = (l.next + 1) % maxRecentLayers
 }
 
-// sharedBy returns for each of a pod's layers whether it arrived with another pod; nil if none did.
+// sharedBy reports for each of a pod's layers whether it arrived with another pod. sharedBy returns nil if no
+// layer did.
 func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	var shared []bool
 	for i, layer := range layers {
@@ -58,7 +59,8 @@ func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	return shared
 }
 
-// share marks the layers that arrived while another pull of the same image was running. They count at that pull.
+// share marks the layers that arrived while another pull of the same image was running. These layers count for
+// the other pull.
 func (p *Pull) share(o *loggedPull) {
 	for i, layer := range p.Layers {
 		if layer.DownloadedAt.After(o.until) {
@@ -71,7 +73,7 @@ func (p *Pull) share(o *loggedPull) {
 	}
 }
 
-// sharesAll reports whether no layer is known to have come with this pull alone.
+// sharesAll reports whether no layer certainly belongs to this pull alone.
 func (p *Pull) sharesAll() bool {
 	for i := range p.Layers {
 		if !p.shared(i) {
@@ -81,14 +83,14 @@ func (p *Pull) sharesAll() bool {
 	return true
 }
 
-// sharesEarlier reports whether content of a pull may have arrived before it began: a pull that was already running
-// may have brought a part of the same layers. It is false if that pull had hardly begun, or if its layers are known
-// to be different ones.
+// sharesEarlier reports whether content of a pull can have arrived before the pull began. This is possible if a
+// pull that was already running downloaded some of the same layers. The result is false if the running pull had
+// only just begun, or if its layers are known to be different.
 func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	if len(p.Layers) == 0 || m.serial {
 		return false
 	}
-	const hardly = 20 // as a share of the time in which p's content arrived
+	const hardly = 20 // the largest ignored part, as a fraction of the time in which p's content arrived
 	since := p.StartedAt.Add(-p.DownloadedAt.Sub(p.StartedAt) / hardly)
 	return slices.ContainsFunc(l.others(p.StartedAt, uid), func(o running) bool {
 		if !o.from.Before(since) {
@@ -98,8 +100,8 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	})
 }
 
-// joins reports whether another pull of the same image was running when this one began. If so, the manifest that this
-// pull found belongs to the other pull, so it does not prove an interrupted attempt.
+// joins reports whether another pull of the same image was running when this pull began. If so, the manifest
+// that this pull found belongs to the other pull. The manifest then does not prove an interrupted attempt.
 func (l *PullLog) joins(p *Pull, uid string) bool {
 	image := normalized(p.Image)
 	return slices.ContainsFunc(l.pulls, func(o loggedPull) bool {
@@ -107,7 +109,7 @@ func (l *PullLog) joins(p *Pull, uid string) bool {
 	})
 }
 
-// mayShare reports whether a pull may have brought layers of another pull. A successful pull brought all its layers
+// mayShare reports whether pull o can have downloaded layers of p. A successful pull downloaded all its layers
 // before it ended.
 func (o *loggedPull) mayShare(p *Pull) bool {
 	return slices.ContainsFunc(p.Layers, func(layer Layer) bool {
@@ -118,7 +120,7 @@ func (o *loggedPull) mayShare(p *Pull) bool {
 	})
 }
 
-// noteLayers records which layers a settled pull brought.
+// noteLayers records the layers that a settled pull downloaded.
 func (l *PullLog) noteLayers(p *Pull, uid string) {
 	if p.DownloadedAt.IsZero() {
 		return
@@ -138,7 +140,7 @@ func (l *PullLog) noteLayers(p *Pull, uid string) {
 // layerHash represents a layer's digest in an eighth of the memory.
 func layerHash(layer Layer) uint64 { return textHash(layer.Digest) }
 
-// textHash represents a text that is only compared.
+// textHash returns a hash of a text that is only compared.
 func textHash(text string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(text))

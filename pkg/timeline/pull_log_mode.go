@@ -4,27 +4,28 @@ import (
 	"time"
 )
 
-// This file derives the settings of a node's kubelet from its pulls. By default the kubelet pulls one image after the
-// other; with serializeImagePulls: false it pulls all at once, and with maxParallelImagePulls that many. No API reports
-// this setting, so the agent derives it from the durations that the kubelet reports.
+// This file derives the pull settings of a node's kubelet from its pulls. By default, the kubelet pulls one
+// image after the other. With serializeImagePulls: false, it pulls all images in parallel, and
+// maxParallelImagePulls limits their number. No API reports these settings, so the agent derives them from the
+// durations that the kubelet reports.
 const (
-	// loggedError bounds the error of a logged pull's instants: an Event's name is up to 100 ms late, and later on a
-	// node that is short of CPU. floorError is added if only the second is known.
+	// loggedError limits the error of a logged pull's instants. The time in an Event's name is up to 100 ms late,
+	// and later on a node that lacks CPU. If a timestamp is truncated to seconds, the limit is larger by floorError.
 	loggedError = 250 * time.Millisecond
 	floorError  = time.Second
-	// leastQueue is the shortest wait that only a queue explains.
+	// leastQueue is the shortest wait that only a queue can explain.
 	leastQueue = time.Second
-	// leastBeside is the shortest overlap of two pulls that counts on a node that is known to pull several at once.
+	// leastBeside is the shortest overlap of two pulls that counts on a node with parallel pulls.
 	leastBeside = 100 * time.Millisecond
-	// staleRequest is the age from which a request without a known end no longer counts as a running pull: its Event
-	// was lost.
+	// staleRequest is the age from which a request without a known end no longer counts as a running pull. Its last
+	// Event was lost.
 	staleRequest = 10 * time.Minute
-	// evidenceAge is how long a pull is evidence of how the node pulls, because the kubelet's configuration may
-	// change.
+	// evidenceAge is the time for which a pull is evidence of the node's settings. After this time, the kubelet's
+	// configuration can have changed.
 	evidenceAge = time.Hour
 )
 
-// compare records what a new pull, compared with the known pulls, shows about the node.
+// compare compares a new pull with the known pulls and records the evidence about the node's settings.
 func (l *PullLog) compare(p *loggedPull) {
 	for i := range l.pulls {
 		o := &l.pulls[i]
@@ -38,7 +39,8 @@ func (l *PullLog) compare(p *loggedPull) {
 	}
 }
 
-// overlapEnd is the end of the time in which two pulls certainly ran at once; zero if they may not have.
+// overlapEnd returns the end of the time in which two pulls certainly ran in parallel. overlapEnd returns zero
+// if the overlap is not certain.
 func (o *loggedPull) overlapEnd(p *loggedPull) time.Time {
 	if o.startUnknown || p.startUnknown || o.overlap(p.from, p.until) <= o.error+p.error {
 		return time.Time{}
@@ -56,14 +58,15 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// dequeuedAfter reports whether a pull waited long and began as another one ended.
+// dequeuedAfter reports whether a pull waited long and began when another pull ended.
 func (o *loggedPull) dequeuedAfter(before *loggedPull) bool {
 	exact := !o.startUnknown && o.error == loggedError && before.error == loggedError
 	waited := !o.requestedAt.IsZero() && o.from.Sub(o.requestedAt) >= leastQueue
 	return exact && waited && o.from.Sub(before.until).Abs() <= o.error+before.error
 }
 
-// overlap is how long a pull ran within a stretch of time; negative if it did not.
+// overlap returns the time that a pull ran within a time span. The result is negative if the pull did not run
+// within the span.
 func (o *loggedPull) overlap(from, until time.Time) time.Duration {
 	if o.from.After(from) {
 		from = o.from
@@ -74,17 +77,19 @@ func (o *loggedPull) overlap(from, until time.Time) time.Duration {
 	return until.Sub(from)
 }
 
-// pullMode is how a node pulls, as far as its pulls show it. The zero value means unknown.
+// pullMode holds the node's pull settings that its pulls prove. The zero value means unknown.
 type pullMode struct {
-	queue    bool // it queues pulls: one waited long, and began when another one ended
-	parallel bool // it runs several at once: two did
-	serial   bool // it runs one at a time
+	queue    bool // the node queues pulls, because a pull waited long and began when another pull ended
+	parallel bool // the node runs pulls in parallel, because two pulls overlapped
+	serial   bool // the node runs one pull at a time
 }
 
-// mode returns how the node pulls. p is the pull in question, which need not be in the log.
+// mode returns the pull settings of the node. p is the pull that the caller examines. The pull p need not be in
+// the log.
 //
-// If a pull waited, began as another one ended, and ran alone, the node runs one pull at a time: otherwise other pulls
-// would have continued. The latest evidence counts, because the kubelet's configuration may change.
+// Suppose that a pull waited, began when another pull ended, and ran alone. Then the node runs one pull at a
+// time, because parallel pulls would have continued. The latest evidence counts, because the kubelet's
+// configuration can change.
 func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	own := loggedPull{uid: uid, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
 	if p.QueueTimed {
@@ -117,8 +122,8 @@ func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	return m
 }
 
-// overtook reports whether a pull ran although an earlier request has not ended. Either the earlier pull was running in
-// parallel, or its end was not reported.
+// overtook reports whether a pull ran before an earlier request had ended. In that case, either the earlier pull
+// ran in parallel, or the log missed its end.
 func (l *PullLog) overtook(p *Pull, uid string) bool {
 	for _, r := range l.open(p.FinishedAt, uid) {
 		if r.from.Add(2 * loggedError).Before(p.RequestedAt) {

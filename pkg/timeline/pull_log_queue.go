@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// pullRequest is when the kubelet requested a pull.
+// pullRequest is the kubelet's request for a pull.
 type pullRequest struct {
 	at    time.Time
 	error time.Duration
 	over  bool
 }
 
-// running is another pull of the node, with the time in which it ran, if known.
+// running is another pull of the node, with the known limits of its run.
 type running struct {
-	from, until  time.Time // from is the time of the request if startUnknown; until is zero while it runs
+	from, until  time.Time // from is the time of the request if startUnknown is true; until is zero during the pull
 	startUnknown bool      // only the time of the request is known
 	pull         *loggedPull
 }
 
-// open lists the pulls of other pods that were requested before an instant and have not ended.
+// open lists the pulls of other pods that the kubelet requested before an instant and that have not ended.
 func (l *PullLog) open(before time.Time, uid string) []running {
 	var open []running
 	for of, request := range l.requests {
@@ -35,7 +35,7 @@ func (l *PullLog) open(before time.Time, uid string) []running {
 	return open
 }
 
-// others lists the pulls of other pods that may have run before an instant, ended or not.
+// others lists the pulls of other pods that can have run before an instant, including completed pulls.
 func (l *PullLog) others(before time.Time, uid string) []running {
 	all := l.open(before, uid)
 	for i := range l.pulls {
@@ -46,9 +46,9 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 	return all
 }
 
-// concurrent is the highest number of other pulls of the node that ran at the same time during a pull. If only the
-// request of a pull is known, the pull counts from its request on, unless the node is known to have a queue. With a
-// queue, the time in which it may have waited does not count.
+// concurrent returns the highest number of other pulls that ran in parallel during a pull. If only the request
+// of a pull is known, and the node has no queue, the pull counts from its request. If the node can have a queue,
+// the time in which such a pull can have waited does not count.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0
@@ -71,7 +71,7 @@ func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 			if o.until.IsZero() || o.until.After(p.FinishedAt) {
 				continue
 			}
-			from = until.Add(-least) // it ended then, so it ran just before
+			from = until.Add(-least) // the pull ended at that time, so it ran immediately before
 		}
 		if from.Before(p.StartedAt) {
 			from = p.StartedAt
@@ -92,8 +92,8 @@ func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	return most
 }
 
-// explainQueue records what a pull waited for in the node's queue: how many pulls were ahead of it and, if the node
-// pulls one image after the other, which of them took most of its wait.
+// explainQueue records the reasons for a pull's wait in the node's queue. explainQueue counts the pulls ahead.
+// If the node pulls one image after the other, it also names the pull that caused most of the wait.
 func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	wait := p.StartedAt.Sub(p.RequestedAt)
 	if !p.QueueTimed || wait < leastBlocked {
@@ -126,15 +126,16 @@ func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	}
 	switch {
 	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained:
-		// Otherwise an unknown pull may have taken longer.
+		// Otherwise, an unknown pull can have taken longer.
 		p.Ahead, p.BlockedBy = ahead, &longest
 	case m.parallel && m.queue && ahead > 1 && wait >= leastQueue:
 		p.Ahead = ahead
 	}
 }
 
-// failedPullStart is when a failed pull began, on a node that pulls one image after the other: when it was
-// requested, or when the previous pull ended. The kubelet does not report its duration.
+// failedPullStart returns the start of a failed pull on a node that pulls one image after the other. The start
+// is the time of the request or the end of the previous pull. The kubelet does not report the duration of a
+// failed pull.
 func (l *PullLog) failedPullStart(p *loggedPull) time.Time {
 	from := p.requestedAt
 	for _, o := range l.pulls {

@@ -8,11 +8,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// nodePull is one pull in a test: when the kubelet requested it, when the runtime was asked, and when it answered,
-// in seconds. A pull with end 0 is running. A pull without a start failed.
+// nodePull is one pull in a test: the times in seconds of the kubelet's request, of the request to the runtime,
+// and of the runtime's answer. A pull with end 0 is running. A pull without a start failed.
 type nodePull struct{ wanted, from, until float64 }
 
-// nodeLog is a log with the given pulls, each of its own pod, in the order of their ends.
+// nodeLog returns a log with the given pulls, in the order of their ends. Each pull belongs to a different pod.
 func nodeLog(pulls map[string]nodePull) (log PullLog) {
 	observePulls(&log, pulls)
 	return log
@@ -54,7 +54,8 @@ func (n nodePull) of(uid string, layers ...Layer) *Timeline {
 	return &Timeline{UID: uid, Pulls: []Pull{p}}
 }
 
-// What a pull waited for, and what ran in parallel, depends on how the node pulls, which only its pulls show.
+// TestQueueByEvidence checks the reasons for a pull's wait and the parallel pulls. They depend on the node's
+// pull settings, which only the node's pulls show.
 func TestQueueByEvidence(t *testing.T) {
 	for name, test := range map[string]struct {
 		pulls         map[string]nodePull
@@ -66,7 +67,7 @@ func TestQueueByEvidence(t *testing.T) {
 			pulls: map[string]nodePull{"a": {0, 0.1, 10}, "b": {1, 10, 12}}, me: nodePull{2, 12, 13},
 			blocker: "a", ahead: 2,
 		},
-		"one after the other, the second failed": { // it began when the first one ended
+		"one after the other, the second failed": { // it began when the first pull ended
 			pulls: map[string]nodePull{"a": {0, 0.1, 10}, "b": {1, 0, 30}}, me: nodePull{2, 30, 31},
 			blocker: "b", ahead: 2,
 		},
@@ -75,31 +76,35 @@ func TestQueueByEvidence(t *testing.T) {
 			me:     nodePull{2, 2.01, 13},
 			beside: 3,
 		},
-		"parallel, on a node short of CPU": { // it waited, but not for the end of a pull
+		"parallel, on a node short of CPU": { // it waited, but not for the end of another pull
 			pulls: map[string]nodePull{"a": {0, 0.01, 8}, "b": {1, 1.01, 12}}, me: nodePull{7.5, 9, 13},
 			beside: 1,
 		},
-		"in parallel, one failed and one in progress": { // both ran from their request: no pull ever waited
+		// these pulls ran from their requests, because no pull ever waited
+		"in parallel, one failed and one in progress": {
 			pulls:  map[string]nodePull{"a": {0, 0.01, 10}, "b": {1, 1.01, 12}, "c": {1, 0, 9}, "d": {3, 0, 0}},
 			me:     nodePull{2, 2.01, 13},
 			beside: 4,
 		},
-		"serial, but not for certain": { // nothing waited for long, so how the node pulls is unknown
+		"serial, but not for certain": { // no pull waited for long, so the node's settings are unknown
 			pulls: map[string]nodePull{"a": {0, 0.1, 3}}, me: nodePull{2.5, 3, 4},
 		},
-		"two in parallel": { // both were requested before it, and one of them is still running
+		"two in parallel": { // these pulls were requested before it, and one of them is still running
 			pulls: map[string]nodePull{"a": {0, 0.1, 20}, "b": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
 			ahead: 2, beside: 1,
 		},
 		"two in parallel, one in progress": {
-			// It was requested before, and this pull ran anyway: so the node does not pull one image after the other.
+			// The other pull was requested before, but this pull ran anyway. So the node does not pull one image after
+			// the other.
 			pulls: map[string]nodePull{"a": {0, 0, 0}, "b": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
 		},
-		"three in parallel, one failed": { // its start is unknown, but it was running just before its end
+		// the start of the failed pull is unknown, but it was running immediately before its end
+		"three in parallel, one failed": {
 			pulls: map[string]nodePull{"a": {0, 0.1, 20}, "b": {0, 0.1, 10}, "c": {1, 0, 12}}, me: nodePull{2, 10, 13},
 			ahead: 3, beside: 2,
 		},
-		"serial, since the kubelet's configuration changed": { // before, it pulled all at once
+		// before the change, the node pulled all images in parallel
+		"serial, since the kubelet's configuration changed": {
 			pulls:   map[string]nodePull{"x": {-60, -59.9, -30}, "y": {-60, -59.9, -30}, "a": {0, 0.1, 10}},
 			me:      nodePull{2, 10, 13},
 			blocker: "a", ahead: 1,
@@ -131,7 +136,8 @@ func TestQueueByEvidence(t *testing.T) {
 	}
 }
 
-// Eight pulls share the node's link, and the verdict says so when it names the registry.
+// TestVerdictNamesParallelPulls checks eight pulls that share the node's network link. The verdict must mention
+// them when it names the registry.
 func TestVerdictNamesParallelPulls(t *testing.T) {
 	pulls := map[string]nodePull{}
 	for i := range 8 {
@@ -149,13 +155,14 @@ func TestVerdictNamesParallelPulls(t *testing.T) {
 	}
 }
 
-// Content that arrived before a pull began, with another one, does not count for its rate.
+// TestRateExcludesEarlierContent checks that content from an earlier pull does not count for the rate of this
+// pull.
 func TestRateExcludesEarlierContent(t *testing.T) {
 	shared := Layer{Digest: "sha256:shared", SizeBytes: 90 << 20, DownloadedAt: base.Add(10 * time.Second)}
 	own := Layer{Digest: "sha256:own", SizeBytes: 10 << 20, DownloadedAt: base.Add(19 * time.Second)}
 	for name, test := range map[string]struct {
 		other   nodePull
-		settled []Layer // what the other one is known to have brought
+		settled []Layer // the layers that the other pull is known to have downloaded
 		layers  []Layer
 		rated   bool
 	}{
@@ -185,8 +192,8 @@ func TestRateExcludesEarlierContent(t *testing.T) {
 	}
 }
 
-// The manifest was present before the pull began: an attempt was interrupted, unless another pull of the image was
-// running.
+// TestResumedUnlessOtherPullWasRunning checks pulls whose manifest was already present. Either an attempt was
+// interrupted, or another pull of the image was running.
 func TestResumedUnlessOtherPullWasRunning(t *testing.T) {
 	layer := Layer{Digest: "sha256:a", SizeBytes: 1 << 20, DownloadedAt: base.Add(12 * time.Second)}
 	for name, test := range map[string]struct {

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// maxImageAnswers is the number of images whose last answer is kept; a node has some hundred images.
+// maxImageAnswers is the maximum number of images whose last answer is kept. A node has several hundred images.
 const maxImageAnswers = 512
 
-// maxSandboxes is the number of pods that are known to have a sandbox. The kubelet's default limit is 110 pods;
-// others come and go.
+// maxSandboxes is the maximum number of pods that are known to have a sandbox. The kubelet's default limit is
+// 110 pods at the same time.
 const maxSandboxes = 1024
 
 // imageAnswerOf is the runtime's last answer about an image.
 type imageAnswerOf struct {
 	askedAt     time.Time
 	present     bool
-	first, last time.Time // when its first and its latest pull ended; zero if the runtime does not say
+	first, last time.Time // the ends of the image's first and latest pull; zero if the runtime does not report them
 }
 
-// ObserveRuntime records the runtime's answers about images and drops the pulls that they refute. Anyone who may
-// create Events can forge one, and other pods' pulls are judged by the log.
+// ObserveRuntime records the runtime's answers about images and drops the pulls that these answers refute.
+// Anyone who can create Events can forge a pull, and the log affects the timelines of other pods.
 func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	for _, image := range o.Images {
 		name := normalized(image.Ref)
@@ -40,14 +40,15 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	l.noteSandboxes(o)
 }
 
-// sandboxSince holds what the runtime said about a pod's sandboxes. begunAt is the start of the earliest one, and
-// askedAt when the runtime was asked last. If none is true, it has never had one.
+// sandboxSince holds the runtime's answers about a pod's sandboxes. begunAt is the start of the earliest
+// sandbox. askedAt is the time of the latest question. If none is true, the pod has never had a sandbox.
 type sandboxSince struct {
 	begunAt, askedAt time.Time
 	none             bool
 }
 
-// noteSandboxes records whether a pod has a sandbox. If it has, it adds the pod's pending pulls.
+// noteSandboxes records whether a pod has a sandbox. If it has a sandbox, noteSandboxes logs the pod's pending
+// pulls.
 func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	if l.sandboxes == nil { // earlier pulls were logged without this check
 		l.sandboxes = map[string]sandboxSince{}
@@ -68,7 +69,7 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	l.sandboxes[o.UID] = since
 	forgetOldest(l.sandboxes, maxSandboxes, o.UID, func(s sandboxSince) time.Time {
 		if s.none {
-			return time.Time{} // forgotten first: it can be asked again
+			return time.Time{} // dropped first, because the agent can ask the runtime again
 		}
 		return s.askedAt
 	})
@@ -77,7 +78,7 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	}
 }
 
-// addPending adds the pending pulls whose pod's sandbox the runtime has shown.
+// addPending logs the pending pulls of pods whose sandbox the runtime has shown.
 func (l *PullLog) addPending() {
 	pending := l.pending
 	l.pending = nil
@@ -87,7 +88,7 @@ func (l *PullLog) addPending() {
 	}
 }
 
-// since is the earliest time at which the runtime created it; zero if unknown.
+// since returns the earliest known time of the sandbox's creation, or zero if unknown.
 func (s *Sandbox) since() time.Time {
 	for _, at := range [...]time.Time{s.BegunAt, s.NetworkReadyAt, s.CreatedAt} {
 		if !at.IsZero() {
@@ -97,9 +98,9 @@ func (s *Sandbox) since() time.Time {
 	return time.Time{}
 }
 
-// sandboxKnown reports whether more than an Event shows that a pod may have pulled an image at an instant: its
-// sandbox existed, which the kubelet requires before it pulls (kuberuntime_manager.go, SyncPod). Without a runtime
-// it is always true.
+// sandboxKnown reports whether other evidence than an Event shows that a pod can have pulled an image at an
+// instant. The pod's sandbox must have existed, because the kubelet pulls images only after that
+// (kuberuntime_manager.go, SyncPod). Without a runtime, the result is always true.
 func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	if l.sandboxes == nil {
 		return true
@@ -108,17 +109,17 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	return known && !since.none && !at.Before(since.begunAt)
 }
 
-// requestRefuted reports whether the runtime shows that a pod had no sandbox at the time at which, according to an
-// Event, the kubelet requested a pull for it. Until the runtime is asked, the request is believed: it counts as one
-// more pull in the queue, and no pull is named as the one that another pod waited for. Without it, the wrong pull may
-// be named.
+// requestRefuted reports whether the runtime refutes an Event about a pull request, because the pod had no
+// sandbox at that time. Before the runtime is asked, the request counts as a pull in the queue. PullLog then
+// names no pull as the reason for another pod's wait, because the named pull could be wrong.
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]
 	return known && latest.Before(since.askedAt) && (since.none || latest.Before(since.begunAt))
 }
 
-// RequestsRuntime reports whether the log has a request of a pod that an answer of the runtime could refute.
+// RequestsRuntime reports whether the log contains a request of a pod that an answer of the runtime could
+// refute.
 func (l *PullLog) RequestsRuntime(uid string) bool {
 	since, known := l.sandboxes[uid]
 	if known && !since.none || l.sandboxes == nil {
@@ -132,7 +133,8 @@ func (l *PullLog) RequestsRuntime(uid string) bool {
 	return false
 }
 
-// forgetOldest removes the oldest answers until at most most remain, but never the newest.
+// forgetOldest removes the oldest answer if there are more than most answers. forgetOldest never removes the
+// newest answer.
 func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt func(A) time.Time) {
 	if len(answers) <= most {
 		return
@@ -149,8 +151,8 @@ func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt 
 	delete(answers, oldest)
 }
 
-// refuted reports whether the runtime refutes a successful pull: the image's first timestamp is later, or its latest
-// one is earlier, or the image is still absent.
+// refuted reports whether the runtime refutes a successful pull. There are three such cases: the image's first
+// timestamp is later, its latest timestamp is earlier, or the image is still absent.
 func (l *PullLog) refuted(p loggedPull) bool {
 	answer, known := l.images[p.image]
 	if !known || p.failed {
@@ -166,7 +168,7 @@ func (l *PullLog) refuted(p loggedPull) bool {
 	return asked && !answer.last.IsZero() && answer.last.Before(p.from.Add(-p.error))
 }
 
-// compareAll compares all pairs of pulls again after some pulls were dropped.
+// compareAll compares all pairs of pulls again after the log dropped some pulls.
 func (l *PullLog) compareAll() {
 	all := l.pulls
 	for i := range all {
@@ -179,8 +181,8 @@ func (l *PullLog) compareAll() {
 	l.pulls = all
 }
 
-// makeRoom drops the oldest pull of the namespace that has the most pulls if the log is full. So no namespace
-// displaces the pulls of all others.
+// makeRoom drops a pull if the log is full. makeRoom drops the oldest pull of the namespace with the most pulls.
+// So no namespace can displace the pulls of all other namespaces.
 func makeRoom(pulls []loggedPull) []loggedPull {
 	if len(pulls) < maxPullLog {
 		return pulls
@@ -190,7 +192,7 @@ func makeRoom(pulls []loggedPull) []loggedPull {
 	for i := range pulls {
 		counts[pulls[i].blocker.Namespace]++
 	}
-	for i := range pulls { // the first of several, in the order of the log
+	for i := range pulls { // if several namespaces have the most pulls, the first in the log wins
 		if namespace := pulls[i].blocker.Namespace; counts[namespace] > counts[most] {
 			most = namespace
 		}

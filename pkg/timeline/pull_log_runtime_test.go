@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestForgedPullsOfOthers checks that a forged Event about its author's own pod does not change the pulls of others.
+// TestForgedPullsOfOthers checks that a forged Event about its author's own pod does not change the pulls of
+// other pods.
 func TestForgedPullsOfOthers(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	pulled := func(image string, until, length float64) EventSeen {
@@ -18,7 +19,7 @@ func TestForgedPullsOfOthers(t *testing.T) {
 			Message: fmt.Sprintf("Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.",
 				image, length, length)}
 	}
-	future := pulled("x", 9, 6) // it would have begun after the pod was there
+	future := pulled("x", 9, 6) // it would have begun after the pod reached the node
 	future.ArrivedAt = second(3)
 	thief := shopPod("thief", "x")
 	thief.AcknowledgedAt = second(2)
@@ -56,7 +57,8 @@ func TestForgedPullsOfOthers(t *testing.T) {
 	}
 }
 
-// TestPullsOfOneNamespaceLeaveRoomForOthers has a tenant with more pulls, real or forged, than the log keeps.
+// TestPullsOfOneNamespaceLeaveRoomForOthers simulates a tenant with more real or forged pulls than the log
+// keeps.
 func TestPullsOfOneNamespaceLeaveRoomForOthers(t *testing.T) {
 	var log PullLog
 	observe := func(namespace string, i int) {
@@ -84,10 +86,10 @@ func TestPullsOfOneNamespaceLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
-// TestPullsOfPodsWithoutASandbox has pods that wait before their sandbox, with Events about pulls: a running
-// request, a pull in parallel with one of another pod, and a failure. The pull and the failure count once the
-// runtime shows a sandbox that existed by then, in either order of arrival. The request counts until the runtime
-// refutes it: it can only remove a name.
+// TestPullsOfPodsWithoutASandbox checks pods that wait for their sandbox and have Events about pulls: a running
+// request, a pull in parallel with another pod's pull, and a failure. The pull and the failure must count when
+// the runtime shows a sandbox that existed by then, in either order of arrival. The request must count until the
+// runtime refutes it, because it can only remove a name.
 func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	made := func(uid string, s float64) RuntimeSeen {
@@ -132,7 +134,7 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 				}
 				wants := name == "asked" && test.counts && test.sandboxAt < 0
 				if got := log.RequestsRuntime(name); got != wants {
-					t.Errorf("%s, %s, %s first: wants the runtime: %t", name, when, first, got)
+					t.Errorf("%s, %s, %s first: requests the runtime: %t", name, when, first, got)
 				}
 				tl := nodePull{2, 12, 13}.of("me")
 				log.Complete(tl)
@@ -146,8 +148,8 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 	}
 }
 
-// TestPendingAnswerEndsItsRequest has Events in the wrong order, as in a list, about a pod whose sandbox becomes
-// known later.
+// TestPendingAnswerEndsItsRequest applies Events in the wrong order, as in a list. The sandbox of their pod
+// becomes known later.
 func TestPendingAnswerEndsItsRequest(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	var log PullLog
@@ -164,8 +166,8 @@ func TestPendingAnswerEndsItsRequest(t *testing.T) {
 	}
 }
 
-// TestForgedRequestsDisplaceNoRealOnes forges a request for each of a pod's 256 containers, at one instant or one after
-// the other. At most one of them is open, and an honest one stays.
+// TestForgedRequestsDisplaceNoRealOnes forges a request for each of a pod's 256 containers, either at the same
+// instant or one after the other. At most one forged request may be open, and an honest request must stay.
 func TestForgedRequestsDisplaceNoRealOnes(t *testing.T) {
 	for _, gap := range []time.Duration{0, time.Millisecond} {
 		var log PullLog

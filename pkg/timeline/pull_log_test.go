@@ -21,7 +21,7 @@ func TestPullLog(t *testing.T) {
 			shopPod(uid, image)
 	}
 	var log PullLog
-	for range 2 { // as the API server sends it
+	for range 2 { // the API server also sends repetitions
 		log.Observe(pulled("a", "large", 10, 9))
 		log.Observe(pulled("b", "small", 12, 2))
 		log.Observe(pulled("me", "mine", 15, 3))
@@ -54,14 +54,14 @@ func TestPullLog(t *testing.T) {
 		t.Errorf("behind a pull that failed, waited for %+v", b)
 	}
 	if tl.Pulls[1].Outcome != imagepull.OutcomeJoined {
-		t.Errorf("an image that came while it was queued for: %s", tl.Pulls[1].Outcome)
+		t.Errorf("an image that arrived during the wait has outcome %s", tl.Pulls[1].Outcome)
 	}
 	if tl.Pulls[2].BlockedBy != nil || tl.Pulls[3].BlockedBy != nil {
-		t.Errorf("a pull that did not wait has waited for %+v, %+v", tl.Pulls[2].BlockedBy, tl.Pulls[3].BlockedBy)
+		t.Errorf("pulls without a wait have the blockers %+v, %+v", tl.Pulls[2].BlockedBy, tl.Pulls[3].BlockedBy)
 	}
 	layer := Layer{Digest: "sha256:a", SizeBytes: 100, DownloadedAt: second(1)}
 	again := layer
-	again.DownloadedAt = second(100) // it was removed meanwhile
+	again.DownloadedAt = second(100) // the image was removed in the meantime
 	first := Timeline{UID: "first", Pulls: []Pull{{Layers: []Layer{layer}}}}
 	later := Timeline{UID: "later", Pulls: []Pull{{Layers: []Layer{layer, layer}}, {Layers: []Layer{again, again}}}}
 	for _, tl := range []*Timeline{&first, &later, &first} {
@@ -85,8 +85,9 @@ func TestPullLog(t *testing.T) {
 	}
 }
 
-// A failed pull has no duration of its own: its estimated start changes with later evidence. The timestamp of a
-// repeated Event also changes: a live one is exact, a listed one is truncated.
+// TestPullLogIgnoresRepeatedEvents checks repeated Events about the same pull. A failed pull has no duration, so
+// its estimated start changes with later evidence. The timestamp of a repeated Event also changes: it is exact
+// in a live Event and truncated in a listed Event.
 func TestPullLogIgnoresRepeatedEvents(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	pod := shopPod("a", "bad")
@@ -101,7 +102,7 @@ func TestPullLogIgnoresRepeatedEvents(t *testing.T) {
 	log.Observe(event("Failed", failed, 4.5, 4, 4.6, 1, true), pod)
 	log.Observe(event("Pulling", pulling, 1.5, 14, 14.7, 2, true), pod)
 	log.Observe(event("Failed", failed, 4.5, 17, 17.8, 2, true), pod)
-	for range 2 { // the watch is opened again
+	for range 2 { // the watch opens again
 		log.Observe(event("Pulling", pulling, 1.5, 14, 30, 2, false), pod)
 		log.Observe(event("Failed", failed, 4.5, 4, 30, 1, false), pod)
 		log.Observe(event("Failed", failed, 4.5, 17, 30, 2, false), pod)
@@ -111,7 +112,8 @@ func TestPullLogIgnoresRepeatedEvents(t *testing.T) {
 	}
 }
 
-// A failed inspection is not a pull: the runtime was queried and did not answer.
+// TestPullLogIgnoresFailedInspections checks that a failed inspection is not a pull. The agent queried the
+// runtime, which did not answer.
 func TestPullLogIgnoresFailedInspections(t *testing.T) {
 	var log PullLog
 	for i, e := range []EventSeen{
@@ -128,12 +130,12 @@ func TestPullLogIgnoresFailedInspections(t *testing.T) {
 		log.Observe(e, shopPod("a", "x"))
 	}
 	if len(log.pulls) != 1 || log.pulls[0].event.reason != "Failed" {
-		t.Errorf("one pull failed, remembered are %+v", log.pulls)
+		t.Errorf("one pull failed, the log has %+v", log.pulls)
 	}
 }
 
-// serialLog is a node whose pulls showed that it pulls one image after the other: one waited for 8 s and began when
-// the previous one ended. That was long before base.
+// serialLog returns the log of a node that pulls one image after the other. Its pulls show this: a pull waited
+// for 8 s and began when the previous pull ended. These pulls happened long before base.
 func serialLog() (log PullLog) {
 	for i, lengths := range []string{"9s (9s including waiting)", "2s (10s including waiting)"} {
 		at := base.Add(-time.Minute + time.Duration(2*i)*time.Second)
@@ -145,7 +147,8 @@ func serialLog() (log PullLog) {
 	return log
 }
 
-// A wait is attributed from 50 ms on. The kubelet needs less than that to hand a pull on.
+// TestShortWaitsAreNotBlocked checks that waits below 50 ms have no blocker. The kubelet needs less than 50 ms
+// to start the next pull.
 func TestShortWaitsAreNotBlocked(t *testing.T) {
 	for length, named := range map[time.Duration]bool{40 * time.Millisecond: false, 60 * time.Millisecond: true,
 		time.Second: true} {
@@ -162,7 +165,8 @@ func TestShortWaitsAreNotBlocked(t *testing.T) {
 	}
 }
 
-// The kubelet pulls one image after the other, so a failed pull began no sooner than the previous one was over.
+// TestFailedPullStartsAfterPreviousPull checks a node that pulls one image after the other. A failed pull began
+// after the end of the previous pull.
 func TestFailedPullStartsAfterPreviousPull(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	event := func(uid, reason, message string, s float64) (EventSeen, Pod) {
@@ -183,7 +187,7 @@ func TestFailedPullStartsAfterPreviousPull(t *testing.T) {
 	}
 }
 
-// TestPullLogForgetsTheOldestRequest has more pulls at once than are kept: the latest are kept.
+// TestPullLogForgetsTheOldestRequest adds more pulls than the log keeps. The log must keep the latest pulls.
 func TestPullLogForgetsTheOldestRequest(t *testing.T) {
 	var log PullLog
 	observe := func(i int, reason, message string, after time.Duration) {
@@ -202,7 +206,7 @@ func TestPullLogForgetsTheOldestRequest(t *testing.T) {
 		observe(i, "Failed", `Failed to pull image "x": not found`, time.Hour)
 	}
 	if len(log.pulls) != 2 || log.pulls[0].uid != fmt.Sprint("pod-", over) {
-		t.Errorf("of the oldest pull forgotten and two more, remembered are %+v", log.pulls)
+		t.Errorf("after the oldest request was forgotten, the log has %+v", log.pulls)
 	}
 }
 
@@ -228,8 +232,9 @@ func TestRegistryOfPull(t *testing.T) {
 	}
 }
 
-// TestLateFailureEndsItsRequest has a second attempt whose Events are dated only to the second. The
-// request arrives within that second, which dates it better. Its failure, on a busy node, does not.
+// TestLateFailureEndsItsRequest checks a second attempt whose Events have timestamps in seconds. The request
+// arrives within that second, so its arrival dates it more precisely. Its failure arrives later, because the
+// node is busy.
 func TestLateFailureEndsItsRequest(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	for _, late := range []float64{0.4, 1.2, 30} {

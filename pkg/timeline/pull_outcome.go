@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// lastOutcome decides the result of the last attempt only from evidence that was seen.
+// lastOutcome determines the result of the last attempt from observed evidence only.
 func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	pulled, final, image := f.pulls[index].pulled, f.pulls[index].finalAttempt, f.e.image(c.Image)
 	there := image != nil && !image.wasAbsent() && image.beforeSandbox
@@ -23,7 +23,8 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	case there && image.pulledAgain():
 		switch {
 		case c.PullPolicy != PullAlways:
-			return imagepull.OutcomeUnknown // most likely by another pod, but the kubelet may have checked credentials
+			// Most likely, this is a pull of another pod. But the kubelet can also have checked credentials.
+			return imagepull.OutcomeUnknown
 		case image.last.Digest == image.Digest:
 			return imagepull.OutcomeVerified
 		}
@@ -36,10 +37,10 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	return imagepull.OutcomeUnknown
 }
 
-// pulledOutcome is the outcome of a pull that succeeded according to the kubelet. A pull does not prove that the
-// image was absent: with the policy Always the kubelet asks the registry every time, and since 1.35 also with
-// IfNotPresent, if the image had been pulled with credentials that the pod may not have (pkg/kubelet/images,
-// EnsureImageExists).
+// pulledOutcome returns the outcome of a pull that succeeded according to the kubelet. A pull does not prove
+// that the image was absent. With the policy Always, the kubelet asks the registry every time. Since 1.35, the
+// kubelet also asks the registry with IfNotPresent, if the image had been pulled with credentials that the pod
+// might not have (pkg/kubelet/images, EnsureImageExists).
 func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	pulled, started := f.pulls[index].pulled, milestoneKey{index, f.pulls[index].finalAttempt, MilestonePullStarted}
 	nothingCame := image != nil && pulled.lengths.Timed &&
@@ -47,8 +48,8 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
 	switch {
 	case len(f.pulls[index].layers) > 0:
-		// Layers arrived in this pull. If an earlier pull had brought the image, then its tag was moved or the image was
-		// removed since.
+		// Layers arrived in this pull. If an earlier pull had downloaded the image, then its tag moved or the image
+		// was removed in the meantime.
 		return imagepull.OutcomeDownloaded
 	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
 		if image.last.Digest == image.Digest {
@@ -60,15 +61,15 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	case absent && (image != nil && f.broughtByOther(image, started) || f.pulledBeside(c, started)):
 		return imagepull.OutcomeJoined
 	case absent && nothingCame:
-		return imagepull.OutcomeVerified // it was present under another name
+		return imagepull.OutcomeVerified // the image was present under another name
 	case absent:
 		return imagepull.OutcomeDownloaded
 	}
 	return imagepull.OutcomeUnknown
 }
 
-// outcomeWithoutEvent is the outcome for an absent image, from which a container now runs, if there is no Event about
-// its pull.
+// outcomeWithoutEvent returns the outcome of a pull without an Event. The image was absent at first, and a
+// container now runs from it.
 func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	switch {
 	case f.inBackoff(index, image.last.FirstPulledAt) && c.PullPolicy == PullAlways:
@@ -76,18 +77,19 @@ func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEviden
 	case f.e.foundPresent(c, image), f.inBackoff(index, image.last.FirstPulledAt):
 		return imagepull.OutcomePresent
 	case image.layered != nil && f.inBackoff(index, image.layered.ResolvedAt):
-		// Another pull had begun, so it is unknown whether the kubelet's next attempt still downloaded anything.
+		// Another pull had begun, so it is unknown whether the kubelet's next attempt downloaded any content.
 		return imagepull.OutcomeUnknown
 	case image.nothingCameSince(f.e.workStart(c)):
-		return imagepull.OutcomeVerified // it was present under another name
+		return imagepull.OutcomeVerified // the image was present under another name
 	case image.pulledOnce() && !f.mayStartWorkLater(c, index, at(image.last.FirstPulledAt)):
 		return imagepull.OutcomeDownloaded
 	}
-	// The runtime does not say who pulled it; or several pulls, possibly including this pod's.
+	// The runtime does not report who pulled the image, or there were several pulls, possibly including a pull for
+	// this pod.
 	return imagepull.OutcomeUnknown
 }
 
-// wasThere reports whether the runtime had an image when it was asked, before the kubelet requested it.
+// wasThere reports whether the runtime had an image before the kubelet requested it.
 func (f *fold) wasThere(image *imageEvidence, index int16) bool {
 	if image == nil || image.wasAbsent() {
 		return false
@@ -96,7 +98,7 @@ func (f *fold) wasThere(image *imageEvidence, index int16) bool {
 	return image.beforeSandbox || requested != nil && at(image.askedAt) < requested.earliest
 }
 
-// pulledBeside reports whether the kubelet had pulled the same image before, for another container of the pod.
+// pulledBeside reports whether the kubelet had already pulled the same image for another container of the pod.
 func (f *fold) pulledBeside(c *Container, started milestoneKey) bool {
 	b := f.bounds.find(started)
 	return b != nil && slices.ContainsFunc(f.e.pod.Containers, func(o Container) bool {
@@ -108,16 +110,16 @@ func (f *fold) pulledBeside(c *Container, started milestoneKey) bool {
 	})
 }
 
-// foundPresent reports whether the image was pulled before the kubelet started working on the container and checked
-// it.
+// foundPresent reports whether the image was pulled before the kubelet started work on the container and checked
+// the image.
 func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
 	first := image.last.FirstPulledAt
 	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.workStart(c)
 }
 
-// inBackoff reports whether the kubelet was in back-off between two attempts to pull a container's image. Content that
-// arrived then was pulled by other clients. A failure that only a status reports is dated by its arrival: it came soon
-// after the failure if it arrived live.
+// inBackoff reports whether the kubelet was in back-off between two attempts to pull a container's image.
+// Content that arrived during the back-off was pulled by other clients. If only a status reports a failure, the
+// arrival of the status dates the failure. A live status arrives soon after the failure.
 func (f *fold) inBackoff(index int16, t time.Time) bool {
 	failures := f.pulls[index].failures
 	if len(failures) == 0 || t.IsZero() {
@@ -131,8 +133,9 @@ func (f *fold) inBackoff(index int16, t time.Time) bool {
 	return last.latest < at(t) && at(t) < failed+instant(imagepull.Backoff(int(last.attempt)+1))
 }
 
-// broughtByOther reports whether the image was complete before this pull began: another pod's pull brought it while
-// this one was in the queue. A failed attempt of its own may also have stored it at its end.
+// broughtByOther reports whether the image was complete before this pull began. In that case, another pod's pull
+// downloaded it while this pull was in the queue. A failed attempt of this container can also have stored the
+// image at its end, and then the result is false.
 func (f *fold) broughtByOther(image *imageEvidence, started milestoneKey) bool {
 	b := f.bounds.find(started)
 	if b == nil || image.last.FirstPulledAt.IsZero() || at(image.last.FirstPulledAt) >= b.estimate() {
@@ -143,13 +146,13 @@ func (f *fold) broughtByOther(image *imageEvidence, started milestoneKey) bool {
 	})
 }
 
-// pulledBefore reports whether the image's latest pull ended before the pod came to the node.
+// pulledBefore reports whether the image's latest pull ended before the pod reached the node.
 func (e *Evidence) pulledBefore(image *imageEvidence) bool {
 	if image == nil || image.wasAbsent() || image.PulledAt.IsZero() {
 		return false
 	}
 	if e.firstSeen.live && e.firstSeen.new && at(image.PulledAt) < at(e.firstSeen.at)-liveSlack {
-		return true // the kubelet learned of the pod no earlier than the agent
+		return true // the kubelet did not receive the pod before the agent
 	}
 	return !e.pod.AcknowledgedAt.IsZero() && image.PulledAt.Before(e.pod.AcknowledgedAt)
 }

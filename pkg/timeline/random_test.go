@@ -22,8 +22,8 @@ func eachSeed(t *testing.T, check func(*testing.T, *rand.Rand)) {
 	}
 }
 
-// checkAnyOrder folds random observations in two orders. Whatever sources say, phases must partition the time to the
-// end, nothing may panic, and order must not matter.
+// checkAnyOrder folds random observations in two orders. For any observations, phases must cover the time until
+// the end without gaps, no function may panic, and order must not matter.
 func checkAnyOrder(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	observations := randomObservations(random)
@@ -48,7 +48,8 @@ func checkAnyOrder(t *testing.T, random *rand.Rand) {
 	e.Settled(now)
 }
 
-// checkAnyEnd folds terminations from random observations in order of arrival, at odd moments and with odd clocks.
+// checkAnyEnd folds random observations into terminations in order of arrival, at unusual moments and with
+// unusual clocks.
 func checkAnyEnd(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	var e *TerminationEvidence
@@ -101,7 +102,7 @@ func randomObservations(random *rand.Rand) []Observation {
 	var observations []Observation
 	arrivedAt := base
 	for n := range 1 + r.IntN(12) {
-		if r.IntN(3) > 0 { // else at the same instant as the one before
+		if r.IntN(3) > 0 { // otherwise at the same instant as the previous observation
 			arrivedAt = base.Add(time.Duration(n)*time.Second + time.Duration(r.IntN(1000)))
 		}
 		switch r.IntN(4) {

@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestRecordedObservationsFoldTheSame encodes and decodes the observations of every script, and random ones. They,
-// and their timelines, must not change.
+// TestRecordedObservationsFoldTheSame encodes and decodes the observations of every script, and random
+// observations. The observations and their timelines must not change.
 func TestRecordedObservationsFoldTheSame(t *testing.T) {
 	for _, script := range slices.Concat(timeline.Scripts(t), timeline.EndingScripts(t)) {
 		before, after := timeline.NewEvidence(script.Scope), timeline.NewEvidence(script.Scope)
@@ -35,8 +35,8 @@ func TestRecordedObservationsFoldTheSame(t *testing.T) {
 	}
 }
 
-// TestReplayOfScripts replays every script to the phases that it shows. As in the agent, an answer that arrives when
-// nothing is wanted any more is too late for details such as a digest.
+// TestReplayOfScripts replays every script to the phases in the script. If the agent no longer needs an answer
+// when it arrives, the answer is too late for details such as a digest.
 func TestReplayOfScripts(t *testing.T) {
 	for _, script := range timeline.Scripts(t) {
 		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}
@@ -58,8 +58,8 @@ func TestReplayOfScripts(t *testing.T) {
 	}
 }
 
-// TestReplayOfTerminationScripts replays the scripts of terminations, as recorded by an agent that follows terminations
-// and by one that does not.
+// TestReplayOfTerminationScripts replays the scripts of terminations. TestReplayOfTerminationScripts uses
+// recordings of an agent that follows terminations, and of an agent that does not.
 func TestReplayOfTerminationScripts(t *testing.T) {
 	for _, script := range timeline.EndingScripts(t) {
 		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}

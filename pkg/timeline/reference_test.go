@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestTighteningMatchesReference compares evidence and its tightening with a simple implementation: each observation
-// alone, all pairs of milestones, until nothing changes at all.
+// TestTighteningMatchesReference compares evidence and its tightening with a simple implementation. The simple
+// implementation takes each observation alone, and all pairs of milestones, until nothing changes.
 func TestTighteningMatchesReference(t *testing.T) {
 	compared, early := 0, 0
 	check := func(name string, seed uint64, a Scope, observations []Observation) {
@@ -44,7 +44,8 @@ func TestTighteningMatchesReference(t *testing.T) {
 	}
 }
 
-// named is a constraint with the name of its container, because the index depends on what was seen first.
+// named is a constraint with the name of its container, because the container's index depends on the first
+// observations.
 type named struct {
 	constraint
 	container string
@@ -96,11 +97,12 @@ func checkConstraints(t *testing.T, a Scope, observations []Observation) {
 	}
 }
 
-// extent is the two ends of a bound.
+// extent holds the two ends of a bound.
 type extent struct{ earliest, latest instant }
 
-// checkTightening checks that tightening gives exactly the reference bounds, or wider ones if it stopped early. If
-// constraints contradict each other, the result depends on the order, and nothing is compared.
+// checkTightening checks that tightening returns exactly the reference bounds, or wider bounds if it stopped
+// early. If constraints contradict each other, the result depends on the order, so checkTightening compares
+// nothing.
 func checkTightening(t *testing.T, a Scope, observations []Observation) (compared, stopped bool) {
 	t.Helper()
 	e := NewEvidence(a)
@@ -147,7 +149,8 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 	return true, stopped
 }
 
-// referenceBounds intersects all constraints on each milestone; false if nothing remains of one.
+// referenceBounds intersects all constraints on each milestone. referenceBounds returns false if the
+// intersection for a milestone is empty.
 func referenceBounds(constraints []constraint) (map[milestoneKey]*extent, bool) {
 	all := map[milestoneKey]*extent{}
 	for _, c := range constraints {
@@ -163,8 +166,8 @@ func referenceBounds(constraints []constraint) (map[milestoneKey]*extent, bool) 
 	return all, true
 }
 
-// relax orders all pairs of milestones in each sequence, not only neighbors, until nothing changes; false if nothing
-// remains of one.
+// relax orders all pairs of milestones in each sequence until nothing changes, and not only neighbors. relax
+// returns false if the interval of a milestone becomes empty.
 func relax(all map[milestoneKey]*extent, sequences []sequence) bool {
 	for changed := true; changed; {
 		changed = false

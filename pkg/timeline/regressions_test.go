@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// faults are errors of the core that simulated pods showed, reduced to small scripts: the script, what the timeline
-// must not contain any more, and what it must contain. An open one is skipped. Once it is fixed the test says so;
-// then delete open here and in openCells.
+// faults are errors of the core that simulated pods showed, reduced to small scripts. Each entry has the script,
+// a text that the timeline must not contain, and a text that it must contain. The test skips an open fault. When
+// the fault is fixed, the test reports this. Then delete open here and in openCells.
 var faults = []struct {
 	name   string
 	open   bool
@@ -166,7 +166,7 @@ spec main second cold
 			`first created@0.600 started@0.650 finished@1.000 exit=1 | ` +
 			`first attempt=1 created@12.600 started@12.650 | second created@35.200 started@35.300
 `,
-		// first's restart pulled from 1.1 to 12.5, second asked again at 12.7.
+		// The restart of first pulled from 1.1 to 12.5. second asked again at 12.7.
 		not: "image_backoff 1.000-12.500",
 	},
 	{
@@ -213,7 +213,7 @@ spec main second base
 12.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | first created@0.500 started@0.550 | ` +
 			`second created@10.500 started@10.600
 `,
-		// second has no probe: if it was the last one, the kubelet took until 11 to see it run.
+		// second has no probe. If second became ready last, the kubelet needed until 11 to see it run.
 		not: "readiness_probe 10.600",
 	},
 	{
@@ -304,9 +304,9 @@ func TestRegressions(t *testing.T) {
 			case fault.open && bad:
 				t.Skipf("open:\n%s", got)
 			case fault.open:
-				t.Errorf("mended: it is open no more\n%s", got)
+				t.Errorf("this fault is fixed: delete its open mark\n%s", got)
 			case bad:
-				t.Errorf("must contain %q and not %q:\n%s", fault.must, fault.not, got)
+				t.Errorf("the timeline must contain %q and not %q:\n%s", fault.must, fault.not, got)
 			}
 		})
 	}

@@ -5,36 +5,40 @@ import (
 	"time"
 )
 
-// How long to wait for evidence that should be on its way.
+// These constants limit the waits for evidence that should arrive soon.
 const (
-	// How long the agent waits for late evidence after the end of the start-up: for an answer of the runtime, and for
-	// the Events, which the kubelet sends in parallel with its status and again after 10 s if the API server was away
-	// (client-go, tools/record).
+	// runtimeGrace and eventGrace limit the wait for late evidence after the end of the start-up. runtimeGrace
+	// limits the wait for an answer of the runtime. eventGrace limits the wait for Events. The kubelet sends Events
+	// in parallel with its status, and retries after 10 s if the API server was unavailable (client-go,
+	// tools/record).
 	runtimeGrace = 3 * time.Second
 	eventGrace   = 15 * time.Second
-	// layersGrace is how long the agent asks the stores again if they did not report the layers of a new image in time.
+	// layersGrace is the time in which the agent asks the stores again about a new image if they did not report all
+	// layers.
 	layersGrace = 15 * time.Second
-	// reaskAfter is the interval after which the runtime is asked again if its answer lacked facts that the pod object
-	// reports.
+	// reaskAfter is the interval after which the agent asks the runtime again, if the runtime's answer lacked facts
+	// that the pod object reports.
 	reaskAfter = time.Second
-	// statusPatience is how long the kubelet may take from a container's start to the status that reports it: it
-	// lists the running containers once a second (pleg/generic.go), and limits how often it writes.
+	// statusPatience is the maximum time from a container's start to the status that reports the start. The kubelet
+	// lists the running containers once a second (pleg/generic.go) and limits the rate of its status updates.
 	statusPatience = 2 * time.Second
-	// presentPatience is how long the kubelet may take to create a container whose image is present.
+	// presentPatience is the maximum time that the kubelet needs to create a container whose image is present.
 	presentPatience = 2 * time.Second
-	// giveUpAfter is how long a start-up is followed after the agent first saw the pod. A longer start-up is not slow
-	// but stuck: a person must look at it, so it is recorded as it is.
+	// giveUpAfter is the time after which the agent gives up a start-up. giveUpAfter counts from the agent's first
+	// sight of the pod. A longer start-up is stuck, not slow, and needs a person's attention. So the agent records
+	// it in its current state.
 	giveUpAfter = time.Hour
-	// sandboxPatience is how long the kubelet may take from picking up a pod to creating a sandbox. After that, it is
-	// worth opening an Event watch to learn the reason. After a failure the kubelet waits longer than this before the
-	// next attempt (pod_workers.go, backOffPeriod), so an earlier sandbox was the first one.
+	// sandboxPatience is the maximum usual time from the kubelet's pickup of a pod to the creation of a sandbox.
+	// After this time, the agent opens an Event watch to learn the reason. After a failure, the kubelet waits longer
+	// than this before the next attempt (pod_workers.go, backOffPeriod). So if a sandbox appears earlier, it belongs
+	// to the first attempt.
 	sandboxPatience = 2 * time.Second
-	// runtimePatience is how long the runtime may take to say whether an image is on the node. An answer takes less
-	// than a second. A runtime that does not answer must not delay the request for the kubelet's Events.
+	// runtimePatience is the maximum time that the agent waits for the runtime's answer about an image. An answer
+	// usually takes less than a second. If the runtime does not answer, the agent requests the kubelet's Events.
 	runtimePatience = 5 * time.Second
 )
 
-// Requests returns what could be requested now to complete the timeline.
+// Requests returns the evidence that the agent could request now to complete the timeline.
 func (e *Evidence) Requests(now time.Time) Requests {
 	if !e.PodSeen() || e.gone {
 		return Requests{}
@@ -59,8 +63,9 @@ func (e *Evidence) Requests(now time.Time) Requests {
 	return w
 }
 
-// requestedImages returns the references whose presence decides whether the kubelet pulls: each is requested once, and
-// once more after a pull. It also returns those of them whose layers are wanted.
+// requestedImages returns the image references whose presence decides whether the kubelet pulls. Each reference
+// is requested once, and again after a pull. The second result lists the references whose layers are also
+// requested.
 func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	for _, c := range e.pod.Containers {
 		image := e.image(c.Image)
@@ -81,20 +86,20 @@ func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	return refs, layers
 }
 
-// mayHaveNewLayers reports whether a pull may have brought layers that were not asked for yet. A runtime that does not
-// date its pulls does not report layers either.
+// mayHaveNewLayers reports whether a pull can have downloaded layers that the agent has not requested yet. A
+// runtime that does not date its pulls does not report layers either.
 func (i *imageEvidence) mayHaveNewLayers() bool {
 	return i.layered == nil && (i.wasAbsent() || i.last.Digest != i.Digest) &&
 		(!i.last.Present || !i.last.PulledAt.IsZero())
 }
 
-// layersIncomplete reports whether the runtime could not give all layers of an image in time, and another answer
-// may: the disk is busy for some time after a pull. The runtime is asked for that long at most.
+// layersIncomplete reports whether the runtime did not report all layers of an image in time, and a later answer
+// can contain them. After a pull, the disk is busy for some time. The agent asks again only within layersGrace.
 func (i *imageEvidence) layersIncomplete() bool {
 	return i.layered != nil && i.layered.Incomplete && i.last.askedAt.Sub(i.last.PulledAt) < layersGrace
 }
 
-// awaitsLayers reports whether the runtime will be asked again for layers that it did not give in time.
+// awaitsLayers reports whether the agent will ask the runtime again for layers that were missing in its answer.
 func (e *Evidence) awaitsLayers(now time.Time) bool {
 	return e.scope.Runtime && !e.beforeAgent() && !e.graceOver(now, layersGrace) &&
 		slices.ContainsFunc(e.images, func(i imageEvidence) bool { return i.layersIncomplete() })
@@ -113,27 +118,27 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 	if !image.last.Present {
 		return used != maxInstant
 	}
-	// The image's timestamp shows a further pull, if the runtime has one.
+	// The image's timestamp shows another pull, if the runtime reports such a timestamp.
 	return !image.PulledAt.IsZero() && used != maxInstant && at(image.last.askedAt) <= used &&
 		(c.PullPolicy == PullAlways || e.mayBeRemoved(&c, index))
 }
 
-// mayBeRemoved reports whether a container was created so long after the kubelet started working on it that its
-// image may have been removed and pulled again, for example after the kubelet's garbage collection. If the image is
-// present, the kubelet creates the container at once.
+// mayBeRemoved reports whether a container's image can have been removed and pulled again. If the image is
+// present, the kubelet creates the container immediately. So a late creation can mean that the kubelet's garbage
+// collection removed the image.
 func (e *Evidence) mayBeRemoved(c *Container, index int16) bool {
 	made := e.createdSince(index)
 	return c.PullPolicy == PullIfNotPresent && made != maxInstant && !e.createFailed(index) &&
 		made-max(e.workStart(c), at(e.firstSeen.at)) > instant(presentPatience)
 }
 
-// runtimeComplete reports whether the runtime has reported everything that it can about the start-up.
+// runtimeComplete reports whether the runtime has reported all facts that it has about the start-up.
 func (e *Evidence) runtimeComplete() bool {
 	_, over := e.endLearned()
 	return over && !e.runtimeBehind()
 }
 
-// runtimeBehind reports whether the pod object has runs that the runtime has not shown.
+// runtimeBehind reports whether the pod object contains runs that the runtime has not reported.
 func (e *Evidence) runtimeBehind() bool {
 	for _, c := range e.pod.Containers {
 		if c.Kind == KindEphemeral || c.Attempt >= maxAttempts ||
@@ -153,7 +158,7 @@ func (e *Evidence) runtimeBehind() bool {
 	return false
 }
 
-// askedSince is the time from which the runtime is asked about the pod.
+// askedSince returns the time from which the agent asks the runtime about the pod.
 func (e *Evidence) askedSince() time.Time {
 	if e.scope.ResumedAt.After(e.firstSeen.at) {
 		return e.scope.ResumedAt
@@ -161,11 +166,12 @@ func (e *Evidence) askedSince() time.Time {
 	return e.firstSeen.at
 }
 
-// requestsEvents reports whether a container waits for a pull, or its image was pulled, and the kubelet's Event about
-// it has not arrived. A pod whose images are all on the node needs no Events. Once the runtime's answer is overdue, any
-// image that it has not answered for may need a pull.
+// requestsEvents reports whether a container waits for a pull or its image was pulled, while the kubelet's Event
+// about the pull has not arrived. A pod whose images are all on the node needs no Events. If the runtime's
+// answer about an image is overdue, the image can need a pull.
 //
-// After a post-start hook Events are needed: only an Event about the next image says when the hook ended.
+// After a post-start hook, Events are needed, because only the Event about the next image shows when the hook
+// ended.
 func (e *Evidence) requestsEvents(overdue bool) bool {
 	afterHook := false
 	for _, c := range e.pod.Containers {
@@ -181,7 +187,8 @@ func (e *Evidence) requestsEvents(overdue bool) bool {
 		if p, _ := e.refuter(index).firstCredible(evidence); p.known() {
 			continue
 		}
-		awaited := e.scope.Runtime && e.image(c.Image) == nil && !overdue // the answer will decide
+		// The runtime's answer will show whether the image is present.
+		awaited := e.scope.Runtime && e.image(c.Image) == nil && !overdue
 		if hookBefore || c.PullPolicy == PullAlways || !awaited && e.mayBePulled(c) {
 			return true
 		}
@@ -189,7 +196,8 @@ func (e *Evidence) requestsEvents(overdue bool) bool {
 	return false
 }
 
-// requestsSandboxEvents reports whether the sandbox takes, or took, so long that an attempt may have failed.
+// requestsSandboxEvents reports whether the creation of the sandbox took so long that an attempt can have
+// failed.
 func (e *Evidence) requestsSandboxEvents(now time.Time) bool {
 	acknowledged, _ := e.latest(podMilestone(MilestoneAcknowledged))
 	if acknowledged == 0 {
@@ -202,8 +210,8 @@ func (e *Evidence) requestsSandboxEvents(now time.Time) bool {
 	return e.watchFirstOpened.IsZero() && begun-acknowledged > instant(sandboxPatience)
 }
 
-// waitsForNetwork reports whether the kubelet does not create the sandbox because the network is not ready. The
-// kubelet drops its Events about that after half a minute, so only the runtime says how long it lasts.
+// waitsForNetwork reports whether the kubelet delays the sandbox because the network is not ready. The kubelet
+// drops its Events about this delay after half a minute, so only the runtime shows its end.
 func (e *Evidence) waitsForNetwork() bool {
 	_, over := e.endLearned()
 	return !over && !e.sandboxRan() &&
@@ -211,7 +219,7 @@ func (e *Evidence) waitsForNetwork() bool {
 			func(h obstacleEvent) bool { return h.obstacle == obstacleNetworkNotReady })
 }
 
-// mayBePulled reports whether this container's image may have been pulled.
+// mayBePulled reports whether this container's image can have been pulled.
 func (e *Evidence) mayBePulled(c Container) bool {
 	image := e.image(c.Image)
 	switch {
@@ -223,26 +231,26 @@ func (e *Evidence) mayBePulled(c Container) bool {
 
 // LookUp is one question to the runtime.
 type LookUp struct {
-	UID        string // the pod object's UID, repeated in the answer
+	UID        string // the pod object's UID; the answer repeats it
 	RuntimeUID string // the pod's UID in the runtime
 	Images     []string
-	Layers     []string // those of Images whose layers are wanted, too
-	Network    bool     // also whether the runtime's network is ready
+	Layers     []string // the references in Images whose layers are also requested
+	Network    bool     // also ask whether the runtime's network is ready
 }
 
-// EventWatch names the pod whose kubelet Events are wanted.
+// EventWatch identifies the pod whose kubelet Events are requested.
 type EventWatch struct {
-	UID         string // the pod object's UID, repeated in observations
-	InvolvedUID string // involvedObject.uid: for static pods the kubelet's UID
+	UID         string // the pod object's UID; observations repeat it
+	InvolvedUID string // involvedObject.uid; for static pods, this is the kubelet's UID
 	Namespace   string
 	Name        string
 }
 
-// Requests is the evidence that one pod's timeline lacks and that a source could provide now.
+// Requests is the evidence that one pod's timeline lacks and that a source can provide now.
 type Requests struct {
 	Runtime bool     // ask the runtime about the pod
-	Images  []string // when asking: also whether these references, as written in the spec, are present
-	Layers  []string // when asking: those of Images whose layers are wanted, too
-	Network bool     // when asking: also whether the runtime's network is ready
+	Images  []string // also ask whether these references from the spec are present
+	Layers  []string // the references in Images whose layers are also requested
+	Network bool     // also ask whether the runtime's network is ready
 	Events  bool     // keep an Event watch open for the pod
 }

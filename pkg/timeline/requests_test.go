@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestEventsAreWatchedWithoutRuntime has pods that arrive while the runtime answers late or never: the kubelet's
-// Events are wanted once the runtime is overdue, and not before.
+// TestEventsAreWatchedWithoutRuntime checks pods that arrive while the runtime answers late or never. The agent
+// must request the kubelet's Events when the runtime's answer is overdue, and not before.
 func TestEventsAreWatchedWithoutRuntime(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	answer := func(at float64, present bool) Observation {
@@ -23,11 +23,11 @@ func TestEventsAreWatchedWithoutRuntime(t *testing.T) {
 		}
 		return PodSeen{ArrivedAt: second(at), Live: true, Pod: pod}
 	}
-	// A running sandbox, so the agent does not wait for one.
+	// A running sandbox, so that the agent does not wait for a sandbox.
 	sandbox := RuntimeSeen{UID: "u", AskedAt: second(0.1), ArrivedAt: second(0.2),
 		Sandboxes: []Sandbox{{ID: "s", Ready: true, CreatedAt: second(0.1)}}}
 	for name, test := range map[string]struct {
-		resumedAt    float64 // zero for an agent that ran all the time
+		resumedAt    float64 // zero for an agent that was never interrupted
 		observations []Observation
 		at           float64
 		want         bool
@@ -56,13 +56,13 @@ func TestEventsAreWatchedWithoutRuntime(t *testing.T) {
 			e.Apply(o)
 		}
 		if got := e.Requests(second(test.at)).Events; got != test.want {
-			t.Errorf("%s: at %g s Events wanted: %t", name, test.at, got)
+			t.Errorf("%s: at %g s, Events requested: %t", name, test.at, got)
 		}
 	}
 }
 
-// TestNoEventWatchWhileRuntimeAnswers has nodes on which all images are present: however the runtime's
-// answers are spread over the first seconds, no watch is opened.
+// TestNoEventWatchWhileRuntimeAnswers checks nodes on which all images are present. For any distribution of the
+// runtime's answers over the first seconds, no watch may open.
 func TestNoEventWatchWhileRuntimeAnswers(t *testing.T) {
 	for pods := range 110 {
 		e := NewEvidence(Scope{Runtime: true, Events: true})
@@ -77,7 +77,7 @@ func TestNoEventWatchWhileRuntimeAnswers(t *testing.T) {
 					Images: []Image{{Ref: "x", Present: true}, {Ref: "y", Present: true}}})
 			}
 			if e.Requests(at).Events {
-				t.Fatalf("answered after %s, Events are wanted after %s", answered.Sub(base), at.Sub(base))
+				t.Fatalf("answered after %s, Events are requested after %s", answered.Sub(base), at.Sub(base))
 			}
 		}
 	}

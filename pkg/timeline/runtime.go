@@ -2,34 +2,35 @@ package timeline
 
 import "time"
 
-// Sandbox is one pod sandbox in the runtime. Timestamps are exact instants on the node's clock. The zero time means
-// that this runtime does not report it.
+// Sandbox is one pod sandbox in the runtime. Timestamps are exact instants on the node's clock. The zero time
+// means that the runtime does not report the instant.
 type Sandbox struct {
 	ID      string `json:"id,omitzero"`
 	Attempt int    `json:"attempt,omitzero"`
 	Ready   bool   `json:"ready,omitzero"`
-	// BegunAt is when the runtime was asked for the sandbox (containerd ≥ 2.0: the sandbox store's
-	// created_at).
+	// BegunAt is the time when the kubelet asked the runtime for the sandbox (containerd ≥ 2.0: created_at in the
+	// sandbox store).
 	BegunAt time.Time `json:"begun_at,omitzero"`
-	// NetworkReadyAt is when the network was set up (containerd ≥ 2.0: CRI created_at, taken when the
-	// sandbox container is created, which is after the CNI plugins returned).
+	// NetworkReadyAt is the time when the network was set up (containerd ≥ 2.0: CRI created_at). containerd sets
+	// this time when it creates the sandbox container, after the CNI plugins returned.
 	NetworkReadyAt time.Time `json:"network_ready_at,omitzero"`
-	// ImageResolvedAt and ImagePulledAt are when the manifest of the sandbox (pause) image arrived on the node, and
-	// when the latest pull of that image ended, if that was after BegunAt and before NetworkReadyAt: containerd 2.x
-	// pulls an absent one in between, after it set up the network. Zero otherwise.
+	// ImageResolvedAt is the time when the manifest of the sandbox (pause) image arrived on the node. ImagePulledAt
+	// is the end of the latest pull of that image. Both are zero unless the pull ended between BegunAt and
+	// NetworkReadyAt: containerd 2.x pulls an absent sandbox image after the network setup.
 	ImageResolvedAt time.Time `json:"image_resolved_at,omitzero"`
 	ImagePulledAt   time.Time `json:"image_pulled_at,omitzero"`
-	// ImageKnown says that the runtime said whether it pulled the sandbox image in between.
+	// ImageKnown says that the runtime reported whether it pulled the sandbox image between BegunAt and
+	// NetworkReadyAt.
 	ImageKnown bool `json:"image_known,omitzero"`
-	// RunningAt is when the sandbox ran (containerd ≥ 2.0: the sandbox store's updated_at, last
-	// written after the sandbox container was started; only meaningful when Ready).
+	// RunningAt is the time when the sandbox ran (containerd ≥ 2.0: updated_at in the sandbox store). containerd
+	// last writes this time after it started the sandbox container. RunningAt is meaningful only if Ready is true.
 	RunningAt time.Time `json:"running_at,omitzero"`
-	// CreatedAt is CRI's created_at if it is unknown which of the three instants above it is near.
+	// CreatedAt is CRI's created_at. CreatedAt is set only if it is unknown which of the instants above is closest.
 	CreatedAt time.Time `json:"created_at,omitzero"`
 }
 
-// ContainerRun is one run of a container in the runtime. Timestamps are exact instants on the node's clock. The zero
-// time means not yet.
+// ContainerRun is one run of a container in the runtime. Timestamps are exact instants on the node's clock. The
+// zero time means that the step has not happened yet.
 type ContainerRun struct {
 	Name       string    `json:"name"`
 	ID         string    `json:"id,omitzero"`
@@ -38,40 +39,43 @@ type ContainerRun struct {
 	StartedAt  time.Time `json:"started_at,omitzero"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`
 	ExitCode   int       `json:"exit_code,omitzero"`
-	Reason     string    `json:"reason,omitzero"` // once finished, the runtime's reason: Completed, Error, OOMKilled, …
+	Reason     string    `json:"reason,omitzero"` // the runtime's reason for the end: Completed, Error, OOMKilled, …
 }
 
-// Image says whether an image is on the node.
+// Image is the runtime's answer whether an image is on the node.
 type Image struct {
 	Ref     string `json:"ref"` // as written in the spec
 	Present bool   `json:"present,omitzero"`
-	// FirstPulledAt and PulledAt are when the first and the latest pull of this reference ended (containerd: the
-	// image store's created_at and updated_at); zero if the runtime does not say.
+	// FirstPulledAt and PulledAt are the ends of the first and the latest pull of this reference (containerd:
+	// created_at and updated_at in the image store). Both times are zero if the runtime does not report them.
 	FirstPulledAt time.Time `json:"first_pulled_at,omitzero"`
 	PulledAt      time.Time `json:"pulled_at,omitzero"`
-	// SizeBytes is the compressed size in containerd, the uncompressed size in CRI-O; 0 if unknown.
+	// SizeBytes is the compressed size in containerd and the uncompressed size in CRI-O. SizeBytes is 0 if unknown.
 	SizeBytes int64  `json:"size_bytes,omitzero"`
 	Digest    string `json:"digest,omitzero"` // repository digest, e.g. sha256:…; empty if unknown
-	// ResolvedAt is when the image's manifest, or its index, first arrived on the node (containerd: created_at of
-	// the image's target in the content store): soon after the first pull began. Zero unless LookUp.Layers asked for
-	// it.
+	// ResolvedAt is the time when the image's manifest or index first arrived on the node, soon after the start of
+	// the first pull (containerd: created_at of the image's target in the content store). ResolvedAt is zero unless
+	// LookUp.Layers requested the layers.
 	ResolvedAt time.Time `json:"resolved_at,omitzero"`
-	Layers     []Layer   `json:"layers,omitempty"` // the bottom one first; empty unless LookUp.Layers asked for it
-	// LookUp.Layers asked for the layers, whether or not the runtime could give them
-	Layered    bool `json:"layered,omitzero"`
-	Incomplete bool `json:"untold,omitzero"` // some layers were not reported in time: another answer may have them
+	// Layers lists the bottom layer first. Layers is empty unless LookUp.Layers requested the layers.
+	Layers []Layer `json:"layers,omitempty"`
+	// Layered says that LookUp.Layers requested the layers, even if the runtime could not provide them.
+	Layered bool `json:"layered,omitzero"`
+	// Incomplete says that the runtime did not report some layers in time. A later answer can contain them.
+	Incomplete bool `json:"untold,omitzero"`
 }
 
-// Layer is one layer of an image in containerd's stores. Timestamps are exact instants on the node's clock. The zero
-// time means that the runtime does not report it, or no longer has it.
+// Layer is one layer of an image in containerd's stores. Timestamps are exact instants on the node's clock. The
+// zero time means that the runtime does not report the time, or has deleted it.
 type Layer struct {
-	Digest       string    `json:"digest"`                 // of the blob in the registry, e.g. sha256:…
-	SizeBytes    int64     `json:"size_bytes,omitzero"`    // of that blob; 0 if unknown
+	Digest       string    `json:"digest"`                 // digest of the blob in the registry, e.g. sha256:…
+	SizeBytes    int64     `json:"size_bytes,omitzero"`    // size of the blob; 0 if unknown
 	DownloadedAt time.Time `json:"downloaded_at,omitzero"` // the blob was complete (content store: created_at)
-	// the layer was complete on the disk (snapshotter: created_at of the committed snapshot)
+	// UnpackedAt is the time when the layer was complete on the disk (snapshotter: created_at of the committed
+	// snapshot).
 	UnpackedAt time.Time `json:"unpacked_at,omitzero"`
-	// Remote says that the snapshotter mounted the layer from the registry instead of unpacking it (stargz, SOCI,
-	// nydus, overlaybd): its content is downloaded when it is read, while the container runs. UnpackedAt is when it
-	// was mounted.
+	// Remote says that the snapshotter mounted the layer from the registry and did not unpack it (stargz, SOCI,
+	// nydus, overlaybd). The snapshotter downloads the content while the container runs, when a process reads it.
+	// UnpackedAt is then the time of the mount.
 	Remote bool `json:"remote,omitzero"`
 }

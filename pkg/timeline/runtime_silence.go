@@ -6,17 +6,16 @@ import (
 )
 
 const (
-	// maxSilences is the number of silences of the runtime that are kept, the latest.
+	// maxSilences is the maximum number of the runtime's latest silences that are kept.
 	maxSilences = 64
-	// leastSilence is the shortest silence within a phase for which the runtime may be to blame.
+	// leastSilence is the shortest silence within a phase that can have delayed the phase.
 	leastSilence = 50 * time.Millisecond
-	// catchUp is how long the runtime usually takes, once it answers again, to do what was requested in the
-	// meantime.
+	// catchUp is the usual time that the runtime needs, after a silence, to finish the requests from the silence.
 	catchUp = 500 * time.Millisecond
 )
 
-// SilenceLog holds when the runtime did not answer, to find the phases for which it may be to blame. Not safe for
-// concurrent use. The zero value is empty.
+// SilenceLog records when the runtime did not answer, and finds the phases that the runtime can have delayed.
+// SilenceLog is not safe for concurrent use. The zero value is an empty log.
 type SilenceLog struct{ silences []RuntimeSilent }
 
 // Observe adds a silence and ignores other observations.
@@ -25,7 +24,7 @@ func (l *SilenceLog) Observe(o Observation) {
 	if !ok || !silent.From.Before(silent.Until) {
 		return
 	}
-	for i := range l.silences { // overlapping silences are one
+	for i := range l.silences { // overlapping silences become one silence
 		if known := &l.silences[i]; !silent.From.After(known.Until) && !known.From.After(silent.Until) {
 			if silent.From.Before(known.From) {
 				known.From = silent.From
@@ -45,9 +44,10 @@ func (l *SilenceLog) Observe(o Observation) {
 // Silences returns the silences in the log.
 func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences) }
 
-// Complete separates from phases the time in which the runtime was silent: a network plugin, a registry or the kubelet
-// may have been done already and waiting for the runtime. Nothing shows which of them was done. It copies the phases
-// first, because others may read them.
+// Complete separates the time in which the runtime was silent from the phases of a timeline. In this time,
+// another party, such as a network plugin, a registry or the kubelet, can have finished its work and waited for
+// the runtime. No evidence shows whether it had finished. Complete copies the phases first, because other
+// goroutines can read them.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
 		if !slices.ContainsFunc(t.Phases, silent.within) {
@@ -61,7 +61,7 @@ func (l *SilenceLog) Complete(t *Timeline) {
 	}
 }
 
-// within reports whether the silence overlaps a phase in which other parties work and need the runtime.
+// within reports whether the silence overlaps a phase in which another party works and needs the runtime.
 func (o RuntimeSilent) within(s Span) bool {
 	from, until := o.during(s)
 	return until.Sub(from) >= leastSilence && needsRuntime(s) != ""
@@ -78,7 +78,8 @@ func (o RuntimeSilent) during(s Span) (from, until time.Time) {
 	return from, until
 }
 
-// appendParts adds a phase, in up to three parts if the silence is within it.
+// appendParts adds a phase. If the silence is within the phase, appendParts splits the phase into up to three
+// parts.
 func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	if !o.within(s) {
 		return append(phases, s)
@@ -106,8 +107,8 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	return phases
 }
 
-// needsRuntime is the phase of the runtime's own work while other parties work in a phase. It is empty for a phase
-// that does not need the runtime, and for one that is charged to it anyway.
+// needsRuntime returns the phase of the runtime's own work that can be part of a phase of another party.
+// needsRuntime returns an empty phase if the phase does not need the runtime, or if the runtime is its cause.
 func needsRuntime(s Span) Phase {
 	of := s.Phase
 	if of == PhaseUnattributed && len(s.MergedWith) > 0 {

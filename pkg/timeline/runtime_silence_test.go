@@ -11,7 +11,7 @@ func TestRuntimeSilences(t *testing.T) {
 	span := func(phase Phase, from, to float64, merged ...Phase) Span {
 		return Span{Phase: phase, Cause: CauseOf(phase), StartAt: second(from), EndAt: second(to), MergedWith: merged}
 	}
-	// silent is a silence whose catch-up time ends at the given instant.
+	// silent returns a silence whose catch-up time ends at the given instant.
 	silent := func(from, until float64) RuntimeSilent {
 		until -= catchUp.Seconds()
 		return RuntimeSilent{ArrivedAt: second(until), From: second(from), Until: second(until)}
@@ -60,7 +60,7 @@ func TestRuntimeSilences(t *testing.T) {
 				t.Errorf("got %+v\nwant %+v", tl.Phases, test.want)
 			}
 			if !reflect.DeepEqual(test.phases, before) {
-				t.Error("the phases that others may read were changed")
+				t.Error("Complete changed the original phases")
 			}
 		})
 	}
@@ -68,7 +68,7 @@ func TestRuntimeSilences(t *testing.T) {
 
 func TestPhaseInProgressStaysOpen(t *testing.T) {
 	var log SilenceLog
-	log.Observe(RuntimeSilent{From: base, Until: base.Add(time.Second)}) // and half a second to catch up
+	log.Observe(RuntimeSilent{From: base, Until: base.Add(time.Second)}) // plus half a second to catch up
 	tl := Timeline{Phases: []Span{{Phase: PhasePull, StartAt: base, EndAt: base.Add(3 * time.Second), Open: true}}}
 	log.Complete(&tl)
 	if len(tl.Phases) != 2 || tl.Phases[0].Open || !tl.Phases[1].Open {

@@ -95,8 +95,8 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 	return nil
 }
 
-// layersOf reads LAYER,SIZE,DOWNLOADED,UNPACKED, where either instant may be missing, with ",remote" after a mounted
-// one.
+// layersOf reads LAYER,SIZE,DOWNLOADED,UNPACKED. Either instant can be missing. ",remote" after UNPACKED means
+// that the layer was mounted.
 func layersOf(words []string) (layers []Layer) {
 	for _, w := range words {
 		plain, remote := strings.CutSuffix(w, ",remote")

@@ -125,7 +125,7 @@ func containerChange(c *Container, words []string) error {
 			c.State, c.StartedAt, c.FinishedAt, c.Started, c.Ready = StateWaiting, time.Time{}, time.Time{}, false,
 				false
 			c.WaitingReason, c.PullFailure = "", ""
-		case w == "lost": // as the kubelet writes it of a container that it does not find
+		case w == "lost": // the kubelet writes this status for a container that it does not find
 			c.State, c.StartedAt, c.FinishedAt, c.ExitCode, c.EndReason = StateTerminated, time.Time{}, time.Time{},
 				137,
 				"ContainerStatusUnknown"

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// print is the timeline as text in the scripts.
+// print returns the timeline as text in the format of the scripts.
 func (s *script) print(t testing.TB) string {
 	e := s.evidence()
 	tl, ok := e.Timeline(s.asOf, s.skew)
@@ -98,7 +98,7 @@ func (s *script) print(t testing.TB) string {
 	return out.String()
 }
 
-// lengthText and instantText are seconds, and seconds since base, as in scripts.
+// lengthText and instantText return seconds, and seconds since base, in the format of the scripts.
 func lengthText(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
 func instantText(at time.Time) string {
@@ -108,7 +108,7 @@ func instantText(at time.Time) string {
 	return lengthText(at.Sub(base))
 }
 
-// checkPartition checks what holds for every timeline.
+// checkPartition checks the properties of every timeline.
 func checkPartition(t testing.TB, tl Timeline) {
 	t.Helper()
 	checkSpans(t, tl.Phases, tl.CreatedAt, tl.SettledAt, tl.Total)
@@ -123,8 +123,8 @@ func checkPartition(t testing.TB, tl Timeline) {
 	}
 }
 
-// checkSpans checks that phases are end to end from the first instant to the last, if that is known, add up to the
-// total, and have a cause.
+// checkSpans checks that phases have no gaps from the first instant to the last known instant. checkSpans also
+// checks that phases add up to the total and have a cause.
 func checkSpans(t testing.TB, phases []Span, from, to time.Time, total time.Duration) {
 	t.Helper()
 	at, sum := from, time.Duration(0)

@@ -14,7 +14,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected part of the scripts in testdata")
 
 // TestScripts folds each script in testdata and compares the timeline with the part below "---".
-// All times in a script are seconds since base.
+// All times in a script are in seconds since base.
 //
 //	available runtime events                       sources the agent has
 //	since S                                        the agent reports every start-up from then on

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// writeScript writes observations as a script (see TestScripts), for a reader of a failure and for testdata.
+// writeScript writes observations as a script (see TestScripts), for readers of a failure and for testdata.
 func writeScript(a Scope, containers []Container, gates bool, observations []Observation) string {
 	var out strings.Builder
 	out.WriteString("available")
@@ -35,7 +35,7 @@ func writeScript(a Scope, containers []Container, gates bool, observations []Obs
 	slices.SortStableFunc(observations, func(a, b Observation) int { return a.Arrived().Compare(b.Arrived()) })
 	for i, o := range observations {
 		line := since(o.Arrived()) + " " + writeObservation(o) + "\n"
-		if i == 0 || !strings.HasSuffix(out.String(), "\n"+line) { // the same again
+		if i == 0 || !strings.HasSuffix(out.String(), "\n"+line) { // the same line again
 			out.WriteString(line)
 		}
 	}
@@ -138,7 +138,7 @@ func answerWords(o RuntimeSeen) []string {
 	return parts
 }
 
-// flags returns the words whose condition is true, from pairs of conditions and words.
+// flags returns the words whose condition is true. flags takes pairs of conditions and words.
 func flags(pairs ...any) []string {
 	var words []string
 	for i := 0; i < len(pairs); i += 2 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Settled reports whether the start-up is over and no more relevant evidence is expected: every want is met or its
-// grace has passed.
+// Settled reports whether the start-up is over and no more relevant evidence is expected. In that case, every
+// request is answered, or the wait for its answer has ended.
 func (e *Evidence) Settled(now time.Time) bool {
 	if _, over := e.endLearned(); !over {
 		return e.givenUp(now)
@@ -15,13 +15,13 @@ func (e *Evidence) Settled(now time.Time) bool {
 	return !w.Runtime && !w.Events && !e.awaitsLayers(now)
 }
 
-// Ended reports whether the start-up is over, though evidence may still be on its way.
+// Ended reports whether the start-up is over. More evidence can still arrive.
 func (e *Evidence) Ended() bool {
 	_, over := e.endLearned()
 	return over
 }
 
-// endLearned returns whether and when the agent learned that the start-up ended.
+// endLearned returns when the agent learned that the start-up ended, and whether it ended.
 func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
 	for _, m := range []Milestone{MilestoneReady, MilestoneSucceeded, MilestoneFailed, MilestoneDeleted} {
 		for _, c := range e.constraints {
@@ -33,8 +33,9 @@ func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
 	return time.Time{}, false
 }
 
-// graceOver reports whether the end of the start-up is farther from now than a grace, in either direction. After a
-// clock was set back the elapsed time is unknown, and waiting until the clock catches up could take hours.
+// graceOver reports whether the end of the start-up is farther from now than a grace time, in either direction.
+// If somebody set the clock back, the elapsed time is unknown. The wait until the clock catches up could then
+// take hours.
 func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	end, over := e.endLearned()
 	if end.Before(e.scope.ResumedAt) {
@@ -43,14 +44,14 @@ func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	return over && now.Sub(end).Abs() > grace
 }
 
-// givenUp reports whether the pod has been starting for too long. If it progressed while no agent ran, the first
-// list shows that.
+// givenUp reports whether the agent gives up the start-up because it takes too long. If the pod progressed while
+// no agent ran, the agent's first list of pods shows the progress.
 func (e *Evidence) givenUp(now time.Time) bool {
 	_, over := e.endLearned()
 	return !over && e.PodSeen() && !now.Before(e.givesUpAt())
 }
 
-// givesUpAt is when a pod that makes no progress is given up.
+// givesUpAt returns the time at which the agent gives up a pod that makes no progress.
 func (e *Evidence) givesUpAt() time.Time {
 	givesUp := e.firstSeen.at.Add(giveUpAfter)
 	if resumed := e.scope.ResumedAt.Add(eventGrace); resumed.After(givesUp) {
@@ -59,18 +60,18 @@ func (e *Evidence) givesUpAt() time.Time {
 	return givesUp
 }
 
-// beforeAgent reports whether the pod's start-up was over before the agent's time (Scope.Since).
+// beforeAgent reports whether the pod's start-up was over before Scope.Since.
 func (e *Evidence) beforeAgent() bool {
 	return e.firstSeen.over && !e.firstSeen.live && !e.inScope() || e.isOldMirror()
 }
 
-// inScope reports whether the pod may have come to the node in the agent's time (Scope.Since). Its creation does not
-// count: it may have waited for days for a scheduler, or for the node.
+// inScope reports whether the pod can have reached the node after Scope.Since. The creation time does not count,
+// because the pod can have waited for the scheduler or the node for days.
 func (e *Evidence) inScope() bool {
 	return !e.scope.Since.IsZero() && e.pod.reachedNodeAt().Add(time.Second).After(e.scope.Since)
 }
 
-// reachedNodeAt is the best evidence of when a pod came to the node, truncated to seconds.
+// reachedNodeAt returns the best evidence of the time when a pod reached the node, truncated to seconds.
 func (p *Pod) reachedNodeAt() time.Time {
 	if !p.ReadAt.IsZero() {
 		return p.ReadAt
@@ -86,9 +87,9 @@ func (p *Pod) reachedNodeAt() time.Time {
 	return p.CreatedAt
 }
 
-// isOldMirror reports whether a static pod ran before the kubelet read its manifest, which the kubelet reads again
-// after its own restart, or was ready before the agent's time (Scope.Since). Its object is a mirror, which the
-// kubelet creates again if it is deleted, so such a pod also seems to be new.
+// isOldMirror reports whether a static pod started before the agent's time. The result is true if the pod ran
+// before the kubelet read its manifest, or was ready before Scope.Since. After a restart, the kubelet reads the
+// manifest again. The kubelet also creates the mirror object again after its deletion, so such a pod looks new.
 func (e *Evidence) isOldMirror() bool {
 	if e.pod.ReadAt.IsZero() {
 		return false

@@ -7,36 +7,36 @@ import (
 	"time"
 )
 
-// simulatedPod is the true start-up of one simulated pod: a kubelet that knows the instant and the name of
-// everything it does. It shares no code with the fold, which has to find the same from what sources report
+// simulatedPod is the true start-up of one simulated pod. Its kubelet knows the time and the name of each of its
+// steps. It shares no code with the fold. The fold must derive the same result from the reports of the sources
 // (simulated_sources_test.go).
 type simulatedPod struct {
 	random *rand.Rand
 	now    time.Time
-	from   time.Time // where the current stretch began
-	held   time.Time // the kubelet writes an Event until then and cannot end its next step before
+	from   time.Time // the start of the current stretch
+	held   time.Time // the kubelet is writing an Event until then and cannot finish its next step earlier
 
 	pod        Pod // the spec
 	containers []*simulatedContainer
-	crashing   []*simulatedContainer // those whose run will end by itself
+	crashing   []*simulatedContainer // containers whose run will end by itself
 	images     map[string]*storedImage
-	wording    int  // the format of the durations of a pull in this kubelet
+	wording    int  // the format of a pull's durations in this kubelet
 	stamped    bool // the runtime has all timestamps of a sandbox (containerd 2)
 
 	milestones map[trueMilestone]time.Time
-	truth      []stretch // the phases, by the definition in docs/architecture.md
+	truth      []stretch // the phases as docs/architecture.md defines them
 	events     []occurrence
 	exits      map[trueMilestone]int // of MilestoneFinished
 }
 
-// trueMilestone names a true instant; container is empty for the pod's own milestones.
+// trueMilestone identifies a true instant. container is empty for the pod's own milestones.
 type trueMilestone struct {
 	milestone Milestone
 	container string
 	attempt   int
 }
 
-// stretch is a true phase, and the milestone that ends it.
+// stretch is a true phase and the milestone at its end.
 type stretch struct {
 	phase      Phase
 	container  string
@@ -44,24 +44,24 @@ type stretch struct {
 	ends       trueMilestone
 }
 
-// simulatedContainer is one container of a simulated pod: what will go wrong, and how far it has come.
+// simulatedContainer is one container of a simulated pod, with its future failures and its progress.
 type simulatedContainer struct {
 	Container
 	pullFailures int // failed pulls before the first success
 	crashes      int // failed runs before the first success
-	pulls        int // attempts to pull so far, of all runs
-	attempt      int // the run
+	pulls        int // the number of pull attempts so far, in all runs
+	attempt      int // the number of the run
 	done         bool
-	due          time.Time // when the kubelet works on it next
-	wait         Phase     // what it waits in until then
-	endsAt       time.Time // of a run that will crash
+	due          time.Time // when the kubelet next works on the container
+	wait         Phase     // the phase until then
+	endsAt       time.Time // the end of a run that will crash
 }
 
 // storedImage is the past and future of one image on the node.
 type storedImage struct {
-	present bool        // from the beginning
-	pulled  []time.Time // when pulls ended, the pod's own and others', oldest first
-	came    time.Time   // when the manifest did, with the first pull of them that got so far
+	present bool        // present from the beginning
+	pulled  []time.Time // the ends of all pulls of the pod and of other pods, the oldest first
+	came    time.Time   // when the manifest arrived with the first pull that progressed far enough
 }
 
 func (s *storedImage) at(t time.Time) bool {
@@ -73,7 +73,7 @@ func (s *storedImage) pull(t time.Time) {
 	slices.SortFunc(s.pulled, time.Time.Compare)
 }
 
-// resolve records that a pull has the manifest.
+// resolve records that a pull has received the manifest.
 func (s *storedImage) resolve(t time.Time) {
 	if s.came.IsZero() || t.Before(s.came) {
 		s.came = t
@@ -86,7 +86,7 @@ type occurrence struct {
 	container, reason, message string
 }
 
-// simulate draws a pod and runs its start-up until it is ready.
+// simulate creates a random pod and runs its start-up until the pod is ready.
 func simulate(random *rand.Rand) *simulatedPod {
 	l := &simulatedPod{random: random, milestones: map[trueMilestone]time.Time{}, exits: map[trueMilestone]int{},
 		images: map[string]*storedImage{}}
@@ -108,14 +108,14 @@ func simulate(random *rand.Rand) *simulatedPod {
 	return l
 }
 
-// draw invents the pod.
+// draw chooses the properties of the pod.
 func (l *simulatedPod) draw() {
 	l.pod = Pod{UID: "uid-1", RuntimeUID: "uid-1", Namespace: "ns", Name: "pod", Node: "node-1", Generation: 1,
 		KubeletGeneration: 1, FieldsManaged: true, RemoteVolumes: true,
 		CreatedAt: l.now.Truncate(time.Second), Phase: "Pending", ReadinessGates: l.chance(0.2)}
 	for i := range 4 {
 		s := &storedImage{present: l.chance(0.5)}
-		if l.chance(0.15) { // another pod pulls it in the meantime, or later
+		if l.chance(0.15) { // another pod pulls the image in the meantime, or later
 			ends := l.now.Add(l.length(time.Second, 60*time.Second))
 			s.pull(ends)
 			s.resolve(ends.Add(-anyPart(ends, time.Second)))
@@ -147,7 +147,8 @@ func (l *simulatedPod) draw() {
 	add(KindMain, 1+l.random.IntN(3))
 }
 
-// sandbox leads to a running sandbox, possibly after failed ones. What follows a failure is charged to it.
+// sandbox simulates the time until the sandbox runs, possibly after failed sandboxes. The time after a failure
+// belongs to the failure.
 func (l *simulatedPod) sandbox() {
 	phase, message := PhaseNetwork, `failed to setup network for sandbox "%d"`
 	if l.chance(0.3) {
@@ -156,7 +157,7 @@ func (l *simulatedPod) sandbox() {
 	wait, longest := PhaseVolumes, 8*time.Second
 	for i := range l.random.IntN(3) * l.random.IntN(2) * l.random.IntN(2) {
 		l.step(wait, nil, MilestoneSandboxBegun, -1-i, min(l.length(5*time.Millisecond, 4*time.Second), longest))
-		longest = 500 * time.Millisecond // the volumes are there
+		longest = 500 * time.Millisecond // the volumes are already mounted
 		l.step(phase, nil, MilestoneSandboxFailed, i, l.length(5*time.Millisecond, 3*time.Second))
 		l.event("", "FailedCreatePodSandBox", fmt.Sprintf(message, i*l.wording))
 		l.now = l.now.Add(l.length(10*time.Second, 16*time.Second))
@@ -167,9 +168,10 @@ func (l *simulatedPod) sandbox() {
 	l.step(PhaseSandbox, nil, MilestoneSandboxRunning, 0, l.length(5*time.Millisecond, time.Second))
 }
 
-// initialize takes an init container to its end and a sidecar to its start, with nothing in parallel.
+// initialize runs an init container to its end, or a sidecar to its start. No other work happens in parallel.
 func (l *simulatedPod) initialize(c *simulatedContainer) {
-	l.now = l.now.Add(l.length(time.Millisecond, time.Second)) // until the kubelet sees that the one before is done
+	// until the kubelet detects that the previous container has finished
+	l.now = l.now.Add(l.length(time.Millisecond, time.Second))
 	for {
 		if l.now.Before(c.due) {
 			l.now = c.due
@@ -199,7 +201,7 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 	}
 }
 
-// runMain starts the main containers, one after the other as far as possible, and restarts those that fail.
+// runMain starts the main containers one after the other as far as possible, and restarts failed containers.
 func (l *simulatedPod) runMain() {
 	l.now = l.now.Add(l.length(time.Millisecond, time.Second))
 	for {
@@ -249,7 +251,7 @@ func (l *simulatedPod) nextCrash() *simulatedContainer {
 	return next
 }
 
-// crash ends a run. The end is a boundary only if the kubelet does nothing else.
+// crash ends a run. The end is a boundary only if the kubelet does no other work.
 func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
 	key := trueMilestone{MilestoneFinished, c.Name, c.attempt}
 	l.milestone(key, c.endsAt)
@@ -264,7 +266,8 @@ func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
 	l.again(c)
 }
 
-// again is what the kubelet does after a failed run: it restarts at once the first time, then after a back-off.
+// again simulates the kubelet after a failed run. The kubelet makes the first restart without delay, and later
+// restarts after a back-off.
 func (l *simulatedPod) again(c *simulatedContainer) {
 	finished := l.milestones[trueMilestone{MilestoneFinished, c.Name, c.attempt}]
 	c.wait, c.due = PhaseKubeletSync, finished.Add(l.length(10*time.Millisecond, time.Second))
@@ -275,7 +278,8 @@ func (l *simulatedPod) again(c *simulatedContainer) {
 	c.done = false
 }
 
-// start takes one container as far as the kubelet gets without interruption; false if its image could not be pulled.
+// start runs one container as far as the kubelet works without interruption. start returns false if the image
+// could not be pulled.
 func (l *simulatedPod) start(c *simulatedContainer) bool {
 	create := PhaseContainerCreate
 	switch {
@@ -283,7 +287,7 @@ func (l *simulatedPod) start(c *simulatedContainer) bool {
 		if !l.pull(c) {
 			return false
 		}
-	case c.attempt > 0: // what lies between two runs has one name
+	case c.attempt > 0: // the time between two runs has only one name
 		create = c.wait
 		l.now = l.now.Add(l.length(time.Millisecond, 100*time.Millisecond))
 		l.event(c.Name, "Pulled", fmt.Sprintf("Container image %q already present on machine", c.Image))
@@ -308,7 +312,7 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	length := l.length(20*time.Millisecond, 20*time.Second)
 	if n < c.pullFailures {
 		l.step(PhasePull, c, MilestonePullFailed, n, length)
-		if got := anyPart(started, 2*length); got < length { // of those that fail, every other one has got the manifest
+		if got := anyPart(started, 2*length); got < length { // every second failed pull has received the manifest
 			l.milestone(trueMilestone{MilestonePullResolved, c.Name, n}, started.Add(got))
 			l.images[c.Image].resolve(started.Add(got))
 		}
@@ -323,13 +327,13 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	l.images[c.Image].resolve(l.now)
 	l.step(PhasePull, c, MilestonePullFinished, n, length-resolving)
 	l.images[c.Image].pull(l.now.Add(-l.length(time.Microsecond, 15*time.Millisecond)))
-	answered := l.now.Add(l.length(time.Microsecond, 5*time.Millisecond)) // it also asks for the size
+	answered := l.now.Add(l.length(time.Microsecond, 5*time.Millisecond)) // the kubelet also asks for the size
 	took, waited := answered.Sub(started), answered.Sub(requested)
 	message := fmt.Sprintf("Successfully pulled image %q", c.Image)
 	switch l.wording {
-	case 0: // ≤ 1.24
+	case 0: // kubelet 1.24 and earlier
 		message += fmt.Sprintf(" in %s", waited)
-	case 1: // ≤ 1.27
+	case 1: // kubelet 1.25 to 1.27
 		message += fmt.Sprintf(" in %s (%s including waiting)", took, waited)
 	default:
 		message += fmt.Sprintf(" in %s (%s including waiting). Image size: 5 bytes.",

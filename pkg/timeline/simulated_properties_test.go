@@ -9,23 +9,24 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// property is one thing that must hold for the timeline of a simulated pod.
+// property is a condition that must hold for the timeline of a simulated pod.
 type property string
 
 const (
-	// However much of the truth was lost:
-	noConflict    property = "no conflict"    // sources that tell the truth do not contradict each other
-	milestoneHeld property = "milestone held" // the interval of every milestone holds its true instant
+	// These properties must hold for any losses:
+	noConflict    property = "no conflict"    // true observations do not contradict each other
+	milestoneHeld property = "milestone held" // the interval of every milestone contains its true instant
 	totalHeld     property = "total held"     // the total is within its error
-	// no phase of a container is charged with more than its time, beyond the errors
-	noOvercharge      property = "nobody blamed"
-	noCauseOvercharge property = "cause in bound" // nor any cause; the kubelet and the runtime count as one
-	// No image is called present that the kubelet pulled, nor got that it found.
+	// noOvercharge says that no phase of a container contains more than its own time, beyond the errors.
+	noOvercharge property = "nobody blamed"
+	// the same for causes; the kubelet and the runtime count as one cause
+	noCauseOvercharge property = "cause in bound"
+	// outcomeTrue says that no pulled image counts as present, and no present image counts as pulled.
 	outcomeTrue property = "outcome true"
-	lossTrue    property = "loss true" // no Event is called lost that the kubelet never made
-	// If nothing was lost:
-	namesTrue   property = "names true"   // the phases are the true ones, except those merged by definition
-	lengthsTrue property = "lengths true" // each has its true duration, within its error
+	lossTrue    property = "loss true" // no Event counts as lost that the kubelet never created
+	// These properties must hold if nothing was lost:
+	namesTrue   property = "names true"   // the phases are the true phases, except phases that are merged by definition
+	lengthsTrue property = "lengths true" // each phase has its true duration, within its error
 )
 
 var properties = []property{
@@ -75,11 +76,11 @@ func (p *propertyCheck) check() map[property]string {
 		p.breaks(totalHeld, "off by %s, stated ±%s", off, p.got.TotalError)
 	}
 	if p.got.State == StateStarting {
-		return p.broken // what a pod waits for now is known from news that are on their way
+		return p.broken // the current phase depends on observations that have not arrived yet
 	}
 	p.blame(noOvercharge, func(phase Phase, container string) string {
 		if phase == PhaseReadinessGates {
-			container = "" // of the pod
+			container = "" // of the whole pod
 		}
 		return string(phase) + " " + container
 	})
@@ -90,8 +91,8 @@ func (p *propertyCheck) check() map[property]string {
 	return p.broken
 }
 
-// outcomes compares the outcome of the last attempt with the kubelet's first Event that a container's image was
-// present.
+// outcomes compares the outcome of the last attempt with the kubelet's first Event about the presence of a
+// container's image.
 func (p *propertyCheck) outcomes() {
 	for i, pull := range p.got.Pulls {
 		if i+1 < len(p.got.Pulls) && p.got.Pulls[i+1].Container == pull.Container {
@@ -122,8 +123,8 @@ func (p *propertyCheck) losses() {
 	}
 }
 
-// milestone checks that the interval holds the true instant. Lost Events may leave open which of several attempts at a
-// pull it was.
+// milestone checks that the interval contains the true instant. If Events were lost, the evidence might not show
+// which of several pull attempts the milestone belongs to.
 func (p *propertyCheck) milestone(m MilestoneEvidence) {
 	anyAttempt := !p.complete && (m.Milestone == MilestonePullRequested || m.Milestone == MilestonePullStarted ||
 		m.Milestone == MilestonePullResolved || m.Milestone == MilestonePullFinished ||
@@ -140,21 +141,21 @@ func (p *propertyCheck) milestone(m MilestoneEvidence) {
 		truth = append(truth, since(at))
 	}
 	if m.Milestone == MilestoneRetryDue {
-		return // by when the kubelet was due to do something, not what it did
+		return // the time when the kubelet should act, not the time when it acted
 	}
 	p.breaks(milestoneHeld, "%s %s#%d in [%s, %s], was at %s", m.Milestone, m.Container, m.Attempt, since(m.Earliest),
 		since(m.Latest), truth)
 }
 
-// blame checks that each charged party worked at least as long, minus the stated errors. A merged span is charged to
-// any of the parties that it names.
+// blame checks that each responsible party worked at least as long as reported, minus the stated errors. A
+// merged span counts for any of the parties that it names.
 func (p *propertyCheck) blame(property property, who func(Phase, string) string) {
 	type account struct {
 		charged, tolerance time.Duration
 		names              []string
 	}
 	accounts := map[string]*account{}
-	var order []string // of the first spans, so that a seed always gives the same result
+	var order []string // the order of the first spans, so that a seed always gives the same result
 	for _, s := range p.got.Phases {
 		if s.Phase == PhaseUnattributed {
 			continue
@@ -184,8 +185,8 @@ func (p *propertyCheck) blame(property property, who func(Phase, string) string)
 	}
 }
 
-// alone reports whether only the containers' runs happened in parallel with the kubelet's work, so that the evidence
-// orders all phases.
+// alone reports whether no work except the containers' runs happened in parallel with the kubelet's work. In
+// that case, the evidence orders all phases.
 func (p *propertyCheck) alone() bool {
 	main := 0
 	for _, c := range p.containers {
@@ -198,7 +199,7 @@ func (p *propertyCheck) alone() bool {
 	})
 }
 
-// exact compares the phases one by one. A gap may be too short to be seen.
+// exact compares the phases one by one. A gap can be too short to be observed.
 func (p *propertyCheck) exact() {
 	phases := p.got.Phases
 	for _, s := range p.reportable() {
@@ -226,8 +227,9 @@ func (p *propertyCheck) exact() {
 	}
 }
 
-// reportable is the truth as complete evidence can show it, by docs/architecture.md: steps whose milestone no source
-// reports are merged with the next one, and have a name only if it is clear who is to blame.
+// reportable returns the truth as complete evidence can show it (docs/architecture.md). A step whose milestone
+// no source reports is merged with the next step. The merged step has a name only if the responsible party is
+// clear.
 func (p *propertyCheck) reportable() []stretch {
 	var all, pending []stretch
 	for _, s := range p.truth {
@@ -258,7 +260,8 @@ func (p *propertyCheck) notReported(m trueMilestone) bool {
 	case MilestonePullStarted:
 		return failed || restarted || p.wording == 0
 	case MilestonePullResolved:
-		// The kubelet's durations are more exact, and it is unknown with which of several pulls the manifest came.
+		// The kubelet's durations are more precise. If there were several pulls, it is unknown which pull brought the
+		// manifest.
 		image := p.images[p.imageOf(m.container)]
 		shared := slices.ContainsFunc(p.containers,
 			func(c *simulatedContainer) bool { return c.Name != m.container && c.Image == p.imageOf(m.container) })
@@ -278,7 +281,8 @@ func (p *propertyCheck) imageOf(container string) string {
 		func(c *simulatedContainer) bool { return c.Name == container })].Image
 }
 
-// party is who is to blame for a phase: the kubelet and the runtime work together.
+// party returns the party that is responsible for a phase. The kubelet and the runtime are one party, because
+// they work together.
 func party(p Phase) Cause {
 	if c := CauseOf(p); c != CauseRuntime {
 		return c
@@ -286,7 +290,7 @@ func party(p Phase) Cause {
 	return CauseKubelet
 }
 
-// summary lists the phases of both sides, for the reader of a failure.
+// summary lists the phases of the timeline and of the truth, for readers of a failure.
 func (p *propertyCheck) summary() string {
 	var out strings.Builder
 	for _, s := range p.truth {
@@ -299,7 +303,7 @@ func (p *propertyCheck) summary() string {
 	return out.String()
 }
 
-// since is seconds since base, as in scripts.
+// since returns seconds since base, in the format of the scripts.
 func since(t time.Time) string {
 	if t.IsZero() {
 		return "…"

@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// simulatedSources turns a simulated pod into the observations of sources, each true as far as it goes: timestamps
-// are truncated, runs are seen late, and losses are lost.
+// simulatedSources turns a simulated pod into the observations of sources. Each observation is true, but can be
+// incomplete: timestamps are truncated, runs are reported late, and some observations are lost.
 type simulatedSources struct {
 	*simulatedPod
-	random *rand.Rand // not the pod's: the same pod can be seen in many ways
+	random *rand.Rand // independent of the pod, so that sources can observe the same pod in many ways
 	loss   loss
 }
 
-// loss is what the sources miss. The zero value loses nothing.
+// loss describes the observations that the sources miss. The zero value means no loss.
 type loss struct {
-	events   float64 // the part of Events that never arrive
-	statuses float64 // the part of pod objects, but for the last
-	answers  float64 // the part of the runtime's answers
-	blind    bool    // the pod watch is lost for a while and then lists
-	late     bool    // the Event watch opens late, and reports that
-	shuffled bool    // observations come in any order, some twice
-	forgets  bool    // the runtime keeps two runs a container
+	events   float64 // the share of Events that never arrive
+	statuses float64 // the share of pod objects that never arrive, except the last
+	answers  float64 // the share of the runtime's answers that never arrive
+	blind    bool    // the pod watch is lost for some time and then lists the pods
+	late     bool    // the Event watch opens late and reports this
+	shuffled bool    // observations arrive in any order, some of them twice
+	forgets  bool    // the runtime keeps two runs of each container
 }
 
-// observe returns all observations, in the order of their arrival unless shuffled.
+// observe returns all observations in the order of their arrival, unless they are shuffled.
 func (w *simulatedSources) observe(a Scope) []Observation {
 	pods := w.pods()
 	var all []Observation
@@ -51,7 +51,7 @@ func (w *simulatedSources) observe(a Scope) []Observation {
 	return all
 }
 
-// pods returns the pod objects: one at each change, runs and exits up to a second late.
+// pods returns one pod object for each change. pods reports runs and exits up to a second late.
 func (w *simulatedSources) pods() []PodSeen {
 	var changes []time.Time
 	for _, k := range w.inOrder() {
@@ -106,7 +106,7 @@ func (w *simulatedSources) pods() []PodSeen {
 	return pods
 }
 
-// podAt is the pod object as the kubelet would write it at t.
+// podAt returns the pod object that the kubelet would write at t.
 func (w *simulatedSources) podAt(t time.Time) Pod {
 	p := w.pod
 	p.Containers = nil
@@ -129,7 +129,7 @@ func (w *simulatedSources) podAt(t time.Time) Pod {
 	return p
 }
 
-// upTo is the milestone's instant if it was not after t.
+// upTo returns the instant of a milestone if it was not after t.
 func (w *simulatedSources) upTo(k trueMilestone, t time.Time) time.Time {
 	if at := w.milestones[k]; !at.After(t) {
 		return at
@@ -180,7 +180,7 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 	return s
 }
 
-// answers returns the runtime's answers: one after each pod object, and one after the end.
+// answers returns the runtime's answers: one answer after each pod object, and one answer after the end.
 func (w *simulatedSources) answers(pods []PodSeen) []Observation {
 	var all []Observation
 	ask := func(at time.Time, images bool) {
@@ -213,7 +213,7 @@ func (w *simulatedSources) sandboxesAt(t time.Time) []Sandbox {
 	}
 	network := w.milestones[trueMilestone{milestone: MilestoneNetworkReady}]
 	if !w.stamped {
-		created := network // containerd 1.x has it from before the network, CRI-O from after
+		created := network // containerd 1.x sets created_at before the network setup, and CRI-O sets it afterwards
 		if w.wording%2 == 0 {
 			created = w.milestones[trueMilestone{milestone: MilestoneSandboxBegun}].Add(time.Millisecond)
 		}
@@ -285,7 +285,8 @@ func (w *simulatedSources) imagesAt(t time.Time) []Image {
 	return images
 }
 
-// eventObservations returns the Events, repeated ones under the name of the first, and the begin of the watch.
+// eventObservations returns the Events and the start of the watch. A repeated Event has the name of its first
+// occurrence.
 func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 	openedAt := seenAt.Add(time.Millisecond)
 	if w.loss.late {
@@ -296,7 +297,7 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 		count int
 	}
 	objects := map[string]*object{}
-	before := map[string]EventSeen{} // the state at openedAt of objects made before
+	before := map[string]EventSeen{} // the state at openedAt of Events that were created earlier
 	complete := true
 	var all []Observation
 	for _, o := range w.events {
@@ -306,7 +307,7 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 		}
 		objects[key].count++
 		if w.random.Float64() < w.loss.events {
-			// The kubelet has room for 25 warnings, so sandbox failures are lost only with the watch.
+			// The kubelet can send 25 warnings, so an Event about a failed sandbox is lost only if the watch is lost.
 			complete = complete && o.reason != "FailedCreatePodSandBox"
 			continue
 		}

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// probe decides when a running container will be started and ready. The kubelet sees a run up to a second late.
+// probe decides when a running container becomes started and ready. The kubelet detects a run up to a second
+// late.
 func (l *simulatedPod) probe(c *simulatedContainer) {
 	at := l.now.Add(l.length(time.Millisecond, time.Second))
 	reached := func(m Milestone) bool {
@@ -30,7 +31,7 @@ func (l *simulatedPod) probe(c *simulatedContainer) {
 	reached(MilestoneContainerReady)
 }
 
-// becomeReady waits for the container that becomes ready last, and for the gates.
+// becomeReady waits for the container that becomes ready last, and for the readiness gates.
 func (l *simulatedPod) becomeReady() {
 	var last *simulatedContainer
 	var readyAt time.Time
@@ -57,8 +58,8 @@ func (l *simulatedPod) becomeReady() {
 	l.milestone(trueMilestone{milestone: MilestoneReady}, l.now)
 }
 
-// step lets time pass until the kubelet's next milestone. Runs that crash in the meantime are boundaries only if the
-// kubelet waited.
+// step advances the time to the kubelet's next milestone. Runs that crash in the meantime are boundaries only if
+// the kubelet waited.
 func (l *simulatedPod) step(p Phase, c *simulatedContainer, m Milestone, attempt int, d time.Duration) {
 	key := trueMilestone{milestone: m, attempt: attempt}
 	name := ""
@@ -88,7 +89,7 @@ func (l *simulatedPod) record(p Phase, container string, end time.Time, ends tru
 
 func (l *simulatedPod) milestone(k trueMilestone, t time.Time) { l.milestones[k] = t }
 
-// event creates an Event about what the kubelet just did, a moment later.
+// event creates an Event about the kubelet's last step, a moment after the step.
 func (l *simulatedPod) event(container, reason, message string) {
 	late := l.length(time.Microsecond, 3*time.Millisecond)
 	if l.chance(0.1) {
@@ -97,7 +98,7 @@ func (l *simulatedPod) event(container, reason, message string) {
 	if l.now.Before(l.held) {
 		l.now = l.held
 	}
-	if reason == "Pulling" { // this one is made before
+	if reason == "Pulling" { // the kubelet creates this Event before the step
 		l.events = append(l.events, occurrence{l.now, container, reason, message})
 		l.now = l.now.Add(late)
 		return
@@ -106,19 +107,20 @@ func (l *simulatedPod) event(container, reason, message string) {
 	l.events = append(l.events, occurrence{l.held, container, reason, message})
 }
 
-// anyPart is a part of a length, derived from the instant so that other draws do not change.
+// anyPart returns a part of a length. anyPart derives the part from the instant, so that other random choices do
+// not change.
 func anyPart(t time.Time, length time.Duration) time.Duration {
 	return time.Duration(float64(length) * float64(t.Nanosecond()%1000) / 1000)
 }
 
 func (l *simulatedPod) chance(p float64) bool { return l.random.Float64() < p }
 
-// length is equally likely in each order of magnitude between the two.
+// length returns a random length. Each order of magnitude between the two limits is equally likely.
 func (l *simulatedPod) length(from, to time.Duration) time.Duration {
 	return time.Duration(float64(from) * math.Pow(float64(to)/float64(from), l.random.Float64()))
 }
 
-// inOrder returns all milestones, in the same order at each call.
+// inOrder returns all milestones, in the same order for each call.
 func (l *simulatedPod) inOrder() []trueMilestone {
 	return slices.SortedFunc(maps.Keys(l.milestones), func(a, b trueMilestone) int {
 		return cmp.Or(
@@ -130,8 +132,8 @@ func (l *simulatedPod) inOrder() []trueMilestone {
 	})
 }
 
-// endsOnce reports whether no container crashed after it was ready, unless another main container had not yet
-// started. Otherwise the end of the start-up is ambiguous.
+// endsOnce reports whether no container crashed after it was ready. A crash before the start of another main
+// container does not count. Otherwise, the end of the start-up is ambiguous.
 func (l *simulatedPod) endsOnce() bool {
 	for key, finished := range l.milestones {
 		if key.milestone != MilestoneFinished {

@@ -10,11 +10,11 @@ import (
 )
 
 var (
-	seeds    = flag.Uint64("seeds", 700, "how many lives TestSimulatedPods simulates for each sight")
-	fromSeed = flag.Uint64("seed", 0, "the first of them")
+	seeds    = flag.Uint64("seeds", 700, "the number of pods that TestSimulatedPods simulates for each source set")
+	fromSeed = flag.Uint64("seed", 0, "the seed of the first simulated pod")
 )
 
-// sourceSet is how much of the truth the sources report.
+// sourceSet describes the part of the truth that the sources report.
 type sourceSet struct {
 	name  string
 	scope Scope
@@ -41,24 +41,25 @@ func someLoss(random *rand.Rand) loss {
 		forgets: flip()}
 }
 
-// openCells are the properties that still break in some of the first 700 simulated pods, with their number, by
-// source set: remaining evidence is mistaken for lost evidence. A cell that breaks in more is a regression and
-// fails. One that breaks in none fails, too, so that it is deleted with the last of its faults. Without Events, two
-// of the causes are registries charged with a back-off: a failed attempt had brought the manifest, and the status
-// that reported its failure was lost.
+// openCells lists the properties that still break in some of the first 700 simulated pods, by source set, with
+// the number of these pods. In these pods, the fold mistakes remaining evidence for lost evidence. If a property
+// breaks in more pods, the test fails because of a regression. If it breaks in no pod, the test also fails, so
+// that the entry is deleted together with its last fault. Without Events, the cause is a registry with the time
+// of a back-off in two of the pods: a failed attempt had brought the manifest, and the status that reported the
+// failure was lost.
 var openCells = map[string]map[property]int{
-	// A try that took long before its sandbox failed is unattributed.
+	// An attempt that took long before its sandbox failed is unattributed.
 	"all":       {noOvercharge: 1, namesTrue: 1},
 	"some":      {milestoneHeld: 1, noOvercharge: 20, noCauseOvercharge: 3},
 	"no Events": {noOvercharge: 20, noCauseOvercharge: 4},
-	// A second run's pull is taken for the first one's.
+	// The fold mistakes the pull of a second run for the pull of the first run.
 	"no runtime": {milestoneHeld: 1, noOvercharge: 46, noCauseOvercharge: 2},
 	"pods only":  {noOvercharge: 9, noCauseOvercharge: 1},
 }
 
-// TestSimulatedPods compares timelines with the truth: no property may break, whatever part of the truth was
-// reported. It prints the first pod that breaks a property, with both sides and as a script. -seed N -seeds 1 runs
-// only that pod.
+// TestSimulatedPods compares timelines with the truth. No property may break for any part of the truth that was
+// reported. The test prints the first pod that breaks a property, with the timeline, the truth and a script.
+// -seed N -seeds 1 runs only that pod.
 func TestSimulatedPods(t *testing.T) {
 	for _, s := range sourceSets {
 		t.Run(s.name, func(t *testing.T) {
@@ -78,11 +79,11 @@ func TestSimulatedPods(t *testing.T) {
 				t.Run(string(property), func(t *testing.T) {
 					switch n := broken[property]; {
 					case n > 0 && (n <= open[property] || *seeds != 700 && open[property] > 0):
-						t.Skipf("open: breaks in %d of %d lives, first %s", n, *seeds, first[property])
+						t.Skipf("open: the property breaks in %d of %d pods, first %s", n, *seeds, first[property])
 					case n == 0 && open[property] > 0 && *seeds >= 700:
-						t.Errorf("holds in all %d lives: it is open no more", *seeds)
+						t.Errorf("the property holds in all %d pods: delete its entry in openCells", *seeds)
 					case n > 0:
-						t.Errorf("breaks in %d of %d lives, first %s", n, *seeds, first[property])
+						t.Errorf("the property breaks in %d of %d pods, first %s", n, *seeds, first[property])
 					}
 				})
 			}
@@ -90,8 +91,8 @@ func TestSimulatedPods(t *testing.T) {
 	}
 }
 
-// checkSimulated folds one simulated pod, as far as it was seen, after its end and once in the middle. The
-// violations contain everything that a reader needs.
+// checkSimulated folds one simulated pod from its reported observations, after its end and once in the middle.
+// The returned violations contain all information for a reader.
 func checkSimulated(t *testing.T, s sourceSet, seed uint64) map[property]string {
 	l := simulate(rand.New(rand.NewPCG(seed, 11)))
 	if !l.endsOnce() {

@@ -2,18 +2,21 @@ package timeline
 
 import "time"
 
-// The phases of a termination, in addition to PhaseKubeletPickup and PhaseUnattributed, which a start-up also has.
+// The phases of a termination. A termination can also have the phases PhaseKubeletPickup and PhaseUnattributed.
 const (
-	// PhasePreStopHook: deletion picked up → hook over; only the container's end shows that the hook is over.
-	PhasePreStopHook    Phase = "pre_stop_hook"
-	PhaseGrace          Phase = "grace"           // asked to stop → stopped, or out of time
-	PhaseKill           Phase = "kill"            // out of time → killed
-	PhaseSandboxStop    Phase = "sandbox_stop"    // last container stopped → no sandbox ready
-	PhaseObjectDeletion Phase = "object_deletion" // no sandbox ready → object released: volumes, cgroups, API server
-	PhaseFinalizers     Phase = "finalizers"      // the kubelet released the object → the object gone
+	// PhasePreStopHook lasts from the pickup of the deletion to the end of the container, because no other evidence
+	// dates the end of the hook.
+	PhasePreStopHook Phase = "pre_stop_hook"
+	PhaseGrace       Phase = "grace" // from the stop request to the end of the container or of its grace period
+	PhaseKill        Phase = "kill"  // from the end of the grace period to the kill of the container
+	// PhaseSandboxStop lasts from the end of the last container to the first answer without a ready sandbox.
+	PhaseSandboxStop Phase = "sandbox_stop"
+	// PhaseObjectDeletion lasts from that answer to the release of the object: volumes, cgroups, API server.
+	PhaseObjectDeletion Phase = "object_deletion"
+	PhaseFinalizers     Phase = "finalizers" // from the kubelet's release of the object to its deletion
 )
 
-// terminationCauses is the party that each phase of a termination is charged to.
+// terminationCauses maps each phase of a termination to the party that is responsible for it.
 var terminationCauses = map[Phase]Cause{
 	PhaseKubeletPickup: CauseKubelet, PhasePreStopHook: CauseApp, PhaseGrace: CauseApp, PhaseKill: CauseRuntime,
 	PhaseSandboxStop: CauseRuntime, PhaseObjectDeletion: CauseKubelet, PhaseFinalizers: CauseGate,
@@ -25,28 +28,29 @@ func TerminationPhases() []Phase {
 		PhaseFinalizers, PhaseUnattributed}
 }
 
-// Termination holds what is known about one pod's termination, from the request to delete it until its object is gone.
-// It is a value: it does not change after TerminationEvidence.Termination returned it. Its phases and errors have the
-// same meaning as a Timeline's.
+// Termination describes one pod's termination, from the request to delete the pod to the deletion of its object.
+// Termination is a value that never changes after TerminationEvidence.Termination returned it. Its phases and
+// errors have the same meaning as in a Timeline.
 type Termination struct {
 	RequestedAt time.Time
-	GoneAt      time.Time // when the object was gone; zero while it exists
-	// Grace is the shortest grace period that was requested; 0 only if Hurried.
+	GoneAt      time.Time // when the object was gone; zero while the object exists
+	// Grace is the shortest requested grace period. Grace is 0 only if Hurried is true.
 	Grace time.Duration
-	// Hurried says that the only grace period seen was 0.
+	// Hurried says that the only observed grace period was 0.
 	Hurried bool
-	// Reason is why the pod was deleted, from the condition DisruptionTarget, e.g. EvictionByEvictionAPI; empty if
-	// the condition is not set, for example after kubectl delete.
+	// Reason is the reason for the deletion, from the condition DisruptionTarget, for example EvictionByEvictionAPI.
+	// Reason is empty if the condition is not set, for example after kubectl delete.
 	Reason string
-	// Total is GoneAt minus RequestedAt, or the time so far. It equals the sum of the phases' durations exactly.
+	// Total is GoneAt minus RequestedAt, or the elapsed time while the object exists. Total equals the sum of the
+	// phases' durations exactly.
 	Total, TotalError time.Duration
 
-	Phases    []Span // end to end from RequestedAt
-	Stops     []Stop // of each container that the pod had started, in spec order
+	Phases    []Span // without gaps, from RequestedAt
+	Stops     []Stop // one Stop for each container that the pod had started, in spec order
 	Conflicts []TerminationConflict
 	Missing   []string // milestones that lack evidence, as milestone[/container]
 	Skew      Skew
-	// Listed says that the agent learned of the deletion from a list, possibly long after it.
+	// Listed says that a list showed the deletion to the agent, possibly long after the deletion.
 	Listed bool
 }
 
@@ -54,43 +58,44 @@ type Termination struct {
 type TerminationConflict struct {
 	Milestone string
 	Container string
-	Detail    string // both sides with their source, as text
+	Detail    string // the statements of the two sides with their sources, as text
 }
 
-// How is how a container ended.
+// How is the way in which a container ended.
 type How string
 
-// The ways to end. Only the exit code says which signal ended a process, as runtimes and shells write it: 128 plus
-// the signal.
+// The ways to end. Only the exit code shows the signal that ended a process. Runtimes and shells set the exit
+// code to 128 plus the signal.
 const (
-	HowBefore      How = "before"        // it had ended when the deletion was requested
-	HowExited      How = "exited"        // by itself, with its own exit code
-	HowSignalled   How = "signalled"     // by a signal other than SIGKILL, such as SIGTERM, in time
-	HowKilled      How = "killed"        // by SIGKILL, when its grace period was over
-	HowKilledEarly How = "killed_early"  // by SIGKILL before its grace period was over, so for another reason
-	HowOutOfMemory How = "out_of_memory" // by the kernel, while it was asked to stop
+	HowBefore    How = "before"    // the container had ended before the deletion request
+	HowExited    How = "exited"    // the process ended by itself, with its own exit code
+	HowSignalled How = "signalled" // a signal other than SIGKILL, such as SIGTERM, ended the process in time
+	HowKilled    How = "killed"    // SIGKILL ended the process at the end of its grace period
+	// SIGKILL ended the process before the end of its grace period, for another reason
+	HowKilledEarly How = "killed_early"
+	HowOutOfMemory How = "out_of_memory" // the kernel ended the process for lack of memory, after the stop request
 	HowUnknown     How = "unknown"       // no evidence
-	HowRunning     How = "running"       // not stopped yet
+	HowRunning     How = "running"       // the container has not stopped yet
 )
 
-// Hows lists every way to end.
+// Hows lists all values of How.
 func Hows() []How {
 	return []How{HowBefore, HowExited, HowSignalled, HowKilled, HowKilledEarly, HowOutOfMemory, HowUnknown, HowRunning}
 }
 
-// Stop is how one container ended.
+// Stop describes the end of one container.
 type Stop struct {
 	Container string
 	Kind      ContainerKind
 	How       How
-	StoppedAt time.Time // zero while running, or if unknown
-	// Used is how much of the grace period it took: StoppedAt minus the kubelet's pickup of the deletion. It is
-	// known if Timed, and then within Error of the truth.
+	StoppedAt time.Time // zero while the container runs, or if unknown
+	// Used is the part of the grace period that the container used: StoppedAt minus the kubelet's pickup of the
+	// deletion. Used is known only if Timed is true. Used then differs from the truth by at most Error.
 	Used, Error time.Duration
 	Timed       bool
 	Exited      bool // ExitCode is known
 	ExitCode    int
-	Signal      int    // by ExitCode; 0 for none
+	Signal      int    // the signal that ExitCode represents; 0 for none
 	Reason      string // the runtime's or the kubelet's reason: Completed, Error, OOMKilled, …
 	PreStopHook bool
 	Sources     []Source

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// terminationTruth is what happened to an invented pod with one container, on one clock.
+// terminationTruth is the true termination of a simulated pod with one container, on one clock.
 type terminationTruth struct {
 	requested, begun, finished, down, gone time.Time
 	killed                                 bool
@@ -27,8 +27,8 @@ func randomTermination(random *rand.Rand, grace time.Duration) terminationTruth 
 	return e
 }
 
-// observed is what an agent could see of it: each source may be missing, news is late by a moment, the runtime is
-// asked now and then.
+// observed returns the observations of an agent. Each source can be missing, observations arrive a moment late,
+// and the agent asks the runtime at intervals.
 func (e terminationTruth) observed(random *rand.Rand, grace time.Duration) (all []Observation) {
 	late := func(at time.Time) time.Time {
 		return at.Add(time.Duration(random.Int64N(int64(40 * time.Millisecond))))
@@ -75,7 +75,7 @@ func (e terminationTruth) observed(random *rand.Rand, grace time.Duration) (all 
 	return append(all, PodGone{UID: "uid-1", ArrivedAt: late(e.gone), Live: random.IntN(5) > 0})
 }
 
-// TestTerminationErrorsContainTruth invents terminations and compares every duration with what happened.
+// TestTerminationErrorsContainTruth simulates terminations and compares every duration with the truth.
 func TestTerminationErrorsContainTruth(t *testing.T) {
 	const grace = 30 * time.Second
 	random := rand.New(rand.NewPCG(1, 2))

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// containersTruth is what happened to an invented pod with several containers, on one clock.
+// containersTruth is the true termination of a simulated pod with several containers, on one clock.
 type containersTruth struct {
 	requested, begun, mainsOver, over, down, gone time.Time
 	members                                       []containerTruth
@@ -14,7 +14,7 @@ type containersTruth struct {
 
 type containerTruth struct {
 	Container
-	never    bool // its image cannot be pulled
+	never    bool // the image cannot be pulled
 	finished time.Time
 	code     int
 }
@@ -23,7 +23,7 @@ func randomContainers(random *rand.Rand, grace time.Duration) (f containersTruth
 	some := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	f.requested = base.Add(10*time.Second + some(3*time.Second))
 	f.begun = f.requested.Add(some(700 * time.Millisecond))
-	if random.IntN(6) == 0 { // the kubelet is busy, or away
+	if random.IntN(6) == 0 { // the kubelet is busy or stopped
 		f.begun = f.requested.Add(some(20 * time.Second))
 	}
 	f.mainsOver = f.begun
@@ -50,7 +50,7 @@ func randomContainers(random *rand.Rand, grace time.Duration) (f containersTruth
 	if random.IntN(3) == 0 {
 		m := containerTruth{Container: running, finished: f.mainsOver.Add(some(2 * time.Second))}
 		m.Name, m.Kind = "proxy", KindSidecar
-		if random.IntN(3) == 0 { // what is left, in whole seconds, and 2 of them at least
+		if random.IntN(3) == 0 { // the remaining grace period in whole seconds, at least 2
 			left := max(grace-f.mainsOver.Sub(f.begun).Truncate(time.Second), leastGrace)
 			m.finished, m.code = f.mainsOver.Add(left+some(50*time.Millisecond)), codeKilled
 		}
@@ -61,7 +61,8 @@ func randomContainers(random *rand.Rand, grace time.Duration) (f containersTruth
 	return f
 }
 
-// status is the kubelet's status of the containers; at last also of those that it does not find.
+// status returns the kubelet's status of the containers. The last status also contains containers that the
+// kubelet does not find.
 func (f containersTruth) status(at time.Time, last bool) (all []Container) {
 	for _, m := range f.members {
 		c := m.Container
@@ -76,8 +77,8 @@ func (f containersTruth) status(at time.Time, last bool) (all []Container) {
 	return all
 }
 
-// observed is what an agent could see of it: each source may be missing, news is late by a moment, the runtime is
-// asked now and then.
+// observed returns the observations of an agent. Each source can be missing, observations arrive a moment late,
+// and the agent asks the runtime at intervals.
 func (f containersTruth) observed(random *rand.Rand, grace time.Duration) (all []Observation) {
 	some := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	late := func(at time.Time) time.Time { return at.Add(some(40 * time.Millisecond)) }
@@ -120,8 +121,9 @@ func (f containersTruth) observed(random *rand.Rand, grace time.Duration) (all [
 	return append(all, PodGone{UID: "uid-1", ArrivedAt: late(f.gone), Live: random.IntN(5) > 0})
 }
 
-// TestContainerTerminationErrorsContainTruth invents terminations of pods with several containers and compares every
-// duration, and how each container ended, with what happened.
+// TestContainerTerminationErrorsContainTruth simulates terminations of pods with several containers.
+// TestContainerTerminationErrorsContainTruth compares every duration, and the way in which each container ended,
+// with the truth.
 func TestContainerTerminationErrorsContainTruth(t *testing.T) {
 	const grace = 10 * time.Second
 	random := rand.New(rand.NewPCG(7, 8))

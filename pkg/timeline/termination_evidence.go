@@ -5,62 +5,67 @@ import (
 	"time"
 )
 
-// maxGrace limits grace periods, so that calculations with them do not overflow.
+// maxGrace limits grace periods, so that calculations with grace periods do not overflow.
 const maxGrace = 365 * 24 * time.Hour
 
-// maxStops is the number of containers whose end is followed. Missing says that others were left out.
+// maxStops is the maximum number of containers whose end is followed. Termination.Missing reports that other
+// containers were left out.
 const maxStops = 64
 
-// TerminationEvidence is all that is known about one pod's termination. It begins with the first pod object with a
-// deletion request. Observations may be repeated. Pod objects and Events may arrive in any order, but the runtime's
-// answers must arrive in the order in which it gave them. Not safe for concurrent use.
+// TerminationEvidence holds all known facts about one pod's termination. TerminationEvidence begins with the
+// first pod object that contains a deletion request. Observations can be repeated. Pod objects and Events can
+// arrive in any order, but the runtime's answers must arrive in their original order. TerminationEvidence is not
+// safe for concurrent use.
 type TerminationEvidence struct {
-	pod     Pod     // as last seen
-	podAt   instant // its arrival
+	pod     Pod     // the latest pod object
+	podAt   instant // the arrival of the latest pod object
 	created instant
 
 	requestSecond instant // the control plane's timestamp, truncated to seconds
 	learnedAt     instant // the arrival of the first pod object with the request
-	learnedLive   bool    // it arrived live
-	// The arrival of the first pod object that shows that the kubelet knows of the request; zero for never.
-	observedAt    instant
-	observedLive  bool          // it arrived live
-	releasedAt    instant       // the arrival of the first pod object with grace 0, which the kubelet released; or zero
-	hadFinalizers bool          // an object without grace had finalizers
-	grace         time.Duration // the shortest that is not 0; 0 if there is none
-	shortened     bool          // a longer one was seen, too: when the grace period ended is unknown
+	learnedLive   bool    // the first pod object with the request arrived live
+	// observedAt is the arrival of the first pod object that shows that the kubelet knows about the request; zero
+	// for never.
+	observedAt   instant
+	observedLive bool // that pod object arrived live
+	// releasedAt is the arrival of the first pod object with grace 0, which the kubelet released. Zero means never.
+	releasedAt    instant
+	hadFinalizers bool          // an object with grace 0 had finalizers
+	grace         time.Duration // the shortest grace period above 0; 0 if there is none
+	shortened     bool          // the grace period changed, so its end is unknown
 	stops         []stopEvidence
 	overflow      bool
 
-	sandboxReady instant // the latest question to the runtime with a ready sandbox; zero for never
-	sandboxDown  instant // the first answer without a ready sandbox after that; zero for never
+	sandboxReady instant // the latest question whose answer contained a ready sandbox; zero for never
+	sandboxDown  instant // the first later answer without a ready sandbox; zero for never
 
 	gone     instant // zero while the object exists
 	goneLive bool
 }
 
-// stopEvidence holds what is known about the end of a container's latest run.
+// stopEvidence holds the facts about the end of a container's latest run.
 type stopEvidence struct {
 	name        string
 	attempt     int
-	seenRunning instant // the latest question to the runtime when it ran; zero for never
-	killingAt   instant // the kubelet's Event Killing, by its name; zero without one
+	seenRunning instant // the latest question whose answer showed the container running; zero for never
+	killingAt   instant // the time in the name of the kubelet's Killing Event; zero without such an Event
 
-	finished instant // the runtime's timestamp; zero without one
+	finished instant // the runtime's end timestamp; zero without one
 	code     int
 	reason   string
 
-	statusSecond instant // the kubelet's truncated timestamp; zero without one
-	statusAt     instant // when the pod object first reported the end; zero for never
+	statusSecond instant // the kubelet's truncated end timestamp; zero without one
+	statusAt     instant // when a pod object first reported the end; zero for never
 	statusLive   bool
 	statusCode   int
 	statusReason string
-	notStarted   bool // the latest pod object shows no run of it
-	waitsForNext bool // the latest run has ended, and the kubelet waits before the next
+	notStarted   bool // the latest pod object contains no run of the container
+	waitsForNext bool // the latest run has ended, and the kubelet waits before the next run
 }
 
-// NewTerminationEvidence begins with an observation. It returns nil unless that is a pod object with a deletion
-// request. The object of a static pod is a mirror, whose end is not the pod's.
+// NewTerminationEvidence begins with an observation. NewTerminationEvidence returns nil if the observation is
+// not a pod object with a deletion request. NewTerminationEvidence also returns nil for a static pod, because
+// the end of its mirror object is not the end of the pod.
 func NewTerminationEvidence(o Observation) *TerminationEvidence {
 	seen, ok := o.(PodSeen)
 	if !ok || seen.Pod.DeletedAt.IsZero() || !seen.Pod.ReadAt.IsZero() {
@@ -91,7 +96,7 @@ func (e *TerminationEvidence) Apply(o Observation) (changed bool) {
 	return false
 }
 
-// first keeps the earlier arrival.
+// first keeps the earlier of two arrivals.
 func (e *TerminationEvidence) first(kept *instant, live *bool, arrived time.Time, now bool) bool {
 	if *kept != 0 && *kept <= at(arrived) {
 		return false
@@ -133,7 +138,7 @@ func (e *TerminationEvidence) applyPod(o PodSeen) (changed bool) {
 	return changed
 }
 
-// stop finds or adds a container's evidence; nil if there are too many.
+// stop finds or adds a container's evidence. stop returns nil if there are too many containers.
 func (e *TerminationEvidence) stop(name string) *stopEvidence {
 	i := slices.IndexFunc(e.stops, func(s stopEvidence) bool { return s.name == name })
 	if i >= 0 {
@@ -147,8 +152,8 @@ func (e *TerminationEvidence) stop(name string) *stopEvidence {
 	return &e.stops[len(e.stops)-1]
 }
 
-// accepts reports whether the evidence takes facts about a run. A later run replaces what was known about an earlier
-// one.
+// accepts reports whether the evidence accepts facts about a run. If the run is later than the known run,
+// accepts first clears the facts about the known run.
 func (s *stopEvidence) accepts(attempt int) bool {
 	switch {
 	case s == nil || attempt < s.attempt:
@@ -159,7 +164,7 @@ func (s *stopEvidence) accepts(attempt int) bool {
 	return true
 }
 
-// applyStatus reads a container's status in a pod object, which need not be the latest.
+// applyStatus reads a container's status in a pod object. The pod object is not necessarily the latest.
 func (e *TerminationEvidence) applyStatus(c Container, o PodSeen, latest bool) bool {
 	s := e.stop(c.Name)
 	if c.statusMissing() || !s.accepts(c.Attempt) {
@@ -179,10 +184,11 @@ func (e *TerminationEvidence) applyStatus(c Container, o PodSeen, latest bool) b
 	return *s != before
 }
 
-// statusMissing reports whether the kubelet had no status of the container and invented one. Its exit code 137 is not
-// from a real process, and its restart count is one too high if the container had run. It does so when a pod ends for
-// each container that it does not find, such as those that never started (kubelet: status/status_manager.go,
-// TerminatePod; kubelet_pods.go, convertToAPIContainerStatuses).
+// statusMissing reports whether the kubelet had no status of the container and created a substitute. The exit
+// code 137 of the substitute does not come from a real process. Its restart count is one too high if the
+// container had run. When a pod ends, the kubelet creates a substitute for each container that it does not find,
+// such as a container that never started (kubelet: status/status_manager.go, TerminatePod; kubelet_pods.go,
+// convertToAPIContainerStatuses).
 func (c Container) statusMissing() bool {
 	return c.State == StateTerminated && c.EndReason == "ContainerStatusUnknown" && c.FinishedAt.IsZero()
 }
@@ -193,7 +199,7 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 	switch {
 	case ready && asked > e.sandboxReady:
 		e.sandboxReady, changed = asked, true
-		if e.sandboxDown != 0 && e.sandboxDown <= asked { // the kubelet created another one
+		if e.sandboxDown != 0 && e.sandboxDown <= asked { // the kubelet created another sandbox
 			e.sandboxDown = 0
 		}
 	case !ready && at(o.ArrivedAt) > e.sandboxReady && (e.sandboxDown == 0 || at(o.ArrivedAt) < e.sandboxDown):
@@ -219,9 +225,10 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 	return changed
 }
 
-// applyEvent reads from the Event Killing when the kubelet began to stop a container. The Event is created just
-// before the hook runs and the runtime is asked (kubelet: kuberuntime/kuberuntime_container.go, killContainer). An
-// Event from before the deletion belongs to an earlier stop.
+// applyEvent reads the time when the kubelet began to stop a container from a Killing Event. The kubelet creates
+// this Event immediately before it runs the hook and asks the runtime (kubelet:
+// kuberuntime/kuberuntime_container.go, killContainer). An Event from before the deletion belongs to an earlier
+// stop.
 func (e *TerminationEvidence) applyEvent(o EventSeen) bool {
 	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.requestSecond.time()) ||
 		!e.pod.has(o.Container) {
@@ -235,8 +242,8 @@ func (e *TerminationEvidence) applyEvent(o EventSeen) bool {
 	return false
 }
 
-// Pod is the pod object as last seen.
+// Pod returns the latest pod object.
 func (e *TerminationEvidence) Pod() Pod { return e.pod }
 
-// Over reports whether the object is gone, so that nothing more will be reported.
+// Over reports whether the object is gone. No more observations follow then.
 func (e *TerminationEvidence) Over() bool { return e.gone != 0 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Termination folds the evidence as of now, with the skew as for a Timeline.
+// Termination folds the evidence up to now. The skew has the same meaning as for a Timeline.
 func (e *TerminationEvidence) Termination(now time.Time, skew Skew) Termination {
 	f := terminationFold{TerminationEvidence: e, now: at(now), skew: skew}
 	f.t = Termination{
@@ -29,20 +29,20 @@ type terminationFold struct {
 
 	requested, begun, gone bound
 	begunKnown             bool
-	stopped                []stopBound // those that stopped after the request, or still run; in spec order
+	stopped                []stopBound // containers that stopped after the request or still run, in spec order
 }
 
 func (f *terminationFold) conflict(milestone, container, detail string) {
 	f.t.Conflicts = append(f.t.Conflicts, TerminationConflict{milestone, container, detail})
 }
 
-// request is when the deletion was requested: in the second of the control plane's timestamp, and before the
-// observation arrived.
+// request returns the bound of the deletion request. The request is within the second of the control plane's
+// timestamp, and before the arrival of the observation.
 func (f *terminationFold) request() bound {
 	b := boundOf(f.skew.widen(second(milestoneKey{container: podWide, milestone: MilestoneDeleted}, originControlPlane,
 		f.requestSecond.time())))
 	if f.learnedAt < b.earliest {
-		f.conflict("deletion_requested", "", fmt.Sprintf("%s says %s or later, %s %s or earlier",
+		f.conflict("deletion_requested", "", fmt.Sprintf("%s says %s or later, %s says %s or earlier",
 			originControlPlane, clockText(b.earliest), originArrival, clockText(f.learnedAt)))
 		b.earliest = f.created
 		if f.learnedLive {
@@ -52,7 +52,7 @@ func (f *terminationFold) request() bound {
 		b.origins = origins(0).with(originArrival)
 	}
 	if !f.learnedLive && f.grace == 0 && f.observedAt != 0 {
-		// The kubelet has released the object, which moved the timestamp.
+		// The kubelet has released the object. The release moved the timestamp.
 		b.earliest, b.notBefore = min(b.earliest, f.created), b.earliest
 	}
 	if f.learnedAt <= b.latest+liveSlack {
@@ -69,7 +69,7 @@ func boundOf(c constraint) bound {
 	return bound{key: c.key, earliest: c.earliest, latest: c.latest, lean: c.lean, origins: origins(0).with(c.origin)}
 }
 
-// objectGone is when the object was gone; now, and not known, while it exists.
+// objectGone returns the bound of the object's deletion. While the object exists, it returns now.
 func (f *terminationFold) objectGone() bound {
 	if !f.Over() {
 		return bound{earliest: f.now, latest: f.now}
@@ -81,22 +81,24 @@ func (f *terminationFold) objectGone() bound {
 	return b
 }
 
-// goneBy is when the agent learned that the object is gone. That cannot be before the request.
+// goneBy returns the time when the agent learned that the object is gone. This time is never before the request.
 func (f *terminationFold) goneBy() instant {
 	return max(f.TerminationEvidence.gone, f.requested.earliest)
 }
 
-// stopBegun is when the kubelet began to stop the containers. The kubelet's first Killing Event dates that. Without
-// one, it was before the status that the kubelet writes at that time (since Kubernetes 1.34, that status names the
-// generation of the object). It was usually when the agent learned of the deletion, because that status is late.
-// Without such a status, a container that was killed at the end of its grace period dates it: the grace period began
-// that long before.
+// stopBegun returns the bound of the time when the kubelet began to stop the containers, and whether there is
+// evidence for this time. There are three kinds of evidence:
+//   - The first Killing Event dates the start.
+//   - The start is before the status that the kubelet writes at that time. Since Kubernetes 1.34, this status
+//     names the generation of the object. The estimate is usually the time when the agent learned of the
+//     deletion, because the status is late.
+//   - If a container was killed at the end of its grace period, the start is that end minus the grace period.
 func (f *terminationFold) stopBegun() (bound, bool) {
 	b := bound{earliest: f.requested.earliest, latest: f.gone.latest}
 	known := false
 	before := func(latest instant, o origin, l lean) {
 		if latest < b.earliest {
-			f.conflict("stop_begun", "", fmt.Sprintf("%s says %s or earlier, deletion was asked for at %s or later",
+			f.conflict("stop_begun", "", fmt.Sprintf("%s says %s or earlier, the deletion was requested at %s or later",
 				o, clockText(latest), clockText(b.earliest)))
 			return
 		}
@@ -143,24 +145,24 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 	return b, known
 }
 
-// statusLate usually bounds the delay of the kubelet's status: 15 to 270 ms on a quiet node, where the kubelet began
-// to stop the containers 5 ms after the request.
+// statusLate is the usual maximum delay of the kubelet's status. The delay was 15 to 270 ms on a quiet node,
+// where the kubelet began to stop the containers 5 ms after the request.
 const statusLate = instant(300 * time.Millisecond)
 
-// leastGrace is the least time that the kubelet gives each container, even if the grace period is shorter or used up
-// (kubelet: kuberuntime/kuberuntime_container.go, minimumGracePeriodInSeconds).
+// leastGrace is the minimum time that the kubelet gives each container, even if the grace period is shorter or
+// has ended (kubelet: kuberuntime/kuberuntime_container.go, minimumGracePeriodInSeconds).
 const leastGrace = 2 * time.Second
 
-// killAfter is the earliest time at which the kubelet kills a container.
+// killAfter returns the earliest time, from the start of the stop, at which the kubelet kills a container.
 func (f *terminationFold) killAfter() time.Duration { return max(f.grace, leastGrace) }
 
-// killedOnTime reports whether a container is killed exactly at that time, because it waits neither for a hook nor for
-// the containers that it serves.
+// killedOnTime reports whether the kubelet kills a container exactly after killAfter. The result is true if the
+// container has no pre-stop hook and does not wait for containers that it serves.
 func (f *terminationFold) killedOnTime(name string) bool {
 	return !slices.ContainsFunc(f.pod.Containers, func(c Container) bool {
 		return c.Name == name && (c.PreStopHook || c.Kind == KindSidecar)
 	})
 }
 
-// clockText is an instant as text for conflicts.
+// clockText returns an instant as text for conflicts.
 func clockText(i instant) string { return i.time().Format("15:04:05.000") }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// If a pod has more containers than are followed, one of the others may have been the last to stop. Its time must
-// not be charged to another container.
+// TestTerminationWithUnfollowedContainers checks a pod with more containers than the agent follows. An
+// unfollowed container can have stopped last, so its time must not belong to another container.
 func TestTerminationWithUnfollowedContainers(t *testing.T) {
 	pod := Pod{UID: "uid-1", CreatedAt: base, DeletedAt: base.Add(10 * time.Second), DeletionGrace: 30 * time.Second,
 		DeletionObserved: true}

@@ -6,20 +6,21 @@ import (
 )
 
 const (
-	// askStopping is the interval between questions to the runtime while a change is likely: in the first seconds,
-	// and from the end of the grace period on. The kubelet removes stopped containers soon.
+	// askStopping is the interval between questions to the runtime while a change is likely. A change is likely in
+	// the first seconds and from the end of the grace period. The kubelet soon removes stopped containers.
 	askStopping = time.Second
-	// askWaiting is the interval during a long grace period.
+	// askWaiting is the interval between questions during a long grace period.
 	askWaiting = 5 * time.Second
-	// stopsSoon is how long after the deletion most containers have stopped.
+	// stopsSoon is the time after the deletion in which most containers stop.
 	stopsSoon = 10 * time.Second
-	// stopsLate is how long after the grace period a change is still likely.
+	// stopsLate is the time after the grace period in which a change is still likely.
 	stopsLate = 30 * time.Second
-	// askStuck is the interval for a pod that should have stopped askStuckAfter ago.
+	// askStuck is the interval for a pod whose grace period ended more than askStuckAfter ago.
 	askStuck, askStuckAfter = time.Minute, 10 * time.Minute
 )
 
-// AskEvery is the interval at which it is worth asking the runtime now; 0 if the runtime has reported everything.
+// AskEvery returns a useful interval between questions to the runtime. AskEvery returns 0 if the runtime has
+// reported all facts.
 func (e *TerminationEvidence) AskEvery(now time.Time) time.Duration {
 	if e.Over() || e.sandboxDown != 0 && !slices.ContainsFunc(e.stops, stopEvidence.open) {
 		return 0
@@ -34,5 +35,5 @@ func (e *TerminationEvidence) AskEvery(now time.Time) time.Duration {
 	return askWaiting
 }
 
-// open reports whether the runtime has not yet reported the end of a container that ran.
+// open reports whether a container ran and its end has not been reported yet.
 func (s stopEvidence) open() bool { return s.finished == 0 && s.statusAt == 0 && s.seenRunning != 0 }

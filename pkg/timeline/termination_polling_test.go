@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// The runtime is queried often while a change is likely, and rarely for a stuck pod.
+// TestRuntimePollInterval checks that the agent queries the runtime often while a change is likely, and rarely
+// for a stuck pod.
 func TestRuntimePollInterval(t *testing.T) {
 	const grace = 5 * time.Minute
 	heard := base.Add(10 * time.Second)

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestTerminationScripts folds each script in testdata/endings, written as for TestScripts, and compares the
-// termination with the part below "---".
+// TestTerminationScripts folds each script in testdata/endings and compares the termination with the part below
+// "---". TestScripts describes the format.
 func TestTerminationScripts(t *testing.T) {
 	runScripts(t, "testdata/endings/*.script", (*script).printEnding)
 }
 
-// endingOf folds observations into the pod's termination; nil without a deletion request.
+// endingOf folds observations into the pod's termination. endingOf returns nil without a deletion request.
 func endingOf(observations []Observation) (e *TerminationEvidence) {
 	for _, o := range observations {
 		if e == nil {
@@ -72,13 +72,13 @@ func (s *script) printEnding(t testing.TB) string {
 	return out.String()
 }
 
-// checkEnd checks what holds for every termination.
+// checkEnd checks the properties of every termination.
 func checkEnd(t testing.TB, end Termination) {
 	t.Helper()
 	checkSpans(t, end.Phases, end.RequestedAt, end.GoneAt, end.Total)
 	for _, p := range end.Phases {
 		if !slices.Contains(TerminationPhases(), p.Phase) {
-			t.Errorf("%s is no phase of an end", p.Phase)
+			t.Errorf("%s is not a phase of a termination", p.Phase)
 		}
 	}
 	if end.Total < 0 || end.TotalError < 0 {

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// terminationStep is one step of a termination: its phase, and the milestone that ends it.
+// terminationStep is one step of a termination: its phase, and the milestone at its end.
 type terminationStep struct {
 	phase     Phase
-	also      []Phase // phases with the same cause that cannot be separated from it within the step
+	also      []Phase // further phases of the same cause that the evidence cannot separate within the step
 	container string
 	end       bound
-	known     bool // there is evidence for the end
+	known     bool // there is evidence for the end of the step
 	milestone string
 }
 
-// steps returns the steps of the pod after the request, in order. Containers stop at the same time. The others, and the
-// pod, wait for the last of them. Sidecars are asked to stop after the containers that they serve.
+// steps returns the steps of the pod after the request, in order. Main containers stop at the same time, and the
+// pod waits for the last of them. The kubelet stops sidecars after the containers that they serve.
 func (f *terminationFold) steps() []terminationStep {
 	steps := []terminationStep{{phase: PhaseKubeletPickup, end: f.begun, known: f.begunKnown, milestone: "stop_begun"}}
 	var mains, sidecars []stopBound
@@ -28,7 +28,7 @@ func (f *terminationFold) steps() []terminationStep {
 			mains = append(mains, s)
 		}
 	}
-	later := func(a, b stopBound) int { // a container without evidence may have been the last
+	later := func(a, b stopBound) int { // a container without evidence can be the last container
 		return cmp.Or(cmp.Compare(a.latest, b.latest), cmp.Compare(a.estimate(), b.estimate()))
 	}
 	last := bound{earliest: f.requested.earliest, latest: f.requested.latest}
@@ -63,9 +63,9 @@ func (f *terminationFold) steps() []terminationStep {
 	return append(steps, terminationStep{phase: PhaseObjectDeletion, end: gone, known: f.Over(), milestone: "gone"})
 }
 
-// stopSteps returns the steps of a container until it stopped. The end of its grace period is known only if it has the
-// pod's grace period and that was not shortened, because a shortened period begins again. If there were too many
-// containers to follow, another one may have been the last.
+// stopSteps returns the steps of a container until it stopped. The end of its grace period is known only if the
+// container has the pod's grace period and nobody shortened it, because a shortened period begins again. If
+// there were too many containers to follow, another container can have stopped last.
 func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
 	stop := f.t.Stops[s.index]
 	step := terminationStep{
@@ -91,8 +91,9 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 	return append(steps, step)
 }
 
-// partition puts the steps end to end. A step whose end is unknown is merged with the following steps. It keeps its
-// name only if all of them have the same cause.
+// partition puts the steps end to end. If the end of a step is unknown, partition merges the step with the
+// following steps. The merged phase keeps the name of the first step only if all merged steps have the same
+// cause.
 func (f *terminationFold) partition(steps []terminationStep) {
 	from, start := f.requested, f.requested.estimate()
 	f.t.RequestedAt = start.time()
@@ -161,13 +162,13 @@ func (f *terminationFold) span(
 	return s
 }
 
-// at is the bound with a fixed estimate that its neighbors determine.
+// at returns the bound with a fixed estimate. The neighbors of the bound determine this estimate.
 func (b bound) at(estimate instant) bound {
 	b.notBefore, b.notAfter = estimate, estimate
 	return b
 }
 
-// lengthError is the greatest difference between the true and the estimated time between two milestones.
+// lengthError returns the greatest difference between the true and the estimated time between two milestones.
 func lengthError(from, to bound) time.Duration {
 	length := to.estimate() - from.estimate()
 	longest, shortest := to.latest-from.earliest, max(0, to.earliest-from.latest)

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// stopBound is when a container stopped.
+// stopBound is the bound of the time when a container stopped.
 type stopBound struct {
 	bound
 	known bool
-	index int // in Termination.Stops
+	index int // the index in Termination.Stops
 }
 
-// end is the interval of a container's end by its own evidence; latest is maxInstant without evidence.
+// end returns the bound of a container's end from its own evidence. Its latest instant is maxInstant without
+// evidence.
 func (s *stopEvidence) end() (b bound, code int, reason string, o origin) {
 	b = bound{earliest: s.seenRunning, latest: maxInstant}
 	if s.statusAt != 0 {
@@ -33,7 +34,7 @@ func (s *stopEvidence) end() (b bound, code int, reason string, o origin) {
 	return b, code, reason, o
 }
 
-// stopContainers dates the end of each container, and says how it ended.
+// stopContainers dates the end of each container and determines how it ended.
 func (f *terminationFold) stopContainers() {
 	for _, c := range f.pod.Containers {
 		i := slices.IndexFunc(f.TerminationEvidence.stops, func(s stopEvidence) bool { return s.name == c.Name })
@@ -56,7 +57,7 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 	if s.finished != 0 && s.statusSecond != 0 &&
 		(s.finished < s.statusSecond || s.finished >= s.statusSecond+instant(time.Second)) {
 		f.conflict("stopped", c.Name,
-			fmt.Sprintf("%s says %s, %s %s", originRuntime, clockText(s.finished), originStatus,
+			fmt.Sprintf("%s says %s, %s says %s", originRuntime, clockText(s.finished), originStatus,
 				clockText(s.statusSecond)))
 	}
 	switch {
@@ -99,11 +100,11 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 }
 
 const (
-	codeSignal        = 128 // plus the signal, as runtimes and shells write it
+	codeSignal        = 128 // runtimes and shells add the signal to this number
 	lastSignal        = 64
 	signalKill        = 9
 	codeKilled        = codeSignal + signalKill
-	reasonOutOfMemory = "OOMKilled" // the kubelet's and the runtime's reason
+	reasonOutOfMemory = "OOMKilled" // the reason that the kubelet and the runtime use
 )
 
 func (s *Stop) setCode(code int, reason string) {
@@ -111,7 +112,7 @@ func (s *Stop) setCode(code int, reason string) {
 	s.Signal = signalOf(code)
 }
 
-// signalOf is the signal that an exit code stands for; 0 for none.
+// signalOf returns the signal that an exit code represents, or 0 for none.
 func signalOf(code int) int {
 	if code > codeSignal && code <= codeSignal+lastSignal {
 		return code - codeSignal
@@ -119,7 +120,8 @@ func signalOf(code int) int {
 	return 0
 }
 
-// howStopped separates kills at the end of the grace period from others: the kubelet sends SIGKILL no sooner.
+// howStopped distinguishes kills at the end of the grace period from other kills. The kubelet never sends
+// SIGKILL earlier.
 func (f *terminationFold) howStopped(s Stop, end bound) How {
 	switch {
 	case s.Reason == reasonOutOfMemory:

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// terminationTexts describe what a pod did in each phase of its termination. Those of a container name it.
+// terminationTexts describe the phases of a termination. Texts of container phases contain the container's name.
 var terminationTexts = map[Phase]string{
-	PhaseKubeletPickup: "until kubelet took the deletion up",
-	PhasePreStopHook:   "in the pre-stop hook of %s and until it stopped",
+	PhaseKubeletPickup: "until the kubelet picked up the deletion",
+	PhasePreStopHook:   "in the pre-stop hook and stop of %s",
 	PhaseGrace:         "until %s stopped", PhaseKill: "killing %s", PhaseSandboxStop: "stopping the sandbox",
-	PhaseObjectDeletion: "until kubelet let go of the object", PhaseFinalizers: "held by finalizers",
+	PhaseObjectDeletion: "until the kubelet released the object", PhaseFinalizers: "held by finalizers",
 }
 
-// Verdict is one sentence that says where the time went: the total, what was wrong with the container that stopped
-// last, the longest parts, the longest first, and the error of the total.
+// Verdict returns one sentence about a termination. The sentence contains the total, the problem of the
+// container that stopped last, the longest phases, and the error of the total.
 func (t Termination) Verdict() string {
 	text := "gone after " + seconds(t.Total)
 	if t.GoneAt.IsZero() {
@@ -32,7 +32,7 @@ func (t Termination) Verdict() string {
 		named = append(named, bad.text)
 	}
 	parts := slices.DeleteFunc(slices.Clone(t.Phases), func(s Span) bool {
-		// Less would print as 0.0 s.
+		// A shorter phase would print as 0.0 s.
 		return s.Duration() < 50*time.Millisecond || bad.container != "" && s.Container == bad.container
 	})
 	slices.SortStableFunc(parts, func(a, b Span) int { return cmp.Compare(b.Duration(), a.Duration()) })
@@ -63,7 +63,7 @@ func terminationSpanText(s Span) string {
 	return fmt.Sprintf("unattributed (%s or %s)", strings.Join(may[:last], ", "), may[last])
 }
 
-// badStop is the container that stopped last and what it did, if it did not stop as requested.
+// badStop describes the container that stopped last, if that container did not stop as requested.
 func (t Termination) badStop() (w struct{ container, text string }) {
 	var last *Stop
 	for i := range t.Stops {
@@ -88,7 +88,7 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 		w.text = last.Container + " was killed before its grace period of " + seconds(max(t.Grace, leastGrace)) +
 			" was over"
 	case HowOutOfMemory:
-		w.text = last.Container + " ran out of memory while it was to stop"
+		w.text = last.Container + " ran out of memory while stopping"
 	default:
 		return w
 	}

@@ -9,77 +9,80 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// State is how far a pod's start-up has come.
+// State is the progress of a pod's start-up.
 type State string
 
-// The states. All but StateStarting are settled.
+// The states. All states except StateStarting are settled.
 const (
 	StateStarting  State = "starting"
 	StateReady     State = "ready"
-	StateSucceeded State = "succeeded" // ran to completion without ever being seen ready
+	StateSucceeded State = "succeeded" // ran to completion, and was never ready
 	StateFailed    State = "failed"
 	StateDeleted   State = "deleted"  // deleted before it was ready
 	StateGivenUp   State = "given_up" // still not ready an hour after the agent first saw it
 )
 
-// Timeline holds what is known about one pod's start-up. It is a value: it does not change after Evidence.Timeline
-// returned it.
+// Timeline holds the known facts about one pod's start-up. Timeline is a value that never changes after
+// Evidence.Timeline returned it.
 type Timeline struct {
 	Namespace, Name, UID, Node string
-	StaticUID                  string    // the kubelet's UID of a static pod; empty for others
-	ReadAt                     time.Time // when the kubelet read a static pod's manifest; zero for others
+	StaticUID                  string    // the kubelet's UID of a static pod; empty for other pods
+	ReadAt                     time.Time // when the kubelet read a static pod's manifest; zero for other pods
 	Owner                      Owner
 	Traits                     Traits
 	State                      State
-	// Reason is why it failed, from the pod object, e.g. OutOfcpu, Evicted. While it starts, or if it ended without
-	// becoming ready, it is why a container waits, e.g. CreateContainerConfigError.
+	// Reason is the pod object's reason for a failure, for example OutOfcpu or Evicted. During the start-up, or if
+	// it ended before the pod was ready, Reason is the reason why a container waits, for example
+	// CreateContainerConfigError.
 	Reason string
-	// Partial says that more evidence may arrive: the start-up is in progress, or ended only just now.
+	// Partial says that more evidence can arrive: the start-up is in progress, or has only just ended.
 	Partial bool
 
 	CreatedAt time.Time
-	// SettledAt is the end of start-up; zero while StateStarting.
+	// SettledAt is the end of the start-up. SettledAt is zero in StateStarting.
 	SettledAt time.Time
-	// Total is SettledAt minus CreatedAt, or the age so far while StateStarting. It equals the sum of the phases'
-	// durations exactly. TotalError bounds |Total − truth|.
+	// Total is SettledAt minus CreatedAt, or the current age in StateStarting. Total equals the sum of the phases'
+	// durations exactly. TotalError is the maximum of |Total − truth|.
 	Total, TotalError time.Duration
-	Reached           // how far the pod came, and when
+	Reached           // the milestones that the pod reached, with their times
 
-	Phases []Span // contiguous from CreatedAt on, without gaps and overlaps
+	Phases []Span // from CreatedAt, without gaps and overlaps
 	Pulls  []Pull
-	// EphemeralPulls are the pulls for ephemeral containers, which are not part of the start-up and may come after it.
+	// EphemeralPulls are the pulls for ephemeral containers. These pulls are not part of the start-up and can happen
+	// after the start-up.
 	EphemeralPulls []Pull
 	Milestones     []MilestoneEvidence
 	Conflicts      []Conflict
-	Skew           Skew     // of the clocks when the timeline was computed
+	Skew           Skew     // the skew of the clocks when the timeline was computed
 	Missing        []string // milestones that lack evidence, as milestone[/container][#attempt]
-	// LostEvents are Events that the kubelet must have created and that never arrived although a watch was open, as
-	// reason/container.
+	// LostEvents lists Events as reason/container. The kubelet must have created these Events, but they never
+	// arrived, although a watch was open.
 	LostEvents []string
-	// EventMessage is the kubelet's Events during the start-up, as far as an Event watch was open: the earliest 32, in
-	// order.
+	// EventMessage holds the kubelet's Events during the start-up while an Event watch was open. EventMessage
+	// contains the earliest 32 Events, in order.
 	EventMessage []EventMessage
 
-	Revision    string // of Owner, as in Pod
-	TraceParent string // as in Pod: not validated
-	Labels      string // as in Pod
+	Revision    string // see Pod.Revision
+	TraceParent string // see Pod.TraceParent; not validated
+	Labels      string // see Pod.Labels
 
-	// Termination is how the pod terminates, or has terminated; nil without a deletion request, and if terminations
-	// are not followed. It is not part of the start-up.
+	// Termination describes the pod's termination, which is not part of the start-up. Termination is nil if there is
+	// no deletion request or if the agent does not follow terminations.
 	Termination *Termination
 
-	// Reconstructed says that the start-up was over before the agent's time (Scope.Since), so the timeline is based on
-	// evidence that was read afterwards. Such a timeline is shown, but not counted.
+	// Reconstructed says that the start-up was over before Scope.Since, so the evidence was collected afterwards.
+	// The agent shows such a timeline but does not count it.
 	Reconstructed bool
 }
 
-// ID identifies the start-up in all outputs: the pod's UID, a slash, and the number of the start-up, from 0. Only
-// the first start-up is timed so far. For a static pod it is the kubelet's UID and the nanosecond at which the
-// kubelet read the manifest, because the object in the API server may be created again with another UID. A repeated
-// report, for example after a crash of the agent, has the same ID.
+// ID identifies the start-up in all outputs. For most pods, the ID is the pod's UID, a slash and the number 0.
+// The number 0 is the number of the start-up, and the agent times only the first start-up. For a static pod, the
+// ID is the kubelet's UID, a slash and the time in nanoseconds when the kubelet read the manifest. The UID of
+// the object is not used, because a new object for the same static pod has another UID. If the agent reports a
+// start-up again, for example after a crash, the ID is the same.
 func (t Timeline) ID() string { return startUpID(t.UID, t.StaticUID, t.ReadAt) }
 
-// StartUpID is Timeline.ID of the pod's start-up.
+// StartUpID returns the Timeline.ID of the pod's start-up.
 func (p Pod) StartUpID() string { return startUpID(p.UID, p.RuntimeUID, p.ReadAt) }
 
 func startUpID(uid, staticUID string, readAt time.Time) string {
@@ -89,9 +92,10 @@ func startUpID(uid, staticUID string, readAt time.Time) string {
 	return staticUID + "/" + strconv.FormatInt(readAt.UnixNano(), 10)
 }
 
-// Sorted returns timelines in the order of lists: by namespace and name, the latest of a name first.
+// Sorted returns timelines sorted by namespace and name. If several pods have the same name, the latest pod
+// comes first.
 func Sorted(timelines []Timeline) []Timeline {
-	order := make([]*Timeline, len(timelines)) // they are large, so pointers are sorted
+	order := make([]*Timeline, len(timelines)) // timelines are large, so sort pointers
 	for i := range timelines {
 		order[i] = &timelines[i]
 	}
@@ -110,22 +114,23 @@ func Sorted(timelines []Timeline) []Timeline {
 type Span struct {
 	Phase     Phase
 	Cause     Cause
-	Container string // from 0, for phases of a repeated step
-	Attempt   int    // from 0, for phases of something repeated
+	Container string // the container of the phase; empty for phases of the whole pod
+	Attempt   int    // from 0, for phases of a step that can be repeated
 	StartAt   time.Time
 	EndAt     time.Time
-	// Error bounds |EndAt − StartAt − truth|.
+	// Error is the maximum of |EndAt − StartAt − truth|.
 	Error   time.Duration
 	Sources []Source
-	// MergedWith lists the phases that the evidence could not separate from this one; for PhaseUnattributed, all phases
-	// that it may contain.
+	// MergedWith lists the phases that the evidence could not separate from this phase. For PhaseUnattributed, it
+	// lists all possible phases.
 	MergedWith []Phase
 	// Open says that the phase is in progress. EndAt is then the time of the request.
 	Open bool
 	// Pressure is the node's pressure during the phase; nil if not measured.
 	Pressure *Pressure
-	// ImageLoading says that the container's content may still have been downloaded during the phase, because the
-	// image is lazy (see Pull.Lazy). It is set for phases in which the container is started or runs.
+	// ImageLoading says that the snapshotter can still have downloaded the container's content during the phase,
+	// because the image is lazy (see Pull.Lazy). ImageLoading is set only for phases in which the container starts
+	// or runs.
 	ImageLoading bool
 }
 
@@ -135,79 +140,81 @@ func (s Span) Duration() time.Duration { return s.EndAt.Sub(s.StartAt) }
 // Pull is one attempt to get one container's image. Unknown instants, and the durations between them, are zero.
 type Pull struct {
 	Container string
-	Kind      ContainerKind // of the container
-	Image     string        // as written in the spec
+	Kind      ContainerKind // the kind of the container
+	Image     string        // the reference in the spec
 	Registry  string        // host and port
 	Digest    string
 	Outcome   imagepull.Outcome
-	Failure   imagepull.Failure // why, for imagepull.OutcomeFailed
+	Failure   imagepull.Failure // the reason, for imagepull.OutcomeFailed
 	Attempt   int               // from 0
 
-	RequestedAt  time.Time // the kubelet requested the pull; then it waits in the node's pull queue
-	StartedAt    time.Time // the runtime was asked to pull
-	DownloadedAt time.Time // the last byte had arrived, and is unpacked next; zero if unknown
-	FinishedAt   time.Time // the runtime answered
+	RequestedAt  time.Time // when the kubelet requested the pull, which then waits in the node's pull queue
+	StartedAt    time.Time // when the kubelet asked the runtime to pull
+	DownloadedAt time.Time // when the last byte had arrived; zero if unknown
+	FinishedAt   time.Time // when the runtime answered
 
-	Queue time.Duration // StartedAt minus RequestedAt; known if QueueTimed
-	Pull  time.Duration // FinishedAt minus StartedAt; known if Timed
-	// Timed and QueueTimed say that Pull and Queue are known, within Error of the truth. For a failed pull the two
-	// cannot be separated: Error is then that of the time from RequestedAt to FinishedAt.
+	Queue time.Duration // StartedAt minus RequestedAt, if QueueTimed
+	Pull  time.Duration // FinishedAt minus StartedAt, if Timed
+	// Timed and QueueTimed say that Pull and Queue are known. The two durations differ from the truth by at most
+	// Error. For a failed pull, the evidence cannot separate queue and pull, and Error is the error of the time from
+	// RequestedAt to FinishedAt.
 	Timed, QueueTimed bool
 	Error             time.Duration
 
 	SizeBytes int64 // 0 if unknown
-	// Layers are those that came with this pull, the bottom one first; empty if the runtime does not say. Shared
-	// says for each layer whether the pull of a pod that settled before also brought it, so that its bytes count
-	// there.
+	// Layers lists the layers that this pull downloaded, the bottom layer first. Layers is empty if the runtime does
+	// not report layers. Shared says for each layer whether the pull of an earlier settled pod also downloaded it.
+	// The bytes of a shared layer count for that other pull.
 	Layers  []Layer
 	Shared  []bool
 	Sources []Source
 
-	// Resumed says that the image's manifest was on the node before this pull began, so an interrupted attempt may
-	// have brought a part of the layers, and containerd continued from there. If so, it is unknown how much came with
-	// this pull.
+	// Resumed says that the image's manifest was on the node before this pull began. An interrupted attempt can then
+	// have downloaded some of the layers, and containerd continued from these layers. So the number of bytes of this
+	// pull is unknown.
 	Resumed bool
 
-	// Confirmed says that the runtime, or the kubelet's status of the container, shows a successful pull of the
-	// image during the start-up. Events alone do not confirm, because tenants may create them.
+	// Confirmed says that the runtime or the kubelet's container status shows a successful pull of the image during
+	// the start-up. Events alone confirm nothing, because tenants can create Events.
 	Confirmed bool
-	// Unconfirmed says that only Events report the Failure of a failed pull, and no status of the pod, which tenants
-	// cannot write. The kubelet's status follows the Event by some seconds, and may skip attempts.
+	// Unconfirmed says that only Events report the Failure of a failed pull. A status of the pod, which tenants
+	// cannot write, would confirm it. The kubelet's status follows the Event some seconds later and can skip
+	// attempts.
 	Unconfirmed bool
 
-	// Credentials is the part of Pull that a credential plugin of the kubelet may have taken; zero since kubelet
-	// 1.33.
+	// Credentials is the part of Pull that a credential plugin of the kubelet can have used. Credentials is zero for
+	// kubelet 1.33 and later.
 	Credentials time.Duration
 
-	// Lazy says that a snapshotter mounted layers from the registry: their content is downloaded while the container
-	// runs.
+	// Lazy says that a snapshotter mounted layers from the registry. Lazy downloads their content while the
+	// container runs.
 	Lazy bool
 
-	// BlockedBy is the pull that this one waited for the longest in the node's queue; nil if unknown, or if no evidence
-	// shows that the node pulls one image at a time. Ahead is the number of pulls of the node, including running ones,
-	// that are known to have been ahead of this one in the queue; 0 if unknown.
+	// BlockedBy is the pull that delayed this pull the longest in the node's queue. BlockedBy is nil if unknown, or
+	// if no evidence shows that the node pulls one image at a time. Ahead is the number of known pulls that were
+	// ahead of this pull in the node's queue, including running pulls. Ahead is 0 if unknown.
 	BlockedBy *Blocker
 	Ahead     int
-	// Beside is the highest number of other pulls of the node that ran at the same time during this one and shared
-	// the node's link.
+	// Beside is the highest number of other pulls of the node that ran in parallel with this pull. These pulls
+	// shared the node's network link.
 	Beside int
 
-	early    bool    // some of its bytes may have arrived before it began, with another pull
-	absentAt instant // when the runtime was asked and did not have the image; zero if it did, or was not asked
+	early    bool    // some bytes can have arrived before the pull began, with another pull
+	absentAt instant // when the runtime answered that the image is absent; zero without such an answer
 }
 
 // Blocker is the pull of another pod that a pull waited for.
 type Blocker struct {
 	Namespace, Pod, Container, Image string
-	Waited                           time.Duration // the time that both overlapped
+	Waited                           time.Duration // how long the other pull ran during the wait
 }
 
-// MilestoneEvidence is the interval that holds a milestone's true instant.
+// MilestoneEvidence is the interval that contains a milestone's true instant.
 type MilestoneEvidence struct {
 	Milestone Milestone
 	Container string
 	Attempt   int
-	At        time.Time // the estimate, as in the phases that it bounds
+	At        time.Time // the estimate, which also limits the neighboring phases
 	Earliest  time.Time
 	Latest    time.Time
 	Sources   []Source
@@ -217,5 +224,5 @@ type MilestoneEvidence struct {
 type Conflict struct {
 	Milestone Milestone
 	Container string
-	Detail    string // both sides with their source, as text
+	Detail    string // the statements of the two sides with their sources, as text
 }

@@ -1,9 +1,10 @@
 package timeline
 
-// Traits holds facts in a pod object that do not concern its start-up, but by which readers of records group. Empty
-// fields are absent in the object.
+// Traits holds facts of a pod object that do not affect its start-up. Readers of records group by these facts.
+// Empty fields are absent in the object.
 type Traits struct {
-	// Controller is the owner in the object itself: the ReplicaSet if Pod.Owner is its Deployment.
+	// Controller is the direct owner of the object. For example, it is the ReplicaSet if Pod.Owner is the
+	// Deployment.
 	Controller    Owner     `json:"controller,omitzero"`
 	QOSClass      string    `json:"qos_class,omitzero"` // Guaranteed, Burstable or BestEffort
 	PriorityClass string    `json:"priority_class,omitzero"`
@@ -11,7 +12,8 @@ type Traits struct {
 	App           AppLabels `json:"app,omitzero"`
 }
 
-// AppLabels are the values of Kubernetes' recommended labels, app.kubernetes.io/…; other labels are not kept.
+// AppLabels holds the values of Kubernetes' recommended labels, app.kubernetes.io/…. Other labels are not kept
+// here.
 type AppLabels struct {
 	Component string `json:"component,omitzero"`
 	Instance  string `json:"instance,omitzero"`

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// verdictParts is the number of parts, the longest ones, that a verdict names.
+// verdictParts is the maximum number of parts that a verdict names.
 const verdictParts = 3
 
-// severalImages is the text for the pulls of several images, with their number and the registry.
+// severalImages is the text for pulls of several images. severalImages contains their number and the registry.
 const severalImages = "pulling %d images from %s"
 
-// part adds up what one party did in all phases of a start-up.
+// part is the sum of all phases of a start-up in which a party did the same work.
 type part struct {
-	key      string // what the party did, the same in all its phases
+	key      string // identifies the work; equal in all its phases
 	spans    []Span
 	length   time.Duration
-	pressure Pressure // times length
+	pressure Pressure // multiplied by length
 }
 
-// Verdict is one sentence that says where the time went: the total, its longest parts, the longest first, and the
-// error of the total.
+// Verdict returns one sentence about a start-up. The sentence contains the total, the longest parts in
+// descending order, and the error of the total.
 func (t Timeline) Verdict() string {
 	parts := t.parts()
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.length, a.length) })
 	var named []string
 	for _, p := range parts[:min(len(parts), verdictParts)] {
-		if p.length >= 50*time.Millisecond { // less would print as 0.0 s
+		if p.length >= 50*time.Millisecond { // a shorter part would print as 0.0 s
 			named = append(named, seconds(p.length)+" "+t.describe(p.spans)+p.pressure.describe(p.length))
 		}
 	}
@@ -40,8 +40,8 @@ func (t Timeline) Verdict() string {
 	return text + "; ±" + seconds(t.TotalError)
 }
 
-// parts adds up the phases in which the same party did the same. For example, the pulls of all containers from one
-// registry are one part, because the registry took the time.
+// parts adds up the phases with the same work of the same party. For example, all pulls from one registry are
+// one part, because the registry needed the time.
 func (t Timeline) parts() []part {
 	var parts []part
 	for _, s := range t.Phases {
@@ -58,7 +58,7 @@ func (t Timeline) parts() []part {
 	return parts
 }
 
-// keyOf returns the same key for spans that a verdict adds up.
+// keyOf returns the same key for all spans that a verdict adds up.
 func (t Timeline) keyOf(s Span) string {
 	if s.Phase != PhaseUnattributed {
 		return t.keyOfPhase(s.Phase, s)
@@ -105,8 +105,8 @@ func (t Timeline) outcome() string {
 	}
 }
 
-// describe says what a pod did in the spans of one part. If no party is charged, it names every phase that may have
-// taken the time.
+// describe describes the spans of one part. If no single party is responsible, the text names every phase that
+// can have taken the time.
 func (t Timeline) describe(spans []Span) string {
 	first := spans[0]
 	if first.Phase != PhaseUnattributed || len(first.MergedWith) == 0 {
@@ -160,8 +160,8 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// add adds the pressure in a span, weighted by its length. It skips phases that do not happen on the node or only
-// wait.
+// add adds the pressure during a span, weighted by the span's length. add skips phases that do not happen on the
+// node and phases that are only waits.
 func (p *Pressure) add(s Span) {
 	switch s.Cause {
 	case CausePlacement, CauseScheduler, CauseAPIServer, CauseBackoff, CauseConfig, CauseGate:
@@ -173,7 +173,8 @@ func (p *Pressure) add(s Span) {
 	}
 }
 
-// describe says that a pressure was high; otherwise it is empty. The argument is the pressure multiplied by the length.
+// describe returns a text if a pressure was high, and an empty text otherwise. p must hold the pressure
+// multiplied by length.
 func (p *Pressure) describe(length time.Duration) string {
 	l := float64(length)
 	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()

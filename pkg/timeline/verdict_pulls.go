@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// blockerOf is the image for which all waiting pulls in these spans waited the longest; empty if it is not the same for
-// all, or is unknown for one.
+// blockerOf returns the image that delayed all waiting pulls in these spans the longest. blockerOf returns an
+// empty text if the images differ or if one of them is unknown.
 func (t Timeline) blockerOf(spans []Span) (image string) {
 	for _, s := range spans {
 		if s.Duration() < leastBlocked {
@@ -25,7 +25,7 @@ func (t Timeline) blockerOf(spans []Span) (image string) {
 	return image
 }
 
-// blockerOfContainer is the image that a container's pull waited for the longest; empty if unknown.
+// blockerOfContainer returns the image that delayed a container's pull the longest, or an empty text if unknown.
 func (t Timeline) blockerOfContainer(container string) (image string) {
 	var longest time.Duration
 	for _, p := range t.Pulls {
@@ -36,7 +36,8 @@ func (t Timeline) blockerOfContainer(container string) (image string) {
 	return image
 }
 
-// aheadOf is the number of pulls ahead of those in spans in the node's queue; 0 if more than one pull waited.
+// aheadOf returns the number of pulls that were ahead in the node's queue. aheadOf returns 0 if more than one
+// pull in spans waited.
 func (t Timeline) aheadOf(spans []Span) (ahead int) {
 	waiting := 0
 	for _, s := range spans {
@@ -56,7 +57,7 @@ func (t Timeline) aheadOf(spans []Span) (ahead int) {
 	return ahead
 }
 
-// imagesOf counts the images that were pulled in spans.
+// imagesOf returns the number of images that were pulled in spans.
 func (t Timeline) imagesOf(spans []Span) int {
 	var images []string
 	for _, s := range spans {
@@ -71,8 +72,8 @@ func (t Timeline) imagesOf(spans []Span) int {
 	return len(images)
 }
 
-// rateOf is the download rate of the images in spans, as text; empty if it is unknown or meaningless. A pod pulls
-// one image after the other, so the times of its pulls add up.
+// rateOf returns the download rate of the images in spans as text. The text is empty if the rate is unknown or
+// meaningless. The kubelet pulls a pod's images one after the other, so rateOf adds the times of the pulls.
 func (t Timeline) rateOf(spans []Span) string {
 	const least = 100 * time.Millisecond
 	var bytes int64
@@ -82,7 +83,7 @@ func (t Timeline) rateOf(spans []Span) string {
 		switch {
 		case s.Duration() == 0:
 		case i >= 0 && t.Pulls[i].Outcome == imagepull.OutcomeVerified && t.Pulls[i].Timed:
-			took += t.Pulls[i].Pull // nothing was downloaded
+			took += t.Pulls[i].Pull // the pull downloaded nothing
 		case i >= 0 && t.Pulls[i].rated():
 			bytes += t.Pulls[i].Bytes()
 			took += t.Pulls[i].DownloadedAt.Sub(t.Pulls[i].StartedAt)
@@ -96,8 +97,8 @@ func (t Timeline) rateOf(spans []Span) string {
 	return fmt.Sprintf(" at %.1f MiB/s", float64(bytes)/(1<<20)/took.Seconds())
 }
 
-// concurrencyOf is the number of other pulls that shared the node's link with those in spans, as text; empty if none
-// is known.
+// concurrencyOf returns the number of other pulls that shared the node's network link with the pulls in spans,
+// as text. The text is empty if no such pull is known.
 func (t Timeline) concurrencyOf(spans []Span) string {
 	least, most := math.MaxInt, 0
 	for _, s := range spans {
@@ -120,7 +121,8 @@ func (t Timeline) concurrencyOf(spans []Span) string {
 	return fmt.Sprintf(" beside %d other pulls", most)
 }
 
-// lazilyOf says, as text, that content of the images in spans may arrive after the pulls; empty if no image is lazy.
+// lazilyOf returns a note that content of the images in spans can arrive after the pulls. The note is empty if
+// no image is lazy.
 func (t Timeline) lazilyOf(spans []Span) string {
 	lazy := 0
 	for _, s := range spans {
@@ -137,8 +139,8 @@ func (t Timeline) lazilyOf(spans []Span) string {
 	return " (some lazily: content may still load while the containers run)"
 }
 
-// Rate is the pull's download rate in bytes per second, from StartedAt until DownloadedAt. It is 0 unless all bytes
-// are known to have arrived in that time and to count at this pull.
+// Rate returns the pull's download rate in bytes per second, from StartedAt to DownloadedAt. Rate returns 0
+// unless all bytes certainly arrived in that time and belong to this pull alone.
 func (p Pull) Rate() float64 {
 	if !p.rated() {
 		return 0
@@ -146,18 +148,18 @@ func (p Pull) Rate() float64 {
 	return float64(p.Bytes()) / p.DownloadedAt.Sub(p.StartedAt).Seconds()
 }
 
-// pulls reports whether a span is about a pull.
+// pulls reports whether a span belongs to a pull.
 func (s Span) pulls(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt }
 
-// rated reports whether all bytes of a pull are known to have arrived between StartedAt and DownloadedAt.
+// rated reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
 func (p Pull) rated() bool {
 	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
 	own := !p.early && !p.Resumed && !p.Lazy && p.Credentials <= durationSlack && !slices.Contains(p.Shared, true)
 	return dated && own && p.Bytes() > 0
 }
 
-// registryOf is where a container's image came from. The reference names the registry's host. The runtime may have
-// asked a mirror or a pull-through cache instead, and does not say.
+// registryOf returns the source of a container's image. The image reference names the registry's host. The
+// runtime can have asked a mirror or a pull-through cache instead, but does not report this.
 func (t Timeline) registryOf(container string) string {
 	registry := "its registry"
 	for _, p := range t.Pulls {

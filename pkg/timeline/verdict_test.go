@@ -39,12 +39,13 @@ func TestVerdict(t *testing.T) {
 			Phases: []Span{span(PhasePullQueue, "app", 31*time.Second), span(PhasePull, "app", 10*time.Second),
 				span(PhaseUnpack, "app", time.Second)},
 		},
-		"deleted after 9.0 s, never ready: 8.0 s in runs of app that failed; ±0.0 s": {
+		"deleted after 9.0 s, never ready: 8.0 s in failed runs of app; ±0.0 s": {
 			State: StateDeleted, Total: 9 * time.Second,
 			Phases: []Span{span(PhaseFailedRun, "app", 3*s), span(PhaseSandbox, "", s/100),
 				span(PhaseFailedRun, "app", 5*s)},
 		},
-		"5.0 s to ready: 5.0 s until the last container was ready; ±0.0 s": { // which one is unknown
+		// it is unknown which container was the last
+		"5.0 s to ready: 5.0 s until the last container was ready; ±0.0 s": {
 			State: StateReady, Total: 5 * time.Second, Phases: []Span{span(PhaseReadinessProbe, "", 5*time.Second)},
 		},
 		"6.0 s to ready: 4.0 s unpacking while io pressure was 80 %, 2.0 s waiting for the scheduler; ±0.0 s": {
@@ -57,8 +58,8 @@ func TestVerdict(t *testing.T) {
 			State: StateReady, Total: 3 * time.Second,
 			Phases: []Span{pressed(span(PhaseNetwork, "", 3*time.Second), 0.4)},
 		},
-		// The time of one registry is one part, for all its containers. A container that did not wait does not count
-		// for what was waited for.
+		// The time of one registry is one part for all its containers. A container that did not wait does not count in
+		// the description of the wait.
 		"20.0 s to ready: 9.0 s pulling 2 images from ghcr.io or its mirror at 1.0 MiB/s, " +
 			"8.0 s queued behind ghcr.io/a/b on this node, " +
 			"3.0 s pulling from quay.io or its mirror at 1.0 MiB/s; ±0.0 s": {
@@ -66,7 +67,7 @@ func TestVerdict(t *testing.T) {
 			Phases: []Span{span(PhasePullQueue, "a", 8*time.Second), span(PhasePull, "a", 4*time.Second),
 				span(PhasePullQueue, "b", 0), span(PhasePull, "b", 5*time.Second), span(PhasePull, "c", 3*time.Second)},
 		},
-		// How much a failed attempt downloaded is unknown, so there is no rate for the time of both attempts.
+		// The number of bytes of a failed attempt is unknown, so the time of the two attempts has no rate.
 		"14.0 s to ready: 14.0 s pulling from ghcr.io or its mirror; ±0.0 s": {
 			State: StateReady, Total: 14 * time.Second,
 			Pulls: []Pull{{Container: "a", Image: "ghcr.io/x", Registry: "ghcr.io", Outcome: imagepull.OutcomeFailed},

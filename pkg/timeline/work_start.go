@@ -2,23 +2,23 @@ package timeline
 
 import "time"
 
-// relistEvery is how often the kubelet lists the running containers (pkg/kubelet, plegRelistPeriod). So it usually
-// sees the end of an init container at most that late.
+// relistEvery is the interval at which the kubelet lists the running containers (pkg/kubelet, plegRelistPeriod).
+// So the kubelet usually detects the end of an init container within this interval.
 const relistEvery = time.Second
 
-// The kubelet takes a container from its image to its start without interruption (pkg/kubelet/kuberuntime,
-// startContainer), one container after the other. So the steps before the creation of a container bound the time at
-// which the kubelet checked that container's image.
+// The kubelet works on one container after the other, from the container's image to its start, without
+// interruption (startContainer in pkg/kubelet/kuberuntime). So the steps before the creation of a container
+// limit the time at which the kubelet checked the container's image.
 
-// workStart is the earliest instant at which the kubelet started working on a container, in the attempt in which it
-// created the container. By then the sandbox ran, the init containers before it had ended, and every container that ran
-// before this one was created had been started. A container that ran later was skipped, for example in back-off. If the
-// creation failed before, the image may have been pulled in an earlier attempt. So only conditions that every attempt
-// waits for count.
+// workStart returns the earliest possible time at which the kubelet started work on a container, in the attempt
+// that created the container. By then, the sandbox ran and the earlier init containers had ended. Every
+// container that ran before this container's creation had also started. The kubelet skipped containers that ran
+// later, for example during their back-off. If an earlier creation failed, the image can have been pulled in an
+// earlier attempt. In this case, only conditions of every attempt count.
 func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
 	start, created, failed, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)
-	if volume { // comes before every container
+	if volume { // the kubelet pulls image volumes before it starts any container
 		created = e.usedBy(index)
 	}
 	for _, known := range e.constraints {
@@ -29,7 +29,7 @@ func (e *Evidence) workStart(c *Container) instant {
 		case known.key.container == podWide:
 			if known.key.milestone == MilestoneSandboxRunning && known.origin <= originStore &&
 				known.earliest <= created {
-				start = known.earliest // some runtimes give no latest instant
+				start = known.earliest // some runtimes report no upper bound
 			}
 		case volume, known.latest > created:
 		case known.key.milestone == MilestoneRunning && !failed, e.mustPrecede(known.key, c):
@@ -39,8 +39,8 @@ func (e *Evidence) workStart(c *Container) instant {
 	return start
 }
 
-// mustPrecede reports whether the kubelet starts working on a container no sooner than at that milestone of another
-// one.
+// mustPrecede reports whether the kubelet never starts work on c before the given milestone of another
+// container.
 func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 	if k.milestone != MilestoneRunning && k.milestone != MilestoneFinished {
 		return false
@@ -50,7 +50,7 @@ func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 		(before.Kind == KindInit || before.Kind == KindSidecar && k.milestone == MilestoneRunning && k.attempt == 0)
 }
 
-// predecessor returns the container of that name if the kubelet works on it before the other container; otherwise nil.
+// predecessor returns the named container if the kubelet works on it before c. Otherwise, it returns nil.
 func (e *Evidence) predecessor(name string, c *Container) *Container {
 	for i := range e.pod.Containers {
 		switch before := &e.pod.Containers[i]; before.Name {
@@ -63,10 +63,10 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 	return nil
 }
 
-// mayStartWorkLater reports whether the kubelet may have started working on a container only after an instant,
-// although the previous container was over long before. The kubelet sees the end of an init container when it lists
-// the running containers, and it waits for a sidecar's startup probe, for a post-start hook, and in back-off. After
-// that it creates the container at once.
+// mayStartWorkLater reports whether the kubelet can have started work on a container after an instant, although
+// the previous container had ended long before. The kubelet detects the end of an init container only when it
+// lists the running containers. The kubelet also waits for a sidecar's startup probe, for a post-start hook, and
+// during back-off. After these waits, the kubelet creates the container immediately.
 func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	if f.pulls[index].finalAttempt > 0 {
 		return f.e.createdSince(index)-then > instant(statusPatience)
@@ -95,7 +95,7 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	return false
 }
 
-// succeeded is the latest instant at which an init container had succeeded; minInstant if unknown.
+// succeeded returns the latest possible time at which an init container succeeded, or minInstant if unknown.
 func (e *Evidence) succeeded(index int16) instant {
 	ended := minInstant
 	for attempt := range uint16(maxAttempts) {

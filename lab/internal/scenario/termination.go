@@ -47,7 +47,7 @@ func endingPods(b *bench.Bench) []endingPod {
 		{"hooked", 30, one(bench.WithPreStop(bench.WithStop(container("main"), 0, 7), hook)),
 			[]ended{{"main", "exited", 7, 0}},
 			[]string{"kubelet_pickup", "pre_stop_hook", "sandbox_stop", "object_deletion"},
-			"in the pre-stop hook of main and until it stopped"},
+			"in the pre-stop hook and stop of main"},
 		{"family", 30, corev1.PodSpec{
 			InitContainers: []corev1.Container{bench.InitContainer("init", b.BaseImage, 0),
 				bench.WithStop(bench.Sidecar("proxy", b.BaseImage), slow, 0)},
