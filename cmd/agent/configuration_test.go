@@ -25,7 +25,7 @@ func TestConfigurationDocument(t *testing.T) {
 	var doc strings.Builder
 	doc.WriteString(`# Configuration
 
-This page lists the flags of ` + "`podlapse-agent run`" + `. It is generated from the agent's table of flags
+This page lists the flags of ` + "`podlapse-agent run`" + `. The page is generated from the agent's table of flags
 (` + "`go test ./cmd/agent -run ConfigurationDocument -update`" + `).
 
 - Each flag has an environment variable. The flag takes precedence.
