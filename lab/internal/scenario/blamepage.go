@@ -61,8 +61,8 @@ var notTried = [][2]string{
 const pageIntroduction = `# Accuracy
 
 podlapse names a cause for each second of a start-up. This page shows how often this cause is correct. The lab injects
-faults into start-ups on a real node, so the actual cause is known. The lab compares the cause that podlapse reports with
-independent evidence:
+faults into start-ups on a real node, so the actual cause is known. The lab compares the cause that podlapse reports
+with independent evidence:
 
 - the logs of the kubelet, containerd, the network plugin and the registry
 - the log of the program in each container
