@@ -25,19 +25,17 @@ func TestConfigurationDocument(t *testing.T) {
 	var doc strings.Builder
 	doc.WriteString(`# Configuration
 
-These are the flags of ` + "`podlapse-agent run`" + `. This page is generated from the agent's table of flags
+This page lists the flags of ` + "`podlapse-agent run`" + `. The page is generated from the agent's table of flags
 (` + "`go test ./cmd/agent -run ConfigurationDocument -update`" + `).
 
-Each flag has an environment variable; the flag takes precedence. A flag whose value is ` +
-		"`on` or `off`" + ` is on without a
-value: ` + "`--annotate`" + `. It also accepts ` + "`true` and `false`" + `, as does its variable. ` +
-		"`podlapse-agent check`" + ` accepts the same flags and tests what they need.
+- Each flag has an environment variable. The flag takes precedence.
+- A switch has the values ` + "`on` and `off`" + `, and also accepts ` + "`true` and `false`" + `.
+  A switch without a value, such as ` + "`--annotate`" + `, is on.
+- ` + "`podlapse-agent check`" + ` accepts the same flags and tests their requirements.
+- With ` + "`OTEL_EXPORTER_OTLP_ENDPOINT`" + `, the agent also sends [traces and metrics over OTLP](otlp.md).
+  It accepts the other standard ` + "`OTEL_*`" + ` variables too.
 
-With ` + "`OTEL_EXPORTER_OTLP_ENDPOINT`" + ` set, the agent also sends [traces and metrics over OTLP](otlp.md). ` +
-		`The other standard
-` + "`OTEL_*`" + ` variables work too.
-
-| flag | variable | value | default | |
+| flag | variable | value | default | meaning |
 |---|---|---|---|---|
 `)
 	unused := len(pageOf)

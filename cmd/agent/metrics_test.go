@@ -72,23 +72,25 @@ func TestMetricsDocument(t *testing.T) {
 	var doc strings.Builder
 	doc.WriteString(
 		"# Metrics\n\n" +
-			"`/metrics` has the metrics of this node only. This page is generated from the agent's own registry, with " +
-			"every option on (`go test ./cmd/agent -run MetricsDocument -update`). `/metrics` also has the metrics of " +
-			"the process and of the Go runtime, except the details of its allocator (`go_memstats_…`).\n\n" +
-			"Histograms have classic and native buckets. With traces on, their exemplars name the trace of a start-up " +
-			"(`trace_id`).\n\n" +
-			"The set of values of each label is limited. Series with values that are known beforehand exist from the " +
-			"start, with value zero. `registry` has up to [six registries](pulls.md#which-registries-have-a-label), and " +
-			"`other` for the rest. When a registry loses its label, its counters and histograms disappear, and its " +
-			"further pulls count under `other`. No counter ever decreases.\n\n" +
-			"With default flags, a node with 110 pods has at most " + strconv.Itoa(maxSeries) + " series, including " +
-			"every classic bucket, and one " +
-			"more for each registry and reason for which pulls currently fail. `--metrics-pod-labels` adds one series " +
-			"for each pod, at most 250. For `--node-health` and `--probes-file`, see [node.md](node.md#series) and " +
-			"[probes.md](probes.md#series). With 500 pods and every option on, a scrape is at most " +
-			strconv.Itoa(maxGzipBytes>>10) + " KiB, compressed " +
-			"(`make bench` measures it).\n\n" +
-			"| metric | type | labels | |\n|---|---|---|---|\n",
+			"`/metrics` contains the metrics of one node. It also contains the metrics of the process and of the Go " +
+			"runtime, except the details of the Go allocator (`go_memstats_…`). This page is generated from the agent's " +
+			"own registry, with every option on (`go test ./cmd/agent -run MetricsDocument -update`).\n\n" +
+			"Histograms have classic and native buckets. If the agent sends traces, the exemplars of histograms contain " +
+			"the trace ID of a start-up (`trace_id`).\n\n" +
+			"Each label has a limited set of values. If the agent knows the values at its start, it creates the series " +
+			"with value zero. The label `registry` has up to [six " +
+			"registries](pulls.md#which-registries-have-a-label). All further registries are `other`. When a registry " +
+			"loses its label, the agent removes the registry's counters and histograms, and counts its further pulls " +
+			"under `other`. No counter ever decreases.\n\n" +
+			"| setting | series |\n|---|---|\n" +
+			"| default flags, a node with 110 pods | at most " + strconv.Itoa(maxSeries) + ", including every classic " +
+			"bucket, and one more for each registry and reason of currently failing pulls |\n" +
+			"| `--metrics-pod-labels` | one more for each pod, at most 250 |\n" +
+			"| `--node-health` | see [node.md](node.md#series) |\n" +
+			"| `--probes-file` | see [probes.md](probes.md#series) |\n\n" +
+			"With 500 pods and every option on, a compressed scrape has at most " + strconv.Itoa(maxGzipBytes>>10) +
+			" KiB (`make bench` measures this size).\n\n" +
+			"| metric | type | labels | meaning |\n|---|---|---|---|\n",
 	)
 	for _, d := range all {
 		fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", d.name, typeOf(d.name), d.labels, d.help)

@@ -250,7 +250,8 @@ func TestAnnotateRequiresAdmissionPolicy(t *testing.T) {
 func TestChartNotes(t *testing.T) {
 	for values, want := range map[string][]string{
 		"": {"pod-security.kubernetes.io/enforce=privileged", "nodeImpersonation.enabled limits", "metricsAuth.enabled",
-			"explain"},
+			"explain", "Timelines are available only over loopback"},
+		"openAPI: {enabled: true}\nnodeImpersonation: {enabled: true}": {"can read metrics and timelines"},
 		"tls: {enabled: true}\nnodeImpersonation: {enabled: true}": {
 			"explain --server=https://127.0.0.1:9717 --insecure-skip-tls-verify\n"},
 		"metricsAuth: {enabled: true}\nnodeImpersonation: {enabled: true}\nnamespace: {create: true}": {

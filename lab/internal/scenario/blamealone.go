@@ -47,7 +47,7 @@ func aloneRows(long func() time.Duration) []examRow {
 		{"network-away", "the node has no network configuration: network", networkAway(long)},
 		{
 			"containerd-restarted",
-			"containerd is restarted during a pull, which then resumes: registry, runtime, back-off",
+			"containerd restarts during a pull, and the pull resumes: registry, runtime, back-off",
 			containerdRestarted,
 		},
 		{
@@ -64,7 +64,7 @@ func aloneRows(long func() time.Duration) []examRow {
 		{"slow-unpack", "an image with many files is unpacked: disk", unpacks(examFiles, 0, nil)},
 		{
 			"unpack-and-download",
-			"many files are unpacked while the rest downloads slowly: registry, then disk",
+			"the disk unpacks many files while other layers download slowly: registry, then disk",
 			unpacks(examFiles, examLayer, nil),
 		},
 		{
@@ -72,7 +72,7 @@ func aloneRows(long func() time.Duration) []examRow {
 			"the disk is busy with fsync while an image is unpacked: disk",
 			unpacks(examFiles/2, 0, syncDisk),
 		},
-		{"busy-processors", "all CPUs are busy: whichever component is working", busyProcessors(long)},
+		{"busy-processors", "all CPUs are busy: the component that is working", busyProcessors(long)},
 	}
 }
 

@@ -21,18 +21,17 @@ var notTried = [][2]string{
 	{"Dynamically allocated devices (DRA)", "the lab has no driver for these devices"},
 	{
 		"Lazy snapshotters (stargz, nydus)",
-		"the lab does not build the required kernel module or daemon; with these snapshotters, a " +
-			"pull looks instant and the container is slow to start",
+		"they need a kernel module or a daemon that the lab does not build. With a lazy snapshotter, a pull takes " +
+			"almost no time and the container starts slowly",
 	},
 	{
 		"Credential plugins that run within the pull time",
-		"only kubelets up to 1.32 count these plugins as pull time; the lab's newer kubelet runs the " +
-			"plugins before the pull",
+		"only a kubelet up to 1.32 counts these plugins as pull time. The lab's newer kubelet runs them before the pull",
 	},
 	{"Runtimes that create sandboxes themselves (shim sandboxers)", "the lab has only runc"},
 	{
 		"CRI-O, and other versions of Kubernetes and containerd",
-		"the lab builds only containerd, and one version of each component",
+		"the lab builds only containerd, one version of Kubernetes and one version of containerd",
 	},
 	{
 		"The API server unreachable while the kubelet reads the objects of a volume",
@@ -40,21 +39,21 @@ var notTried = [][2]string{
 	},
 	{
 		"The API server unreachable between the binding and the kubelet's pickup of the pod",
-		"the lab cannot stop the API server in time: only milliseconds pass between the binding and the pickup",
+		"the lab cannot stop the API server in time, because only milliseconds pass between the binding and the pickup",
 	},
 	{
 		"The kubelet stopped during a back-off or a probe",
-		"no log shows how long the kubelet would have waited; for a back-off, the stated error " +
-			"includes any time beyond the longest possible back-off",
+		"no evidence shows the length of the kubelet's wait without the stop. For a back-off, the stated error " +
+			"includes all time beyond the longest possible back-off",
 	},
 	{
-		"A node reboot; an image replaced under the same name while its container crashes",
-		"tested only by scripts in pkg/timeline/testdata",
+		"A node reboot, and an image that somebody replaces under the same name while its container crashes",
+		"only scripts in pkg/timeline/testdata test these situations",
 	},
 	{
 		"Lost sources: no Events, no runtime, an agent that starts during the start-up",
-		"the blame scenario has all sources; the scenarios lost-events, pulls and restart, and " +
-			"simulations in pkg/timeline, test missing sources",
+		"the blame scenario has all sources. The scenarios lost-events, pulls and restart, and simulations in " +
+			"pkg/timeline, test lost sources",
 	},
 	{"More than one node, and clocks that differ", "the lab has one node"},
 }
@@ -62,30 +61,34 @@ var notTried = [][2]string{
 // pageIntroduction is the text of the page before its first figures.
 const pageIntroduction = `# Accuracy
 
-podlapse names a culprit for each second of a start-up. This page shows how often this culprit is right. The lab runs
-start-ups with a known culprit on a real node. For each second, the lab compares the culprit that podlapse names with
-the true culprit. Independent sources show the true culprit: the logs of the kubelet, containerd, the network plugin and
-the registry, the program in each container, and the lab's own actions.
+podlapse names a cause for each second of a start-up. This page shows how often this cause is correct. The lab injects
+faults into start-ups on a real node, so the actual cause is known. The lab compares the cause that podlapse reports
+with independent evidence:
 
-The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`" + ` regenerates it;
+- the logs of the kubelet, containerd, the network plugin and the registry
+- the log of the program in each container
+- the lab's own actions
+
+The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`" + ` regenerates the page.
 ` + "`make scenario NAME=blame`" + ` runs the scenario without writing the page.
 
 `
 
 // pageRules explains the figures of the page.
 const pageRules = `
-- **Right**: podlapse blames the culprit.
-- **Unattributed**: podlapse blames no party (phase ` + "`unattributed`" +
-	`), or it blames another party for no longer than its
-  stated error.
-- **Wrong**: podlapse blames another party for longer than its stated error, or it lists candidates that do not include
-  the culprit.
-- **Not judged**: the independent sources do not show the culprit.
+- **Right**: podlapse reports the actual cause.
+- **Unattributed**: podlapse reports no cause (phase ` + "`unattributed`" +
+	`), or it reports a wrong cause for at most the stated
+  error.
+- **Wrong**: podlapse reports a wrong cause for longer than the stated error, or it lists candidates without the actual
+  cause.
+- **Not judged**: the independent evidence does not show the actual cause.
 
-Timestamps in logs are accurate to 50 ms. When one culprit follows another, either culprit counts as right within 50 ms
-of the change.
+Timestamps in logs are accurate to 50 ms. When the actual cause changes, both causes count as right within 50 ms of the
+change.
 
-If two parties are equally to blame, both count as right. An example is a slow registry while containerd is stopped.
+If two parties are equally responsible, both causes count as right. An example is a slow registry while containerd is
+stopped.
 `
 
 // writePage writes the result of the exam as the accuracy page.
@@ -102,23 +105,23 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 		info.Architecture, len(e.results))
 	page.WriteString("| | seconds | share of the judged time |\n|---|--:|--:|\n")
 	share := func(part float64) string { return fmt.Sprintf("%.2f %%", 100*part/max(sum.Judged().Seconds(), 0.001)) }
-	fmt.Fprintf(&page, "| blamed right | %.1f | %s |\n", sum.Right.Seconds(), share(sum.Right.Seconds()))
+	fmt.Fprintf(&page, "| right | %.1f | %s |\n", sum.Right.Seconds(), share(sum.Right.Seconds()))
 	fmt.Fprintf(&page, "| unattributed | %.1f | %s |\n", sum.Unattributed.Seconds(), share(sum.Unattributed.Seconds()))
-	fmt.Fprintf(&page, "| **blamed wrong** | %.1f | %s |\n", sum.Wrong.Seconds(), share(sum.Wrong.Seconds()))
+	fmt.Fprintf(&page, "| **wrong** | %.1f | %s |\n", sum.Wrong.Seconds(), share(sum.Wrong.Seconds()))
 	fmt.Fprintf(&page, "| not judged | %.1f | |\n", sum.Unjudged.Seconds())
 	page.WriteString(pageRules)
 	fmt.Fprintf(&page,
-		"\nFor %d phases, the independent sources show the exact duration. "+
-			"For %d of these phases, podlapse is right within its stated error.\n",
+		"\nFor %d phases, the independent evidence shows the exact duration. "+
+			"podlapse states %d of these durations correctly, within its stated error.\n",
 		lengths, lengths-violations)
 	page.WriteString(
-		"\n## Culprits and blamed causes\n\n" +
-			"Rows are culprits, columns are the causes that podlapse blames. All values are seconds.\n\n",
+		"\n## Actual and reported causes\n\n" +
+			"Rows are the actual causes. Columns are the causes that podlapse reports. All values are seconds.\n\n",
 	)
 	sum.Cells.Markdown(&page)
 	page.WriteString(
 		"\n## What was tested\n\nAll values are seconds.\n\n" +
-			"| start-up | fault and culprit | right | unattributed | wrong |\n|---|---|--:|--:|--:|\n",
+			"| start-up | fault and actual cause | right | unattributed | wrong |\n|---|---|--:|--:|--:|\n",
 	)
 	for _, r := range e.results {
 		if r.failed == nil {

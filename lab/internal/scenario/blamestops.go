@@ -81,7 +81,7 @@ func stopRows(component, words string, long func() time.Duration) []examRow {
 			return errors.Join(err, x.create(ctx, one(image, readySoon)), x.pulling(ctx, mainName, 1), stop(ctx, x),
 				x.ready(ctx))
 		}},
-		{component + "-amid-sandbox", words + "a sandbox", func(ctx context.Context, x *examPod) error {
+		{component + "-amid-sandbox", words + "the start of a sandbox", func(ctx context.Context, x *examPod) error {
 			return errors.Join(
 				x.exam.network.Set(x.name, cni.Faults{Delay: cni.Duration{Duration: within + time.Second}}),
 				x.create(ctx, one(x.bench().BaseImage, readySoon)),
