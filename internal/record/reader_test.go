@@ -64,8 +64,8 @@ func TestReaderRefuses(t *testing.T) {
 		gone: `line 1: not a recording: not a header: must be {"kind":"header","version":2}, ` +
 			`got kind "pod_gone"`,
 		`{"kind":"header"}` + "\n": "line 1: not a recording: header without a version",
-		header1 + `{"kind":"header","version":7}`: "line 2: unknown format version 7, must be 1 to 2: use the " +
-			"podlapse-agent that recorded it, or a newer one",
+		header1 + `{"kind":"header","version":7}`: "line 2: unknown format version 7: must be 1 to 2: use the " +
+			"podlapse-agent version that made this recording, or a newer one",
 		header1 + gone + `{"kind":"node_seen"}` +
 			"\n": `line 3: observation of unknown kind "node_seen": use the podlapse-agent`,
 		header1 + "[]\n":                          "line 2: json: cannot unmarshal array",
@@ -142,8 +142,10 @@ func readOne(line []byte) (timeline.Observation, error) {
 // Agents up to v0.1 recorded messages without redaction.
 func TestOldRecordingsAreRedacted(t *testing.T) {
 	const text = `{"kind":"header","version":1}
-{"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","reason":"Failed","message":"Head https://user:hunter2@registry.example/v2/: EOF"}
-{"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","reason":"Unhealthy","message":"Readiness probe failed: hunter2"}
+{"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","reason":"Failed","message":"Head " +
+	"https://user:hunter2@registry.example/v2/: EOF"}
+{"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","reason":"Unhealthy","message":"Readiness probe " +
+	"failed: hunter2"}
 `
 	reader := NewReader(strings.NewReader(text))
 	for _, want := range []string{"Head https://REDACTED@registry.example/v2/: EOF", "Readiness probe failed: …"} {
