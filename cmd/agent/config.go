@@ -42,7 +42,7 @@ type config struct {
 	historyBytes int  // memory limit of the history of deleted pods
 	serveObjects bool // also serve the pod objects
 
-	annotate bool // write annotations to pods that request them
+	annotate bool // write annotations to pods that request annotations
 
 	termination   bool // follow deleted pods until they are gone
 	rolloutTraces bool // send the pods of a rollout as one trace
@@ -54,7 +54,7 @@ type config struct {
 	stateDir string // directory of the state file; empty means no state file
 
 	recordObservations string // path of the recording; empty means no recording
-	debugObservations  bool   // keep the latest observations in memory and serve them
+	debugObservations  bool   // keep and serve the latest observations
 	profiles           bool   // serve Go profiles of the agent
 
 	node   nodeConfig

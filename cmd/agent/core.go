@@ -63,7 +63,7 @@ func (k *core) components() []component {
 func newReconciler(d deps, scope timeline.Scope, kept *memory, out outputs, from sources, shown *served,
 	changed func(uid string)) *reconcile.Reconciler {
 	left := kept.left
-	kept.left = state.Contents{} // so that only the reconciler holds the contents and can release them
+	kept.left = state.Contents{} // so that only the reconciler holds, and can release, the contents
 	c := reconcile.Config{
 		Now: time.Now, Scope: scope, Sources: from, Logger: d.logger.Named("reconcile"), Registerer: d.registry,
 		Follow: reconcile.Follow{

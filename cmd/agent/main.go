@@ -33,7 +33,7 @@ func main() {
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2) // the first signal stops the program, the second ends it at once
+	signals := make(chan os.Signal, 2) // the first signal stops the program, the second ends it immediately
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	program, args := cli.Called(os.Args)
 	giveBack := terminal.Remember(os.Stdin, os.Stdout)

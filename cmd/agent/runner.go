@@ -75,7 +75,7 @@ type runningStage struct {
 // runAll runs the components until ctx is done or a component fails. Then it stops all stages and returns the first
 // failure.
 func runAll(ctx context.Context, logger *zap.Logger, stages []stageInfo, components []component) error {
-	// This context is separate from ctx, because a failure must not stop the other components at once: the stages
+	// This context is separate from ctx, because a failure must not stop all components at the same time: the stages
 	// stop in order.
 	group, failed := errgroup.WithContext(context.Background())
 	r := &runner{logger: logger, group: group, failed: failed}

@@ -82,7 +82,7 @@ func carriedOn(since, now time.Time) time.Time {
 	return since
 }
 
-// known lists the pods whose deletion the pod watch must report even if it never saw them.
+// known lists the pods whose deletion the pod watch must report, even if the pod watch never saw the pod.
 func (m memory) known() []string {
 	known := slices.Clone(m.left.Reported)
 	listed := map[string]bool{}

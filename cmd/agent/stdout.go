@@ -36,8 +36,8 @@ func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) e
 	}
 }
 
-// readerGone does not block. poll(2) always reports errors, even if the caller did not request them. A pipe without
-// readers is such an error.
+// readerGone does not block. poll(2) always reports the state "error", even if the caller did not request errors. A
+// pipe without readers has this state.
 func readerGone(file *os.File) bool {
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -58,8 +58,8 @@ func readerGone(file *os.File) bool {
 }
 
 // discards reports whether out is /dev/null. Some programs connect standard output to /dev/null to discard it. Go's
-// runtime also opens /dev/null if standard output is closed at the start (checkfds). The agent cannot distinguish
-// these cases.
+// runtime also opens /dev/null if standard output is closed at the start (checkfds). The agent cannot distinguish a
+// discarded from a closed standard output.
 func discards(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok {

@@ -42,7 +42,8 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// Annotator writes annotations. New starts its goroutines, and they stop when Run returns.
+// Annotator writes annotations. New starts the goroutines of the Annotator, and Run stops these goroutines before
+// it returns.
 type Annotator struct {
 	config  Config
 	metrics metrics

@@ -1,5 +1,5 @@
-// Package annotate writes annotations to pods that request them by another annotation. One annotation says where
-// the time of the pod's start-up went. Another one contains the time of the write, like the annotation of
+// Package annotate writes annotations to pods that request this by another annotation. One annotation says where
+// the time of the pod's start-up went. A second annotation contains the time of the write, like the annotation of
 // pod-time-controller.
 //
 // The package keeps no state across a restart. Each state of a pod's object from the pod watch shows the requested

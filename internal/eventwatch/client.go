@@ -14,8 +14,8 @@ import (
 
 // maxFrame is the maximum size in bytes of an event that an Event watch reads. The kubelet's Events have some
 // hundred bytes, or a few KiB if the runtime explains a failure at length. etcd stores objects of up to 1.5 MiB.
-// For such an Event, client-go would take five times its size, and keep a buffer of 2 MiB while the watch is open.
-// Up to DefaultWatches watches can be open.
+// For an Event of this size, client-go would take five times the size of the Event, and keep a buffer of 2 MiB
+// while the watch is open. Up to DefaultWatches watches can be open.
 const maxFrame = 128 << 10
 
 // tooLargeAnnotation marks the bookmark that replaces an event larger than maxFrame. An Event in the cluster cannot
@@ -23,7 +23,7 @@ const maxFrame = 128 << 10
 const tooLargeAnnotation = "podlapse/too-large"
 
 // NewClient creates a client only for Event watches. The client skips Events that are larger than every Event of
-// the kubelet, before it allocates memory for them.
+// the kubelet, before it allocates memory for the Event.
 func NewClient(config *rest.Config) (rest.Interface, error) {
 	return kubeclient.NewWithFrames(config, func(info runtime.SerializerInfo) (kubeclient.Frames, error) {
 		instead, err := tooLargeFrame(info)

@@ -127,8 +127,8 @@ func (r *reading) knowsKubelet() bool { return r.named || !r.renamed }
 
 // take observes an Event. A shared watch also remembers the Event if the Event comes from this node. An event
 // DELETED means that the Event's time to live in the API server is over, and a bookmark contains no Event. A client
-// that can create Events in a namespace chooses all their fields. So take refuses an Event that is longer than
-// every Event of the kubelet. take also refuses an Event that has a requested pod's UID but concerns another
+// that can create Events in a namespace chooses all fields of these Events. So take refuses an Event that is longer
+// than every Event of the kubelet. take also refuses an Event that has a requested pod's UID but concerns another
 // object.
 func (r *reading) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)

@@ -45,7 +45,7 @@ func (s *Source) watchAlone(p *request) {
 	s.enqueue(p.own)
 }
 
-// stopAlone ends the pod's own watch, if it has one.
+// stopAlone ends the pod's own watch if this watch exists.
 func (s *Source) stopAlone(p *request) {
 	if p.own != nil {
 		s.stop(p.own)

@@ -36,7 +36,7 @@ var ErrHelp = errors.New("help requested")
 // given is a value and its source.
 type given struct {
 	value string
-	from  string // name of the flag, with the name of the variable if the value comes from there
+	from  string // name of the flag, with the name of the variable if the value comes from the variable
 }
 
 // Parse sets every flag from the arguments. For a missing flag, Parse uses the environment variable, then the

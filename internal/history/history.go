@@ -1,6 +1,6 @@
 // Package history keeps the records of deleted pods, so that the API can still explain their start-ups. The package
 // is a ring with limits on the number of pods and on bytes. At a limit, it drops the oldest record. Reconcile's
-// goroutine adds records. The API reads them from any goroutine.
+// goroutine adds records. The API reads records from any goroutine.
 package history
 
 import (
@@ -26,7 +26,7 @@ type Config struct {
 // Stats holds the size of the history.
 type Stats struct {
 	Pods, Bytes int
-	Dropped     uint64    // number of entries that were dropped for newer ones or were too large
+	Dropped     uint64    // number of dropped entries: the oldest entries, and entries that were too large
 	OldestAt    time.Time // deletion time of the oldest pod; zero without entries
 }
 

@@ -64,7 +64,7 @@ type Config struct {
 	Logger     *zap.Logger
 	// Done is called for each completed start-up whose lines were written, or were dropped while the agent
 	// continues. Done is not called for terminations, and not for start-ups that Run did not write before it
-	// stopped, because the next agent may write them. Done must not block. Offer and Run call it.
+	// stopped, because the next agent can write these start-ups. Done must not block. Offer and Run call it.
 	Done func(timeline.Timeline)
 }
 

@@ -44,9 +44,9 @@ type Reviewer struct {
 	clients *peer.Latest[*rate.Limiter]
 }
 
-// clientRate is the number of reviews per second that each client can always request, and clientBurst the number at
-// once. A burst is enough for the token and the access of two scrapes, and is available again after 20 s.
-// maxClients exceeds the number of pods on a node.
+// clientRate is the number of reviews per second that each client can always request, and clientBurst is the number
+// of reviews at the same time. A burst is enough for the token and the access of two scrapes, and is available
+// again after 20 s. maxClients exceeds the number of pods on a node.
 const (
 	clientRate  = 0.2
 	clientBurst = 4

@@ -6,8 +6,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// maxBuffered is the number of bytes of one response that the API server can send before the agent reads them. With
-// Go's default of 4 MiB, all open watches together could hold 132 MiB.
+// maxBuffered is the number of bytes of one response that the API server can send before the agent reads the
+// response. With Go's default of 4 MiB, all open watches together could hold 132 MiB.
 const maxBuffered = 256 << 10
 
 // boundBuffers finds the HTTP transport inside next, sets its buffer size before the first request, and returns

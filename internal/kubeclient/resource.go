@@ -23,7 +23,7 @@ const (
 	// connection broke before the response, client-go returns a watch that is already closed.
 	ProvenAfter = time.Second
 	// CatchUp is the time after the start of a watch in which events may still be old. The API server sends all
-	// missed events at once, and does not mark the last of them.
+	// missed events in one burst, and does not mark the last event.
 	CatchUp = time.Second
 )
 

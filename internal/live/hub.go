@@ -1,6 +1,6 @@
 // Package live sends changes of start-ups and pulls to any number of viewers. The package encodes each change once,
 // and keeps only the last change of each pod in a log. A viewer is a position in this log. A slow viewer has no
-// queue: it skips changes that newer changes have replaced. Without viewers, live computes nothing.
+// queue: it skips changes that newer changes have replaced. Without viewers, the package computes nothing.
 //
 // Reconcile's goroutine notes the changes. The goroutine in Run fetches and encodes the changed timelines. Viewers
 // read from their own goroutines.

@@ -23,7 +23,7 @@ func pulls(t timeline.Timeline) bool {
 	})
 }
 
-// pullLook queries the pulls in progress and sends them. Only the goroutine in Run uses pullLook.
+// pullLook queries the pulls in progress and sends the result to viewers. Only the goroutine in Run uses pullLook.
 type pullLook struct {
 	hub  *Hub
 	next time.Time // the earliest time of the next query

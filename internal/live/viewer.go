@@ -11,7 +11,7 @@ type Viewer struct {
 
 // Next waits until the viewer has new events or ctx is done. For a pod with several changes, Next returns only the
 // last event. The first event has KindReset. Another event of KindReset follows each time that the log dropped
-// events before the viewer received them.
+// unread events of this viewer.
 func (v *Viewer) Next(ctx context.Context) ([]*Event, error) {
 	for {
 		batch, news := v.take()

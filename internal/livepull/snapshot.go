@@ -227,7 +227,7 @@ func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age)
 
 // wanted lists the images for which starting pods and ephemeral containers wait. For some images it is unknown
 // whether the kubelet has requested them, or requested them again. These pulls have no outcome and no state yet.
-// They are in progress only if they have a download.
+// These pulls are in progress only if they have a download.
 func (s Snapshot) wanted() []wantedPull {
 	var wanted []wantedPull
 	for _, t := range s.Starting {

@@ -50,7 +50,7 @@ func failureOf(t timeline.Timeline) (kind, why string) {
 		return "", ""
 	}
 	if n := len(t.Pulls); t.Reason == "" && n > 0 && t.Pulls[n-1].Outcome == imagepull.OutcomeFailed {
-		why += "; the latest pull of image " + t.Pulls[n-1].Image + ", failed: " + string(t.Pulls[n-1].Failure)
+		why += "; the latest pull of image " + t.Pulls[n-1].Image + " failed: " + string(t.Pulls[n-1].Failure)
 	}
 	return kind, why
 }

@@ -111,8 +111,8 @@ func (e *environment) check(name string, check func(string) error) {
 	}
 }
 
-// note adds a problem unless the list already has it. Duplicates occur because both signals check their common
-// variables.
+// note adds a problem unless the list already has it. Duplicates occur because traces and metrics both check the
+// general variables.
 func (e *environment) note(problem error) {
 	if !slices.ContainsFunc(e.problems, func(noted error) bool { return noted.Error() == problem.Error() }) {
 		e.problems = append(e.problems, problem)

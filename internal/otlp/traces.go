@@ -16,9 +16,9 @@ import (
 
 const (
 	// tracesQueue is the maximum number of settled start-ups that wait for a slow collector. tracesQueue equals the
-	// maximum number of start-ups in the state file. So after a restart, no start-up is dropped even if all of them
-	// complete at once. A full queue takes 1 MiB while the pods exist, because reconcile holds the same timelines,
-	// and about 5 MiB if all pods are deleted.
+	// maximum number of start-ups in the state file. So after a restart, no start-up is dropped, even if all
+	// start-ups complete at the same time. A full queue takes 1 MiB while the pods exist, because reconcile holds
+	// the same timelines, and about 5 MiB if all pods are deleted.
 	tracesQueue = 1024
 	// batchItems, batchSpans and batchBytes limit a request. Collectors accept 4 MiB by default, and a span has
 	// about 500 bytes.
@@ -42,8 +42,8 @@ type TracesConfig struct {
 	Logger     *zap.Logger
 	// Done is called for each start-up whose trace the collector accepted or permanently rejected, that the sampler
 	// dropped, or that was dropped while the agent continues. Done is not called for later events. Done is also not
-	// called for start-ups that are dropped because the agent is stopping, because the next agent may send them.
-	// Done must not block. Offer and Run call it.
+	// called for start-ups that are dropped because the agent is stopping, so that the next agent can send these
+	// traces. Done must not block. Offer and Run call it.
 	Done func(timeline.Timeline)
 	// Stopping reports whether the agent must stop. The caller of Offer learns this earlier than Run. Any goroutine
 	// can call Stopping.

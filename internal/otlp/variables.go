@@ -134,9 +134,9 @@ func isHeaders(value string) error {
 		httpguts.ValidHeaderFieldValue)
 }
 
-// isTransports reports whether the transport sets a header itself. Such a header in HEADERS would be silently
-// ignored, or would describe the request incorrectly (net/http, reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go,
-// isReservedHeader).
+// isTransports reports whether the transport sets a header itself. In HEADERS, the transport would silently ignore
+// this header, or the header would describe the request incorrectly (net/http, reqWriteExcludeHeader; RFC 9110,
+// 7.6.1; grpc-go, isReservedHeader).
 func isTransports(header string) bool {
 	switch name := strings.ToLower(header); name {
 	case "host", "content-type", "content-encoding", "content-length", "transfer-encoding", "trailer", "te",
@@ -241,7 +241,7 @@ func (e *environment) checkClientKey(signal string) {
 
 // checkInsecure notes a contradiction between a signal's INSECURE and the scheme of its endpoint. The specification
 // defines INSECURE for endpoints without a scheme, which the exporters cannot use. For an endpoint with a scheme,
-// the exporters let INSECURE override the scheme. They would send traces and keys unencrypted to https://, or use
+// the exporters let INSECURE override the scheme. Then they would send traces and keys unencrypted to https://, or use
 // TLS with a server that does not support it.
 func (e *environment) checkInsecure(signal string) {
 	address, endpoint := e.of(signal, "ENDPOINT")

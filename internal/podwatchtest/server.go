@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Server is the fake API server. Start creates one.
+// Server is the fake API server. Start creates a Server.
 type Server struct {
 	url     string
 	connect *http.Transport

@@ -52,7 +52,7 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 }
 
 // lasts reports whether the next agent needs an observation. The next agent can query the runtime about containers
-// that are still running, so such an observation is not necessary.
+// that are still running, so an observation of a running container is not necessary.
 func lasts(o timeline.Observation) bool {
 	answer, ok := o.(timeline.RuntimeSeen)
 	return !ok || slices.ContainsFunc(answer.Containers, func(c timeline.ContainerRun) bool {

@@ -1,4 +1,4 @@
-// Package record stores observations as text, so that they can be folded again on another machine. A recording in a
+// Package record stores observations as text, so that another machine can fold the same observations. A recording in a
 // bug report can become a test.
 //
 // A recording consists of lines of JSON. The first line is a header with the version of the format. Each other line
@@ -11,7 +11,7 @@
 // A recording contains exactly the fields of timeline's observations: names, images, states, times, and the
 // kubelet's messages about pulls and failures from its Events. Environment, commands, annotations, volumes and
 // credentials of a pod never become observations. The same is true for labels, except the recommended
-// app.kubernetes.io labels. So no recording contains these data.
+// app.kubernetes.io labels. So recordings contain none of these data.
 //
 // # Promise
 //

@@ -46,7 +46,7 @@ func (n *node) complete(t *timeline.Timeline) {
 // folded as of the last arrival. Timelines are in the order of timeline.Sorted.
 //
 // A restarted agent continues with the evidence of the previous agent. After a read error, Replay also returns the
-// timelines so far. The error wraps ErrTruncated if only the end is missing.
+// timelines of the observations before the error. The error wraps ErrTruncated if only the end is missing.
 func Replay(r *Reader) ([]timeline.Timeline, error) {
 	pods, started := map[string]*replayed{}, map[string]bool{}
 	var node node

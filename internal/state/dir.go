@@ -47,8 +47,8 @@ func (d dir) removeInterrupted() {
 	}
 }
 
-// load reads the file of the previous agent. load renames an unusable file. Then the file's content is lost, and
-// the agent continues without it.
+// load reads the file of the previous agent. load renames an unusable file. The agent then continues without the
+// file's content.
 func (d dir) load(node string, logger *zap.Logger) Contents {
 	text, err := d.read()
 	if errors.Is(err, fs.ErrNotExist) {
