@@ -42,7 +42,7 @@ func newAPIServer(c config) (apiServer, error) {
 }
 
 // podClient returns the client that reads pods. With --impersonate-node, this client impersonates the node. With
-// --serve-objects, it decodes whole objects.
+// --serve-objects, this client decodes whole objects.
 func (api apiServer) podClient(c config) (rest.Interface, error) {
 	config := api.config
 	if c.asNode {

@@ -125,8 +125,7 @@ func (k controlPlane) pods() finding {
 			"; before Kubernetes 1.36, use --impersonate-node=off"
 	default:
 		f.remedy = "allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit the " +
-			"agent to " +
-			"pods of its node"
+			"agent to pods of its node"
 	}
 	return f
 }
@@ -194,8 +193,7 @@ func unsure(err error) bool { return err != nil && !apierrors.IsForbidden(err) }
 func (k controlPlane) events() finding {
 	if k.c.events == eventsOff {
 		return finding{"events", checkOff, "--events=off: the times of failed pulls, and of waits for volumes and " +
-			"the network, are " +
-			"less precise", ""}
+			"the network, are less precise", ""}
 	}
 	return k.may("events", "can watch the kubelet's Events", "allow the ServiceAccount to watch events, or use "+
 		"--events=off",

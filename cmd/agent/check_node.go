@@ -29,7 +29,7 @@ func checkRuntime(ctx context.Context, c config) finding {
 
 // runtimeRemedy reads the text of the error, because gRPC keeps only the text of a connection error. A runtime that
 // accepts connections but does not answer produces various error texts. So runtimeRemedy treats every unknown text
-// as this failure.
+// as the error of a runtime that does not answer.
 func runtimeRemedy(reason string) string {
 	switch {
 	case strings.Contains(reason, "dial unix "+proxySocket+":"):
@@ -72,8 +72,7 @@ func checkPressure(c config) []finding {
 	}
 	if _, err := node.ReadPressure(node.PressureFiles); err != nil {
 		return []finding{{"pressure", checkFailed, err.Error(), "boot a kernel with pressure stall information " +
-			"(CONFIG_PSI, psi=1), or use " +
-			"--pressure=off"}}
+			"(CONFIG_PSI, psi=1), or use --pressure=off"}}
 	}
 	return []finding{{"pressure", checkOK, "the kernel measures pressure", ""}}
 }

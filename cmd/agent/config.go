@@ -124,16 +124,15 @@ func (c *config) reportTable() flags.Table {
 				"pods"),
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
-			Help: "memory limit for start-ups of deleted pods, which the API still serves; a start-up takes about 2 " +
-				"KiB; " +
-				"keeps at most the latest 1000; 0 to 64MiB; 0 keeps no deleted pods", Set: c.setHistoryLimit,
+			Help: "memory limit for start-ups of deleted pods, which the API still serves; a start-up takes about " +
+				"2 KiB; keeps at most the latest 1000; 0 to 64MiB; 0 keeps no deleted pods", Set: c.setHistoryLimit,
 		},
 		flags.Switch("serve-objects", "SERVE_OBJECTS", &c.serveObjects,
 			"keep the node's pod objects in memory, about 2 KiB each, and serve them at /api/v1/objects/pods "+
 				"without the fields that can hold secrets"),
 		flags.Switch("annotate", "ANNOTATE", &c.annotate,
-			"write the annotation podlapse.dev/startup to each pod annotated podlapse.dev/annotate: \"true\" when its "+
-				"start-up completes, and the annotation timestamp to each pod annotated addtime; requires a "+
+			"write the annotation podlapse.dev/startup to each pod annotated podlapse.dev/annotate: \"true\" when "+
+				"its start-up completes, and the annotation timestamp to each pod annotated addtime; requires a "+
 				"ServiceAccount that can patch pods"),
 		flags.Switch("termination", "TERMINATION", &c.termination,
 			"measure the termination of each deleted pod until its object is gone: each container, the "+
@@ -147,8 +146,8 @@ func (c *config) reportTable() flags.Table {
 		{
 			Name: "verify-interval", Variable: "VERIFY_INTERVAL", Value: "off|DURATION", Default: verifyOff,
 			Help: "interval (+/-10 %) between comparisons of the watched pods with a list, which repair " +
-				"differences: off, or 10s " +
-				"to 24h; before Kubernetes 1.34, the API server reads all pods of the cluster for each list",
+				"differences: off, or 10s to 24h; before Kubernetes 1.34, the API server reads all pods of the " +
+				"cluster for each list",
 			Set: c.setVerifyInterval,
 		},
 		flags.Switch("watch-delays", "WATCH_DELAYS", &c.watchDelays,

@@ -17,18 +17,17 @@ func (c *config) webTable() flags.Table {
 		{
 			Name: "web-config-file", Variable: "WEB_CONFIG_FILE", Value: "FILE",
 			Help: "file with TLS settings and passwords for the HTTP server, in the format of " +
-				"prometheus/exporter-toolkit; the agent " +
-				"rereads this file, and the files that it names, when they change",
+				"prometheus/exporter-toolkit; the agent rereads this file, and the files that it names, when they " +
+				"change",
 			Set: c.setWebConfigFile,
 		},
 		{
 			Name: "web-auth", Variable: "WEB_AUTH", Value: "auto|local|none|kubernetes", Default: webAuthAuto,
-			Help: "which clients can read: local lets loopback clients (kubectl port-forward, kubectl podlapse) read " +
-				"everything, and other clients only metrics and health checks; none lets every client read " +
+			Help: "which clients can read: local lets loopback clients (kubectl port-forward, kubectl podlapse) " +
+				"read everything, and other clients only metrics and health checks; none lets every client read " +
 				"everything; kubernetes requires a bearer token that the API server accepts (TokenReview) and " +
-				"authorizes to get the nonResourceURL /metrics or /podlapse/PATH (SubjectAccessReview); auto means " +
-				"none " +
-				"if --web-config-file requires passwords or client certificates, and local otherwise",
+				"authorizes to get the nonResourceURL /metrics or /podlapse/PATH (SubjectAccessReview); auto " +
+				"means none if --web-config-file requires passwords or client certificates, and local otherwise",
 			Set: c.setWebAuth,
 		},
 		{

@@ -19,7 +19,8 @@ type core struct {
 	seen       sourceTimes
 }
 
-// newCore also opens the recording. The recording starts with the previous agent's observations, so it is complete.
+// newCore also opens the recording. The recording starts with the previous agent's observations, so the recording
+// is complete.
 func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core, error) {
 	k := &core{seen: newSourceTimes(d.registry)}
 	header := record.Header{Agent: d.build.version, Scope: scope, Ends: d.config.termination}

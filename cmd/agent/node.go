@@ -38,8 +38,7 @@ func (c *config) nodeTable() flags.Table {
 			Name: "addons", Variable: "ADDONS", Value: "NAMESPACE[,NAMESPACE...][:LABELS]",
 			Default: node.DefaultSelector,
 			Help: "with --node-health, selects the add-ons: the pods in these namespaces (in all namespaces if no " +
-				"namespace " +
-				"is given) that match LABELS; LABELS is a label selector, as for kubectl get -l",
+				"namespace is given) that match LABELS; LABELS is a label selector, as for kubectl get -l",
 			Set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
 		},
 		flags.Switch("pressure", "PRESSURE", &c.node.pressure,

@@ -15,12 +15,9 @@ type restarts struct {
 func newRestarts(counts func() map[podwatch.RestartKey]uint64) prometheus.Collector {
 	return &restarts{counts, prometheus.NewDesc("podlapse_container_restarts_total",
 		"Container restarts of this node's pods since the agent first saw each pod, during and after start-up, by "+
-			"kind "+
-			"(init, sidecar, main) and by the reason for the end of the previous run. The reason comes from the "+
-			"pod's status. Reason signal is a "+
-			"crash or a kill by the kubelet, for example after a failed probe. Reason unknown is a run whose end "+
-			"the agent did not "+
-			"see.", []string{"kind", "reason"}, nil)}
+			"kind (init, sidecar, main) and by the reason for the end of the previous run. The reason comes from "+
+			"the pod's status. Reason signal is a crash or a kill by the kubelet, for example after a failed "+
+			"probe. Reason unknown is a run whose end the agent did not see.", []string{"kind", "reason"}, nil)}
 }
 
 // Describe implements prometheus.Collector.

@@ -22,8 +22,8 @@ type component struct {
 // stage determines when a component starts and stops. All components of a stage start and stop together.
 type stage int
 
-// The stages stop in this order, so that the agent still reports its last observations. They start in the reverse
-// order.
+// The stages stop in this order, so that the agent still reports its last observations. The stages start in the
+// reverse order.
 const (
 	stageSources stage = iota
 	stageReconcile

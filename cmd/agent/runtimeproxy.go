@@ -39,8 +39,7 @@ func (c *proxyConfig) table() flags.Table {
 			Name: "proxy-endpoint", Variable: "PROXY_ENDPOINT", Value: "unix:///PATH",
 			Default: "unix://" + proxySocket,
 			Help: "socket that the proxy serves; the agent uses it as --cri-endpoint; the proxy's user and group " +
-				"own it, with mode " +
-				"0660",
+				"own it, with mode 0660",
 			Set: func(value string) error {
 				err := setSocket(&c.listen)(value)
 				if err == nil && c.listen == c.runtime {

@@ -16,8 +16,8 @@ import (
 // answerTimeout is the timeout of one request to the API server.
 const answerTimeout = 10 * time.Second
 
-// remedy is the first part of a report. The API server's message follows, because it is long and the health board
-// cuts long reports.
+// remedy is the first part of a report. The API server's message comes last, because this message is long and the
+// health board cuts long reports.
 const remedy = "install the component annotate, which allows the agent to patch the pods of its node " +
 	"(docs/annotations.md): "
 

@@ -26,9 +26,9 @@ const (
 )
 
 // errNoPolicy explains why the agent writes no annotations.
-var errNoPolicy = errors.New("no policy limits the agent's permission to patch pods: " +
-	"install the ValidatingAdmissionPolicy and binding of the component annotate, " +
-	"which require Kubernetes 1.30, or use --annotate=off; see docs/annotations.md")
+var errNoPolicy = errors.New("no policy limits the agent's permission to patch pods: install the " +
+	"ValidatingAdmissionPolicy and binding of the component annotate, which require Kubernetes 1.30, or use " +
+	"--annotate=off; see docs/annotations.md")
 
 // limited sends a dry-run request that the policy must refuse. limited returns nil if a policy refused the request.
 func (a *Annotator) limited(ctx context.Context, p asking) error {

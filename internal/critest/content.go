@@ -16,7 +16,7 @@ type Sandbox struct {
 }
 
 // Container is a container of the fake runtime. If FinishedAt is set, the container has exited. If only StartedAt
-// is set, it is running.
+// is set, the container is running.
 type Container struct {
 	ID, SandboxID, PodUID, Name      string
 	Restarts                         int

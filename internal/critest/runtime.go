@@ -1,6 +1,6 @@
-// Package critest is a fake container runtime. The package runs no containers. On a Unix socket, it serves the read
-// calls of CRI and of containerd's own stores, with the content that a test adds. A test can make it slow, silent
-// or wrong. Every method is safe for concurrent use.
+// Package critest is a fake container runtime. The package runs no containers. On a Unix socket, the package serves
+// the read calls of CRI and of containerd's own stores, with the content that a test adds. A test can make it slow,
+// silent or wrong. Every method is safe for concurrent use.
 package critest
 
 import (

@@ -38,7 +38,7 @@ func oversized(event *corev1.Event) bool {
 }
 
 // convertEvent converts a kubelet Event that arrived through a watch opened at openedAt. The Event is live if it
-// arrived after the initial burst of the watch, and if its timestamps agree with that.
+// arrived after the initial burst of the watch and its timestamps do not contradict this.
 func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time) timeline.EventSeen {
 	seen := timeline.EventSeen{
 		UID:       uid,

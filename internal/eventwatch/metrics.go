@@ -20,9 +20,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	byReason := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_events_refused_total",
 		Help: "Events that the agent ignored because the kubelet cannot have created them, by reason: oversized " +
-			"(name, UID or size " +
-			"too long), pod (the UID of a pod with another namespace, name or kind), host (the host differs from " +
-			"the host in the pod's earlier Events).",
+			"(name, UID or size too long), pod (the UID of a pod with another namespace, name or kind), host (the " +
+			"host differs from the host in the pod's earlier Events).",
 	}, []string{"reason"})
 	m := metrics{
 		opened: prometheus.NewCounter(prometheus.CounterOpts{

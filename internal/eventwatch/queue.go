@@ -87,8 +87,9 @@ func (s *Source) othersWait() bool {
 	return len(s.queue.waiting) > 0
 }
 
-// isOver reports whether a watch must release its slot. After a full lease, it releases the slot for any waiting
-// watch. After the watch has delivered all existing Events, it releases the slot for a watch that never had a slot.
+// isOver reports whether a watch must release its slot. After a full lease, the watch releases the slot for any
+// waiting watch. After it has delivered all existing Events, the watch releases the slot for a watch that never had
+// a slot.
 func (s *Source) isOver(r *reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

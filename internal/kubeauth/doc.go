@@ -5,5 +5,5 @@
 // keyed hash of each token.
 //
 // k8s.io/apiserver has the same functions. But that module adds 23 MB to the binary and 18 MB to the resident
-// memory, even if it is off. The agent itself uses less memory.
+// memory, even if no client uses the functions. The agent itself uses less memory.
 package kubeauth

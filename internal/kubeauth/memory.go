@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 )
 
-// Lifetimes of cached answers. They equal the lifetimes in the kubelet's webhooks, except for rejected tokens. A
-// rejected token is cached for less time, because the API server also rejects a token when it cannot check it. A
-// revoked token works for at most two more minutes, and a revoked permission for at most five.
+// Lifetimes of cached answers. The lifetimes equal those in the kubelet's webhooks, except for rejected tokens. A
+// rejected token is cached for less time, because the API server also rejects tokens that it is temporarily unable
+// to check. A revoked token works for at most two more minutes, and a revoked permission for at most five.
 const (
 	acceptedFor = 2 * time.Minute
 	refusedFor  = 10 * time.Second

@@ -123,7 +123,7 @@ func (r *Reviewer) budget(who digest, client string) func() bool {
 	return func() bool { return own.AllowN(now, 1) || r.unknownRate.AllowN(now, 1) }
 }
 
-// ask returns a cached answer. Without a cached answer, it queries the API server and caches the result. ask does
+// ask returns a cached answer. Without a cached answer, ask queries the API server and caches the result. ask does
 // not cache errors.
 func ask[A any](
 	r *Reviewer, ctx context.Context, pay func() bool, m memory[A], key digest, review func() (A, bool, error),

@@ -11,10 +11,10 @@ import (
 // userAgent identifies the agent in the API server's audit log and metrics.
 const userAgent = "podlapse-agent"
 
-// LoadConfig reads the configuration for the API server from a kubeconfig file. If kubeconfig is empty, it uses the
-// pod's ServiceAccount. LoadConfig does not connect, and fails only if the configuration is unreadable. For all
-// clients of this configuration, clock reads the API server's time from the responses, and traffic counts the
-// requests.
+// LoadConfig reads the configuration for the API server from a kubeconfig file. If kubeconfig is empty, LoadConfig
+// uses the pod's ServiceAccount. LoadConfig does not connect, and fails only if the configuration is unreadable.
+// For all clients of this configuration, clock reads the API server's time from the responses, and traffic counts
+// the requests.
 func LoadConfig(kubeconfig string, clock *Clock, traffic *Traffic) (*rest.Config, error) {
 	config, err := loadConfig(kubeconfig)
 	if err != nil {
@@ -46,9 +46,9 @@ func loadConfig(kubeconfig string) (*rest.Config, error) {
 }
 
 // AsNode returns the configuration for requests as a node, by impersonation. From Kubernetes 1.36, a pod's
-// ServiceAccount can impersonate only the node on which the pod runs, and only for the verbs and resources that
-// RBAC allows (constrained impersonation, mode associated-node). The Node authorizer then allows access only to the
-// pods of this node. The configuration must contain only the user name, because groups select another mode of
+// ServiceAccount can impersonate only the node on which the pod runs (constrained impersonation, mode
+// associated-node). RBAC limits the verbs and resources. The Node authorizer then allows access only to the pods of
+// this node. The configuration must contain only the user name, because groups select another mode of
 // impersonation.
 func AsNode(config *rest.Config, node string) *rest.Config {
 	config = rest.CopyConfig(config)

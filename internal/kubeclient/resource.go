@@ -29,7 +29,7 @@ const (
 
 var errNoAnswer = errors.New("no response from the API server")
 
-// Retries returns the waits between attempts. They are long enough to reduce the load on a failing API server, and
+// Retries returns the waits between attempts. The waits are long enough to reduce the load on a failing API server, and
 // short enough to detect soon that the API server works again.
 func Retries() backoff.Policy {
 	return backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}

@@ -19,7 +19,7 @@ type Traffic struct {
 // tokenreviews, subjectaccessreviews or other. The verb is get, list, watch, create or patch.
 type trafficKey struct{ resource, verb string }
 
-// NewTraffic returns counters at zero. They already contain the requests that every agent sends.
+// NewTraffic returns counters at zero. The series of requests that every agent sends exist from the start.
 func NewTraffic() *Traffic {
 	vec := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "podlapse_apiserver_" + name, Help: help},

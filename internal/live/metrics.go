@@ -15,15 +15,12 @@ func newMetrics(registerer prometheus.Registerer, viewers func() float64) metric
 	}, viewers))
 	return metrics{
 		events: counter("podlapse_stream_events_total", "Changes that the agent encoded for the API's stream. A "+
-			"change for several "+
-			"viewers counts once."),
+			"change for several viewers counts once."),
 		resets: counter("podlapse_stream_resets_total", "Times that a viewer had to list again because the viewer "+
-			"was new "+
-			"or missed too many changes."),
+			"was new or missed too many changes."),
 		slow: counter("podlapse_stream_disconnected_total", "Viewers that the agent disconnected because they did "+
 			"not read."),
 		refused: counter("podlapse_stream_refused_total", "Viewers that the agent refused because too many were "+
-			"connected, in total or "+
-			"from one address."),
+			"connected, in total or from one address."),
 	}
 }

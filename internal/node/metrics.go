@@ -47,19 +47,17 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 			"warmed up: 1 if it is, 0 if not."),
 		aspect: desc("podlapse_node_availability", "Whether the node meets each availability criterion: 1 if it "+
 			"does, 0 if not. ready: the node's condition Ready is true; schedulable: the node is not cordoned; "+
-			"warmed_up: the Node "+
-			"object is older than --node-warm-up.", "aspect"),
+			"warmed_up: the Node object is older than --node-warm-up.", "aspect"),
 		unavailable: desc("podlapse_node_unavailable", "Reasons why this node does not meet an availability "+
-			"criterion: 1 "+
-			"while the reason applies. The reason comes from the node's condition, or is Cordoned, WarmingUp, "+
-			"NodeObjectMissing or ConditionMissing.", "aspect", "reason"),
+			"criterion: 1 while the reason applies. The reason comes from the node's condition, or is Cordoned, "+
+			"WarmingUp, NodeObjectMissing or ConditionMissing.", "aspect", "reason"),
 		pods:    desc("podlapse_addon_pods", "Pods of an add-on on this node.", addon...),
 		running: desc("podlapse_addon_pods_running", "Pods in podlapse_addon_pods in phase Running.", addon...),
 		ready:   desc("podlapse_addon_pods_ready", "Pods in podlapse_addon_pods_running that are ready.", addon...),
 		podsAvailable: desc("podlapse_addon_pods_available", "Pods in podlapse_addon_pods_ready without a container "+
 			"restart in the last minute.", addon...),
-		restarts: desc("podlapse_addon_restarts_total", "Container restarts of an add-on since the agent first saw "+
-			"the pod, by the exit code and the reason for the end of the previous run (as in "+
+		restarts: desc("podlapse_addon_restarts_total", "Container restarts of an add-on since the agent first "+
+			"saw the pod, by the exit code and the reason for the end of the previous run (as in "+
 			"podlapse_container_restarts_total).",
 			append(addon, "container", "reason", "exit_code")...),
 		addonsAvailable: desc("podlapse_addons_available", "Whether this node and all pods of all its add-ons are "+

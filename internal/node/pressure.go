@@ -94,8 +94,7 @@ func (p *Pressure) sample(ctx context.Context) {
 
 // errUnmeasured means that the kernel was built or started without pressure measurement.
 var errUnmeasured = errors.New("this kernel does not measure pressure: boot a kernel with CONFIG_PSI, and with " +
-	"psi=1 on " +
-	"the kernel command line if PSI is off by default; or use --pressure=off")
+	"psi=1 on the kernel command line if PSI is off by default; or use --pressure=off")
 
 func unmeasured(err error) bool { return errors.Is(err, errUnmeasured) }
 

@@ -38,8 +38,7 @@ func ParseSelector(given string) (Selector, error) {
 		var err error
 		if s.labels, err = labels.Parse(wanted); err != nil {
 			return Selector{}, fmt.Errorf("invalid label selector %q: must have the syntax of kubectl get -l, for "+
-				"example "+
-				"k8s-app or tier=node: %w", wanted, err)
+				"example k8s-app or tier=node: %w", wanted, err)
 		}
 	}
 	if len(s.namespaces) == 0 && s.labels.Empty() {

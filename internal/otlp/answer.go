@@ -62,9 +62,9 @@ func refused(err error) bool {
 	})
 }
 
-// warningOf returns the warning of a collector that accepted all data. Such a response is a partial success without
-// rejected items and without other errors. The warning can contain any text, so warningOf reads the number of
-// rejected items at the fixed position at the end.
+// warningOf returns the warning of a collector that accepted all data. A response with a warning is a partial
+// success without rejected items and without other errors. The warning can contain any text, so warningOf reads the
+// number of rejected items at the fixed position at the end.
 func warningOf(err error) (words string, ok bool) {
 	leaf := err
 	for leaf != nil {

@@ -58,9 +58,8 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(from))))
 	failures := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "podlapse_otlp_metrics_failures_total",
-		Help: "Failed or incomplete exports of metrics over OTLP. The next export includes the missing values. Only " +
-			"if the agent " +
-			"sends metrics.",
+		Help: "Failed or incomplete exports of metrics over OTLP. The next export includes the missing values. " +
+			"Only if the agent sends metrics.",
 	})
 	config.Registerer.MustRegister(failures)
 	return &Metrics{

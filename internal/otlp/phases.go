@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// phasesOf returns the phases as child spans of the start-up. Together, they cover the whole start-up.
+// phasesOf returns the phases as child spans of the start-up. Together, the phases cover the whole start-up.
 func phasesOf(t timeline.Timeline) []span { return layOut(t, t.Phases, rootKey) }
 
 // layOut returns phases as children of the span under. The key of each child begins with the key of this span.

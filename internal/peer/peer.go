@@ -44,7 +44,7 @@ func NewLatest[V any](most int, start func() V) *Latest[V] {
 	return &Latest[V]{most: most, start: start, known: map[netip.Prefix]*list.Element{}, order: list.New()}
 }
 
-// Of returns the value of a peer. At the limit, it forgets the peer that was used the longest time ago.
+// Of returns the value of a peer. At the limit, Of forgets the peer with the oldest last use.
 func (l *Latest[V]) Of(peer netip.Prefix) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()

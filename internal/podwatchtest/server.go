@@ -1,6 +1,6 @@
 // Package podwatchtest is a fake API server for pods, nodes and Events. The package supports lists and watches over
 // HTTP with field selectors, streaming lists and history. The package also reviews tokens and access, and applies
-// annotations. Tests add the objects. They can make the server unreachable, silent or forgetful, or make it refuse
+// annotations. Tests add the objects. Tests can make the server unreachable, silent or forgetful, or make it refuse
 // requests. Every method is safe for concurrent use.
 package podwatchtest
 

@@ -41,8 +41,8 @@ const (
 	StageTotal     Stage = "total"
 )
 
-// stageOrder lists the stages in order. For each stage, it has the result of an attempt that fails in this stage
-// without a timeout.
+// stageOrder lists the stages in order. For each stage, stageOrder has the result of an attempt that fails in this
+// stage without a timeout.
 var stageOrder = []struct {
 	stage  Stage
 	failed Result

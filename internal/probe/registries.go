@@ -18,8 +18,8 @@ const registryPrefix = "registry:"
 // DefaultHost).
 const hub, hubHost = "docker.io", "registry-1.docker.io"
 
-// followRegistries probes the most used registries at each interval, all at the same time. When ctx is done, it
-// returns the names of all probes that existed.
+// followRegistries probes the most used registries at each interval, all at the same time. When ctx is done,
+// followRegistries returns the names of all probes that existed.
 func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
 	asked := map[string]*followed{}
 	left := map[string]bool{} // registries that are already in the log

@@ -29,8 +29,7 @@ func (c Config) problems() (problems []error) {
 	}
 	if len(c.Probes) == 0 && c.Registries.Top == 0 {
 		problems = append(problems, errors.New("probes: must not be empty: list at least one probe, set "+
-			"registries.top, "+
-			"or unset --probes-file"))
+			"registries.top, or unset --probes-file"))
 	}
 	names := map[string]bool{}
 	for i, p := range c.Probes {

@@ -40,7 +40,7 @@ type Config struct {
 	Restored Restored
 	Keeper   Keeper
 	Logger   *zap.Logger
-	// Registerer registers podlapse_evidence_reconstructed_total. If it is nil, the metric is not registered.
+	// Registerer registers podlapse_evidence_reconstructed_total. If Registerer is nil, the metric is not registered.
 	Registerer prometheus.Registerer
 }
 
@@ -95,8 +95,8 @@ const (
 	Partial
 	// Settled means that the agent saw a start-up complete. Each start-up has exactly one Settled report.
 	Settled
-	// EphemeralPulled means that all facts about the pulls for ephemeral containers are known. They are in
-	// Timeline.EphemeralPulls. The Settled report also contains the pulls during the start-up.
+	// EphemeralPulled means that all facts about the pulls for ephemeral containers are known.
+	// Timeline.EphemeralPulls contains the pulls. The Settled report also contains the pulls during the start-up.
 	EphemeralPulled
 	// PostStartup means that an event happened after the start-up (Report.PostStartup). Kubelet Events are reported
 	// in the order of time, and only Events after Restored.EventsUntil.

@@ -14,8 +14,8 @@ type terminating struct {
 }
 
 // observeTermination follows the termination of a pod, starting with the first object that has a deletion
-// timestamp. After a change of the object, it queries the runtime immediately, because the kubelet soon removes
-// stopped containers.
+// timestamp. After a change of the object, observeTermination queries the runtime immediately, because the kubelet
+// soon removes stopped containers.
 func (r *Reconciler) observeTermination(p *pod, o timeline.Observation) {
 	news := r.applyToTermination(p, o)
 	if p.terminating == nil {

@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// Limits on the lines in a ring. They are enough for some minutes of a busy node.
+// Limits on the lines in a ring. The limits are enough for some minutes of a busy node.
 const (
 	ringLines = 4096
 	ringBytes = 4 << 20
 )
 
-// ring keeps the latest lines. At a limit, it drops the oldest line. ring is safe for concurrent use.
+// ring keeps the latest lines. At a limit, ring drops the oldest line. ring is safe for concurrent use.
 type ring struct {
 	mu    sync.Mutex
 	lines [][]byte // oldest first

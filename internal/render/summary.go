@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// longestPhase returns the longest phase. Among phases of equal length, it returns the first.
+// longestPhase returns the longest phase. Among phases of equal length, longestPhase returns the first.
 func longestPhase(record api.Record) (api.PhaseRecord, bool) {
 	var longest api.PhaseRecord
 	found := false

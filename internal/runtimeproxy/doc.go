@@ -1,7 +1,7 @@
 // Package runtimeproxy runs between the agent and the container runtime, in its own container. The package holds
-// the runtime's socket, which gives root access to the node. On its own socket, it serves only the calls in package
-// cri, with checked arguments. These are the calls that the agent makes. The package refuses every other call
-// before the call reaches the runtime.
+// the runtime's socket, which gives root access to the node. On its own socket, the package serves only the calls
+// in package cri, with checked arguments. These are the calls that the agent makes. The package refuses every other
+// call before the call reaches the runtime.
 //
 // The caller runs a Proxy on one goroutine. The Proxy keeps no state of the runtime. The package forwards one
 // request, which cri encodes again, and then the messages of the response in order. The package opens no network

@@ -8,11 +8,9 @@ func register(config Config, length func() int) (sent, dropped prometheus.Counte
 	label := prometheus.Labels{"sink": config.Name}
 	sent = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "podlapse_sink_sent_total",
-		Help: "Items that each sink delivered. Sink records writes start-ups to standard output, including partial " +
-			"ones. " +
-			"Sink recording writes observations to the file, or to memory if there is no file. Sink otlp sends " +
-			"traces of start-ups, " +
-			"which count when the endpoint accepts them.",
+		Help: "Items that each sink delivered. Sink records writes start-ups to standard output, including " +
+			"partial ones. Sink recording writes observations to the file, or to memory if there is no file. Sink " +
+			"otlp sends traces of start-ups, which count when the endpoint accepts them.",
 		ConstLabels: label,
 	})
 	dropped = prometheus.NewCounter(prometheus.CounterOpts{

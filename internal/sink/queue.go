@@ -26,7 +26,7 @@ type Config struct {
 	Registerer prometheus.Registerer // registers the three metrics of this sink
 }
 
-// Queue holds items that wait for delivery, in order. If the queue is full, it drops the newest item and keeps the
+// Queue holds items that wait for delivery, in order. A full queue drops the newest item and keeps the
 // older items. All methods except Run are safe to call from any goroutine.
 type Queue[T any] struct {
 	config  Config
@@ -45,7 +45,7 @@ func NewQueue[T any](config Config) *Queue[T] {
 	return q
 }
 
-// Offer queues an item. If Offer cannot queue the item, it counts the item as dropped and returns the reason:
+// Offer queues an item. If Offer cannot queue the item, Offer counts the item as dropped and returns the reason:
 // ErrFull, or ErrEnded after Run has returned. Offer never waits.
 func (q *Queue[T]) Offer(item T) error { return q.OfferLeaving(item, 0) }
 

@@ -82,9 +82,11 @@ func All() []timeline.Timeline {
 
 // InTransition returns a start-up with all data that transition records contain:
 //
-//	0.5 s until scheduled, init container setup runs from 2 s to 3.5 s, sidecar proxy from 4.25 s on and is ready
-//	at 4.75 s; app is pulled from 4.5 s (attempt 1 from 15 s) to 19 s, runs from 20 s, started at 21.5 s and is
-//	ready, as the pod is, at 22.000000001 s
+//	pod       scheduled after 0.5 s, ready at 22.000000001 s
+//	setup     init container, runs from 2 s to 3.5 s
+//	proxy     sidecar, runs from 4.25 s, ready at 4.75 s
+//	app       pulled from 4.5 s (attempt 1 from 15 s) to 19 s
+//	          runs from 20 s, started at 21.5 s, ready at 22.000000001 s
 func InTransition() timeline.Timeline {
 	const ms = time.Millisecond
 	milestone := func(m timeline.Milestone, container string, at time.Duration) timeline.MilestoneEvidence {

@@ -1,4 +1,4 @@
-// Package state owns the file through which an agent passes its data to the next agent on the node: the
+// Package state owns the file through which an agent passes its data to the next agent on the node. The data is the
 // observations of unreported start-ups, and the UIDs of the reported pods. An agent that is killed loses at most
 // its latest observations, and the sources repeat most of these.
 //
@@ -19,8 +19,13 @@
 //
 // # The file
 //
-// The file consists of lines of JSON: a header with the version of the format and the node, a line for each
-// reported pod, a recording of the start-ups in progress, and an end line with a checksum of all previous lines.
+// The file consists of lines of JSON:
+//
+//   - a header with the version of the format and the node
+//   - a line for each reported pod
+//   - a recording of the start-ups in progress
+//   - an end line with a checksum of all previous lines
+//
 // The agent never changes the file, but replaces the whole file. If an agent cannot read a file completely, it
 // ignores the file.
 package state

@@ -101,9 +101,9 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 		config: config, recording: recording, file: d.file, replace: d.replace,
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_state_dropped_total",
-			Help: "Observations of start-ups in progress, and entries of reported pods, that the agent omitted from " +
-				"the " +
-				"state file in --state-dir because the file is full. They do not survive a restart of the agent.",
+			Help: "Observations of start-ups in progress, and entries of reported pods, that the agent omitted " +
+				"from the state file in --state-dir because the file is full. They do not survive a restart of " +
+				"the agent.",
 		}),
 		changed:  make(chan struct{}, 1),
 		inFlight: map[string]*inFlight{}, eventsUntil: d.EventsUntil,

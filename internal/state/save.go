@@ -27,7 +27,7 @@ func (k *Keeper) save() error {
 	return nil
 }
 
-// note records the result of a save. After a successful save, it marks the pods whose data is in the file.
+// note records the result of a save. After a successful save, note marks the pods whose data is in the file.
 func (k *Keeper) note(pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
