@@ -97,7 +97,7 @@ func TestInvalidSettings(t *testing.T) {
 		{"OTEL_RESOURCE_ATTRIBUTES", "here", "entry 1"},
 		{"OTEL_RESOURCE_ATTRIBUTES", "a=%ff", "invalid entry 1: its decoded value is invalid"},
 		{"OTEL_RESOURCE_ATTRIBUTES", "a=b,\xff=c", "invalid entry 2: its name is invalid or reserved"},
-		{"OTEL_SERVICE_NAME", "\xff", "not valid UTF-8"},
+		{"OTEL_SERVICE_NAME", "\xff", "must be valid UTF-8"},
 		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b%0ahush", "invalid entry 1: its decoded value is invalid"},
 		{"OTEL_EXPORTER_OTLP_HEADERS", "hush@b=c", "invalid entry 1: its name is invalid or reserved"},
 		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b,Host=hush", "invalid entry 2: its name is invalid or reserved"},
@@ -127,7 +127,7 @@ func TestInvalidSettings(t *testing.T) {
 		}
 		variables["OTEL_EXPORTER_OTLP_PROTOCOL"] = protocolGRPC
 		if _, err := from(variables); err == nil ||
-			strings.Count(err.Error(), "OTEL_EXPORTER_OTLP_HEADERS: entry 1") != 1 {
+			strings.Count(err.Error(), "OTEL_EXPORTER_OTLP_HEADERS: invalid entry 1:") != 1 {
 			t.Errorf("%s over gRPC: %v", headers, err)
 		}
 	}

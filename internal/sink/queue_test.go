@@ -128,8 +128,8 @@ func TestQueueCountsDrops(t *testing.T) {
 			stop()
 			began := time.Now()
 			err := <-o.run(stopped)
-			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), "(8 items "+
-				"dropped)") || time.Since(began) > 2*drain {
+			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), "(8 items dropped)") ||
+				time.Since(began) > 2*drain {
 				t.Errorf("%s: %v after %s", name, err, time.Since(began))
 			}
 			if got := counts(o.queue); got != [2]float64{2, 11} || o.queue.Len() != 0 {

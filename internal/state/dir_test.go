@@ -123,7 +123,7 @@ func TestUnusableFiles(t *testing.T) {
 		"from another node": {change(`"node":"node-1"`, `"node":"node-2"`),
 			`belongs to node "node-2", not to "node-1"`},
 		"from a newer agent": {change(`"version":1`, `"version":2`),
-			"has format version 2, but only 1 to 1 are known"},
+			"unknown format version 2: must be 1 to 1"},
 		"a newer recording format": {change(`"header","version":2`, `"header","version":99`), "format version 99"},
 		"without a recording":      {change(`"kind":"header"`, `"kind":"footer"`), "not a recording"},
 		"a truncated line":         {write(text[:len(text)-9]), "is truncated"},
@@ -132,7 +132,7 @@ func TestUnusableFiles(t *testing.T) {
 		"a changed byte":           {write(strings.Replace(text, "ns", "nz", 1)), "damaged: the checksum is"},
 		"zeros, as after a crash":  {write(string(make([]byte, len(text)))), "not a podlapse state file"},
 		"an unknown observation":   {change(`"pod_seen"`, `"pod_felt"`), `unknown kind "pod_felt"`},
-		"a pod without a name":     {change(`"uid":"b"`, `"uid":""`), "without its uid"},
+		"a pod without a name":     {change(`"uid":"b"`, `"uid":""`), "has no uid"},
 		"too large":                {write(text + strings.Repeat("\n", maxFile)), "larger than 16 MiB"},
 		"a directory": {func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) },
 			"not a regular file ("},
@@ -225,7 +225,7 @@ func TestDirectoryIsLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(path, "node-1", zap.NewNop()); err == nil ||
-		!strings.Contains(err.Error(), "another agent uses it") {
+		!strings.Contains(err.Error(), "another agent uses this directory") {
 		t.Errorf("a second agent: %v", err)
 	}
 	if err := first.Close(); err != nil {
