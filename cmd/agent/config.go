@@ -103,8 +103,8 @@ func (c *config) table() flags.Table {
 		},
 		{
 			Name: "events", Variable: "EVENTS", Value: "auto|off|cluster", Default: eventsAuto,
-			Help: "how to watch the kubelet's Events: auto watches only the pods that need them; cluster watches " +
-				"all Events with one watch while any pod needs them, for small clusters; off watches none",
+			Help: "watches on the kubelet's Events: auto watches only Events of pods that need them; cluster watches " +
+				"all Events with one watch while any pod needs them, for small clusters; off watches no Events",
 			Set: flags.Choice(&c.events, eventsAuto, eventsOff, eventsCluster),
 		},
 		{
@@ -180,9 +180,9 @@ func (c *config) keepTable() flags.Table {
 }
 
 func (c *config) recordsFlag() flags.Flag {
-	help := "JSON lines to write to standard output for each completed start-up: "
+	help := "records that the agent writes to standard output, as JSON lines, for each completed start-up: "
 	for _, format := range recordFormats() {
-		help += format.name + ", " + format.content + "; "
+		help += format.name + " is " + format.content + "; "
 	}
 	choices := recordChoices()
 	return flags.Flag{

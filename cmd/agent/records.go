@@ -21,8 +21,10 @@ type recordFormat struct {
 // recordFormats lists the formats of records.
 func recordFormats() []recordFormat {
 	return []recordFormat{
-		{name: recordsTimeline, content: "its timeline", lines: jsonlines.TimelineLines, terminations: true},
-		{name: "transition", content: "the records of kube-transition-metrics", lines: transition.Lines, traits: true},
+		{name: recordsTimeline, content: "the timeline of the start-up", lines: jsonlines.TimelineLines,
+			terminations: true},
+		{name: "transition", content: "the set of records of kube-transition-metrics", lines: transition.Lines,
+			traits: true},
 	}
 }
 
