@@ -6,10 +6,10 @@ import (
 	"github.com/podlapse/podlapse/internal/annotate"
 )
 
-// partAnnotations is the name of the annotator on the health board.
+// partAnnotations is the annotator's name on the health board.
 const partAnnotations = "annotations"
 
-// newAnnotator makes the annotator of pods, or nil without --annotate.
+// newAnnotator returns the component that annotates pods. Without --annotate, newAnnotator returns nil.
 func newAnnotator(d deps, k *core) *annotate.Annotator {
 	if !d.config.annotate {
 		return nil

@@ -11,17 +11,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// apiServer holds the agent's connection to the API server, the server's clock, and the counters of requests.
+// apiServer holds the agent's connection to the API server, the estimate of the server's clock, and the request
+// counters.
 type apiServer struct {
 	config  *rest.Config
-	pods    rest.Interface // impersonates the node with --impersonate-node
-	own     rest.Interface // with the agent's own identity
-	events  rest.Interface // the same, only for watches of Events
+	pods    rest.Interface // client for pods; impersonates the node with --impersonate-node
+	own     rest.Interface // client with the agent's own identity
+	events  rest.Interface // client for Event watches, with the agent's own identity
 	clock   *kubeclient.Clock
 	traffic *kubeclient.Traffic
 }
 
-// newAPIServer does not connect. An error means that the configuration is wrong.
+// newAPIServer prepares the clients but does not connect. An error means that the configuration is invalid.
 func newAPIServer(c config) (apiServer, error) {
 	api := apiServer{clock: kubeclient.NewClock(time.Now), traffic: kubeclient.NewTraffic()}
 	var err error
@@ -40,8 +41,8 @@ func newAPIServer(c config) (apiServer, error) {
 	return api, nil
 }
 
-// podClient is for reading pods: it impersonates the node if configured, and decodes whole objects only if the agent
-// serves them.
+// podClient returns the client that reads pods. With --impersonate-node, this client impersonates the node. With
+// --serve-objects, this client decodes whole objects.
 func (api apiServer) podClient(c config) (rest.Interface, error) {
 	config := api.config
 	if c.asNode {

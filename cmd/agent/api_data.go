@@ -14,10 +14,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// historyPods is how many deleted pods the history holds at most.
+// historyPods is the maximum number of deleted pods in the history.
 const historyPods = 1000
 
-// served holds the data that the read API keeps itself.
+// served holds the data that the agent keeps for the read API.
 type served struct {
 	startedAt api.Instant
 	history   *history.History
@@ -26,7 +26,7 @@ type served struct {
 	pulls     livePullsFunc
 }
 
-// newServed makes the parts that keep data for the read API. The caller sets pulls before anything runs.
+// newServed creates the parts that keep data for the read API. The caller sets pulls before any component runs.
 func newServed(d deps, k *core) *served {
 	s := &served{startedAt: api.InstantOf(time.Now()), history: history.New(history.Config{
 		Pods: historyPods, Bytes: d.config.historyBytes, Now: time.Now,
@@ -43,7 +43,7 @@ func newServed(d deps, k *core) *served {
 	return s
 }
 
-// forgotten takes deleted pods. The history has a pod before the stream reports that it is gone.
+// forgotten records a deleted pod. forgotten adds the pod to the history before the stream reports the deletion.
 func (s *served) forgotten(t timeline.Timeline) {
 	s.history.Add(t)
 	s.live.Gone(t)
@@ -60,7 +60,7 @@ func (s *served) api(d deps, skew func(context.Context) (timeline.Skew, error)) 
 	return readAPI
 }
 
-// newServer returns a server that already listens.
+// newServer returns a server that is already listening.
 func newServer(ctx context.Context, d deps, k *core, s *served) (*web.Server, error) {
 	access, err := newAccess(d)
 	if err != nil {

@@ -11,23 +11,23 @@ import (
 	"github.com/podlapse/podlapse/internal/cli"
 )
 
-// checkLimit is how long one test of check may take.
+// checkLimit is the timeout of one test of the command check.
 const checkLimit = 5 * time.Second
 
 // The outcomes of a check.
 const (
 	checkOK      = "ok"
 	checkFailed  = "failed"
-	checkOff     = "off"     // by a flag
-	checkSkipped = "skipped" // it needs what failed before
+	checkOff     = "off"     // a flag turned the tested feature off
+	checkSkipped = "skipped" // the test requires an earlier test that failed
 )
 
 // finding is the result of one test.
 type finding struct {
 	subject string
-	outcome string // checkOK and so on
+	outcome string // checkOK, checkFailed, checkOff or checkSkipped
 	detail  string
-	remedy  string // empty unless it failed
+	remedy  string // empty unless outcome is checkFailed
 }
 
 func (f finding) String() string {
@@ -39,13 +39,14 @@ func (f finding) String() string {
 	return line
 }
 
-// oneLine keeps an error of several lines from looking like several findings.
+// oneLine joins the lines of an error. Otherwise, one error of several lines looks like several findings.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// runCheck tests everything that run needs, in the same way as run does.
+// runCheck tests every permission and connection that the command run requires, through the same code as run.
 func runCheck(ctx context.Context, call cli.Call) int {
 	var c config
-	_, code, ok := call.Parse(c.table(), "check [flags]\n\nTests what run needs, with the flags of run. "+
+	_, code, ok := call.Parse(c.table(), "check [flags]\n\nTests the requirements of the command run. Accepts the "+
+		"flags of run. "+
 		"Prints one line per test, and a remedy for each failure.", 0)
 	if !ok {
 		return code

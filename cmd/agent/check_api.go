@@ -17,15 +17,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// skewLimit is the largest clock skew that check accepts. The phases before the kubelet starts a pod are measured by
-// both clocks.
+// skewLimit is the largest clock skew that check accepts. The phases before the kubelet starts a pod combine
+// timestamps of two clocks: the control plane's and the node's.
 const skewLimit = 500 * time.Millisecond
 
-// nobodysNode is a name that no node has (RFC 6761).
+// nobodysNode is a node name that cannot exist: RFC 6761 reserves the domain "invalid".
 const nobodysNode = "podlapse-check.invalid"
 
-// checkControlPlane tests three things: that the API server answers, that it allows and refuses what it should, and
-// that the clocks agree.
+// checkControlPlane tests whether the API server answers, whether its permissions are exactly the required ones,
+// and whether the clocks agree.
 func checkControlPlane(ctx context.Context, c config) []finding {
 	api, err := newAPIServer(c)
 	if err != nil {
@@ -54,7 +54,7 @@ func checkControlPlane(ctx context.Context, c config) []finding {
 	return append(findings, k.clocks())
 }
 
-// controlPlane is the API server as run uses it.
+// controlPlane tests the API server through the clients that the command run uses.
 type controlPlane struct {
 	ctx     context.Context
 	c       config
@@ -78,7 +78,7 @@ func (k controlPlane) reached() finding {
 	return f
 }
 
-// list requests one object of a resource, which costs the API server very little.
+// list requests a single object of a resource, to keep the load on the API server low.
 func (k controlPlane) list(client rest.Interface, resource, selector string) error {
 	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
 	defer cancel()
@@ -89,14 +89,14 @@ func (k controlPlane) list(client rest.Interface, resource, selector string) err
 	return request.Do(ctx).Error()
 }
 
-// failedToAsk is the finding if the API server did not answer the question.
+// failedToAsk returns the finding for a request that the API server did not answer.
 func failedToAsk(subject string, err error) finding {
 	f := finding{subject, checkFailed, err.Error(),
-		"check that the API server runs, that its address and CA are correct (--kubeconfig), and that no network " +
+		"check that the API server runs, that --kubeconfig contains its address and CA, and that no network " +
 			"policy blocks it"}
 	switch {
 	case apierrors.IsUnauthorized(err):
-		f.remedy = "the API server rejects the agent's token: check its ServiceAccount and --kubeconfig"
+		f.remedy = "the API server rejects the agent's token: check the agent's ServiceAccount and --kubeconfig"
 	case apierrors.IsForbidden(err):
 		f.remedy = "bind the default ClusterRoles system:basic-user and system:public-info-viewer to the ServiceAccount"
 	}
@@ -105,7 +105,7 @@ func failedToAsk(subject string, err error) finding {
 
 func podsOf(node string) string { return fields.OneTermEqualSelector("spec.nodeName", node).String() }
 
-// pods lists and watches pods as run does.
+// pods lists and watches pods in the same way as the command run.
 func (k controlPlane) pods() finding {
 	f := finding{subject: "pods", outcome: checkOK, detail: "can list and watch the pods of " + k.c.nodeName}
 	err := k.list(k.api.pods, "pods", podsOf(k.c.nodeName))
@@ -124,8 +124,8 @@ func (k controlPlane) pods() finding {
 			"impersonate-on:associated-node:list and :watch on pods; run the agent in a pod on " + k.c.nodeName +
 			"; before Kubernetes 1.36, use --impersonate-node=off"
 	default:
-		f.remedy = "allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit it to " +
-			"pods of its node"
+		f.remedy = "allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit the " +
+			"agent to pods of its node"
 	}
 	return f
 }
@@ -141,7 +141,8 @@ func (k controlPlane) watch(resource, selector string) error {
 	return err
 }
 
-// limit finds out whether plain RBAC or node impersonation applies, by trying what must be refused.
+// limit determines whether plain RBAC or node impersonation applies. limit sends requests that the API server must
+// refuse.
 func (k controlPlane) limit() finding {
 	f := finding{subject: "limit", outcome: checkOK}
 	own := k.list(k.api.own, "pods", "")
@@ -154,9 +155,10 @@ func (k controlPlane) limit() finding {
 		f.detail = "plain RBAC applies: the agent can read the pods of every node; from Kubernetes 1.36, " +
 			"--impersonate-node=on limits it"
 	case own == nil:
-		f.outcome, f.detail = checkFailed, "plain RBAC applies: the agent can read the pods of every node under its "+
-			"own name, so impersonation limits nothing"
-		f.remedy = "remove all verbs on pods from the ServiceAccount's own rules; impersonation does not need them"
+		f.outcome, f.detail = checkFailed, "plain RBAC applies: the agent can read the pods of every node with its "+
+			"own identity, so impersonation does not limit the agent"
+		f.remedy = "remove all verbs on pods from the ServiceAccount's own rules: impersonation does not require " +
+			"these verbs"
 	default:
 		return k.asNodeLimit()
 	}
@@ -165,7 +167,7 @@ func (k controlPlane) limit() finding {
 
 func (k controlPlane) asNodeLimit() finding {
 	f := finding{subject: "limit", outcome: checkOK,
-		detail: "node impersonation applies: the API server refuses pods of other nodes, and lists without a selector"}
+		detail: "node impersonation applies: the API server refuses pods of other nodes and lists without a selector"}
 	for _, attempt := range []struct{ what, resource, selector string }{
 		{"pods of all nodes", "pods", ""}, {"another node's pods", "pods", podsOf(nobodysNode)},
 		{"secrets", "secrets", ""},
@@ -184,20 +186,21 @@ func (k controlPlane) asNodeLimit() finding {
 	return f
 }
 
-// unsure reports whether an error leaves open what is allowed.
+// unsure reports whether the error is a failed request. A failed request does not show whether the permission
+// exists.
 func unsure(err error) bool { return err != nil && !apierrors.IsForbidden(err) }
 
 func (k controlPlane) events() finding {
 	if k.c.events == eventsOff {
-		return finding{"events", checkOff, "--events=off: failed pulls and waits for volumes and the network are " +
-			"less precise", ""}
+		return finding{"events", checkOff, "--events=off: the times of failed pulls, and of waits for volumes and " +
+			"the network, are less precise", ""}
 	}
 	return k.may("events", "can watch the kubelet's Events", "allow the ServiceAccount to watch events, or use "+
 		"--events=off",
 		action{"watch", "", "events"})
 }
 
-// node lists and watches the node's object as run does.
+// node lists and watches the node's object in the same way as the command run.
 func (k controlPlane) node() finding {
 	f := finding{subject: "node", outcome: checkOK, detail: "can list and watch the object of " + k.c.nodeName}
 	selector := fields.OneTermEqualSelector("metadata.name", k.c.nodeName).String()
@@ -207,8 +210,8 @@ func (k controlPlane) node() finding {
 	}
 	switch {
 	case err == nil && k.c.node.addons.AnyNamespace():
-		f.detail += "; --addons has no namespace: every tenant that can create pods with these labels can " +
-			"add to the node's add-ons"
+		f.detail += "; --addons has no namespace, so every user who can create pods in any namespace with these " +
+			"labels can add pods to the node's add-ons"
 		return f
 	case err == nil:
 		return f
@@ -225,16 +228,16 @@ func (k controlPlane) node() finding {
 }
 
 func (k controlPlane) webAuth() finding {
-	return k.may("web auth", "can create token and access reviews",
+	return k.may("web auth", "can create TokenReviews and SubjectAccessReviews",
 		"bind the ClusterRole system:auth-delegator to the ServiceAccount, or use --web-auth=none",
 		action{"create", "authentication.k8s.io", "tokenreviews"},
 		action{"create", "authorization.k8s.io", "subjectaccessreviews"})
 }
 
-// action is one that RBAC can allow.
+// action is an action that RBAC can allow.
 type action struct{ verb, group, resource string }
 
-// may tests the permissions that the agent needs under its own identity.
+// may tests whether the agent's own identity has the required permissions.
 func (k controlPlane) may(subject, detail, remedy string, needed ...action) finding {
 	for _, a := range needed {
 		may, err := k.mayI(a)
@@ -254,7 +257,7 @@ func (k controlPlane) mayI(a action) (bool, error) {
 	return k.reviews.MayI(ctx, a.verb, a.group, a.resource)
 }
 
-// secrets tests that the agent does not have more permissions than it needs.
+// secrets tests that the agent has no permission to read secrets.
 func (k controlPlane) secrets() finding {
 	f := finding{subject: "secrets", outcome: checkOK, detail: "cannot be read"}
 	may, err := k.mayI(action{"list", "", "secrets"})
@@ -262,13 +265,13 @@ func (k controlPlane) secrets() finding {
 	case err != nil:
 		return failedToAsk(f.subject, err)
 	case may:
-		f.outcome, f.detail = checkFailed, "the agent can read secrets but does not need to"
+		f.outcome, f.detail = checkFailed, "the agent can read secrets, although it does not need this permission"
 		f.remedy = "give the agent its own ServiceAccount with the rules in docs/security.md"
 	}
 	return f
 }
 
-// clocks calculates the skew from the Date headers of all previous responses.
+// clocks computes the clock skew from the Date headers of all previous responses.
 func (k controlPlane) clocks() finding {
 	f := finding{subject: "clocks", outcome: checkOK}
 	var clocks timeline.Clocks
@@ -281,7 +284,7 @@ func (k controlPlane) clocks() finding {
 	switch {
 	case !skew.Known():
 		f.outcome, f.detail = checkFailed, "the API server's responses have no valid Date header"
-		f.remedy = "check whether a proxy drops or rewrites the Date header"
+		f.remedy = "check whether a proxy between the node and the API server removes or rewrites the Date header"
 	case skew.Least > skewLimit || skew.Most < -skewLimit:
 		f.outcome, f.remedy = checkFailed, "synchronize the clocks of this node and of the control plane (chrony, "+
 			"systemd-timesyncd)"
@@ -289,11 +292,12 @@ func (k controlPlane) clocks() finding {
 	return f
 }
 
-// annotations tests the permission to patch pods, and that the API server supports the policies that limit it. It does
-// not test that the policy exists, because reading policies requires another permission: the agent tests that before it
-// writes.
+// annotations tests whether the agent can patch pods, and whether the API server supports policies that limit this
+// permission. annotations does not test that a policy exists, because reading policies requires another permission.
+// The annotator tests the policy before the first write.
 func (k controlPlane) annotations() finding {
-	f := k.may("annotations", "can patch pods; before it writes, the agent tests that a policy limits this right",
+	f := k.may("annotations", "can patch pods; the agent tests before its first write that a policy limits this "+
+		"permission",
 		"install the component annotate (annotate.enabled in the chart), or use --annotate=off",
 		action{"patch", "", "pods"})
 	if f.outcome != checkOK {
@@ -313,8 +317,8 @@ func (k controlPlane) annotations() finding {
 	case !slices.ContainsFunc(kinds.APIResources,
 		func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }):
 		return finding{f.subject, checkFailed,
-			"can patch pods, but the API server does not support ValidatingAdmissionPolicy to limit this right: " +
-				"the agent will not annotate",
+			"can patch pods, but the API server does not support ValidatingAdmissionPolicy to limit this permission: " +
+				"the agent does not write annotations",
 			"use Kubernetes 1.30 or newer, or delete the role podlapse-agent-annotate and use --annotate=off"}
 	}
 	return f

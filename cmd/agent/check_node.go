@@ -27,23 +27,23 @@ func checkRuntime(ctx context.Context, c config) finding {
 	return f
 }
 
-// runtimeRemedy depends on the text, because gRPC keeps nothing else of an error. If a runtime accepts a connection and
-// does not answer, gRPC's error has one of several texts, so every text that no case below matches counts as this
-// failure.
+// runtimeRemedy reads the text of the error, because gRPC keeps only the text of a connection error. A runtime that
+// accepts connections but does not answer produces various error texts. So runtimeRemedy treats every unknown text
+// as the error of a runtime that does not answer.
 func runtimeRemedy(reason string) string {
 	switch {
 	case strings.Contains(reason, "dial unix "+proxySocket+":"):
 		return "check that the container runtime-proxy in the agent's pod runs, and read its log"
 	case strings.Contains(reason, "permission denied"):
-		return "run the agent as user 0 (no capability is needed) or in the group that owns the socket; " +
-			"with SELinux enforcing, as type spc_t"
+		return "run the agent as user 0 without capabilities, or in the group that owns the socket; " +
+			"if SELinux is enforcing, use the type spc_t"
 	case strings.Contains(reason, "connection refused"):
-		return "no process listens on this socket: check that the runtime runs (systemctl status containerd or " +
-			"crio), and that this is its socket"
+		return "no process listens on this socket: check that the runtime runs (systemctl status containerd, or " +
+			"systemctl status crio) and that this path is the runtime's socket"
 	case strings.Contains(reason, "no such file or directory"), strings.Contains(reason, "no container runtime socket"):
 		return "mount the directory of the runtime's socket into the agent's pod, and set --cri-endpoint=unix:///PATH"
 	}
-	return "the runtime does not answer: check its log and the load of the node"
+	return "the runtime does not answer: check the runtime's log and the node's load"
 }
 
 func checkState(c config) finding {
@@ -65,19 +65,19 @@ func checkState(c config) finding {
 	return f
 }
 
-// checkPressure has no finding if it is off.
+// checkPressure returns no finding with --pressure=off.
 func checkPressure(c config) []finding {
 	if !c.node.pressure {
 		return nil
 	}
 	if _, err := node.ReadPressure(node.PressureFiles); err != nil {
-		return []finding{{"pressure", checkFailed, err.Error(), "boot a kernel that measures pressure, or use " +
-			"--pressure=off"}}
+		return []finding{{"pressure", checkFailed, err.Error(), "boot a kernel with pressure stall information " +
+			"(CONFIG_PSI, psi=1), or use --pressure=off"}}
 	}
 	return []finding{{"pressure", checkOK, "the kernel measures pressure", ""}}
 }
 
-// checkProbes reports what was validated when the flags were read. It does not run the probes.
+// checkProbes reports the probes file that the flag parser has validated. checkProbes does not run the probes.
 func checkProbes(c config) []finding {
 	if c.probes.load == nil {
 		return nil

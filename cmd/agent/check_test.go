@@ -63,14 +63,15 @@ func TestCheck(t *testing.T) {
 		}},
 		"impersonation allowed but off": {allow: asNode, exit: cli.ExitFailed, want: []string{
 			"failed   pods           pods is forbidden",
-			"remedy: allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit it",
+			"remedy: allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit the agent",
 			"ok       limit          plain RBAC applies, and another authorizer denies",
 		}},
 		"impersonation on but forbidden": {allow: plain, flags: "--impersonate-node",
 			exit: cli.ExitFailed, want: []string{
 				"failed   pods           nodes is forbidden",
 				"remedy: allow the ServiceAccount impersonate:associated-node",
-				"failed   limit          plain RBAC applies: the agent can read the pods of every node under its own name",
+				"failed   limit          plain RBAC applies: the agent can read the pods of every node with its own " +
+					"identity",
 			}},
 		"both rules": {
 			allow: func(a podwatchtest.Attempt) bool { return plain(a) || asNode(a) }, flags: "--impersonate-node",
@@ -303,14 +304,15 @@ func TestCheckReportsAccessMode(t *testing.T) {
 	for flags, want := range map[string][]string{
 		"": {"web pods       readable by clients over loopback",
 			"web metrics    readable by every client that reaches :9717\n"},
-		"--web-auth=none": {"web pods       readable by every client that reaches :9717 (--web-auth=none): the API, the page and the stream name the pods of all",
+		"--web-auth=none": {"web pods       readable by every client that reaches :9717 (--web-auth=none): the API, " +
+			"the page and the stream show pods of all",
 			"web metrics    readable by every client that reaches :9717\n"},
 		"--web-config-file=" + file: {"web            as configured in " + file + " at :9717",
 			"web pods       readable by clients with a password",
 			"web metrics    readable by clients with a password\n"},
 		"--web-auth=local --web-config-file=" + file: {"web pods       readable by clients over loopback",
 			"web metrics    readable by clients with a password\n"},
-		"--metrics-pod-labels": {"they name pods: to restrict them, use --web-auth=kubernetes"},
+		"--metrics-pod-labels": {"metrics contain pod names: to restrict metrics, use --web-auth=kubernetes"},
 		"--web-auth=none --listen-address=127.0.0.1:9717": {
 			"web pods       readable by clients over loopback, because 127.0.0.1:9717 is a loopback address",
 		},

@@ -5,7 +5,8 @@ import (
 	"net/netip"
 )
 
-// checkWeb reports what was validated when the flags were read, and who may read what.
+// checkWeb reports the address and the access rules of the HTTP server. The flag parser has validated these
+// settings.
 func checkWeb(c config) []finding {
 	transport := "plain HTTP"
 	if c.webConfigFile != "" {
@@ -14,7 +15,8 @@ func checkWeb(c config) []finding {
 	names := webFinding("pods", c.who(true))
 	metrics := webFinding("metrics", c.who(false))
 	if c.podSeries {
-		metrics.detail += "; with --metrics-pod-labels=on they name pods: to restrict them, use --web-auth=kubernetes"
+		metrics.detail += "; with --metrics-pod-labels=on, metrics contain pod names: to restrict metrics, use " +
+			"--web-auth=kubernetes"
 	}
 	return []finding{
 		{"web", checkOK, transport + " at " + c.listenAddress + "; health checks and the list of paths are open to " +
@@ -23,12 +25,12 @@ func checkWeb(c config) []finding {
 	}
 }
 
-// webFinding says who may read something.
+// webFinding returns the finding that names the clients with read access.
 func webFinding(what, who string) finding {
 	return finding{"web " + what, checkOK, "readable by " + who, ""}
 }
 
-// who returns who may read names of pods (the API, the page and the stream), or metrics.
+// who describes the clients that can read pod names (API, page and stream) or, if names is false, metrics.
 func (c config) who(names bool) string {
 	everybody := "every client that reaches " + c.listenAddress
 	if c.listensLocally() {
@@ -44,15 +46,15 @@ func (c config) who(names bool) string {
 	case c.webAuth == webAuthKubernetes:
 		return "clients that the API server allows (--web-auth=kubernetes)"
 	case c.webAuth == webAuthLocal && names:
-		return "clients over loopback (kubectl port-forward, kubectl podlapse); --web-auth=kubernetes opens the " +
-			"API to clients with a token, --web-auth=none to every client"
+		return "clients over loopback (kubectl port-forward, kubectl podlapse); --web-auth=kubernetes also opens the " +
+			"API to clients with a token; --web-auth=none opens the API to every client"
 	case names:
-		return everybody + " (--web-auth=none): the API, the page and the stream name the pods of all namespaces"
+		return everybody + " (--web-auth=none): the API, the page and the stream show pods of all namespaces"
 	}
 	return everybody
 }
 
-// listensLocally reports whether only the node, or the agent's own pod, can reach the address.
+// listensLocally reports whether only clients on the node or in the agent's own pod can reach the address.
 func (c config) listensLocally() bool {
 	host, _, err := net.SplitHostPort(c.listenAddress)
 	if err != nil {

@@ -19,48 +19,48 @@ import (
 	"github.com/podlapse/podlapse/pkg/cri"
 )
 
-// config is how the agent runs. All values are valid.
+// config is the validated configuration of the agent.
 type config struct {
 	nodeName      string
-	kubeconfig    string // a file; empty for the service account of the agent's own pod
-	asNode        bool   // read pods in the name of the node
+	kubeconfig    string // path of a file; empty means the ServiceAccount of the agent's pod
+	asNode        bool   // read pods as the node, by impersonation
 	criEndpoint   cri.Endpoint
 	events        string // eventsAuto, eventsOff or eventsCluster
 	listenAddress string
 	logLevel      zapcore.Level
 	logFormat     string // formatJSON or formatConsole
 	records       string // one of recordChoices
-	partial       bool   // also start-ups in progress
+	partial       bool   // also write records of start-ups in progress
 
-	webConfigFile string    // empty for plain HTTP without passwords
-	webAsks       web.Asked // what webConfigFile requires from clients
+	webConfigFile string    // path of a file; empty means plain HTTP without passwords
+	webAsks       web.Asked // authentication that webConfigFile requires from clients
 	webAuth       string    // webAuthLocal, webAuthNone or webAuthKubernetes
 	webHosts      []string
 
 	podSeries bool // export a metric series for each pod
 
-	historyBytes int  // memory for deleted pods
-	serveObjects bool // serve the pod objects too
+	historyBytes int  // memory limit of the history of deleted pods
+	serveObjects bool // also serve the pod objects
 
-	annotate bool // write annotations to pods that request them
+	annotate bool // write annotations to pods that request annotations
 
 	termination   bool // follow deleted pods until they are gone
 	rolloutTraces bool // send the pods of a rollout as one trace
-	lifeTraces    bool // add what happens after a start-up to its trace
+	lifeTraces    bool // add later container runs and Events to the trace of a start-up
 
-	verifyInterval time.Duration // 0 for never comparing pods with a list
+	verifyInterval time.Duration // 0 means that the agent never compares pods with a list
 	watchDelays    bool          // measure the delays of the watches
 
-	stateDir string // empty for no state across restarts
+	stateDir string // directory of the state file; empty means no state file
 
-	recordObservations string // a file; empty for none
-	debugObservations  bool   // the latest are kept in memory and served
+	recordObservations string // path of the recording; empty means no recording
+	debugObservations  bool   // keep and serve the latest observations
 	profiles           bool   // serve Go profiles of the agent
 
 	node   nodeConfig
 	probes probeConfig
 
-	otlp otlp.Settings // from the OTEL_* variables, for which there are no flags
+	otlp otlp.Settings // from the OTEL_* variables, which have no flags
 }
 
 // The values of --events, --log-format, --records, --verify-interval and --web-auth.
@@ -80,7 +80,7 @@ const (
 	webAuthKubernetes = "kubernetes"
 )
 
-// table is the flags of run and check.
+// table returns the flags of the commands run and check.
 func (c *config) table() flags.Table {
 	return slices.Concat(flags.Table{
 		{
@@ -89,96 +89,100 @@ func (c *config) table() flags.Table {
 		},
 		{
 			Name: "kubeconfig", Variable: "KUBECONFIG", Value: "FILE",
-			Help: "kubeconfig for the API server; if unset, the pod's ServiceAccount",
+			Help: "kubeconfig file for the API server; if unset, the agent uses its pod's ServiceAccount",
 			Set:  flags.Text(&c.kubeconfig),
 		},
 		flags.Switch("impersonate-node", "IMPERSONATE_NODE", &c.asNode,
-			"impersonate the node when reading pods, so that the API server returns only pods of this node; "+
+			"read pods as the node (impersonation), so that the API server returns only this node's pods; "+
 				"requires Kubernetes 1.36 or newer and a ServiceAccount with the verb impersonate:associated-node"),
 		{
 			Name: "cri-endpoint", Variable: "CONTAINER_RUNTIME_ENDPOINT",
 			Value: "auto|off|unix:///PATH", Default: "auto",
-			Help: "socket of the container runtime; auto tries the usual paths; off uses no runtime",
+			Help: "socket of the container runtime; auto tries the usual paths; off disables queries to the runtime",
 			Set:  c.setCRIEndpoint,
 		},
 		{
 			Name: "events", Variable: "EVENTS", Value: "auto|off|cluster", Default: eventsAuto,
-			Help: "how to watch the kubelet's Events: auto watches only the pods that need them; cluster watches " +
-				"all Events with one watch while any pod needs them, for small clusters; off watches none",
+			Help: "watches on the kubelet's Events: auto watches only Events of pods that need them; cluster watches " +
+				"all Events with one watch while any pod needs them, for small clusters; off watches no Events",
 			Set: flags.Choice(&c.events, eventsAuto, eventsOff, eventsCluster),
 		},
 		{
 			Name: "listen-address", Variable: "LISTEN_ADDRESS", Value: "[HOST]:PORT", Default: ":9717",
-			Help: "address to serve metrics, health checks and the API on", Set: c.setListenAddress,
+			Help: "listen address for metrics, health checks and the API", Set: c.setListenAddress,
 		},
 	}, c.webTable(), c.reportTable(), c.keepTable(), c.nodeTable(), c.probeTable())
 }
 
-// reportTable is the part of run's table that says what the agent logs and reports.
+// reportTable lists the flags that select what the agent logs and reports.
 func (c *config) reportTable() flags.Table {
 	return flags.Table{
 		logLevelFlag(&c.logLevel), logFormatFlag(&c.logFormat),
 		c.recordsFlag(), c.partialSwitch(),
 		flags.Switch("metrics-pod-labels", "METRICS_POD_LABELS", &c.podSeries,
-			"export a metric series for each pod on the node, with its namespace, name and workload, at most 250"),
+			"export metric series for each pod on the node, with namespace, pod name and workload, for at most 250 "+
+				"pods"),
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
-			Help: "memory for the start-ups of deleted pods, which the API still serves; about 2 KiB each, at most " +
-				"the latest 1000; 0 to 64MiB, 0 keeps none", Set: c.setHistoryLimit,
+			Help: "memory limit for start-ups of deleted pods, which the API still serves; a start-up takes about " +
+				"2 KiB; keeps at most the latest 1000; 0 to 64MiB; 0 keeps no deleted pods", Set: c.setHistoryLimit,
 		},
 		flags.Switch("serve-objects", "SERVE_OBJECTS", &c.serveObjects,
-			"keep the pod objects of the node in memory, about 2 KiB each, and serve them at /api/v1/objects/pods "+
+			"keep the node's pod objects in memory, about 2 KiB each, and serve them at /api/v1/objects/pods "+
 				"without the fields that can hold secrets"),
 		flags.Switch("annotate", "ANNOTATE", &c.annotate,
-			"write the annotation podlapse.dev/startup to pods annotated podlapse.dev/annotate: \"true\" when their "+
-				"start-up completes, and the annotation timestamp to pods annotated addtime; requires a "+
-				"ServiceAccount that may patch pods"),
+			"write the annotation podlapse.dev/startup to each pod annotated podlapse.dev/annotate: \"true\" when "+
+				"its start-up completes, and the annotation timestamp to each pod annotated addtime; requires a "+
+				"ServiceAccount that can patch pods"),
 		flags.Switch("termination", "TERMINATION", &c.termination,
-			"follow each deleted pod until its object is gone and report where the time went: each container, the "+
-				"sandbox, the object; queries the runtime once per second for each such pod"),
+			"measure the termination of each deleted pod until its object is gone: each container, the "+
+				"sandbox and the object; queries the runtime once per second for each terminating pod"),
 		flags.Switch("rollout-traces", "ROLLOUT_TRACES", &c.rolloutTraces,
-			"send the start-ups of all pods of one version of one owner as a single OTLP trace instead of one "+
+			"send one OTLP trace for each version of an owner, with the start-ups of all its pods, instead of one "+
 				"trace per pod"),
 		flags.Switch("life-traces", "LIFE_TRACES", &c.lifeTraces,
-			"add what happens to a pod after its start-up to its OTLP trace: container runs that ended and, with "+
+			"add later facts about a pod to the OTLP trace of its start-up: ended container runs and, with "+
 				"--events=cluster, the kubelet's Events"),
 		{
 			Name: "verify-interval", Variable: "VERIFY_INTERVAL", Value: "off|DURATION", Default: verifyOff,
-			Help: "how often to compare the watched pods with a list and repair differences, +/-10 %: off, or 10s " +
-				"to 24h; before Kubernetes 1.34 each list makes the API server read all pods of the cluster",
+			Help: "interval (+/-10 %) between comparisons of the watched pods with a list, which repair " +
+				"differences: off, or 10s to 24h; before Kubernetes 1.34, the API server reads all pods of the " +
+				"cluster for each list",
 			Set: c.setVerifyInterval,
 		},
 		flags.Switch("watch-delays", "WATCH_DELAYS", &c.watchDelays,
-			"export metrics of the delay of the pod and Event watches, measured by the timestamps of the objects"),
+			"export metrics of the delays of the pod watch and the Event watches; object timestamps date each change"),
 	}
 }
 
-// keepTable is the part of run's table about files, and about what the agent serves for debugging.
+// keepTable lists the flags for files, and for the data that the agent serves for debugging.
 func (c *config) keepTable() flags.Table {
 	return flags.Table{
 		{
 			Name: "state-dir", Variable: "STATE_DIR", Value: "DIR",
-			Help: "directory for a state file of at most 16 MiB that preserves start-ups in progress across " +
-				"restarts; each agent needs its own; if unset, a restart loses start-ups in progress",
+			Help: "directory for a state file of at most 16 MiB, which preserves start-ups in progress across " +
+				"restarts; each agent requires its own directory; if unset, a restart loses start-ups in progress",
 			Set: flags.Text(&c.stateDir),
 		},
 		{
 			Name: "record-observations", Variable: "RECORD_OBSERVATIONS", Value: "FILE",
-			Help: "file to append every observation to, at most 256 MiB, for podlapse-agent replay",
-			Set:  flags.Text(&c.recordObservations),
+			Help: "file to which the agent appends every observation, at most 256 MiB; podlapse-agent replay reads " +
+				"this file",
+			Set: flags.Text(&c.recordObservations),
 		},
 		flags.Switch("debug-observations", "DEBUG_OBSERVATIONS", &c.debugObservations,
 			"keep the latest observations in up to 4 MiB of memory and serve them at /debug/observations, over "+
 				"loopback only"),
 		flags.Switch("debug-profiles", "DEBUG_PROFILES", &c.profiles,
-			"serve Go profiles of the agent at /debug/pprof/heap, allocs, goroutine and profile, over loopback only"),
+			"serve the agent's Go profiles heap, allocs, goroutine and profile under /debug/pprof/, over loopback "+
+				"only"),
 	}
 }
 
 func (c *config) recordsFlag() flags.Flag {
-	help := "JSON lines to write to standard output for each completed start-up: "
+	help := "records that the agent writes to standard output, as JSON lines, for each completed start-up: "
 	for _, format := range recordFormats() {
-		help += format.name + ", " + format.content + "; "
+		help += format.name + " is " + format.content + "; "
 	}
 	choices := recordChoices()
 	return flags.Flag{
@@ -187,7 +191,7 @@ func (c *config) recordsFlag() flags.Flag {
 	}
 }
 
-// partialSwitch comes after the choice of records in the table.
+// partialSwitch requires that the table lists the flag --records before --records-partial.
 func (c *config) partialSwitch() flags.Flag {
 	choices := recordChoices()
 	needed := "requires --records=" + flags.OneOf(choices[:len(choices)-1])
@@ -236,7 +240,7 @@ func (c *config) setListenAddress(value string) error {
 	return nil
 }
 
-// maxHistory bounds --history-limit, in bytes, because the agent must stay small.
+// maxHistory is the largest --history-limit in bytes. maxHistory keeps the agent's memory small.
 const maxHistory = 64 << 20
 
 func (c *config) setHistoryLimit(value string) error {

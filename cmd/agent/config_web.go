@@ -11,28 +11,30 @@ import (
 	"github.com/podlapse/podlapse/internal/web"
 )
 
-// webTable is the part of run's table that says who may read what the agent serves.
+// webTable lists the flags that control access to the HTTP server.
 func (c *config) webTable() flags.Table {
 	return flags.Table{
 		{
 			Name: "web-config-file", Variable: "WEB_CONFIG_FILE", Value: "FILE",
-			Help: "TLS and passwords for the HTTP server, in the format of prometheus/exporter-toolkit; the agent " +
-				"rereads this file and the files it names when they change",
+			Help: "file with TLS settings and passwords for the HTTP server, in the format of " +
+				"prometheus/exporter-toolkit; the agent rereads this file, and the files that it names, when they " +
+				"change",
 			Set: c.setWebConfigFile,
 		},
 		{
 			Name: "web-auth", Variable: "WEB_AUTH", Value: "auto|local|none|kubernetes", Default: webAuthAuto,
-			Help: "who may read: local lets loopback clients (kubectl port-forward, kubectl podlapse) read " +
-				"everything, and other clients only metrics and health checks; none lets every client read " +
+			Help: "which clients can read: local lets loopback clients (kubectl port-forward, kubectl podlapse) " +
+				"read everything, and other clients only metrics and health checks; none lets every client read " +
 				"everything; kubernetes requires a bearer token that the API server accepts (TokenReview) and " +
-				"allows to get the nonResourceURL /metrics or /podlapse/PATH (SubjectAccessReview); auto is none " +
-				"if --web-config-file requires passwords or client certificates, otherwise local",
+				"authorizes to get the nonResourceURL /metrics or /podlapse/PATH (SubjectAccessReview); auto " +
+				"means none if --web-config-file requires passwords or client certificates, and local otherwise",
 			Set: c.setWebAuth,
 		},
 		{
 			Name: "web-hosts", Variable: "WEB_HOSTS", Value: "NAME[,NAME]...",
-			Help: "host names to accept over loopback besides localhost and IP addresses, for example of a proxy in " +
-				"the same pod; requests for other names are refused, because they can come from foreign web pages",
+			Help: "additional host names that requests over loopback can use, for example the name of a proxy in " +
+				"the same pod; localhost and IP addresses are always accepted; the agent refuses other names, " +
+				"because foreign web pages can send such requests",
 			Set: c.setWebHosts,
 		},
 	}
@@ -45,7 +47,7 @@ func (c *config) setWebConfigFile(value string) (err error) {
 	return err
 }
 
-// setWebAuth comes after setWebConfigFile in the table.
+// setWebAuth requires that the table lists --web-config-file before --web-auth.
 func (c *config) setWebAuth(value string) error {
 	err := flags.Choice(&c.webAuth, webAuthAuto, webAuthLocal, webAuthNone, webAuthKubernetes)(value)
 	switch {
@@ -53,7 +55,7 @@ func (c *config) setWebAuth(value string) error {
 		return err
 	case c.webAuth == webAuthKubernetes && c.webAsks.Passwords:
 		return errors.New("kubernetes cannot be combined with basic_auth_users in --web-config-file: a request " +
-			"carries either a token or a password")
+			"contains either a token or a password; use --web-auth=auto or remove the passwords")
 	case c.webAuth == webAuthAuto && (c.webAsks.Passwords || c.webAsks.Certificates):
 		c.webAuth = webAuthNone
 	case c.webAuth == webAuthAuto:

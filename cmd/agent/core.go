@@ -11,16 +11,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// core connects reconcile with the sources and with the parts that query it. serve sets reconciler before anything
-// runs.
+// core connects the reconciler with the sources and with the parts that query it. serve sets the field reconciler
+// before any component runs.
 type core struct {
 	reconciler *reconcile.Reconciler
 	recorder   *record.Recorder // nil without a recording
 	seen       sourceTimes
 }
 
-// newCore also opens the recording. A recording that begins here is complete: it starts with what the previous agent
-// observed.
+// newCore also opens the recording. The recording starts with the previous agent's observations, so the recording
+// is complete.
 func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core, error) {
 	k := &core{seen: newSourceTimes(d.registry)}
 	header := record.Header{Agent: d.build.version, Scope: scope, Ends: d.config.termination}
@@ -29,7 +29,7 @@ func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core
 	return k, err
 }
 
-// observe takes the observations of all sources.
+// observe receives the observations of all sources.
 func (k *core) observe(ctx context.Context, o timeline.Observation) {
 	if k.recorder != nil {
 		k.recorder.Observe(o)
@@ -38,12 +38,12 @@ func (k *core) observe(ctx context.Context, o timeline.Observation) {
 	k.reconciler.Observe(ctx, o)
 }
 
-// some answers only while the agent runs.
+// some returns timelines. some works only while the reconciler runs.
 func (k *core) some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return k.reconciler.Some(ctx, uids)
 }
 
-// latest serves the latest observations; nil without --debug-observations.
+// latest returns the writer of the latest observations. Without --debug-observations, latest returns nil.
 func (k *core) latest(c config) io.WriterTo {
 	if k.recorder == nil || !c.debugObservations {
 		return nil
@@ -59,12 +59,12 @@ func (k *core) components() []component {
 	return list
 }
 
-// newReconciler connects reconcile with the outputs, the sources and the state file. It takes over the state of the
-// previous agent.
+// newReconciler connects the reconciler with the outputs, the sources and the state file. newReconciler passes the
+// previous agent's state to the reconciler.
 func newReconciler(d deps, scope timeline.Scope, kept *memory, out outputs, from sources, shown *served,
 	changed func(uid string)) *reconcile.Reconciler {
 	left := kept.left
-	kept.left = state.Contents{} // reconcile releases it as well
+	kept.left = state.Contents{} // so that only the reconciler holds, and can release, the contents
 	c := reconcile.Config{
 		Now: time.Now, Scope: scope, Sources: from, Logger: d.logger.Named("reconcile"), Registerer: d.registry,
 		Follow: reconcile.Follow{

@@ -9,17 +9,17 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// deps holds what every part of the agent is built from.
+// deps holds the values that all parts of the agent use.
 type deps struct {
 	config   config
 	build    buildInfo
 	api      apiServer
 	registry *prometheus.Registry
-	board    *health.Board // lists its parts in the order in which they are built
+	board    *health.Board // lists the parts in the order of their registration
 	logger   *zap.Logger
 }
 
-// newDeps registers the metrics of the process.
+// newDeps also registers the metrics of the process.
 func newDeps(c config, api apiServer, registry *prometheus.Registry, logger *zap.Logger) deps {
 	d := deps{
 		config: c, build: thisBuild(), api: api, registry: registry,

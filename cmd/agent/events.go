@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// newEvents makes the source of the kubelet's Events, or nil when it is off.
+// newEvents returns the source of the kubelet's Events. With --events=off, newEvents returns nil.
 func newEvents(d deps, observe func(context.Context, timeline.Observation),
 	delay func(time.Duration)) *eventwatch.Source {
 	c := d.config

@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/internal/flags"
 )
 
-// newLogger writes messages to out, one per line, without sampling: the agent logs changes of state, and none may be
-// lost.
+// newLogger writes messages to out, one per line. newLogger does not sample, because the agent logs changes of
+// state and each change matters.
 func newLogger(level zapcore.Level, format string, out io.Writer) *zap.Logger {
 	encoding := zap.NewProductionEncoderConfig()
 	encoding.TimeKey = "time"
@@ -30,7 +30,7 @@ func newLogger(level zapcore.Level, format string, out io.Writer) *zap.Logger {
 func logLevelFlag(level *zapcore.Level) flags.Flag {
 	return flags.Flag{
 		Name: "log-level", Variable: "LOG_LEVEL", Value: "debug|info|warn|error", Default: "info",
-		Help: "lowest level to log to standard error",
+		Help: "lowest level of the messages that the agent logs to standard error",
 		Set: func(value string) error {
 			switch value {
 			case "debug", "info", "warn", "error":

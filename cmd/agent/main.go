@@ -1,6 +1,7 @@
-// Command agent is podlapse-agent: it watches the pods of one node, finds out where the time of each start-up went, and
-// serves and prints the result. This package builds the parts, decides in which order they start and stop, and owns the
-// commands that run and check an agent. internal/cli has the command line and the commands that query agents.
+// Command agent is the program podlapse-agent. The agent watches the pods of one node, measures each start-up, and
+// serves and prints the results. This package builds the parts and controls the order in which they start and stop.
+// This package also contains the commands run, check and runtime-proxy. Package internal/cli has the command line
+// and the commands that query agents.
 package main
 
 import (
@@ -21,21 +22,22 @@ import (
 
 func main() {
 	if len(os.Args) > 1 && (os.Args[1] == "run" || os.Args[1] == runtimeProxyCommand) {
-		// Go ends a program silently when standard output has no reader. The agent must say why it ends, so the write
-		// must fail instead. A command such as explain may end silently in a pipeline, like any other tool.
+		// Go ends a program silently if it writes to standard output and no process reads the output. The agent must
+		// log the reason, so the write must fail instead. Commands such as explain keep Go's default, which is usual
+		// for tools in a pipeline.
 		signal.Ignore(syscall.SIGPIPE)
-		// The agent's work consists of many short steps, one after the other, on different goroutines. On several
-		// processors, waking each other up would take a quarter of all CPU that the agent uses.
+		// The agent's work is many short steps, one after the other, on different goroutines. With several
+		// processors, the wake-ups between processors take a quarter of the agent's CPU time.
 		if os.Getenv("GOMAXPROCS") == "" {
 			runtime.GOMAXPROCS(1)
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2) // the two that matter; more are dropped
+	signals := make(chan os.Signal, 2) // the first signal stops the program, the second ends it immediately
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	program, args := cli.Called(os.Args)
 	giveBack := terminal.Remember(os.Stdin, os.Stdout)
-	go func() { // ends with the program
+	go func() { // runs until the program ends
 		<-signals
 		stop()
 		<-signals
@@ -44,7 +46,7 @@ func main() {
 	os.Exit(runAs(ctx, program, args, os.Getenv, os.Stdout, os.Stderr))
 }
 
-// endAtOnce restores the terminal, but does not wait for one that accepts no output.
+// endAtOnce restores the terminal. endAtOnce does not wait longer than limit for a terminal that accepts no output.
 func endAtOnce(program string, giveBack func()) {
 	const limit = 500 * time.Millisecond
 	done := make(chan struct{})
@@ -60,14 +62,16 @@ func endAtOnce(program string, giveBack func()) {
 	os.Exit(cli.ExitFailed)
 }
 
-// runAs is the program under one of its names. It returns the exit code once everything that it started has ended.
+// runAs runs the program under the given name. runAs returns the exit code after all parts that it started have
+// stopped.
 func runAs(ctx context.Context, name string, args []string, getenv func(string) string,
 	stdout, stderr io.Writer) int {
 	program := cli.Program{Name: name, Commands: commands(name)}
 	return program.Run(ctx, args, getenv, stdout, stderr)
 }
 
-// commands lists the commands of the program of this name. A plugin of kubectl only queries agents.
+// commands lists the commands of the program with the given name. The kubectl plugin only has the commands that
+// query agents.
 func commands(name string) []cli.Command {
 	general := []cli.Command{{Name: "version", Summary: "print the version", Run: runVersion}, cli.Help()}
 	if name == cli.PluginProgram {
@@ -77,12 +81,13 @@ func commands(name string) []cli.Command {
 	return slices.Concat([]cli.Command{
 		{Name: "run", Summary: "watch the pods of a node until stopped", Run: runAgent, Flags: runFlags},
 		{
-			Name: "check", Summary: "test what run needs on this node, and print a remedy for each failure",
+			Name: "check", Summary: "test the requirements of run on this node, and print a remedy for each failure",
 			Run: runCheck, Flags: runFlags,
 		},
 	}, cli.Asking(), []cli.Command{
 		{
-			Name: runtimeProxyCommand, Summary: "forward read-only runtime calls for an agent in another container",
+			Name: runtimeProxyCommand, Summary: "forward read-only calls to the runtime for an agent in another " +
+				"container",
 			Run: runRuntimeProxy, Flags: func() flags.Table { return new(proxyConfig).table() },
 		},
 		cli.Replay(), cli.Completion(),

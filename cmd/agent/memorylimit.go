@@ -11,17 +11,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// memoryShare is how much of the cgroup's limit Go may use, in percent. The rest is for memory that Go does not count:
-// pages of the program's file, and the kernel's buffers of connections.
+// memoryShare is the percentage of the cgroup's memory limit that Go can use. The rest is for memory that Go does
+// not count: pages of the program's file, and the kernel's connection buffers.
 const memoryShare = 90
 
-// collectAt is how much garbage may accumulate before Go collects it, in percent of the memory in use (GOGC, default
-// 100). The agent allocates little, so a lower value saves memory at little cost: for example, the garbage of a pod of
-// 1.4 MB is collected soon.
+// collectAt is the amount of garbage that starts a garbage collection, in percent of the memory in use (GOGC,
+// default 100). The agent allocates little, so a lower value saves memory and costs little CPU time.
 const collectAt = 50
 
-// limitMemory makes Go's garbage collector run more often than by default, and even more often close to the memory
-// limit of the process's cgroup. If GOGC or GOMEMLIMIT is set, Go has already applied it.
+// limitMemory makes Go's garbage collector run more often than by default. Near the memory limit of the process's
+// cgroup, the collector runs even more often. If GOGC or GOMEMLIMIT is set, limitMemory keeps the value, because Go
+// has already applied it.
 func limitMemory(getenv func(string) string, root fs.FS) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
@@ -34,7 +34,8 @@ func limitMemory(getenv func(string) string, root fs.FS) {
 	}
 }
 
-// memoryLimitField returns the log field with the memory limit, or a field that is skipped without one.
+// memoryLimitField returns the log field with the memory limit. Without a limit, memoryLimitField returns a field
+// that the logger skips.
 func memoryLimitField() zap.Field {
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		return zap.Int64("memory_limit_bytes", limit)
@@ -42,8 +43,8 @@ func memoryLimitField() zap.Field {
 	return zap.Skip()
 }
 
-// cgroupMemory is the lowest memory limit of the process's cgroup and its visible ancestors. In a container, its own
-// cgroup is mounted as the root, whatever its path is.
+// cgroupMemory returns the lowest memory limit of the process's cgroup and of the visible parent cgroups. Inside a
+// container, the container's cgroup is mounted as the root.
 func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 	membership, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -51,7 +52,8 @@ func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 	}
 	limit = math.MaxInt64
 	for line := range strings.Lines(string(membership)) {
-		// hierarchy:controllers:path; version 2 has no number and no controllers (man 7 cgroups).
+		// The format of a line is hierarchy:controllers:path. In version 2 of cgroups, hierarchy is 0 and controllers
+		// is empty (man 7 cgroups).
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) != 3 {
 			continue
@@ -74,7 +76,8 @@ func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 	return limit, limit < math.MaxInt64
 }
 
-// readLimit reads the number in a file. Version 1 writes the largest multiple of the page size for no limit.
+// readLimit reads the number in a file. In version 1 of cgroups, the largest multiple of the page size means no
+// limit.
 func readLimit(root fs.FS, name string) int64 {
 	const none = 1 << 60
 	text, err := fs.ReadFile(root, name)
@@ -82,7 +85,7 @@ func readLimit(root fs.FS, name string) int64 {
 		return math.MaxInt64
 	}
 	limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil || limit <= 0 || limit >= none { // "max" in version 2
+	if err != nil || limit <= 0 || limit >= none { // version 2 writes "max" for no limit
 		return math.MaxInt64
 	}
 	return limit

@@ -10,16 +10,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The names, on the health board, of the watch of the node's object and of the source that reads the kernel's pressure
-// files.
+// Names of parts on the health board. partNode is the watch of the node's object. partPressure is the source that
+// reads the kernel's pressure files.
 const (
 	partNode     = "node_watch"
 	partPressure = "pressure"
 )
 
-// nodeConfig selects what the agent reports about the node itself.
+// nodeConfig selects the agent's metrics and observations of the node itself.
 type nodeConfig struct {
-	health   bool // from its object and its add-ons
+	health   bool // export metrics of the node's object and of its add-ons
 	warmUp   time.Duration
 	addons   node.Selector
 	pressure bool
@@ -32,17 +32,17 @@ func (c *config) nodeTable() flags.Table {
 				"requires permission to list and watch nodes"),
 		{
 			Name: "node-warm-up", Variable: "NODE_WARM_UP", Value: "DURATION", Default: "5m",
-			Help: "minimum age of an available node, 0s to 24h", Set: c.setWarmUp,
+			Help: "minimum age at which a node counts as available, 0s to 24h", Set: c.setWarmUp,
 		},
 		{
 			Name: "addons", Variable: "ADDONS", Value: "NAMESPACE[,NAMESPACE...][:LABELS]",
 			Default: node.DefaultSelector,
-			Help: "with --node-health, select the add-ons: the pods in these namespaces (in all namespaces if none " +
-				"is given) that match LABELS, a label selector as in kubectl get -l",
+			Help: "with --node-health, selects the add-ons: the pods in these namespaces (in all namespaces if no " +
+				"namespace is given) that match LABELS; LABELS is a label selector, as for kubectl get -l",
 			Set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
 		},
 		flags.Switch("pressure", "PRESSURE", &c.node.pressure,
-			"report how long tasks on the node waited for cpu, io and memory during each phase; reads "+
+			"report the time for which tasks on the node waited for CPU, I/O and memory during each phase; reads "+
 				"/proc/pressure while pods start"),
 	}
 }
@@ -56,7 +56,7 @@ func (c *config) setWarmUp(value string) error {
 	return nil
 }
 
-// nodeHealth watches the node's object and follows the pods that are add-ons. It is nil when it is off.
+// nodeHealth watches the node's object and follows the add-on pods. nodeHealth is nil with --node-health=off.
 type nodeHealth struct {
 	watch  *node.Watch
 	addons *node.Addons
@@ -88,7 +88,7 @@ func (h *nodeHealth) components() []component {
 	return []component{{partNode, stageSources, h.watch.Run}}
 }
 
-// newPressure makes the source of the node's pressure, or nil when it is off.
+// newPressure returns the source of the node's pressure. With --pressure=off, newPressure returns nil.
 func newPressure(d deps, observe func(context.Context, timeline.Observation)) *node.Pressure {
 	if !d.config.node.pressure {
 		return nil

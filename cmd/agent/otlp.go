@@ -7,13 +7,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/export"
 )
 
-// The names of the OTLP sinks on the health board.
+// Names of the OTLP sinks on the health board.
 const (
 	partTraces  = "otlp"
 	partMetrics = "otlp_metrics"
 )
 
-// tracesOf returns the function that finds the trace of a start-up, or nil without an endpoint for traces.
+// tracesOf returns the function that finds the trace of a start-up. Without an endpoint for traces, tracesOf
+// returns nil.
 func tracesOf(c config) export.TraceOf {
 	if !c.otlp.Traces.On {
 		return nil
@@ -21,8 +22,8 @@ func tracesOf(c config) export.TraceOf {
 	return otlp.NewTraceOf(c.rolloutTraces)
 }
 
-// newTraces makes the sink of traces, or nil without an endpoint for them. The context is done when the agent must
-// stop.
+// newTraces returns the sink of traces. Without an endpoint for traces, newTraces returns nil. The caller cancels
+// the context when the agent must stop.
 func newTraces(ctx context.Context, d deps, handed *reports) (*otlp.Traces, error) {
 	c := d.config
 	if !c.otlp.Traces.On {
@@ -36,7 +37,7 @@ func newTraces(ctx context.Context, d deps, handed *reports) (*otlp.Traces, erro
 	})
 }
 
-// newMetricsPush makes the sink of metrics, or nil without an endpoint for them.
+// newMetricsPush returns the sink of metrics. Without an endpoint for metrics, newMetricsPush returns nil.
 func newMetricsPush(ctx context.Context, d deps) (*otlp.Metrics, error) {
 	c := d.config
 	if !c.otlp.Metrics.On {

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// outputs is where start-ups are reported: metrics, records on standard output, OTLP.
+// outputs holds the outputs that report start-ups: metrics, records on standard output, and OTLP.
 type outputs struct {
 	metrics *export.Metrics
 	records io.Writer
@@ -24,7 +24,7 @@ type outputs struct {
 	terminations bool
 }
 
-// newOutputs calls reported for each start-up that all sinks have reported.
+// newOutputs creates the outputs. The outputs call reported for each start-up that all sinks have finished.
 func newOutputs(ctx context.Context, d deps, records io.Writer,
 	reported func(timeline.Timeline)) (out outputs, err error) {
 	handed := newReports(reported)
@@ -33,8 +33,8 @@ func newOutputs(ctx context.Context, d deps, records io.Writer,
 	out.settledSinks = []func(timeline.Timeline){out.metrics.Observe, handed.settled}
 	if out.lines = newRecords(d, records, handed); out.lines != nil {
 		if discards(records) {
-			d.logger.Warn("records are discarded: standard output is closed or /dev/null; " +
-				"use --records=none if intended")
+			d.logger.Warn("records are discarded because standard output is closed or is /dev/null; " +
+				"to write no records, use --records=none")
 		}
 		out.settledSinks = append(out.settledSinks, out.lines.Offer)
 	}
@@ -48,7 +48,7 @@ func newOutputs(ctx context.Context, d deps, records io.Writer,
 	return out, err
 }
 
-// report hands a report to the outputs that show it.
+// report passes a report to the outputs that use it.
 func (out outputs) report(r reconcile.Report) {
 	switch r.Kind {
 	case reconcile.Settled:
@@ -76,7 +76,7 @@ func (out outputs) components() []component {
 	if out.lines != nil {
 		list = append(list,
 			component{"records", stageSinks, out.lines.Run},
-			// also while there is nothing to write
+			// watchReader must also detect a missing reader while the agent writes no records.
 			component{"records", stageSinks, watchReader(out.records, readerLooks)},
 		)
 	}

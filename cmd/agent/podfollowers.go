@@ -7,10 +7,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// podFollowers passes pod objects on to several followers.
+// podFollowers passes pod objects to several followers.
 type podFollowers []podwatch.Follower
 
-// podFollowersOf combines both followers of pod objects into one. It returns nil if both are off.
+// podFollowersOf combines the followers of pod objects. podFollowersOf returns nil if node health and annotations
+// are off.
 func podFollowersOf(onNode *nodeHealth, annotator *annotate.Annotator) podwatch.Follower {
 	var all podFollowers
 	if onNode != nil {
@@ -46,8 +47,8 @@ func (f podFollowers) Gone(uid string) {
 	}
 }
 
-// annotating is an annotator as a follower.
+// annotating makes an annotator a follower.
 type annotating struct{ *annotate.Annotator }
 
-// Restarted implements podwatch.Follower: restarts are not annotated.
+// Restarted implements podwatch.Follower. Restarted does nothing, because the annotator ignores restarts.
 func (annotating) Restarted(*corev1.Pod, podwatch.Restart) {}

@@ -25,23 +25,24 @@ const partProbes = "probes"
 
 // probeConfig is the configuration of the probes.
 type probeConfig struct {
-	load func() (probe.Config, error) // nil without a file
-	read probe.Config                 // when the agent started
+	load func() (probe.Config, error) // nil without --probes-file
+	read probe.Config                 // contents of the file at the start of the agent
 	node netip.Addr                   // the zero address if unset
 }
 
-// probeTable comes after --node-name and --cri-endpoint in the table.
+// probeTable must follow --node-name and --cri-endpoint in the table.
 func (c *config) probeTable() flags.Table {
 	return flags.Table{
 		{
 			Name: "node-address", Variable: "NODE_ADDRESS", Value: "IP",
-			Help: "IP address of the node, which replaces $(NODE_ADDRESS) in the probes file; take it from " +
+			Help: "IP address of the node; replaces $(NODE_ADDRESS) in the probes file; set it from the pod's field " +
 				"status.hostIP", Set: c.setNodeAddress,
 		},
 		{
 			Name: "probes-file", Variable: "PROBES_FILE", Value: "FILE",
 			Help: "YAML file with periodic probes of DNS names, ports, HTTP servers, registries, the runtime and " +
-				"the API server, see docs/probes.md; the agent rereads it when it changes", Set: c.setProbesFile,
+				"the API server (docs/probes.md); the agent rereads the file when the file " +
+				"changes", Set: c.setProbesFile,
 		},
 	}
 }
@@ -74,14 +75,14 @@ func loadProbes(path string, node probe.Node, runtime bool) (probe.Config, error
 		return probe.Config{}, err
 	}
 	if !runtime && slices.ContainsFunc(config.Probes, func(p probe.Probe) bool { return p.Kind == probe.KindCRI }) {
-		return probe.Config{}, errors.New("probes of kind cri need a container runtime: remove these probes or " +
+		return probe.Config{}, errors.New("probes of kind cri require a container runtime: remove these probes or " +
 			"unset --cri-endpoint=off")
 	}
 	return config, nil
 }
 
-// newProbes makes the runner of the probes, or nil without a file of probes; runtime is nil if the agent uses no
-// runtime.
+// newProbes returns the runner of the probes. Without --probes-file, newProbes returns nil. The argument runtime is
+// nil with --cri-endpoint=off.
 func newProbes(d deps, runtime *cri.Source, reconciler *reconcile.Reconciler) *probe.Runner {
 	c := d.config
 	if c.probes.load == nil {
@@ -91,7 +92,7 @@ func newProbes(d deps, runtime *cri.Source, reconciler *reconcile.Reconciler) *p
 		Config: c.probes.read, Load: c.probes.load, Recorder: probe.NewMetrics(d.registry, c.probes.read.Probes),
 		APIServer: askVersion(d.api.own),
 		Pulled: func(ctx context.Context) []string {
-			present, _ := reconciler.Present(ctx) // none while the agent stops
+			present, _ := reconciler.Present(ctx) // empty while the agent stops
 			return pulledFrom(present)
 		},
 		Report: d.board.Register(partProbes, "not started yet"), Logger: d.logger.Named("probe"),
@@ -102,17 +103,18 @@ func newProbes(d deps, runtime *cri.Source, reconciler *reconcile.Reconciler) *p
 	return probe.NewRunner(config)
 }
 
-// askVersion asks the API server once for its version, which every account may read and which needs no etcd.
+// askVersion requests the API server's version. Every account can read the version, and the API server does not
+// query etcd for the answer.
 func askVersion(client rest.Interface) probe.RoundTrip {
 	return func(ctx context.Context) error {
 		return client.Get().AbsPath("/version").MaxRetries(0).
-			Throttle(flowcontrol.NewFakeAlwaysRateLimiter()). // a wait in the client is not the API server's
+			Throttle(flowcontrol.NewFakeAlwaysRateLimiter()). // the measured time must not include waits in the client
 			Do(ctx).Error()
 	}
 }
 
-// pulledFrom lists the registries that images of these pods were pulled from, the most used first. It counts confirmed
-// successful pulls only: any other name may be something that a user wrote into a pod or an Event.
+// pulledFrom lists the registries of the pods' images, the most used registry first. pulledFrom counts only
+// confirmed successful pulls, because a user can write any other registry name into a pod or an Event.
 func pulledFrom(pods []timeline.Timeline) []string {
 	pulls := map[string]int{}
 	for _, t := range pods {

@@ -110,7 +110,8 @@ func TestRuntimeProbesNeedRuntime(t *testing.T) {
 	if err := os.WriteFile(path, []byte("probes: [{name: cri, kind: cri}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for endpoint, want := range map[string]string{"off": "--probes-file: probes of kind cri need a container runtime",
+	for endpoint, want := range map[string]string{"off": "--probes-file: probes of kind cri require a container " +
+		"runtime",
 		"auto": ""} {
 		var c config
 		_, err := c.table().Parse([]string{"--node-name=a", "--cri-endpoint=" + endpoint, "--probes-file=" + path},
@@ -144,7 +145,7 @@ func TestProbesFileIsValidatedOnReload(t *testing.T) {
 	}
 	write("probes: [{name: a, kind: cri}]")
 	if _, err := c.probes.load(); err == nil ||
-		!strings.Contains(err.Error(), "probes of kind cri need a container runtime") {
+		!strings.Contains(err.Error(), "probes of kind cri require a container runtime") {
 		t.Errorf("accepted: %v", err)
 	}
 }
@@ -210,7 +211,7 @@ func TestCheckReportsNodeAndProbes(t *testing.T) {
 			t.Errorf("want %q in\n%s", want, got)
 		}
 	}
-	if got := check("--addons=:tier=node"); !strings.Contains(got, "can add to the node's add-ons") {
+	if got := check("--addons=:tier=node"); !strings.Contains(got, "can add pods to the node's add-ons") {
 		t.Errorf("got add-ons of all namespaces:\n%s", got)
 	}
 	cluster.Authorize(func(a podwatchtest.Attempt) bool { return a.Resource != "nodes" })

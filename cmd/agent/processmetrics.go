@@ -7,12 +7,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// goMemory selects the useful metrics of the Go runtime's memory: what is in use, what was ever allocated, and the
-// total.
+// goMemory selects the useful memory metrics of the Go runtime: heap in use, all allocations since the start, and
+// the total.
 var goMemory = regexp.MustCompile(`^/(memory/classes/heap/objects|gc/heap/allocs|memory/classes/total):bytes$`)
 
-// registerProcessMetrics registers the metrics of the Go runtime, without the twenty about its allocator
-// (go_memstats_…), those of the process, and podlapse_build_info.
+// registerProcessMetrics registers podlapse_build_info and the metrics of the process and of the Go runtime.
+// registerProcessMetrics leaves out about twenty metrics of Go's memory allocator (go_memstats_*).
 func registerProcessMetrics(registerer prometheus.Registerer, build buildInfo) {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "podlapse_build_info",

@@ -12,8 +12,8 @@ import (
 // livePullsFunc returns the image pulls in progress.
 type livePullsFunc func(context.Context) (livepull.Snapshot, error)
 
-// livePulls combines the pulls that the kubelet wants with the downloads of the runtime; runtime is nil if the agent
-// uses none.
+// livePulls combines the image pulls that the kubelet requested with the runtime's downloads. The argument runtime
+// is nil with --cri-endpoint=off.
 func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) livePullsFunc {
 	return func(ctx context.Context) (livepull.Snapshot, error) {
 		pulling, err := reconciler.Pulling(ctx)
@@ -22,7 +22,8 @@ func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) livePullsF
 		}
 		now := livepull.Snapshot{Starting: pulling.Timelines, Idle: pulling.Idle, Now: time.Now()}
 		if runtime != nil {
-			now.Downloads, _ = runtime.Downloads(ctx, now.Since()) // without them, how far a pull is stays unknown
+			// after an error, the progress of the pulls is unknown
+			now.Downloads, _ = runtime.Downloads(ctx, now.Since())
 		}
 		return now, nil
 	}

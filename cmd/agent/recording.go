@@ -7,10 +7,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// partRecording is the name of the file of observations on the health board.
+// partRecording is the name of the recording on the health board.
 const partRecording = "recording"
 
-// newRecorder makes the recorder of observations, or nil if no flag requests one.
+// newRecorder returns the recorder of observations. newRecorder returns nil if no flag requests a recording.
 func newRecorder(d deps, header record.Header, before []timeline.Observation) (*record.Recorder, error) {
 	c := d.config
 	if c.recordObservations == "" && !c.debugObservations {

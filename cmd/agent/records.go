@@ -9,24 +9,26 @@ import (
 	"github.com/podlapse/podlapse/internal/transition"
 )
 
-// recordFormat is a kind of record on standard output.
+// recordFormat is a format of the records on standard output.
 type recordFormat struct {
 	name         string // the value of --records that selects only this format
-	content      string // for the help of --records
+	content      string // description of the format in the help of --records
 	lines        jsonlines.Lines
-	traits       bool // the lines need timeline.Timeline.Traits
-	terminations bool // pods whose termination is followed get a line about it
+	traits       bool // the lines use timeline.Timeline.Traits
+	terminations bool // the format has a record for a pod's termination
 }
 
 // recordFormats lists the formats of records.
 func recordFormats() []recordFormat {
 	return []recordFormat{
-		{name: recordsTimeline, content: "its timeline", lines: jsonlines.TimelineLines, terminations: true},
-		{name: "transition", content: "the records of kube-transition-metrics", lines: transition.Lines, traits: true},
+		{name: recordsTimeline, content: "the timeline of the start-up", lines: jsonlines.TimelineLines,
+			terminations: true},
+		{name: "transition", content: "the set of records of kube-transition-metrics", lines: transition.Lines,
+			traits: true},
 	}
 }
 
-// recordChoices lists the values of --records; the last one selects no format.
+// recordChoices lists the values of --records. The last value selects no format.
 func recordChoices() []string {
 	var all []string
 	for _, format := range recordFormats() {
@@ -53,7 +55,7 @@ func (c config) recordsHaveTerminations() bool {
 	return slices.ContainsFunc(c.recordFormats(), func(format recordFormat) bool { return format.terminations })
 }
 
-// newRecords makes the writer of records, or nil with --records=none.
+// newRecords returns the writer of records. With --records=none, newRecords returns nil.
 func newRecords(d deps, out io.Writer, handed *reports) *jsonlines.Writer {
 	var kinds []jsonlines.Lines
 	for _, format := range d.config.recordFormats() {

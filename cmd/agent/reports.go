@@ -6,26 +6,26 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// reports finds out when a start-up counts as reported, which is when every sink of the agent has finished with it.
+// reports determines when a start-up counts as reported: when every sink of the agent has finished it.
 type reports struct {
-	sinks    int // does not change once start-ups arrive
+	sinks    int // does not change after the first start-up
 	reported func(timeline.Timeline)
 
 	mu      sync.Mutex
-	missing map[string]int // by pod UID: how many sinks have not finished, once one has
+	missing map[string]int // by pod UID: sinks that have not finished; set when the first sink finishes
 }
 
 func newReports(reported func(timeline.Timeline)) *reports {
 	return &reports{reported: reported, missing: map[string]int{}}
 }
 
-// sink adds a sink, which must call the returned function for each start-up that it has finished with.
+// sink registers a sink. The sink must call the returned function for each start-up that it has finished.
 func (r *reports) sink() func(timeline.Timeline) {
 	r.sinks++
 	return r.through
 }
 
-// settled takes a completed start-up. Without any sink, it is reported at once.
+// settled receives a completed start-up. Without sinks, the start-up counts as reported immediately.
 func (r *reports) settled(t timeline.Timeline) {
 	if r.sinks == 0 {
 		r.reported(t)
@@ -38,7 +38,7 @@ func (r *reports) through(t timeline.Timeline) {
 	}
 }
 
-// last notes that a sink has finished with a pod's start-up, and reports whether it was the last one.
+// last notes that a sink has finished a pod's start-up. last returns true for the last sink.
 func (r *reports) last(uid string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

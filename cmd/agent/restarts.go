@@ -6,18 +6,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// restarts are the metrics of container restarts.
+// restarts collects the metrics of container restarts.
 type restarts struct {
-	counts func() map[podwatch.RestartKey]uint64 // what it lacks is zero
+	counts func() map[podwatch.RestartKey]uint64 // a missing key means zero restarts
 	desc   *prometheus.Desc
 }
 
 func newRestarts(counts func() map[podwatch.RestartKey]uint64) prometheus.Collector {
 	return &restarts{counts, prometheus.NewDesc("podlapse_container_restarts_total",
-		"Container restarts of this node's pods since the agent first saw the pod, during start-up and after, by kind "+
-			"(init, sidecar, main) and by the reason why the previous run ended, from the pod's status: signal is a "+
-			"crash or a kill by the kubelet, for example after a failed probe; unknown is a run whose end was not "+
-			"seen.", []string{"kind", "reason"}, nil)}
+		"Container restarts of this node's pods since the agent first saw each pod, during and after start-up, by "+
+			"kind (init, sidecar, main) and by the reason for the end of the previous run. The reason comes from "+
+			"the pod's status. Reason signal is a crash or a kill by the kubelet, for example after a failed "+
+			"probe. Reason unknown is a run whose end the agent did not see.", []string{"kind", "reason"}, nil)}
 }
 
 // Describe implements prometheus.Collector.

@@ -34,14 +34,16 @@ func runAgent(ctx context.Context, call cli.Call) int {
 	}
 	logger := newLogger(c.logLevel, c.logFormat, call.Stderr)
 	if err := serve(ctx, c, api, prometheus.NewRegistry(), logger, call.Stdout); err != nil {
-		logger.Error("agent failed", zap.Error(err)) // the last message, in the format of the others
+		// so that the last message has the log format of the other messages
+		logger.Error("agent failed", zap.Error(err))
 		return cli.ExitFailed
 	}
 	logger.Info("stopped")
 	return cli.ExitOK
 }
 
-// serve is the agent: it builds the parts, connects them, and returns when all have ended. The registry is empty.
+// serve builds the parts of the agent, connects them, and returns after all parts have stopped. The registry must
+// be empty.
 func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Registry, logger *zap.Logger,
 	records io.Writer) error {
 	d := newDeps(c, api, registry, logger)
@@ -92,7 +94,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	return runAll(ctx, logger, agentStages(), components)
 }
 
-// changedOf returns the function to call with the UID of each pod that changed.
+// changedOf returns a function that the reconciler calls with the UID of each changed pod.
 func changedOf(s *served, annotator *annotate.Annotator) func(uid string) {
 	if annotator == nil {
 		return s.live.Changed

@@ -12,36 +12,37 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// component is a part of the agent that runs.
+// component is a running part of the agent.
 type component struct {
-	name  string // in errors
+	name  string // used in error messages
 	stage stage
 	run   func(ctx context.Context) error // blocks until ctx is done
 }
 
-// stage says when a component starts and stops. The components of a stage start and stop together.
+// stage determines when a component starts and stops. All components of a stage start and stop together.
 type stage int
 
-// The stages stop in this order, so that the agent still reports what it has observed. They start in the reverse order.
+// The stages stop in this order, so that the agent still reports its last observations. The stages start in the
+// reverse order.
 const (
 	stageSources stage = iota
 	stageReconcile
 	stageSinks
-	stageRest // the web server, and the state file, which records what the sinks have reported
+	stageRest // the web server and the state file; the state file notes the start-ups that the sinks reported
 )
 
-// How long each stage may take to stop. In total that is less than the 5 s in which the agent must end.
+// Time limits for stopping each stage. Their sum is less than the 5 s in which the agent must stop.
 const (
 	sourcesLimit   = time.Second
 	reconcileLimit = 500 * time.Millisecond
-	sinksLimit     = time.Second // the sinks themselves drain for a shorter time
+	sinksLimit     = time.Second // longer than the time for which the sinks drain their queues
 	restLimit      = 2 * time.Second
 )
 
-// stageInfo is what the runner needs to know about a stage.
+// stageInfo is the name and the time limit of a stage.
 type stageInfo struct {
 	name  string
-	limit time.Duration // after which the next stage stops anyway
+	limit time.Duration // after this time, the runner stops the next stage
 }
 
 // agentStages lists the stages of the agent.
@@ -54,15 +55,16 @@ func agentStages() []stageInfo {
 	}
 }
 
-// runner runs components until one fails or the agent is asked to stop. Then it stops them stage by stage.
+// runner runs components until a component fails or the agent must stop. Then it stops the components stage by
+// stage.
 type runner struct {
 	logger *zap.Logger
 	group  *errgroup.Group
-	failed context.Context // done as soon as a component failed
+	failed context.Context // canceled when the first component fails
 	stages []*runningStage // in the order in which they stop
 }
 
-// runningStage is the components of a stage that run.
+// runningStage holds the running components of a stage.
 type runningStage struct {
 	stageInfo
 	ctx        context.Context
@@ -70,9 +72,11 @@ type runningStage struct {
 	components sync.WaitGroup
 }
 
-// runAll runs the components until ctx is done or one of them fails, stops all stages and returns the first failure.
+// runAll runs the components until ctx is done or a component fails. Then it stops all stages and returns the first
+// failure.
 func runAll(ctx context.Context, logger *zap.Logger, stages []stageInfo, components []component) error {
-	// A failure does not stop the other components at once: the stages stop in order.
+	// This context is separate from ctx, because a failure must not stop all components at the same time: the stages
+	// stop in order.
 	group, failed := errgroup.WithContext(context.Background())
 	r := &runner{logger: logger, group: group, failed: failed}
 	for _, info := range stages {
@@ -93,7 +97,7 @@ func runAll(ctx context.Context, logger *zap.Logger, stages []stageInfo, compone
 	return r.stop()
 }
 
-// start runs a component. A component that ends before it was asked to stop has failed.
+// start runs a component. A component that returns before its stage stops has failed.
 func (r *runner) start(in *runningStage, c component) {
 	in.components.Add(1)
 	r.group.Go(func() error {
@@ -103,25 +107,25 @@ func (r *runner) start(in *runningStage, c component) {
 		case in.ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)):
 			return nil
 		case err == nil:
-			return fmt.Errorf("%s: ended by itself", c.name)
+			return fmt.Errorf("%s: stopped unexpectedly", c.name)
 		default:
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	})
 }
 
-// stop stops one stage after the other and returns the first failure. It waits for a stage at most until the limit,
-// because the program is about to end anyway.
+// stop stops the stages in order and returns the first failure. stop waits for each stage no longer than the
+// stage's limit, because the program is about to end.
 func (r *runner) stop() error {
 	r.logger.Info("stopping")
 	var stuck []error
 	for _, in := range r.stages {
 		in.cancel()
 		if !in.ended() {
-			stuck = append(stuck, fmt.Errorf("%s: did not stop within %s", in.name, in.limit))
+			stuck = append(stuck, fmt.Errorf("stop stage %s: components still run after %s", in.name, in.limit))
 		}
 	}
-	if len(stuck) > 0 { // the group would wait for them
+	if len(stuck) > 0 { // group.Wait would block on the components that did not stop
 		if r.failed.Err() != nil {
 			stuck = append([]error{context.Cause(r.failed)}, stuck...)
 		}
@@ -130,10 +134,11 @@ func (r *runner) stop() error {
 	return r.group.Wait()
 }
 
-// ended waits for the components, but no longer than the limit.
+// ended waits until the components have stopped or the limit has passed. ended reports whether the components have
+// stopped.
 func (in *runningStage) ended() bool {
 	done := make(chan struct{})
-	go func() { // ends with the components, or with the program
+	go func() { // runs until the components stop or the program ends
 		in.components.Wait()
 		close(done)
 	}()

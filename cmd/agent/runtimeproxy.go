@@ -16,10 +16,10 @@ import (
 
 const (
 	runtimeProxyCommand = "runtime-proxy"
-	proxySocket         = "/run/podlapse/runtime.sock" // by default
+	proxySocket         = "/run/podlapse/runtime.sock" // default of --proxy-endpoint
 )
 
-// proxyConfig is how the runtime proxy runs.
+// proxyConfig is the configuration of the runtime proxy.
 type proxyConfig struct {
 	runtime   string // path of the runtime's socket
 	listen    string // path of the proxy's socket
@@ -27,7 +27,8 @@ type proxyConfig struct {
 	logFormat string
 }
 
-// table is the flags of runtime-proxy. Flags that the command run also has have the same names.
+// table lists the flags of the command runtime-proxy. Flags that also exist for the command run have the same
+// names.
 func (c *proxyConfig) table() flags.Table {
 	return flags.Table{
 		{
@@ -37,8 +38,8 @@ func (c *proxyConfig) table() flags.Table {
 		{
 			Name: "proxy-endpoint", Variable: "PROXY_ENDPOINT", Value: "unix:///PATH",
 			Default: "unix://" + proxySocket,
-			Help: "socket to serve on, for --cri-endpoint of run; owned by the proxy's user and group, with mode " +
-				"0660",
+			Help: "socket that the proxy serves; the agent uses it as --cri-endpoint; the proxy's user and group " +
+				"own it, with mode 0660",
 			Set: func(value string) error {
 				err := setSocket(&c.listen)(value)
 				if err == nil && c.listen == c.runtime {
@@ -51,10 +52,10 @@ func (c *proxyConfig) table() flags.Table {
 	}
 }
 
-// maxSocketPath is the longest path in bytes that fits into a socket's address (unix(7)).
+// maxSocketPath is the maximum length in bytes of the path of a Unix socket (unix(7)).
 const maxSocketPath = 107
 
-// setSocket accepts the same paths as --cri-endpoint of run.
+// setSocket accepts the same paths as the flag --cri-endpoint of the command run.
 func setSocket(path *string) func(value string) error {
 	return func(value string) error {
 		endpoint, err := cri.ParseEndpoint(value)
@@ -63,7 +64,7 @@ func setSocket(path *string) func(value string) error {
 		}
 		if len(endpoint.Path()) > maxSocketPath {
 			return fmt.Errorf(
-				"invalid endpoint %q: the path has %d bytes, must be at most %d",
+				"invalid endpoint %q: the path has %d bytes, but the maximum is %d: use a shorter path",
 				value,
 				len(endpoint.Path()),
 				maxSocketPath,
@@ -74,7 +75,7 @@ func setSocket(path *string) func(value string) error {
 	}
 }
 
-// runRuntimeProxy serves until ctx is done. It prints nothing but its log.
+// runRuntimeProxy serves until ctx is done. Its only output is its log.
 func runRuntimeProxy(ctx context.Context, call cli.Call) int {
 	var c proxyConfig
 	_, code, ok := call.Parse(c.table(), "runtime-proxy [flags]\n\n"+

@@ -109,7 +109,7 @@ func TestRuntimeProxyFlags(t *testing.T) {
 		try("invalid endpoint", "--cri-endpoint="+value)
 		try("--proxy-endpoint: invalid endpoint", "--cri-endpoint=unix:///r.sock", "--proxy-endpoint="+value)
 	}
-	try("must be at most 107", "--cri-endpoint=unix:///"+strings.Repeat("x", 200))
+	try("the maximum is 107", "--cri-endpoint=unix:///"+strings.Repeat("x", 200))
 	try("choose another path", "--cri-endpoint=unix:///r.sock", "--proxy-endpoint=unix:///r.sock")
 	try("unknown flag", "--node-name=a")
 	try("unexpected argument", "x", "--cri-endpoint=unix:///r.sock")

@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// registerReadings registers the metrics that are read at each scrape. Metrics that query the reconciler are empty
-// while the agent stops.
+// registerReadings registers the metrics that the agent computes at each scrape. Metrics that query the reconciler
+// are empty while the agent stops.
 func registerReadings(ctx context.Context, d deps, r *reconcile.Reconciler, from sources, pulls livePullsFunc) {
 	d.registry.MustRegister(
 		export.NewClockSkew(func() timeline.Skew {
@@ -37,7 +37,7 @@ func registerReadings(ctx context.Context, d deps, r *reconcile.Reconciler, from
 	}))
 	if from.events != nil {
 		d.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "podlapse_events_used_total", Help: "Events of the kubelet that added evidence to a start-up.",
+			Name: "podlapse_events_used_total", Help: "Kubelet Events that added evidence to a start-up.",
 		}, func() float64 { return float64(r.EventsUsed()) }))
 	}
 }

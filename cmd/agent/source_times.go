@@ -8,27 +8,28 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// sourceTimes exports when each source last observed something.
+// sourceTimes exports the time of each source's latest observation.
 type sourceTimes struct{ observed *prometheus.GaugeVec }
 
 func newSourceTimes(registerer prometheus.Registerer) sourceTimes {
 	observed := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "podlapse_source_last_observation_timestamp_seconds",
 		Help: "Time of the latest observation of a source, in seconds since the Unix epoch by this node's clock. " +
-			"Absent before the first observation. Does not advance while no pod changes.",
+			"Absent before the first observation. Constant while no pod changes.",
 	}, []string{"source"})
 	registerer.MustRegister(observed)
 	return sourceTimes{observed}
 }
 
-// note may be called from any goroutine. It ignores readings of the API server's clock, which say nothing about a pod.
+// note is safe to call from any goroutine. note ignores observations of the API server's clock, because these
+// observations do not concern a pod.
 func (s sourceTimes) note(o timeline.Observation, now time.Time) {
 	if source := sourceOf(o); source != "" {
 		s.observed.WithLabelValues(string(source)).Set(time.Duration(now.UnixNano()).Seconds())
 	}
 }
 
-// sourceOf returns the source of an observation; empty if it is not on the health board.
+// sourceOf returns the source of an observation. The result is empty if the source is not on the health board.
 func sourceOf(o timeline.Observation) timeline.Source {
 	switch o.(type) {
 	case timeline.PodSeen, timeline.PodGone:

@@ -23,9 +23,9 @@ type sources struct {
 // sourcesConfig connects the sources to the rest of the agent.
 type sourcesConfig struct {
 	observe  func(context.Context, timeline.Observation)
-	known    []string          // UIDs of pods: the pod watch reports that they are gone even if it never saw them
+	known    []string          // UIDs of pods whose deletion the pod watch reports, even of unseen pods
 	objects  *podwatch.Objects // nil without --serve-objects
-	follower podwatch.Follower // nil without any
+	follower podwatch.Follower // nil if no part follows pod objects
 }
 
 func newSources(d deps, to sourcesConfig) sources {
@@ -50,7 +50,8 @@ func newSources(d deps, to sourcesConfig) sources {
 	return s
 }
 
-// newRuntime makes the source that asks the container runtime, or nil when it is off.
+// newRuntime returns the source that queries the container runtime. With --cri-endpoint=off, newRuntime returns
+// nil.
 func newRuntime(d deps, observe func(context.Context, timeline.Observation)) *cri.Source {
 	if d.config.criEndpoint.Off() {
 		return nil

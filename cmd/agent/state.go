@@ -13,21 +13,22 @@ import (
 // partState is the name of the state file on the health board.
 const partState = "state"
 
-// newsFor is the age up to which an agent reports a start-up that began before the agent did. The API server has
-// deleted the Events of older ones (its default time to live).
+// newsFor is the maximum age of a start-up that began before this agent and that the agent still reports. By
+// default, the API server deletes Events after the same time.
 const newsFor = time.Hour
 
-// memory is the state that an agent takes over from the previous agent and leaves to the next one. Without --state-dir
-// it is empty, and reported does nothing.
+// memory is the state that an agent receives from the previous agent and keeps for the next agent. Without
+// --state-dir, memory is empty and reported does nothing.
 type memory struct {
 	dir    *state.Dir // nil without the directory
 	left   state.Contents
 	keeper *state.Keeper // nil without the directory
-	// reported takes a timeline that all sinks have reported.
+	// reported receives a timeline that all sinks have reported.
 	reported func(timeline.Timeline)
 }
 
-// newMemory opens the directory. It moves scope.Since back to when the previous agents began to report.
+// newMemory opens the directory. newMemory moves scope.Since back to the time at which the previous agents began to
+// report.
 func newMemory(d deps, scope *timeline.Scope) (memory, error) {
 	c := d.config
 	if c.stateDir == "" {
@@ -44,8 +45,8 @@ func newMemory(d deps, scope *timeline.Scope) (memory, error) {
 		Report: d.board.Register(partState, "not saved yet"), Registerer: d.registry, Logger: logger,
 	})
 	if err != nil {
-		return memory{}, fmt.Errorf("--state-dir %s: %w: make the directory writable for the agent's user, or "+
-			"choose another", c.stateDir, err)
+		return memory{}, fmt.Errorf("--state-dir %s: %w: make this directory writable for the agent's user, or "+
+			"choose another directory", c.stateDir, err)
 	}
 	return memory{
 		dir: dir, left: dir.Contents, keeper: keeper,
@@ -67,8 +68,9 @@ func (m memory) components() []component {
 	return []component{{partState, stageRest, m.keeper.Run}}
 }
 
-// carriedOn returns the time from which the agent reports start-ups: the start of the first agent whose state it
-// continues, but at most newsFor ago. If the clock was set back, it is now.
+// carriedOn returns the time from which the agent reports start-ups. This time is the start of the first agent in
+// an unbroken series of agents, but at most newsFor ago. If the saved time is later than now, carriedOn returns
+// now.
 func carriedOn(since, now time.Time) time.Time {
 	oldest := now.Add(-newsFor)
 	switch {
@@ -80,7 +82,7 @@ func carriedOn(since, now time.Time) time.Time {
 	return since
 }
 
-// known lists the pods that the pod watch must report as gone even if it never saw them.
+// known lists the pods whose deletion the pod watch must report, even if the pod watch never saw the pod.
 func (m memory) known() []string {
 	known := slices.Clone(m.left.Reported)
 	listed := map[string]bool{}

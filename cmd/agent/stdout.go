@@ -12,19 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readerLooks is how often the agent checks whether standard output has a reader.
+// readerLooks is the interval between checks for a reader of standard output.
 const readerLooks = 2 * time.Second
 
-// watchReader returns a function that runs until ctx is done, or fails when out no longer has a reader. A node may
-// start no pod for hours, and without this check the agent would notice only at the next record. Anything but a pipe,
-// socket or terminal always has a reader.
+// watchReader returns a function that runs until ctx is done and fails when out no longer has a reader. Without
+// this check, the agent notices a missing reader only at the next record, which can take hours. The check works for
+// pipes, sockets and terminals, because other files have no reader.
 func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		looks := time.NewTicker(every)
 		defer looks.Stop()
 		for {
 			if file, ok := out.(*os.File); ok && readerGone(file) {
-				return fmt.Errorf("cannot write records: standard output was closed: %w", unix.EPIPE)
+				return fmt.Errorf("cannot write records: the reader of standard output is gone: restart the agent: "+
+					"%w", unix.EPIPE)
 			}
 			select {
 			case <-looks.C:
@@ -35,12 +36,12 @@ func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) e
 	}
 }
 
-// readerGone does not block. poll(2) reports errors without being asked for them; a pipe without readers is such an
-// error for its write end.
+// readerGone does not block. poll(2) always reports the state "error", even if the caller did not request errors. A
+// pipe without readers has this state.
 func readerGone(file *os.File) bool {
 	raw, err := file.SyscallConn()
 	if err != nil {
-		return false // the next write reports it
+		return false // the next write returns the error
 	}
 	gone := false
 	err = raw.Control(func(fd uintptr) {
@@ -56,9 +57,9 @@ func readerGone(file *os.File) bool {
 	return err == nil && gone
 }
 
-// discards reports whether out is /dev/null. Go's runtime opens /dev/null if the agent was started with standard output
-// closed (runtime, checkfds), and so do programs that discard output on purpose (daemon(3), Python's
-// subprocess.DEVNULL). The agent cannot distinguish the two cases.
+// discards reports whether out is /dev/null. Some programs connect standard output to /dev/null to discard it. Go's
+// runtime also opens /dev/null if standard output is closed at the start (checkfds). The agent cannot distinguish a
+// discarded from a closed standard output.
 func discards(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok {

@@ -7,10 +7,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// partPodCache is the name of the comparison of pods with a list on the health board.
+// partPodCache is the health board's name for the comparison of the cached pods with a list.
 const partPodCache = "pod_cache"
 
-// Bounds of --verify-interval: a list costs the API server more than a watch without changes.
+// Bounds of --verify-interval. The minimum exists because a list costs the API server more than a watch without
+// changes.
 const (
 	minVerifyInterval = 10 * time.Second
 	maxVerifyInterval = 24 * time.Hour
@@ -29,7 +30,7 @@ func (c *config) setVerifyInterval(value string) error {
 	return nil
 }
 
-// newVerify returns how often to compare pods with a list; without --verify-interval, never.
+// newVerify configures the comparison of pods with a list. Without --verify-interval, the agent never compares.
 func newVerify(d deps) podwatch.Verify {
 	if d.config.verifyInterval == 0 {
 		return podwatch.Verify{}

@@ -10,17 +10,18 @@ import (
 	"github.com/podlapse/podlapse/internal/cli"
 )
 
-// The linker sets these: -X main.version=v1.2.3 -X main.revision=COMMIT.
+// The linker sets these variables: -X main.version=v1.2.3 -X main.revision=COMMIT.
 var version, revision string
 
-// buildInfo identifies the agent's version.
+// buildInfo identifies a build of the agent.
 type buildInfo struct {
-	version   string // as released, or the module version that Go reports
-	revision  string // commit; with "-dirty" if the tree had changes
-	goVersion string // of the compiler
+	version   string // release version, or the module version that Go recorded
+	revision  string // commit; ends in "-dirty" if files had uncommitted changes
+	goVersion string // version of the Go compiler
 }
 
-// thisBuild returns the version and revision, as set by the linker or else as recorded by Go.
+// thisBuild returns the build information that the linker set. For missing values, thisBuild uses the values that
+// Go recorded.
 func thisBuild() buildInfo {
 	build := buildInfo{version: version, revision: revision, goVersion: runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -32,7 +33,7 @@ func thisBuild() buildInfo {
 	return build
 }
 
-// commitOf is the commit that Go recorded; empty with -buildvcs=false.
+// commitOf returns the commit that Go recorded. The commit is empty with -buildvcs=false.
 func commitOf(settings []debug.BuildSetting) string {
 	commit, suffix := "", ""
 	for _, s := range settings {
@@ -50,7 +51,7 @@ func commitOf(settings []debug.BuildSetting) string {
 }
 
 func runVersion(_ context.Context, call cli.Call) int {
-	call.Program.Name = cli.AgentProgram // the plugin is the same program
+	call.Program.Name = cli.AgentProgram // the plugin prints the same name, because it is the same program
 	if len(call.Args) == 1 && call.Args[0] == "--help" {
 		fmt.Fprintf(call.Stdout, "Usage: %s version\n", call.Program.Name)
 		return cli.ExitOK

@@ -9,10 +9,10 @@ import (
 	"github.com/podlapse/podlapse/internal/web"
 )
 
-// partWebAuth is the name of the token reviews on the health board.
+// partWebAuth is the health board's name for the token reviews.
 const partWebAuth = "web_auth"
 
-// newAccess makes the reviewer of tokens, or nil if every client may read.
+// newAccess returns the reviewer of tokens. newAccess returns nil unless --web-auth=kubernetes.
 func newAccess(d deps) (web.Access, error) {
 	if d.config.webAuth != webAuthKubernetes {
 		return nil, nil

@@ -18,47 +18,48 @@ import (
 )
 
 const (
-	// perSecond and burst limit the requests of one agent: after a restart, a node has all its pods
-	// to annotate.
+	// perSecond and burst limit the requests of one agent. After a restart, an agent can have to annotate all pods
+	// of the node.
 	perSecond, burst = 5, 10
 	firstRetry       = 100 * time.Millisecond
 	maxRetry         = time.Minute
-	// refusedRetry is how long a pod waits after its annotation was refused. A role or a policy may change; the pod
-	// itself rarely changes.
+	// refusedRetry is the wait after the API server refused an annotation. An administrator can change a role or a
+	// policy, but the pod itself rarely changes.
 	refusedRetry = 5 * time.Minute
-	// changesWithin is the time within which changes are handled together: a starting pod changes
-	// often, and completes once.
+	// changesWithin is the time within which the annotator handles changes together. A starting pod changes often,
+	// but completes only once.
 	changesWithin = 250 * time.Millisecond
 )
 
 // Config configures an Annotator. Every field is required.
 type Config struct {
-	Client   rest.Interface // for core/v1, with the agent's own identity
-	NodeName string         // pods of other nodes are never changed
-	// Timelines returns the timelines of present pods. Those still starting are Partial.
+	Client   rest.Interface // client for core/v1, with the agent's own identity
+	NodeName string         // the annotator never changes pods of other nodes
+	// Timelines returns the timelines of existing pods. The timelines of starting pods are Partial.
 	Timelines  func(ctx context.Context, uids []string) ([]timeline.Timeline, error)
 	Now        func() time.Time
 	Report     health.Report
 	Registerer prometheus.Registerer
 }
 
-// Annotator writes annotations. Its goroutines begin with New, and end with Run.
+// Annotator writes annotations. New starts the goroutines of the Annotator, and Run stops these goroutines before
+// it returns.
 type Annotator struct {
 	config  Config
 	metrics metrics
 	limit   flowcontrol.RateLimiter
-	queue   workqueue.TypedDelayingInterface[string] // UIDs of pods with a request; each is queued once
+	queue   workqueue.TypedDelayingInterface[string] // UIDs of pods that request annotations; each UID is queued once
 	retries workqueue.TypedRateLimiter[string]
 
-	provenAt time.Time // when a policy last refused the forbidden annotation; used by Run's goroutine
+	provenAt time.Time // last time that a policy refused the forbidden annotation; only Run's goroutine uses it
 
 	mu   sync.Mutex
-	pods map[string]*asked // by UID: those with a request, so at most as many as the node's pods
+	pods map[string]*asked // by UID: the pods of this node that request annotations
 }
 
 type asked struct {
 	asking
-	notBefore time.Time // after a response that will not change soon
+	notBefore time.Time // earliest time of the next request, after a refusal
 }
 
 // New creates an Annotator. The caller must call Run.
@@ -67,7 +68,7 @@ func New(config Config) *Annotator {
 		config: config,
 		limit:  flowcontrol.NewTokenBucketRateLimiter(perSecond, burst),
 		queue:  workqueue.NewTypedDelayingQueue[string](),
-		// Limited by the number of pods with a request.
+		// The number of pods that request annotations limits the number of entries.
 		retries: workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, maxRetry),
 		pods:    map[string]*asked{},
 	}
@@ -75,7 +76,7 @@ func New(config Config) *Annotator {
 	return a
 }
 
-// Run writes until ctx ends and then returns nil. It may be called once.
+// Run writes annotations until ctx is done and then returns nil. The caller can call Run only once.
 func (a *Annotator) Run(ctx context.Context) error {
 	a.config.Report(true, "idle")
 	stop := context.AfterFunc(ctx, a.queue.ShutDown)
@@ -91,7 +92,7 @@ func (a *Annotator) Run(ctx context.Context) error {
 	}
 }
 
-// Seen processes a state of a pod's object. It keeps no data about pods without a request.
+// Seen processes a new state of a pod's object. Seen keeps data only about pods that request annotations.
 func (a *Annotator) Seen(pod *corev1.Pod) {
 	uid := string(pod.UID)
 	now, asks := read(pod)
@@ -107,7 +108,7 @@ func (a *Annotator) Seen(pod *corev1.Pod) {
 		a.pods[uid] = before
 	}
 	if before.startUp != now.startUp || before.time != now.time {
-		before.notBefore = time.Time{} // it requests something else
+		before.notBefore = time.Time{} // the pod requests another annotation
 	}
 	before.asking = now
 	a.queue.Add(uid)
@@ -120,7 +121,7 @@ func (a *Annotator) Gone(uid string) {
 	delete(a.pods, uid)
 }
 
-// Changed is called for pods whose timelines may have changed. It is cheap.
+// Changed tells the annotator that a pod's timeline may have changed. Changed is cheap and does not block.
 func (a *Annotator) Changed(uid string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -135,7 +136,7 @@ func (a *Annotator) waiting() int {
 	return len(a.pods)
 }
 
-// pod returns what a pod requests now.
+// pod returns the current request of a pod.
 func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -146,7 +147,7 @@ func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
 	return p.asking, p.notBefore, true
 }
 
-// serve writes the requested annotations that one pod can have by now.
+// serve writes the annotations of one pod whose values are available.
 func (a *Annotator) serve(ctx context.Context, uid string) {
 	p, notBefore, asks := a.pod(uid)
 	if !asks {
@@ -163,12 +164,12 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 	}
 	if !p.time && startUpValue == "" {
 		a.retries.Forget(uid)
-		return // Changed is called when its start-up is over
+		return // reconcile calls Changed when the start-up is complete
 	}
 	if a.limit.Wait(ctx) != nil {
 		return
 	}
-	// The pod may have changed during the wait: read its latest state.
+	// The pod may have changed during the wait, so serve reads the latest state.
 	if p, _, asks = a.pod(uid); !asks {
 		a.retries.Forget(uid)
 		return
@@ -191,11 +192,11 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 	a.written(uid, p, values, err)
 }
 
-// startUpValue returns the annotation for a start-up, or an empty text while it is in progress.
+// startUpValue returns the annotation for a start-up. The value is empty while the start-up is in progress.
 func (a *Annotator) startUpValue(ctx context.Context, uid string) string {
 	timelines, err := a.config.Timelines(ctx, []string{uid})
 	if err != nil || len(timelines) != 1 || timelines[0].Partial {
-		return "" // the agent stops, or the start-up is in progress
+		return "" // the agent is stopping, or the start-up is in progress
 	}
 	text, err := startUpText(timelines[0])
 	if err != nil {
@@ -214,9 +215,9 @@ func (a *Annotator) written(uid string, p asking, values map[string]string, err 
 		a.got(uid, p, values)
 		a.config.Report(true, "writing")
 	case resultGone:
-		a.retries.Forget(uid) // the watch will show it
+		a.retries.Forget(uid) // the pod watch will deliver the new state
 	case resultConflict:
-		a.queue.AddAfter(uid, a.retries.When(uid)) // or earlier, when the watch shows a change
+		a.queue.AddAfter(uid, a.retries.When(uid)) // or earlier, if the pod watch delivers a change
 	case resultRefused:
 		a.retries.Forget(uid)
 		a.later(uid, refusedRetry)
@@ -231,7 +232,7 @@ func (a *Annotator) written(uid string, p asking, values map[string]string, err 
 	}
 }
 
-// got notes the annotations of a pod after a write, unless the watch was faster.
+// got stores the annotations of a pod after a write, unless the pod watch has already delivered a newer state.
 func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -239,7 +240,7 @@ func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	if now == nil || now.version != p.version {
 		return
 	}
-	now.owned = values // including what the pod had before: see serve
+	now.owned = values // these values include the pod's earlier annotations: see serve
 	now.startUp = now.startUp && values[StartUp] == ""
 	now.time = now.time && values[Time] == ""
 	if !now.startUp && !now.time {
@@ -247,7 +248,7 @@ func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	}
 }
 
-// later delays requests for a pod, even if the pod changes meanwhile.
+// later delays requests for a pod, even if the pod changes during the delay.
 func (a *Annotator) later(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,28 +8,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The annotations with which a pod requests annotations, and those that it gets.
+// Annotations that request an annotation (AskStartUp, AskTime), and annotations that the agent writes (StartUp,
+// Time).
 const (
-	AskStartUp = "podlapse.dev/annotate" // with the value true: requests StartUp, once the start-up is over
+	// with the value true, requests StartUp, which the agent writes after the start-up
+	AskStartUp = "podlapse.dev/annotate"
 	StartUp    = "podlapse.dev/startup"
-	AskTime    = "addtime" // with any value: requests Time, at once
+	AskTime    = "addtime" // with any value, requests Time, which the agent writes immediately
 	Time       = "timestamp"
 )
 
 // Manager is the field manager of the annotations.
 const Manager = "podlapse"
 
-// asking is a pod of this node with an open request.
+// asking is a pod of this node with annotations to write.
 type asking struct {
 	uid, namespace, name string
-	version              string // of the object from which this was read
-	startUp, time        bool   // what is missing
-	// owned are annotations that this manager wrote before. Server-side apply removes fields that its manager no longer
-	// sends.
+	version              string // resource version of the object that contains the request
+	startUp, time        bool   // whether the annotation is requested but missing
+	// owned holds the annotations that this manager wrote before. Server-side apply removes fields that the manager
+	// no longer sends.
 	owned map[string]string
 }
 
-// read returns what a pod requests and lacks; nothing while it is being deleted.
+// read returns the annotations that a pod requests and does not have yet. For a pod that is being deleted, read
+// returns false.
 func read(pod *corev1.Pod) (asking, bool) {
 	has := func(name string) bool { _, ok := pod.Annotations[name]; return ok }
 	a := asking{
@@ -40,7 +43,7 @@ func read(pod *corev1.Pod) (asking, bool) {
 	if !a.startUp && !a.time || pod.DeletionTimestamp != nil {
 		return asking{}, false
 	}
-	// The object is not kept, so its texts are copied.
+	// Clones of the texts do not keep the whole object in memory.
 	a.uid, a.namespace, a.name = string(pod.UID), strings.Clone(pod.Namespace), strings.Clone(pod.Name)
 	a.version = strings.Clone(pod.ResourceVersion)
 	for _, name := range []string{StartUp, Time} {
@@ -51,9 +54,9 @@ func read(pod *corev1.Pod) (asking, bool) {
 	return a, true
 }
 
-// owns reports whether the manager applied an annotation and no other client changed it since.
-// Fields are JSON keys with a prefix (k8s.io/apimachinery, FieldsV1). The characters of an
-// annotation's name need no escaping there.
+// owns reports whether the manager applied an annotation and no other client changed it later. The fields are JSON
+// keys with a prefix (k8s.io/apimachinery, FieldsV1). The characters of an annotation's name need no escaping in
+// JSON.
 func owns(fields []metav1.ManagedFieldsEntry, annotation string) bool {
 	for _, entry := range fields {
 		if entry.Manager == Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil &&

@@ -1,11 +1,11 @@
-// Package annotate writes annotations to pods that request them by an annotation: where the time of
-// their start-up went, and when the agent wrote the annotation, like pod-time-controller.
+// Package annotate writes annotations to pods that request this by another annotation. One annotation says where
+// the time of the pod's start-up went. A second annotation contains the time of the write, like the annotation of
+// pod-time-controller.
 //
-// Each state of a pod's object from the pod watch shows what the pod requests and what it has, so
-// nothing must be remembered across a restart: existing annotations are not written again. Every
-// write names the version of the object on which it is based, and the API server rejects a write
-// based on an old version.
+// The package keeps no state across a restart. Each state of a pod's object from the pod watch shows the requested
+// and the existing annotations, and the agent does not write existing annotations again. Every write names the
+// version of the object that it is based on. The API server rejects a write that is based on an old version.
 //
-// Other goroutines call Seen, Gone and Changed, which never block. The goroutine in Run sends
-// requests to the API server.
+// Other goroutines call Seen, Gone and Changed, which never block. The goroutine in Run sends requests to the API
+// server.
 package annotate

@@ -2,10 +2,10 @@ package annotate
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Results of write requests to the API server, a closed set.
+// Results of write requests to the API server. The set is closed.
 const (
 	resultWritten  = "written"
-	resultConflict = "conflict" // the pod has changed, or is another one
+	resultConflict = "conflict" // the pod has changed, or another pod has its name
 	resultGone     = "gone"
 	resultRefused  = "refused" // by RBAC, admission or validation
 	resultFailed   = "failed"  // no response, or a temporary failure
@@ -18,15 +18,15 @@ type metrics struct {
 func newMetrics(registerer prometheus.Registerer, waiting func() int) metrics {
 	m := metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_annotation_requests_total",
-		Help: "Requests to annotate a pod, by result. Requests with result conflict or failed are retried, and " +
-			"refused ones after five minutes. Only with --annotate.",
+		Help: "Requests to annotate a pod, by result. The agent retries requests with result conflict or failed. " +
+			"It retries requests with result refused after five minutes. Only with --annotate.",
 	}, []string{"result"})}
 	for _, result := range []string{resultWritten, resultConflict, resultGone, resultRefused, resultFailed} {
 		m.requests.WithLabelValues(result)
 	}
 	registerer.MustRegister(m.requests, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "podlapse_annotation_waiting_pods",
-		Help: "Pods of this node that request annotations they do not have yet, including pods that are starting. " +
+		Help: "Pods of this node that request annotations but do not have them yet, including starting pods. " +
 			"Only with --annotate.",
 	}, func() float64 { return float64(waiting()) }))
 	return m

@@ -10,27 +10,27 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// RBAC cannot restrict the permission to patch pods to annotations, or to a node: with that
-// permission alone, an attacker in control of one agent can run anything on any node. The policy of
-// the component annotate restricts it. So the agent writes only if it has seen the policy refuse a
-// request.
+// RBAC cannot restrict the permission to patch pods to annotations or to a node. With this permission alone, an
+// attacker in control of one agent can run any program on any node. The policy of the component annotate restricts
+// the permission. So the agent writes only after it has seen the policy refuse a request.
 const (
-	// Forbidden is an annotation that the policy lets no agent write. It is only requested in a dry
-	// run.
+	// Forbidden is an annotation that the policy never allows an agent to write. The agent requests this annotation
+	// only in a dry run.
 	Forbidden = "podlapse.dev/policy-must-refuse-this"
-	// provenFor is how long a refusal counts: a policy may be removed while the agent runs.
+	// provenFor is the time for which a refusal proves the policy. Afterwards the agent tests again, because an
+	// administrator can remove the policy.
 	provenFor = 10 * time.Minute
-	// policyWords are in the API server's message when a policy refuses a request
+	// policyWords is part of the API server's message when a policy refuses a request
 	// (staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating, denied).
 	policyWords = "ValidatingAdmissionPolicy"
 )
 
-// errNoPolicy is why nothing is written.
-var errNoPolicy = errors.New("no policy limits the agent's right to patch pods: " +
-	"install the ValidatingAdmissionPolicy and binding of the component annotate, " +
-	"which require Kubernetes 1.30, or use --annotate=off; see docs/annotations.md")
+// errNoPolicy explains why the agent writes no annotations.
+var errNoPolicy = errors.New("no policy limits the agent's permission to patch pods: install the " +
+	"ValidatingAdmissionPolicy and binding of the component annotate, which require Kubernetes 1.30, or use " +
+	"--annotate=off; see docs/annotations.md")
 
-// limited sends a dry-run request that the policy must refuse. It returns nil if a policy did.
+// limited sends a dry-run request that the policy must refuse. limited returns nil if a policy refused the request.
 func (a *Annotator) limited(ctx context.Context, p asking) error {
 	now := a.config.Now()
 	if !a.provenAt.IsZero() && now.Sub(a.provenAt) < provenFor {

@@ -9,19 +9,19 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxVerdict limits the sentence, in bytes: it contains names of images and containers. The number
-// of causes limits everything else, so the annotation is shorter than 4 KiB.
+// maxVerdict limits the verdict in bytes, because the verdict contains names of images and containers. The number
+// of causes limits the other fields, so the annotation is shorter than 4 KiB.
 const maxVerdict = 512
 
-// startUp is the annotation's content. Its fields are a contract (docs/annotations.md).
+// startUp is the content of the annotation. Its fields are a contract (docs/annotations.md).
 type startUp struct {
 	State timeline.State `json:"state"`
 	Total api.Seconds    `json:"total_seconds"`
-	Error api.Seconds    `json:"error_seconds"` // how far the total can be from the true value
-	// Causes add up to the total exactly. Causes without any time are omitted.
+	Error api.Seconds    `json:"error_seconds"` // greatest distance between the total and the true value
+	// Causes add up to the total exactly. Causes without time are omitted.
 	Causes  map[timeline.Cause]api.Seconds `json:"seconds_by_cause"`
 	Verdict string                         `json:"verdict"`
-	// the agent started after the start-up was over
+	// Reconstructed is true if the start-up completed before the agent started.
 	Reconstructed bool `json:"reconstructed,omitempty"`
 }
 
@@ -44,7 +44,7 @@ func startUpText(t timeline.Timeline) (string, error) {
 	return string(text), nil
 }
 
-// cut shortens a text to at most most bytes, between characters.
+// cut shortens a text to the given number of bytes. cut does not split characters.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -1,4 +1,4 @@
-// Package backoff computes how long to wait before a retry.
+// Package backoff computes the wait before a retry.
 package backoff
 
 import (
@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Policy doubles the wait with each failure in a row, from First up to Max.
+// Policy doubles the wait after each consecutive failure, from First up to Max.
 type Policy struct{ First, Max time.Duration }
 
-// Delay returns how long to wait after a number of failures in a row. It takes off up to half at
-// random, so that the agents of many nodes do not retry together.
+// Delay returns the wait after a number of consecutive failures. Delay subtracts a random part, at most half, so
+// that the agents of many nodes do not retry together.
 func (p Policy) Delay(failures int) time.Duration {
 	d := p.Max
 	if failures < 10 {
@@ -20,7 +20,7 @@ func (p Policy) Delay(failures int) time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
-// Sleep waits unless ctx ends first, and reports whether it waited to the end.
+// Sleep waits for d or until ctx is done. Sleep reports whether the whole time has passed.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

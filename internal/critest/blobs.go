@@ -9,11 +9,10 @@ import (
 // Blob is a blob for containerd's content store.
 type Blob struct {
 	Digest string // the digest of Data if empty
-	Data   []byte // what a read returns
+	Data   []byte // content that Read returns
 	Size   int64  // the length of Data if 0
 	Labels map[string]string
-	// CreatedAt and UpdatedAt are when the download completed and when the labels were last
-	// written.
+	// CreatedAt is the time at which the download completed. UpdatedAt is the time of the last write to the labels.
 	CreatedAt, UpdatedAt time.Time
 }
 
@@ -26,7 +25,7 @@ type Ingest struct {
 
 // Snapshot is a snapshot for one of containerd's snapshotters.
 type Snapshot struct {
-	Snapshotter string // overlayfs if empty
+	Snapshotter string // empty means overlayfs
 	Name        string
 	Active      bool // not committed yet
 	CreatedAt   time.Time
@@ -47,21 +46,21 @@ func (r *Runtime) PutBlob(b Blob) string {
 	return b.Digest
 }
 
-// RemoveBlob removes a blob, as containerd's garbage collection does.
+// RemoveBlob removes a blob, like containerd's garbage collection.
 func (r *Runtime) RemoveBlob(digest string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.blobs, digest)
 }
 
-// PutIngest begins or continues the writing of a blob.
+// PutIngest starts the write of a blob, or updates its progress.
 func (r *Runtime) PutIngest(i Ingest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ingests[i.Ref] = i
 }
 
-// EndIngest ends the writing of a blob. PutBlob makes the blob complete.
+// EndIngest removes the ingest. PutBlob adds the complete blob.
 func (r *Runtime) EndIngest(ref string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

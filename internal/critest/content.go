@@ -7,16 +7,16 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Sandbox is a pod sandbox for the fake.
+// Sandbox is a pod sandbox of the fake runtime.
 type Sandbox struct {
 	ID, PodUID string
 	Attempt    uint32
 	NotReady   bool
-	CreatedAt  time.Time // CRI's; zero means 0 nanoseconds
+	CreatedAt  time.Time // CRI's created_at; the zero time is sent as 0 nanoseconds
 }
 
-// Container is a container for the fake. It has exited if FinishedAt is set, and runs if StartedAt
-// is.
+// Container is a container of the fake runtime. If FinishedAt is set, the container has exited. If only StartedAt
+// is set, the container is running.
 type Container struct {
 	ID, SandboxID, PodUID, Name      string
 	Restarts                         int
@@ -82,7 +82,7 @@ func (r *Runtime) StoreSandbox(id string, stamps Stamps) {
 	r.stored[id] = stamps
 }
 
-// StoreImage adds an image to containerd's image store, by its full name.
+// StoreImage adds an image to containerd's image store under its full name.
 func (r *Runtime) StoreImage(name string, image Stored) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,20 +14,20 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Layers is an image for containerd's content store, with labels as a pull writes them. PutLayer
-// and Unpack add its layers.
+// Layers is an image for containerd's content store, with the labels that a pull writes. PutLayer and Unpack add
+// the layers of the image.
 type Layers struct {
-	Source  string   // where it is pulled from, as host/path without a port; part of the image's identity
-	Names   []string // of the layers; the same name is the same blob in every image
-	Size    int64    // of each layer in bytes
-	Indexed bool     // an index refers to it, which names another platform before this one
-	Discard bool     // no labels for the layers, as with containerd's discard_unpacked_layers
+	Source  string   // host/path of the registry, without a port; part of the image's identity
+	Names   []string // names of the layers; layers with the same name are the same blob in every image
+	Size    int64    // size of each layer in bytes
+	Indexed bool     // the image has an index, which lists another platform first
+	Discard bool     // the layers have no labels, as with containerd's discard_unpacked_layers
 	At      time.Time
 }
 
-// Built holds the names and digests under which an image was stored.
+// Built holds the names and digests of a stored image.
 type Built struct {
-	Target, Manifest, Config string // digests; Target is that of the index if there is one
+	Target, Manifest, Config string // digests; Target is the index's digest if the image has an index
 	Layers, ChainIDs         []string
 	ConfigSize               int64
 }
@@ -35,7 +35,7 @@ type Built struct {
 // LayerDigest returns the digest of the layer with a name.
 func LayerDigest(name string) string { return digest.FromString("layer " + name).String() }
 
-// PutLayers stores an image's manifest and config, and its index if it has one.
+// PutLayers stores an image's manifest, config and, if Indexed is set, index.
 func (r *Runtime) PutLayers(l Layers) Built {
 	var built Built
 	image := ocispec.Image{Author: l.Source, Platform: ocispec.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH}}
@@ -77,14 +77,13 @@ func (r *Runtime) PutLayers(l Layers) Built {
 	return built
 }
 
-// PutLayer completes one layer of an image in the content store. The layer has no data, because
-// nothing reads layers.
+// PutLayer completes one layer of an image in the content store. The layer has no data, because the agent does not
+// read layers.
 func (r *Runtime) PutLayer(built Built, i int, size int64, at time.Time) {
 	r.PutBlob(Blob{Digest: built.Layers[i], Size: size, CreatedAt: at, UpdatedAt: at})
 }
 
-// Unpack commits the snapshot of one layer of an image. After the last layer, the config gets its
-// label.
+// Unpack commits the snapshot of one layer of an image. After the last layer, the config receives its label.
 func (r *Runtime) Unpack(snapshotter string, built Built, i int, at time.Time) {
 	r.PutSnapshot(Snapshot{Snapshotter: snapshotter, Name: built.ChainIDs[i], CreatedAt: at})
 	if i < len(built.ChainIDs)-1 {
@@ -93,7 +92,7 @@ func (r *Runtime) Unpack(snapshotter string, built Built, i int, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if config, ok := r.blobs[built.Config]; ok {
-		config.Labels = maps.Clone(config.Labels) // a response may hold the old ones
+		config.Labels = maps.Clone(config.Labels) // a response may still use the old map
 		config.Labels["containerd.io/gc.ref.snapshot."+snapshotter] = built.ChainIDs[i]
 		r.blobs[built.Config] = config
 	}
@@ -107,7 +106,7 @@ func (l Layers) sourceLabels() map[string]string {
 func encode(value any) []byte {
 	data, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // values of these types always encode
+		panic(err) // a value of these types never fails to encode
 	}
 	return data
 }

@@ -9,14 +9,15 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// The objects in the requests that Requests returns.
+// Objects in the requests that Requests returns.
 const (
-	RequestedPod   = "pod"
-	RequestedBlob  = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // an empty one
+	RequestedPod = "pod"
+	// digest of an empty blob
+	RequestedBlob  = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	RequestedImage = "registry.example/shop:1"
 )
 
-// Requests returns requests as the agent sends them, by the full name of the method.
+// Requests returns the requests that the agent sends, by the full name of the method.
 func Requests() map[string]proto.Message {
 	pod := map[string]string{"io.kubernetes.pod.uid": RequestedPod}
 	const size = 4<<20 + 1

@@ -1,6 +1,6 @@
-// Package critest is a fake container runtime that runs nothing. It serves, on a unix socket, the
-// read calls of CRI and containerd's own stores, with the content that a test puts there. It can be
-// slow, dead, hanging or wrong. Every method is safe for concurrent use.
+// Package critest is a fake container runtime. The package runs no containers. On a Unix socket, the package serves
+// the read calls of CRI and of containerd's own stores, with the content that a test adds. A test can make it slow,
+// silent or wrong. Every method is safe for concurrent use.
 package critest
 
 import (
@@ -22,7 +22,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Runtime is the fake. The zero value is not usable; Start creates one.
+// Runtime is the fake runtime. The zero value is not usable: call Start.
 type Runtime struct {
 	path   string
 	server *grpc.Server
@@ -32,26 +32,26 @@ type Runtime struct {
 	version    string
 	sandboxes  map[string]*runtimeapi.PodSandbox
 	containers map[string]*runtimeapi.ContainerStatus
-	owners     map[string]string // sandbox by container
+	owners     map[string]string // ID of the sandbox by ID of the container
 	images     map[string]*runtimeapi.Image
 	stored     map[string]Stamps              // containerd's sandbox store
 	pulled     map[string]Stored              // containerd's image store, by full name
-	pinned     map[string]Stored              // the pinned images of that store, by full name
+	pinned     map[string]Stored              // pinned images in containerd's image store, by full name
 	noNetwork  bool                           // the network is not ready
-	sandboxer  string                         // the part of containerd that created the sandboxes
+	sandboxer  string                         // component of containerd that created the sandboxes
 	blobs      map[string]Blob                // containerd's content store, by digest
-	ingests    map[string]Ingest              // by reference
+	ingests    map[string]Ingest              // blobs that containerd is writing, by reference
 	snapshots  map[string]map[string]Snapshot // by snapshotter and name
 	calls      map[string]int
 	fault      func(ctx context.Context, method string) error
 }
 
-// SandboxImage is the name of the only image that is pinned at first. It was pulled long ago.
+// SandboxImage is the name of the only image that is pinned initially. Its timestamps are long ago.
 const SandboxImage = "registry.k8s.io/pause:3.10"
 
 var longAgo = time.Unix(1_600_000_000, 0)
 
-// SetNetworkReady sets whether the runtime's network is ready; initially it is.
+// SetNetworkReady sets whether the runtime's network is ready. Initially it is ready.
 func (r *Runtime) SetNetworkReady(ready bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,30 +72,30 @@ func (r *Runtime) UnpinImage(name string) {
 	delete(r.pinned, name)
 }
 
-// Stamps are created_at and updated_at in a store of containerd.
+// Stamps are the fields created_at and updated_at in a store of containerd.
 type Stamps struct{ CreatedAt, UpdatedAt time.Time }
 
-// Stored is an image in containerd's store.
+// Stored is an image in containerd's image store.
 type Stored struct {
 	Stamps
 	Digest string
 }
 
-// Options select the runtime to fake.
+// Options describe the runtime that the fake imitates.
 type Options struct {
-	Name     string // `containerd` if empty
-	Version  string // `v2.4.2` if empty
+	Name     string // empty means `containerd`
+	Version  string // empty means `v2.4.2`
 	NoStores bool   // serve only CRI
-	// Sandboxer is the part of containerd that creates the sandboxes: "podsandbox" if empty.
+	// Sandboxer is the component of containerd that creates the sandboxes. Empty means "podsandbox".
 	Sandboxer string
 }
 
-// Front is called by Start, if it is set, to put a proxy at path in front of the runtime, which then
-// listens on socket. It is called again for a runtime that is restarted.
+// Front puts a proxy in front of the runtime. If Front is set, Start calls it with the socket of the runtime and
+// the path that the proxy must serve. Start calls Front again for a restarted runtime.
 var Front func(t testing.TB, socket, path string)
 
-// Start serves on a unix socket at path until the test ends or Stop is called. It replaces an
-// existing file, as a restarted runtime does: the socket then has another inode.
+// Start serves on a Unix socket at path until the test ends or the test calls Stop. Like a restarted runtime, Start
+// replaces an existing file, so the socket has another inode.
 func Start(t testing.TB, path string, options Options) *Runtime {
 	t.Helper()
 	r := &Runtime{
@@ -152,16 +152,16 @@ func Start(t testing.TB, path string, options Options) *Runtime {
 	return r
 }
 
-// Stop breaks every connection and removes the socket, as if the runtime was killed and cleaned up.
+// Stop breaks every connection and removes the socket, like a runtime that was killed.
 func (r *Runtime) Stop() {
 	r.Fault(nil)
 	r.server.Stop()
 }
 
-// Endpoint returns the value of the agent's option for this runtime.
+// Endpoint returns the value of the flag --cri-endpoint for this runtime.
 func (r *Runtime) Endpoint() string { return "unix://" + r.path }
 
-// Fault makes every call go through f first, which may wait or return the error of the call; nil
+// Fault makes the fake call f before every call. The function f can wait, or return an error for the call. A nil f
 // ends the fault.
 func (r *Runtime) Fault(f func(ctx context.Context, method string) error) {
 	r.mu.Lock()
@@ -169,13 +169,13 @@ func (r *Runtime) Fault(f func(ctx context.Context, method string) error) {
 	r.fault = f
 }
 
-// Hang is a fault: no response until the caller gives up.
+// Hang is a fault in which the runtime does not respond until the caller cancels the call.
 func Hang(ctx context.Context, _ string) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// Calls returns how often each method was called, by its full name.
+// Calls returns the number of calls of each method, by the method's full name.
 func (r *Runtime) Calls() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,7 +200,7 @@ func (r *Runtime) interceptStream(
 	return handle(server, stream)
 }
 
-// enter counts a call and runs the fault.
+// enter counts a call and applies the fault.
 func (r *Runtime) enter(ctx context.Context, method string) error {
 	r.mu.Lock()
 	r.calls[method]++
@@ -212,7 +212,7 @@ func (r *Runtime) enter(ctx context.Context, method string) error {
 	return fault(ctx, method)
 }
 
-// sorted lists values by key, an order that does not help the caller.
+// sorted lists values by key. The agent must not depend on any order.
 func sorted[V any](m map[string]V) []V {
 	values := make([]V, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {

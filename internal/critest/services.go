@@ -135,7 +135,7 @@ func (s imageStore) Get(ctx context.Context, request *imagesapi.GetImageRequest)
 	}}, nil
 }
 
-// List returns the pinned images, whatever the filter, which must be set.
+// List returns the pinned images. List requires one filter for pinned images but does not evaluate it.
 func (s imageStore) List(
 	ctx context.Context, request *imagesapi.ListImagesRequest,
 ) (*imagesapi.ListImagesResponse, error) {
@@ -158,7 +158,7 @@ func (s imageStore) List(
 	return answer, nil
 }
 
-// inNamespace rejects what containerd would reject: its stores are per namespace.
+// inNamespace returns the error that containerd returns for a call without the namespace k8s.io.
 func inNamespace(ctx context.Context) error {
 	md, _ := metadata.FromIncomingContext(ctx)
 	if got := md.Get("containerd-namespace"); len(got) != 1 || got[0] != "k8s.io" {

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// chunk is how much of a blob, and page how many blobs, containerd sends in one message
-// (plugins/services/content/contentserver/contentserver.go).
+// Sizes of containerd's messages (plugins/services/content/contentserver/contentserver.go): chunk is the maximum
+// number of bytes of a blob, and page is the maximum number of blobs.
 const (
 	chunk = 32 << 10
 	page  = 100
@@ -70,7 +70,7 @@ func (s contentStore) Read(request *contentapi.ReadContentRequest, stream conten
 	return nil
 }
 
-// hasLabel is the only kind of filter that the fake supports.
+// hasLabel is the only kind of filter that the fake runtime supports.
 var hasLabel = regexp.MustCompile(`^labels\."([^"]+)"$`)
 
 func (s contentStore) List(request *contentapi.ListContentRequest, stream contentapi.Content_ListServer) error {
@@ -81,7 +81,7 @@ func (s contentStore) List(request *contentapi.ListContentRequest, stream conten
 	for _, filter := range request.GetFilters() {
 		m := hasLabel.FindStringSubmatch(filter)
 		if m == nil {
-			return status.Errorf(codes.InvalidArgument, "filter %q is not understood", filter)
+			return status.Errorf(codes.InvalidArgument, "unsupported filter %q", filter)
 		}
 		wanted = append(wanted, m[1])
 	}
@@ -118,7 +118,7 @@ func (s contentStore) ListStatuses(
 		return nil, err
 	}
 	if len(request.GetFilters()) > 0 {
-		return nil, status.Error(codes.InvalidArgument, "filters are not understood")
+		return nil, status.Error(codes.InvalidArgument, "filters are not supported")
 	}
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()

@@ -12,18 +12,18 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// maxFrame is the largest event of an Event watch that is read, in bytes. The kubelet's have some
-// hundred bytes, or a few KiB if the runtime explains a failure at length. etcd stores objects of up to 1.5 MiB. To
-// read such an event, client-go would take five times that size, and keep a buffer of 2 MiB for as long as the watch is
-// open. Up to DefaultWatches watches can be open.
+// maxFrame is the maximum size in bytes of an event that an Event watch reads. The kubelet's Events have some
+// hundred bytes, or a few KiB if the runtime explains a failure at length. etcd stores objects of up to 1.5 MiB.
+// For an Event of this size, client-go would take five times the size of the Event, and keep a buffer of 2 MiB
+// while the watch is open. Up to DefaultWatches watches can be open.
 const maxFrame = 128 << 10
 
-// tooLargeAnnotation marks the bookmark that replaces an event that is too large to read. An Event
-// cannot pretend to be one: only the API server sends bookmarks.
+// tooLargeAnnotation marks the bookmark that replaces an event larger than maxFrame. An Event in the cluster cannot
+// imitate this bookmark, because only the API server sends bookmarks.
 const tooLargeAnnotation = "podlapse/too-large"
 
-// NewClient creates a client for watches of Events only. It skips Events that are larger than any Event of the kubelet,
-// before they take memory.
+// NewClient creates a client only for Event watches. The client skips Events that are larger than every Event of
+// the kubelet, before it allocates memory for the Event.
 func NewClient(config *rest.Config) (rest.Interface, error) {
 	return kubeclient.NewWithFrames(config, func(info runtime.SerializerInfo) (kubeclient.Frames, error) {
 		instead, err := tooLargeFrame(info)
@@ -47,7 +47,7 @@ func tooLargeFrame(info runtime.SerializerInfo) ([]byte, error) {
 	})
 }
 
-// isTooLarge reports whether an event replaces one that was too large to read.
+// isTooLarge reports whether an event replaces an Event that was larger than maxFrame.
 func isTooLarge(kind watch.EventType, event *corev1.Event) bool {
 	_, marked := event.Annotations[tooLargeAnnotation]
 	return kind == watch.Bookmark && marked

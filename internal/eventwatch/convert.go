@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxLiveAge is how old an Event may be on arrival to count as just happened: the kubelet sends
-// Events from a queue, at --event-qps.
+// maxLiveAge is the maximum age at which an arriving Event counts as new. An Event can be late because the kubelet
+// sends Events from a queue, at --event-qps.
 const maxLiveAge = 2 * time.Second
 
 // Limits on texts, in bytes.
@@ -25,10 +25,10 @@ const (
 	maxContainerName = 63  // a DNS label
 )
 
-// oversized reports whether a text that identifies an Event or its pod is longer than the kubelet
-// and the API server make it. The creator of the Event chooses all but the namespace, and the API
-// server does not limit the length of these texts in core/v1 Events. Cutting such a text would
-// confuse one object with another. convertEvent cuts texts that only describe.
+// oversized reports whether a text that identifies an Event or its pod is too long to come from the kubelet and the
+// API server. The client that creates an Event chooses all these texts except the namespace, and the API server
+// does not limit their length in core/v1 Events. If the agent cut an identifying text, two objects could get the
+// same identity. convertEvent cuts only texts that describe.
 func oversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
 	return len(event.Name) > maxEventName || len(event.Namespace) > untrusted.MaxName ||
@@ -37,9 +37,8 @@ func oversized(event *corev1.Event) bool {
 		len(about.UID) > untrusted.MaxUID || len(event.Source.Host) > untrusted.MaxName
 }
 
-// convertEvent converts a kubelet Event that arrived through a watch opened at openedAt. The Event
-// is live if it came after the burst with which a watch begins and its timestamps do not contradict
-// that.
+// convertEvent converts a kubelet Event that arrived through a watch opened at openedAt. The Event is live if it
+// arrived after the initial burst of the watch and its timestamps do not contradict this.
 func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time) timeline.EventSeen {
 	seen := timeline.EventSeen{
 		UID:       uid,
@@ -53,7 +52,7 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 		Count:     max(1, int(event.Count)),
 	}
 	if seen.FirstAt.IsZero() {
-		// The events.k8s.io form, which the kubelet does not use as of 1.36.
+		// The API events.k8s.io sets EventTime instead. The kubelet does not use this API as of 1.36.
 		seen.FirstAt = untrusted.Time(metav1.Time(event.EventTime)).Truncate(time.Second)
 	}
 	if seen.LastAt.Before(seen.FirstAt) {
@@ -69,9 +68,9 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 	return seen
 }
 
-// namedAt parses <object>.<hex UnixNano>, the name that client-go (tools/record) gives an Event.
-// client-go stores the same clock reading, cut to seconds, as the first occurrence. If the name and the first
-// occurrence disagree, client-go did not create the name.
+// namedAt parses <object>.<hex UnixNano>, the name format of client-go's Events (tools/record). client-go stores
+// the same clock value, cut to seconds, as the first occurrence. If the name and the first occurrence disagree,
+// client-go did not create the name.
 func namedAt(name string, firstAt time.Time) time.Time {
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 || firstAt.IsZero() {
@@ -88,8 +87,8 @@ func namedAt(name string, firstAt time.Time) time.Time {
 	return at
 }
 
-// containerOf parses spec.containers{name}, and and does the same for init and ephemeral containers. Anyone who may
-// create Events may write any text there; a name that no container can have is ignored.
+// containerOf parses spec.containers{name}, and the same form for init and ephemeral containers. A client that can
+// create Events can write any text in this field. So containerOf ignores names that no container can have.
 func containerOf(fieldPath string) string {
 	list, rest, ok := strings.Cut(fieldPath, "{")
 	if !ok {

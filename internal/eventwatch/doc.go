@@ -1,10 +1,10 @@
-// Package eventwatch observes the kubelet's Events about single pods for as long as they are
-// requested, with one watch per pod or one that many pods share.
+// Package eventwatch observes the kubelet's Events about single pods while reconcile requests them. A watch serves
+// one pod, or many pods share a watch.
 //
-// cmd/agent runs Source on a goroutine of its own. It passes observations to a function, which leads
-// to package reconcile, from one goroutine per open watch. That function may block. Meanwhile, data from the API server
-// waits in the connection, so memory does not grow.
+// cmd/agent runs Source on its own goroutine. Source passes observations to a function, which calls package
+// reconcile, from one goroutine for each open watch. This function can block. While it blocks, the API server's
+// data waits in the connection, so memory does not grow.
 //
-// An unreachable API server is never an error: Source retries with back-off until its context ends,
-// and reports what is wrong.
+// An unreachable API server is never an error: Source reports the problem and retries with back-off until its
+// context is done.
 package eventwatch

@@ -13,9 +13,9 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// How long a watch may last while others wait in the queue; a lease is several slices. Opening a
-// watch again costs the API server as much as the first time. With slices, each of 100 pods gets a
-// lease within the time for which the core waits for late Events (timeline, eventGrace).
+// leaseTime is the time for which a watch can stay open while other watches wait in the queue. A lease consists of
+// several slices. The API server's cost of opening a watch again equals the cost of the first opening. With slices,
+// each of 100 pods gets a lease within the time for which the core waits for late Events (timeline, eventGrace).
 const (
 	leaseTime = 30 * time.Second
 	slice     = 3 * time.Second
@@ -25,8 +25,8 @@ const remedy = "allow the ServiceAccount to watch events, or use --events=off"
 
 var errClosedAtOnce = errors.New("the API server closed the watch immediately")
 
-// follow keeps a watch open until its lease ends or others need the slot. It passes observations on
-// with ctx, which outlasts the lease: an Event dropped half-way would be lost.
+// follow keeps a watch open until the lease ends or other watches need the slot. follow passes observations with
+// ctx, which is valid longer than the lease, because an interrupted observation would lose the Event.
 func (s *Source) follow(ctx, lease context.Context, f *follower) {
 	for lease.Err() == nil {
 		if !s.watchOnce(ctx, lease, f) {
@@ -41,9 +41,8 @@ func (s *Source) follow(ctx, lease context.Context, f *follower) {
 // watchOnce reports whether the watch ended without an error.
 func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
 	events := kubeclient.Resource{Client: s.config.Client, Namespace: f.namespace, Name: "events"}
-	// Without a resource version, the watch begins with existing Events. So it does not miss an
-	// Event that came before the watch was requested or while none was open, and the version cannot be
-	// too old.
+	// Without a resource version, the watch starts with all existing Events. So the watch also delivers Events from
+	// before the request, and from times without an open watch. The API server cannot reject the version as too old.
 	w, err := events.Watch(lease, metav1.ListOptions{FieldSelector: f.selector()})
 	if err != nil {
 		s.refused(lease, err)
@@ -60,8 +59,8 @@ func (s *Source) refused(lease context.Context, err error) {
 	}
 }
 
-// read processes a watch's events until the watch or its lease ends. It reports whether the watch
-// ended without an error.
+// read processes a watch's events until the watch or its lease ends. read reports whether the watch ended without
+// an error.
 func (s *Source) read(ctx, lease context.Context, f *follower, w watch.Interface) bool {
 	r := s.begin(ctx, f)
 	defer r.end(ctx)
@@ -69,7 +68,7 @@ func (s *Source) read(ctx, lease context.Context, f *follower, w watch.Interface
 	defer r.proof.timer.Stop()
 	defer ticker.Stop()
 	defer idle.Stop()
-	accepted := false // an event, or time without an error, shows that the API server accepted the watch
+	accepted := false // true after the first event, or after a time without an error
 	for {
 		select {
 		case <-lease.Done():
@@ -101,8 +100,7 @@ func (s *Source) read(ctx, lease context.Context, f *follower, w watch.Interface
 				return accepted
 			}
 			if event.Type == watch.Error {
-				// Later, an error ends only this watch, for example because its history in etcd is
-				// gone (410).
+				// A later error ends only this watch, for example because its history in etcd is gone (410).
 				if !accepted {
 					s.refused(lease, apierrors.FromObject(event.Object))
 				}

@@ -7,22 +7,23 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// follower keeps a watch open: on one pod, or shared by the pods of a namespace or of all
-// namespaces.
+// follower keeps one watch open: a watch on one pod, or a watch that the pods of a namespace or of all namespaces
+// share.
 type follower struct {
-	namespace string   // empty for all
-	alone     *request // the pod; nil for a shared watch
-	// Capacity 1, dropped when full: the pods of a shared watch, or the state of their own watches, changed.
+	namespace string   // empty means all namespaces
+	alone     *request // the only pod of the watch; nil for a shared watch
+	// changed has capacity 1 and drops signals when full. changed signals that the pods of a shared watch, or their
+	// own watches, changed.
 	changed chan struct{}
 
 	// Guarded by the lock of Source.
-	pods     []*request         // of a shared watch
-	cancel   context.CancelFunc // ends its lease; nil while it has no slot
-	openedAt time.Time          // agent's clock; zero while it is not open
-	served   bool               // it has, or had, a slot
+	pods     []*request         // the pods that share the watch
+	cancel   context.CancelFunc // ends the lease; nil while the watch has no slot
+	openedAt time.Time          // by the agent's clock; zero while the watch is not open
+	served   bool               // the watch has or had a slot
 	proven   bool               // the open watch has delivered all existing Events
 
-	failures int // in a row; used by the goroutine that follows
+	failures int // consecutive failures; only the goroutine in follow uses it
 }
 
 func newFollower(namespace string, alone *request) *follower {
@@ -33,12 +34,12 @@ func (f *follower) hasSlot() bool { return f != nil && f.cancel != nil }
 
 func (f *follower) isOpen() bool { return !f.openedAt.IsZero() }
 
-// replaces reports whether other is the own watch of a pod that shares this one.
+// replaces reports whether the watch other belongs to a single pod that also uses the shared watch f.
 func (f *follower) replaces(other *follower) bool {
 	return other.alone != nil && other.alone.shared == f
 }
 
-// nudge makes an open shared watch check which pods it serves.
+// nudge makes an open shared watch update the list of its pods.
 func (f *follower) nudge() {
 	select {
 	case f.changed <- struct{}{}:
@@ -46,7 +47,7 @@ func (f *follower) nudge() {
 	}
 }
 
-// selector has no term for the node: Events have no such field, and field selectors have no OR.
+// selector does not select the node, because Events have no field for the node, and field selectors have no OR.
 func (f *follower) selector() string {
 	kubelet := fields.OneTermEqualSelector("source", "kubelet")
 	if f.alone == nil {

@@ -9,29 +9,29 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits on what a shared watch remembers. A node has some hundred pods, and the kubelet creates
-// about ten Events of a few hundred bytes for a start: so there is room for all pods that started in the last hour.
+// Limits on the Events that a shared watch remembers. A node has some hundred pods, and the kubelet creates about
+// ten Events of a few hundred bytes for each start-up. So all pods that started in the last hour fit.
 const (
 	maxRemembered      = 1024
 	maxRememberedBytes = 512 << 10
-	// maxOfPod is how many Events are remembered per pod. The kubelet's aggregation keeps the
-	// number of a pod's Events far below.
+	// maxOfPod is the maximum number of remembered Events per pod. The kubelet aggregates Events, so a pod has far
+	// fewer.
 	maxOfPod     = 128
 	maxForgotten = 1024
-	// maxNamespaces is more than the number of namespaces that have pods on one node within an hour.
+	// maxNamespaces exceeds the number of namespaces that have pods on one node within an hour.
 	maxNamespaces = 1024
-	// rememberedBytes is what one Event takes beside its texts, and what one pod takes beside its
+	// rememberedBytes is the memory for one Event in addition to its texts, and for one pod in addition to its
 	// names.
 	rememberedBytes = 256
 )
 
-// involved is the pod that an Event is about. All fields must match, because access control protects only the namespace
-// of an Event. A client that may write Events there chooses all other fields.
+// involved identifies the pod of an Event. All fields must match, because access control protects only the
+// namespace of an Event. A client that can write Events in this namespace chooses all other fields.
 type involved struct{ namespace, name, uid string }
 
-// involvedIn returns the pod of an Event, and whether the Event is about a pod at all. The API
-// server accepts an involvedObject.namespace that differs from the Event's own namespace if
-// eventTime is set (kubernetes: pkg/apis/core/validation, legacyValidateEvent).
+// involvedIn returns the pod of an Event, and whether the Event concerns a pod. If eventTime is set, the API server
+// accepts an involvedObject.namespace that differs from the Event's own namespace (kubernetes:
+// pkg/apis/core/validation, legacyValidateEvent).
 func involvedIn(event *corev1.Event) (involved, bool) {
 	about := event.InvolvedObject
 	pod := involved{event.Namespace, about.Name, string(about.UID)}
@@ -40,44 +40,44 @@ func involvedIn(event *corev1.Event) (involved, bool) {
 
 func involvedOf(w timeline.EventWatch) involved { return involved{w.Namespace, w.Name, w.InvolvedUID} }
 
-// size counts the bytes of a remembered pod's identity.
+// size returns the memory in bytes for the identity of a remembered pod.
 func (i involved) size() int { return rememberedBytes + len(i.namespace) + len(i.name) + len(i.uid) }
 
-// seed makes the hashes unpredictable for writers of Events.
+// seed makes the hashes unpredictable for clients that write Events.
 var seed = maphash.MakeSeed()
 
-// eventKey identifies one state of an Event in a fixed size, however long its name is.
+// eventKey identifies one state of an Event. Its size does not depend on the length of the Event's name.
 type eventKey struct{ name, version uint64 }
 
 func keyOf(event *corev1.Event) eventKey {
 	return eventKey{maphash.String(seed, event.Name), maphash.String(seed, event.ResourceVersion)}
 }
 
-// memory holds the latest state of each Event that a shared watch has seen about the pods of this node, requested or
-// not. A pod that is requested later gets it. When the limit is reached, the pods of the namespace that takes the most
-// memory are forgotten, starting with the pod whose latest Event is the oldest. The memory records which pods it
-// forgot. So a namespace with many Events does not affect others.
+// memory holds the latest state of the Events that a shared watch received about this node's pods, including pods
+// that nobody requested yet. A pod that reconcile requests later gets these Events. At the limit, memory forgets
+// pods of the namespace that takes the most memory, starting with the pod whose latest Event is the oldest. memory
+// records which pods it forgot. So a namespace with many Events does not affect other namespaces.
 type memory struct {
 	namespaces map[string]*share
-	full       bool // a namespace did not fit: only the namespaces in the map are complete
-	limit      int  // of Events
+	full       bool // a namespace did not fit, so only the namespaces in the map are complete
+	limit      int  // maximum number of Events
 	events     int
 	bytes      int
 	forgotten  int
-	added      uint64 // so far
+	added      uint64 // number of additions so far
 }
 
 // share holds the remembered Events of one namespace.
 type share struct {
 	pods          map[involved]*pastOf
-	forgotten     map[uint64]struct{} // hashes of pods; nil when blank
-	blank         bool                // more pods were forgotten than can be recorded
+	forgotten     map[uint64]struct{} // hashes of the forgotten pods; nil if blank is true
+	blank         bool                // the namespace is incomplete: the hashes of its forgotten pods were dropped
 	events, bytes int
 }
 
 type pastOf struct {
 	events []pastEvent
-	latest uint64 // the latest addition
+	latest uint64 // number of the latest addition
 }
 
 type pastEvent struct {
@@ -89,7 +89,7 @@ func newMemory(limit int) *memory {
 	return &memory{namespaces: map[string]*share{}, limit: limit}
 }
 
-// of returns what is remembered about a pod; nothing for a nil memory.
+// of returns the remembered Events of a pod. For a nil memory, of returns no Events.
 func (m *memory) of(w timeline.EventWatch) []pastEvent {
 	pod := involvedOf(w)
 	if s := m.namespaces[pod.namespace]; s != nil && s.pods[pod] != nil {
@@ -98,7 +98,7 @@ func (m *memory) of(w timeline.EventWatch) []pastEvent {
 	return nil
 }
 
-// forgot reports whether Events of the pod may be missing.
+// forgot reports whether the memory may lack Events of the pod.
 func (m *memory) forgot(w timeline.EventWatch) bool {
 	pod := involvedOf(w)
 	s := m.namespaces[pod.namespace]
@@ -123,7 +123,7 @@ func (m *memory) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	}
 	m.added++
 	past.latest = m.added
-	// The texts may be parts of longer ones.
+	// Clones do not keep longer texts in memory.
 	seen.Message, seen.Reason, seen.Container = strings.Clone(seen.Message), strings.Clone(seen.Reason),
 		strings.Clone(seen.Container)
 	event := pastEvent{key, seen}
@@ -145,7 +145,7 @@ func (m *memory) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	}
 }
 
-// share returns the share of a namespace, or nil if there is no room for one more.
+// share returns the share of a namespace. share returns nil if the number of namespaces has reached its limit.
 func (m *memory) share(namespace string) *share {
 	s := m.namespaces[namespace]
 	if s == nil && len(m.namespaces) < maxNamespaces {
@@ -183,7 +183,7 @@ func (p *pastOf) find(name uint64) *pastEvent {
 	return nil
 }
 
-// forgetOldest forgets the pod of a namespace whose latest Event is the oldest.
+// forgetOldest forgets the pod of the namespace whose latest Event is the oldest.
 func (m *memory) forgetOldest(s *share) {
 	var oldest involved
 	latest := m.added + 1
@@ -195,9 +195,8 @@ func (m *memory) forgetOldest(s *share) {
 	m.forget(s, oldest)
 }
 
-// forget drops a pod and records that it did. If there is no room for the record, the namespace
-// with the most forgotten pods is marked as incomplete: each of its pods then gets a watch of its own, like a forgotten
-// pod.
+// forget removes a pod and records its hash. If the record is full, forget marks the namespace with the most
+// forgotten pods as incomplete. Each pod of an incomplete namespace then gets its own watch, like a forgotten pod.
 func (m *memory) forget(s *share, pod involved) {
 	m.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

@@ -2,7 +2,7 @@ package eventwatch
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics counts what Source does.
+// metrics counts watches and Events.
 type metrics struct {
 	opened, received prometheus.Counter
 	open             prometheus.Gauge
@@ -11,17 +11,17 @@ type metrics struct {
 
 // refused counts ignored Events by reason.
 type refused struct {
-	oversized prometheus.Counter // longer than any that the kubelet creates
-	pod       prometheus.Counter // the UID of a requested pod, but another namespace, name or kind
-	host      prometheus.Counter // another host than in the pod's earlier Events, which named this node
+	oversized prometheus.Counter // the Event is longer than every Event of the kubelet
+	pod       prometheus.Counter // the Event has the UID of a requested pod, but another namespace, name or kind
+	host      prometheus.Counter // the pod's earlier Events named this node, but this Event names another host
 }
 
 func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	byReason := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_events_refused_total",
-		Help: "Events ignored because the kubelet cannot have created them, by reason: oversized (name, UID or size " +
-			"too long), pod (the pod's UID with another namespace, name or kind), host (another host than in " +
-			"the pod's earlier Events).",
+		Help: "Events that the agent ignored because the kubelet cannot have created them, by reason: oversized " +
+			"(name, UID or size too long), pod (the UID of a pod with another namespace, name or kind), host (the " +
+			"host differs from the host in the pod's earlier Events).",
 	}, []string{"reason"})
 	m := metrics{
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
@@ -30,8 +30,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		received: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_events_received_total",
-			Help: "Events of the kubelet that the API server sent, including those repeated by a new watch and " +
-				"those about pods that do not need Events.",
+			Help: "Kubelet Events that the API server sent, including repetitions by a new watch and " +
+				"Events about pods that do not need Events.",
 		}),
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "podlapse_event_watches_open", Help: "Open watches on the kubelet's Events.",
@@ -45,7 +45,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	registerer.MustRegister(m.opened, m.received, m.open, byReason,
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_event_watch_open_seconds_total",
-			Help: "Total time for which watches on the kubelet's Events were open. A watch that pods share counts " +
+			Help: "Total time for which watches on the kubelet's Events were open. A shared watch counts " +
 				"once.",
 		}, func() float64 { return s.openFor().Seconds() }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

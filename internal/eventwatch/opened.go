@@ -2,10 +2,10 @@ package eventwatch
 
 import "time"
 
-// openTimes is how long watches were open; guarded by the lock of Source.
+// openTimes measures the time for which watches were open. The lock of Source guards it.
 type openTimes struct {
 	open   map[*follower]struct{}
-	closed time.Duration // of closed watches
+	closed time.Duration // total time of the closed watches
 }
 
 // opened notes that the API server accepted the watch.
@@ -19,8 +19,8 @@ func (s *Source) opened(f *follower) time.Time {
 	return f.openedAt
 }
 
-// proved notes that a watch has delivered all existing Events, for a shared watch that waits for
-// that.
+// proved notes that a watch has delivered all existing Events. If the pod also has a shared watch, proved signals
+// the change to it.
 func (s *Source) proved(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +39,7 @@ func (s *Source) closed(f *follower) {
 	f.openedAt, f.proven = time.Time{}, false
 }
 
-// openFor returns the total time that watches were open, including those that still are.
+// openFor returns the total time for which watches were open, including the watches that are still open.
 func (s *Source) openFor() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,23 +7,23 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// proof detects when a watch has delivered everything that the API server held when the watch was
-// opened. The API server does not mark that point: it is reached when only new Events have arrived for
+// proof detects when a watch has delivered everything that the API server held when the watch was opened. The API
+// server does not mark this point. The point is reached when only new Events have arrived for
 // kubeclient.ProvenAfter.
 //
-// Existing Events come in the order of names, from one state of etcd. New Events come in the order of versions. So an
-// Event that is older than a previous one existed before.
+// Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of
+// their versions. So an Event with an older version than a previous Event is an existing Event.
 type proof struct {
 	timer  *time.Timer
 	at     time.Time
-	newest uint64 // version so far
+	newest uint64 // highest version so far
 }
 
 func newProof() *proof {
 	return &proof{timer: time.NewTimer(kubeclient.ProvenAfter), at: time.Now().Add(kubeclient.ProvenAfter)}
 }
 
-// see processes the version of an Event. A version that is not a number proves nothing.
+// see processes the version of an Event. see ignores a version that is not a number.
 func (p *proof) see(version string) {
 	v, err := strconv.ParseUint(version, 10, 64)
 	switch {
@@ -35,7 +35,7 @@ func (p *proof) see(version string) {
 	}
 }
 
-// postpone adds the time in which events were not read.
+// postpone extends the deadline by a time in which the watch was not read.
 func (p *proof) postpone(took time.Duration) {
 	p.at = p.at.Add(took)
 	p.timer.Reset(time.Until(p.at))

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// watchQueue holds the watches that wait for a slot; guarded by the lock of Source. Watches that
-// never had a slot come first, then those whose lease ended, each first in, first out: a new pod must get its Events
-// while they still matter, even if many older pods keep waiting.
+// watchQueue holds the watches that wait for a slot. The lock of Source guards it. Watches that never had a slot
+// come first, followed by watches whose lease ended. Each group is first in, first out. So a new pod gets its
+// Events early, even if many older pods wait.
 type watchQueue struct {
-	waiting []*follower // at most as many as pods
+	waiting []*follower // at most one watch per pod
 	taken   int         // slots in use
 	limit   int
 }
@@ -18,8 +18,7 @@ func (q *watchQueue) remove(f *follower) {
 	q.waiting = slices.DeleteFunc(q.waiting, func(other *follower) bool { return other == f })
 }
 
-// enqueue adds a watch to the queue. If all slots are taken, a shared watch that only lingers gives
-// up its slot.
+// enqueue adds a watch to the queue. If all slots are taken, enqueue stops a shared watch that serves no pod.
 func (s *Source) enqueue(f *follower) {
 	at := len(s.queue.waiting)
 	if !f.served {
@@ -39,8 +38,8 @@ func (s *Source) enqueue(f *follower) {
 	}
 }
 
-// admit gives the first watch in the queue a slot, and a context that ends with its lease. It
-// returns nil if no slot is free or the queue is empty.
+// admit gives a slot to the first watch in the queue. admit also returns a context that is canceled when the lease
+// ends. Without a free slot or a waiting watch, admit returns nil.
 func (s *Source) admit(ctx context.Context) (*follower, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +54,7 @@ func (s *Source) admit(ctx context.Context) (*follower, context.Context) {
 	return f, ctx
 }
 
-// leave releases a watch's slot and enqueues the watch again if it is still requested.
+// leave releases the slot of a watch. If the watch is still requested, leave adds it to the queue again.
 func (s *Source) leave(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,8 +70,8 @@ func (s *Source) leave(f *follower) {
 	s.nudge()
 }
 
-// stop removes a watch from the queue, or ends its lease. The caller has made sure that it does not
-// come back.
+// stop removes a watch from the queue, or ends its lease. The caller must prevent that the watch returns to the
+// queue.
 func (s *Source) stop(f *follower) {
 	if f.cancel != nil {
 		f.cancel()
@@ -88,8 +87,9 @@ func (s *Source) othersWait() bool {
 	return len(s.queue.waiting) > 0
 }
 
-// isOver reports whether a watch must give up its slot: to any watch after a full lease, or to a watch that never had a
-// slot once this one has delivered all existing Events.
+// isOver reports whether a watch must release its slot. After a full lease, the watch releases the slot for any
+// waiting watch. After it has delivered all existing Events, the watch releases the slot for a watch that never had
+// a slot.
 func (s *Source) isOver(r *reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

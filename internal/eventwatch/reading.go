@@ -10,34 +10,33 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// reading is one opening of a watch, from the API server's response to its end. Only the goroutine
-// that follows uses it.
+// reading is one open watch connection. reading begins with the API server's response and ends when the stream
+// closes. Only the goroutine in follow uses reading.
 type reading struct {
 	source   *Source
 	f        *follower
 	observe  func(timeline.Observation)
 	openedAt time.Time
 	members  []*member
-	memory   *memory // of a shared watch; otherwise nil
+	memory   *memory // remembered Events of a shared watch; nil for the watch of one pod
 	proof    *proof
-	proven   bool // it has delivered all existing Events
+	proven   bool // the watch has delivered all existing Events
 
-	// named says whether a pod of this node had an Event with this node's name as its host; renamed says the same for
-	// another host.
+	// named is true if a pod of this node had an Event whose host is this node's name. renamed is true if a pod of
+	// this node had an Event with another host.
 	named, renamed bool
 }
 
 // member is a pod that an open watch serves.
 type member struct {
 	pod *request
-	// since is the time from which nothing about the pod is missing, from this watch and a previous
-	// one together; zero if something is missing.
+	// since is the time from which this watch and a previous watch together have delivered all Events of the pod.
+	// since is zero if Events are missing.
 	since   time.Time
 	vouched bool
 }
 
-// begin adds the present pods: the watch begins with all Events that the API server holds about
-// them.
+// begin adds the present pods. The watch starts with all Events that the API server holds about these pods.
 func (s *Source) begin(ctx context.Context, f *follower) *reading {
 	r := &reading{
 		source: s, f: f, openedAt: s.opened(f), proof: newProof(),
@@ -62,8 +61,8 @@ func (r *reading) end(ctx context.Context) {
 	}
 }
 
-// meet updates the list of the pods that a shared watch serves, with the state of their own watches. A new pod gets the
-// Events that the watch has seen about it.
+// meet updates the list of pods that a shared watch serves, and the state of the pods' own watches. A new pod gets
+// the Events that the shared watch has received about it.
 func (r *reading) meet() {
 	known := make(map[*request]*member, len(r.members))
 	for _, m := range r.members {
@@ -83,8 +82,8 @@ func (r *reading) meet() {
 			}
 		}
 		if m.since.IsZero() {
-			// The pod's own watch delivered what this watch forgot, and later Events come through
-			// both.
+			// The pod's own watch delivered the Events that the shared watch forgot. Both watches deliver later
+			// Events.
 			m.since = s.deliveredSince
 		}
 		members = append(members, m)
@@ -92,8 +91,8 @@ func (r *reading) meet() {
 	r.members = members
 }
 
-// settle is called when a watch has delivered all existing Events. The watch vouches for the pods
-// about which nothing is missing; the others get a watch of their own.
+// settle runs when a watch has delivered all existing Events. The watch vouches for the pods without missing
+// Events. The other pods get their own watches.
 func (r *reading) settle() {
 	for _, m := range r.members {
 		if m.since.IsZero() {
@@ -111,7 +110,8 @@ func (r *reading) settle() {
 	}
 }
 
-// hand passes observations on, which may take long. Other existing Events may still arrive in that time.
+// hand calls over, which passes observations and may take long. Existing Events may still arrive during this time,
+// so hand postpones the proof.
 func (r *reading) hand(over func()) {
 	began := time.Now()
 	over()
@@ -120,15 +120,16 @@ func (r *reading) hand(over func()) {
 	}
 }
 
-// knowsKubelet reports whether the memory, which holds Events with this node's name, can be
-// complete. A kubelet that uses another name shows in the Events of requested pods. A forged host alone does not drop
-// the memory: the kubelet's next Event about any requested pod shows whether the host is right.
+// knowsKubelet reports whether the memory can be complete. The memory holds only Events whose host is this node's
+// name. If the kubelet uses another name, the Events of requested pods show this name. One forged host does not
+// make the memory incomplete, because the kubelet's next Event about a requested pod shows the real host.
 func (r *reading) knowsKubelet() bool { return r.named || !r.renamed }
 
-// take observes an Event, and a shared watch also remembers it if it is from this node. DELETED
-// means that the Event's time to live in the API server is over, and a bookmark contains no Event. A client that may
-// create Events in a namespace chooses all their fields. So take refuses an Event that is longer than any of the
-// kubelet's, or that has a requested pod's UID but is not about that pod.
+// take observes an Event. A shared watch also remembers the Event if the Event comes from this node. An event
+// DELETED means that the Event's time to live in the API server is over, and a bookmark contains no Event. A client
+// that can create Events in a namespace chooses all fields of these Events. So take refuses an Event that is longer
+// than every Event of the kubelet. take also refuses an Event that has a requested pod's UID but concerns another
+// object.
 func (r *reading) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {
@@ -170,7 +171,8 @@ func (r *reading) take(event watch.Event) {
 	}
 }
 
-// late reports the delay of an Event. An Event that is newer than the watch is not a repetition.
+// late reports the delay of an Event. An Event that is newer than the watch is not a repetition, so its delay is
+// real.
 func (r *reading) late(seen timeline.EventSeen) {
 	if delay := r.source.config.Delay; delay != nil && seen.NamedAt.After(r.openedAt) {
 		delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))

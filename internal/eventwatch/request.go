@@ -8,34 +8,35 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxSeen limits what is remembered of one pod's Events. The kubelet's own aggregation keeps the number for a pod far
-// below. Beyond the limit, an Event may be observed twice.
+// maxSeen limits the number of remembered Events of one pod. The kubelet aggregates Events, so a pod has far fewer.
+// Above the limit, the agent may observe an Event twice.
 const maxSeen = 256
 
-// request is a request for the Events of one pod. The pod's own watch and a shared one may serve it at
-// the same time, while one takes over from the other.
+// request is a request for the Events of one pod. While one watch replaces the other, the pod's own watch and a
+// shared watch can both serve the request.
 type request struct {
 	watch     timeline.EventWatch
 	withdrawn atomic.Bool
 
-	own, shared *follower // guarded by the lock of Source; nil if there is none
+	own, shared *follower // guarded by the lock of Source; nil without such a watch
 
-	// delivering holds a token, capacity 1, while an observation is passed on: a statement of one watch about the pod's
-	// Events must not overtake an Event that another watch is passing on. It is not a mutex, because it may be held for
-	// long. Nothing waits for it while holding the lock of Source. It guards the fields below.
+	// delivering holds a token (capacity 1) while a watch passes an observation. A statement of one watch about the
+	// pod's Events must not overtake an Event that another watch passes. delivering is not a mutex, because a
+	// goroutine can hold the token for long. No goroutine waits for the token while it holds the lock of Source. The
+	// token guards the fields below.
 	delivering chan struct{}
-	seen       map[uint64]uint64 // version by name, hashes of both: a new watch repeats what exists
+	seen       map[uint64]uint64 // hash of the version by hash of the name, because a new watch repeats existing Events
 	heard      bool              // an Event of this node's kubelet has arrived
-	vouching   []*follower       // open watches that have delivered all existing Events: at most two
+	vouching   []*follower       // open watches that have delivered all existing Events; at most two
 }
 
 func newRequest(w timeline.EventWatch) *request {
 	return &request{watch: w, delivering: make(chan struct{}, 1), seen: map[uint64]uint64{}}
 }
 
-// deliver observes an Event that is new or has changed; here is true if its source is this node. It returns false for
-// an Event of another host after one of this node: the kubelet gives all its Events the same host, its node's name
-// (kubernetes: cmd/kubelet/app, makeEventRecorder).
+// deliver observes an Event that is new or has changed. The argument here is true if the Event's host is this node.
+// After an Event of this node, deliver returns false for an Event of another host. The reason is that the kubelet
+// writes the same host, its node's name, into all its Events (kubernetes: cmd/kubelet/app, makeEventRecorder).
 func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, observe func(timeline.Observation)) bool {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
@@ -54,7 +55,7 @@ func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, obse
 	return true
 }
 
-// vouch observes EventsWatched, unless another watch already has.
+// vouch observes EventsWatched, unless another watch has already done so.
 func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()

@@ -6,20 +6,22 @@ import (
 )
 
 const (
-	// maxAlone is how many pods of one namespace get a watch each: the API server decodes every
-	// Event of a namespace for each watch on it, whatever the watch selects.
+	// maxAlone is the maximum number of pods of one namespace that get their own watches. For each watch on a
+	// namespace, the API server decodes every Event of the namespace, even Events that the watch does not select.
 	maxAlone = 4
-	// linger is how long a shared watch without pods stays open, so that the next pods of a burst
-	// can join it.
+	// linger is the time for which a shared watch without pods stays open, so that the next pods of a burst can use
+	// this watch.
 	linger = 5 * time.Second
-	// clusterLinger is longer, because every opening delivers all Events of the last hour. It is limited, because the
-	// API server should not send the cluster's Events to a node where no pod starts.
+	// clusterLinger is longer than linger, because every opening delivers the cluster's Events of the last hour.
+	// clusterLinger is limited, because the API server should not send the cluster's Events to a node where no pod
+	// starts.
 	clusterLinger = time.Minute
 )
 
-// The functions here require the lock of Source unless they say that they take it.
+// The caller of a function below must hold the lock of Source, unless the comment says that the function takes the
+// lock.
 
-// scope returns the namespace of the shared watch that covers the pod; empty for all.
+// scope returns the namespace of the shared watch that covers the pod. Empty means all namespaces.
 func (s *Source) scope(p *request) string {
 	if s.config.Cluster {
 		return ""
@@ -43,7 +45,7 @@ func (s *Source) watchAlone(p *request) {
 	s.enqueue(p.own)
 }
 
-// stopAlone ends the pod's own watch, if it has one.
+// stopAlone ends the pod's own watch if this watch exists.
 func (s *Source) stopAlone(p *request) {
 	if p.own != nil {
 		s.stop(p.own)
@@ -51,21 +53,21 @@ func (s *Source) stopAlone(p *request) {
 	}
 }
 
-// stopShared ends a shared watch that no pod needs. The next request decides again.
+// stopShared ends a shared watch that no pod needs. The next request can start a new shared watch.
 func (s *Source) stopShared(f *follower) {
 	delete(s.shared, f.namespace)
 	s.stop(f)
 }
 
-// join adds a pod to a shared watch. If the watch is open, the caller must then nudge f.
+// join adds a pod to a shared watch. If the watch is open, the caller must call f.nudge afterwards.
 func (s *Source) join(f *follower, p *request) {
 	f.pods = append(f.pods, p)
 	p.shared = f
 }
 
-// share starts a shared watch. The pods' own watches that wait for a slot leave the queue, where
-// the shared watch takes the position of the first of them. Open watches continue until the shared watch has delivered
-// all existing Events (reading.settle), so that every pod stays watched.
+// share starts a shared watch. The pods' own watches that wait for a slot leave the queue, and the shared watch
+// takes the position of the first of these watches. Open watches continue until the shared watch has delivered all
+// existing Events (reading.settle). So every pod stays watched.
 func (s *Source) share(scope string) {
 	f := newFollower(scope, nil)
 	s.shared[scope] = f
@@ -82,7 +84,7 @@ func (s *Source) share(scope string) {
 	}
 	s.queue.waiting = slices.DeleteFunc(s.queue.waiting, f.replaces)
 	if s.queue.taken >= s.queue.limit {
-		// One of the watches that it replaces can give up its slot now, so the shared watch needs no additional slot.
+		// One of the replaced watches can release its slot now, so the shared watch requires no additional slot.
 		if i := slices.IndexFunc(f.pods, func(p *request) bool { return p.own != nil }); i >= 0 {
 			s.stopAlone(f.pods[i])
 			at = 0
@@ -95,7 +97,8 @@ func (s *Source) share(scope string) {
 	s.queue.waiting = slices.Insert(s.queue.waiting, at, f)
 }
 
-// retire ends the lingering of a shared watch, unless a pod needs it again. It takes the lock.
+// retire stops a shared watch without pods. If a pod uses the watch again, retire returns false. retire takes the
+// lock.
 func (s *Source) retire(f *follower) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,15 +109,15 @@ func (s *Source) retire(f *follower) bool {
 	return true
 }
 
-// standing is a pod and the state of its own watch.
+// standing is a pod and the state of the pod's own watch.
 type standing struct {
 	pod *request
-	// deliveredSince is when the pod's own watch was opened, if that watch has delivered all existing
-	// Events; otherwise zero.
+	// deliveredSince is the time at which the pod's own watch was opened. deliveredSince is zero unless that watch
+	// has delivered all existing Events.
 	deliveredSince time.Time
 }
 
-// standings returns the pods that a watch serves now. It takes the lock.
+// standings returns the pods that a watch serves now. standings takes the lock.
 func (s *Source) standings(f *follower) []standing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,8 +135,8 @@ func (s *Source) standings(f *follower) []standing {
 	return list
 }
 
-// enough ends the pod's own watch, because the shared one covers the pod. Another pod may have one now. It takes the
-// lock.
+// enough stops the pod's own watch, because the shared watch covers the pod. Another pod can then get its own
+// watch. enough takes the lock.
 func (s *Source) enough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +146,7 @@ func (s *Source) enough(p *request) {
 	s.stopAlone(p)
 }
 
-// besideShared counts the pods of a namespace with a watch of their own beside the shared one.
+// besideShared counts the pods of a namespace that have their own watch in addition to the shared watch.
 func (s *Source) besideShared(namespace string) int {
 	count := 0
 	for _, p := range s.requests {
@@ -154,9 +157,9 @@ func (s *Source) besideShared(namespace string) int {
 	return count
 }
 
-// notEnough gives the pod a watch of its own beside the shared one. A client that writes many Events in a namespace can
-// make a shared watch forget its pods. At most maxAlone of them have a watch at a time, so that other namespaces get
-// slots. It takes the lock.
+// notEnough gives the pod its own watch in addition to the shared watch. A client that writes many Events in a
+// namespace can make a shared watch forget pods. At most maxAlone pods of a namespace have such a watch at a time,
+// so that other namespaces get slots. notEnough takes the lock.
 func (s *Source) notEnough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,49 +13,49 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// DefaultWatches is the default limit of open Event watches. Each is a watch on etcd, and the
-// API server decodes every Event of the namespace for it.
+// DefaultWatches is the default limit of open Event watches. Each is a watch on etcd, and for each the API server
+// decodes every Event of the namespace.
 const DefaultWatches = 32
 
-// Config is what Source needs. All fields but Cluster, Limit and Delay are required.
+// Config configures a Source. All fields except Cluster, Limit and Delay are required.
 type Config struct {
 	Client   rest.Interface
-	NodeName string // a shared watch remembers the Events of this node's kubelet
-	// Observe takes EventSeen, EventsWatched and EventsLost, from one goroutine per open watch.
-	// While it blocks, that watch's next Events wait in the connection. It must return when the
-	// context of Run ends.
+	NodeName string // a shared watch remembers only the Events of this node's kubelet
+	// Observe receives EventSeen, EventsWatched and EventsLost, from one goroutine for each open watch. While
+	// Observe blocks, the next Events of this watch wait in the connection. Observe must return when the context of
+	// Run is done.
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Now     func() time.Time
-	// Registerer gets the metrics of the watches.
+	// Registerer registers the metrics of the watches.
 	Registerer prometheus.Registerer
 	Cluster    bool // use one watch over all namespaces, for small clusters
-	Limit      int  // open watches at once; DefaultWatches if not positive
-	// Delay, if set, gets the delay of each Event of this node's kubelet, by the nanoseconds in its
-	// name. It may be called from several goroutines.
+	Limit      int  // maximum number of open watches; DefaultWatches if not positive
+	// Delay, if set, receives the delay of each Event of this node's kubelet. The Event's name contains its time in
+	// nanoseconds. Several goroutines can call Delay.
 	Delay func(time.Duration)
 }
 
-// Source observes the kubelet's Events about the requested pods, with one watch per pod, or with one
-// that all pods of a namespace share once they are many. If more than Limit watches are needed, the
-// others wait in a queue. Each open watch then gives up its slot after a lease and goes to the end
-// of the queue. That loses no Event, because a watch begins with all Events that the API server
-// still holds; but the pod is not watched in between, which EventsLost reports.
+// Source observes the kubelet's Events about the requested pods. Source opens one watch per pod, or one shared
+// watch for all pods of a namespace if they are many. If more than Limit watches are required, the other watches
+// wait in a queue. Each open watch then releases its slot after a lease and goes to the end of the queue. No Event
+// is lost, because a watch starts with all Events that the API server still holds. Between two leases, the pod is
+// not watched, and EventsLost reports this gap.
 type Source struct {
 	config Config
-	wake   chan struct{} // capacity 1, dropped when full: the queue or the number of taken slots changed
-	// remember is how many Events a shared watch remembers; tests lower it.
+	wake   chan struct{} // capacity 1, drops signals when full; signals a change of the queue or of the taken slots
+	// remember is the maximum number of Events that a shared watch remembers. Tests lower it.
 	remember int
 	metrics  metrics
 
 	mu       sync.Mutex
-	requests map[string]*request  // by pod UID; as many as pods whose Events reconcile requests
-	shared   map[string]*follower // by namespace; in cluster mode, under the empty one
+	requests map[string]*request  // by pod UID; one entry for each pod whose Events reconcile requests
+	shared   map[string]*follower // by namespace; in cluster mode, the key is empty
 	queue    watchQueue
 	times    openTimes
 }
 
-// New creates a source that watches nothing yet.
+// New creates a source without open watches.
 func New(config Config) *Source {
 	if config.Limit <= 0 {
 		config.Limit = DefaultWatches
@@ -73,8 +73,8 @@ func New(config Config) *Source {
 	return s
 }
 
-// Run opens the requested watches until ctx ends. Then it waits until all of them are closed and
-// returns nil. It may be called once.
+// Run opens the requested watches until ctx is done. Then it waits until all watches are closed and returns nil.
+// The caller can call Run only once.
 func (s *Source) Run(ctx context.Context) error {
 	var followers sync.WaitGroup
 	defer followers.Wait()
@@ -98,8 +98,8 @@ func (s *Source) Run(ctx context.Context) error {
 	}
 }
 
-// Watch requests the Events of a pod until Unwatch. It does not block. Repeated calls have no
-// effect. It may be called before Run and from any goroutine.
+// Watch requests the Events of a pod until Unwatch. Watch does not block. Repeated calls have no effect. Watch is
+// safe to call before Run and from any goroutine.
 func (s *Source) Watch(w timeline.EventWatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +121,8 @@ func (s *Source) Watch(w timeline.EventWatch) {
 	s.nudge()
 }
 
-// Unwatch ends the watch of a pod. It does not block. An observation that is being passed on may
-// still arrive after it returns.
+// Unwatch stops the watch of a pod. Unwatch does not block. An observation that is in transit may still arrive
+// after Unwatch returns.
 func (s *Source) Unwatch(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,11 +141,11 @@ func (s *Source) Unwatch(uid string) {
 	if len(f.pods) > 0 || f.isOpen() && len(s.queue.waiting) == 0 {
 		f.nudge()
 	} else {
-		s.stopShared(f) // a slot that others need does not linger
+		s.stopShared(f) // other watches wait for the slot, so the shared watch must not linger
 	}
 }
 
-// nudge wakes Run to look at the queue.
+// nudge makes Run check the queue.
 func (s *Source) nudge() {
 	select {
 	case s.wake <- struct{}{}:

@@ -1,5 +1,5 @@
-// Package filter decides which start-ups match a request to the API. It is pure. The API uses it
-// for lists and streams, from the goroutines of requests.
+// Package filter selects the start-ups that match a request to the API. The package is pure. The API's request
+// handlers call it for lists and streams.
 package filter
 
 import (
@@ -12,29 +12,29 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Filter is a request's filter; all fields must match. The zero value matches every start-up.
+// Filter is a request's filter. All fields must match. The zero value matches every start-up.
 type Filter struct {
 	Namespaces []string
-	Name       string          // a prefix if it ends with *
-	Owner      timeline.Owner  // without a kind: of any
-	Labels     labels.Selector // nil for any
+	Name       string          // pod name, or a prefix if it ends in *
+	Owner      timeline.Owner  // an empty kind matches every kind
+	Labels     labels.Selector // nil matches all labels
 	States     []timeline.State
 	Phases     []timeline.Phase
-	SlowerThan time.Duration // of the phases together, if there are any, otherwise of the total
+	SlowerThan time.Duration // minimum duration of Phases together; without Phases, of the total
 	Since      time.Time
 	Gone       *bool
 }
 
-// Key holds what is known about a start-up without its record.
+// Key holds the fields of a start-up that are known without its record.
 type Key struct {
 	Namespace, Name string
 	State           timeline.State
-	Total           time.Duration // so far, while in progress
+	Total           time.Duration // time so far while the start-up is in progress
 	SettledAt       time.Time     // zero while in progress
-	Gone            bool          // the pod's object was removed
+	Gone            bool          // the pod's object was deleted
 }
 
-// Detail is what only a start-up's record shows.
+// Detail holds the fields that only the record of a start-up contains.
 type Detail struct {
 	Owner  timeline.Owner
 	Labels string // as in timeline.Pod
@@ -61,7 +61,7 @@ func DetailOf(t timeline.Timeline) Detail {
 	return d
 }
 
-// MayMatch reports whether a start-up can match, by its key alone.
+// MayMatch reports whether a start-up can match. MayMatch only reads the key.
 func (f Filter) MayMatch(k Key) bool {
 	return f.named(k) &&
 		(len(f.States) == 0 || slices.Contains(f.States, k.State)) &&
@@ -70,15 +70,15 @@ func (f Filter) MayMatch(k Key) bool {
 		(f.Gone == nil || *f.Gone == k.Gone)
 }
 
-// Match reports whether a start-up matches. MayMatch must be true for it.
+// Match reports whether a start-up matches. The caller must check MayMatch first.
 func (f Filter) Match(d Detail) bool { return f.placed(d) && f.phased(d) }
 
-// NeedsDetail reports whether Match checks more than MayMatch.
+// NeedsDetail reports whether Match checks additional fields.
 func (f Filter) NeedsDetail() bool {
 	return f.Owner != timeline.Owner{} || f.Labels != nil || len(f.Phases) > 0
 }
 
-// Belongs reports whether a start-up can match now, earlier or later: it checks only fields that never change.
+// Belongs reports whether a start-up can match at any time. Belongs checks only fields that never change.
 func (f Filter) Belongs(k Key, d Detail) bool { return f.named(k) && f.placed(d) }
 
 func (f Filter) named(k Key) bool {
@@ -112,7 +112,7 @@ func (f Filter) phased(d Detail) bool {
 	return met && (f.SlowerThan == 0 || spent > f.SlowerThan)
 }
 
-// labelText is labels as text; it implements labels.Labels.
+// labelText is a text of labels. labelText implements labels.Labels.
 type labelText string
 
 // Has implements labels.Labels.

@@ -14,10 +14,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxText limits a parameter, in bytes: it is quoted in errors, and a selector may expand it.
+// maxText is the maximum length of a parameter in bytes. Errors quote parameters, and the parser of selectors can
+// expand them.
 const maxText = 4096
 
-// parsers has a row for each parameter.
+// parsers maps each parameter to its parser.
 var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 	"namespace": func(f *Filter, value string, _ time.Time) (err error) {
 		f.Namespaces, err = list(value, "must be namespaces separated by commas")
@@ -94,11 +95,11 @@ func States() []timeline.State {
 		timeline.StateDeleted, timeline.StateGivenUp}
 }
 
-// Names lists the parameters that Parse knows.
+// Names lists the parameters that Parse accepts.
 func Names() []string { return slices.Sorted(maps.Keys(parsers)) }
 
-// Parse parses the parameters with the given names and ignores others. An empty value counts as
-// absent. The error names the parameter and a valid value.
+// Parse parses the parameters with the given names and ignores other parameters. An empty value counts as absent.
+// The error names the parameter and an example of a valid value.
 func Parse(values url.Values, now time.Time, names ...string) (Filter, error) {
 	var f Filter
 	for _, name := range names {
@@ -126,7 +127,7 @@ func list(value, want string) ([]string, error) {
 	return items, nil
 }
 
-// words parses a list of known words.
+// words parses a comma-separated list of known words.
 func words[W ~string](value string, all []W) ([]W, error) {
 	var some []W
 	for item := range strings.SplitSeq(value, ",") {

@@ -1,5 +1,5 @@
-// Package flags reads the flags and environment variables of a command from a table. Help, error messages and
-// completion come from the same table.
+// Package flags reads the flags and environment variables of a command from a table. The same table is the source
+// of help texts, error messages and completion.
 package flags
 
 import (
@@ -12,34 +12,36 @@ import (
 
 // Flag is a row of a table: a flag, its environment variable and its value.
 type Flag struct {
-	Name     string // without dashes; one letter or several
-	Alias    string // another name of the flag; empty for none
-	Variable string // the environment variable that is read if the flag is not given; empty for none
-	Value    string // the kind of value, in capitals, or the possible values
+	Name     string // without dashes; one letter or several letters
+	Alias    string // another name of the flag; empty if the flag has only one name
+	Variable string // environment variable that replaces a missing flag; empty if the flag has no variable
+	Value    string // kind of value in capitals, or the possible values
 	Default  string
 	Help     string
 	Required bool
-	Switch   bool // the value is on or off; the flag without a value means on; the function Switch makes such a flag
-	// Set validates the value and stores it. Its error says which values are valid.
+	Switch   bool // the value is on or off; a flag without a value means on; the function Switch creates such a flag
+	// Set validates and stores the value. Its error lists the valid values.
 	Set func(value string) error
-	// Suggest lists values for completion in a shell. It is nil if Value lists all, or if the values are not known.
+	// Suggest lists values for shell completion. Suggest is nil if Value already lists all values or if the values
+	// are unknown.
 	Suggest func(ctx context.Context, getenv func(string) string) []string
 }
 
-// Table is the flags of a command, in the order of its help. Flags are set in this order.
+// Table lists the flags of a command in the order of the help. Parse sets the flags in this order.
 type Table []Flag
 
-// ErrHelp is returned if the arguments request help.
+// ErrHelp means that the arguments request help.
 var ErrHelp = errors.New("help requested")
 
 // given is a value and its source.
 type given struct {
 	value string
-	from  string // the flag, or the flag and the variable, as the user wrote them
+	from  string // name of the flag, with the name of the variable if the value comes from the variable
 }
 
-// Parse sets every flag from the arguments, otherwise from the environment, otherwise to its default. It returns the
-// arguments that are not flags. The error reports every problem with the name of its flag, or is ErrHelp.
+// Parse sets every flag from the arguments. For a missing flag, Parse uses the environment variable, then the
+// default. Parse returns the arguments that are not flags. The error is ErrHelp, or it reports every problem with
+// the name of the flag.
 func (t Table) Parse(args []string, getenv func(string) string, maxArguments int) ([]string, error) {
 	parsed, rest, problems := t.parse(args, maxArguments > 0)
 	for _, problem := range problems {
@@ -77,7 +79,7 @@ func (f Flag) fromEnvironment(getenv func(string) string) (given, bool) {
 	return given{value: value, from: fmt.Sprintf("%s (from %s)", dashed(f.Name), f.Variable)}, value != ""
 }
 
-// names is how errors call a flag that has no value yet.
+// names returns the name of a missing flag for errors.
 func (f Flag) names() string {
 	if f.Variable == "" {
 		return dashed(f.Name)
@@ -85,7 +87,7 @@ func (f Flag) names() string {
 	return fmt.Sprintf("%s (or %s)", dashed(f.Name), f.Variable)
 }
 
-// dashed is a flag as help writes it. Parse accepts one dash or two.
+// dashed returns the flag's name with dashes, as in the help. Parse accepts one or two dashes.
 func dashed(name string) string {
 	if len(name) == 1 {
 		return "-" + name
@@ -93,9 +95,9 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// parse reads --flag value, --flag=value, the same with one dash, and arguments after --. The last value of a flag
-// counts. parse continues after a problem to find the others. If the command takes arguments, a word after a switch is
-// an argument, unless it is one of the values of a switch.
+// parse reads --flag value, --flag=value, the same forms with one dash, and arguments after --. For a repeated
+// flag, the last value counts. After a problem, parse continues, so that it reports all problems. If the command
+// accepts arguments, a word after a switch is an argument unless it is a valid value of a switch.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]given, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]given)
@@ -111,7 +113,7 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]given, re
 		}
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 		f, isKnown := known[name]
-		if short, ok := known[arg[1:2]]; !isKnown && ok { // -nshop, as kubectl takes it
+		if short, ok := known[arg[1:2]]; !isKnown && ok { // -nshop means -n shop, as in kubectl
 			f, isKnown, name, value, hasValue = short, true, arg[1:2], arg[2:], true
 		}
 		switch {
@@ -124,7 +126,7 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]given, re
 		case !hasValue && f.standsAlone(args, arguments):
 			value = on
 		case !hasValue && (len(args) == 0 || strings.HasPrefix(args[0], "--")):
-			problems = append(problems, fmt.Errorf("%s needs a value", dashed(name)))
+			problems = append(problems, fmt.Errorf("%s requires a value", dashed(name)))
 			continue
 		case !hasValue:
 			value, args = args[0], args[1:]
@@ -145,7 +147,7 @@ func (t Table) known() map[string]Flag {
 	return known
 }
 
-// standsAlone reports whether the flag has no value, given the arguments that follow it.
+// standsAlone reports whether the flag has no value. The argument next holds the arguments that follow the flag.
 func (f Flag) standsAlone(next []string, arguments bool) bool {
 	if !f.Switch {
 		return false
@@ -157,7 +159,7 @@ func (f Flag) standsAlone(next []string, arguments bool) bool {
 	return arguments && !isValue
 }
 
-// list makes one error of several, one per line; nil if there are none.
+// list combines errors into one error with one line per problem. Without problems, list returns nil.
 func list(problems []error) error {
 	switch len(problems) {
 	case 0:
@@ -173,7 +175,7 @@ func list(problems []error) error {
 	return errors.New(text.String())
 }
 
-// PrintHelp prints how to call the command, and its flags.
+// PrintHelp prints the command's usage and its flags.
 func (t Table) PrintHelp(out io.Writer, program, usage string) {
 	fmt.Fprintf(out, "Usage: %s %s\n", program, usage)
 	for _, f := range t {

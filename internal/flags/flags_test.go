@@ -61,7 +61,7 @@ func TestParseRefuses(t *testing.T) {
 		"--switch 1":   `--switch: invalid value "1": must be on or off`,
 		"--switch=":    `--switch: invalid value "": must be on or off`,
 		"-o xml":       `-o: invalid value "xml": must be table or json`,
-		"--name":       "--name needs a value",
+		"--name":       "--name requires a value",
 		"--nam x":      "2 problems:\n  unknown flag --nam\n  unexpected argument \"x\"",
 		"--wrong -h":   ErrHelp.Error(),
 	} {

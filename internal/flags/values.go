@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Text stores any value.
+// Text accepts and stores every value.
 func Text(target *string) func(string) error {
 	return func(value string) error {
 		*target = value
@@ -14,13 +14,14 @@ func Text(target *string) func(string) error {
 	}
 }
 
-// The values of a switch in help, in completion and as its default.
+// Values of a switch in help texts, in completion and as the default.
 const (
 	on  = "on"
 	off = "off"
 )
 
-// Switch makes a flag that is on or off. It is off by default, and on without a value. true and false are accepted too.
+// Switch creates a flag with the values on and off. The default is off, and a flag without a value means on. The
+// flag also accepts true and false.
 func Switch(name, variable string, target *bool, help string) Flag {
 	return Flag{
 		Name: name, Variable: variable, Value: on + "|" + off, Default: off, Switch: true, Help: help,

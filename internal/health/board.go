@@ -1,5 +1,5 @@
-// Package health holds the latest status of each part of the agent. Parts report their status from
-// their goroutines; /readyz and the metrics read it. A Board is safe for concurrent use.
+// Package health holds the latest status of each part of the agent. Parts report their status from their
+// goroutines. The endpoint /readyz and the metrics read the status. A Board is safe for concurrent use.
 package health
 
 import (
@@ -11,24 +11,24 @@ import (
 	"go.uber.org/zap"
 )
 
-// maxDetail limits a detail, in bytes: errors of other programs can be long.
+// maxDetail is the maximum length of a detail in bytes, because errors of other programs can be long.
 const maxDetail = 256
 
 // Status is the latest report of one part.
 type Status struct {
 	Part   string
 	Up     bool
-	Detail string    // one line for people: the problem and what the part does about it; no secrets
-	Since  time.Time // of the last change between up and down
-	// Recoveries is how often the part came up again after it had been down; the first time up does not count.
+	Detail string    // one line for people: the problem and the part's reaction; no secrets
+	Since  time.Time // time of the last change between up and down
+	// Recoveries is the number of times that the part came up after it was down. The first time up does not count.
 	Recoveries uint64
 }
 
-// Report sets the status of one part, with a detail in any form. Repeated reports are free.
+// Report sets the status of one part. The detail can have any form. Repeated reports are cheap.
 type Report func(up bool, detail string)
 
-// Board collects reports and logs the changes between up and down. Parts are listed in the order of
-// their registration.
+// Board collects reports and logs changes between up and down. Board lists parts in the order of their
+// registration.
 type Board struct {
 	now    func() time.Time
 	logger *zap.Logger
@@ -40,21 +40,21 @@ type Board struct {
 type part struct {
 	Status
 	reported bool
-	wasUp    bool // at any time before
+	wasUp    bool // the part was up at any time before
 }
 
-// NewBoard returns an empty board with the clock now.
+// NewBoard returns an empty board. The board uses the clock now.
 func NewBoard(now func() time.Time, logger *zap.Logger) *Board {
 	return &Board{now: now, logger: logger}
 }
 
-// Register adds a part, which is down until its first report, and returns its Report function.
+// Register adds a part and returns its Report function. The part is down until the first report.
 func (b *Board) Register(name, detail string) Report {
 	_, report := b.add(name, detail)
 	return report
 }
 
-// add also returns the index of the part.
+// add registers a part and also returns its index.
 func (b *Board) add(name, detail string) (int, Report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +91,7 @@ func (b *Board) status(i int) Status {
 	return b.parts[i].Status
 }
 
-// Statuses returns a copy of every part's latest report.
+// Statuses returns a copy of the latest report of every part.
 func (b *Board) Statuses() []Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,7 +102,7 @@ func (b *Board) Statuses() []Status {
 	return statuses
 }
 
-// oneLine converts any text to one line of at most maxDetail bytes.
+// oneLine converts a text to one line of at most maxDetail bytes.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "�")), " ")
 	if len(text) <= maxDetail {

@@ -2,15 +2,15 @@ package health
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// RegisterSource is Register for a source of observations. It also registers the metrics of its status, and panics if
-// they are already registered.
+// RegisterSource calls Register for a source of observations and registers the metrics of its status.
+// RegisterSource panics if these metrics are already registered.
 func (b *Board) RegisterSource(registerer prometheus.Registerer, name, detail string) Report {
 	i, report := b.add(name, detail)
 	labels := prometheus.Labels{"source": name}
 	registerer.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "podlapse_source_up",
-			Help: "Whether a source of observations works: 1 if it does, 0 if not. Timelines are less precise while " +
+			Help: "Whether a source of observations works: 1 if it works, 0 if not. Timelines are less precise while " +
 				"a source does not work.",
 			ConstLabels: labels,
 		}, func() float64 {
@@ -21,8 +21,8 @@ func (b *Board) RegisterSource(registerer prometheus.Registerer, name, detail st
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_source_reconnects_total",
-			Help: "Times that a source recovered from a failure. Its first connection does not count, nor does " +
-				"reopening a watch that ended normally.",
+			Help: "Times that a source recovered from a failure. Not counted are the first connection and " +
+				"the reopening of a watch that ended normally.",
 			ConstLabels: labels,
 		}, func() float64 { return float64(b.status(i).Recoveries) }),
 	)

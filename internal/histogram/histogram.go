@@ -1,4 +1,4 @@
-// Package histogram sets the options that all histograms of the agent share.
+// Package histogram sets the common options of all histograms of the agent.
 package histogram
 
 import (
@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Options returns the options of a histogram with classic buckets and, for servers that scrape them, native ones that
-// are each at most a tenth wider than the previous one.
+// Options returns the options of a histogram with classic and native buckets. Each native bucket is at most a tenth
+// wider than the previous one.
 func Options(name, help string, buckets []float64) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{
 		Name: name, Help: help, Buckets: buckets,

@@ -13,20 +13,19 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Entry is one deleted pod: the fields for lists and filters, and the compressed rest. It never
-// changes.
+// Entry is one deleted pod: the fields for lists and filters, and the compressed record. Entry never changes.
 type Entry struct {
 	Namespace, Name, UID string
 	State                timeline.State
 	Total                time.Duration
 	Quality              api.Quality
-	Pulled               bool // the record has pulls of images that were not present
+	Pulled               bool // the record has pulls of images that were not on the node
 
 	createdAt, settledAt, goneAt int64  // Unix nanoseconds
 	packed                       []byte // the labels, then the record
 }
 
-// overhead is what an entry takes beside its texts: the struct, its slot in the ring, and the
+// overhead is the memory of an entry in addition to its texts: the struct, its slot in the ring, and the
 // allocator's rounding.
 const overhead = int(unsafe.Sizeof(Entry{})) + 8 + 48
 
@@ -34,13 +33,13 @@ func (e *Entry) size() int {
 	return overhead + len(e.Namespace) + len(e.Name) + len(e.UID) + cap(e.packed)
 }
 
-// CreatedAt is when the pod was created.
+// CreatedAt returns the creation time of the pod.
 func (e *Entry) CreatedAt() time.Time { return time.Unix(0, e.createdAt).UTC() }
 
-// SettledAt is the end of the start-up.
+// SettledAt returns the end of the start-up.
 func (e *Entry) SettledAt() time.Time { return time.Unix(0, e.settledAt).UTC() }
 
-// GoneAt is when the agent learned that the pod was removed.
+// GoneAt returns the time at which the agent learned of the pod's deletion.
 func (e *Entry) GoneAt() time.Time { return time.Unix(0, e.goneAt).UTC() }
 
 func newEntry(t timeline.Timeline, goneAt time.Time) (*Entry, error) {
@@ -50,7 +49,7 @@ func newEntry(t timeline.Timeline, goneAt time.Time) (*Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode record: %w", err)
 	}
-	packed, err := pack(append([]byte(t.Labels+"\n"), text...)) // a label has no line break
+	packed, err := pack(append([]byte(t.Labels+"\n"), text...)) // labels contain no line break
 	if err != nil {
 		return nil, fmt.Errorf("pack record: %w", err)
 	}
@@ -67,7 +66,7 @@ func pulled(t timeline.Timeline) bool {
 	})
 }
 
-// JSON returns the uncompressed record, and the pod's labels in the form of timeline.Pod.
+// JSON returns the uncompressed record and the pod's labels. The labels have the format of timeline.Pod.
 func (e *Entry) JSON() (record []byte, labels string, err error) {
 	text, err := unpack(e.packed)
 	if err != nil {
@@ -80,7 +79,7 @@ func (e *Entry) JSON() (record []byte, labels string, err error) {
 	return record, string(first), nil
 }
 
-// Record is JSON, decoded.
+// Record returns the decoded record and the pod's labels.
 func (e *Entry) Record() (record api.Record, labels string, err error) {
 	text, labels, err := e.JSON()
 	if err != nil {

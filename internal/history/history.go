@@ -1,6 +1,6 @@
-// Package history keeps the records of deleted pods, so that a pod deleted an hour ago can still be
-// explained. It is a ring limited by count and bytes, which drops the oldest first. Reconcile's
-// goroutine adds; the API reads from any goroutine.
+// Package history keeps the records of deleted pods, so that the API can still explain their start-ups. The package
+// is a ring with limits on the number of pods and on bytes. At a limit, the ring drops the oldest record. Reconcile's
+// goroutine adds records. The API reads records from any goroutine.
 package history
 
 import (
@@ -16,18 +16,18 @@ import (
 
 // Config configures a History.
 type Config struct {
-	Pods       int                   // the maximum number of pods; 0 keeps none
-	Bytes      int                   // the maximum memory of all entries, as counted by Entry
-	Now        func() time.Time      // when an added pod was removed
-	Registerer prometheus.Registerer // gets the metrics
+	Pods       int                   // maximum number of pods; 0 keeps no pods
+	Bytes      int                   // maximum total size of all entries (Entry.size)
+	Now        func() time.Time      // clock for the time of a pod's deletion
+	Registerer prometheus.Registerer // registers the metrics
 	Logger     *zap.Logger
 }
 
-// Stats is how much is kept.
+// Stats holds the size of the history.
 type Stats struct {
 	Pods, Bytes int
-	Dropped     uint64    // dropped for others, or too large, so far
-	OldestAt    time.Time // when the oldest was removed; zero if there is none
+	Dropped     uint64    // number of dropped entries: the oldest entries, and entries that were too large
+	OldestAt    time.Time // deletion time of the oldest pod; zero without entries
 }
 
 // History is safe for concurrent use.
@@ -35,20 +35,20 @@ type History struct {
 	config Config
 
 	mu      sync.Mutex
-	entries []*Entry // the oldest first
+	entries []*Entry // oldest first
 	bytes   int
 	dropped uint64
 }
 
-// New returns an empty history. It panics if its metrics are already registered.
+// New returns an empty history. New panics if its metrics are already registered.
 func New(config Config) *History {
 	h := &History{config: config}
 	h.register()
 	return h
 }
 
-// Add keeps the timeline of a pod that was just removed. It takes a fraction of a millisecond and
-// never waits for I/O.
+// Add keeps the timeline of a pod that was just deleted. Add takes a fraction of a millisecond and never waits for
+// I/O.
 func (h *History) Add(t timeline.Timeline) {
 	entry, err := newEntry(t, h.config.Now())
 	if err != nil {
@@ -68,14 +68,14 @@ func (h *History) Add(t timeline.Timeline) {
 	}
 }
 
-// Entries returns the kept entries, the oldest first.
+// Entries returns the kept entries, oldest first.
 func (h *History) Entries() []*Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.entries)
 }
 
-// Stats returns how much is kept.
+// Stats returns the size of the history.
 func (h *History) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,5 +86,5 @@ func (h *History) Stats() Stats {
 	return s
 }
 
-// Limits returns the limits of the Config.
+// Limits returns the limits of the configuration.
 func (h *History) Limits() (pods, bytes int) { return h.config.Pods, h.config.Bytes }

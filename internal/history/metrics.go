@@ -12,7 +12,8 @@ func (h *History) register() {
 			Help: "Memory used by the pods in podlapse_history_pods, at most --history-limit.",
 		}, func() float64 { return float64(h.Stats().Bytes) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "podlapse_history_dropped_total", Help: "Deleted pods evicted from the history to make room.",
+			Name: "podlapse_history_dropped_total", Help: "Deleted pods that the agent removed from the history to " +
+				"stay within its limits.",
 		}, func() float64 { return float64(h.Stats().Dropped) }),
 	)
 }

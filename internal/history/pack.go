@@ -9,12 +9,13 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// typical is a typical record. Text that a record shares with it, such as field names, takes no space when compressed.
+// typical is a typical record. Text that a record has in common with typical, such as field names, takes no space
+// when compressed.
 //
 //go:embed typical.txt
 var typical []byte
 
-// pack compresses without keeping memory between records. The result has no spare capacity.
+// pack compresses a text. pack keeps no memory between calls. The result has no spare capacity.
 func pack(text []byte) ([]byte, error) {
 	var out bytes.Buffer
 	if err := flate.StatelessDeflate(&out, text, true, typical); err != nil {

@@ -1,5 +1,5 @@
-// Package jsonlines writes records of start-ups and terminations to standard output as lines of JSON. Its
-// Writer takes them from reconcile's goroutine without blocking, and writes from its own.
+// Package jsonlines writes records of start-ups and terminations to standard output as lines of JSON. Its Writer
+// receives start-ups from reconcile's goroutine without blocking, and writes them from its own goroutine.
 package jsonlines
 
 import (
@@ -19,23 +19,23 @@ import (
 )
 
 const (
-	// queueLength is how many start-ups wait for a slow reader: hours of a busy node.
+	// queueLength is the maximum number of start-ups that wait for a slow reader. A busy node needs hours to reach it.
 	queueLength = 1024
-	// queueSpare is how many of these entries are reserved for completed start-ups: one in
-	// progress is written again later.
+	// queueSpare is the number of entries that are reserved for completed start-ups. The Writer can drop a start-up
+	// in progress, because it writes that start-up again later.
 	queueSpare = queueLength / 2
-	// drainTime is how long Run keeps writing queued start-ups after its context ends.
+	// drainTime is the time for which Run still writes queued start-ups after its context is done.
 	drainTime = 800 * time.Millisecond
 )
 
-// Lines returns the lines of one kind of record for a start-up at a moment: each value becomes one
-// line of JSON.
+// Lines returns the records of one kind for a start-up at the time now. Each value becomes one line of JSON.
 type Lines func(t timeline.Timeline, now time.Time) []any
 
-// TimelineLines returns the record of a start-up, the same as in the API.
+// TimelineLines returns the record of a start-up. The API serves the same record.
 func TimelineLines(t timeline.Timeline, _ time.Time) []any { return []any{api.NewRecord(t)} }
 
-// TerminationLines returns the record of a deleted pod; none if its end was not followed.
+// TerminationLines returns the record of a deleted pod. TerminationLines returns no record if the agent did not
+// follow the pod's termination.
 func TerminationLines(t timeline.Timeline, _ time.Time) []any {
 	if line := api.NewTerminationLine(t); line != nil {
 		return []any{line}
@@ -43,7 +43,7 @@ func TerminationLines(t timeline.Timeline, _ time.Time) []any {
 	return nil
 }
 
-// Writer writes records of start-ups to a stream, each as a whole line.
+// Writer writes records of start-ups to a stream. Writer writes each record as a whole line.
 type Writer struct {
 	config Config
 	queue  *sink.Queue[item]
@@ -58,18 +58,17 @@ type item struct {
 // Config configures a Writer. Every field but Done is required.
 type Config struct {
 	Out        io.Writer
-	Kinds      []Lines // in the order in which a start-up's lines are written
+	Kinds      []Lines // kinds of records, in the order of the lines of a start-up
 	Now        func() time.Time
-	Registerer prometheus.Registerer // gets the metrics of the sink records
+	Registerer prometheus.Registerer // registers the metrics of the sink records
 	Logger     *zap.Logger
-	// Done is called for each completed start-up whose lines were written, or were dropped while the agent continues.
-	// It is not called for terminations, nor for start-ups that are lost because writing ended: the next agent may
-	// write those. It must not block, and is called from Offer and Run.
+	// Done is called for each completed start-up whose lines were written, or were dropped while the agent
+	// continues. Done is not called for terminations, and not for start-ups that Run did not write before it
+	// stopped, because the next agent can write these start-ups. Done must not block. Offer and Run call it.
 	Done func(timeline.Timeline)
 }
 
-// New creates a Writer that writes nothing until Run. It panics if its metrics are already
-// registered.
+// New creates a Writer. The Writer writes nothing until Run. New panics if the metrics are already registered.
 func New(config Config) *Writer {
 	if config.Done == nil {
 		config.Done = func(timeline.Timeline) {}
@@ -79,11 +78,12 @@ func New(config Config) *Writer {
 	})}
 }
 
-// Offer queues a start-up. If the queue is full, it counts the start-up as dropped. It never blocks and may be called
-// from any goroutine.
+// Offer queues a start-up. If the queue is full, Offer drops the start-up and counts it. Offer never blocks and is
+// safe to call from any goroutine.
 func (w *Writer) Offer(t timeline.Timeline) {
 	if t.Partial {
-		_ = w.queue.OfferLeaving(item{Timeline: t}, queueSpare) // counted; a later record has more
+		// the queue counts a drop; a later record replaces this one
+		_ = w.queue.OfferLeaving(item{Timeline: t}, queueSpare)
 		return
 	}
 	if err := w.queue.Offer(item{Timeline: t}); errors.Is(err, sink.ErrFull) {
@@ -91,14 +91,14 @@ func (w *Writer) Offer(t timeline.Timeline) {
 	}
 }
 
-// OfferTermination is Offer for a completed Timeline.Termination.
+// OfferTermination queues a pod with a completed Timeline.Termination, like Offer.
 func (w *Writer) OfferTermination(t timeline.Timeline) {
-	_ = w.queue.Offer(item{Timeline: t, terminated: true}) // counted
+	_ = w.queue.Offer(item{Timeline: t, terminated: true}) // the queue counts a drop
 }
 
-// Run writes records until ctx is done and then, for a short time, those still queued. It returns
-// an error as soon as a record cannot be written, because no line can follow half a line. It does not interrupt a
-// blocked write, so the caller needs its own deadline.
+// Run writes records until ctx is done. Then it writes queued records for a short time. If a write fails, Run
+// returns the error immediately, because no line can follow an incomplete line. Run does not interrupt a blocked
+// write, so the caller needs its own deadline.
 func (w *Writer) Run(ctx context.Context) error {
 	err := w.queue.Run(ctx, func(_ context.Context, i item) error { return w.write(i) }, func() {})
 	if err != nil {
@@ -107,7 +107,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	return nil
 }
 
-// write writes all lines of an item at once.
+// write writes all lines of an item in one call.
 func (w *Writer) write(i item) error {
 	lines, err := w.encode(i)
 	if err == nil {
@@ -115,7 +115,7 @@ func (w *Writer) write(i item) error {
 			return err
 		}
 		w.queue.Sent(1)
-	} else { // one bad record is no reason to stop the others
+	} else { // one invalid record must not stop the other records
 		w.queue.Drop(1)
 		w.config.Logger.Error("cannot encode record", zap.String("namespace", i.Namespace),
 			zap.String("pod", i.Name), zap.Error(err))

@@ -154,8 +154,8 @@ func TestJSONLinesGivesUpOnSlowReader(t *testing.T) {
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
 		err := lines.Run(stopped)
-		if err == nil || !strings.Contains(err.Error(), "lost") {
-			t.Errorf("got error %v, want the number of lost records", err)
+		if err == nil || !strings.Contains(err.Error(), "items dropped") {
+			t.Errorf("got error %v, want the number of dropped items", err)
 		}
 		if got := lines.dropped(t); slow.written+int(got) != 5 || got == 0 || int(lines.sent(t)) != slow.written {
 			t.Errorf("wrote %d and dropped %v of 5 records", slow.written, got)

@@ -12,13 +12,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client creates reviews. It knows only their two API groups: the full clientset's scheme takes
-// megabytes.
+// Client creates reviews. Client knows only the two API groups of reviews, because the scheme of the full clientset
+// takes megabytes.
 type Client struct {
 	authentication, authorization rest.Interface
 }
 
-// NewClient does not connect.
+// NewClient creates a client but does not connect.
 func NewClient(config *rest.Config) (*Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{authenticationv1.AddToScheme, authorizationv1.AddToScheme} {
@@ -33,7 +33,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 		config.APIPath = "/apis"
 		config.NegotiatedSerializer = codecs
 		config.ContentType = runtime.ContentTypeJSON
-		config.QPS = -1 // the caller limits it
+		config.QPS = -1 // no limit here: the caller limits the rate
 		client, err := rest.RESTClientFor(config)
 		if err != nil {
 			return nil, fmt.Errorf("build client for %s: %w", group, err)
@@ -51,18 +51,18 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return &Client{authentication, authorization}, nil
 }
 
-// Whose returns the owner of a token; known is false if the API server does not know it.
+// Whose returns the owner of a token. The result known is false if the API server does not know the token.
 func (c *Client) Whose(ctx context.Context, token string) (user authenticationv1.UserInfo, known bool, err error) {
 	review := authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-	// The response repeats the token, so it is not kept.
+	// The response contains the token, so Whose does not keep the response.
 	if err := c.authentication.Post().Resource("tokenreviews").Body(&review).Do(ctx).Into(&review); err != nil {
 		return user, false, fmt.Errorf("review token: %w", err)
 	}
 	return review.Status.User, review.Status.Authenticated, nil
 }
 
-// MayGet reports whether a user may read a path of the agent. In RBAC, the path is the
-// nonResourceURL /podlapse/…; metrics are also /metrics.
+// MayGet reports whether a user can read a path of the agent. In RBAC, the path is the nonResourceURL
+// /podlapse/PATH. For metrics, the nonResourceURL /metrics is also sufficient.
 func (c *Client) MayGet(ctx context.Context, user authenticationv1.UserInfo, path string) (bool, error) {
 	for _, url := range nonResourceURLs(path) {
 		if may, err := c.mayGet(ctx, user, url); may || err != nil {
@@ -86,7 +86,7 @@ func (c *Client) mayGet(ctx context.Context, user authenticationv1.UserInfo, url
 	return review.Status.Allowed, nil
 }
 
-// MayI reports whether the agent itself may use a verb on a resource, in any namespace.
+// MayI reports whether the agent itself has permission for a verb on a resource in all namespaces.
 func (c *Client) MayI(ctx context.Context, verb, group, resource string) (bool, error) {
 	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource},

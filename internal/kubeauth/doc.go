@@ -1,9 +1,9 @@
-// Package kubeauth authenticates bearer tokens at the API server (TokenReview) and checks whether
-// their user may read a nonResourceURL (SubjectAccessReview), like kube-apiserver's own delegating
-// servers. Package web calls it from the goroutines of its requests. It caches the answers, so that
-// a scrape costs the API server nothing and works for a while without it. The cache is bounded, and
-// holds only a keyed hash of a token.
+// Package kubeauth authenticates bearer tokens at the API server (TokenReview). The package also checks whether the
+// token's user can read a nonResourceURL (SubjectAccessReview). The delegating servers of Kubernetes work in the
+// same way. Package web calls kubeauth from the goroutines of its requests. Cached answers save requests for each
+// scrape, and scrapes still work for a while if the API server fails. The cache is bounded, and contains only a
+// keyed hash of each token.
 //
-// k8s.io/apiserver has the same ready-made. Linked into the agent, it takes 23 MB of binary and 18
-// MB of resident memory even while it is off, which is most of what the agent uses.
+// k8s.io/apiserver has the same functions. But that module adds 23 MB to the binary and 18 MB to the resident
+// memory, even if no client uses the functions. The agent itself uses less memory.
 package kubeauth

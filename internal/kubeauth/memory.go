@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 )
 
-// How long answers are cached: as in the kubelet's webhooks, except that a rejected token is cached
-// for less time, because the API server also rejects while it cannot check. So a revoked token
-// works for at most two more minutes, and a revoked permission for five.
+// Lifetimes of cached answers. The lifetimes equal those in the kubelet's webhooks, except for rejected tokens. A
+// rejected token is cached for less time, because the API server also rejects tokens that it is temporarily unable
+// to check. A revoked token works for at most two more minutes, and a revoked permission for at most five.
 const (
 	acceptedFor = 2 * time.Minute
 	refusedFor  = 10 * time.Second
@@ -19,18 +19,18 @@ const (
 	deniedFor   = 30 * time.Second
 )
 
-// How many answers of each kind are cached. Beyond that, the least recently used one is forgotten. Rejections have
-// their own cache, so that invented tokens cannot evict valid ones.
+// Maximum numbers of cached answers of each kind. At the limit, the cache drops the least recently used answer.
+// Rejections have a separate cache, so that invented tokens cannot evict valid tokens.
 const (
 	maxTokens = 256
 	maxAccess = 1024
 )
 
-// digest replaces what must not be kept. It is keyed, so that attackers cannot construct
+// digest is a keyed hash that replaces a secret text in the cache. Because of the key, attackers cannot construct
 // collisions.
 type digest [sha256.Size]byte
 
-// memory caches the answers to one kind of question.
+// memory caches the answers to one kind of review.
 type memory[A any] struct {
 	yes, no       *cache.LRUExpireCache
 	yesFor, noFor time.Duration
@@ -41,7 +41,8 @@ func newMemory[A any](size int, yesFor, noFor time.Duration, clock cache.Clock) 
 	return memory[A]{yes, no, yesFor, noFor}
 }
 
-// recall returns whether an answer is cached, and the answer; a rejection has no value.
+// recall returns a cached answer. The result known reports whether the cache has an answer, and a rejection has no
+// value.
 func (m memory[A]) recall(key digest) (answer A, yes, known bool) {
 	if value, ok := m.yes.Get(key); ok {
 		return value.(A), true, true
@@ -58,12 +59,12 @@ func (m memory[A]) remember(key digest, answer A, yes bool) {
 	m.no.Add(key, struct{}{}, m.noFor)
 }
 
-// digests creates digests with a key that lasts as long as the agent.
+// digests creates digests with a random key. The key is valid until the agent stops.
 type digests struct{ key [32]byte }
 
 func newDigests() digests {
 	var d digests
-	_, _ = rand.Read(d.key[:]) // never fails
+	_, _ = rand.Read(d.key[:]) // rand.Read never fails
 	return d
 }
 
@@ -71,7 +72,7 @@ func (d digests) of(parts ...string) (sum digest) {
 	mac := hmac.New(sha256.New, d.key[:])
 	for _, part := range parts {
 		_, _ = mac.Write([]byte(part))
-		_, _ = mac.Write([]byte{0}) // not in any part: they come from HTTP headers
+		_, _ = mac.Write([]byte{0}) // no part contains a zero byte, because parts come from HTTP headers
 	}
 	mac.Sum(sum[:0])
 	return sum

@@ -15,17 +15,17 @@ import (
 	"github.com/podlapse/podlapse/internal/peer"
 )
 
-// reviewTimeout is how long the API server may take for one review; a scrape waits at most 10 s.
+// reviewTimeout is the timeout of one request to the agent, including its reviews. Prometheus waits at most 10 s
+// for a scrape.
 const reviewTimeout = 3 * time.Second
 
-// remedyForbidden begins a report, because reports are cut.
+// remedyForbidden is the first part of a report, because the health board cuts long reports.
 const remedyForbidden = "bind ClusterRole system:auth-delegator to the ServiceAccount, or use --web-auth=none: "
 
-// errFlood says that too many tokens or paths are new, so that this one is not sent to the API
-// server.
+// errFlood means that too many tokens or paths are new, so the agent does not send this review to the API server.
 var errFlood = errors.New("too many reviews at once")
 
-// Reviewer returns verdicts. It is safe for concurrent use.
+// Reviewer decides which requests the agent answers. Reviewer is safe for concurrent use.
 type Reviewer struct {
 	client  *Client
 	report  health.Report
@@ -34,28 +34,29 @@ type Reviewer struct {
 	tokens  memory[authenticationv1.UserInfo]
 	access  memory[struct{}]
 
-	// authorized holds tokens whose owner was once allowed something. They have a rate limit of
-	// their own. So a scraper is not kept out by invented tokens, nor by valid tokens without permissions here, which
-	// every pod in the cluster has.
+	// authorized holds tokens whose owner was allowed to read at least one path. These tokens have a separate rate
+	// limit. So invented tokens cannot block a scraper. Nor can valid tokens without permissions, which every pod of
+	// the cluster has.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
-	// Each client has its own small rate limit before it uses the shared limit of unknown clients. So a scraper with a
-	// new token gets its reviews, whatever tokens other clients send.
+	// clients holds a small rate limit for each client, which a request uses before the shared limit for unknown
+	// tokens. So a scraper with a new token gets its reviews even if other clients send many tokens.
 	clients *peer.Latest[*rate.Limiter]
 }
 
-// clientRate, clientBurst and maxClients are the reviews reserved for each client, per second and
-// at once: token and access of two scrapes, and again after 20 s. 1024 is more than the number of pods on a node.
+// clientRate is the number of reviews per second that each client can always request, and clientBurst is the number
+// of reviews at the same time. A burst is enough for the token and the access of two scrapes, and is available
+// again after 20 s. maxClients exceeds the number of pods on a node.
 const (
 	clientRate  = 0.2
 	clientBurst = 4
 	maxClients  = 1024
 )
 
-// authorizedFor is longer than a scrape interval.
+// authorizedFor is the time for which a token stays in authorized. authorizedFor is longer than a scrape interval.
 const authorizedFor = time.Hour
 
-// New creates a Reviewer. report receives whether the API server answers reviews.
+// New creates a Reviewer. The Reviewer calls report with the API server's availability for reviews.
 func New(config *rest.Config, report health.Report, now func() time.Time) (*Reviewer, error) {
 	client, err := NewClient(config)
 	if err != nil {
@@ -78,11 +79,11 @@ type clock func() time.Time
 // Now implements cache.Clock.
 func (c clock) Now() time.Time { return c() }
 
-// Request is a request to the agent: the client's address (IP:PORT), its token, and the path.
+// Request is a request to the agent. Client is the client's address (IP:PORT), and Path the path of the request.
 type Request struct{ Client, Token, Path string }
 
-// Review reports whether the owner of the token may read the path. An error means that the answer
-// is currently unknown; it never contains the token.
+// Review reports whether the owner of the token can read the path. An error means that the answer is currently
+// unknown. The error never contains the token.
 func (r *Reviewer) Review(ctx context.Context, request Request) (Verdict, error) {
 	token, path := request.Token, request.Path
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
@@ -112,7 +113,7 @@ func (r *Reviewer) Review(ctx context.Context, request Request) (Verdict, error)
 	return Allowed, nil
 }
 
-// budget returns the rate limit for the reviews of a request.
+// budget returns the rate limiter for the reviews of a request.
 func (r *Reviewer) budget(who digest, client string) func() bool {
 	now := r.now()
 	if _, ok := r.authorized.Get(who); ok {
@@ -122,8 +123,8 @@ func (r *Reviewer) budget(who digest, client string) func() bool {
 	return func() bool { return own.AllowN(now, 1) || r.unknownRate.AllowN(now, 1) }
 }
 
-// ask returns a cached answer, or queries the API server and caches its answer. It does not cache
-// errors.
+// ask returns a cached answer. Without a cached answer, ask queries the API server and caches the result. ask does
+// not cache errors.
 func ask[A any](
 	r *Reviewer, ctx context.Context, pay func() bool, m memory[A], key digest, review func() (A, bool, error),
 ) (A, bool, error) {
@@ -144,8 +145,8 @@ func ask[A any](
 	return answer, yes, nil
 }
 
-// reportFailure reports why the API server did not review. A failure because the client disconnected does not count
-// against the API server.
+// reportFailure reports the reason for a failed review. If the review failed because the client disconnected,
+// reportFailure reports nothing.
 func (r *Reviewer) reportFailure(ctx context.Context, err error) {
 	switch {
 	case apierrors.IsForbidden(err):

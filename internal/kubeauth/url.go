@@ -1,14 +1,14 @@
 package kubeauth
 
-// prefix distinguishes the agent's paths from the API server's own of the same name: ClusterRole
-// system:discovery lets every account in a cluster get /api/*, and others /apis/*, /healthz and
-// more.
+// prefix distinguishes the agent's paths from the API server's own paths. Without the prefix, the API server's
+// permissions would apply: ClusterRole system:discovery allows every account to get /api/*, /apis/*, /healthz and
+// other paths.
 const prefix = "/podlapse"
 
-// nonResourceURLs returns the names of an agent's path in RBAC; permission for one of them is
-// enough. Metrics are also /metrics, as everywhere, so that the role of a Prometheus for other
-// targets works here. A user with permission only for /podlapse/metrics cannot read the metrics of other programs in
-// the cluster, such as the API server, which uses /metrics too.
+// nonResourceURLs returns the nonResourceURLs of an agent's path. Permission for one of them is sufficient. The
+// path /metrics also has the usual name /metrics, so that an existing role of Prometheus is valid for the agent. A
+// user with permission only for /podlapse/metrics cannot read the metrics of other programs in the cluster, such as
+// the API server.
 func nonResourceURLs(path string) []string {
 	if path == "/metrics" {
 		return []string{path, prefix + path}

@@ -6,12 +6,12 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// maxBuffered is how much of one response the API server may send ahead of its reader, in bytes.
-// With Go's default of 4 MiB, the watches that may be open at once would hold 132 MiB while
-// observations wait to be read.
+// maxBuffered is the number of bytes of one response that the API server can send before the agent reads the
+// response. With Go's default of 4 MiB, all open watches together could hold 132 MiB.
 const maxBuffered = 256 << 10
 
-// boundBuffers configures the transport inside next before its first request, and returns next.
+// boundBuffers finds the HTTP transport inside next, sets its buffer size before the first request, and returns
+// next.
 func boundBuffers(next http.RoundTripper) http.RoundTripper {
 	inner := next
 	for {
@@ -21,7 +21,7 @@ func boundBuffers(next http.RoundTripper) http.RoundTripper {
 		}
 		inner = wrapper.WrappedRoundTripper()
 	}
-	// Clients of one configuration share their transport. Only the first one configures it.
+	// Clients of one configuration share their transport, so boundBuffers configures it only for the first client.
 	if transport, ok := inner.(*http.Transport); ok && transport != http.DefaultTransport && transport.HTTP2 == nil {
 		transport.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: maxBuffered}
 	}

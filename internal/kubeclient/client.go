@@ -9,14 +9,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// New creates a client for core/v1 only: the scheme of the full clientset costs a node agent
-// megabytes. Clients of one configuration share their connections.
+// New creates a client only for core/v1, because the scheme of the full clientset takes megabytes. Clients of one
+// configuration share their connections.
 func New(config *rest.Config) (rest.Interface, error) {
 	return NewWithFrames(config, func(runtime.SerializerInfo) (Frames, error) { return Frames{}, nil })
 }
 
-// NewWithFrames creates a client like New whose watches read events as framesOf says for each
-// encoding.
+// NewWithFrames creates a client like New. For each encoding, framesOf returns the limits on the events of watches.
 func NewWithFrames(
 	config *rest.Config, framesOf func(runtime.SerializerInfo) (Frames, error),
 ) (rest.Interface, error) {
@@ -34,8 +33,8 @@ func NewWithFrames(
 	}
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	config.QPS, config.Burst = 5, 10 // lists only: client-go does not count watches
-	config.Timeout = 0               // a timeout would end watches as well; requests here have their own
+	config.QPS, config.Burst = 5, 10 // limits only lists, because client-go does not limit watches
+	config.Timeout = 0               // a timeout would also end watches; each request has its own timeout
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("build API client: %w", err)

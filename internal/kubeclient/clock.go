@@ -8,23 +8,22 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// clockReadings is how many readings may wait. More arrive only when many watches open at once.
-// Then one more reading adds nothing, so the newest is dropped.
+// clockReadings is the maximum number of clock readings that wait. More arrive only when many watches open at once.
+// Further readings contain no new information, so the Clock drops them.
 const clockReadings = 16
 
-// Clock reads the API server's clock from the Date header of responses. It sends no requests of its
-// own.
+// Clock reads the API server's clock from the Date header of responses. Clock sends no requests.
 type Clock struct {
 	now      func() time.Time
 	readings chan timeline.ClockSeen
 }
 
-// NewClock creates a source of ClockSeen for LoadConfig.
+// NewClock creates a Clock for LoadConfig.
 func NewClock(now func() time.Time) *Clock {
 	return &Clock{now, make(chan timeline.ClockSeen, clockReadings)}
 }
 
-// Run observes until ctx ends and then returns nil.
+// Run observes clock readings until ctx is done and then returns nil.
 func (c *Clock) Run(ctx context.Context, observe func(context.Context, timeline.Observation)) error {
 	for {
 		select {
@@ -36,7 +35,7 @@ func (c *Clock) Run(ctx context.Context, observe func(context.Context, timeline.
 	}
 }
 
-// Waiting removes and returns the readings that were not observed yet. It does not block.
+// Waiting removes and returns the readings that Run has not observed yet. Waiting does not block.
 func (c *Clock) Waiting() []timeline.ClockSeen {
 	var readings []timeline.ClockSeen
 	for {
@@ -49,8 +48,8 @@ func (c *Clock) Waiting() []timeline.ClockSeen {
 	}
 }
 
-// read wraps a transport. The API server writes the header of a response when it begins to respond;
-// for a watch, that is at once.
+// read wraps a transport. The API server writes the Date header when it starts a response. For a watch, the
+// response starts immediately.
 func (c *Clock) read(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
 		sentAt := c.now()

@@ -11,10 +11,10 @@ import (
 // userAgent identifies the agent in the API server's audit log and metrics.
 const userAgent = "podlapse-agent"
 
-// LoadConfig reads how to reach the API server from a kubeconfig file, or from the pod's service
-// account if kubeconfig is empty. It does not connect, and fails only if the configuration cannot
-// be read. clock learns the API server's time from every response to a client of this
-// configuration, and traffic counts all requests.
+// LoadConfig reads the configuration for the API server from a kubeconfig file. If kubeconfig is empty, LoadConfig
+// uses the pod's ServiceAccount. LoadConfig does not connect, and fails only if the configuration is unreadable.
+// For all clients of this configuration, clock reads the API server's time from the responses, and traffic counts
+// the requests.
 func LoadConfig(kubeconfig string, clock *Clock, traffic *Traffic) (*rest.Config, error) {
 	config, err := loadConfig(kubeconfig)
 	if err != nil {
@@ -32,7 +32,7 @@ func loadConfig(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("read in-cluster configuration: %w; outside a cluster, set a kubeconfig", err)
+			return nil, fmt.Errorf("read in-cluster configuration: %w; outside a cluster, set --kubeconfig", err)
 		}
 		return config, nil
 	}
@@ -45,11 +45,11 @@ func loadConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// AsNode returns the configuration for requests in the name of a node. Since Kubernetes 1.36, a
-// pod's service account may impersonate only the node on which that pod runs, and only for the
-// verbs and resources that RBAC allows (constrained impersonation, mode associated-node). The Node authorizer then
-// allows access to that node's pods only. The configuration must set only the user name: with groups, it would be
-// another kind of impersonation.
+// AsNode returns the configuration for requests as a node, by impersonation. From Kubernetes 1.36, a pod's
+// ServiceAccount can impersonate only the node on which the pod runs (constrained impersonation, mode
+// associated-node). RBAC limits the verbs and resources. The Node authorizer then allows access only to the pods of
+// this node. The configuration must contain only the user name, because groups select another mode of
+// impersonation.
 func AsNode(config *rest.Config, node string) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + node}

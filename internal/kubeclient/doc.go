@@ -1,6 +1,6 @@
-// Package kubeclient connects the agent to the API server. It has the configuration, clients for core/v1, requests with
-// time limits, and limits on the memory for a response. It counts requests, and reads the API server's clock from
-// responses.
+// Package kubeclient connects the agent to the API server. The package has the configuration, the clients for
+// core/v1, and limits on the time and memory of a response. The package also counts requests and reads the API
+// server's clock from responses.
 //
-// cmd/agent creates the clients, gives them to the sources and to other parts, and runs Clock.
+// cmd/agent creates the clients, passes them to the sources and to other parts, and runs Clock.
 package kubeclient

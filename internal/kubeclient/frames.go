@@ -8,20 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Frames limits the events of a watch before they are decoded. client-go calls an encoded event a
-// frame. The zero value reads events like client-go.
+// Frames limits the size of a watch's events before the client decodes them. client-go calls an encoded event a
+// frame. With the zero value, the client reads events like client-go.
 type Frames struct {
-	// Max is the largest event to read, in bytes; zero means that the other fields are not used.
+	// Max is the maximum size of an event in bytes. Zero means that Frames has no effect.
 	Max int
-	// Instead is the event that replaces a larger one. If it is nil, a larger one ends the watch
-	// with an error.
+	// Instead replaces an event that is larger than Max. If Instead is nil, a larger event ends the watch with an
+	// error.
 	Instead []byte
-	// Edit, if set, converts each event before it is decoded, and may do so in place. It is called
-	// from one goroutine per watch.
+	// Edit, if set, converts each event before the client decodes it. Edit can change the bytes in place. One
+	// goroutine per watch calls Edit.
 	Edit func(event []byte) []byte
 }
 
-// framedSerializer is a serializer with other framers for watches.
+// framedSerializer is a serializer that uses framer for watches.
 type framedSerializer struct {
 	runtime.NegotiatedSerializer
 	types []runtime.SerializerInfo
@@ -51,7 +51,7 @@ func withFrames(
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
 func (s framedSerializer) SupportedMediaTypes() []runtime.SerializerInfo { return s.types }
 
-// framer reads frames as a whole, within limits.
+// framer reads whole frames within the limits of frames.
 type framer struct {
 	runtime.Framer
 	frames Frames
@@ -66,10 +66,10 @@ type frameReader struct {
 	io.ReadCloser // returns io.ErrShortBuffer until the frame is complete
 	frames        Frames
 	buffer        []byte
-	rest          []byte // of the current frame
+	rest          []byte // unread part of the current frame
 }
 
-// Read implements io.Reader like a frame reader: it returns io.ErrShortBuffer until the frame is
+// Read implements io.Reader like a frame reader of client-go: it returns io.ErrShortBuffer until the frame is
 // complete.
 func (r *frameReader) Read(into []byte) (int, error) {
 	if len(r.rest) == 0 {
@@ -98,11 +98,11 @@ func (r *frameReader) next() ([]byte, error) {
 			return r.frames.Edit(r.buffer[:used]), nil
 		case !errors.Is(err, io.ErrShortBuffer):
 			return nil, err
-		case used < len(r.buffer): // the reader returned less than the buffer had room for
+		case used < len(r.buffer): // the buffer still has room
 		case len(r.buffer) < r.frames.Max:
 			r.buffer = append(r.buffer, make([]byte, len(r.buffer))...)
 		case r.frames.Instead == nil:
-			return nil, fmt.Errorf("an event of a watch is larger than %d bytes", r.frames.Max)
+			return nil, fmt.Errorf("read watch event: larger than %d bytes", r.frames.Max)
 		default:
 			for errors.Is(err, io.ErrShortBuffer) {
 				_, err = r.ReadCloser.Read(r.buffer)

@@ -3,12 +3,12 @@ package kubeclient
 import apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 const (
-	remedyTokenBad = "the API server rejects the agent's token: check its ServiceAccount"
+	remedyTokenBad = "the API server rejects the agent's token: check the agent's ServiceAccount"
 	remedyWhoToAsk = " (run podlapse-agent check for details): "
 )
 
-// Explain formats an error of the API server for people. If it is a refusal, the text begins with the
-// remedy, because the API server's message is long and reports are cut.
+// Explain formats an error of the API server for people. For a refused request, the text starts with the remedy,
+// because the API server's message is long and the health board cuts long reports.
 func Explain(err error, remedy string) string {
 	switch {
 	case apierrors.IsForbidden(err):

@@ -14,28 +14,28 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// answerTimeout is how long the API server may take to respond to a list, or to begin the response
-// to a watch: it flushes the header of a watch before the first event.
+// answerTimeout is the timeout for a list, and for the start of the response to a watch. The API server flushes the
+// header of a watch before the first event.
 const answerTimeout = 30 * time.Second
 
 const (
-	// ProvenAfter is how long a watch must last to prove that the API server works. client-go returns a watch that is
-	// already closed if the connection broke before the response.
+	// ProvenAfter is the minimum time that a watch must stay open to prove that the API server works. If the
+	// connection broke before the response, client-go returns a watch that is already closed.
 	ProvenAfter = time.Second
-	// CatchUp is the time after a watch was opened in which its events may still be old: the API server sends the
-	// events that a watch has missed at once, in a burst without an end mark.
+	// CatchUp is the time after the start of a watch in which events may still be old. The API server sends all
+	// missed events in one burst, and does not mark the last event.
 	CatchUp = time.Second
 )
 
 var errNoAnswer = errors.New("no response from the API server")
 
-// Retries returns how long to wait between attempts. They spare an API server that is down, but are short enough to
-// notice soon that it is back.
+// Retries returns the waits between attempts. The waits are long enough to reduce the load on a failing API server, and
+// short enough to detect soon that the API server works again.
 func Retries() backoff.Policy {
 	return backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 }
 
-// Resource is a kind of object in the API server, in one namespace or, if empty, in all.
+// Resource is a kind of object in the API server. An empty Namespace means all namespaces.
 type Resource struct {
 	Client    rest.Interface
 	Namespace string
@@ -46,15 +46,15 @@ func (r Resource) request(options metav1.ListOptions) *rest.Request {
 	return r.Client.Get().Namespace(r.Namespace).Resource(r.Name).VersionedParams(&options, metav1.ParameterCodec)
 }
 
-// List fails if the response is not complete within 30 s.
+// List requests a list. List fails if the response is not complete within 30 s.
 func (r Resource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, errNoAnswer)
 	defer cancel()
 	return r.request(options).Do(ctx).Get()
 }
 
-// OpenList returns the encoded response to a list, to be decoded while it is read. Reading fails if
-// the response is not complete within 30 s. The caller must call Close.
+// OpenList returns the encoded response to a list, which the caller decodes while it reads. A read fails if the
+// response is not complete within 30 s. The caller must call Close.
 func (r Resource) OpenList(ctx context.Context, options metav1.ListOptions) (io.ReadCloser, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, errNoAnswer)
 	body, err := r.request(options).Stream(ctx)
@@ -69,7 +69,7 @@ func (r Resource) OpenList(ctx context.Context, options metav1.ListOptions) (io.
 // timedBody is the body of a response with a time limit.
 type timedBody struct {
 	io.ReadCloser
-	ctx    context.Context // of the request
+	ctx    context.Context // context of the request
 	cancel context.CancelFunc
 }
 
@@ -88,7 +88,7 @@ func (b timedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// timedOut adds the reason to an error if the reason is the time limit.
+// timedOut replaces an error with errNoAnswer if the timeout of the request caused the error.
 func timedOut(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errNoAnswer) {
 		return errNoAnswer
@@ -96,8 +96,8 @@ func timedOut(ctx context.Context, err error) error {
 	return err
 }
 
-// Watch fails if the response has not begun within 30 s. Then it lasts until Stop, the end of ctx, or
-// until the server ends it. The caller must call Stop.
+// Watch opens a watch. Watch fails if the response does not start within 30 s. The watch ends when the caller calls
+// Stop, when ctx is done, or when the server ends it. The caller must call Stop.
 func (r Resource) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(answerTimeout, func() { cancel(errNoAnswer) })
@@ -115,7 +115,7 @@ func (r Resource) Watch(ctx context.Context, options metav1.ListOptions) (watch.
 	return OnStop(w, func() { cancel(nil) }), nil
 }
 
-// OnStop returns the watch with a function that is called after it was stopped.
+// OnStop returns the watch with a function that runs after Stop.
 func OnStop(w watch.Interface, stopped func()) watch.Interface { return stoppable{w, stopped} }
 
 type stoppable struct {

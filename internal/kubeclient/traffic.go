@@ -9,18 +9,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Traffic counts the agent's requests to the API server and the size of the responses. It is the
-// collector of these metrics, and safe for concurrent use.
+// Traffic counts the agent's requests to the API server and the bytes of the responses. Traffic collects these
+// metrics and is safe for concurrent use.
 type Traffic struct {
 	requests, failed, bytes *prometheus.CounterVec
 }
 
-// trafficKey holds the values of the labels, which are closed sets. The resource is pods, events,
-// nodes, tokenreviews or subjectaccessreviews; other for anything else. The verb is get, list, watch,
-// create or patch.
+// trafficKey holds the values of the labels. Both sets of values are closed. The resource is pods, events, nodes,
+// tokenreviews, subjectaccessreviews or other. The verb is get, list, watch, create or patch.
 type trafficKey struct{ resource, verb string }
 
-// NewTraffic starts at zero. The requests that every agent sends are in it from the start.
+// NewTraffic returns counters at zero. The series of requests that every agent sends exist from the start.
 func NewTraffic() *Traffic {
 	vec := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "podlapse_apiserver_" + name, Help: help},
@@ -30,7 +29,7 @@ func NewTraffic() *Traffic {
 		requests: vec("requests_total",
 			"Requests that the agent sent to the API server. A watch counts as one request."),
 		failed: vec("request_failures_total",
-			"Requests in podlapse_apiserver_requests_total that were refused or got no response."),
+			"Requests in podlapse_apiserver_requests_total that the API server refused or did not answer."),
 		bytes: vec("received_bytes_total",
 			"Bytes in the API server's responses to the agent, without headers. A watch counts the bytes received "+
 				"so far."),
@@ -57,11 +56,11 @@ func (t *Traffic) Collect(metrics chan<- prometheus.Metric) {
 // trafficCounts are the counts of one verb on one resource.
 type trafficCounts struct {
 	requests prometheus.Counter
-	failed   prometheus.Counter // of requests, those without a response or without a successful one
-	bytes    prometheus.Counter // of the bodies, as received, so compressed if the API server compresses
+	failed   prometheus.Counter // requests without a successful response
+	bytes    prometheus.Counter // bytes of the bodies as received; compressed if the API server compresses
 }
 
-// of returns the counts of a key, which all appear with the first request.
+// of returns the counters of a key. The first request creates all counters of the key.
 func (t *Traffic) of(key trafficKey) trafficCounts {
 	return trafficCounts{
 		t.requests.WithLabelValues(key.resource, key.verb),
@@ -70,7 +69,7 @@ func (t *Traffic) of(key trafficKey) trafficCounts {
 	}
 }
 
-// count wraps a transport.
+// count wraps a transport with a transport that counts requests.
 func (t *Traffic) count(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
 		key := trafficOf(request)
@@ -87,8 +86,8 @@ func (t *Traffic) count(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// trafficOf parses the path of a request for a resource:
-// /api/v1/[namespaces/NAMESPACE/]RESOURCE[/NAME], or /apis/GROUP/v1/….
+// trafficOf parses the path of a request for a resource: /api/v1/[namespaces/NAMESPACE/]RESOURCE[/NAME] or
+// /apis/GROUP/v1/….
 func trafficOf(request *http.Request) trafficKey {
 	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
 	if i := slices.Index(parts, "v1"); i >= 0 {
@@ -117,7 +116,7 @@ func trafficOf(request *http.Request) trafficKey {
 	return key
 }
 
-// countedBody counts the bytes that are read.
+// countedBody is a response body that counts the bytes that the agent reads.
 type countedBody struct {
 	io.ReadCloser
 	bytes prometheus.Counter

@@ -8,33 +8,33 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The kinds of events. The code that filters creates KindOut.
+// Kinds of events. Event.Out creates the frames of KindOut.
 const (
 	KindReset = "reset" // earlier events may be incomplete
 	KindPod   = "pod"
-	KindOut   = "out" // a pod that changed and does not match the filter
+	KindOut   = "out" // a changed pod does not match the viewer's filter
 	KindGone  = "gone"
 	KindPulls = "pulls"
 )
 
-// Event is one change. It is immutable, because all viewers share it.
+// Event is one change. Event never changes, because all viewers share it.
 type Event struct {
 	Kind   string
-	Key    filter.Key    // of KindPod and KindGone, as the next fields
-	Detail filter.Detail //
-	Pod    api.PodKey    //
+	Key    filter.Key    // only set for KindPod and KindGone
+	Detail filter.Detail // only set for KindPod and KindGone
+	Pod    api.PodKey    // only set for KindPod and KindGone
 
 	subject string // the log keeps the last event of each subject
-	data    []byte // one line of JSON; released when the frame is created
-	number  uint64 // its number in the log
-	id      string // with which a client resumes
+	data    []byte // one line of JSON; nil after settle has created the frame
+	number  uint64 // number of the event in the log
+	id      string // ID with which a client resumes the stream
 	frame   []byte
 }
 
-// Frame returns the event in text/event-stream format. It must not be changed.
+// Frame returns the event in the format text/event-stream. The caller must not change the bytes.
 func (e *Event) Frame() []byte { return e.frame }
 
-// frame encodes an event for text/event-stream; data is one line.
+// frame encodes an event in the format text/event-stream. The argument data must be one line.
 func frame(id, kind string, data []byte) []byte {
 	out := make([]byte, 0, len("id: \nevent: \ndata: \n\n")+len(id)+len(kind)+len(data))
 	out = append(append(out, "id: "...), id...)
@@ -43,7 +43,7 @@ func frame(id, kind string, data []byte) []byte {
 	return append(out, "\n\n"...)
 }
 
-// Out returns the frame of KindOut to send in place of an event of a pod.
+// Out returns the frame of KindOut that replaces an event of a pod.
 func (e *Event) Out() ([]byte, error) {
 	data, err := api.EncodeLine(e.Pod)
 	return frame(e.id, KindOut, data), err

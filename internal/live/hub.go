@@ -1,10 +1,9 @@
-// Package live sends changes of start-ups and pulls to any number of viewers as they happen. It
-// encodes each change once, and keeps only the last one of each pod. A viewer is a position in that
-// log: changes overtake a viewer that reads slowly, instead of queueing for it. Without a viewer,
-// nothing is computed.
+// Package live sends changes of start-ups and pulls to any number of viewers. The package encodes each change once,
+// and keeps only the last change of each pod in a log. A viewer is a position in this log. A slow viewer has no
+// queue: it skips changes that newer changes have replaced. Without viewers, the package computes nothing.
 //
-// Reconcile's goroutine notes what has changed. The goroutine in Run fetches and encodes it.
-// Viewers read from goroutines of their own.
+// Reconcile's goroutine notes the changes. The goroutine in Run fetches and encodes the changed timelines. Viewers
+// read from their own goroutines.
 package live
 
 import (
@@ -27,60 +26,59 @@ import (
 )
 
 const (
-	// flushEvery is the shortest time between two flushes, so that a pod is sent at most twice a
-	// second.
+	// flushEvery is the minimum time between two flushes, so that viewers receive a pod at most twice per second.
 	flushEvery = 500 * time.Millisecond
-	// pullsEvery is the shortest time between two queries of the pulls in progress, while a pod
-	// waits for one.
+	// pullsEvery is the minimum time between two queries of the pulls in progress while a pod waits for a pull.
 	pullsEvery = 2 * time.Second
-	// othersEvery replaces pullsEvery while no pod waits for a pull: other clients of the runtime may pull as well.
+	// othersEvery replaces pullsEvery while no pod waits for a pull. These queries find the pulls of other clients
+	// of the runtime.
 	othersEvery = 10 * time.Second
-	// restFactor is the length of the pause after a query, as a multiple of the length of the query, so that queries
-	// take at most 2 % of a core.
+	// restFactor is the ratio of the pause after a query to the duration of the query. So queries take at most 2 %
+	// of a core.
 	restFactor = 50
-	// lingering is how long after the last viewer left its changes are still logged, in case it
-	// comes back.
+	// lingering is the time for which the Hub still logs changes after the last viewer left. A viewer that returns
+	// within this time can resume.
 	lingering = time.Minute
-	// maxViewers limits the connections.
+	// maxViewers is the maximum number of viewers.
 	maxViewers = 32
-	// maxBytes limits the log.
+	// maxBytes is the maximum size of the log in bytes.
 	maxBytes = 2 << 20
-	// maxBatch limits how many events a blocked viewer holds that the log has already dropped.
+	// maxBatch is the maximum number of dropped events that a blocked viewer still holds.
 	maxBatch = 64
 )
 
 // Config configures a Hub.
 type Config struct {
-	// Some returns the timelines of those pods that are present. The goroutine in Run calls it.
+	// Some returns the timelines of the given pods that still exist. The goroutine in Run calls Some.
 	Some func(ctx context.Context, uids []string) ([]timeline.Timeline, error)
-	// Pulls returns the current pulls. Its contract is that of Some.
+	// Pulls returns the current pulls. The goroutine in Run calls Pulls.
 	Pulls      func(ctx context.Context) (livepull.Snapshot, error)
 	Now        func() time.Time
 	Registerer prometheus.Registerer
 	Logger     *zap.Logger
 }
 
-// ErrTooManyViewers says that all viewer slots are taken.
+// ErrTooManyViewers means that the maximum number of viewers is connected.
 var ErrTooManyViewers = errors.New("too many viewers")
 
-// Hub is safe for concurrent use.
+// Hub sends changes to viewers. Hub is safe for concurrent use.
 type Hub struct {
 	config  Config
 	metrics metrics
-	wake    chan struct{} // capacity 1: there is a viewer
+	wake    chan struct{} // capacity 1; signals that a viewer is connected
 
 	mu      sync.Mutex
-	epoch   string // of the log; empty without viewers
+	epoch   string // random ID of the log; empty without viewers
 	log     log
-	news    chan struct{} // closed when the log has more
+	news    chan struct{} // closed when the log has new events
 	viewers int
-	leftAt  time.Time           // when the last viewer left
-	changed map[string]struct{} // UIDs
-	gone    map[string]*Event   // by UID
-	pulling bool                // pulls may be in progress
+	leftAt  time.Time           // time at which the last viewer left
+	changed map[string]struct{} // UIDs of changed pods
+	gone    map[string]*Event   // deleted pods, by UID
+	pulling bool                // a pod may wait for a pull
 }
 
-// New creates a hub. It panics if its metrics are already registered.
+// New creates a hub. New panics if its metrics are already registered.
 func New(config Config) *Hub {
 	h := &Hub{config: config, wake: make(chan struct{}, 1), news: make(chan struct{})}
 	h.metrics = newMetrics(config.Registerer, func() float64 {
@@ -91,7 +89,7 @@ func New(config Config) *Hub {
 	return h
 }
 
-// Changed notes that a pod changed, so that Some would return a new timeline of it. It never blocks.
+// Changed notes that a pod has changed, so that Some returns a new timeline for the pod. Changed never blocks.
 func (h *Hub) Changed(uid string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,7 +99,7 @@ func (h *Hub) Changed(uid string) {
 	h.changed[uid] = struct{}{}
 }
 
-// Gone notes that a pod's object was removed. It never blocks.
+// Gone notes that a pod's object was deleted. Gone never blocks.
 func (h *Hub) Gone(t timeline.Timeline) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,8 +110,8 @@ func (h *Hub) Gone(t timeline.Timeline) {
 	h.gone[t.UID] = newEvent(KindGone, t)
 }
 
-// Follow adds a viewer that has seen everything up to lastID, which may be empty or invalid. The
-// caller must Close it.
+// Follow adds a viewer that has received all events up to lastID. If lastID is empty or invalid, the viewer starts
+// again. The caller must call Viewer.Close.
 func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -125,12 +123,12 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 		h.epoch = strconv.FormatInt(h.config.Now().UnixNano(), 16)
 		h.log = newLog()
 		h.changed, h.gone = map[string]struct{}{}, map[string]*Event{}
-		h.pulling = true // as far as known
+		h.pulling = true // unknown, so the next query must check
 	}
 	h.viewers++
 	select {
 	case h.wake <- struct{}{}:
-	default: // it is awake
+	default: // Run is already awake
 	}
 	v := &Viewer{hub: h, at: h.log.last}
 	if at, ok := h.position(lastID); ok {
@@ -141,10 +139,10 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	return v, nil
 }
 
-// Refused counts a viewer that the server of the stream refused.
+// Refused counts a viewer that the stream's server refused.
 func (h *Hub) Refused() { h.metrics.refused.Inc() }
 
-// position parses the ID of an event after which the log is complete.
+// position parses the ID of an event. position succeeds only if the log contains all later events.
 func (h *Hub) position(id string) (uint64, bool) {
 	epoch, number, _ := strings.Cut(id, "-")
 	at, err := strconv.ParseUint(number, 10, 64)
@@ -158,7 +156,7 @@ func (h *Hub) leave() {
 	h.leftAt = h.config.Now()
 }
 
-// Run sends changes while there are viewers, until ctx ends, and then returns nil.
+// Run sends changes while viewers are connected. Run runs until ctx is done and then returns nil.
 func (h *Hub) Run(ctx context.Context) error {
 	for {
 		select {
@@ -178,7 +176,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// watched reports whether there is, or recently was, a viewer. If not, it drops the log.
+// watched reports whether a viewer is connected or left a short time ago. Otherwise, watched drops the log.
 func (h *Hub) watched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -188,7 +186,7 @@ func (h *Hub) watched() bool {
 	return h.epoch != ""
 }
 
-// flush logs what has changed since the last flush.
+// flush adds the changes since the last flush to the log.
 func (h *Hub) flush(ctx context.Context) {
 	h.mu.Lock()
 	uids := slices.Collect(maps.Keys(h.changed))
@@ -201,7 +199,7 @@ func (h *Hub) flush(ctx context.Context) {
 	if len(uids) > 0 {
 		timelines, err := h.config.Some(ctx, uids)
 		if err != nil {
-			h.config.Logger.Debug("cannot send changes to viewers", zap.Error(err)) // the agent stops
+			h.config.Logger.Debug("cannot send changes to viewers", zap.Error(err)) // the agent is stopping
 			return
 		}
 		for _, t := range timelines {
@@ -217,7 +215,7 @@ func (h *Hub) flush(ctx context.Context) {
 	h.publish(events)
 }
 
-// encode adds an event with its data.
+// encode encodes the data of an event and appends the event to events.
 func (h *Hub) encode(events []*Event, e *Event, data any) []*Event {
 	var err error
 	if e.data, err = api.EncodeLine(data); err != nil {

@@ -2,18 +2,18 @@ package live
 
 import "container/list"
 
-// log holds the last event of each subject, in order of arrival, within maxBytes.
+// log holds the last event of each subject in the order of arrival. Its size is at most maxBytes.
 type log struct {
-	order  *list.List               // of *Event, the oldest first
-	latest map[string]*list.Element // of order, by subject
+	order  *list.List               // list of *Event, oldest first
+	latest map[string]*list.Element // elements of order, by subject
 	bytes  int
 	last   uint64 // number of the last event
-	floor  uint64 // number of the last event that was dropped: a viewer that has not seen it misses something
+	floor  uint64 // number of the last dropped event; a viewer that did not receive it must list again
 }
 
 func newLog() log { return log{order: list.New(), latest: map[string]*list.Element{}} }
 
-// eventBytes is roughly what an event takes beside its frame.
+// eventBytes is the approximate memory of an event in addition to its frame.
 const eventBytes = 1024
 
 func (l *log) add(e *Event, epoch string) {
@@ -36,7 +36,7 @@ func (l *log) remove(place *list.Element) *Event {
 	return e
 }
 
-// after returns the first events after a number, at most maxBatch.
+// after returns the first events after the given number, at most maxBatch.
 func (l *log) after(number uint64) []*Event {
 	var next *list.Element
 	for e := l.order.Back(); e != nil && e.Value.(*Event).number > number; e = e.Prev() {

@@ -14,12 +14,13 @@ func newMetrics(registerer prometheus.Registerer, viewers func() float64) metric
 		Name: "podlapse_stream_viewers", Help: "Viewers connected to the API's stream.",
 	}, viewers))
 	return metrics{
-		events: counter("podlapse_stream_events_total", "Changes encoded for the API's stream. A change for several "+
-			"viewers counts once."),
-		resets: counter("podlapse_stream_resets_total", "Times that a viewer had to list again, because it was new "+
-			"or because too much had changed since it last read."),
-		slow: counter("podlapse_stream_disconnected_total", "Viewers disconnected because they did not read."),
-		refused: counter("podlapse_stream_refused_total", "Viewers refused because there were too many, in total or "+
-			"from one address."),
+		events: counter("podlapse_stream_events_total", "Changes that the agent encoded for the API's stream. A "+
+			"change for several viewers counts once."),
+		resets: counter("podlapse_stream_resets_total", "Times that a viewer had to list again because the viewer "+
+			"was new or missed too many changes."),
+		slow: counter("podlapse_stream_disconnected_total", "Viewers that the agent disconnected because they did "+
+			"not read."),
+		refused: counter("podlapse_stream_refused_total", "Viewers that the agent refused because too many were "+
+			"connected, in total or from one address."),
 	}
 }

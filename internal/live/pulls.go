@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pulls reports whether a pod, or an ephemeral container of one, waits for an image.
+// pulls reports whether a starting pod or an ephemeral container waits for an image.
 func pulls(t timeline.Timeline) bool {
 	waited := t.EphemeralPulls
 	if t.State == timeline.StateStarting {
@@ -23,12 +23,12 @@ func pulls(t timeline.Timeline) bool {
 	})
 }
 
-// pullLook sends the pulls in progress. Only the goroutine in Run uses it.
+// pullLook queries the pulls in progress and sends the result to viewers. Only the goroutine in Run uses pullLook.
 type pullLook struct {
 	hub  *Hub
 	next time.Time // the earliest time of the next query
-	at   time.Time // the last query
-	some bool      // it found pulls
+	at   time.Time // time of the last query
+	some bool      // the last query found pulls
 }
 
 func (l *pullLook) look(ctx context.Context) {
@@ -38,7 +38,7 @@ func (l *pullLook) look(ctx context.Context) {
 	}
 	now, err := l.hub.config.Pulls(ctx)
 	if err != nil {
-		l.hub.config.Logger.Debug("cannot send pulls to viewers", zap.Error(err)) // the agent stops
+		l.hub.config.Logger.Debug("cannot send pulls to viewers", zap.Error(err)) // the agent is stopping
 		return
 	}
 	records := now.Records()
@@ -56,7 +56,7 @@ func (h *Hub) pullsGoOn() {
 	h.pulling = true
 }
 
-// takePulling reports whether a pod that waits for an image was sent since its last call.
+// takePulling reports whether a flush since the last call sent a pod that waits for an image.
 func (h *Hub) takePulling() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,16 +2,16 @@ package live
 
 import "context"
 
-// Viewer is a reader's position in the log. It is for one goroutine.
+// Viewer is a reader's position in the log. Only one goroutine can use Viewer.
 type Viewer struct {
 	hub   *Hub
-	at    uint64 // the last event that it got
-	reset bool   // it lacks events that it needs to resume
+	at    uint64 // number of the last event that the viewer received
+	reset bool   // the viewer misses events, so it must list again
 }
 
-// Next waits for events that the viewer has not received yet, until ctx ends. If a pod changed several times meanwhile,
-// only the last event is returned. An event of KindReset comes first, and again whenever the log dropped events that
-// the viewer had not received.
+// Next waits until the viewer has new events or ctx is done. For a pod with several changes, Next returns only the
+// last event. The first event has KindReset. Another event of KindReset follows each time that the log dropped
+// unread events of this viewer.
 func (v *Viewer) Next(ctx context.Context) ([]*Event, error) {
 	for {
 		batch, news := v.take()
@@ -44,7 +44,7 @@ func (v *Viewer) take() ([]*Event, <-chan struct{}) {
 	return batch, h.news
 }
 
-// Disconnected counts a viewer that does not read.
+// Disconnected counts a viewer that the server disconnected because the viewer does not read.
 func (v *Viewer) Disconnected() { v.hub.metrics.slow.Inc() }
 
 // Close removes the viewer.

@@ -7,33 +7,36 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// collector reads the pulls at each scrape.
+// collector collects the metrics of pulls in progress at each scrape.
 type collector struct {
 	now                                               func() Snapshot
 	active, queued, unpacking, bytes, oldest, failing *prometheus.Desc
 }
 
-// NewCollector returns the collector of the metrics of pulls in progress. It calls now at each scrape.
+// NewCollector returns the collector of the metrics of pulls in progress. The collector calls now at each scrape.
 func NewCollector(now func() Snapshot) prometheus.Collector {
 	registry := []string{"registry"}
 	return &collector{
 		now: now,
 		active: prometheus.NewDesc("podlapse_image_pulls_active",
-			"Image pulls that are receiving content, including pulls that no pod requested."+registrylabel.Help,
+			"Image pulls that are receiving content, including pulls by other clients of the "+
+				"runtime."+registrylabel.Help,
 			registry, nil),
 		queued: prometheus.NewDesc("podlapse_image_pulls_queued",
-			"Image pulls that the kubelet has begun and that have received no content yet: they wait in the node's "+
+			"Image pulls that the kubelet has requested but that have received no content yet. They wait in the "+
+				"node's "+
 				"pull queue or for the registry's first response. If the runtime does not report progress, this "+
+				"metric "+
 				"counts all pulls in progress."+registrylabel.Help, registry, nil),
 		unpacking: prometheus.NewDesc("podlapse_image_pulls_unpacking",
-			"Image pulls that have received all content and that the runtime is unpacking: they wait for the disk, "+
+			"Image pulls that have received all content and that the runtime is unpacking. They wait for the disk, "+
 				"not for the registry.", nil, nil),
 		bytes: prometheus.NewDesc("podlapse_image_pulls_active_bytes",
 			"Bytes received so far by the pulls in podlapse_image_pulls_active."+registrylabel.Help, registry, nil),
 		oldest: prometheus.NewDesc("podlapse_image_pulls_oldest_age_seconds",
 			"Time since the oldest pull in progress was requested."+registrylabel.Help, registry, nil),
 		failing: prometheus.NewDesc("podlapse_image_pulls_failing",
-			"Pulls that starting pods wait for and whose latest completed attempt failed, by the reason in the "+
+			"Image pulls of starting pods whose latest completed attempt failed, by the reason in the "+
 				"runtime's error. A pull still counts while its next attempt is in progress."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason"}, nil),
@@ -47,7 +50,7 @@ func (c *collector) Describe(descs chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector; it may run on several goroutines at once.
+// Collect implements prometheus.Collector. Several goroutines can call Collect at the same time.
 func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	type sums struct {
 		active, queued, bytes int64
@@ -78,7 +81,7 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 			unpacking++
 		case record.State == api.PullStateQueued, now.Downloads == nil:
 			s.queued++
-		} // otherwise it is one of several, some of which are active
+		} // a pull without a state is one of several candidates for an active download
 		s.oldest = max(s.oldest, record.Age.Duration().Seconds())
 	}
 	metrics <- prometheus.MustNewConstMetric(c.unpacking, prometheus.GaugeValue, float64(unpacking))

@@ -5,20 +5,20 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// failingPull is the key by which failing pulls are counted.
+// failingPull is the key by which the collector counts failing pulls.
 type failingPull struct {
-	registry string // as a label
+	registry string // value of the label registry
 	why      imagepull.Failure
 }
 
-// waitingPull is a pull that a pod of a namespace waits for.
+// waitingPull is a pull for which a pod of the namespace waits.
 type waitingPull struct {
 	namespace string
 	timeline.Pull
 }
 
-// failingNow lists the pulls that starting pods wait for and whose latest completed attempt failed.
-// Other metrics count them only when the start-up is over, which is too late during an outage.
+// failingNow lists the pulls of starting pods whose latest completed attempt failed. Other metrics count these
+// pulls only when the start-up is complete, which is too late during an outage.
 func failingNow(timelines []timeline.Timeline) (all []waitingPull) {
 	for _, t := range timelines {
 		if t.State == timeline.StateStarting {
@@ -38,8 +38,8 @@ func countFailing(pulls []waitingPull, labelOf func(registry string) string) map
 	return counts
 }
 
-// failing lists the latest completed attempt of each container, if that attempt failed. An attempt
-// whose end is unknown has not failed. The attempts of a container are adjacent and in order.
+// failing lists the latest completed attempt of each container if that attempt failed. An attempt without a known
+// end does not count as failed. The attempts of a container are adjacent and in order.
 func failing(attempts []timeline.Pull) []timeline.Pull {
 	var failed []timeline.Pull
 	for _, p := range attempts {

@@ -1,6 +1,6 @@
-// Package livepull finds out which image pulls of the node are in progress, and how far they are: it matches the pulls
-// for which pods wait with the downloads of the container runtime. It is pure, except for the collector of metrics,
-// which reads a Snapshot at each scrape. The read API, the stream and /metrics use it.
+// Package livepull determines the progress of the node's image pulls. The package matches the pulls for which pods
+// wait with the downloads of the container runtime. The package is pure, except for the collector of metrics, which
+// reads a Snapshot at each scrape. The read API, the stream and /metrics use this package.
 package livepull
 
 import (
@@ -13,19 +13,19 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Snapshot is the image pulls at one moment.
+// Snapshot holds the image pulls at one moment.
 type Snapshot struct {
-	// Starting are the timelines of the pods that are starting or were a moment ago, and of those
-	// with ephemeral containers.
+	// Starting holds the timelines of pods that are starting or have just completed their start-up, and of pods with
+	// ephemeral containers.
 	Starting []timeline.Timeline
-	// Idle are the containers that may be restarted, or that are in pods whose start-up is over.
+	// Idle holds the containers that can restart and the containers of completed start-ups.
 	Idle []timeline.IdleContainer
-	// Downloads are the runtime's downloads; nil if it does not report them.
+	// Downloads holds the runtime's downloads. Downloads is nil if the runtime does not report downloads.
 	Downloads []imagepull.Download
 	Now       time.Time
 }
 
-// stateOf returns the state of the pull to which a download belongs.
+// stateOf returns the state of the pull that a download belongs to.
 func stateOf(d imagepull.Download) string {
 	if d.Complete {
 		return api.PullStateUnpacking
@@ -33,28 +33,30 @@ func stateOf(d imagepull.Download) string {
 	return api.PullStatePulling
 }
 
-// wantedPull is a pull that is, or may be, in progress.
+// wantedPull is a pull that is or may be in progress.
 type wantedPull struct {
 	api.LivePullRecord
-	// A download that began between failedAt and againAt does not belong to this pull, and before againAt no download
-	// does, because the kubelet waits before it retries. Zero for a pull that did not fail.
+	// failedAt and againAt are the time of a failure and of the kubelet's next attempt. A download that began
+	// between these times does not belong to this pull. Before againAt, the pull has no download, because the
+	// kubelet waits before it retries. Both are zero if the pull did not fail.
 	failedAt, againAt time.Time
-	notBefore         time.Time // the pull did not begin before this either
-	requestedAt       time.Time // zero if the pull is not known to be in progress
-	idle              bool      // its container restarts, or its pod's start-up is over
-	matched           bool      // with a download
+	notBefore         time.Time // earliest possible start of the pull
+	requestedAt       time.Time // zero if it is unknown whether the pull is in progress
+	idle              bool      // the container restarts, or the pod's start-up is complete
+	matched           bool      // the pull has a matching download
 }
 
-// againSlack is a tolerance: the kubelet may seem to retry this much too early, because the recorded time of a failure
-// may be this much too late.
+// againSlack is the tolerance for the time of a retry. The recorded time of a failure can be later than the real
+// failure by this time. Then the kubelet seems to retry too early.
 const againSlack = 2 * time.Second
 
-// requestSlack is a tolerance: the recorded time of a pull request may be this much too late.
+// requestSlack is the tolerance for the time of a pull request. The recorded time can be later than the real
+// request by this time.
 const requestSlack = time.Second
 
-// Since returns the earliest time at which the runtime may have begun a pull that is in progress
-// now. Downloads must include pulls begun since then of which nothing is being downloaded at the
-// moment. Zero if no pull is in progress.
+// Since returns the earliest time at which the runtime may have started a pull that is in progress now. Since is
+// zero if no pull is in progress. Downloads must include all pulls that the runtime started after this time, even
+// pulls that receive no content at the moment.
 func (s Snapshot) Since() (since time.Time) {
 	for _, w := range s.wanted() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
@@ -67,25 +69,27 @@ func (s Snapshot) Since() (since time.Time) {
 	return since.Add(-requestSlack)
 }
 
-// mayBe reports whether a download may belong to this pull.
+// mayBe reports whether a download can belong to this pull.
 func (w wantedPull) mayBe(d imagepull.Download, now time.Time) bool {
 	if d.StartedAt.Before(w.notBefore) || now.Before(w.againAt) {
 		return false
 	}
 	if d.Blobs == 0 && (w.requestedAt.IsZero() || d.StartedAt.Before(w.requestedAt.Add(-requestSlack))) {
-		return false // of a previous attempt, or of another client
+		return false // the download belongs to a previous attempt or to another client
 	}
 	return w.againAt.IsZero() || !d.StartedAt.After(w.failedAt) || !d.StartedAt.Before(w.againAt)
 }
 
-// Records lists the pulls in progress, the oldest first. A download belongs to the pull that names
-// its digest, otherwise to one that wants an image of its repository: first to those known to be in
-// progress, then to those that may be, then to containers that restart or whose pod's start-up is
-// over. If several want the same image, it belongs to the one that was requested first; if they
-// want different images, it belongs to none, because it is unknown which. A download that no pull
-// wants is external, and so is one that began while the kubelet waited to retry. A download whose
-// repository is not known yet belongs to the only pull for which nothing has arrived; it is omitted
-// while it may belong to several, or to another starting pod.
+// Records lists the pulls in progress, oldest first. Records assigns each download to a pull:
+//
+//   - First choice is the pull that names the digest of the download.
+//   - Otherwise, the pull must request an image of the download's repository. Pulls that are known to be in progress
+//     come before pulls that may be, and before containers that restart or whose start-up is complete.
+//   - If several pulls request the same image, the oldest request gets the download.
+//   - If several pulls request different images, no pull gets the download, because the right pull is unknown.
+//   - A download without a matching pull is external. So is a download that began while the kubelet waited to retry.
+//   - A download with an unknown repository belongs to the only pull without content. If several pulls or another
+//     starting pod can be the owner, Records omits the download.
 func (s Snapshot) Records() []api.LivePullRecord {
 	wanted := s.wanted()
 	slices.SortStableFunc(wanted, func(a, b wantedPull) int { return oldestFirst(a.LivePullRecord, b.LivePullRecord) })
@@ -104,7 +108,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 		case len(fitting) > 0:
 			fitting[0].take(d, s.Now)
 		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
-			// Such a download is either not known to be in progress, or its image will be known in a moment.
+			// This download may not be in progress, or its image will be known in a moment.
 		default:
 			w := wantedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,
 				Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
@@ -129,16 +133,16 @@ func (s Snapshot) Records() []api.LivePullRecord {
 
 // take assigns a download to the pull.
 func (w *wantedPull) take(d imagepull.Download, now time.Time) {
-	if w.Age == 0 { // it is unknown when it was requested
+	if w.Age == 0 { // the time of the request is unknown
 		w.Age = api.Seconds(max(0, now.Sub(d.StartedAt)))
 	}
 	w.matched, w.State, w.DoneBytes, w.TotalBytes = true, stateOf(d), d.DoneBytes, d.TotalBytes
 }
 
-// has reports whether the pull is known to have a download.
+// has reports whether a known download belongs to the pull.
 func (w *wantedPull) has() bool { return w.matched && w.State != "" }
 
-// fitting lists the pulls to which a download may belong, as far as evidence distinguishes them.
+// fitting lists the pulls to which a download can belong according to the evidence.
 func (s Snapshot) fitting(wanted []wantedPull, d imagepull.Download) (fitting []*wantedPull) {
 	for _, fits := range []func(*wantedPull) bool{
 		func(w *wantedPull) bool { return d.Of(w.Image) && d.Is(w.Image) },
@@ -159,7 +163,7 @@ func (s Snapshot) fitting(wanted []wantedPull, d imagepull.Download) (fitting []
 	return fitting
 }
 
-// certainFirst sorts the downloads: those with a digest that identifies their pull come first.
+// certainFirst sorts the downloads. Downloads with a digest that identifies their pull come first.
 func (s Snapshot) certainFirst(wanted []wantedPull) []imagepull.Download {
 	uncertain := func(d imagepull.Download) int {
 		if slices.ContainsFunc(wanted, func(w wantedPull) bool { return d.Is(w.Image) }) {
@@ -172,7 +176,7 @@ func (s Snapshot) certainFirst(wanted []wantedPull) []imagepull.Download {
 	})
 }
 
-// severalImages reports whether the pulls want different images.
+// severalImages reports whether the pulls request different images.
 func severalImages(pulls []*wantedPull) bool {
 	return slices.ContainsFunc(pulls, func(w *wantedPull) bool { return imageOf(w.Image) != imageOf(pulls[0].Image) })
 }
@@ -185,14 +189,13 @@ func imageOf(ref string) string {
 	return ref
 }
 
-// overLately reports whether a pull ended so recently that a download that began earlier may still
-// be reported.
+// overLately reports whether a pull ended so recently that the runtime may still report an earlier download.
 func (s Snapshot) overLately(d imagepull.Download, p timeline.Pull) bool {
-	const lately = 3 * time.Second // answers about downloads are at most a second old, and may take two
+	const lately = 3 * time.Second // the runtime's answers are at most 1 s old and can take 2 s
 	return !p.FinishedAt.IsZero() && s.Now.Sub(p.FinishedAt) < lately && !d.StartedAt.After(p.FinishedAt)
 }
 
-// over reports whether the pull of a download has ended since the runtime was queried.
+// over reports whether the pull of a download has ended after the agent queried the runtime.
 func (s Snapshot) over(d imagepull.Download) bool {
 	for _, t := range s.Starting {
 		for _, p := range slices.Concat(t.Pulls, t.EphemeralPulls) {
@@ -204,9 +207,9 @@ func (s Snapshot) over(d imagepull.Download) bool {
 	return false
 }
 
-// mayBeOurs reports whether a pod that is starting, or was a moment ago, may have caused a download
-// of an unknown repository. The layers of a pull arrive after its manifest, which names the
-// repository. What stays without a name is an import.
+// mayBeOurs reports whether a download of an unknown repository can belong to a pod that is starting or has just
+// started. The layers of a pull arrive after the manifest, which names the repository. A download that stays
+// without a repository is an import.
 func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 	const named = 10 * time.Second
 	if d.Digest == "" && s.Now.Sub(d.StartedAt) > named {
@@ -222,9 +225,9 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 
 func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
-// wanted lists the images for which starting pods and ephemeral containers wait. For some it is
-// unknown whether the kubelet has requested them, or requested them again: they have no outcome and
-// no state yet, and are in progress only if they are being downloaded.
+// wanted lists the images for which starting pods and ephemeral containers wait. For some images it is unknown
+// whether the kubelet has requested them, or requested them again. These pulls have no outcome and no state yet.
+// These pulls are in progress only if they have a download.
 func (s Snapshot) wanted() []wantedPull {
 	var wanted []wantedPull
 	for _, t := range s.Starting {
@@ -237,7 +240,7 @@ func (s Snapshot) wanted() []wantedPull {
 func (s Snapshot) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls []timeline.Pull) []wantedPull {
 	for i, p := range pulls {
 		if i+1 < len(pulls) && pulls[i+1].Container == p.Container {
-			continue // a completed attempt
+			continue // the attempt is complete
 		}
 		w := wantedPull{LivePullRecord: api.LivePullRecord{
 			Namespace: t.Namespace, Pod: t.Name, Container: p.Container, Kind: p.Kind, Image: p.Image,
@@ -259,7 +262,7 @@ func (s Snapshot) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls [
 	return wanted
 }
 
-// idle lists the images that may be pulled outside start-ups.
+// idle lists the images that the kubelet may pull outside start-ups.
 func (s Snapshot) idle() []wantedPull {
 	var wanted []wantedPull
 	for _, c := range s.Idle {
@@ -275,7 +278,7 @@ func (s Snapshot) idle() []wantedPull {
 	return wanted
 }
 
-// stateBefore returns the state of a pull before a download of it is known.
+// stateBefore returns the state of a pull without a known download.
 func (s Snapshot) stateBefore() string {
 	if s.Downloads == nil {
 		return ""

@@ -14,21 +14,22 @@ type Addon struct {
 	Controller    string // Deployment, DaemonSet, StatefulSet, Node for a static pod, …
 }
 
-// unnamed is the name of add-ons whose pods have neither a label nor a controller with a name.
+// unnamed is the name of an add-on whose pods have no name in a label and no controller with a name.
 const unnamed = "unnamed"
 
-// GKE puts the names and versions of its components into annotations (gke-prober uses only these).
+// GKE writes the names and versions of its components into annotations. GKE's gke-prober reads only these
+// annotations.
 const (
 	componentName    = "components.gke.io/component-name"
 	componentVersion = "components.gke.io/component-version"
 )
 
-// addonOf uses the component's own name first, then Kubernetes' recommended labels, then the older
-// labels of add-ons: k8s-app, and component of kubeadm's static pods.
+// addonOf names the add-on of a pod. addonOf reads the component's own name first, then Kubernetes' recommended
+// labels, then the older labels of add-ons: k8s-app, and component for kubeadm's static pods.
 func addonOf(pod *corev1.Pod) Addon {
 	owner := podwatch.OwnerOf(pod)
 	if owner.Kind == "Node" {
-		owner.Name = "" // of a static pod's mirror
+		owner.Name = "" // the owner of a static pod's mirror is the node
 	}
 	return Addon{
 		Name: text(cmp.Or(pod.Annotations[componentName], pod.Labels["app.kubernetes.io/name"], pod.Labels["k8s-app"],

@@ -14,24 +14,25 @@ import (
 )
 
 const (
-	// maxAddons limits the reported add-ons: a node has a dozen.
+	// maxAddons is the maximum number of reported add-ons. A node typically has a dozen.
 	maxAddons = 64
-	// maxRestartSeries limits the counted kinds of restart: programs choose their exit codes.
+	// maxRestartSeries is the maximum number of restart series. A limit is necessary because programs choose their
+	// exit codes.
 	maxRestartSeries = 256
-	// stableAfter is how long after a restart a pod does not count as available.
+	// stableAfter is the time after a restart in which a pod does not count as available.
 	stableAfter = time.Minute
 )
 
-// AddonState is the state of an add-on's pods on this node. Each count is part of the previous one.
+// AddonState is the state of an add-on's pods on this node. Each count is a subset of the previous count.
 type AddonState struct {
 	Addon
 	Pods      int
-	Running   int // in that phase
+	Running   int // pods in phase Running
 	Ready     int
-	Available int // ready, and no container was restarted within the last minute
+	Available int // ready pods without a container restart in the last minute
 }
 
-// RestartKind is the key by which restarts of add-ons are counted.
+// RestartKind is the key by which the agent counts restarts of add-ons.
 type RestartKind struct {
 	Addon
 	Container string
@@ -39,17 +40,17 @@ type RestartKind struct {
 	ExitCode  string // a number, or unknown
 }
 
-// AddonsState is the state at a moment. The lists are sorted and limited.
+// AddonsState is the state of all add-ons at one moment. The lists are sorted and limited.
 type AddonsState struct {
 	Addons          []AddonState
-	DroppedAddons   int // beyond the limit, or with the same name as an add-on in another namespace
+	DroppedAddons   int // add-ons above the limit, or with the name of an add-on in another namespace
 	Restarts        map[RestartKind]uint64
-	DroppedRestarts uint64 // so far
-	Available       bool   // all pods of all add-ons
+	DroppedRestarts uint64 // restarts above the limit so far
+	Available       bool   // all pods of all add-ons are available
 }
 
-// Addons follows the pods that are add-ons: it implements podwatch.Follower. Pods that are being
-// deleted or have completed do not count. It is safe for concurrent use.
+// Addons follows the add-on pods. Addons implements podwatch.Follower. Pods that are being deleted or have
+// completed do not count. Addons is safe for concurrent use.
 type Addons struct {
 	selector Selector
 	now      func() time.Time
@@ -58,7 +59,7 @@ type Addons struct {
 	pods     map[string]addonPod // by UID
 	restarts map[RestartKind]uint64
 	dropped  uint64
-	unstable map[string]time.Time // by UID: when a container was last restarted
+	unstable map[string]time.Time // time of the last container restart, by pod UID
 }
 
 type addonPod struct {
@@ -68,9 +69,9 @@ type addonPod struct {
 	running, ready bool
 }
 
-// compareClaim sorts the pod with the better claim on the name of an add-on first: a pod in one of
-// Kubernetes' own namespaces, then one with a controller, then the older one. The creator of a pod
-// chooses its labels, but not its creation time.
+// compareClaim compares the claims of two pods on the name of an add-on, and sorts the stronger claim first. Pods
+// in Kubernetes' own namespaces come first, then pods with a controller, then older pods. The age counts because
+// the creator of a pod chooses its labels, but not its creation time.
 func (p addonPod) compareClaim(o addonPod) int {
 	return cmp.Or(cmp.Compare(p.rank(), o.rank()), p.createdAt.Compare(o.createdAt),
 		cmp.Compare(p.namespace, o.namespace))
@@ -86,7 +87,7 @@ func (p addonPod) rank() (rank int) {
 	return rank
 }
 
-// NewAddons returns an Addons without pods.
+// NewAddons returns an Addons that has seen no pods.
 func NewAddons(selector Selector, now func() time.Time) *Addons {
 	return &Addons{
 		selector: selector, now: now,
@@ -96,7 +97,7 @@ func NewAddons(selector Selector, now func() time.Time) *Addons {
 
 var _ podwatch.Follower = (*Addons)(nil)
 
-// isAddon excludes pods of Jobs, and pods that were evicted or have completed.
+// isAddon reports whether a pod is an add-on. isAddon excludes pods of Jobs, evicted pods and completed pods.
 func (a *Addons) isAddon(pod *corev1.Pod, addon Addon) bool {
 	return a.selector.matches(pod) && addon.Controller != "Job" && addon.Controller != "CronJob" &&
 		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
@@ -147,7 +148,7 @@ func (a *Addons) Restarted(pod *corev1.Pod, r podwatch.Restart) {
 	a.restarts[kind] += uint64(r.Times)
 }
 
-// claims returns, for each name, the pod with the best claim on it.
+// claims returns the pod with the strongest claim for each name.
 func (a *Addons) claims() map[string]addonPod {
 	best := map[string]addonPod{}
 	for _, pod := range a.pods {
@@ -158,7 +159,7 @@ func (a *Addons) claims() map[string]addonPod {
 	return best
 }
 
-// forgetAbsent makes room: it drops the counts of add-ons that are no longer on the node.
+// forgetAbsent drops the counts of add-ons that are no longer on the node, to make room.
 func (a *Addons) forgetAbsent() {
 	present := map[Addon]bool{}
 	for _, pod := range a.pods {
@@ -184,7 +185,7 @@ func (a *Addons) State() AddonsState {
 	foreign := map[Addon]bool{}
 	for uid, pod := range a.pods {
 		if a.selector.AnyNamespace() && pod.namespace != best[pod.addon.Name].namespace {
-			foreign[pod.addon] = true // it uses another add-on's name
+			foreign[pod.addon] = true // the add-on uses the name of another add-on
 			continue
 		}
 		state := of[pod.addon]

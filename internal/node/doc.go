@@ -1,6 +1,7 @@
-// Package node reports the state of the node itself: its Node object (Watch, Health), the add-ons
-// that run on it (Addons), and how much its tasks are stalled while pods start (Pressure). Watch
-// passes on the object, and package podwatch the pods of add-ons, each on its goroutine; metrics read
-// both at each scrape. Watch and Pressure each run on a goroutine of their own. Pressure observes for
-// package reconcile. Each is off unless a flag enables it.
+// Package node reports the state of the node itself. Watch and Health read the Node object, Addons follows the
+// add-on pods, and Pressure measures the stalls of the node's tasks while pods start. Each part is off unless a
+// flag enables it.
+//
+// Watch and Pressure each run on their own goroutine. Package podwatch calls Addons from its goroutine. Pressure
+// sends observations to package reconcile. Metrics read Health and Addons at each scrape.
 package node

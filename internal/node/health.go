@@ -10,18 +10,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// maxConditions limits the reported conditions: the kubelet has five, node-problem-detector adds a
-// dozen.
+// maxConditions is the maximum number of reported conditions. The kubelet sets five, and node-problem-detector adds
+// a dozen.
 const maxConditions = 32
 
-// The aspects of availability, in the order in which they are checked.
+// Aspects of availability, in the order of the checks.
 const (
 	AspectReady       = "ready"       // condition Ready is True
 	AspectSchedulable = "schedulable" // not cordoned
-	AspectWarmedUp    = "warmed_up"   // old enough for everything that starts with a node to be up
+	AspectWarmedUp    = "warmed_up"   // old enough that all components that start with the node are up
 )
 
-// Reasons for a missing aspect, if no condition gives one.
+// Reasons for a missing aspect if no condition contains a reason.
 const (
 	reasonCordoned    = "Cordoned"
 	reasonWarmingUp   = "WarmingUp"
@@ -29,19 +29,20 @@ const (
 	reasonNoCondition = "ConditionMissing"
 )
 
-// Health holds the state of a node, from its Node object. It is a value.
+// Health is the state of a node according to the Node object.
 type Health struct {
-	Known      bool // the API server was queried
-	Exists     bool // and has the object
+	Known      bool // the API server has answered
+	Exists     bool // the API server has the Node object
 	Place      Place
-	Conditions []Condition // by type
-	Dropped    int         // conditions beyond the limit
+	Conditions []Condition // sorted by type
+	Dropped    int         // number of conditions above the limit
 	CreatedAt  time.Time
 	Cordoned   bool
-	NotReady   string // the reason of condition Ready if it is not True; otherwise empty
+	NotReady   string // reason of the condition Ready; empty if the status is True
 }
 
-// Place is the pool, zone, region and instance type of a node, from well-known labels. Absent ones are empty.
+// Place is the pool, zone, region and instance type of a node, from well-known labels. A missing label gives an
+// empty field.
 type Place struct{ Pool, Zone, Region, InstanceType string }
 
 // Condition is one condition of a node. Status is true, false or unknown.
@@ -51,13 +52,13 @@ type Condition struct{ Type, Status string }
 type Aspect struct {
 	Name   string
 	Given  bool
-	Reason string // why it is not met; empty if it is
+	Reason string // reason why the node does not meet the requirement; empty if it does
 }
 
-// poolLabels are the labels in which clouds and provisioners name a node's pool, in order of
-// precedence.
+// poolLabels lists the labels in which cloud providers and provisioners write a node's pool. The first label that
+// is present counts.
 var poolLabels = []string{
-	"karpenter.sh/nodepool", "karpenter.sh/provisioner-name", // the latter before 0.32
+	"karpenter.sh/nodepool", "karpenter.sh/provisioner-name", // provisioner-name was used before Karpenter 0.32
 	"cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name",
 	"kubernetes.azure.com/agentpool", "agentpool",
 	"doks.digitalocean.com/node-pool", "k8s.scaleway.com/pool-name", "lke.linode.com/pool-id",
@@ -65,14 +66,15 @@ var poolLabels = []string{
 	"node.cluster.x-k8s.io/pool", "worker.gardener.cloud/pool", "kops.k8s.io/instancegroup",
 }
 
-// The other labels; the beta ones are older than 1.17.
+// Labels of the zone, region and instance type. Kubernetes before 1.17 used the beta labels.
 var (
 	zoneLabels     = []string{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone}
 	regionLabels   = []string{corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaRegion}
 	instanceLabels = []string{corev1.LabelInstanceTypeStable, corev1.LabelInstanceType}
 )
 
-// HealthOf converts a Node object; nil means that the node has no object. It keeps no reference to the object.
+// HealthOf converts a Node object. A nil object means that the Node object does not exist. HealthOf keeps no
+// reference to the object.
 func HealthOf(n *corev1.Node) Health {
 	if n == nil {
 		return Health{Known: true, NotReady: reasonNoObject}
@@ -108,14 +110,15 @@ func HealthOf(n *corev1.Node) Health {
 
 func (c Condition) sameType(other Condition) bool { return c.Type == other.Type }
 
-// cordoned checks the field and the taint that follows from it: either may come first.
+// cordoned reports whether the node is unschedulable. cordoned checks the field and the taint that Kubernetes
+// derives from the field, because either can be set first.
 func cordoned(n *corev1.Node) bool {
 	return n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == corev1.TaintNodeUnschedulable
 	})
 }
 
-// status returns one of three words, whatever the object contains.
+// status returns the status as true, false or unknown, for any content of the object.
 func status(s corev1.ConditionStatus) string {
 	switch s {
 	case corev1.ConditionTrue:
@@ -135,8 +138,8 @@ func first(labels map[string]string, keys []string) string {
 	return ""
 }
 
-// Aspects returns the requirements for the node's availability. Warming up ends when the object is
-// older than warmUp.
+// Aspects returns the requirements for the node's availability. The node is warmed up when the Node object is older
+// than warmUp.
 func (h Health) Aspects(now time.Time, warmUp time.Duration) []Aspect {
 	aspects := []Aspect{
 		{AspectReady, h.Exists && h.NotReady == "", h.NotReady},
@@ -154,16 +157,15 @@ func (h Health) Aspects(now time.Time, warmUp time.Duration) []Aspect {
 	return aspects
 }
 
-// Available reports whether all aspects are met.
+// Available reports whether the node meets all requirements.
 func (h Health) Available(now time.Time, warmUp time.Duration) bool {
 	return !slices.ContainsFunc(h.Aspects(now, warmUp), func(a Aspect) bool { return !a.Given })
 }
 
-// Latest holds the latest Health. It is safe for concurrent use. The zero value holds an unknown
-// Health.
+// Latest holds the latest Health. The zero value holds an unknown Health. Latest is safe for concurrent use.
 type Latest struct{ health atomic.Pointer[Health] }
 
-// See processes the Node object.
+// See stores the Health of a Node object.
 func (l *Latest) See(n *corev1.Node) {
 	h := HealthOf(n)
 	l.health.Store(&h)
@@ -177,10 +179,10 @@ func (l *Latest) Health() Health {
 	return Health{}
 }
 
-// maxText limits texts of an object that become label values, in bytes. The API server limits most
-// of them to the same length.
+// maxText is the maximum length in bytes of an object's text that becomes a label value. The API server limits most
+// of these texts to the same length.
 const maxText = 63
 
-// text returns a short copy that is valid as a label value: with an invalid value, all series of
-// its metric would be lost.
+// text returns a short copy of a text that is a valid label value. One invalid value would make the scrape fail for
+// all series of the metric.
 func text(s string) string { return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxText)]), "") }

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// MetricsConfig is what the collector reads. Every field but WarmUp is required.
+// MetricsConfig holds the functions that the collector reads. Every field except WarmUp is required.
 type MetricsConfig struct {
 	Health func() Health
 	Addons func() AddonsState
@@ -14,7 +14,7 @@ type MetricsConfig struct {
 	WarmUp time.Duration
 }
 
-// metrics reads the state at each scrape.
+// metrics collects the state at each scrape.
 type metrics struct {
 	config MetricsConfig
 
@@ -25,8 +25,8 @@ type metrics struct {
 	droppedRestarts                                 *prometheus.Desc
 }
 
-// NewMetrics creates the collector of the node's health and add-ons. There are no samples while the
-// node is unknown.
+// NewMetrics creates the collector of the node's health and add-ons. The collector has no samples while the state of
+// the node is unknown.
 func NewMetrics(config MetricsConfig) prometheus.Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, nil)
@@ -37,37 +37,37 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 	}
 	return &metrics{
 		config: config,
-		info: desc("podlapse_node_info", "Well-known labels of this node; always 1. A label that the node does not "+
-			"have is empty.",
+		info: desc("podlapse_node_info", "Well-known labels of this node; always 1. If the node does not have a "+
+			"label, the value here is empty.",
 			"node_pool", "zone", "region", "instance_type"),
 		condition: desc("podlapse_node_condition", "Whether a condition of this node has a status (true, false or "+
-			"unknown): 1 if it does, 0 if not.",
+			"unknown): 1 if it has, 0 if not.",
 			"condition", "status"),
-		available: desc("podlapse_node_available", "Whether this node is available, that is ready, schedulable and "+
+		available: desc("podlapse_node_available", "Whether this node is ready, schedulable and "+
 			"warmed up: 1 if it is, 0 if not."),
 		aspect: desc("podlapse_node_availability", "Whether the node meets each availability criterion: 1 if it "+
-			"does, 0 if not. ready: its condition Ready is true; schedulable: it is not cordoned; warmed_up: its "+
-			"object is older than --node-warm-up.", "aspect"),
-		unavailable: desc("podlapse_node_unavailable", "Why this node does not meet an availability criterion: 1 "+
-			"while the reason applies. The reason is that of the node's condition, or Cordoned, WarmingUp, "+
-			"NodeObjectMissing or ConditionMissing.", "aspect", "reason"),
+			"does, 0 if not. ready: the node's condition Ready is true; schedulable: the node is not cordoned; "+
+			"warmed_up: the Node object is older than --node-warm-up.", "aspect"),
+		unavailable: desc("podlapse_node_unavailable", "Reasons why this node does not meet an availability "+
+			"criterion: 1 while the reason applies. The reason comes from the node's condition, or is Cordoned, "+
+			"WarmingUp, NodeObjectMissing or ConditionMissing.", "aspect", "reason"),
 		pods:    desc("podlapse_addon_pods", "Pods of an add-on on this node.", addon...),
 		running: desc("podlapse_addon_pods_running", "Pods in podlapse_addon_pods in phase Running.", addon...),
 		ready:   desc("podlapse_addon_pods_ready", "Pods in podlapse_addon_pods_running that are ready.", addon...),
 		podsAvailable: desc("podlapse_addon_pods_available", "Pods in podlapse_addon_pods_ready without a container "+
 			"restart in the last minute.", addon...),
-		restarts: desc("podlapse_addon_restarts_total", "Container restarts of an add-on since the agent first saw "+
-			"the pod, by the exit code of the previous run and the reason why it ended (as in "+
+		restarts: desc("podlapse_addon_restarts_total", "Container restarts of an add-on since the agent first "+
+			"saw the pod, by the exit code and the reason for the end of the previous run (as in "+
 			"podlapse_container_restarts_total).",
 			append(addon, "container", "reason", "exit_code")...),
 		addonsAvailable: desc("podlapse_addons_available", "Whether this node and all pods of all its add-ons are "+
 			"available: 1 if they are, 0 if not."),
-		droppedConditions: dropped("node_conditions", "Conditions of this node omitted from scrapes because there "+
-			"were too many."),
-		droppedAddons: dropped("addons", "Add-ons omitted from scrapes because there were too many, or because "+
+		droppedConditions: dropped("node_conditions", "Conditions of this node that scrapes omit because the node has "+
+			"too many."),
+		droppedAddons: dropped("addons", "Add-ons that scrapes omit because the node has too many, or because "+
 			"an add-on in another namespace has the same name."),
 		droppedRestarts: desc("podlapse_addon_restarts_dropped_total",
-			"Restarts not counted in podlapse_addon_restarts_total because it had too many series."),
+			"Restarts that podlapse_addon_restarts_total does not count because that metric has too many series."),
 	}
 }
 
@@ -82,7 +82,7 @@ func (m *metrics) Describe(descs chan<- *prometheus.Desc) {
 	m.droppedAddons.Describe(descs)
 }
 
-// Collect implements prometheus.Collector; it may run on several goroutines at once.
+// Collect implements prometheus.Collector. Several goroutines can call Collect at the same time.
 func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)

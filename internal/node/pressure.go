@@ -17,16 +17,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// PressureFiles is where the kernel reports the pressure of the whole machine, also in a container:
-// the files are not namespaced (kernel/sched/psi.c, psi_io_show reads psi_system), and runtimes do
-// not mask them.
+// PressureFiles is the directory in which the kernel reports the pressure of the whole machine. The files have the
+// same content inside a container, because they have no namespace (kernel/sched/psi.c, psi_io_show reads
+// psi_system) and runtimes do not mask them.
 const PressureFiles = "/proc/pressure"
 
-// pressureEvery is how often pressure is read while pods start. The kernel sums up the stalls of
-// each CPU at each read, so fewer reads are better. Shorter phases have no pressure of their own.
+// pressureEvery is the interval between reads of the pressure while pods start. At each read, the kernel adds up
+// the stalls of all CPUs, so fewer reads are cheaper. Phases shorter than the interval have no measured pressure.
 const pressureEvery = 250 * time.Millisecond
 
-// PressureConfig is what Pressure needs. Every field is required.
+// PressureConfig configures a Pressure. Every field is required.
 type PressureConfig struct {
 	Dir     string // PressureFiles
 	Observe func(context.Context, timeline.Observation)
@@ -34,35 +34,35 @@ type PressureConfig struct {
 	Now     func() time.Time
 }
 
-// Pressure observes timeline.PressureSeen while samples are wanted.
+// Pressure observes timeline.PressureSeen while the reconciler requests samples.
 type Pressure struct {
 	config PressureConfig
-	wanted chan bool // capacity 1: the latest value
+	wanted chan bool // capacity 1; holds the latest value
 }
 
-// NewPressure does nothing before Run.
+// NewPressure creates a Pressure. The Pressure does nothing before Run.
 func NewPressure(config PressureConfig) *Pressure {
 	return &Pressure{config, make(chan bool, 1)}
 }
 
-// Want turns sampling on or off. It does not block. One goroutine at a time may call it.
+// Want turns sampling on or off. Want does not block. Only one goroutine at a time can call Want.
 func (p *Pressure) Want(wanted bool) {
 	select {
-	case <-p.wanted: // the older value is dropped
+	case <-p.wanted: // drop the older value
 	default:
 	}
 	p.wanted <- wanted
 }
 
-// Run observes until ctx ends and then returns nil. If the kernel does not measure pressure, Run
-// reports that once and reads no more.
+// Run observes until ctx is done and then returns nil. If the kernel does not measure pressure, Run reports this
+// once and stops reading.
 func (p *Pressure) Run(ctx context.Context) error {
 	if _, err := ReadPressure(p.config.Dir); unmeasured(err) {
 		p.config.Report(false, err.Error())
 		<-ctx.Done()
 		return nil
 	}
-	p.config.Report(true, "reads while pods start")
+	p.config.Report(true, "reading while pods start")
 	ticker := time.NewTicker(pressureEvery)
 	ticker.Stop()
 	defer ticker.Stop()
@@ -88,17 +88,17 @@ func (p *Pressure) sample(ctx context.Context) {
 		p.config.Report(false, err.Error())
 		return
 	}
-	p.config.Report(true, "reads while pods start")
+	p.config.Report(true, "reading while pods start")
 	p.config.Observe(ctx, timeline.PressureSeen{ArrivedAt: p.config.Now(), Stalled: stalled})
 }
 
-// errUnmeasured says that the kernel was built or started without pressure measurement.
-var errUnmeasured = errors.New("this kernel does not measure pressure: boot one with CONFIG_PSI, and with psi=1 on " +
-	"its command line if PSI is off by default; or use --pressure=off")
+// errUnmeasured means that the kernel was built or started without pressure measurement.
+var errUnmeasured = errors.New("this kernel does not measure pressure: boot a kernel with CONFIG_PSI, and with " +
+	"psi=1 on the kernel command line if PSI is off by default; or use --pressure=off")
 
 func unmeasured(err error) bool { return errors.Is(err, errUnmeasured) }
 
-// ReadPressure returns the stalls that the kernel has counted so far, in microseconds.
+// ReadPressure returns the total stalls that the kernel has counted. The kernel counts in microseconds.
 func ReadPressure(dir string) (timeline.Stalled, error) {
 	var s timeline.Stalled
 	for name, total := range map[string]*time.Duration{"cpu": &s.CPU, "io": &s.IO, "memory": &s.Memory} {
@@ -116,7 +116,7 @@ func ReadPressure(dir string) (timeline.Stalled, error) {
 	return s, nil
 }
 
-// someTotal returns the total of the line "some avg10=0.00 avg60=0.00 avg300=0.00 total=0".
+// someTotal returns the total of a line such as "some avg10=0.00 avg60=0.00 avg300=0.00 total=0".
 func someTotal(content []byte) (time.Duration, error) {
 	for line := range bytes.Lines(content) {
 		fields := bytes.Fields(line)

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Selector selects the pods that are add-ons. The zero Selector selects none.
+// Selector selects the add-on pods. The zero Selector selects no pods.
 type Selector struct {
-	namespaces []string // empty: all
+	namespaces []string // empty means all namespaces
 	labels     labels.Selector
 }
 
-// DefaultSelector is the namespace of Kubernetes' own add-ons.
+// DefaultSelector selects the namespace of Kubernetes' own add-ons.
 const DefaultSelector = "kube-system"
 
 // ParseSelector parses NAMESPACE[,NAMESPACE…][:LABELS], or :LABELS for pods of all namespaces.
@@ -37,8 +37,8 @@ func ParseSelector(given string) (Selector, error) {
 	if labeled {
 		var err error
 		if s.labels, err = labels.Parse(wanted); err != nil {
-			return Selector{}, fmt.Errorf("invalid label selector %q: must be as for kubectl get -l, for example "+
-				"k8s-app or tier=node: %w", wanted, err)
+			return Selector{}, fmt.Errorf("invalid label selector %q: must have the syntax of kubectl get -l, for "+
+				"example k8s-app or tier=node: %w", wanted, err)
 		}
 	}
 	if len(s.namespaces) == 0 && s.labels.Empty() {
@@ -48,8 +48,8 @@ func ParseSelector(given string) (Selector, error) {
 	return s, nil
 }
 
-// AnyNamespace reports whether the selector has labels but no namespaces. Then anyone who may create pods in any
-// namespace can create an add-on.
+// AnyNamespace reports whether the selector has labels but no namespaces. Then every user who can create pods in
+// any namespace can create an add-on.
 func (s Selector) AnyNamespace() bool { return s.labels != nil && len(s.namespaces) == 0 }
 
 func (s Selector) matches(pod *corev1.Pod) bool {

@@ -19,35 +19,37 @@ import (
 
 const remedy = "allow the ServiceAccount to list and watch nodes, or use --node-health=off"
 
-// WatchConfig is what Watch needs. Every field is required.
+// WatchConfig configures a Watch. Every field is required.
 type WatchConfig struct {
 	Client   rest.Interface
 	NodeName string
-	// Seen gets the Node object whenever it may have changed, and nil if there is none, one at a
-	// time and in order. It must not keep or change the object.
+	// Seen receives the Node object each time that the object may have changed, and nil if the object does not
+	// exist. Calls are sequential and in order. Seen must not keep or change the object.
 	Seen   func(*corev1.Node)
 	Report health.Report
 }
 
-// Watch follows the Node object of the agent's node. It keeps nothing.
+// Watch follows the Node object of the agent's node. Watch keeps no copy of the object.
 type Watch struct {
 	config   WatchConfig
 	resource kubeclient.Resource
 }
 
-// NewWatch does nothing before Run.
+// NewWatch creates a Watch. The Watch does nothing before Run.
 func NewWatch(config WatchConfig) *Watch {
 	return &Watch{config, kubeclient.Resource{Client: config.Client, Name: "nodes"}}
 }
 
-// Run follows until ctx ends and then returns nil; it never fails. It may be called once.
+// Run follows the Node object until ctx is done and then returns nil. Run never fails. The caller can call Run only
+// once.
 func (w *Watch) Run(ctx context.Context) error {
 	for failures := 0; ; failures++ {
 		received, err := w.follow(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		// A list alone does not reset the back-off: if watches are refused, the agent would list twice a second.
+		// A successful list does not reset the back-off. Otherwise, if the API server refuses watches, the agent
+		// would list twice per second.
 		if received {
 			failures = 0
 		}
@@ -68,8 +70,8 @@ func (w *Watch) options(version string) metav1.ListOptions {
 	}
 }
 
-// follow lists, which also shows whether the object exists, and then watches for as long as the API
-// server allows. It reports whether a watch delivered anything.
+// follow lists the Node object to learn whether the object exists, and then watches it until the API server ends
+// the watch. follow reports whether a watch delivered an event.
 func (w *Watch) follow(ctx context.Context) (received bool, err error) {
 	answer, err := w.resource.List(ctx, w.options(""))
 	if err != nil {
@@ -97,10 +99,9 @@ func (w *Watch) follow(ctx context.Context) (received bool, err error) {
 	return received, nil
 }
 
-// watchFrom processes the changes after a version until the API server ends the watch. It returns
-// the version reached, and whether there were any events. A watch that ends in order has delivered
-// something, at least a bookmark; otherwise it returns an error, so that the caller waits before it
-// retries.
+// watchFrom processes the changes after a version until the API server ends the watch. watchFrom returns the latest
+// version, and whether any events arrived. A watch that ends normally has delivered at least a bookmark. Without
+// any event, watchFrom returns an error, so that the caller waits before it retries.
 func (w *Watch) watchFrom(ctx context.Context, version string) (_ string, received bool, err error) {
 	stream, err := w.resource.Watch(ctx, w.options(version))
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// send calls try within the timeout, and again if no collector listened or the connection broke:
-// the exporters retry only when a collector responds that it cannot accept the data now. Sending
-// twice is harmless: spans have the IDs of the start-up, and metrics count from the start of the
-// agent.
+// send calls try. If no collector listened or the connection broke, send calls try again until the timeout. This
+// retry is necessary because the exporters retry only if the collector responds that it is temporarily unable to
+// accept data. Repeated sends are harmless: spans have the IDs of the start-up, and metrics count from the start of
+// the agent.
 func send(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -31,8 +31,7 @@ func send(ctx context.Context, timeout time.Duration, try func(context.Context) 
 	}
 }
 
-// unanswered reports whether there was no collector, or whether it disconnected before it
-// responded.
+// unanswered reports whether no collector listened, or whether the collector disconnected before its response.
 func unanswered(err error) bool {
 	var network *net.OpError
 	return errors.As(err, &network) && network.Op == "dial" || errors.Is(err, syscall.ECONNRESET) ||
@@ -40,22 +39,21 @@ func unanswered(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// Prefixes of the exporters' errors, whose types are private (otlptracehttp, client.go;
+// Prefixes of the exporters' errors. The error types are private (otlptracehttp, client.go;
 // internal/partialsuccess.go).
 const (
 	partialSuccess = "OTLP partial success: "
 	refusedHTTP    = "failed to send to "
 )
 
-// refused reports whether a collector responded that it permanently rejects some or all of the data, so that a retry is
-// pointless.
+// refused reports whether a collector permanently rejects some or all of the data. A retry is then useless.
 func refused(err error) bool {
 	if s, ok := status.FromError(err); ok { // opentelemetry.io/docs/specs/otlp/#failures
 		switch s.Code() {
 		case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
 			return false
 		case codes.ResourceExhausted:
-			return len(s.Details()) == 0 // otherwise it says when to retry
+			return len(s.Details()) == 0 // with details, the collector states when to retry
 		}
 		return true
 	}
@@ -64,9 +62,9 @@ func refused(err error) bool {
 	})
 }
 
-// warningOf returns the warning of a collector that accepted everything: a partial success that
-// rejects nothing, and no other error. The warning may contain any text, so the count is read from
-// its fixed position at the end.
+// warningOf returns the warning of a collector that accepted all data. A response with a warning is a partial
+// success without rejected items and without other errors. The warning can contain any text, so warningOf reads the
+// number of rejected items at the fixed position at the end.
 func warningOf(err error) (words string, ok bool) {
 	leaf := err
 	for leaf != nil {
@@ -91,7 +89,7 @@ func warningOf(err error) (words string, ok bool) {
 	return "", false
 }
 
-// anyOf reports whether such returns true for an error, or for an error that it wraps.
+// anyOf reports whether such returns true for the error or for an error that it wraps.
 func anyOf(err error, such func(error) bool) bool {
 	if err == nil || such(err) {
 		return err != nil
@@ -109,15 +107,15 @@ func anyOf(err error, such func(error) bool) bool {
 	return false
 }
 
-// answers follows a collector's responses and derives the status for the health board. It logs a
-// warning when it changes.
+// answers derives the status for the health board from a collector's responses. answers logs a warning when the
+// collector's warning changes.
 type answers struct {
 	endpoint string
 	logger   *zap.Logger
-	warning  string // the latest
+	warning  string // latest warning of the collector
 }
 
-// read returns whether everything was accepted, and the status for people.
+// read returns whether the collector accepted all data, and the status for people.
 func (a *answers) read(err error) (taken bool, detail string) {
 	warning, warned := warningOf(err)
 	if err != nil && !warned {

@@ -10,9 +10,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Attributes without a name in the semantic conventions. Durations are in seconds, sizes in bytes.
+// Attributes that have no name in the semantic conventions. Durations are in seconds, sizes in bytes.
 const (
-	keyKind         = "podlapse.kind" // which of the kinds below a span is
+	keyKind         = "podlapse.kind" // kind of the span: one of the kinds below
 	keyID           = "podlapse.startup.id"
 	keyState        = "podlapse.state"
 	keyVerdict      = "podlapse.verdict"
@@ -26,11 +26,11 @@ const (
 	keySpansLeftOut = "podlapse.spans_left_out"
 	keyMessage      = "podlapse.message"
 	keyCause        = "podlapse.cause"
-	keyAttempt      = "podlapse.attempt" // from 0
+	keyAttempt      = "podlapse.attempt" // starts at 0
 	keyError        = "podlapse.error_seconds"
 	keySources      = "podlapse.sources"
 	keyMergedWith   = "podlapse.merged_with"
-	keyOpen         = "podlapse.open" // in progress when the start-up was settled
+	keyOpen         = "podlapse.open" // true if still in progress when the start-up was settled
 	keyImage        = "podlapse.image"
 	keyDigest       = "podlapse.digest"
 	keyRegistry     = "podlapse.registry"
@@ -47,19 +47,19 @@ const (
 	keyReason       = "podlapse.reason"
 	keyGrace        = "podlapse.grace_seconds"
 	keyGraceUsed    = "podlapse.grace_used_seconds"
-	keyHow          = "podlapse.how" // how a container ended
+	keyHow          = "podlapse.how" // how the container's run ended
 	keyExitCode     = "podlapse.exit_code"
 	keySignal       = "podlapse.signal"
 )
 
-// The node's pressure during a phase, as shares of it from 0 to 1.
+// The node's pressure during a phase, as shares of the phase from 0 to 1.
 const (
 	keyCPUPressure    = "podlapse.pressure.cpu"
 	keyIOPressure     = "podlapse.pressure.io"
 	keyMemoryPressure = "podlapse.pressure.memory"
 )
 
-// The kinds of span.
+// Kinds of spans.
 const (
 	kindStartup   = "startup"
 	kindPhase     = "phase"
@@ -77,7 +77,7 @@ const (
 	kindEvent       = "event"
 )
 
-// podOf returns the attributes on every span, so that each can be found by its pod.
+// podOf returns the attributes of every span. Users can find each span by its pod.
 func podOf(t timeline.Timeline) []attribute.KeyValue {
 	return known(
 		text(string(semconv.K8SNamespaceNameKey), t.Namespace),
@@ -87,7 +87,7 @@ func podOf(t timeline.Timeline) []attribute.KeyValue {
 	)
 }
 
-// containerOf names a container, or the image of an image volume.
+// containerOf returns the name of a container, or the reference of an image volume.
 func containerOf(name string) attribute.KeyValue {
 	if ref, ok := strings.CutPrefix(name, timeline.ImageName("")); ok {
 		return text(keyImage, ref)
@@ -95,8 +95,7 @@ func containerOf(name string) attribute.KeyValue {
 	return text(string(semconv.K8SContainerNameKey), name)
 }
 
-// imageOf returns an image reference in the form of the conventions: the name and the tag
-// separately.
+// imageOf returns an image reference in the format of the conventions: name and tag are separate attributes.
 func imageOf(ref string) []attribute.KeyValue {
 	name, _, _ := strings.Cut(ref, "@")
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
@@ -110,7 +109,7 @@ func seconds(key string, d time.Duration) attribute.KeyValue {
 	return attribute.Float64(key, d.Seconds())
 }
 
-// known omits attributes with empty texts: unknown values are absent.
+// known omits attributes with empty texts, because an unknown value must be absent.
 func known(attributes ...attribute.KeyValue) []attribute.KeyValue {
 	kept := attributes[:0]
 	for _, a := range attributes {

@@ -29,18 +29,18 @@ func TestFailingCollectors(t *testing.T) {
 		dropped   float64
 		detail    string
 	}{
-		"dead": {collector: &receiver{}, dead: true, sent: 0, dropped: offered, detail: "lost"},
+		"dead": {collector: &receiver{}, dead: true, sent: 0, dropped: offered, detail: "items dropped"},
 		"stalls": {collector: &receiver{stall: make(chan struct{})}, sent: 0, dropped: offered,
-			detail: "lost"},
-		"never answers HTTP": {collector: &receiver{}, deaf: protocolHTTP, sent: 0, dropped: offered, detail: "lost"},
-		"never answers gRPC": {collector: &receiver{}, deaf: protocolGRPC, sent: 0, dropped: offered, detail: "lost"},
-		"resets":             {collector: &receiver{resets: -1}, sent: 0, dropped: offered, detail: "lost"},
+			detail: "items dropped"},
+		"never answers HTTP": {collector: &receiver{}, deaf: protocolHTTP, sent: 0, dropped: offered, detail: "items dropped"},
+		"never answers gRPC": {collector: &receiver{}, deaf: protocolGRPC, sent: 0, dropped: offered, detail: "items dropped"},
+		"resets":             {collector: &receiver{resets: -1}, sent: 0, dropped: offered, detail: "items dropped"},
 		"is overloaded for an hour": {collector: &receiver{answer: http.StatusServiceUnavailable, later: "3600"},
 			sent: 0, dropped: offered, detail: "max retry time would elapse"},
 		"refuses": {collector: &receiver{answer: http.StatusForbidden}, sent: 0, dropped: offered,
 			detail: "403"},
 		"is overloaded": {collector: &receiver{answer: http.StatusServiceUnavailable}, sent: 0, dropped: offered,
-			detail: "lost"},
+			detail: "items dropped"},
 		"warns": {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{ErrorMessage: "old"}},
 			sent: tracesQueue, dropped: offered - tracesQueue, detail: "sending"},
 		"rejects some of it": {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{RejectedSpans: 1,
@@ -76,7 +76,7 @@ func TestFailingCollectors(t *testing.T) {
 			var began time.Time
 			stop := func() { began = time.Now(); cancel() }
 			var stopper sync.WaitGroup
-			if test.detail == "lost" {
+			if test.detail == "items dropped" {
 				stop()
 			} else { // wait for its answer before the stop
 				stopper.Go(func() {
@@ -97,7 +97,7 @@ func TestFailingCollectors(t *testing.T) {
 				t.Errorf("the detail is %q", sink.detail)
 			}
 			want := int64(offered)
-			if test.detail == "lost" { // because of the stop: the next agent may send them
+			if test.detail == "items dropped" { // because of the stop: the next agent may send them
 				want = offered - tracesQueue
 			}
 			if done.Load() != want {

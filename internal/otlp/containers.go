@@ -9,19 +9,19 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// containerLife holds the instants of one container, from a timeline's milestones.
+// containerLife holds the times of one container from a timeline's milestones.
 type containerLife struct {
 	name           string
-	begun          time.Time // its first run was created or, if unknown, started
-	ready          time.Time // in its latest run that became ready; zero if never
-	finished       time.Time // the latest end of a run
+	begun          time.Time // creation of the first run or, if unknown, its start
+	ready          time.Time // time at which the latest run became ready; zero if no run did
+	finished       time.Time // end of the latest run that ended
 	runs           int       // number of the latest run, from 0
 	finishedOfRuns int       // number of the latest run that ended, from 0
 }
 
-// containersOf returns a span for each created container: from its creation until it was ready. If it never became
-// ready but ended, as init containers do, the span lasts until the end of its latest run; otherwise until the end of
-// the start-up.
+// containersOf returns a span for each created container. The span starts at the creation and ends when the
+// container was ready. If the container never became ready but ended, like an init container, the span ends with
+// the latest run. Otherwise the span ends with the start-up.
 func containersOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, c := range livesOf(t.Milestones) {
@@ -39,7 +39,7 @@ func containersOf(t timeline.Timeline) []span {
 			attributes = append(attributes, attribute.Bool(keyOpen, true))
 		}
 		if end.Before(c.begun) {
-			continue // out of order: a conflict says why
+			continue // the times are out of order; a conflict in the timeline explains why
 		}
 		for _, p := range t.Pulls {
 			if p.Container == c.name {
@@ -55,7 +55,7 @@ func containersOf(t timeline.Timeline) []span {
 	return spans
 }
 
-// livesOf gathers the milestones of each container that was created.
+// livesOf collects the milestones of each created container.
 func livesOf(milestones []timeline.MilestoneEvidence) []*containerLife {
 	var lives []*containerLife
 	byName := map[string]*containerLife{}

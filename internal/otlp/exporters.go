@@ -15,20 +15,19 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// retries is the back-off of both exporters, and of send: a collector that restarts is back within
-// seconds.
+// retries is the back-off of send and of both exporters. retries is short, because a restarted collector is
+// available again within seconds.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 2 * time.Second}
 
-// retry configures an exporter's own retries. The four exporters have a type each for it, with the
-// same fields.
+// retry configures the exporter's own retries. Each of the four exporters has its own type with the same fields.
 func (s Signal) retry() otlptracehttp.RetryConfig {
 	return otlptracehttp.RetryConfig{
 		Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,
 	}
 }
 
-// newSpanExporter creates the official exporter, which reads its own variables. It does not connect
-// yet.
+// newSpanExporter creates the official exporter of traces, which reads its own variables. newSpanExporter does not
+// connect.
 func newSpanExporter(ctx context.Context, s Signal) (sdktrace.SpanExporter, error) {
 	var exporter sdktrace.SpanExporter
 	var err error
@@ -43,7 +42,7 @@ func newSpanExporter(ctx context.Context, s Signal) (sdktrace.SpanExporter, erro
 	return exporter, nil
 }
 
-// newMetricExporter is newSpanExporter for metrics.
+// newMetricExporter creates the official exporter of metrics, like newSpanExporter.
 func newMetricExporter(ctx context.Context, s Signal) (sdkmetric.Exporter, error) {
 	var exporter sdkmetric.Exporter
 	var err error

@@ -5,13 +5,13 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// gathered is a gatherer for the bridge. On an error, the bridge would send nothing and report only
-// to a global handler. So gathered passes on what could be gathered, and keeps the error. It is not
-// safe for concurrent use.
+// gathered is a gatherer for the bridge. After an error, the bridge would send nothing and report the error only to
+// a global handler. So gathered returns the metrics without an error, and keeps the error. gathered is not safe for
+// concurrent use.
 type gathered struct {
 	from        prometheus.Gatherer
-	exponential bool  // for histograms that have both: send the native histogram instead of the classic buckets
-	err         error // of the latest Gather
+	exponential bool  // send native histograms instead of classic buckets
+	err         error // error of the latest Gather
 }
 
 // Gather implements prometheus.Gatherer; the error is always nil.

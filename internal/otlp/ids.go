@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traceID derives a trace ID from a text, the same on every node and after every restart.
+// traceID derives a trace ID from a text. The ID is the same on every node and after every restart.
 func traceID(name string) (id trace.TraceID) {
 	sum := sha256.Sum256([]byte(name))
 	copy(id[:], sum[:])
@@ -17,8 +17,8 @@ func traceID(name string) (id trace.TraceID) {
 	return id
 }
 
-// spanID derives the ID of a start-up's span from its key. It includes the start-up, because pods
-// that share a parent share its trace.
+// spanID derives the ID of a span from its key and its start-up. The start-up is necessary because pods with the
+// same parent share one trace.
 func spanID(of trace.TraceID, startup, key string) (id trace.SpanID) {
 	sum := sha256.Sum256([]byte("podlapse span " + of.String() + " " + startup + " " + key))
 	copy(id[:], sum[:])
@@ -28,9 +28,9 @@ func spanID(of trace.TraceID, startup, key string) (id trace.SpanID) {
 	return id
 }
 
-// naming holds the names from which the IDs of the next span are derived.
+// naming holds the names that determine the IDs of the next span.
 type naming struct {
-	own          trace.TraceID // of the trace if it has no parent
+	own          trace.TraceID // ID of the trace if the trace has no parent
 	startup, key string
 }
 
@@ -40,16 +40,16 @@ func withNaming(ctx context.Context, n naming) context.Context {
 	return context.WithValue(ctx, namingKey{}, n)
 }
 
-// generator derives IDs from the naming in the context; it implements sdktrace.IDGenerator.
+// generator derives IDs from the naming in the context. generator implements sdktrace.IDGenerator.
 type generator struct{}
 
-// NewIDs returns the IDs of a trace and its root.
+// NewIDs returns the IDs of a trace and of its root span.
 func (generator) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	n, _ := ctx.Value(namingKey{}).(naming)
 	return n.own, spanID(n.own, n.startup, n.key)
 }
 
-// NewSpanID returns the ID of a span of an existing trace.
+// NewSpanID returns the ID of a span in an existing trace.
 func (generator) NewSpanID(ctx context.Context, of trace.TraceID) trace.SpanID {
 	n, _ := ctx.Value(namingKey{}).(naming)
 	return spanID(of, n.startup, n.key)

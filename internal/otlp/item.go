@@ -2,11 +2,11 @@ package otlp
 
 import "github.com/podlapse/podlapse/pkg/timeline"
 
-// item is what one offer adds to the trace of a pod.
+// item is the data that one offer adds to the trace of a pod.
 type item struct {
-	timeline.Timeline // of the pod's start-up; with its Termination if that is the kind
+	timeline.Timeline // the pod's start-up; has a Termination for the kind termination
 	kind              kind
-	event             timeline.PostStartup // of the kind postStartup
+	event             timeline.PostStartup // only set for the kind postStartup
 }
 
 type kind uint8
@@ -17,7 +17,7 @@ const (
 	postStartup
 )
 
-// spans returns the spans of an item, parents first.
+// spans returns the spans of an item. Parents come first.
 func (i item) spans() []span {
 	switch i.kind {
 	case termination:

@@ -13,26 +13,26 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// MetricsConfig is what Metrics needs. Every field but Exponential is required.
+// MetricsConfig configures a Metrics. Every field except Exponential is required.
 type MetricsConfig struct {
 	Signal   Signal // must be on
 	Interval time.Duration
-	// Exponential sends histograms as exponential ones, without exemplars, instead of with the
-	// buckets of /metrics.
+	// Exponential selects exponential histograms without exemplars. Otherwise, histograms have the buckets of
+	// /metrics.
 	Exponential bool
 	Node        string
-	Version     string // of the agent
+	Version     string // version of the agent
 	Gatherer    prometheus.Gatherer
-	// Registerer gets podlapse_otlp_metrics_failures_total.
+	// Registerer registers podlapse_otlp_metrics_failures_total.
 	Registerer prometheus.Registerer
 	Report     health.Report
 	Logger     *zap.Logger
 }
 
-// Metrics sends what /metrics shows, at an interval. If a request fails, the next one includes its data, because all
-// values count from the start of the agent. So there is no queue and no loss.
+// Metrics sends the metrics of /metrics at an interval. After a failed request, the next request contains the same
+// data, because all values count from the start of the agent. So no queue is necessary, and no data is lost.
 //
-// The SDK's periodic reader does not fit, because it reports failures only to a global handler.
+// The SDK's periodic reader is unsuitable, because it reports failures only to a global handler.
 type Metrics struct {
 	config   MetricsConfig
 	gathered *gathered
@@ -43,7 +43,7 @@ type Metrics struct {
 	answers  answers
 }
 
-// NewMetrics creates a sink that does not connect before the first interval is over. It panics if
+// NewMetrics creates a sink. The sink does not connect before the end of the first interval. NewMetrics panics if
 // its metric is already registered.
 func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	who, err := newResource(ctx, config.Node, config.Version)
@@ -58,8 +58,8 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(from))))
 	failures := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "podlapse_otlp_metrics_failures_total",
-		Help: "Failed or incomplete exports of metrics over OTLP; the next export includes them. Only if metrics " +
-			"are sent.",
+		Help: "Failed or incomplete exports of metrics over OTLP. The next export includes the missing values. " +
+			"Only if the agent sends metrics.",
 	})
 	config.Registerer.MustRegister(failures)
 	return &Metrics{
@@ -69,8 +69,8 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	}, nil
 }
 
-// Run sends until ctx is done, and then once more, for less than a second. An absent collector is
-// not an error: the health board reports it. Run may be called once.
+// Run sends until ctx is done, and then once more for less than a second. An absent collector is not an error: Run
+// reports it to the health board. The caller can call Run only once.
 func (m *Metrics) Run(ctx context.Context) error {
 	m.config.Report(true, "nothing sent yet to "+m.config.Signal.Endpoint)
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -107,7 +107,7 @@ func (m *Metrics) send(ctx context.Context) {
 		return
 	}
 	if m.gathered.err != nil {
-		m.fail("sent, but without metrics that could not be gathered: " + m.gathered.err.Error())
+		m.fail("sent incomplete metrics: some metrics could not be gathered: " + m.gathered.err.Error())
 		return
 	}
 	m.config.Report(true, detail)

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// ownerKeys are the owners that the semantic conventions know.
+// ownerKeys maps the kinds of owners to their attributes in the semantic conventions.
 var ownerKeys = map[string]attribute.Key{
 	"Deployment":            semconv.K8SDeploymentNameKey,
 	"ReplicaSet":            semconv.K8SReplicaSetNameKey,
@@ -22,7 +22,8 @@ var ownerKeys = map[string]attribute.Key{
 	"CronJob":               semconv.K8SCronJobNameKey,
 }
 
-// ownerOf returns the pod's owner, in the conventions' names where they exist, and its rollout.
+// ownerOf returns the attributes of the pod's owner and its rollout. ownerOf uses the conventions' names if they
+// exist.
 func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 	if t.Owner.Kind == "" {
 		return nil
@@ -41,9 +42,10 @@ func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 	return attributes
 }
 
-// rolloutOf returns the ID that the pods of one version of an owner share: the ID of a trace that is never sent, to
-// which each of their traces links. It is invalid for bare pods and for static pods. The owner of a static pod's mirror
-// is the node, but the static pods of a node are not a rollout (kubelet: pod/mirror_client.go, CreateMirrorPod).
+// rolloutOf returns the span context that the pods of one version of an owner share. Its trace is never sent, but
+// each pod's trace links to it. The span context is invalid for pods without an owner and for static pods. The
+// owner of a static pod's mirror is the node (kubelet: pod/mirror_client.go, CreateMirrorPod), but the static pods
+// of a node are not a rollout.
 func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	if t.Owner.Kind == "" || t.Owner.Kind == "Node" {
 		return trace.SpanContext{}
@@ -56,9 +58,8 @@ func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: of, SpanID: spanID(of, "", rootKey), Remote: true})
 }
 
-// rolloutSpanOf returns the parent of the traces of a rollout's pods, with --rollout-traces. It is
-// as long as the start-up of the first pod that this agent saw. Agents on other nodes send it too,
-// with the same ID.
+// rolloutSpanOf returns the parent span of the pods of a rollout, with --rollout-traces. The span has the times of
+// the first start-up that this agent saw. Agents on other nodes send the same span with the same ID.
 func rolloutSpanOf(t timeline.Timeline) span {
 	attributes := append(ownerOf(t), attribute.String(keyKind, kindRollout),
 		text(string(semconv.K8SNamespaceNameKey), t.Namespace))
@@ -68,7 +69,7 @@ func rolloutSpanOf(t timeline.Timeline) span {
 	}
 }
 
-// withParent makes the trace in the pod's annotation the parent, if it is valid.
+// withParent makes the trace in the pod's annotation the parent if the annotation is valid.
 func withParent(ctx context.Context, t timeline.Timeline) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": t.TraceParent})
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// phasesOf returns the phases as children of the start-up, which they fill completely.
+// phasesOf returns the phases as child spans of the start-up. Together, the phases cover the whole start-up.
 func phasesOf(t timeline.Timeline) []span { return layOut(t, t.Phases, rootKey) }
 
-// layOut returns phases as children of a span. Their keys begin with the key of that span.
+// layOut returns phases as children of the span under. The key of each child begins with the key of this span.
 func layOut(t timeline.Timeline, phases []timeline.Span, under string) []span {
 	spans := make([]span, 0, len(phases))
 	for _, p := range phases {

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// postStartupOf returns what one event after a pod's start-up adds to its trace.
+// postStartupOf returns the spans that one event after a pod's start-up adds to the pod's trace.
 func postStartupOf(t timeline.Timeline, event timeline.PostStartup) []span {
 	if event.Run != nil {
 		return []span{runOf(t, *event.Run)}
@@ -19,8 +19,8 @@ func postStartupOf(t timeline.Timeline, event timeline.PostStartup) []span {
 	return []span{eventOf(t, *event.Event)}
 }
 
-// runOf returns a run of a container, from when the kubelet says that it began until it ended. If
-// it began before the start-up was settled, the span overlaps the start-up's root.
+// runOf returns the span of a container's run, with the kubelet's times of its start and end. If the run started
+// before the start-up was settled, the span overlaps the root span of the start-up.
 func runOf(t timeline.Timeline, run timeline.CompletedRun) span {
 	attributes := append(podOf(t),
 		attribute.String(keyKind, kindRun),
@@ -28,7 +28,7 @@ func runOf(t timeline.Timeline, run timeline.CompletedRun) span {
 		attribute.Int(keyAttempt, run.Attempt),
 		attribute.Int(keyExitCode, run.ExitCode),
 		text(keyReason, run.Reason),
-		attribute.Float64(keyError, 1), // both ends are rounded down to a second
+		attribute.Float64(keyError, 1), // start and end are rounded down to a second
 	)
 	made := span{
 		key: kindRun + "/" + run.Container + "/" + strconv.Itoa(run.Attempt), name: valid("run of " + run.Container),
@@ -45,8 +45,8 @@ func runOf(t timeline.Timeline, run timeline.CompletedRun) span {
 	return made
 }
 
-// eventOf returns one of the kubelet's Events as a span without a duration, because sent spans
-// cannot get more events.
+// eventOf returns a kubelet Event as a span without duration. A span event is impossible, because the parent span
+// was already sent.
 func eventOf(t timeline.Timeline, message timeline.EventMessage) span {
 	return span{
 		key: strings.Join([]string{kindEvent, message.Container, message.Reason,

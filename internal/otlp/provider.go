@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// serviceName is the agent's service name unless OTEL_SERVICE_NAME sets another.
+	// serviceName is the agent's default service name. OTEL_SERVICE_NAME replaces it.
 	serviceName = "podlapse-agent"
-	scopeName   = "github.com/podlapse/podlapse" // of every span and metric; it stays when packages move
+	scopeName   = "github.com/podlapse/podlapse" // scope of all spans and metrics; must not change when packages move
 )
 
-// newResource describes the sender: the agent, its version and its node, and what
-// OTEL_RESOURCE_ATTRIBUTES adds.
+// newResource describes the sender: the agent, its version, its node, and the attributes in
+// OTEL_RESOURCE_ATTRIBUTES.
 func newResource(ctx context.Context, node, version string) (*resource.Resource, error) {
 	made, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
 		resource.WithAttributes(
 			semconv.ServiceName(serviceName), semconv.ServiceVersion(version),
-			semconv.ServiceInstanceID(node), // one agent per node
+			semconv.ServiceInstanceID(node), // unique, because a node has one agent
 			semconv.K8SNodeName(node),
 		),
-		resource.WithFromEnv(), // the last one wins
+		resource.WithFromEnv(), // overrides the attributes above
 	)
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
@@ -37,15 +37,15 @@ func newResource(ctx context.Context, node, version string) (*resource.Resource,
 	return made, nil
 }
 
-// tracer creates spans of timelines with the SDK. Sampler and limits are those of the OTEL_*
-// variables. It is not safe for concurrent use.
+// tracer creates the spans of timelines with the SDK. The OTEL_* variables set the sampler and the limits. tracer
+// is not safe for concurrent use.
 type tracer struct {
 	trace.Tracer
 	ended    *ended
-	rollouts *rollouts // nil: each start-up has a trace of its own
+	rollouts *rollouts // nil if each start-up has its own trace
 }
 
-// newTracer creates a tracer. ofRollouts puts the pods of a rollout into one trace.
+// newTracer creates a tracer. If ofRollouts is true, the pods of a rollout share one trace.
 func newTracer(of *resource.Resource, version string, ofRollouts bool) *tracer {
 	var spans ended
 	provider := sdktrace.NewTracerProvider(
@@ -60,8 +60,8 @@ func newTracer(of *resource.Resource, version string, ofRollouts bool) *tracer {
 	return made
 }
 
-// above returns the parent of the root of a pod's trace: the trace in its annotation, or, if enabled, its rollout, or
-// nothing. For a rollout, it also returns the rollout's span.
+// above returns the parent of the root span of a pod's trace: the trace in the pod's annotation or, if enabled, the
+// rollout's span. If the parent is a rollout, above also returns the rollout's span.
 func (t *tracer) above(of timeline.Timeline) (context.Context, trace.Span) {
 	ctx := withParent(context.Background(), of)
 	rollout := rolloutOf(of)
@@ -73,15 +73,14 @@ func (t *tracer) above(of timeline.Timeline) (context.Context, trace.Span) {
 		trace.WithTimestamp(s.start), trace.WithAttributes(s.attributes...))
 }
 
-// NewTraceOf returns a function that returns the hexadecimal ID of a start-up's trace, or an empty
-// text if the sampler of the OTEL_* variables drops it. The function is not safe for concurrent
-// use.
+// NewTraceOf returns a function that returns the hexadecimal ID of a start-up's trace. The ID is empty if the
+// sampler drops the trace. The function is not safe for concurrent use.
 func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 	t := newTracer(resource.Empty(), "", ofRollouts)
 	return func(of timeline.Timeline) string {
 		above, _ := t.above(of)
 		_, root := t.Start(withNaming(above, naming{ownTrace(of), of.ID(), rootKey}), rootKey)
-		if made := root.SpanContext(); made.IsSampled() { // never ended: never sent
+		if made := root.SpanContext(); made.IsSampled() { // the span never ends, so the SDK never sends it
 			return made.TraceID().String()
 		}
 		return ""
@@ -90,15 +89,16 @@ func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// spans creates the trace of a start-up, its root first, or what a termination or a later event adds to it. bytes is
-// the approximate size in a request. The result is empty if the sampler drops the trace.
+// spans creates the spans of an item. For a start-up, these spans are the trace, root first. For a termination or a
+// later event, the result is the spans that the item adds to the trace. The result bytes is the approximate size in
+// a request. The result is empty if the sampler drops the trace.
 func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	of := i.Timeline
 	own := ownTrace(of)
 	under := map[string]context.Context{}
 	above, rollout := t.above(of)
 	switch {
-	case i.kind != startUp: // its root was sent when the start-up was over, or must not be sent
+	case i.kind != startUp: // the root was sent after the start-up, or must not be sent
 		under[rootKey], _ = t.Start(withNaming(above, naming{own, of.ID(), rootKey}), rootKey)
 	case rollout != nil && rollout.IsRecording() && t.rollouts.first(rollout.SpanContext().TraceID()):
 		rollout.End(trace.WithTimestamp(of.SettledAt))
@@ -122,7 +122,7 @@ func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 		if s.failure != "" {
 			made.SetStatus(codes.Error, s.failure)
 		}
-		made.End(trace.WithTimestamp(s.end)) // its children may come afterwards
+		made.End(trace.WithTimestamp(s.end)) // children can follow after the end of their parent
 	}
 	spans, t.ended.spans = t.ended.spans, nil
 	if len(spans) == 0 {
@@ -131,7 +131,7 @@ func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	return spans, bytes
 }
 
-// ended collects the spans that ended; it implements sdktrace.SpanProcessor.
+// ended collects the spans that have ended. ended implements sdktrace.SpanProcessor.
 type ended struct{ spans []sdktrace.ReadOnlySpan }
 
 func (e *ended) OnStart(context.Context, sdktrace.ReadWriteSpan) {}

@@ -11,15 +11,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pullsOf returns a span for each pull that was seen to begin, from the kubelet's request for the
-// image until it was present, with its parts: the wait in the node's queue, the download, the
-// unpacking and the layers.
+// pullsOf returns a span for each pull with a known start. The span starts with the kubelet's request and ends when
+// the image is present. Its children are the wait in the node's queue, the download, the unpacking and the layers.
 func pullsOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, p := range t.Pulls {
 		pull := pullOf(t, p)
 		if pull.start.IsZero() || pull.end.IsZero() || pull.end.Before(pull.start) {
-			continue // the image was present, or the instants are out of order, which a conflict explains
+			continue // the image was present, or the times conflict
 		}
 		spans = append(append(spans, pull), partsOf(t, p, pull.key)...)
 	}
@@ -76,9 +75,9 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 	return pull
 }
 
-// partsOf returns the children of a pull. The runtime reports when a layer had arrived, but not
-// when its download began. So each layer's span begins with the download, and shows how long the
-// pull waited for that layer.
+// partsOf returns the children of a pull. The runtime reports the end of a layer's download, but not its start. So
+// the span of each layer starts with the pull's download, and shows the time for which the pull waited for this
+// layer.
 func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 	var parts []span
 	add := func(kind, key string, start, end time.Time, attributes ...attribute.KeyValue) *span {
@@ -112,8 +111,8 @@ func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 	return parts
 }
 
-// blockerOf returns what a pull waited for in the node's queue: the pull of another pod, and how
-// many there were.
+// blockerOf returns the pull of another pod for which this pull waited in the node's queue, and the number of pulls
+// ahead.
 func blockerOf(p timeline.Pull) (attributes []attribute.KeyValue) {
 	if p.Ahead > 0 {
 		attributes = append(attributes, attribute.Int(keyAhead, p.Ahead))

@@ -7,17 +7,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxRollouts is how many sent rollouts are remembered; a node runs pods of at most a few hundred.
+// maxRollouts is the maximum number of remembered rollouts. A node runs the pods of at most a few hundred rollouts.
 const maxRollouts = 1024
 
-// rollouts remembers the rollouts whose span was sent, so that each is sent once. The oldest are forgotten first. It is
-// not safe for concurrent use.
+// rollouts remembers the rollouts whose span was sent, so that each span is sent once. At the limit, rollouts
+// forgets the oldest rollout. rollouts is not safe for concurrent use.
 type rollouts struct {
 	sent  map[trace.TraceID]bool
 	order []trace.TraceID
 }
 
-// first reports whether a rollout has not been sent before.
+// first reports whether the span of a rollout has not been sent yet.
 func (r *rollouts) first(id trace.TraceID) bool {
 	if r.sent[id] {
 		return false
@@ -34,8 +34,8 @@ func (r *rollouts) first(id trace.TraceID) bool {
 	return true
 }
 
-// lost forgets the rollouts whose span is among those that the collector did not accept: the next
-// start-up sends it again.
+// lost forgets the rollouts whose spans the collector did not accept. The next start-up of the rollout sends the
+// span again.
 func (r *rollouts) lost(spans []sdktrace.ReadOnlySpan) {
 	if r == nil {
 		return

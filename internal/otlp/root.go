@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// rootOf returns the whole start-up, from creation to settled, with the kubelet's Events.
+// rootOf returns the span of the whole start-up, from creation to settled, with the kubelet's Events.
 func rootOf(t timeline.Timeline) span {
 	attributes := append(podOf(t),
 		attribute.String(keyKind, kindStartup),
@@ -37,26 +37,26 @@ func rootOf(t timeline.Timeline) span {
 	return root
 }
 
-// failureOf returns why a start-up failed or was abandoned, as one word and as a text; empty if
-// neither.
+// failureOf returns the reason why a start-up failed or was given up, as a word and as a text. Otherwise both
+// results are empty.
 func failureOf(t timeline.Timeline) (kind, why string) {
 	switch t.State {
 	case timeline.StateFailed:
 		kind, why = cmp.Or(t.Reason, "failed"), cmp.Or(t.Reason, "the pod failed")
 	case timeline.StateGivenUp:
 		kind, why = cmp.Or(t.Reason, "given_up"),
-			cmp.Or(t.Reason, "still not ready an hour after the agent first saw it")
+			cmp.Or(t.Reason, "the pod was not ready an hour after the agent first saw it")
 	default:
 		return "", ""
 	}
 	if n := len(t.Pulls); t.Reason == "" && n > 0 && t.Pulls[n-1].Outcome == imagepull.OutcomeFailed {
-		why += "; its latest pull, of " + t.Pulls[n-1].Image + ", failed: " + string(t.Pulls[n-1].Failure)
+		why += "; the latest pull of image " + t.Pulls[n-1].Image + " failed: " + string(t.Pulls[n-1].Failure)
 	}
 	return kind, why
 }
 
-// messageEvents returns the kubelet's Events as span events. Their attributes are those of the pod's
-// Events.
+// messageEvents returns the kubelet's Events as span events. Their attributes have the names of a Kubernetes
+// Event's fields.
 func messageEvents(t timeline.Timeline) []event {
 	events := make([]event, 0, len(t.EventMessage))
 	for _, s := range t.EventMessage {

@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// The values of OTEL_EXPORTER_OTLP_PROTOCOL that both exporters support.
+// Values of OTEL_EXPORTER_OTLP_PROTOCOL that the exporters of both signals support.
 const (
 	protocolHTTP = "http/protobuf"
 	protocolGRPC = "grpc"
 )
 
-// The specification's defaults.
+// Defaults of the OpenTelemetry specification.
 const (
 	defaultTimeout  = 10 * time.Second
 	defaultInterval = time.Minute
 )
 
-// Settings holds the values of the OTEL_* variables. The zero Settings configure nothing.
+// Settings holds the values of the OTEL_* variables. The zero Settings disable all signals.
 //
-// The SDK and its exporters read their variables themselves and silently ignore invalid values. So
-// the important ones are checked here first. Endpoints, keys and so on are therefore not in
-// Settings.
+// The SDK and its exporters read their variables themselves and silently ignore invalid values. So FromEnvironment
+// checks the important variables first. Settings contains only the values that the agent needs, for example no
+// keys.
 type Settings struct {
 	Traces   Signal
 	Metrics  Signal
@@ -35,17 +35,17 @@ type Settings struct {
 	Exponential bool
 }
 
-// Signal is how traces, or metrics, are sent.
+// Signal configures the export of traces or of metrics.
 type Signal struct {
 	On       bool
-	Endpoint string // as in the variable, for people
+	Endpoint string // value of the variable, for people
 	Protocol string // http/protobuf or grpc
-	// Timeout limits the sending of one batch, with all retries.
+	// Timeout is the time limit for one batch, including all retries.
 	Timeout time.Duration
 }
 
-// FromEnvironment reads the variables. The error lists every problem of the enabled signals, each with the variable's
-// name. It omits the values of headers, because headers hold keys.
+// FromEnvironment reads the variables. The error lists every problem of the enabled signals with the variable's
+// name. FromEnvironment omits the values of headers, because headers contain keys.
 func FromEnvironment(getenv func(string) string) (Settings, error) {
 	e := &environment{getenv: getenv}
 	if e.check("OTEL_SDK_DISABLED", isBool); strings.EqualFold(e.value("OTEL_SDK_DISABLED"), "true") {
@@ -53,7 +53,7 @@ func FromEnvironment(getenv func(string) string) (Settings, error) {
 	}
 	settings := Settings{
 		Traces:   e.signal("TRACES", "otlp", "none"),
-		Metrics:  e.signal("METRICS", "otlp", "none", "prometheus"), // which is served in any case
+		Metrics:  e.signal("METRICS", "otlp", "none", "prometheus"), // the agent always serves Prometheus metrics
 		Interval: defaultInterval,
 	}
 	if settings.Traces.On || settings.Metrics.On {
@@ -91,8 +91,8 @@ type environment struct {
 
 func (e *environment) value(name string) string { return strings.TrimSpace(e.getenv(name)) }
 
-// of returns the variable that applies to a signal: its own if it is set, otherwise the general one. The name is empty
-// if neither is set.
+// of returns the variable that applies to a signal. The variable of the signal comes before the general variable.
+// The name is empty if neither is set.
 func (e *environment) of(signal, what string) (name, value string) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_" + what, "OTEL_EXPORTER_OTLP_" + what} {
 		if value := e.value(name); value != "" {
@@ -102,7 +102,7 @@ func (e *environment) of(signal, what string) (name, value string) {
 	return "", ""
 }
 
-// check notes the problem of a variable that is set.
+// check notes the problem of a variable if the variable is set and invalid.
 func (e *environment) check(name string, check func(string) error) {
 	if value := e.value(name); value != "" {
 		if err := check(value); err != nil {
@@ -111,14 +111,16 @@ func (e *environment) check(name string, check func(string) error) {
 	}
 }
 
-// note notes a problem once: both signals check the variables that they share.
+// note adds a problem unless the list already has it. Duplicates occur because traces and metrics both check the
+// general variables.
 func (e *environment) note(problem error) {
 	if !slices.ContainsFunc(e.problems, func(noted error) bool { return noted.Error() == problem.Error() }) {
 		e.problems = append(e.problems, problem)
 	}
 }
 
-// duration returns the value of a checked variable, in milliseconds.
+// duration returns the value of a checked variable in milliseconds, or the duration otherwise if the variable is
+// not set.
 func (e *environment) duration(otherwise time.Duration, name string) time.Duration {
 	if n, err := strconv.Atoi(e.value(name)); err == nil {
 		return time.Duration(n) * time.Millisecond
@@ -126,7 +128,7 @@ func (e *environment) duration(otherwise time.Duration, name string) time.Durati
 	return otherwise
 }
 
-// A signal is off without an endpoint, or if its exporter is not otlp.
+// signal reads the settings of a signal. The signal is off without an endpoint, or if its exporter is not otlp.
 func (e *environment) signal(name string, exporters ...string) Signal {
 	exporter := "OTEL_" + name + "_EXPORTER"
 	_, endpoint := e.of(name, "ENDPOINT")

@@ -84,8 +84,8 @@ func TestInvalidSettings(t *testing.T) {
 		{"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "thrift", "must be http/protobuf or grpc"},
 		{"OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "milliseconds"},
 		{"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "0", "milliseconds"},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "api-key", "entry 1 is not NAME=VALUE"},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b,key=%hush", "entry 2 is not NAME=VALUE"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "api-key", "invalid entry 1: must be NAME=VALUE"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b,key=%hush", "invalid entry 2: must be NAME=VALUE"},
 		{"OTEL_EXPORTER_OTLP_COMPRESSION", "zstd", "must be gzip or none"},
 		{"OTEL_EXPORTER_OTLP_INSECURE", "1", "must be true or false"},
 		{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere", "no such file"},
@@ -95,14 +95,14 @@ func TestInvalidSettings(t *testing.T) {
 		{"OTEL_TRACES_SAMPLER", "sometimes", "must be always_on or"},
 		{"OTEL_SPAN_EVENT_COUNT_LIMIT", "many", "invalid integer"},
 		{"OTEL_RESOURCE_ATTRIBUTES", "here", "entry 1"},
-		{"OTEL_RESOURCE_ATTRIBUTES", "a=%ff", "entry 1 has an invalid value after decoding"},
-		{"OTEL_RESOURCE_ATTRIBUTES", "a=b,\xff=c", "entry 2 has a name that is invalid or reserved"},
-		{"OTEL_SERVICE_NAME", "\xff", "not valid UTF-8"},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b%0ahush", "entry 1 has an invalid value after decoding"},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "hush@b=c", "entry 1 has a name that is invalid or reserved"},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b,Host=hush", "entry 2 has a name that is invalid or reserved"},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "content-length=3", "entry 1 has a name that is invalid or reserved"},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "grpc-timeout=1S", "entry 1 has a name that is invalid or reserved"},
+		{"OTEL_RESOURCE_ATTRIBUTES", "a=%ff", "invalid entry 1: its decoded value is invalid"},
+		{"OTEL_RESOURCE_ATTRIBUTES", "a=b,\xff=c", "invalid entry 2: its name is invalid or reserved"},
+		{"OTEL_SERVICE_NAME", "\xff", "must be valid UTF-8"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b%0ahush", "invalid entry 1: its decoded value is invalid"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "hush@b=c", "invalid entry 1: its name is invalid or reserved"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b,Host=hush", "invalid entry 2: its name is invalid or reserved"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "content-length=3", "invalid entry 1: its name is invalid or reserved"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "grpc-timeout=1S", "invalid entry 1: its name is invalid or reserved"},
 		{endpoint, "http://host:99999", "must be 1 to 65535"},
 		{endpoint, "http://host:0", "must be 1 to 65535"},
 		{endpoint, "http://:4318", "must be http://HOST:PORT"},
@@ -127,7 +127,7 @@ func TestInvalidSettings(t *testing.T) {
 		}
 		variables["OTEL_EXPORTER_OTLP_PROTOCOL"] = protocolGRPC
 		if _, err := from(variables); err == nil ||
-			strings.Count(err.Error(), "OTEL_EXPORTER_OTLP_HEADERS: entry 1") != 1 {
+			strings.Count(err.Error(), "OTEL_EXPORTER_OTLP_HEADERS: invalid entry 1:") != 1 {
 			t.Errorf("%s over gRPC: %v", headers, err)
 		}
 	}

@@ -9,36 +9,36 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxSpans limits the trace of one start-up. A start-up with ten containers has about a hundred
-// spans; more than maxSpans come from a crash loop, and only its first attempts are kept. maxTrace limits them in
-// bytes, so that even an unusual start-up fits into a request that collectors accept.
+// maxSpans is the maximum number of spans in the trace of one start-up. A start-up with ten containers has about a
+// hundred spans. Only a crash loop has more than maxSpans, and then the trace contains its first attempts. maxTrace
+// is the maximum size in bytes, so that every start-up fits into a request that collectors accept.
 const (
 	maxSpans = 1000
 	maxTrace = 1 << 20
 )
 
-// rootKey is the key of the span above the others.
+// rootKey is the key of the root span.
 const rootKey = ""
 
-// span is one span of a timeline, before it has IDs.
+// span is one span of a timeline before it has IDs.
 type span struct {
-	key        string // identifies the span within its start-up, whenever that is reported
-	parent     string // key of the parent, which comes before
-	name       string // in valid texts, as is all that follows
+	key        string // identifies the span within the start-up; the same in every report
+	parent     string // key of the parent, which precedes this span
+	name       string // valid text, like all texts below
 	start, end time.Time
 	attributes []attribute.KeyValue
 	events     []event
-	failure    string // why it failed; empty if it did not
+	failure    string // reason for the failure; empty without a failure
 }
 
-// event is something that happened at one moment of a span.
+// event is an event at one moment of a span.
 type event struct {
 	name       string
 	at         time.Time
 	attributes []attribute.KeyValue
 }
 
-// spansOf returns the trace of a start-up, parents first.
+// spansOf returns the trace of a start-up. Parents come first.
 func spansOf(t timeline.Timeline) []span {
 	spans := []span{rootOf(t)}
 	spans = append(spans, phasesOf(t)...)
@@ -47,10 +47,10 @@ func spansOf(t timeline.Timeline) []span {
 	return bounded(spans)
 }
 
-// bounded makes the keys unique and omits what exceeds the limits.
+// bounded makes the keys unique and omits spans above the limits.
 func bounded(spans []span) []span {
 	times := map[string]int{}
-	for i := range spans { // a phase can repeat, an image can have a layer twice
+	for i := range spans { // a phase can repeat, and an image can contain a layer twice
 		key := spans[i].key
 		if times[key]++; times[key] > 1 {
 			spans[i].key += "#" + strconv.Itoa(times[key])

@@ -10,12 +10,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// endKey is the key of the span above those of a pod's end. Its parent is the root of the start-up,
+// endKey is the key of the parent of all spans of a pod's termination. Its own parent is the root of the start-up,
 // which was sent in an earlier request.
 const endKey = "termination/"
 
-// terminationOf returns the spans that the end of a pod adds to the trace of its start-up: one span from the request to
-// delete the pod until its object was removed, its phases, and how each container stopped.
+// terminationOf returns the spans that a pod's termination adds to the trace of its start-up. The first span lasts
+// from the deletion request until the object was removed. Its children are the phases and the stops of the
+// containers.
 func terminationOf(t timeline.Timeline) []span {
 	end := *t.Termination
 	attributes := append(podOf(t),
@@ -39,7 +40,7 @@ func terminationOf(t timeline.Timeline) []span {
 	return bounded(append(spans, stopsOf(t)...))
 }
 
-// stopsOf returns a span for each container that stopped after the request, if the time is known.
+// stopsOf returns a span for each container that stopped at a known time after the deletion request.
 func stopsOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, s := range t.Termination.Stops {

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// maxText is how many bytes of a text leave the agent. The longest image reference that a
+	// maxText is the maximum length in bytes of a text that the agent sends. The longest image reference that a
 	// registry accepts is half as long: names have at most 255 bytes, tags 128 and digests 71
 	// (distribution/reference).
 	maxText = 1024
-	// maxTexts is how many texts of a list leave the agent.
+	// maxTexts is the maximum number of texts in a list that the agent sends.
 	maxTexts = 128
-	// cutMilestone ends a text that was cut.
+	// cutMilestone marks the end of a text that was cut.
 	cutMilestone = "…"
 )
 
-// valid returns a text that a collector accepts: valid UTF-8, because it refuses the whole request
-// otherwise, and at most maxText long, with a milestone where it was cut.
+// valid returns a text that a collector accepts. Invalid UTF-8 is replaced, because a collector refuses the whole
+// request otherwise. A text longer than maxText is cut and ends in cutMilestone.
 func valid(text string) string {
-	if len(text) > 4*maxText { // more than is needed, whatever is replaced
+	if len(text) > 4*maxText { // longer than the result can be, even after replacements
 		text = text[:4*maxText] + cutMilestone
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
@@ -37,11 +37,11 @@ func valid(text string) string {
 	return text[:end] + cutMilestone
 }
 
-// text returns an attribute with any text as its value.
+// text returns an attribute with a valid copy of value.
 func text(key, value string) attribute.KeyValue { return attribute.String(key, valid(value)) }
 
-// appendList adds a list that is not empty. Its last element is the number of those that are
-// omitted.
+// appendList adds a list as an attribute if the list is not empty. If texts are omitted, the last element states
+// their number.
 func appendList[S ~string](attributes []attribute.KeyValue, key string, list []S) []attribute.KeyValue {
 	if len(list) == 0 {
 		return attributes
@@ -57,15 +57,15 @@ func appendList[S ~string](attributes []attribute.KeyValue, key string, list []S
 	return append(attributes, attribute.StringSlice(key, slices.Concat(texts, more)))
 }
 
-// The bytes that a span, and each of its parts, takes in a request in addition to its texts: IDs, times, and the
-// overhead of protobuf.
+// Sizes in bytes of a span and of its parts in a request, without their texts. The sizes include IDs, times, and
+// the overhead of protobuf.
 const (
 	spanBytes      = 160
 	eventBytes     = 32
 	attributeBytes = 32
 )
 
-// bytes returns about, and not less than, the size of a span in a request.
+// bytes returns an upper estimate of the size of a span in a request.
 func (s span) bytes() int {
 	n := spanBytes + len(s.name) + len(s.failure) + bytesOf(s.attributes)
 	for _, e := range s.events {

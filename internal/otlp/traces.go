@@ -15,43 +15,43 @@ import (
 )
 
 const (
-	// tracesQueue is how many settled start-ups wait for a slow collector: as many as the state
-	// holds in flight. So if an agent is killed and all start-ups that were in progress end at once, none of them is
-	// dropped. They take 1 MiB while the pods are present, because reconcile holds the same timelines, and some 5 MiB
-	// if all pods are gone.
+	// tracesQueue is the maximum number of settled start-ups that wait for a slow collector. tracesQueue equals the
+	// maximum number of start-ups in the state file. So after a restart, no start-up is dropped, even if all
+	// start-ups complete at the same time. A full queue takes 1 MiB while the pods exist, because reconcile holds
+	// the same timelines, and about 5 MiB if all pods are deleted.
 	tracesQueue = 1024
-	// batchItems, batchSpans and batchBytes limit a request: collectors accept 4 MiB by default,
-	// and a span is about 500 bytes.
+	// batchItems, batchSpans and batchBytes limit a request. Collectors accept 4 MiB by default, and a span has
+	// about 500 bytes.
 	batchItems = 32
 	batchSpans = 1024
 	batchBytes = 2 << 20
-	// flush is how long Run keeps sending queued start-ups after its context ends.
+	// flush is the time for which Run still sends queued start-ups after its context is done.
 	flush = 800 * time.Millisecond
-	// closing limits the shutdown of an exporter without requests in progress.
+	// closing is the time limit for the shutdown of an exporter without requests in progress.
 	closing = 50 * time.Millisecond
 )
 
-// TracesConfig is what Traces needs. Every field but Done and Stopping is required.
+// TracesConfig configures a Traces. Every field except Done and Stopping is required.
 type TracesConfig struct {
 	Signal     Signal // must be on
 	Rollouts   bool   // put the pods of a rollout into one trace
 	Node       string
-	Version    string                // of the agent
-	Registerer prometheus.Registerer // gets podlapse_sink_*{sink="otlp"}
+	Version    string                // version of the agent
+	Registerer prometheus.Registerer // registers podlapse_sink_*{sink="otlp"}
 	Report     health.Report
 	Logger     *zap.Logger
-	// Done is called for each start-up whose trace the collector accepted or rejected permanently, that the sampler
-	// dropped, or that was dropped while the agent continues. It is not called for later events, nor for start-ups that
-	// are lost after the agent was told to stop: the next agent may send those. It must not block, and is called from
-	// Offer and Run.
+	// Done is called for each start-up whose trace the collector accepted or permanently rejected, that the sampler
+	// dropped, or that was dropped while the agent continues. Done is not called for later events. Done is also not
+	// called for start-ups that are dropped because the agent is stopping, so that the next agent can send these
+	// traces. Done must not block. Offer and Run call it.
 	Done func(timeline.Timeline)
-	// Stopping reports whether the agent was told to stop. The caller of Offer learns this earlier than Run does. It
-	// may be called from any goroutine.
+	// Stopping reports whether the agent must stop. The caller of Offer learns this earlier than Run. Any goroutine
+	// can call Stopping.
 	Stopping func() bool
 }
 
-// Traces sends a trace of each settled start-up. Traces that the collector does not accept in time are dropped, and
-// counted once per start-up.
+// Traces sends a trace of each settled start-up. If the collector does not accept a trace in time, Traces drops the
+// trace and counts one drop per start-up.
 type Traces struct {
 	config   TracesConfig
 	queue    *sink.Queue[item]
@@ -61,14 +61,14 @@ type Traces struct {
 	answers answers
 
 	batch []sdktrace.ReadOnlySpan
-	bytes int             // of the batch, approximately
-	items []item          // in the batch
-	run   context.Context // of Run
-	limit context.Context // of the current delivery: it ends a while after that of Run
+	bytes int             // approximate size of the batch
+	items []item          // items in the batch
+	run   context.Context // context of Run
+	limit context.Context // context of the current delivery; it is done some time after the context of Run
 }
 
-// NewTraces creates a sink that does not connect until there is something to send. It panics if its
-// metrics are already registered.
+// NewTraces creates a sink. The sink does not connect until it has data to send. NewTraces panics if its metrics
+// are already registered.
 func NewTraces(ctx context.Context, config TracesConfig) (*Traces, error) {
 	from, err := newResource(ctx, config.Node, config.Version)
 	if err != nil {
@@ -97,26 +97,26 @@ func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExport
 	}
 }
 
-// Offer queues a start-up. If 1024 items wait, it counts the start-up as dropped. It never blocks and may be called
-// from any goroutine.
+// Offer queues a start-up. If 1024 items wait, Offer drops the start-up and counts it. Offer never blocks and is
+// safe to call from any goroutine.
 func (s *Traces) Offer(t timeline.Timeline) {
 	if err := s.queue.Offer(item{Timeline: t}); errors.Is(err, sink.ErrFull) && !s.config.Stopping() {
 		s.config.Done(t)
 	}
 }
 
-// OfferTermination is Offer for a completed Timeline.Termination.
+// OfferTermination queues a completed Timeline.Termination, like Offer.
 func (s *Traces) OfferTermination(t timeline.Timeline) {
-	_ = s.queue.Offer(item{Timeline: t, kind: termination}) // counted
+	_ = s.queue.Offer(item{Timeline: t, kind: termination}) // the queue counts a drop
 }
 
-// OfferPostStartup is Offer for what happened to a pod after its start-up.
+// OfferPostStartup queues an event after a pod's start-up, like Offer.
 func (s *Traces) OfferPostStartup(t timeline.Timeline, event timeline.PostStartup) {
-	_ = s.queue.Offer(item{Timeline: t, kind: postStartup, event: event}) // counted
+	_ = s.queue.Offer(item{Timeline: t, kind: postStartup, event: event}) // the queue counts a drop
 }
 
 // Run sends until ctx is done. Then it sends queued start-ups for less than a second. An absent collector is not an
-// error: the health board reports it. Run may be called once.
+// error: Run reports it to the health board. The caller can call Run only once.
 func (s *Traces) Run(ctx context.Context) error {
 	s.config.Report(true, "nothing sent yet to "+s.config.Signal.Endpoint)
 	s.run = ctx
@@ -133,7 +133,7 @@ func (s *Traces) Run(ctx context.Context) error {
 	return nil
 }
 
-// take adds an item to the batch, and sends the batch when it is full.
+// take adds an item to the batch and sends a full batch.
 func (s *Traces) take(ctx context.Context, i item) error {
 	s.limit = ctx
 	spans, bytes := s.tracer.spans(i)
@@ -149,7 +149,7 @@ func (s *Traces) take(ctx context.Context, i item) error {
 	return nil
 }
 
-// send sends the batch, and counts the result.
+// send sends the batch and counts the result.
 func (s *Traces) send() {
 	spans, items := s.batch, s.items
 	s.batch, s.bytes, s.items = nil, 0, nil
@@ -157,7 +157,7 @@ func (s *Traces) send() {
 		return
 	}
 	var err error
-	if len(spans) > 0 { // otherwise the sampler dropped all of them
+	if len(spans) > 0 { // without spans, the sampler dropped all items
 		err = send(s.limit, s.config.Signal.Timeout, func(ctx context.Context) error {
 			return s.exporter.ExportSpans(ctx, spans)
 		})
@@ -169,7 +169,7 @@ func (s *Traces) send() {
 	} else {
 		s.queue.Drop(len(items))
 		s.tracer.rollouts.lost(spans)
-		// The agent's end may be the reason: the next agent has time to send it.
+		// The stop of the agent can be the reason for the error. The next agent then sends the trace.
 		if s.run.Err() != nil && !refused(err) {
 			return
 		}

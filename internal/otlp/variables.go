@@ -15,14 +15,14 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// variable is a variable and its check.
+// variable is an OTEL_* variable and its check.
 type variable struct {
 	name  string
 	check func(string) error
 }
 
-// exporterVariables are those of an exporter, without the prefix OTEL_EXPORTER_OTLP_ and, if set,
-// the signal.
+// exporterVariables are the variables of an exporter. Their names have the prefix OTEL_EXPORTER_OTLP_, followed by
+// the signal if the variable applies to one signal.
 var exporterVariables = []variable{
 	{"ENDPOINT", isEndpoint},
 	{"PROTOCOL", oneOf(protocolHTTP, protocolGRPC)},
@@ -33,7 +33,7 @@ var exporterVariables = []variable{
 	{"CERTIFICATE", isCertificates},
 }
 
-// traceVariables are those of the SDK's tracer.
+// traceVariables are the variables of the SDK's tracer.
 var traceVariables = []variable{
 	{"OTEL_TRACES_SAMPLER", oneOf("always_on", "always_off", "traceidratio",
 		"parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio")},
@@ -45,15 +45,15 @@ var traceVariables = []variable{
 	{"OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", isInteger},
 }
 
-// How histograms are sent; by default, with their buckets.
+// Variable that selects the format of histograms, and its values. By default, histograms have explicit buckets.
 const (
 	histogramAggregation = "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION"
 	bucketHistogram      = "explicit_bucket_histogram"
 	exponentialHistogram = "base2_exponential_bucket_histogram"
 )
 
-// metricVariables are those of metrics. Only those apply that fit Prometheus metrics, which count
-// from the start of the agent.
+// metricVariables are the variables of metrics. The checks accept only values that fit Prometheus metrics, which
+// count from the start of the agent.
 var metricVariables = []variable{
 	{"OTEL_METRIC_EXPORT_INTERVAL", isMilliseconds},
 	{"OTEL_METRIC_EXPORT_TIMEOUT", isMilliseconds},
@@ -61,11 +61,11 @@ var metricVariables = []variable{
 	{histogramAggregation, oneOf(bucketHistogram, exponentialHistogram)},
 }
 
-// maxMilliseconds is longer than any useful wait for a collector.
+// maxMilliseconds is longer than every useful wait for a collector.
 const maxMilliseconds = int(time.Hour / time.Millisecond)
 
-// isEndpoint does not repeat the value, because it may contain a key. The exporters would silently
-// ignore each of these errors.
+// isEndpoint checks an endpoint. Without this check, the exporters would silently ignore the errors. Most errors do
+// not contain the value, because it can contain a key.
 func isEndpoint(value string) error {
 	const keys = ": use http://HOST:PORT or https://HOST:PORT, and put keys in OTEL_EXPORTER_OTLP_HEADERS"
 	switch {
@@ -88,8 +88,7 @@ func isEndpoint(value string) error {
 	return nil
 }
 
-// isTarget checks whether gRPC can use an endpoint that is otherwise valid: gRPC has no paths
-// beside its methods.
+// isTarget checks whether gRPC can use a valid endpoint. With gRPC, an endpoint has no path.
 func isTarget(value string) error {
 	if isEndpoint(value) != nil {
 		return nil
@@ -135,8 +134,8 @@ func isHeaders(value string) error {
 		httpguts.ValidHeaderFieldValue)
 }
 
-// isTransports reports whether the transport sets a header itself. Such a header in HEADERS would
-// be silently ignored, or would misdescribe the request (net/http, reqWriteExcludeHeader; RFC 9110,
+// isTransports reports whether the transport sets a header itself. In HEADERS, the transport would silently ignore
+// this header, or the header would describe the request incorrectly (net/http, reqWriteExcludeHeader; RFC 9110,
 // 7.6.1; grpc-go, isReservedHeader).
 func isTransports(header string) bool {
 	switch name := strings.ToLower(header); name {
@@ -149,8 +148,8 @@ func isTransports(header string) bool {
 	}
 }
 
-// isMetadata is isHeaders for gRPC, which accepts less and sets the user agent itself.
-// (github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, Custom-Metadata)
+// isMetadata checks headers for gRPC. gRPC accepts fewer characters than HTTP and sets the user agent itself
+// (github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, Custom-Metadata).
 func isMetadata(value string) error {
 	return isList(value,
 		func(name string) bool {
@@ -171,12 +170,12 @@ func isAttributes(value string) error {
 
 func isText(value string) error {
 	if !utf8.ValidString(value) {
-		return fmt.Errorf("%q is not valid UTF-8", value)
+		return fmt.Errorf("invalid text %q: must be valid UTF-8", value)
 	}
 	return nil
 }
 
-// isList does not repeat the value, because it may be a key.
+// isList checks a list of NAME=VALUE. Its errors do not contain the value, because the value can be a key.
 func isList(value string, isName, isValue func(string) bool) error {
 	for i, pair := range strings.Split(value, ",") {
 		name, encoded, ok := strings.Cut(pair, "=")
@@ -184,11 +183,11 @@ func isList(value string, isName, isValue func(string) bool) error {
 		name = strings.TrimSpace(name)
 		switch {
 		case !ok || name == "" || err != nil:
-			return fmt.Errorf("entry %d is not NAME=VALUE with a percent-encoded value", i+1)
+			return fmt.Errorf("invalid entry %d: must be NAME=VALUE with a percent-encoded value", i+1)
 		case !isName(name):
-			return fmt.Errorf("entry %d has a name that is invalid or reserved", i+1)
+			return fmt.Errorf("invalid entry %d: its name is invalid or reserved", i+1)
 		case !isValue(decoded):
-			return fmt.Errorf("entry %d has an invalid value after decoding", i+1)
+			return fmt.Errorf("invalid entry %d: its decoded value is invalid", i+1)
 		}
 	}
 	return nil
@@ -205,7 +204,7 @@ func isCertificates(path string) error {
 	return nil
 }
 
-// oneOf accepts a few words.
+// oneOf returns a check that accepts only the given words.
 func oneOf(words ...string) func(string) error {
 	return func(value string) error {
 		for _, word := range words {
@@ -217,9 +216,9 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// checkClientKey notes problems with a client's certificate and its key. The exporters take both
-// from variables with the same prefix, the signal's before the common ones, and silently ignore
-// half a pair (SDK, internal/envconfig, WithClientCert).
+// checkClientKey notes problems with a client's certificate and key. The exporters read both from variables with
+// the same prefix. The variables of the signal come before the general variables. The exporters silently ignore a
+// certificate without a key (SDK, internal/envconfig, WithClientCert).
 func (e *environment) checkClientKey(signal string) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_", "OTEL_EXPORTER_OTLP_"} {
 		certificateName, keyName := prefix+"CLIENT_CERTIFICATE", prefix+"CLIENT_KEY"
@@ -240,10 +239,10 @@ func (e *environment) checkClientKey(signal string) {
 	}
 }
 
-// checkInsecure notes where a signal's INSECURE contradicts the scheme of its endpoint. The
-// specification defines INSECURE for endpoints without a scheme, which the exporters cannot use.
-// With a scheme, the exporters let INSECURE override it: traces, and the keys in the headers, would
-// be sent unencrypted to https://, or TLS would be used with a server that does not support it.
+// checkInsecure notes a contradiction between a signal's INSECURE and the scheme of its endpoint. The specification
+// defines INSECURE for endpoints without a scheme, which the exporters cannot use. For an endpoint with a scheme,
+// the exporters let INSECURE override the scheme. Then they would send traces and keys unencrypted to https://, or use
+// TLS with a server that does not support it.
 func (e *environment) checkInsecure(signal string) {
 	address, endpoint := e.of(signal, "ENDPOINT")
 	name, insecure := e.of(signal, "INSECURE")

@@ -1,5 +1,5 @@
-// Package peer identifies the clients of connections, so that limits apply to each of them. It does
-// no I/O.
+// Package peer identifies the clients of connections, so that each client has its own limits. The package does no
+// I/O.
 package peer
 
 import (
@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Of returns the key for limits: an IPv4 address, or the network of one IPv6 host. All addresses
-// that are invalid share one key.
+// Of returns the key of a client for limits: an IPv4 address, or the network of one IPv6 host. All invalid
+// addresses have the same key.
 func Of(address string) netip.Prefix {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -19,18 +19,18 @@ func Of(address string) netip.Prefix {
 	if ip.Is4() {
 		bits = 32
 	}
-	prefix, _ := ip.Prefix(bits) // fails only for lengths that no address has
+	prefix, _ := ip.Prefix(bits) // fails only for an invalid length
 	return prefix
 }
 
-// Latest holds a value for each of the most recent peers. It is safe for concurrent use.
+// Latest holds a value for each of the latest peers. Latest is safe for concurrent use.
 type Latest[V any] struct {
 	most  int
 	start func() V
 
 	mu    sync.Mutex
 	known map[netip.Prefix]*list.Element
-	order *list.List // of remembered[V], the latest first
+	order *list.List // list of remembered[V], latest first
 }
 
 type remembered[V any] struct {
@@ -38,13 +38,13 @@ type remembered[V any] struct {
 	value V
 }
 
-// NewLatest creates a Latest for at most most peers; start creates the value of a new one.
+// NewLatest creates a Latest for at most the given number of peers. The function start creates the value of a new
+// peer.
 func NewLatest[V any](most int, start func() V) *Latest[V] {
 	return &Latest[V]{most: most, start: start, known: map[netip.Prefix]*list.Element{}, order: list.New()}
 }
 
-// Of returns the value of a peer. Beyond the limit, the peer that was used longest ago is
-// forgotten.
+// Of returns the value of a peer. At the limit, Of forgets the peer with the oldest last use.
 func (l *Latest[V]) Of(peer netip.Prefix) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,27 +13,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Agent is the user of requests without a token that the server knows.
+// Agent is the user of requests without a known token.
 const Agent = "system:serviceaccount:podlapse:podlapse-agent"
 
-// Attempt is a request to be authorized.
+// Attempt is a request that the server must authorize.
 type Attempt struct {
 	User            string // Agent, the owner of a known token, or the impersonated user
 	Verb            string
 	Group, Resource string
-	Path            string // without a resource
+	Path            string // path of a request without a resource
 	Selector        string // field selector
 }
 
-// Authorize applies a policy to every attempt from now on. Without one, all are allowed.
+// Authorize applies a policy to all later attempts. Without a policy, the server allows all attempts.
 func (s *Server) Authorize(allow func(Attempt) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.allow = allow
 }
 
-// KnowToken makes TokenReview accept a token as that of a user. An empty user makes it unknown
-// again.
+// KnowToken makes TokenReview accept a token as the token of a user. An empty user makes the token unknown again.
 func (s *Server) KnowToken(token, user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +42,7 @@ func (s *Server) KnowToken(token, user string) {
 	s.tokens[token] = user
 }
 
-// Ahead sets the server's clock ahead of the test's by a duration.
+// Ahead sets the difference between the server's clock and the test's clock.
 func (s *Server) Ahead(by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,8 +56,8 @@ func (s *Server) allowed(a Attempt) bool {
 	return allow == nil || allow(a)
 }
 
-// refusedTo returns why a request is forbidden, as the API server with constrained impersonation in
-// the mode associated-node would; empty if it is allowed.
+// refusedTo returns the reason why a request is forbidden, or an empty text if the request is allowed. refusedTo
+// follows the API server's rules for constrained impersonation in the mode associated-node.
 func (s *Server) refusedTo(r *http.Request, a Attempt) string {
 	a.User = Agent
 	attempts := []Attempt{a}
@@ -81,7 +80,7 @@ func (s *Server) refusedTo(r *http.Request, a Attempt) string {
 	return ""
 }
 
-// review answers POST requests.
+// review answers POST requests for reviews.
 func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/apis/authentication.k8s.io/v1/tokenreviews":
@@ -109,8 +108,8 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// identity returns everything that TokenReview returns about a user. RBAC uses groups, webhooks use
-// the rest as well.
+// identity returns all fields that TokenReview returns for a user. RBAC uses the groups. Webhooks also use the
+// other fields.
 func identity(user string) authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{
 		Username: user, UID: "uid of " + user, Groups: []string{"system:authenticated", "group of " + user},
@@ -118,8 +117,7 @@ func identity(user string) authenticationv1.UserInfo {
 	}
 }
 
-// whole reports whether access is reviewed for exactly the user that TokenReview returned, with
-// nothing omitted or added.
+// whole reports whether a review of access contains exactly the user that TokenReview returned.
 func whole(spec authorizationv1.SubjectAccessReviewSpec) bool {
 	extra := map[string]authenticationv1.ExtraValue{}
 	for key, values := range spec.Extra {
@@ -129,8 +127,8 @@ func whole(spec authorizationv1.SubjectAccessReviewSpec) bool {
 	return reflect.DeepEqual(asked, identity(spec.User))
 }
 
-// discovery reports whether ClusterRole system:discovery of every cluster lets every account get a
-// path.
+// discovery reports whether the ClusterRole system:discovery allows every account to get a path. This role exists
+// in every cluster.
 func discovery(path string) bool {
 	for _, prefix := range []string{"/api", "/apis", "/openapi"} {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {

@@ -10,28 +10,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Applied is a server-side apply that the server performed.
+// Applied is a server-side apply that the server has performed.
 type Applied struct {
 	Namespace, Name, Manager string
-	Annotations              map[string]string // what the manager owns from now on
+	Annotations              map[string]string // annotations that the manager owns after the apply
 }
 
-// Applies lists the performed applies, in order.
+// Applies lists the performed applies in order.
 func (s *Server) Applies() []Applied {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Applied(nil), s.applies...)
 }
 
-// BeforeApply calls a function before each apply is handled; nil ends that. The function may change
-// what the server holds, as other clients do in between.
+// BeforeApply sets a function that the server calls before each apply. The function can change the server's
+// objects, like another client. A nil function removes it.
 func (s *Server) BeforeApply(interfere func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.interfere = interfere
 }
 
-// AnswerApplies answers applies with a status. With code 0 the server performs them again.
+// AnswerApplies makes the server answer applies with a status. With code 0, the server performs applies again.
 func (s *Server) AnswerApplies(code int32, reason metav1.StatusReason, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,15 +42,15 @@ func (s *Server) AnswerApplies(code int32, reason metav1.StatusReason, message s
 	}
 }
 
-// WithoutPolicies removes the ValidatingAdmissionPolicy that limits which annotations agents may
-// write, and the API for such policies, as before Kubernetes 1.30.
+// WithoutPolicies removes the ValidatingAdmissionPolicy that limits the agents' annotations. WithoutPolicies also
+// removes the API for such policies, as in versions before Kubernetes 1.30.
 func (s *Server) WithoutPolicies() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noPolicy = true
 }
 
-// policies answers a request for the kinds of an API group, which every account may make.
+// policies answers a request for the kinds of an API group. Every account can send this request.
 func (s *Server) policies(w http.ResponseWriter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Server) policies(w http.ResponseWriter) {
 	})
 }
 
-// policed reports whether the policy refuses what a manager wants to write.
+// policed reports whether the policy refuses the annotations.
 func (s *Server) policed(annotations map[string]string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *Server) policed(annotations map[string]string) bool {
 	return false
 }
 
-// Pod returns a pod as the server holds it, or nil.
+// Pod returns the server's copy of a pod. Pod returns nil if the pod does not exist.
 func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +91,8 @@ func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	return pod.DeepCopy()
 }
 
-// apply answers PATCH /api/v1/namespaces/NS/pods/NAME as the API server does, for annotations.
-// Another UID or version than the object's is a conflict. Annotations that a manager no longer names are removed.
+// apply answers PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. A UID or version that
+// differs from the object's is a conflict. apply removes annotations that the manager no longer sends.
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	interfere, answer := s.interfere, s.noApply
@@ -110,7 +110,8 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 		err = json.Unmarshal(body, &wanted)
 	}
 	if err != nil || r.Header.Get("Content-Type") != "application/apply-patch+yaml" {
-		writeStatus(w, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, "no apply patch"))
+		writeStatus(w, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, "the request is not an apply "+
+			"patch"))
 		return
 	}
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/"), "/")
@@ -144,7 +145,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// own gives a pod a manager's annotations and removes those that the manager no longer names.
+// own sets a manager's annotations on a pod. own removes annotations that the manager no longer sends.
 func own(pod *corev1.Pod, manager string, annotations map[string]string) {
 	entry := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply}
 	others := pod.ManagedFields[:0]

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// StartPiped serves until the test ends, over pipes in memory instead of a socket. A bubble of
-// testing/synctest treats a goroutine that waits for a pipe as idle, and so advances its time.
-// Clients need Transport.
+// StartPiped serves over pipes in memory instead of a socket until the test ends. A synctest bubble treats a
+// goroutine that waits for a pipe as idle, so the bubble's clock can advance. Clients must use Transport.
 func StartPiped(t testing.TB) *Server {
 	t.Helper()
 	s := newServer()
@@ -32,7 +31,7 @@ func StartPiped(t testing.TB) *Server {
 	return s
 }
 
-// pipes is a net.Listener and its dialer.
+// pipes is a net.Listener with a dialer.
 type pipes struct {
 	calls  chan net.Conn // unbuffered
 	closed chan struct{}
@@ -60,7 +59,7 @@ func (p *pipes) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener; it is called once.
+// Close implements net.Listener. The caller can call Close only once.
 func (p *pipes) Close() error {
 	close(p.closed)
 	return nil

@@ -1,7 +1,7 @@
-// Package podwatchtest is a fake API server for pods, nodes and Events. It lists and watches them
-// over HTTP with field selectors, streaming lists and history. It reviews tokens and access, and
-// applies annotations. Tests put the objects there, and can make the server unreachable, refuse,
-// hang or forget. Every method is safe for concurrent use.
+// Package podwatchtest is a fake API server for pods, nodes and Events. The package supports lists and watches over
+// HTTP with field selectors, streaming lists and history. The package also reviews tokens and access, and applies
+// annotations. Tests add the objects. Tests can make the server unreachable, silent or forgetful, or make it refuse
+// requests. Every method is safe for concurrent use.
 package podwatchtest
 
 import (
@@ -21,26 +21,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Server is the fake; Start creates one.
+// Server is the fake API server. Start creates a Server.
 type Server struct {
 	url     string
 	connect *http.Transport
 
 	mu       sync.Mutex
-	version  int // of the latest change
-	oldest   int // the oldest version in the history
+	version  int // version of the latest change
+	oldest   int // oldest version in the history
 	history  []change
 	objects  map[string]object // by resource, namespace and name
 	changed  chan struct{}     // closed and replaced at every change
 	broken   chan struct{}     // closed and replaced to end all watches
-	farewell *metav1.Status    // what watches send when they are ended
+	farewell *metav1.Status    // status that watches send before they end
 	watches  int
 	refusal  *metav1.Status
 	hang     bool
 	noStream bool
 	requests []string
 	allow    func(Attempt) bool
-	tokens   map[string]string // users
+	tokens   map[string]string // users by token
 	ahead    time.Duration
 
 	lost      func(kind string, o metav1.Object) bool
@@ -50,7 +50,7 @@ type Server struct {
 	noPolicy  bool
 }
 
-// object is what the server can hold: *corev1.Pod, *corev1.Node and *corev1.Event.
+// object is an object that the server can hold: *corev1.Pod, *corev1.Node or *corev1.Event.
 type object interface {
 	runtime.Object
 	metav1.Object
@@ -62,7 +62,7 @@ type change struct {
 	object  object
 }
 
-// Start serves on loopback until the test ends.
+// Start serves on a loopback address until the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s := newServer()
@@ -84,13 +84,13 @@ func newServer() *Server {
 	}
 }
 
-// URL is the address of the server.
+// URL returns the address of the server.
 func (s *Server) URL() string { return s.url }
 
-// Transport returns a transport that reaches the server.
+// Transport returns a transport that connects to the server.
 func (s *Server) Transport() *http.Transport { return s.connect }
 
-// Put adds or replaces an object, which is a *corev1.Pod, a *corev1.Node or a *corev1.Event.
+// Put adds or replaces an object. The object must be a *corev1.Pod, a *corev1.Node or a *corev1.Event.
 func (s *Server) Put(o object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *Server) Delete(o object) {
 	}
 }
 
-// record requires the lock.
+// record adds a change to the history. The caller must hold the lock.
 func (s *Server) record(kind string, o object) {
 	s.version++
 	o = o.DeepCopyObject().(object)
@@ -122,7 +122,7 @@ func (s *Server) record(kind string, o object) {
 	s.changed = make(chan struct{})
 }
 
-// Forget drops the history: a watch from an earlier version gets 410.
+// Forget drops the history. A later watch from an older version gets status 410.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,10 +130,10 @@ func (s *Server) Forget() {
 	s.oldest = s.version
 }
 
-// BreakWatches ends every open watch without an event.
+// BreakWatches closes every open watch without an event.
 func (s *Server) BreakWatches() { s.endWatches(nil) }
 
-// ExpireWatches ends every open watch with 410, because its history is gone.
+// ExpireWatches closes every open watch with status 410, as if its history were gone.
 func (s *Server) ExpireWatches() {
 	status := failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
 	s.endWatches(&status)
@@ -147,7 +147,7 @@ func (s *Server) endWatches(farewell *metav1.Status) {
 	s.broken = make(chan struct{})
 }
 
-// Refuse answers every request with a status.
+// Refuse makes the server answer every request with a status.
 func (s *Server) Refuse(code int32, reason metav1.StatusReason, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,44 +155,44 @@ func (s *Server) Refuse(code int32, reason metav1.StatusReason, message string) 
 	s.refusal = &status
 }
 
-// Hang accepts requests and never answers them.
+// Hang makes the server accept requests without answering them.
 func (s *Server) Hang() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hang = true
 }
 
-// Lose makes watches omit changes (ADDED, MODIFIED or DELETED) of objects, which a correct API server never does; nil
-// ends that.
+// Lose makes watches omit changes (ADDED, MODIFIED or DELETED) of the selected objects, unlike a correct API
+// server. A nil function ends this fault.
 func (s *Server) Lose(which func(kind string, o metav1.Object) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lost = which
 }
 
-// Heal ends Refuse and Hang.
+// Heal ends the faults of Refuse and Hang.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refusal, s.hang = nil, false
 }
 
-// NoStreamingLists makes the server behave like Kubernetes 1.31.
+// NoStreamingLists disables streaming lists, as in Kubernetes 1.31.
 func (s *Server) NoStreamingLists() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noStream = true
 }
 
-// Watches returns how many watches are open.
+// Watches returns the number of open watches.
 func (s *Server) Watches() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.watches
 }
 
-// Requests lists the requests so far: `list`, `watch`, `create` or `patch`, path and field
-// selector, and the user.
+// Requests lists the requests so far. Each line has the verb (`list`, `watch`, `create` or `patch`), the path, the
+// field selector and the user.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +213,7 @@ func resourceOf(o object) string {
 	panic(fmt.Sprintf("not a pod, a node or an event: %T", o))
 }
 
-// query holds the selection of a list or watch.
+// query is the selection of a list or watch.
 type query struct {
 	resource, namespace string
 	selector            fields.Selector
@@ -235,7 +235,7 @@ func (q query) matches(o object) bool {
 	return q.selector.Matches(set)
 }
 
-// selected requires the lock.
+// selected lists the objects that match a query. The caller must hold the lock.
 func (s *Server) selected(q query) []object {
 	var list []object
 	for _, k := range slices.Sorted(maps.Keys(s.objects)) {

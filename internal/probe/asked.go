@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// asked holds the running probes. Only the goroutine of Run uses it.
+// asked holds the running probes. Only the goroutine of Run uses asked.
 type asked struct {
 	runner     *Runner
 	config     Config
-	probes     map[string]func() // what stops them, by name
-	registries func()            // what stops their probes; nil for none
+	probes     map[string]func() // functions that stop the probes, by name
+	registries func()            // stops the probes of registries; nil without such probes
 }
 
-// begin runs ask on a goroutine. The returned function stops it, abandons the current attempt, and waits until it has
-// ended.
+// begin runs ask on a goroutine. The returned function cancels the current attempt, stops the goroutine and waits
+// for its end.
 func begin(ctx context.Context, ask func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -35,8 +35,8 @@ func (r *Runner) ask(ctx context.Context, config Config) *asked {
 	return a
 }
 
-// become starts and stops probes so that they match a new configuration. Unchanged probes continue. The series of
-// changed and removed ones are deleted.
+// become starts and stops probes according to a new configuration. Unchanged probes continue. become deletes the
+// series of changed and removed probes.
 func (a *asked) become(ctx context.Context, config Config) {
 	for _, was := range a.config.Probes {
 		if !slices.ContainsFunc(config.Probes, func(p Probe) bool { return reflect.DeepEqual(p, was) }) {
@@ -57,7 +57,7 @@ func (a *asked) become(ctx context.Context, config Config) {
 	if a.registries == nil && config.Registries.Top > 0 {
 		a.registries = begin(ctx, func(asking context.Context) {
 			names := a.runner.followRegistries(asking, config.Registries)
-			if ctx.Err() == nil { // otherwise the agent is ending, and the metrics are sent once more
+			if ctx.Err() == nil { // keep the series while the agent stops, because the metrics are sent once more
 				for _, name := range names {
 					a.runner.config.Recorder.Forget(name)
 				}
@@ -67,7 +67,7 @@ func (a *asked) become(ctx context.Context, config Config) {
 	a.config = config
 }
 
-// stop waits for all probes. Their context has ended.
+// stop waits for all probes to stop. Their context must already be done.
 func (a *asked) stop() {
 	for _, stop := range a.probes {
 		stop()

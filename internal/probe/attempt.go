@@ -13,21 +13,20 @@ import (
 	"time"
 )
 
-// maxHeader limits the header of a response, in bytes. Bodies are not read.
+// maxHeader is the maximum size of a response's header in bytes. Probes do not read bodies.
 const maxHeader = 64 << 10
 
 // userAgent identifies the agent in the logs of probed servers.
 const userAgent = "podlapse-agent"
 
-// RoundTrip queries a part of the node or of the control plane on an existing connection of the
-// agent.
+// RoundTrip sends a request to the runtime or the API server on the agent's existing connection.
 type RoundTrip func(context.Context) error
 
-// asker makes one attempt and records its stages.
+// asker makes one attempt and records the stages of the attempt.
 type asker func(ctx context.Context, s *stages) error
 
-// askerOf returns the function that makes the attempts of a probe. Each attempt opens its own
-// connection, except round trips on the agent's connections.
+// askerOf returns the function that makes the attempts of a probe. Each attempt opens its own connection. Round
+// trips use the agent's connections instead.
 func (r *Runner) askerOf(p Probe) asker {
 	switch p.Kind {
 	case KindDNS:
@@ -58,7 +57,7 @@ func dnsAsker(p Probe) asker {
 			var dialer net.Dialer
 			conn, err := dialer.DialContext(ctx, network, address)
 			if err == nil {
-				// A canceled lookup would still wait for its answer, for some seconds.
+				// Without this deadline, a canceled lookup would still wait some seconds for the DNS server.
 				context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 			}
 			return conn, err
@@ -71,11 +70,11 @@ func dnsAsker(p Probe) asker {
 	}
 }
 
-// withoutTrace removes the tracing of stages from the context of a lookup, because the lookup opens connections to DNS
-// servers of its own.
+// withoutTrace removes the trace of stages from the context of a lookup, because the lookup opens its own
+// connections to DNS servers.
 func withoutTrace(ctx context.Context) context.Context { return untraced{ctx} }
 
-// untraced has the deadline and end of a context, but not its values.
+// untraced has the deadline and the cancellation of a context, but not its values.
 type untraced struct{ context.Context }
 
 // Value implements context.Context.
@@ -92,7 +91,7 @@ func tcpAsker(p Probe) asker {
 	}
 }
 
-// registryAsker accepts the two answers of the protocol: success, and a request to log in.
+// registryAsker accepts the two valid responses of the registry protocol: success, and a request to log in.
 func registryAsker(p Probe) asker {
 	target := url.URL{Scheme: "https", Host: p.Target, Path: "/v2/"}
 	if p.PlainHTTP {
@@ -106,7 +105,7 @@ func registryAsker(p Probe) asker {
 var errRedirects = errors.New("too many redirects")
 
 func httpAsker(p Probe, target string, right func(status int) bool) asker {
-	transport := &http.Transport{ // without a proxy, whatever the environment says
+	transport := &http.Transport{ // ignores proxy settings in the environment
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}
@@ -139,8 +138,8 @@ func httpAsker(p Probe, target string, right func(status int) bool) asker {
 	}
 }
 
-// getOnce does not follow redirects, unlike net/http's client, whose errors about redirects also
-// contain words of the server.
+// getOnce sends one request without following redirects. getOnce does not use net/http's client, because the
+// client's errors about redirects contain texts of the server.
 func getOnce(ctx context.Context, transport http.RoundTripper, target string, headers Headers) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
@@ -154,12 +153,12 @@ func getOnce(ctx context.Context, transport http.RoundTripper, target string, he
 	if err != nil {
 		return nil, err
 	}
-	_ = response.Body.Close() // unread
+	_ = response.Body.Close() // probes do not read the body
 	return response, nil
 }
 
-// redirect returns the address to which a response redirects on the same host, or an empty text if
-// it does not: the response is then final. A redirect from HTTPS to HTTP is not followed.
+// redirect returns the address of a redirect on the same host. redirect returns an empty text if the response is
+// final. A redirect from HTTPS to HTTP counts as final.
 func redirect(response *http.Response) string {
 	switch response.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
@@ -176,14 +175,15 @@ func redirect(response *http.Response) string {
 	return next.String()
 }
 
-// attempt runs a probe once.
+// attempt makes one attempt of a probe.
 func attempt(ctx context.Context, p Probe, ask asker) Outcome {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout.Duration)
 	defer cancel()
 	s := newStages()
 	err := ask(s.traced(ctx), s)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w: %w", context.DeadlineExceeded, unwrapped(err)) // some errors do not say so
+		// some errors of net/http do not mention the timeout
+		err = fmt.Errorf("%w: %w", context.DeadlineExceeded, unwrapped(err))
 	}
 	return s.outcome(p, err)
 }

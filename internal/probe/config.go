@@ -10,20 +10,20 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// Kind is what a probe does.
+// Kind is the kind of request that a probe sends.
 type Kind string
 
 // Values of Kind.
 const (
 	KindDNS       Kind = "dns"       // looks up a name
-	KindTCP       Kind = "tcp"       // connects
-	KindHTTP      Kind = "http"      // gets a URL, http or https
+	KindTCP       Kind = "tcp"       // opens a TCP connection
+	KindHTTP      Kind = "http"      // gets a URL over http or https
 	KindRegistry  Kind = "registry"  // gets /v2/ of a registry; a request for authentication is a success
 	KindCRI       Kind = "cri"       // requests the container runtime's version
 	KindAPIServer Kind = "apiserver" // requests the API server's version, on the agent's own connection
 )
 
-// Limits of a configuration.
+// Limits on a configuration.
 const (
 	maxProbes     = 32
 	maxRegistries = 8
@@ -54,43 +54,43 @@ func (c Config) String() string {
 	return text
 }
 
-// Probe is one target to probe at an interval.
+// Probe is a target that the agent probes at an interval.
 type Probe struct {
-	Name   string `yaml:"name"` // the label of its series
+	Name   string `yaml:"name"` // value of the label probe
 	Kind   Kind   `yaml:"kind"`
-	Target string `yaml:"target"` // a name, HOST:PORT, a URL or a registry's HOST[:PORT]; none for cri and apiserver
+	Target string `yaml:"target"` // name, HOST:PORT, URL, or HOST[:PORT] of a registry; empty for cri and apiserver
 	Pace   `yaml:",inline"`
 
-	Server    string `yaml:"server"`     // for dns: the server's IP:PORT; empty for those of the agent's pod
+	Server    string `yaml:"server"`     // for dns: IP:PORT of the server; empty means the servers of the agent's pod
 	PlainHTTP bool   `yaml:"plain_http"` // for registry
-	CAFile    string `yaml:"ca_file"`    // for http and registry: PEM; empty for the system's
-	Redirects int    `yaml:"redirects"`  // for http: how many to follow, on the same host
-	Status    []int  `yaml:"status"`     // for http: accepted codes; empty for 200 to 399
+	CAFile    string `yaml:"ca_file"`    // for http and registry: PEM file; empty means the system's CAs
+	Redirects int    `yaml:"redirects"`  // for http: maximum number of redirects on the same host
+	Status    []int  `yaml:"status"`     // for http: accepted status codes; empty means 200 to 399
 
-	Headers Headers `yaml:"headers"` // for http: sent as well
+	Headers Headers `yaml:"headers"` // for http: additional headers
 
-	authorities []byte // the content of CAFile
-	followed    bool   // a pod, not the file, names the target: it must not lead to credentials
+	authorities []byte // content of CAFile
+	followed    bool   // a pod chose the target, so refused addresses apply
 }
 
-// Pace says how often to probe, and how long to wait for an answer.
+// Pace configures the interval and the timeout of a probe.
 type Pace struct {
 	Interval Duration `yaml:"interval"`
 	Timeout  Duration `yaml:"timeout"`
-	Jitter   Duration `yaml:"jitter"` // a random part of it is added to each interval
+	Jitter   Duration `yaml:"jitter"` // upper limit of a random time that is added to each interval
 }
 
-// Registries configures probes of the registries from which pods of the node pull.
+// Registries configures probes of the registries that the node's pods pull from.
 type Registries struct {
-	Top       int `yaml:"top"` // how many of the most used ones; 0 for none
+	Top       int `yaml:"top"` // number of the most used registries to probe; 0 means none
 	Pace      `yaml:",inline"`
-	PlainHTTP []string `yaml:"plain_http"` // HOST[:PORT] of those without TLS
+	PlainHTTP []string `yaml:"plain_http"` // HOST[:PORT] of registries without TLS
 }
 
 // Duration is a duration in Go's syntax, such as 30s.
 type Duration struct {
 	time.Duration
-	given bool // set in the file
+	given bool // true if the file sets the field
 }
 
 // UnmarshalYAML implements yaml.Unmarshaler.
@@ -107,14 +107,13 @@ func (d *Duration) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// file is the configuration in the file.
+// file is the format of the configuration file.
 type file struct {
 	Probes     []Probe    `yaml:"probes"`
 	Registries Registries `yaml:"registries"`
 }
 
-// Load reads a configuration and the files that it names. The error lists every problem, each with
-// its field.
+// Load reads a configuration and the files that it names. The error lists every problem with its field.
 func Load(path string, node Node) (Config, error) {
 	text, err := readFile(path)
 	if err != nil {
@@ -140,7 +139,7 @@ func Load(path string, node Node) (Config, error) {
 	return config, nil
 }
 
-// readFile reads at most maxFile, and never blocks, whatever the path leads to.
+// readFile reads a file of at most maxFile bytes. readFile never blocks, because it only opens regular files.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -161,8 +160,7 @@ func readFile(path string) ([]byte, error) {
 	return text, err
 }
 
-// Parse parses a configuration in YAML, without the files that it names. An unknown field is an
-// error.
+// Parse parses a configuration in YAML, but does not read the files that it names. An unknown field is an error.
 func Parse(text []byte, node Node) (Config, error) {
 	var f file
 	if err := yaml.UnmarshalStrict(text, &f); err != nil {
@@ -181,7 +179,7 @@ func Parse(text []byte, node Node) (Config, error) {
 	return config, errors.Join(append(problems, config.problems()...)...)
 }
 
-// complete sets the defaults.
+// complete sets the default values.
 func (p *Pace) complete() {
 	if !p.Interval.given {
 		p.Interval.Duration = defaultInterval

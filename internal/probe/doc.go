@@ -1,9 +1,8 @@
-// Package probe checks, at intervals, what pods on this node depend on: names, ports, HTTP servers,
-// registries, the container runtime, the API server. It reports to a Recorder how long each stage
-// took, and where an attempt ended. It contacts only what the configuration lists and, if that is
-// configured, the registries from which pods of the node pull. It uses no proxy, cookie or
-// credential, and follows no redirect to another host.
+// Package probe tests, at intervals, the services that pods on this node depend on: DNS names, ports, HTTP servers,
+// registries, the container runtime and the API server. The package reports the duration of each stage and the
+// result of each attempt to a Recorder. The package contacts only the targets in the configuration and, if
+// configured, the registries that the node's pods pull from. The package uses no proxies, cookies or credentials,
+// and follows no redirects to other hosts.
 //
-// cmd/agent creates a Runner if there is a configuration; otherwise it does not use this package. Each probe runs on a
-// goroutine of its own.
+// cmd/agent creates a Runner only if a configuration exists. Each probe runs on its own goroutine.
 package probe

@@ -7,29 +7,29 @@ import (
 	"syscall"
 )
 
-// refused are the addresses to which the agent never connects because a pod's image names them:
-// the addresses of clouds' metadata services, which hand out credentials, and addresses that no host has.
+// refused lists the addresses that the agent never connects to because a pod's image names them. Metadata services
+// in clouds have such addresses and return credentials. The list also contains addresses that no host can have.
 var refused = []netip.Prefix{
-	// link-local: metadata of AWS, Azure, Google Cloud, OpenStack, Oracle; ECS, EKS Pod Identity
+	// link-local: metadata services of AWS, Azure, Google Cloud, OpenStack and Oracle; ECS, EKS Pod Identity
 	netip.MustParsePrefix("169.254.0.0/16"),
 	netip.MustParsePrefix("fe80::/10"),        // link-local
-	netip.MustParsePrefix("fd00:ec2::/32"),    // metadata, time and names of AWS; EKS Pod Identity
-	netip.MustParsePrefix("fd20:ce::/32"),     // metadata of Google Cloud
-	netip.MustParsePrefix("100.100.100.0/24"), // metadata of Alibaba Cloud
-	netip.MustParsePrefix("192.0.0.192/32"),   // metadata of older Oracle Cloud
-	netip.MustParsePrefix("168.63.129.16/32"), // the wire server of Azure
-	netip.MustParsePrefix("0.0.0.0/8"),        // this host, to the kernel
+	netip.MustParsePrefix("fd00:ec2::/32"),    // metadata, time and DNS services of AWS; EKS Pod Identity
+	netip.MustParsePrefix("fd20:ce::/32"),     // metadata service of Google Cloud
+	netip.MustParsePrefix("100.100.100.0/24"), // metadata service of Alibaba Cloud
+	netip.MustParsePrefix("192.0.0.192/32"),   // metadata service of older Oracle Cloud
+	netip.MustParsePrefix("168.63.129.16/32"), // wire server of Azure
+	netip.MustParsePrefix("0.0.0.0/8"),        // the kernel treats it as this host
 	netip.MustParsePrefix("::/128"),
 	netip.MustParsePrefix("224.0.0.0/4"), // multicast, and the reserved addresses above it
 	netip.MustParsePrefix("240.0.0.0/4"),
 	netip.MustParsePrefix("ff00::/8"),
 }
 
-// nat64 embeds an IPv4 address in its last four bytes (RFC 6052).
+// nat64 is the prefix of IPv6 addresses that contain an IPv4 address in their last four bytes (RFC 6052).
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// checkAddress refuses an address that a registry must not have. A loopback address is the agent's
-// own pod or, with host networking, the node: it must be allowed in the configuration.
+// checkAddress refuses an address that no registry can have. A loopback address is the agent's own pod or, with
+// host networking, the node. The configuration must allow it.
 func checkAddress(address netip.Addr, loopback bool) error {
 	address = address.Unmap().WithZone("")
 	if nat64.Contains(address) {
@@ -41,17 +41,17 @@ func checkAddress(address netip.Addr, loopback bool) error {
 			return nil
 		}
 		return fmt.Errorf("%s is a loopback address: add the registry to registries.plain_http, or add a probe for "+
-			"it", address)
+			"the registry", address)
 	}
 	for _, prefix := range refused {
 		if prefix.Contains(address) {
-			return fmt.Errorf("%s is in %s, which is reserved: no registry is there", address, prefix)
+			return fmt.Errorf("%s is in the reserved range %s: registries cannot have this address", address, prefix)
 		}
 	}
 	return nil
 }
 
-// checkFollowed refuses a registry whose host is invalid, or is a refused address.
+// checkFollowed refuses a registry whose host is invalid or is a refused address.
 func checkFollowed(host string, loopback bool) error {
 	if err := checkRegistry(host); err != nil {
 		return err
@@ -66,8 +66,8 @@ func checkFollowed(host string, loopback bool) error {
 	return nil
 }
 
-// guardedDialer checks each address just before it connects: a name can resolve to any address, and
-// to another one the next time.
+// guardedDialer checks each address immediately before it connects. An earlier check is not sufficient, because a
+// name can resolve to different addresses.
 func guardedDialer(loopback bool) *net.Dialer {
 	return &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)

@@ -16,10 +16,11 @@ const (
 	maxHeaderValue = 1024 // bytes
 )
 
-// Headers are the headers of a request, by name. No error, log or label contains a value.
+// Headers maps the names of request headers to their values. No error, log message or label contains a value.
 type Headers map[string]string
 
-// UnmarshalYAML implements yaml.Unmarshaler. The parser's own error would contain the value.
+// UnmarshalYAML implements yaml.Unmarshaler. UnmarshalYAML replaces the parser's error, because that error would
+// contain the value.
 func (h *Headers) UnmarshalYAML(unmarshal func(any) error) error {
 	var plain map[string]string
 	if unmarshal(&plain) != nil {
@@ -29,7 +30,7 @@ func (h *Headers) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// notSent says why a probe must not send a header.
+// notSent maps each header that a probe must not send to the reason.
 var notSent = map[string]string{
 	"Authorization": "probes send no credentials", "Proxy-Authorization": "probes send no credentials",
 	"Cookie":     "probes send no credentials",
@@ -41,7 +42,7 @@ var notSent = map[string]string{
 
 func (h Headers) problems() (problems []error) {
 	if len(h) > maxHeaders {
-		problems = append(problems, fmt.Errorf("%d exceed the limit of %d", len(h), maxHeaders))
+		problems = append(problems, fmt.Errorf("%d headers exceed the limit of %d", len(h), maxHeaders))
 	}
 	known := map[string]bool{}
 	for _, given := range slices.Sorted(maps.Keys(h)) {

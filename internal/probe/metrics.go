@@ -6,10 +6,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// buckets range from a cached lookup to a timeout, in seconds.
+// buckets are in seconds. They range from a cached lookup to a timeout.
 var buckets = []float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5}
 
-// Metrics is the Recorder whose metrics /metrics and the OTLP push show.
+// Metrics is a Recorder that updates Prometheus metrics. /metrics and the OTLP export read these metrics.
 type Metrics struct {
 	up       *prometheus.GaugeVec
 	attempts *prometheus.CounterVec
@@ -18,14 +18,14 @@ type Metrics struct {
 
 var _ Recorder = (*Metrics)(nil)
 
-// NewMetrics registers the metrics, with those of known probes at zero. It panics if they are
+// NewMetrics registers the metrics. The series of known probes start at zero. NewMetrics panics if the metrics are
 // already registered.
 func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 	m := &Metrics{
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "podlapse_probe_up",
-			Help: "Whether the latest attempt of a probe succeeded: 1 if it did, 0 if not. Absent before the first " +
-				"attempt.",
+			Help: "Whether the latest attempt of a probe succeeded: 1 if it succeeded, 0 if not. Absent before " +
+				"the first attempt.",
 		}, []string{"probe", "kind"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_probe_attempts_total",
@@ -33,8 +33,8 @@ func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 		}, []string{"probe", "kind", "result"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "podlapse_probe_duration_seconds",
-			Help: "Duration of each stage of a probe attempt: dns, connect, tls, first_byte (from the connection to " +
-				"the first byte) and total. If the result is not ok, the duration until the attempt ended in that " +
+			Help: "Duration of each stage of a probe attempt: dns, connect, tls, first_byte (from the connection " +
+				"to the first byte) and total. If the result is not ok, the time until the attempt ended in that " +
 				"stage.",
 			Buckets:                         buckets,
 			NativeHistogramBucketFactor:     1.1,

@@ -7,16 +7,16 @@ import (
 	"regexp"
 )
 
-// Node is what targets can name as $(NODE_NAME) and $(NODE_ADDRESS), as in a pod's arguments, so
-// that one file serves many nodes.
+// Node holds the values of $(NODE_NAME) and $(NODE_ADDRESS) in targets, so that many nodes can use the same file.
+// The syntax is the syntax of a pod's arguments.
 type Node struct {
 	Name    string
-	Address netip.Addr // the zero Addr if unknown
+	Address netip.Addr // zero if unknown
 }
 
 var variable = regexp.MustCompile(`\$\([^()]*\)`)
 
-// resolve replaces the variables in the fields that may contain them.
+// resolve replaces the variables in the fields that can contain them.
 func (p *Probe) resolve(node Node) (problems []error) {
 	for _, field := range []struct {
 		name string
@@ -33,11 +33,11 @@ func (p *Probe) resolve(node Node) (problems []error) {
 				err = errors.New("$(NODE_ADDRESS) requires the node's address: set --node-address, or NODE_ADDRESS " +
 					"from status.hostIP")
 			case node.Address.Is6():
-				return "[" + node.Address.String() + "]" // as before a port and in a URL
+				return "[" + node.Address.String() + "]" // brackets, as in URLs and before a port
 			default:
 				return node.Address.String()
 			}
-			return "0.0.0.0" // so that the rest can be validated
+			return "0.0.0.0" // valid, so that the caller can validate the rest
 		})
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", field.name, err))

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// Result is how an attempt, or a stage of one, ended. The set is closed.
+// Result is the result of an attempt or of a stage. The set is closed.
 type Result string
 
 // Values of Result.
 const (
 	ResultOK           Result = "ok"
-	ResultTimeout      Result = "timeout" // no answer within the probe's timeout
+	ResultTimeout      Result = "timeout" // the attempt exceeded the probe's timeout
 	ResultDNSError     Result = "dns_error"
 	ResultConnectError Result = "connect_error"
 	ResultTLSError     Result = "tls_error"
-	ResultNoAnswer     Result = "no_answer"  // the connection ended before an answer
-	ResultBadStatus    Result = "bad_status" // an answer, but not an accepted one, or too many redirects
+	ResultNoAnswer     Result = "no_answer"  // the connection closed before a response
+	ResultBadStatus    Result = "bad_status" // unaccepted status code, or too many redirects
 	ResultError        Result = "error"      // any other error
 )
 
@@ -32,7 +32,7 @@ func Results() []Result {
 // Stage is a part of an attempt. The set is closed.
 type Stage string
 
-// The stages, and the total. StageFirstByte begins when there is a connection.
+// Stages of an attempt, and the total. StageFirstByte starts when the connection is open.
 const (
 	StageDNS       Stage = "dns"
 	StageConnect   Stage = "connect"
@@ -41,8 +41,8 @@ const (
 	StageTotal     Stage = "total"
 )
 
-// stageOrder lists the stages in order. For each, it gives the result of an attempt that ends in it, unless the attempt
-// timed out.
+// stageOrder lists the stages in order. For each stage, stageOrder has the result of an attempt that fails in this
+// stage without a timeout.
 var stageOrder = []struct {
 	stage  Stage
 	failed Result
@@ -55,33 +55,33 @@ type Outcome struct {
 	Kind   Kind
 	Result Result
 	Length time.Duration
-	Stages []StageOutcome // those that it reached, in order
-	Detail string         // for people, if the result is not ok; contains no URL
+	Stages []StageOutcome // stages that the attempt reached, in order
+	Detail string         // error for people if the result is not ok; contains no URL
 }
 
-// StageOutcome is how long a stage took, or how long until the attempt ended in it.
+// StageOutcome is the duration of a stage, or the time until the attempt ended in this stage.
 type StageOutcome struct {
 	Stage  Stage
 	Length time.Duration
 	Result Result
 }
 
-// Recorder records every completed attempt. Several goroutines call it at once, and it must not
-// block. Prometheus metrics leave the agent in two ways: /metrics shows the registry, and the OTLP push reads the same
-// one (internal/otlp, bridge.NewMetricProducer). Metrics is that recorder.
+// Recorder records every completed attempt. Several goroutines call it at the same time. Recorder must not block.
+// One Recorder is sufficient: /metrics and the OTLP export read the same registry (internal/otlp,
+// bridge.NewMetricProducer).
 type Recorder interface {
 	Record(Outcome)
-	// Forget is called when a probe was removed.
+	// Forget is called after a probe was removed.
 	Forget(probe string)
 }
 
-// statusError is a status code that is not accepted.
+// statusError is a status code that the probe does not accept.
 type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("response status %d", int(e)) }
 
-// classify derives the result from the error and the stage in which the attempt ended; the stage is
-// empty if it was in none.
+// classify derives the result from the error and the stage in which the attempt ended. The argument in is empty if
+// no stage was open.
 func classify(err error, in Result) Result {
 	var status statusError
 	var slow interface{ Timeout() bool }
@@ -98,7 +98,8 @@ func classify(err error, in Result) Result {
 	return ResultError
 }
 
-// unwrapped returns an error of net/http without the URL, whose query may contain secrets.
+// unwrapped returns the error inside an error of net/http. The outer error contains the URL, whose query can
+// contain secrets.
 func unwrapped(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {

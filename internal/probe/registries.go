@@ -10,19 +10,19 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// registryPrefix distinguishes these probes from those of the configuration, whose names have no
+// registryPrefix distinguishes the probes of registries from configured probes, because configured names contain no
 // colon.
 const registryPrefix = "registry:"
 
-// hub is the registry docker.io of references, and hubHost its host (containerd:
-// core/remotes/docker, DefaultHost).
+// hub is the name of Docker Hub in image references, and hubHost is its host (containerd: core/remotes/docker,
+// DefaultHost).
 const hub, hubHost = "docker.io", "registry-1.docker.io"
 
-// followRegistries probes the most used registries, all at once, at each interval. When ctx ends,
-// it returns the names of the probes that existed.
+// followRegistries probes the most used registries at each interval, all at the same time. When ctx is done,
+// followRegistries returns the names of all probes that existed.
 func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
 	asked := map[string]*followed{}
-	left := map[string]bool{} // already logged
+	left := map[string]bool{} // registries that are already in the log
 	for wait := random(config.Interval.Duration); backoff.Sleep(ctx, wait); wait = config.pause(random) {
 		top := slices.DeleteFunc(r.config.Pulled(ctx), func(host string) bool {
 			err := checkFollowed(host, slices.Contains(config.PlainHTTP, host))

@@ -11,34 +11,34 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// RunnerConfig configures a Runner. Runtime is required for probes of kind cri, APIServer for
-// apiserver, Pulled for registries.
+// RunnerConfig configures a Runner. Probes of kind cri require Runtime. Probes of kind apiserver require APIServer.
+// Probes of registries require Pulled.
 type RunnerConfig struct {
 	Config Config
-	// Load reads the configuration again, with the files that it names.
+	// Load reads the configuration and the files that it names again.
 	Load      func() (Config, error)
 	Recorder  Recorder
 	Runtime   RoundTrip
 	APIServer RoundTrip
-	// Pulled lists the registries from which the runtime is known to have pulled for pods of the
-	// node, as HOST[:PORT], the most used first. The Runner may change the list.
+	// Pulled lists the registries that the runtime has confirmed as the source of pulls for the node's pods. Each
+	// entry is HOST[:PORT], the most used registry first. The Runner can change the list.
 	Pulled func(context.Context) []string
-	Report health.Report // whether the configuration is valid
+	Report health.Report // receives whether the configuration is valid
 	Logger *zap.Logger
 }
 
-// Runner runs the probes until its context ends.
+// Runner runs the probes until its context is done.
 type Runner struct{ config RunnerConfig }
 
-// NewRunner does nothing before Run.
+// NewRunner creates a Runner. The Runner does nothing before Run.
 func NewRunner(config RunnerConfig) *Runner { return &Runner{config} }
 
-// lookEvery is how often the configuration is read again. The kubelet takes a minute to update a
-// changed ConfigMap in the pod.
+// lookEvery is the interval at which the Runner reads the configuration again. The kubelet takes a minute to update
+// a changed ConfigMap in the pod.
 const lookEvery = 10 * time.Second
 
-// Run runs each probe on a goroutine of its own, never twice at once, until ctx ends; then it
-// returns nil. While the configuration is invalid, the previous one stays in use.
+// Run runs each probe on its own goroutine until ctx is done and then returns nil. A probe never runs twice at the
+// same time. While the new configuration is invalid, Run uses the previous configuration.
 func (r *Runner) Run(ctx context.Context) error {
 	asked := r.ask(ctx, r.config.Config)
 	defer asked.stop()
@@ -55,7 +55,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// random returns a random part of a duration.
+// random returns a random duration between zero and d.
 func random(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -63,8 +63,8 @@ func random(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// repeat begins at a random time within the first interval, so that the agents of many nodes, and
-// the probes of one agent, do not run at the same time.
+// repeat starts at a random time within the first interval. So the probes of one agent, and the agents of many
+// nodes, do not run at the same time.
 func (r *Runner) repeat(ctx context.Context, p Probe) {
 	f := r.follow(p)
 	for wait := random(p.Interval.Duration); backoff.Sleep(ctx, wait); wait = p.pause(random) {
@@ -72,7 +72,7 @@ func (r *Runner) repeat(ctx context.Context, p Probe) {
 	}
 }
 
-// followed is a probe that runs again and again.
+// followed is a probe that runs repeatedly.
 type followed struct {
 	probe    Probe
 	ask      asker
@@ -84,7 +84,7 @@ func (r *Runner) follow(p Probe) *followed {
 	return &followed{p, r.askerOf(p), r.config.Recorder, resultLogger{logger: r.config.Logger}}
 }
 
-// once runs the probe, and records the result unless ctx ended meanwhile.
+// once makes one attempt. once records the result unless ctx is done.
 func (f *followed) once(ctx context.Context) {
 	o := attempt(ctx, f.probe, f.ask)
 	if ctx.Err() == nil {
@@ -93,7 +93,7 @@ func (f *followed) once(ctx context.Context) {
 	}
 }
 
-// resultLogger logs when a probe begins to fail, fails for another reason, and recovers.
+// resultLogger logs each change of a probe's result: to a failure, to another failure, and to success.
 type resultLogger struct {
 	logger *zap.Logger
 	last   Result
@@ -107,13 +107,13 @@ func (t *resultLogger) log(o Outcome) {
 	switch {
 	case o.Result == before:
 	case o.Result != ResultOK:
-		t.logger.Warn("probe fails", append(fields, zap.String("detail", cut(o.Detail)))...)
+		t.logger.Warn("probe failed", append(fields, zap.String("detail", cut(o.Detail)))...)
 	case before != "":
 		t.logger.Info("probe succeeds again", fields...)
 	}
 }
 
-// maxDetail limits how much of an error is logged, in bytes.
+// maxDetail is the maximum length in bytes of a logged error.
 const maxDetail = 256
 
 func cut(text string) string { return text[:min(len(text), maxDetail)] }

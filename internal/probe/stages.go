@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// stages measures the stages of one attempt. If a stage occurs several times, as with redirects,
-// the times add up. It is safe for concurrent use: net/http dials in the background, also after the
-// attempt is over.
+// stages measures the stages of one attempt. If a stage occurs several times, for example with redirects, the times
+// add up. stages is safe for concurrent use, because net/http dials in the background, even after the attempt.
 type stages struct {
 	mu      sync.Mutex
 	begunAt time.Time
@@ -26,13 +25,14 @@ func newStages() *stages {
 func (s *stages) begin(stage Stage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// If several addresses are tried, the stage begins with the first of them.
+	// If the attempt tries several addresses, the stage starts with the first address.
 	if _, open := s.open[stage]; !open && !s.over {
 		s.open[stage] = time.Now()
 	}
 }
 
-// end leaves a failed stage open: another address may still succeed, otherwise the attempt ends in this stage.
+// end ends a stage that succeeded. A failed stage stays open, because another address can still succeed. If no
+// address succeeds, the attempt ends in this stage.
 func (s *stages) end(stage Stage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *stages) end(stage Stage, err error) {
 	}
 }
 
-// traced makes net, net/http and client-go report their stages in the context.
+// traced returns a context in which net, net/http and client-go report their stages.
 func (s *stages) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		DNSStart:          func(httptrace.DNSStartInfo) { s.begin(StageDNS) },
@@ -51,13 +51,14 @@ func (s *stages) traced(ctx context.Context) context.Context {
 		ConnectDone:       func(_, _ string, err error) { s.end(StageConnect, err) },
 		TLSHandshakeStart: func() { s.begin(StageTLS) },
 		TLSHandshakeDone:  func(_ tls.ConnectionState, err error) { s.end(StageTLS, err) },
-		// first_byte starts here and not at WroteRequest, which HTTP/2 may call after the response has started.
+		// The stage first_byte starts here and not at WroteRequest, because HTTP/2 can call WroteRequest after the
+		// response has started.
 		GotConn:              func(httptrace.GotConnInfo) { s.begin(StageFirstByte) },
 		GotFirstResponseByte: func() { s.end(StageFirstByte, nil) },
 	})
 }
 
-// outcome ends the attempt.
+// outcome closes the open stages and returns the outcome of the attempt.
 func (s *stages) outcome(p Probe, err error) Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,20 +22,20 @@ func (p Probe) place(i int) string {
 	return fmt.Sprintf("probes[%d] (%.63s)", i, p.Name)
 }
 
-// problems lists all problems.
+// problems lists all problems of the configuration.
 func (c Config) problems() (problems []error) {
 	if len(c.Probes) > maxProbes {
-		problems = append(problems, fmt.Errorf("probes: %d exceed the limit of %d", len(c.Probes), maxProbes))
+		problems = append(problems, fmt.Errorf("probes: %d probes exceed the limit of %d", len(c.Probes), maxProbes))
 	}
 	if len(c.Probes) == 0 && c.Registries.Top == 0 {
-		problems = append(problems, errors.New("probes: must not be empty: list at least one, set registries.top, "+
-			"or unset --probes-file"))
+		problems = append(problems, errors.New("probes: must not be empty: list at least one probe, set "+
+			"registries.top, or unset --probes-file"))
 	}
 	names := map[string]bool{}
 	for i, p := range c.Probes {
 		own := p.problems()
 		if names[p.Name] && p.Name != "" {
-			own = append(own, errors.New("name: must be unique, but another probe has it"))
+			own = append(own, errors.New("name: must be unique, but another probe has the same name"))
 		}
 		names[p.Name] = true
 		for _, problem := range own {
@@ -77,7 +77,7 @@ func (p Probe) problems() (problems []error) {
 	}
 	only := func(field string, given bool, kinds ...Kind) {
 		if given && !slices.Contains(kinds, p.Kind) {
-			wrong(field, "may only be set for kind %s", joined(kinds))
+			wrong(field, "can only be set for kind %s", joined(kinds))
 		}
 	}
 	only("server", p.Server != "", KindDNS)
@@ -93,7 +93,7 @@ func (p Probe) problems() (problems []error) {
 		wrong("server", "invalid address %.80q: must be IP:PORT, for example 10.96.0.10:53", p.Server)
 	}
 	if p.CAFile != "" && (p.PlainHTTP || strings.HasPrefix(p.Target, "http:")) {
-		wrong("ca_file", "requires https: remove it or use https")
+		wrong("ca_file", "requires https: remove ca_file or use https")
 	}
 	if p.Redirects < 0 || p.Redirects > maxRedirects {
 		wrong("redirects", "invalid number %d: must be 0 to %d", p.Redirects, maxRedirects)
@@ -117,14 +117,15 @@ func joined(kinds []Kind) string {
 func (p Pace) problems() (problems []error) {
 	if p.Interval.Duration < leastInterval || p.Interval.Duration > mostInterval {
 		problems = append(problems,
-			fmt.Errorf("interval: %s must be %s to %s", p.Interval, leastInterval, mostInterval))
+			fmt.Errorf("interval: invalid duration %s: must be %s to %s", p.Interval, leastInterval, mostInterval))
 	}
 	if p.Timeout.Duration <= 0 || p.Timeout.Duration > min(mostTimeout, p.Interval.Duration) {
 		problems = append(problems,
-			fmt.Errorf("timeout: %s must be more than 0s, and at most the interval and %s", p.Timeout, mostTimeout))
+			fmt.Errorf("timeout: invalid duration %s: must be more than 0s, and at most the interval and at most "+
+				"%s", p.Timeout, mostTimeout))
 	}
 	if p.Jitter.Duration < 0 || p.Jitter.Duration > p.Interval.Duration {
-		problems = append(problems, fmt.Errorf("jitter: %s must be 0s to the interval", p.Jitter))
+		problems = append(problems, fmt.Errorf("jitter: invalid duration %s: must be 0s to the interval", p.Jitter))
 	}
 	return problems
 }
@@ -166,7 +167,7 @@ func checkHostPort(address string) error {
 	return checkHost(host)
 }
 
-// checkURL does not repeat anything that may be secret.
+// checkURL checks a URL. Its errors contain no part of the URL that can be secret.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -175,7 +176,7 @@ func checkURL(text string) error {
 	case u.User != nil:
 		return errors.New("the URL must not contain a user: probes send no credentials")
 	case u.Fragment != "":
-		return errors.New("the URL must not contain a fragment (#): it is never sent")
+		return errors.New("the URL must not contain a fragment (#): probes never send fragments")
 	case u.Port() != "":
 		return checkHostPort(u.Host)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxEphemeralPulls limits the kept pulls for ephemeral containers of one pod. A pod that is being
-// debugged has one or two.
+// maxEphemeralPulls is the maximum number of kept pulls for ephemeral containers of one pod. A pod that users debug
+// typically has one or two.
 const maxEphemeralPulls = 16
 
 // observeEphemeral follows the pulls of a pod's ephemeral containers, during and after its start-up.
@@ -36,8 +36,8 @@ func (r *Reconciler) observeEphemeral(p *pod, o timeline.Observation) {
 	r.advanceEphemeral(p)
 }
 
-// advanceEphemeral passes the requests to the sources, and reports the pulls when everything about them is
-// known.
+// advanceEphemeral passes the requests to the sources. advanceEphemeral reports the pulls when all facts about them
+// are known.
 func (r *Reconciler) advanceEphemeral(p *pod) {
 	if p.ephemeral == nil {
 		return
@@ -56,7 +56,7 @@ func (r *Reconciler) advanceEphemeral(p *pod) {
 	r.watchEvents(p, object)
 }
 
-// endEphemeral reports the pulls of ephemeral containers. For later ones, it starts again.
+// endEphemeral reports the pulls of ephemeral containers. Later pulls start new evidence.
 func (r *Reconciler) endEphemeral(p *pod) {
 	if p.ephemeral == nil {
 		return

@@ -9,51 +9,52 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// While a question to the runtime is unanswered, or not fully answered, it is repeated with
-// back-off.
+// Intervals between queries to the runtime. The agent repeats a query with back-off until the runtime has answered
+// it completely.
 const (
 	askAgainFirst = time.Second
 	askAgainMax   = time.Minute
-	// askGap is the shortest time between questions that changes of a pod's object cause.
+	// askGap is the minimum time between queries that changes of a pod's object cause.
 	askGap = 200 * time.Millisecond
-	// askAboutPulls is the shortest time between questions whether a pod can already pull. It has no back-off, because
-	// until the runtime answers, a forged Event can hide the image that other pods wait for.
+	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. These queries
+	// have no back-off: until the runtime answers, a forged Event can hide the image that other pods wait for.
 	askAboutPulls = 2 * time.Second
 )
 
 // pod is one pod of the node: its evidence while it starts, then its timeline.
 type pod struct {
-	evidence *timeline.Evidence // nil once settled
+	evidence *timeline.Evidence // nil after the start-up is settled
 	settled  timeline.Timeline
 
-	reported bool // by a previous agent, or under the UID of another mirror: shown, but not reported again
-	restored bool // a previous agent saw it
-	late     bool // first seen in a list
+	reported bool // already reported by a previous agent or for another mirror; shown, but not reported again
+	restored bool // a previous agent saw the pod
+	late     bool // the agent first saw the pod in a list
 
-	ephemeral *timeline.EphemeralEvidence // follows ephemeral containers; nil while there is none to follow
-	over      []string                    // names of ephemeral containers that were followed
-	pulled    []timeline.Pull             // for ephemeral containers, the latest
-	idle      []timeline.IdleContainer    // once settled
+	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil without containers to follow
+	over      []string                    // names of ephemeral containers that are no longer followed
+	pulled    []timeline.Pull             // latest pulls for ephemeral containers
+	idle      []timeline.IdleContainer    // set when the start-up is settled
 
-	postStartup *timeline.PostStartupRuns // nil while it starts, and if later events are not followed
-	terminating *terminating              // nil until its deletion is requested, and if ends are not followed
+	postStartup *timeline.PostStartupRuns // nil during the start-up, and without Follow.PostStartup
+	terminating *terminating              // nil before the deletion request, and without Follow.Terminations
 
 	watching bool // an Event watch was requested
-	// Why: the start-up, or an ephemeral container, needs it.
+	// requestsEvents and ephemeralRequestsEvents are true if the start-up or an ephemeral container requires the
+	// watch.
 	requestsEvents, ephemeralRequestsEvents bool
 	ephemeralAskedAt                        time.Time
-	askedAt                                 time.Time // of the last question to the runtime
-	asked                                   int       // questions since the pod object changed
+	askedAt                                 time.Time // time of the last query to the runtime
+	asked                                   int       // number of queries since the pod object changed
 
-	changed   bool      // since its progress was reported
-	partialAt time.Time // when that was
+	changed   bool      // true if the start-up changed after the last progress report
+	partialAt time.Time // time of the last progress report
 }
 
 func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
 	return r.timelineWith(p, now, r.clocks.Skew())
 }
 
-// timelineWith is for callers that need many timelines and already have the skew.
+// timelineWith returns a timeline for a given skew. Callers of many timelines compute the skew only once.
 func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (timeline.Timeline, bool) {
 	if p.evidence == nil {
 		t := p.settled
@@ -86,7 +87,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	object, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
 	if p == nil {
-		if !seen { // an answer about a pod that is already gone, or a report that a pod was removed while no agent ran
+		if !seen { // the pod is already gone, or was removed while no agent ran
 			if gone {
 				r.leave(o.PodUID())
 			}
@@ -132,7 +133,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	}
 }
 
-// relabel updates the labels of a settled pod: they are for queries, not evidence.
+// relabel updates the labels of a settled pod. Labels serve queries and are not evidence.
 func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	if p.settled.Labels != now.Labels {
 		p.settled.Labels = now.Labels
@@ -140,12 +141,12 @@ func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	}
 }
 
-// meet creates the state of a pod that this agent has not seen yet.
+// meet creates the state of a pod that this agent sees for the first time.
 func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
 	reported := r.reported[uid]
 	if reported {
 		delete(r.reported, uid)
-		scope.Since = time.Time{} // do not wait for anything more
+		scope.Since = time.Time{} // do not wait for more evidence
 	}
 	p := &pod{evidence: timeline.NewEvidence(scope), reported: reported}
 	r.pods[uid] = p
@@ -153,7 +154,7 @@ func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
 	return p
 }
 
-// countStarting changes the number of starting pods.
+// countStarting changes the number of starting pods. Sampling of the node runs while this number is positive.
 func (r *Reconciler) countStarting(by int) {
 	before := r.starting
 	r.starting += by
@@ -162,8 +163,8 @@ func (r *Reconciler) countStarting(by int) {
 	}
 }
 
-// mirrored reports whether the same start-up of a static pod already has another object, because its mirror was
-// recreated.
+// mirrored reports whether another object already represents the same start-up of a static pod. This happens after
+// the kubelet has recreated the mirror.
 func (r *Reconciler) mirrored(made timeline.Pod) bool {
 	if made.ReadAt.IsZero() {
 		return false
@@ -182,7 +183,7 @@ func (r *Reconciler) mirrored(made timeline.Pod) bool {
 	return false
 }
 
-// leave handles the removal of a pod's object.
+// leave handles the deletion of a pod's object.
 func (r *Reconciler) leave(uid string) {
 	delete(r.reported, uid)
 	if r.config.Keeper != nil {
@@ -190,7 +191,7 @@ func (r *Reconciler) leave(uid string) {
 	}
 }
 
-// advance passes the pod's requests to the sources, and ends its start-up when it is settled.
+// advance passes the pod's requests to the sources. If the start-up is settled, advance completes it.
 func (r *Reconciler) advance(p *pod) {
 	if p.evidence == nil {
 		return
@@ -219,9 +220,9 @@ func (r *Reconciler) askRuntime(object timeline.Pod, requests timeline.Requests)
 	})
 }
 
-// mayAsk reports whether the runtime may be queried now. A change of the pod object is a reason for a query. But most
-// changes of a starting pod come in quick succession, and the runtime's timestamps stay. Two facts cannot wait: what
-// the runtime had when the kubelet checked, and the end of the start-up.
+// mayAsk reports whether the agent can query the runtime now. A change of the pod object is a reason for a query.
+// Most changes of a starting pod come in quick succession, and the runtime keeps its timestamps, so most queries
+// can wait. Two facts cannot wait: the runtime's content at the kubelet's check, and the end of the start-up.
 func (p *pod) mayAsk(requests timeline.Requests, now time.Time) bool {
 	since := now.Sub(p.askedAt)
 	if p.asked > 0 {
@@ -234,7 +235,7 @@ func (p *pod) askAgainAfter() time.Duration {
 	return min(askAgainFirst<<min(p.asked-1, 10), askAgainMax)
 }
 
-// watchEvents keeps a watch open while the start-up or an ephemeral container needs one.
+// watchEvents keeps an Event watch open while the start-up, an ephemeral container, or Follow.Events requires it.
 func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 	wanted := p.requestsEvents || p.ephemeralRequestsEvents || p.postStartup != nil && r.config.Follow.Events
 	if p.watching == wanted {
@@ -250,9 +251,9 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 	}
 }
 
-// settle makes the pod's timeline final. A start-up that was over before the agent first saw the
-// pod is shown but not reported, because it may have been counted already. The same applies to a start-up that was
-// reported before.
+// settle makes the pod's timeline final. settle shows but does not report a start-up that was complete before the
+// agent first saw the pod, because another agent may have counted it. The same applies to a start-up that was
+// already reported.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.requestsEvents = false
@@ -260,7 +261,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.watchEvents(p, object)
 	p.settled, _ = r.timeline(p, now)
 	p.settled.Partial = false
-	p.settled.Termination = nil // reported separately
+	p.settled.Termination = nil // the agent reports terminations separately
 	r.pulls.Settle(p.settled)
 	p.evidence, p.idle = nil, object.IdleContainers()
 	r.countStarting(-1)
@@ -274,8 +275,9 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 	r.config.Report(Report{Kind: Settled, Timeline: p.settled})
 }
 
-// settleEnded is called at the end of the agent: late Events will not come any more. Start-ups that still wait for the
-// runtime are left to the next agent, if it will find them in the state.
+// settleEnded runs when the agent stops. settleEnded settles completed start-ups, because no more late Events will
+// arrive. If the state file contains a start-up that still waits for the runtime, settleEnded leaves it to the next
+// agent.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {
@@ -289,7 +291,7 @@ func (r *Reconciler) settleEnded() {
 	}
 }
 
-// forget drops a pod whose object was removed. There will be no more evidence, so it settles now.
+// forget drops a pod whose object was deleted. The start-up settles now, because no more evidence will arrive.
 func (r *Reconciler) forget(uid string, p *pod) {
 	r.endEphemeral(p)
 	if p.evidence != nil {

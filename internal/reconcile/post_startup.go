@@ -6,10 +6,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// eventsWindow is the maximum age of an Event to be reported: older Events are not reported, however long no agent ran.
+// eventsWindow is the maximum age of a reported Event. The agent never reports older Events, even after a long time
+// without an agent.
 const eventsWindow = 5 * time.Minute
 
-// restoreEvents sets the time from which Events are reported.
+// restoreEvents sets the time after which Events are reported.
 func (r *Reconciler) restoreEvents() {
 	now := r.config.Now()
 	r.eventsUntil = r.config.Restored.EventsUntil
@@ -35,7 +36,7 @@ func (r *Reconciler) endPostStartup(p *pod) {
 	}
 }
 
-// observePostStartup reports what happens to a pod after its start-up.
+// observePostStartup reports events after a pod's start-up.
 func (r *Reconciler) observePostStartup(p *pod, o timeline.Observation) {
 	if p.postStartup == nil {
 		return
@@ -50,9 +51,8 @@ func (r *Reconciler) observePostStartup(p *pod, o timeline.Observation) {
 	}
 }
 
-// reportEvent reports an Event once. The kubelet creates Events one after the other, and the API
-// server sends them in that order. So one instant is enough to know which were reported, whichever
-// agent did it.
+// reportEvent reports an Event once. The kubelet creates Events sequentially, and the API server sends them in this
+// order. So the time of the latest reported Event identifies all reported Events, even those of a previous agent.
 func (r *Reconciler) reportEvent(p *pod, o timeline.EventSeen) {
 	message, dated := timeline.MessageOf(o)
 	if !r.config.Follow.Events || !dated || !message.At.After(r.eventsUntil) || !message.At.After(p.settled.SettledAt) {

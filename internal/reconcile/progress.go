@@ -6,14 +6,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// progressEvery is the shortest time between two progress reports of one pod.
+// progressEvery is the minimum time between two progress reports of one pod.
 const progressEvery = time.Second
 
 func (r *Reconciler) reportChanged(uid string) {
 	r.config.Report(Report{Kind: Changed, Timeline: timeline.Timeline{UID: uid}})
 }
 
-// reportProgress reports the progress of a start-up if it is new, and if the start-up will be reported as
+// reportProgress reports the progress of a start-up if the start-up has changed and will later be reported as
 // Settled.
 func (r *Reconciler) reportProgress(p *pod) {
 	if !r.config.Follow.Partial || p.evidence == nil || !p.changed || p.reported || p.evidence.Reconstructed() {
@@ -21,7 +21,7 @@ func (r *Reconciler) reportProgress(p *pod) {
 	}
 	now := r.config.Now()
 	if !p.partialAt.IsZero() && now.Sub(p.partialAt) < progressEvery {
-		return // the next tick reports it
+		return // a later tick reports the change
 	}
 	if t, ok := r.timeline(p, now); ok {
 		p.changed, p.partialAt = false, now

@@ -7,16 +7,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Pulling holds the pods and containers of the node for which images may be pulled.
+// Pulling holds the node's pods and containers for which the kubelet may pull images.
 type Pulling struct {
-	Timelines []timeline.Timeline      // of Starting, and those with ephemeral containers that are about to run
-	Idle      []timeline.IdleContainer // of all pods, except those that still wait for their first run in a start-up
+	Timelines []timeline.Timeline      // pods of Starting, and pods with ephemeral containers that wait to run
+	Idle      []timeline.IdleContainer // containers of all pods, except containers that wait for their first run
 }
 
-// Pulling returns the pods for which images may be pulled. Callers share the timelines and must not
-// change them.
+// Pulling returns the pods for which the kubelet may pull images. Callers share the timelines and must not change
+// them.
 func (r *Reconciler) Pulling(ctx context.Context) (Pulling, error) {
-	return ask(ctx, r, "pods that images are pulled for", func() Pulling {
+	return ask(ctx, r, "pods with image pulls", func() Pulling {
 		report := Pulling{Timelines: r.startingTimelines()}
 		if r.followed > 0 {
 			debugged := r.timelinesOf(func(p *pod) bool {
@@ -31,7 +31,7 @@ func (r *Reconciler) Pulling(ctx context.Context) (Pulling, error) {
 	})
 }
 
-// idleContainers returns the containers for which an image may be pulled outside a start-up.
+// idleContainers returns the containers for which the kubelet may pull an image outside a start-up.
 func (p *pod) idleContainers() []timeline.IdleContainer {
 	if p.evidence == nil {
 		return p.idle

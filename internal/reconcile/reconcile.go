@@ -1,7 +1,6 @@
-// Package reconcile owns what the agent knows. One goroutine, the one in Run, applies observations
-// to the evidence of each pod, passes the timeline's requests to the sources, and reports every
-// settled timeline once. It imports no source and no exporter: cmd/agent connects them through
-// interfaces and reports.
+// Package reconcile owns all evidence of the agent. The goroutine in Run applies observations to the evidence of
+// each pod, passes the requests of the timelines to the sources, and reports every settled timeline once. The
+// package imports no source and no exporter: cmd/agent connects them through interfaces and reports.
 package reconcile
 
 import (
@@ -18,91 +17,94 @@ import (
 )
 
 const (
-	// inboxCapacity is how many observations may wait. A source that finds the inbox full waits
-	// too.
+	// inboxCapacity is the maximum number of observations that wait. If the inbox is full, the source waits.
 	inboxCapacity = 256
-	// tick is how often starting pods are checked for requests that depend on time. Without starting
-	// pods, there is no tick.
+	// tick is the interval at which starting pods are checked for requests that depend on time. Without starting
+	// pods, Run checks nothing.
 	tick = time.Second
-	// maxGone limits how many static pods with removed mirrors are remembered; the oldest are
-	// forgotten first.
+	// maxGone is the maximum number of remembered static pods whose mirror was removed. At the limit, the Reconciler
+	// forgets the oldest.
 	maxGone = 128
 )
 
-// Config configures a Reconciler. No function or method may block. All but Now are called on its goroutine.
+// Config configures a Reconciler. No function or method may block. The goroutine in Run calls all of them, and
+// other goroutines also call Now.
 type Config struct {
 	Now     func() time.Time
 	Scope   timeline.Scope
 	Sources Sources
 	Follow  Follow
-	// Report gets every report, in the order of the constants of ReportKind for one pod.
+	// Report receives every report. The reports of one pod arrive in the order of the constants of ReportKind.
 	Report func(Report)
-	// Restored is the state that a previous agent left. Keeper, if set, keeps the same for the next one.
+	// Restored is the state that a previous agent saved. Keeper, if set, saves the state for the next agent.
 	Restored Restored
 	Keeper   Keeper
 	Logger   *zap.Logger
-	// Registerer gets podlapse_evidence_reconstructed_total; nil for none.
+	// Registerer registers podlapse_evidence_reconstructed_total. If Registerer is nil, the metric is not registered.
 	Registerer prometheus.Registerer
 }
 
 // Sources answer requests with observations.
 type Sources interface {
-	// AskRuntime requests one timeline.RuntimeSeen about the pod. Repeating a question is harmless.
+	// AskRuntime requests one timeline.RuntimeSeen about the pod. Repeated requests are harmless.
 	AskRuntime(timeline.LookUp)
-	// WatchEvents and UnwatchEvents begin and end the stream of timeline.EventSeen about a pod.
+	// WatchEvents starts the stream of timeline.EventSeen about a pod, and UnwatchEvents ends it.
 	WatchEvents(timeline.EventWatch)
 	UnwatchEvents(uid string)
-	// SampleNode turns sampling of the node's pressure and its runtime on or off. It is called when the first pod
-	// begins to start, and when no pod is starting any more.
+	// SampleNode turns samples of the node's pressure and of its runtime on or off. SampleNode is called when the
+	// first pod starts and when no more pod is starting.
 	SampleNode(wanted bool)
 }
 
-// Follow selects what is reported apart from start-ups.
+// Follow selects the reports in addition to start-ups.
 type Follow struct {
-	Partial      bool // start-ups in progress
-	Terminations bool // of pods whose deletion request the agent sees
-	PostStartup  bool // what happens to a pod after its start-up: container runs that ended
-	// Events adds the kubelet's Events to PostStartup. The Events of every pod are watched then.
+	Partial      bool // report start-ups in progress
+	Terminations bool // report terminations of pods whose deletion request the agent sees
+	PostStartup  bool // report ended container runs after the start-up
+	// Events adds the kubelet's Events to PostStartup. The agent then watches the Events of every pod.
 	Events bool
 }
 
-// Keeper keeps what the next agent needs.
+// Keeper saves the data that the next agent needs.
 type Keeper interface {
-	// Keep gets observations of start-ups that are to be reported, and whether they were new (timeline.Evidence.Apply).
+	// Keep receives each observation of a start-up that the agent must report, and whether the observation was new
+	// (timeline.Evidence.Apply).
 	Keep(o timeline.Observation, news bool)
-	// KeepEnd gets observations of terminations, and whether they were new (timeline.TerminationEvidence.Apply).
+	// KeepEnd receives each observation of a termination, and whether the observation was new
+	// (timeline.TerminationEvidence.Apply).
 	KeepEnd(o timeline.Observation, news bool)
-	// Kept reports whether the next agent will find the pod's start-up in flight, whatever happens
-	// now. It is called when Run ends. Start-ups for which it returns false are settled then.
+	// Kept reports whether the saved state already contains the pod's start-up in progress, so that the next agent
+	// can complete it. Run calls Kept when it stops, and settles the start-ups for which Kept returns false.
 	Kept(uid string) bool
-	// EventsUntil gets the next agent's Restored.EventsUntil.
+	// EventsUntil receives the Restored.EventsUntil of the next agent.
 	EventsUntil(time.Time)
-	// Gone gets the UIDs of removed pods, after they were reported as Settled.
+	// Gone receives the UIDs of deleted pods, after their start-up was reported as Settled.
 	Gone(uid string)
 }
 
-// ReportKind says what a Report is about.
+// ReportKind is the subject of a Report.
 type ReportKind uint8
 
-// The kinds of reports.
+// Kinds of reports.
 const (
-	// Changed: the pod changed, so Some would return a different timeline, not only a later time. Only the UID of the
-	// timeline is set. It is reported often, so it must cost little.
+	// Changed means that the pod changed, so Some would return a different timeline. Progress of time alone is no
+	// change. Only the UID of the timeline is set. Changed is frequent, so its handling must be cheap.
 	Changed ReportKind = iota
-	// Partial: a start-up in progress changed. At most one per pod and second; changes within the
-	// second are reported together at its end.
+	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. Changes
+	// within this second are reported together at its end.
 	Partial
-	// Settled: the agent saw a start-up end. Exactly one per start-up.
+	// Settled means that the agent saw a start-up complete. Each start-up has exactly one Settled report.
 	Settled
-	// EphemeralPulled: everything is known about the pulls for ephemeral containers, in
-	// Timeline.EphemeralPulls. Those during a start-up are in its Settled report as well.
+	// EphemeralPulled means that all facts about the pulls for ephemeral containers are known.
+	// Timeline.EphemeralPulls contains the pulls. The Settled report also contains the pulls during the start-up.
 	EphemeralPulled
-	// PostStartup: something happened after the start-up (Report.PostStartup). No Event is older
-	// than the latest one that was reported, nor older than Restored.EventsUntil.
+	// PostStartup means that an event happened after the start-up (Report.PostStartup). Kubelet Events are reported
+	// in the order of time, and only Events after Restored.EventsUntil.
 	PostStartup
-	// Terminated: the object of a pod was removed, and the agent had seen its deletion request (Timeline.Termination).
+	// Terminated means that the object of a pod was removed after the agent had seen its deletion request
+	// (Timeline.Termination).
 	Terminated
-	// Forgotten: a pod was removed.
+	// Forgotten means that a pod was removed.
 	Forgotten
 )
 
@@ -110,7 +112,7 @@ const (
 type Report struct {
 	Kind        ReportKind
 	Timeline    timeline.Timeline
-	PostStartup timeline.PostStartup // of the kind PostStartup
+	PostStartup timeline.PostStartup // only set for the kind PostStartup
 }
 
 // Reconciler is the only owner of evidence.
@@ -123,27 +125,26 @@ type Reconciler struct {
 	eventsUsed    atomic.Uint64
 	reconstructed reconstructed
 
-	// Used only by the goroutine in Run.
+	// Only the goroutine in Run uses the fields below.
 	clocks       timeline.Clocks
 	pulls        timeline.PullLog
 	silences     timeline.SilenceLog
 	pressure     timeline.PressureLog
 	pods         map[string]*pod
 	starting     int
-	mirrors      []string // start-ups of static pods with removed mirrors, by ID
-	followed     int      // pods whose ephemeral containers are followed
-	terminations int      // pods whose end is followed
+	mirrors      []string // IDs of start-ups of static pods whose mirror was removed
+	followed     int      // number of pods whose ephemeral containers are followed
+	terminations int      // number of pods whose termination is followed
 
-	eventsUntil    time.Time       // the time of the latest kubelet Event that PostStartup got
-	reported       map[string]bool // pods reported by a previous agent that this one has not seen yet
+	eventsUntil    time.Time       // time of the latest kubelet Event in a PostStartup report
+	reported       map[string]bool // pods that a previous agent reported and that this agent has not seen yet
 	cachedStarting cachedStarting
 }
 
-// errStopped answers queries after Run returned.
+// errStopped is the error of queries after Run has returned.
 var errStopped = errors.New("the agent is stopping")
 
-// New creates a Reconciler. It does nothing before Run. It panics if its metric is already
-// registered.
+// New creates a Reconciler. The Reconciler does nothing before Run. New panics if the metric is already registered.
 func New(config Config) *Reconciler {
 	return &Reconciler{
 		config:  config,
@@ -156,8 +157,8 @@ func New(config Config) *Reconciler {
 	}
 }
 
-// Observe passes in an observation. While the inbox is full, it waits until ctx ends or Run has
-// returned.
+// Observe passes an observation to Run. If the inbox is full, Observe waits until the inbox has room, ctx is done,
+// or Run has returned.
 func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 	select {
 	case r.inbox <- o:
@@ -166,9 +167,9 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 	}
 }
 
-// Run continues with the restored evidence and owns all evidence until ctx ends. Then it applies the observations in
-// the inbox, settles completed start-ups without waiting for late evidence, unless they are left to the next agent, and
-// returns nil.
+// Run restores the saved evidence and owns all evidence until ctx is done. Then it applies the observations in the
+// inbox and settles completed start-ups without waiting for late evidence. Run leaves start-ups in the saved state
+// to the next agent. Run returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	r.restore()
@@ -212,23 +213,25 @@ func (r *Reconciler) drain() {
 	}
 }
 
-// Skew returns the lead of the control plane's clock over the node's.
+// Skew returns the difference between the control plane's clock and the node's clock. The result is positive if the
+// control plane's clock is ahead.
 func (r *Reconciler) Skew(ctx context.Context) (timeline.Skew, error) {
 	return ask(ctx, r, "clock skew", r.clocks.Skew)
 }
 
-// EventsUsed returns how many observed Events have added evidence to a start-up so far. It may be called from any
-// goroutine.
+// EventsUsed returns the number of observed Events that added evidence to a start-up. EventsUsed is safe to call
+// from any goroutine.
 func (r *Reconciler) EventsUsed() uint64 { return r.eventsUsed.Load() }
 
-// Present returns the pods on the node, by namespace and name, the latest of a name first.
+// Present returns the pods on the node, sorted by namespace and name. For pods with the same name, the latest pod
+// comes first.
 func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
-	return ask(ctx, r, "pods that are there", func() []timeline.Timeline {
+	return ask(ctx, r, "pods on the node", func() []timeline.Timeline {
 		return r.timelinesOf(func(*pod) bool { return true })
 	})
 }
 
-// Some returns those of the pods that are on the node, in no particular order.
+// Some returns the timelines of the given pods that are on the node, in no particular order.
 func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "some pods", func() []timeline.Timeline {
 		some := make([]timeline.Timeline, 0, len(uids))
@@ -244,7 +247,7 @@ func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeli
 	})
 }
 
-// ask runs query on the goroutine in Run.
+// ask runs query on the goroutine in Run and returns its result.
 func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
 	answer := make(chan A, 1)
 	var err error
@@ -260,7 +263,7 @@ func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A)
 	return none, fmt.Errorf("get %s: %w", what, err)
 }
 
-// timelinesOf returns the timelines of the pods for which of is true.
+// timelinesOf returns the timelines of the pods for which the function of returns true.
 func (r *Reconciler) timelinesOf(of func(*pod) bool) []timeline.Timeline {
 	some := make([]*pod, 0, len(r.pods))
 	for _, p := range r.pods {

@@ -2,18 +2,20 @@ package reconcile
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// reconstructed counts completed start-ups that were reconstructed afterwards, each once: over before the agent
-// started (timeline.Timeline.Reconstructed); passed to Settled, and continued from a previous agent; passed to Settled,
-// not restored, and first seen in a list.
+// reconstructed counts completed start-ups whose timeline was reconstructed. Each start-up counts once:
+//
+//   - over: the start-up completed before the agent started (timeline.Timeline.Reconstructed).
+//   - restored: the start-up was reported as Settled, and a previous agent saw its start.
+//   - late: the start-up was reported as Settled, was not restored, and the agent first saw the pod in a list.
 type reconstructed struct{ over, restored, late prometheus.Counter }
 
-// newReconstructed also registers the counters, unless the registerer is nil.
+// newReconstructed creates the counters, and registers them unless the registerer is nil.
 func newReconstructed(registerer prometheus.Registerer) reconstructed {
 	how := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_evidence_reconstructed_total",
-		Help: "Start-ups whose timeline was reconstructed, counted when they ended: over, ended before the agent " +
-			"started (these are in no other metric); restored, in progress during a restart of the agent with " +
-			"--state-dir; late, first seen in a list instead of the open watch.",
+		Help: "Completed start-ups whose timeline was reconstructed, by the label how. Value over: completed " +
+			"before the agent started; no other metric counts these start-ups. Value restored: in progress during " +
+			"a restart of the agent with --state-dir. Value late: first seen in a list instead of the open watch.",
 	}, []string{"how"})
 	if registerer != nil {
 		registerer.MustRegister(how)
@@ -23,8 +25,8 @@ func newReconstructed(registerer prometheus.Registerer) reconstructed {
 	}
 }
 
-// count counts a settled pod. It skips what a previous agent reported, because that agent counted
-// it.
+// count counts a settled pod. count skips start-ups that a previous agent reported, because that agent counted
+// them.
 func (c reconstructed) count(p *pod) {
 	switch {
 	case p.reported:

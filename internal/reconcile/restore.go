@@ -7,21 +7,21 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Restored is the state that a previous agent left: the observations of unreported start-ups, those of each pod in the
-// order of arrival, and the UIDs of its pods.
+// Restored is the state that a previous agent saved. InFlight holds the observations of unreported start-ups, in
+// the order of arrival for each pod. Reported holds the UIDs of reported pods.
 type Restored struct {
 	InFlight []timeline.Observation
 	Reported []string
-	// Ends are observations of reported pods that were being deleted.
+	// Ends holds observations of reported pods that were being deleted.
 	Ends []timeline.Observation
-	// EventsUntil is the time of the latest kubelet Event that Config.PostStartup got. If it is zero, only Events from
-	// now on are reported.
+	// EventsUntil is the time of the latest kubelet Event in a PostStartup report. If EventsUntil is zero, the agent
+	// reports only Events from now on.
 	EventsUntil time.Time
 }
 
-// restore continues where the previous agent ended. Evidence is a join, so observations that the sources repeat now,
-// later and no longer live, do not make it less precise. Open questions to the runtime and open Event watches are
-// unknown: whatever is still wanted is requested again.
+// restore continues the previous agent's work. Evidence is a join, so observations that the sources repeat now do
+// not make it less precise. The previous agent's open queries and Event watches are unknown, so restore requests
+// all missing evidence again.
 func (r *Reconciler) restore() {
 	r.reported = make(map[string]bool, len(r.config.Restored.Reported))
 	for _, uid := range r.config.Restored.Reported {
@@ -29,7 +29,7 @@ func (r *Reconciler) restore() {
 	}
 	r.restoreEvents()
 	scope := r.config.Scope
-	scope.Since = time.Unix(0, 0) // the previous agent had to report them, so this agent must, however old they are
+	scope.Since = time.Unix(0, 0) // report these start-ups at any age, because the previous agent had to report them
 	scope.ResumedAt = r.config.Now()
 	gone := map[string]bool{}
 	var events []timeline.EventSeen
@@ -49,7 +49,7 @@ func (r *Reconciler) restore() {
 			r.pulls.ObserveRuntime(answer)
 		}
 		p.evidence.Apply(o)
-		r.applyToTermination(p, o) // it is kept already
+		r.applyToTermination(p, o) // the state file already contains the observation
 		if event, ok := o.(timeline.EventSeen); ok {
 			events = append(events, event)
 		}
@@ -57,21 +57,21 @@ func (r *Reconciler) restore() {
 			gone[uid] = true
 		}
 	}
-	r.config.Restored = Restored{} // it may be large
+	r.config.Restored = Restored{} // release the memory, because the state can be large
 	r.restorePulls(events)
 	for uid, p := range r.pods {
 		r.advanceTermination(p)
 		switch {
 		case gone[uid]:
 			r.forget(uid, p)
-		case !p.evidence.Settled(scope.ResumedAt): // otherwise the first tick settles it: by then the clocks are known
+		case !p.evidence.Settled(scope.ResumedAt): // the first tick settles the other pods, with a known skew
 			r.advance(p)
 		}
 	}
 }
 
-// restorePulls remembers the pulls in the Events, because other pods may wait for them or find their content. Pulls
-// that ended before, also of other pods, show when a failed pull began.
+// restorePulls adds the pulls in saved Events to the pull log. Other pods may wait for these pulls or use their
+// content. Earlier pulls, even of other pods, show the start of a failed pull.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })
 	for _, event := range events {

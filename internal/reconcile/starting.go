@@ -7,25 +7,24 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// lingering is how long after its start-up a pod still counts as starting: other data about that
-// moment may be older.
+// lingering is the time after a start-up for which a pod still counts as starting, because other data can be older
+// than the end of the start-up.
 const lingering = 5 * time.Second
 
-// Starting returns the starting pods, and those whose start-up ended a moment ago. Callers share
-// the answer and must not change it.
+// Starting returns the pods that are starting or completed their start-up within the last seconds. Callers share
+// the result and must not change it.
 func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) {
-	return ask(ctx, r, "pods that start", r.startingTimelines)
+	return ask(ctx, r, "starting pods", r.startingTimelines)
 }
 
-// cachedStarting is the latest answer of Starting. The collectors of one scrape call one after the other, and
-// on a node that is filling up each answer takes milliseconds. It is dropped at each observation
-// and each tick.
+// cachedStarting is the latest result of Starting. On a node with many starting pods, each result takes
+// milliseconds, and the collectors of one scrape request it several times. Each observation and each tick drop it.
 type cachedStarting struct {
-	starting []timeline.Timeline // nil if there is none
+	starting []timeline.Timeline // nil without a cached result
 	at       time.Time
 }
 
-// cacheFor is how old an answer may be. The length of open phases in it is as of its creation.
+// cacheFor is the maximum age of a cached result. The durations of open phases in it end at its creation.
 const cacheFor = 50 * time.Millisecond
 
 func (r *Reconciler) startingTimelines() []timeline.Timeline {

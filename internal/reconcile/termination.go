@@ -7,15 +7,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// terminating follows a pod from the request to delete it.
+// terminating follows a pod from its deletion request until its object is gone.
 type terminating struct {
 	evidence *timeline.TerminationEvidence
-	askedAt  time.Time // of the last question to the runtime
+	askedAt  time.Time // time of the last query to the runtime
 }
 
-// observeTermination follows the end of a pod, from the first object with a deletion timestamp. A change
-// of the object is a reason to query the runtime at once: the kubelet soon removes what has
-// stopped.
+// observeTermination follows the termination of a pod, starting with the first object that has a deletion
+// timestamp. After a change of the object, observeTermination queries the runtime immediately, because the kubelet
+// soon removes stopped containers.
 func (r *Reconciler) observeTermination(p *pod, o timeline.Observation) {
 	news := r.applyToTermination(p, o)
 	if p.terminating == nil {
@@ -33,8 +33,8 @@ func (r *Reconciler) observeTermination(p *pod, o timeline.Observation) {
 	r.advanceTermination(p)
 }
 
-// applyToTermination starts or continues to follow the end of a pod, and reports whether an observation
-// was news to it.
+// applyToTermination starts or continues the evidence of a pod's termination. applyToTermination reports whether
+// the observation was new.
 func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bool) {
 	if p.terminating != nil {
 		return p.terminating.evidence.Apply(o)
@@ -51,8 +51,8 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 	return true
 }
 
-// lasts reports whether the next agent needs an observation. It can query the runtime itself about containers that are
-// still running.
+// lasts reports whether the next agent needs an observation. The next agent can query the runtime about containers
+// that are still running, so an observation of a running container is not necessary.
 func lasts(o timeline.Observation) bool {
 	answer, ok := o.(timeline.RuntimeSeen)
 	return !ok || slices.ContainsFunc(answer.Containers, func(c timeline.ContainerRun) bool {
@@ -61,7 +61,7 @@ func lasts(o timeline.Observation) bool {
 		!slices.ContainsFunc(answer.Sandboxes, func(s timeline.Sandbox) bool { return s.Ready })
 }
 
-// advanceTermination queries the runtime, more often while changes are likely.
+// advanceTermination queries the runtime. advanceTermination queries more often while changes are likely.
 func (r *Reconciler) advanceTermination(p *pod) {
 	if p.terminating == nil {
 		return
@@ -74,8 +74,8 @@ func (r *Reconciler) advanceTermination(p *pod) {
 	r.askRuntime(p.terminating.evidence.Pod(), timeline.Requests{})
 }
 
-// termination returns how the pod ends, as of now; nil if its deletion was not requested, or if
-// ends are not followed.
+// termination returns the pod's termination as of now. termination returns nil before the deletion request, or if
+// the agent does not follow terminations.
 func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Termination {
 	if p.terminating == nil {
 		return nil
@@ -84,7 +84,7 @@ func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Terminati
 	return &t
 }
 
-// terminate reports the end of a pod whose object was removed.
+// terminate reports the termination of a pod whose object was removed.
 func (r *Reconciler) terminate(p *pod, gone timeline.Timeline) {
 	if p.terminating == nil {
 		return

@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// MaxFile limits a file, in bytes. A recorder stops before a line that would exceed it.
+	// MaxFile is the maximum size of a file in bytes. A recorder stops before a line that would exceed it.
 	MaxFile = 256 << 20
-	// fileBuffer is how much is written at once; less if no observation waits.
+	// fileBuffer is the number of bytes of one write. A write is smaller if no observation waits.
 	fileBuffer = 64 << 10
 )
 
-// File is a file of observations to append to. It is not safe for concurrent use.
+// File is a file to which a recorder appends observations. File is not safe for concurrent use.
 type File struct {
 	out   io.WriteCloser
 	limit int64
 
-	size    int64 // including the buffer
+	size    int64 // size of the file and the buffer
 	buffer  []byte
-	waiting int // lines in the buffer
+	waiting int // number of lines in the buffer
 }
 
-// OpenFile creates the file, readable only by its owner, or opens an existing recording to append
-// to it. It removes an incomplete last line, left by an agent that was killed.
+// OpenFile creates the file, which only its owner can read, or opens an existing recording to append to it.
+// OpenFile removes an incomplete last line, which an agent leaves if it is killed during a write.
 func OpenFile(path string) (*File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -76,7 +76,7 @@ func whereToGoOn(file *os.File) (int64, error) {
 	return size - half, nil
 }
 
-// begin writes a header at once.
+// begin writes a header immediately.
 func (f *File) begin(header []byte) error {
 	if !f.fits(header) {
 		return f.full()
@@ -86,7 +86,7 @@ func (f *File) begin(header []byte) error {
 	return err
 }
 
-// write appends a line that fits. It returns how many lines the file took meanwhile.
+// write appends a line that fits. write returns the number of lines that were written to the file.
 func (f *File) write(line []byte) (taken int, err error) {
 	f.size += int64(len(line))
 	f.buffer = append(f.buffer, line...)
@@ -100,10 +100,10 @@ func (f *File) write(line []byte) (taken int, err error) {
 func (f *File) fits(line []byte) bool { return f.size+int64(len(line)) <= f.limit }
 
 func (f *File) full() error {
-	return fmt.Errorf("the file has reached its limit of %d MiB", f.limit>>20)
+	return fmt.Errorf("the file has reached its limit of %d MiB: record to another file", f.limit>>20)
 }
 
-// flush writes the lines in the buffer, and returns how many there were.
+// flush writes the lines in the buffer and returns their number.
 func (f *File) flush() (taken int, err error) {
 	if f.waiting == 0 {
 		return 0, nil

@@ -8,21 +8,21 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Header describes the agent that recorded.
+// Header describes the agent that made the recording.
 type Header struct {
 	Agent string         // version of the agent
-	Scope timeline.Scope // the sources that it could observe
-	Ends  bool           // it followed the ends of pods
+	Scope timeline.Scope // sources that the agent could observe
+	Ends  bool           // the agent followed terminations
 }
 
-// header is the first line. A later header says that an agent restarted and continued in this file.
+// header is the first line of a recording. A later header means that an agent restarted and continued in this file.
 type header struct {
 	Version int       `json:"version"`
-	Agent   string    `json:"agent,omitzero"`   // version of the agent that recorded
-	Runtime bool      `json:"runtime,omitzero"` // the agent had a source of this kind, see timeline.Scope
+	Agent   string    `json:"agent,omitzero"`   // version of the agent that made the recording
+	Runtime bool      `json:"runtime,omitzero"` // the agent had this source; see timeline.Scope
 	Events  bool      `json:"events,omitzero"`
 	Since   time.Time `json:"since,omitzero"`
-	Ends    bool      `json:"ends,omitzero"` // the agent followed the ends of pods
+	Ends    bool      `json:"ends,omitzero"` // the agent followed terminations
 }
 
 // EncodeHeader encodes the first line of a recording.
@@ -49,8 +49,8 @@ func decodeHeader(line []byte) (Header, error) {
 	case h.Version < 1:
 		return Header{}, fmt.Errorf("header without a version: must be 1 to %d", Version)
 	case h.Version > Version:
-		return Header{}, fmt.Errorf("unknown format version %d, must be 1 to %d: use the podlapse-agent that "+
-			"recorded it, or a newer one",
+		return Header{}, fmt.Errorf("unknown format version %d: must be 1 to %d: use the podlapse-agent "+
+			"version that made this recording, or a newer one",
 			h.Version, Version)
 	}
 	if err := setUTC(&h.header); err != nil {

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// The core counts nanoseconds since the epoch as an int64, so it cannot represent later years. No
-// clock of a cluster shows an earlier one; sources treat such timestamps as absent.
+// Valid years. The core counts nanoseconds since 1970 in an int64, so it cannot represent years after 2261. Earlier
+// years do not occur, because sources treat such timestamps as absent.
 const (
 	firstYear = 1970
 	lastYear  = 2261
 )
 
-// checkInstants checks every instant in a value, which others may read at the same time. The zero
-// instant is absent.
+// checkInstants checks every time in a value. checkInstants does not change the value, so other goroutines can read
+// it. The zero time means absent.
 func checkInstants(value any) error { return checkValue(reflect.ValueOf(value), false) }
 
-// setUTC checks every instant in the value that a pointer leads to, and makes it UTC.
+// setUTC checks every time in the value behind a pointer and converts it to UTC.
 func setUTC(pointer any) error { return checkValue(reflect.ValueOf(pointer), true) }
 
 func checkValue(v reflect.Value, utc bool) error {

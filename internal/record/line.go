@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// Version is the version of the format that this package writes. It reads this and every older
-	// one.
+	// Version is the version of the format that this package writes. The package reads this version and every older
+	// version.
 	Version = 2
-	// MaxLine limits a line, including its end, in bytes. A pod of a hundred containers takes a
-	// tenth.
+	// MaxLine is the maximum length of a line in bytes, including its end. A pod with a hundred containers takes a
+	// tenth of it.
 	MaxLine = 1 << 20
 )
 
 const kindHeader = "header"
 
-// kinds are the kinds of line beside the header. The fields of a line are those of the observation, as
-// their tags name them. Values that are false, zero, empty or absent are omitted.
+// kinds lists the kinds of lines except the header. The fields of a line are the fields of the observation, under
+// the names in their tags. Fields that are false, zero, empty or absent are omitted.
 var kinds = []kind{
 	kindOf[timeline.PodSeen]("pod_seen"),
 	kindOf[timeline.PodGone]("pod_gone"),
@@ -47,18 +47,18 @@ func kindOf[O timeline.Observation](name string) kind {
 	return kind{name, reflect.TypeFor[O](), parse[O]}
 }
 
-// tag is the part that every line has.
+// tag is the common part of all lines.
 type tag struct {
 	Kind string `json:"kind"`
 }
 
-// Encode encodes an observation as one line. Bytes that are not UTF-8 become U+FFFD, and an empty
-// list becomes an absent one; everything else survives decoding. An instant in a year that the core
-// cannot represent, or a line longer than MaxLine, is an error.
+// Encode encodes an observation as one line. Invalid UTF-8 becomes U+FFFD, and an empty list becomes absent.
+// Decoding restores all other values. Encode fails for a year that the core cannot represent, and for a line longer
+// than MaxLine.
 func Encode(o timeline.Observation) ([]byte, error) {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.observation == reflect.TypeOf(o) })
 	if i < 0 {
-		return nil, fmt.Errorf("encode observation: no kind for %T", o)
+		return nil, fmt.Errorf("encode observation: unknown type %T", o)
 	}
 	if err := checkInstants(o); err != nil {
 		return nil, fmt.Errorf("encode observation: %w", err)
@@ -66,7 +66,7 @@ func Encode(o timeline.Observation) ([]byte, error) {
 	return encodeLine(kinds[i].name, o)
 }
 
-// encodeLine encodes a value as a line of a kind.
+// encodeLine encodes a value as a line of the given kind.
 func encodeLine(kind string, value any) ([]byte, error) {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)
@@ -74,7 +74,8 @@ func encodeLine(kind string, value any) ([]byte, error) {
 	if err := encoder.Encode(value); err != nil {
 		return nil, fmt.Errorf("encode observation: %w", err)
 	}
-	encoded := append([]byte(`{"kind":"`+kind+`",`), line.Bytes()[1:]...) // no kind of line is empty
+	// A line is never empty, so its first byte is the opening brace.
+	encoded := append([]byte(`{"kind":"`+kind+`",`), line.Bytes()[1:]...)
 	if len(encoded) > MaxLine {
 		return nil, fmt.Errorf("encode observation: %d bytes exceed the limit of %d per line", len(encoded), MaxLine)
 	}
@@ -89,7 +90,8 @@ func decode(name string, line []byte) (timeline.Observation, error) {
 		}
 	}
 	return nil,
-		fmt.Errorf("observation of unknown kind %.40q: use the podlapse-agent that recorded it, or a newer one", name)
+		fmt.Errorf("observation of unknown kind %.40q: use the podlapse-agent version that made this recording, or "+
+			"a newer one", name)
 }
 
 func parse[O timeline.Observation](line []byte) (timeline.Observation, error) {
@@ -109,7 +111,7 @@ func parse[O timeline.Observation](line []byte) (timeline.Observation, error) {
 	return redacted(o), nil
 }
 
-// redacted removes secrets again: agents up to v0.1 recorded messages and image references unchanged.
+// redacted removes credentials, because agents up to v0.1 recorded messages and image references unchanged.
 func redacted(o timeline.Observation) timeline.Observation {
 	switch o := o.(type) {
 	case timeline.PodSeen:
@@ -123,7 +125,7 @@ func redacted(o timeline.Observation) timeline.Observation {
 	return o
 }
 
-// ofNoPod reports whether an observation is about the node, or the control plane.
+// ofNoPod reports whether an observation concerns the node or the control plane.
 func ofNoPod(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.ClockSeen, timeline.PressureSeen, timeline.RuntimeSilent:

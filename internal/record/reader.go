@@ -11,26 +11,26 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// ErrTruncated is wrapped by the error of Next if the last line is incomplete, for example because
-// the agent was killed while it wrote. Everything before was read.
+// ErrTruncated means that the last line is incomplete, for example because the agent was killed during a write.
+// Next returns an error that wraps it, after it has returned all complete observations.
 var ErrTruncated = errors.New("the last line is incomplete")
 
 // Reader reads a recording.
 type Reader struct {
 	in     *bufio.Reader
-	line   int // number of the last line read, from 1
+	line   int // number of the last line read; the first line is 1
 	header Header
-	begun  bool // the header was read
+	begun  bool // true after the header was read
 }
 
-// NewReader creates a reader. It reads nothing before Next.
+// NewReader creates a reader. The Reader reads nothing before Next.
 func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(in, MaxLine)} }
 
-// Header returns the header that applies to the last observation of Next.
+// Header returns the header that applies to the latest observation of Next.
 func (r *Reader) Header() Header { return r.header }
 
-// Next returns the next observation, io.EOF after the last one, or an error that names the line.
-// After an error, nothing more can be read. Empty lines are skipped.
+// Next returns the next observation, or io.EOF after the last observation. Any other error names the line. After an
+// error, the Reader cannot continue. Next skips empty lines.
 func (r *Reader) Next() (timeline.Observation, error) {
 	for {
 		line, err := r.nextLine()
@@ -53,7 +53,7 @@ func (r *Reader) Next() (timeline.Observation, error) {
 	}
 }
 
-// decode returns nil for a header, which it keeps.
+// decode decodes a line. decode stores a header and returns nil for it.
 func (r *Reader) decode(line []byte) (timeline.Observation, error) {
 	var t tag
 	err := json.Unmarshal(line, &t)
@@ -74,7 +74,7 @@ func (r *Reader) decode(line []byte) (timeline.Observation, error) {
 	return decode(t.Kind, line)
 }
 
-// nextLine returns the next line that is not empty. It is valid until the next call.
+// nextLine returns the next line that is not empty. The line is valid until the next call.
 func (r *Reader) nextLine() ([]byte, error) {
 	for {
 		line, err := r.in.ReadSlice('\n')

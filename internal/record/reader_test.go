@@ -64,8 +64,8 @@ func TestReaderRefuses(t *testing.T) {
 		gone: `line 1: not a recording: not a header: must be {"kind":"header","version":2}, ` +
 			`got kind "pod_gone"`,
 		`{"kind":"header"}` + "\n": "line 1: not a recording: header without a version",
-		header1 + `{"kind":"header","version":7}`: "line 2: unknown format version 7, must be 1 to 2: use the " +
-			"podlapse-agent that recorded it, or a newer one",
+		header1 + `{"kind":"header","version":7}`: "line 2: unknown format version 7: must be 1 to 2: use the " +
+			"podlapse-agent version that made this recording, or a newer one",
 		header1 + gone + `{"kind":"node_seen"}` +
 			"\n": `line 3: observation of unknown kind "node_seen": use the podlapse-agent`,
 		header1 + "[]\n":                          "line 2: json: cannot unmarshal array",

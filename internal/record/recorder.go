@@ -16,20 +16,21 @@ import (
 )
 
 const (
-	// queueCapacity is how many observations wait to be encoded: bursts of many pods at once.
+	// queueCapacity is the maximum number of observations that wait to be encoded. queueCapacity is large enough for
+	// bursts of many pods.
 	queueCapacity = 1024
-	// drain is how long Run keeps recording queued observations after its context ends.
+	// drain is the time for which Run still records queued observations after its context is done.
 	drain = 800 * time.Millisecond
 )
 
-// Config configures a Recorder. File and Report may be omitted together.
+// Config configures a Recorder. File and Report can both be omitted.
 type Config struct {
 	Header     Header
-	Before     []timeline.Observation // what was observed earlier, recorded first
-	Latest     bool                   // keep the latest in memory, for WriteTo
-	File       *File                  // nil to record only in memory; the recorder closes it
+	Before     []timeline.Observation // earlier observations, which are recorded first
+	Latest     bool                   // keep the latest observations in memory for WriteTo
+	File       *File                  // nil to record only in memory; the recorder closes the file
 	Report     func(up bool, detail string)
-	Registerer prometheus.Registerer // gets the metrics of the sink recording
+	Registerer prometheus.Registerer // registers the metrics of the sink recording
 	Logger     *zap.Logger
 }
 
@@ -40,11 +41,10 @@ type Recorder struct {
 	queue  *sink.Queue[timeline.Observation]
 	ring   ring
 
-	file *File // used by the goroutine in Run; nil once writing has stopped
+	file *File // only the goroutine in Run uses it; nil after a failure
 }
 
-// New creates a recorder that writes nothing until Run. It panics if its metric is already
-// registered.
+// New creates a recorder. The recorder writes nothing until Run. New panics if its metric is already registered.
 func New(config Config) (*Recorder, error) {
 	header, err := EncodeHeader(config.Header)
 	if err != nil {
@@ -58,15 +58,15 @@ func New(config Config) (*Recorder, error) {
 	}, nil
 }
 
-// Observe queues an observation, or counts it as dropped if the queue is full. It never blocks and
-// may be called from any goroutine. The observation must not be changed afterwards.
+// Observe queues an observation. If the queue is full, Observe drops the observation and counts it. Observe never
+// blocks and is safe to call from any goroutine. The caller must not change the observation afterwards.
 func (r *Recorder) Observe(o timeline.Observation) {
-	_ = r.queue.Offer(o) // a gap in a recording is better than a slow source
+	_ = r.queue.Offer(o) // a drop leaves a gap, which is better than a slow source
 }
 
-// Run records until ctx is done. Then it records queued observations for a short time. If the file cannot take more,
-// Run reports that once and closes the file; the latest observations in memory continue. It returns an error if not
-// everything queued was recorded.
+// Run records until ctx is done. Then it records queued observations for a short time. If a write to the file
+// fails, Run reports the failure once, closes the file, and continues in memory. Run returns an error if queued
+// observations were not recorded.
 func (r *Recorder) Run(ctx context.Context) error {
 	r.begin()
 	for _, o := range r.config.Before {
@@ -84,10 +84,11 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return nil
 }
 
-// record counts the observation as sent if there is no file, otherwise when the file has it.
+// record encodes an observation. Without a file, record counts the observation as sent. With a file, the
+// observation counts when the file has it.
 func (r *Recorder) record(o timeline.Observation) {
 	line, err := Encode(o)
-	if err != nil { // one bad observation is no reason to stop
+	if err != nil { // one invalid observation must not stop the recording
 		r.queue.Drop(1)
 		r.config.Logger.Debug("observation not recorded", zap.String("uid", o.PodUID()), zap.Error(err))
 		return
@@ -110,7 +111,7 @@ func (r *Recorder) record(o timeline.Observation) {
 	}
 }
 
-// after counts the lines that are on the disk, and stops writing if the disk did not accept everything.
+// after counts the lines that the file received. If a write failed, after stops the recording to the file.
 func (r *Recorder) after(taken int, err error) {
 	r.queue.Sent(taken)
 	if err != nil {
@@ -136,19 +137,19 @@ func (r *Recorder) flush() {
 	r.after(r.file.flush())
 }
 
-// end also reports errors that appear only when the file is closed, as on network file systems.
+// end closes the file and reports errors that appear only then, for example on network file systems.
 func (r *Recorder) end() {
 	r.flush()
 	if r.file == nil {
 		return
 	}
 	if err := r.file.out.Close(); err != nil {
-		r.config.Report(false, "recording ended: "+err.Error())
+		r.config.Report(false, "close the recording: "+err.Error())
 	}
 	r.file = nil
 }
 
-// stop closes the file, and counts the lines that it did not accept as dropped.
+// stop closes the file and counts the lines in the buffer as dropped.
 func (r *Recorder) stop(err error) {
 	r.queue.Drop(r.file.waiting)
 	err = errors.Join(err, r.file.out.Close())
@@ -156,8 +157,8 @@ func (r *Recorder) stop(err error) {
 	r.config.Report(false, "recording stopped until the agent restarts: "+err.Error())
 }
 
-// WriteTo writes the latest observations as a recording, from any goroutine. Without Config.Latest,
-// there are none.
+// WriteTo writes the latest observations as a recording. Any goroutine can call WriteTo. Without Config.Latest, the
+// recording has no observations.
 func (r *Recorder) WriteTo(out io.Writer) (int64, error) {
 	lines := net.Buffers(append([][]byte{r.header}, r.ring.latest()...))
 	written, err := lines.WriteTo(out)

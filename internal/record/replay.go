@@ -10,14 +10,14 @@ import (
 
 // replayed is one pod of a recording.
 type replayed struct {
-	evidence *timeline.Evidence // nil once settled
+	evidence *timeline.Evidence // nil after the start-up is settled
 	settled  timeline.Timeline
-	again    bool // a static pod's start-up that another mirror already reported
+	again    bool // another mirror of the static pod already reported this start-up
 
 	termination *timeline.TerminationEvidence // nil until the pod's deletion is requested
 }
 
-// node is the state of the node, apart from the evidence of its pods.
+// node is the state of the node without the evidence of its pods.
 type node struct {
 	clocks   timeline.Clocks
 	pulls    timeline.PullLog
@@ -40,13 +40,13 @@ func (n *node) complete(t *timeline.Timeline) {
 	n.pressure.Complete(t)
 }
 
-// Replay folds a recording as package reconcile does: one evidence for each UID, from the first
-// observation of its pod until its start-up is settled, and, if the agent that recorded did the
-// same, one for the pod's end. The clock is the latest arrival so far. Pods that do not settle are
-// folded as of the latest arrival in the recording. Timelines are in the order of timeline.Sorted.
+// Replay folds a recording in the same way as package reconcile. Replay keeps one evidence for each UID, from the
+// pod's first observation until its start-up is settled. If the recording agent followed terminations, Replay also
+// keeps one evidence for the pod's termination. The clock is the latest arrival so far. Pods that do not settle are
+// folded as of the last arrival. Timelines are in the order of timeline.Sorted.
 //
-// A restarted agent continues with the evidence of the previous one. On a read error, Replay also returns the timelines
-// so far; the error wraps ErrTruncated if only the end is missing.
+// A restarted agent continues with the evidence of the previous agent. After a read error, Replay also returns the
+// timelines of the observations before the error. The error wraps ErrTruncated if only the end is missing.
 func Replay(r *Reader) ([]timeline.Timeline, error) {
 	pods, started := map[string]*replayed{}, map[string]bool{}
 	var node node
@@ -64,14 +64,14 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 			continue
 		}
 		if at := o.Arrived(); at.After(now) {
-			now = at // sources are recorded as they arrive, so arrival times may be out of order
+			now = at // several sources write concurrently, so arrival times can be out of order
 		}
 		node.observe(o)
 		p := pods[o.PodUID()]
 		if p == nil {
 			first, seen := o.(timeline.PodSeen)
 			if !seen {
-				continue // an answer about a pod that is gone
+				continue // the pod of the answer is gone
 			}
 			id := first.Pod.StartUpID()
 			p = &replayed{evidence: timeline.NewEvidence(r.Header().Scope), again: started[id]}
@@ -87,7 +87,7 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 	}
 }
 
-// follow processes observations of the pod's end.
+// follow applies an observation to the evidence of the pod's termination.
 func (p *replayed) follow(o timeline.Observation) {
 	if p.termination == nil {
 		p.termination = timeline.NewTerminationEvidence(o)
@@ -97,7 +97,7 @@ func (p *replayed) follow(o timeline.Observation) {
 }
 
 func (p *replayed) observe(o timeline.Observation, now time.Time, node *node) {
-	p.settle(now, node) // it settles by time alone: later observations are too late
+	p.settle(now, node) // the start-up can settle by time alone, before this observation
 	if p.evidence == nil {
 		return
 	}

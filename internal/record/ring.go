@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// Limits on the lines that a ring keeps: minutes of a busy node.
+// Limits on the lines in a ring. The limits are enough for some minutes of a busy node.
 const (
 	ringLines = 4096
 	ringBytes = 4 << 20
 )
 
-// ring keeps the latest lines and drops the oldest first. It is safe for concurrent use.
+// ring keeps the latest lines. At a limit, ring drops the oldest line. ring is safe for concurrent use.
 type ring struct {
 	mu    sync.Mutex
-	lines [][]byte // the oldest first
+	lines [][]byte // oldest first
 	bytes int
 }
 
-// add keeps a line, which must not be changed afterwards.
+// add keeps a line. The caller must not change the line afterwards.
 func (r *ring) add(line []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -31,7 +31,7 @@ func (r *ring) add(line []byte) {
 	}
 }
 
-// latest returns the lines, the oldest first.
+// latest returns the lines, oldest first.
 func (r *ring) latest() [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()

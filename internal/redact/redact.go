@@ -1,6 +1,6 @@
-// Package redact removes credentials from untrusted texts: messages of the kubelet and the runtime,
-// image references, URLs. It is pure. Sources call it on each text before they pass it on, and the
-// reader of recordings calls it on texts from older agents, so outputs need not.
+// Package redact removes credentials from untrusted texts: messages of the kubelet and the runtime, image
+// references, and URLs. The package is pure. Sources call it for each text before they pass the text. The reader of
+// recordings calls it for texts from older agents. So outputs do not have to call it.
 package redact
 
 import (
@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// Marker replaces what may be a credential.
+// Marker replaces text that may be a credential.
 const Marker = "REDACTED"
 
 const (
-	// maxText limits how much of a text is searched, in bytes: searching 4 KiB takes up to 8 ms,
-	// and an Event's message can be as long as an object. No output shows more than the first and
-	// the last KiB of a text.
+	// maxText is the maximum length in bytes of a searched text. The search of 4 KiB takes up to 8 ms, and the
+	// message of an Event can be as long as an object. No output shows more than the first and the last KiB of a
+	// text.
 	maxText = 4 << 10
-	// leastSecret is the shortest word after Bearer that counts as a token, in bytes.
+	// leastSecret is the minimum length in bytes of a word after Bearer that counts as a token.
 	leastSecret = 8
 )
 
-// combined is the prefix that client-go adds to an Event that combines several similar ones (tools/record).
+// combined is the prefix that client-go (tools/record) adds to an Event that combines several similar Events.
 const combined = "(combined from similar events): "
 
-// quoting are the reasons of Events in which the kubelet repeats a container's output, or the
-// command that it ran.
+// quoting lists the reasons of Events in which the kubelet quotes the output of a container, or a command that it
+// ran.
 var quoting = []string{"Unhealthy", "ProbeWarning", "FailedPostStartHook", "FailedPreStopHook"}
 
 // Message returns the message of an Event without credentials and without container output.
@@ -46,7 +46,7 @@ func Message(reason, message string) string {
 	return text
 }
 
-// The keys of secret values. A key matches as a whole or as the last part of a longer one, such as
+// keys matches the keys of secret values. A key matches alone or as the last part of a longer key, such as
 // X-Amz-Signature.
 const keys = `(?:[a-z0-9_.-]*[_.-])?(?:pass(?:word|wd|phrase)|pwd|secret|client_?secret|` +
 	`(?:access|refresh|id|auth|api|session)?_?token|sig|signature|credentials?|auth|authorization|` +
@@ -54,34 +54,34 @@ const keys = `(?:[a-z0-9_.-]*[_.-])?(?:pass(?:word|wd|phrase)|pwd|secret|client_
 	`private[_-]?key|googleaccessid)`
 
 var (
-	// assigned is key=value, as in queries, mount options and environments.
+	// assigned matches key=value, as in queries, mount options and environments.
 	assigned = regexp.MustCompile(`(?i)(^|[^a-z0-9_.-])(--?)?(` + keys + `=)` +
 		`("[^"]*"|'[^']*'|\\"[^"\\]*\\"|[^\s"'\\&;,)\]]*[^\s"'\\&;,)\]:.])`)
-	// option is --key value, as in command lines.
+	// option matches --key value, as in command lines.
 	option = regexp.MustCompile(`(?i)(--?` + keys + `\s+)([^\s"',-][^\s"',]*)`)
-	// member is "key":"value", as in JSON, and the same within a quoted text.
+	// member matches "key":"value", as in JSON and in JSON within a quoted text.
 	member = regexp.MustCompile(`(?i)(\\?"` + keys + `\\?"\s*:\s*\\?")([^"\\]+)`)
-	// header is an HTTP header with credentials.
+	// header matches an HTTP header with credentials.
 	header = regexp.MustCompile(`(?i)((?:proxy-)?authorization|` +
 		`x-(?:auth|vault|amz-security|registry|gitlab|api)-?(?:token|auth|key)|(?:set-)?cookie)(` +
 		`\\?"?\s*:\s*\[?\\?"?)` +
 		`((?:basic|bearer|digest|negotiate|token)\s+)?([^\s"'\\,\]]+)`)
-	// scheme matches bearer and basic credentials of RFC 9110 outside a header. The text after that word decides
-	// whether it is a credential.
+	// scheme matches bearer and basic credentials (RFC 9110) outside a header. withoutToken decides whether the text
+	// after the scheme is a credential.
 	scheme = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([a-z0-9._~+/-]+=*)`)
-	// known matches tokens with a known prefix: JSON web tokens, GitHub's, GitLab's, Slack's, npm's
-	// and Docker Hub's.
+	// known matches tokens with a known prefix: JSON Web Tokens, and tokens of GitHub, GitLab, Slack, npm and Docker
+	// Hub.
 	known = regexp.MustCompile(`\b(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){1,4}|gh[pousr]_[A-Za-z0-9]{16,}|` +
 		`github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|` +
 		`npm_[A-Za-z0-9]{30,}|dckr_[a-z]+_[A-Za-z0-9_-]{16,})`)
-	// address is the part of a URL after its scheme.
+	// address matches the part of a URL after its scheme.
 	address    = regexp.MustCompile(`//[^\s"'<>\\]+`)
 	privateKey = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
 )
 
-// rules are applied in this order. Most texts contain no hint and are not searched.
+// rules apply in this order. The hints save the search of most texts.
 var rules = []struct {
-	hints  []string // every text with a match contains one of them, in lower case
+	hints  []string // every matching text contains one of the hints, in lower case
 	redact func(string) string
 }{
 	{[]string{"private key-----"}, replacing(privateKey, Marker)},
@@ -98,9 +98,8 @@ func replacing(pattern *regexp.Regexp, by string) func(string) string {
 	return func(text string) string { return pattern.ReplaceAllString(text, by) }
 }
 
-// Text returns a text without credentials: user and query of a URL, values of keys known to be
-// secret, tokens. The words around them stay as they are. A text that is longer than any output
-// loses its middle.
+// Text returns a text without credentials: user and query of URLs, values of secret keys, and tokens. Text keeps
+// the words around the credentials. If a text is longer than maxText, Text removes its middle.
 func Text(text string) string {
 	text = bounded(text)
 	lower := strings.ToLower(text)
@@ -114,15 +113,15 @@ func Text(text string) string {
 	return text
 }
 
-// bounded removes the middle of a long text, and the words at the cut: half a secret could not be
-// recognized.
+// bounded removes the middle of a long text. bounded also removes the words at the cut, because no rule recognizes
+// a part of a secret.
 func bounded(text string) string {
 	if len(text) <= maxText {
 		return text
 	}
 	head, tail := text[:maxText/2], text[len(text)-maxText/2:]
 	head = head[:max(0, strings.LastIndexAny(head, " \n\t"))]
-	for range 2 { // the first word may be one such as Bearer, and the second its token
+	for range 2 { // the first word can be a scheme such as Bearer, and the second word its token
 		_, rest, found := strings.Cut(tail, " ")
 		if !found {
 			return head + " …"
@@ -132,8 +131,8 @@ func bounded(text string) string {
 	return head + " … " + tail
 }
 
-// withoutUser returns an address without user and query. A password may contain characters that by
-// the standard end an address.
+// withoutUser returns an address without user and query. withoutUser also handles passwords with characters that
+// end an address according to the standard.
 func withoutUser(address string) string {
 	ends := strings.TrimRight(address, ".,:;!)]}")
 	address, punctuation := ends, address[len(ends):]
@@ -160,14 +159,14 @@ func withoutUser(address string) string {
 	return "//" + before + punctuation
 }
 
-// isUser reports whether the text before the first slash is not a host: the text after its colon is
-// not a port.
+// isUser reports whether the text before the first slash contains a user. In this case, the text after the colon is
+// not a port number.
 func isUser(authority string) bool {
 	_, port, found := strings.Cut(authority, ":")
 	return found && !strings.HasPrefix(authority, "[") && strings.Trim(port, "0123456789") != ""
 }
 
-// words may follow Bearer and Basic without being tokens.
+// words lists the words after Bearer and Basic that are not tokens.
 var words = []string{
 	"authentication", "authorization", "credentials", "challenge", "realm=", "scheme", "token", "tokens",
 }

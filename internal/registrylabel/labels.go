@@ -1,5 +1,6 @@
-// Package registrylabel limits the values of the label registry of metrics. It is pure. Labels serves counters and
-// histograms, which count for as long as the agent runs; OfMoment serves gauges of pulls in progress.
+// Package registrylabel limits the number of values of the label registry in metrics. The package is pure. Labels
+// is for counters and histograms, which count as long as the agent runs. OfMoment is for gauges of pulls in
+// progress.
 package registrylabel
 
 import (
@@ -9,56 +10,56 @@ import (
 )
 
 const (
-	// Max limits the values of the label registry: anyone who may create a pod can invent host names, and each host has
-	// about 100 series.
+	// Max is the maximum number of registries with their own label value. A limit is necessary because users who can
+	// create pods can invent host names, and each host has about 100 series.
 	Max = 6
-	// maxConfirmed is how many labels are for registries from which the runtime is known to have pulled. The last label
-	// is for a registry that has been down since the agent started.
+	// maxConfirmed is the maximum number of labels for registries with a confirmed pull. The last label is for a
+	// registry that has been unavailable since the start of the agent.
 	maxConfirmed = Max - 1
-	// maxClaimed is how many of the remaining labels are for registries that only pods and Events name. Each namespace
-	// may have one of them.
+	// maxClaimed is the maximum number of remaining labels for registries that only pods and Events name. Each
+	// namespace can have one of these labels.
 	maxClaimed = Max / 2
-	// maxCandidates limits the registries of either kind whose pulls are counted, to find out which
-	// get a label of their own.
+	// maxCandidates is the maximum number of registries of each kind whose pulls are counted. The counts decide
+	// which registries get their own label.
 	maxCandidates = 8 * Max
-	// takeover is the factor by which another registry must have more pulls than the least used
-	// registry with a label to take that label. So registries with similar use do not keep taking the label from each
-	// other.
+	// takeover is the factor by which a registry's pulls must exceed the pulls of the least used registry with a
+	// label. Only then does the registry take the label. So registries with similar use do not take the label from
+	// each other repeatedly.
 	takeover = 2
-	// halveAfter is the number of pulls after which all counts are halved: recent use counts, not
-	// total use.
+	// halveAfter is the number of pulls after which all counts are halved. So recent use counts more than old use.
 	halveAfter = 1024
 )
 
-// other is the label of the registries that are not among the Max with a label of their own.
+// other is the common label of all registries without their own label.
 const other = "other"
 
 // Help is appended to the help of metrics with the label registry.
-const Help = " The registry is the host in the image reference; the content may have come from a mirror."
+const Help = " The registry is the host in the image reference. The content can come from a mirror of that host."
 
 // ReasonHelp is appended to the help of metrics that count failed pulls by reason.
-const ReasonHelp = " The reason is unconfirmed while only Events report the failure, not the pod's status."
+const ReasonHelp = " The reason is unconfirmed if Events report the failure but the pod's status does not."
 
-// Labels gives a label value of its own to the registries with the most pulls. What was
-// counted under other stays there, and the series of a registry that loses its label must be
-// deleted: a counter never decreases. It is not safe for concurrent use.
+// Labels gives the registries with the most pulls their own label value. Pulls that were counted under other stay
+// under other. The caller must delete the series of a registry that loses its label, because a counter must never
+// decrease. Labels is not safe for concurrent use.
 //
-// A pod can name any host, and an Event can say that an image came from it. So registries with a
-// confirmed pull compete among themselves, and take a label from any without one; the others
-// compete for the rest.
+// A pod can name any host, and an Event can claim that an image came from this host. So registries with a confirmed
+// pull compete only with each other, and they can take a label from a registry without a confirmed pull. Registries
+// without a confirmed pull compete for the remaining labels.
 type Labels struct {
 	confirmed, claimed *table
 }
 
-// New returns Labels before any pull.
+// New returns Labels without pulls.
 func New() *Labels {
 	return &Labels{confirmed: newTable(), claimed: newTable()}
 }
 
-// Label returns the label for one pull from a registry, for a pod of a namespace. lost is the registry that loses its
-// label as a result, possibly this one; empty if none does.
+// Label returns the label for one pull from a registry for a pod of a namespace. The result lost is the registry
+// that loses its label because of this pull, which can be the same registry. If no registry loses its label, lost
+// is empty.
 func (l *Labels) Label(registry, namespace string, confirmed bool) (label, lost string) {
-	registry = strings.ToValidUTF8(registry, "") // label values must be valid
+	registry = strings.ToValidUTF8(registry, "") // label values must be valid UTF-8
 	switch {
 	case registry == "" || registry == imagepull.UnknownRegistry:
 		return imagepull.UnknownRegistry, ""
@@ -85,7 +86,7 @@ func (l *Labels) confirmedLabel(registry string, confirmed bool) (label, lost st
 			return registry, leastClaimed
 		}
 		return registry, ""
-	case had: // there are too many confirmed ones now: it starts again among them
+	case had: // all confirmed labels are taken, so the registry loses its claimed label
 		return other, registry
 	case c.certain() > takeover*l.confirmed.counted[least].pulls:
 		c.own, l.confirmed.counted[least].own = true, false

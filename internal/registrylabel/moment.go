@@ -9,12 +9,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Pull is a pull in progress: for a pod of a namespace, from a registry.
+// Pull is a pull in progress from a registry for a pod of a namespace.
 type Pull struct{ Namespace, Registry string }
 
-// OfMoment assigns labels for the pulls at one moment. First comes each namespace's most
-// frequent registry, then each one's second, so that a namespace that invents hosts leaves room for
-// others; then the most frequent in total.
+// OfMoment assigns labels for the pulls at one moment. Each namespace's most frequent registry comes first, then
+// each namespace's second one, so that a namespace with invented hosts leaves room for other namespaces. The most
+// frequent registries in total come last.
 func OfMoment(pulls []Pull) func(registry string) string {
 	occur, within := map[string]int{}, map[string]map[string]int{}
 	for _, p := range pulls {

@@ -2,19 +2,18 @@ package registrylabel
 
 import "cmp"
 
-// table counts pulls by registry with the space-saving algorithm (Metwally et al., 2005),
-// in bounded memory: a new registry replaces the one with the fewest pulls, and its error is the
-// count of the replaced one.
+// table counts pulls by registry in bounded memory, with the space-saving algorithm (Metwally et al., 2005). A new
+// registry replaces the registry with the fewest pulls. The possible error of the new count is the replaced count.
 type table struct {
 	counted map[string]*count
-	pulls   int // since counts were halved
+	pulls   int // pulls since the counts were halved
 }
 
 type count struct {
-	pulls, tooMany int // at most tooMany of the pulls were of other registries
-	most           int // pulls at the latest one that counts in full
+	pulls, tooMany int // at most tooMany of these pulls belong to other registries
+	most           int // value of pulls at the latest pull that counts in full
 	own            bool
-	namespace      string // the namespace for whose pod an unconfirmed registry got a label
+	namespace      string // namespace of the pod that gave an unconfirmed registry its label
 }
 
 func (c *count) certain() int { return c.pulls - c.tooMany }
@@ -23,8 +22,8 @@ func newTable() *table {
 	return &table{counted: make(map[string]*count, maxCandidates)}
 }
 
-// count notes one pull. A pull that does not count in full only restores what halving removed, and adds nothing,
-// because failures are free for those who cause them.
+// count counts one pull. A pull that does not count in full only restores pulls that halving removed. The reason is
+// that failed pulls cost nothing, so a user can cause any number of them.
 func (t *table) count(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0
@@ -51,8 +50,7 @@ func (t *table) count(registry string, full bool) *count {
 	return c
 }
 
-// own returns how many registries have a label of their own, and which of them has the fewest
-// pulls.
+// own returns the number of registries with their own label, and the one with the fewest pulls.
 func (t *table) own() (own int, least string) {
 	for name, c := range t.counted {
 		if !c.own {
@@ -66,8 +64,8 @@ func (t *table) own() (own int, least string) {
 	return own, least
 }
 
-// ownOf returns the registry that got its label for a pod of a namespace; empty if there is none,
-// or if the namespace is unknown.
+// ownOf returns the registry that got its label for a pod of the namespace. ownOf returns an empty text without
+// such a registry, or if the namespace is unknown.
 func (t *table) ownOf(namespace string) string {
 	for name, c := range t.counted {
 		if c.own && namespace != "" && c.namespace == namespace {
@@ -77,8 +75,7 @@ func (t *table) ownOf(namespace string) string {
 	return ""
 }
 
-// leastCandidate returns the registry with the fewest pulls among those without a label of their
-// own.
+// leastCandidate returns the registry with the fewest pulls among the registries without their own label.
 func (t *table) leastCandidate() (least string) {
 	for name, c := range t.counted {
 		if !c.own && (least == "" || t.fewer(name, least)) {

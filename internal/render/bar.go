@@ -10,20 +10,20 @@ import (
 
 const (
 	barFull  = "█"
-	barOpen  = "▒" // of a phase in progress
-	barThin  = "▏" // of a phase shorter than half a cell
+	barOpen  = "▒" // bar of a phase in progress
+	barThin  = "▏" // bar of a phase shorter than half a cell
 	barBlank = " "
 )
 
-// axis maps instants to terminal cells. start is the left edge of the first cell, start plus total
-// the right edge of the last.
+// axis maps times to terminal cells. The left edge of the first cell is start, and the right edge of the last cell
+// is start plus total.
 type axis struct {
 	start time.Time
 	total time.Duration
 	cells int
 }
 
-// heading labels both ends of the axis.
+// heading returns the labels of both ends of the axis.
 func (a axis) heading() string {
 	left, right := "0 s", secondsText(a.total)
 	gap := a.cells - terminal.Cells(left) - terminal.Cells(right)
@@ -33,8 +33,8 @@ func (a axis) heading() string {
 	return left + strings.Repeat(" ", gap) + right
 }
 
-// bar draws the span between two instants. Spans that touch give bars that touch: both round the
-// common instant to the same edge.
+// bar draws the span between two times. Adjacent spans give adjacent bars, because both round their common time to
+// the same edge.
 func (a axis) bar(from, to time.Time, open bool) string {
 	fill := barFull
 	if open {
@@ -49,7 +49,7 @@ func (a axis) bar(from, to time.Time, open bool) string {
 		strings.Repeat(barBlank, a.cells-right)
 }
 
-// edge returns the cell whose left edge is nearest to t, within the axis.
+// edge returns the cell on the axis whose left edge is nearest to t.
 func (a axis) edge(t time.Time) int {
 	if a.total <= 0 {
 		return 0

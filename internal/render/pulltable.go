@@ -11,14 +11,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// NodePulls is the pulls of one node. Node is empty if only one node is queried.
+// NodePulls holds the pulls of one node. Node is empty if the command queries only one node.
 type NodePulls struct {
 	Node string `json:"node,omitempty"`
 	api.PullList
 }
 
-// PullTables lists the pulls in progress and, below, the completed ones, with the node of each if
-// the nodes have names.
+// PullTables lists the pulls in progress, followed by the completed pulls. If the nodes have names, each row
+// contains the node.
 func PullTables(nodes []NodePulls, page terminal.Page) string {
 	going := terminal.Table{Columns: []terminal.Column{
 		{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip},
@@ -77,7 +77,7 @@ func PullTables(nodes []NodePulls, page terminal.Page) string {
 
 func podText(namespace, name string) string {
 	if name == "" {
-		return "-" // no pod of the node requested it
+		return "-" // no pod of the node requested the pull
 	}
 	return terminal.Clean(namespace + "/" + name)
 }
@@ -93,8 +93,7 @@ func goingText(pull api.LivePullRecord) string {
 	return text
 }
 
-// ProgressText returns how much of a pull has arrived, and of how much; empty while nothing is
-// known.
+// ProgressText returns the received part and the total size of a pull. The text is empty while both are unknown.
 func ProgressText(pull api.LivePullRecord) string {
 	switch {
 	case pull.TotalBytes > 0:
@@ -107,7 +106,7 @@ func ProgressText(pull api.LivePullRecord) string {
 	return ""
 }
 
-// LengthText formats a duration for people who watch it: precise enough to see it grow.
+// LengthText formats a duration that users watch. Its precision lets users see it grow.
 func LengthText(d time.Duration) string {
 	d = max(d, 0).Round(100 * time.Millisecond)
 	switch {

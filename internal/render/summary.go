@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// longestPhase returns the longest single span; of equals, the first.
+// longestPhase returns the longest phase. Among phases of equal length, longestPhase returns the first.
 func longestPhase(record api.Record) (api.PhaseRecord, bool) {
 	var longest api.PhaseRecord
 	found := false
@@ -27,7 +27,7 @@ func phaseText(phase api.PhaseRecord) string {
 	return text
 }
 
-// Summary lists records, one line each, in their order, with their nodes if nodes is true.
+// Summary lists records in their order, one line each. If nodes is true, each line contains the node.
 func Summary(records []api.Record, nodes bool, page terminal.Page) string {
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {},
 		{Right: true}, {Right: true}, {Shorten: terminal.Clip}}}

@@ -11,12 +11,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// minBar is the narrowest useful time axis, in terminal cells; on a narrower terminal, lines wrap.
+// minBar is the minimum width of a useful time axis, in terminal cells. On a narrower terminal, lines wrap.
 const minBar = 12
 
-// Waterfall draws a record: a line with the result, then each phase as a bar on a common time axis,
-// the pulls, and what the evidence lacks. The record may be untrusted: nothing in it can control
-// the terminal.
+// Waterfall draws a record: a line with the result, a bar for each phase on a common time axis, the pulls, and the
+// missing evidence. The record can be untrusted: Waterfall removes characters that could control the terminal.
 func Waterfall(record api.Record, page terminal.Page) string {
 	var out strings.Builder
 	name := terminal.Clean(record.Namespace + "/" + record.Name)
@@ -43,7 +42,7 @@ func Waterfall(record api.Record, page terminal.Page) string {
 	return out.String()
 }
 
-// writeDoubts lists contradictions and missing evidence.
+// writeDoubts lists conflicts and missing evidence.
 func writeDoubts(out *strings.Builder, conflicts []api.ConflictRecord, missing []string, page terminal.Page) {
 	if len(conflicts) > 0 {
 		out.WriteString("\nCONFLICTS\n")
@@ -60,7 +59,7 @@ func writeDoubts(out *strings.Builder, conflicts []api.ConflictRecord, missing [
 	}
 }
 
-// origin says where the pod ran, who owns it, and when it was created and deleted.
+// origin describes the pod: its node, its owner, its creation and its deletion.
 func origin(record api.Record) string {
 	text := "on node " + terminal.Clean(record.Node)
 	if record.Owner.Kind != "" {
@@ -77,7 +76,7 @@ func origin(record api.Record) string {
 	return text
 }
 
-// writePhases draws phases, from the beginning of the first one for the total duration.
+// writePhases draws phases on a time axis from the given time for the total duration.
 func writePhases(
 	out *strings.Builder, phases []api.PhaseRecord, from time.Time, total time.Duration, page terminal.Page,
 ) {
@@ -97,7 +96,7 @@ func writePhases(
 			cause += ", image may still be loading"
 		}
 		if resource, share := (*timeline.Pressure)(phase.Pressure).High(); resource != "" {
-			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // a server may send any value
+			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // a server can send any value
 		}
 		layout.Add(
 			terminal.Clean(names),
@@ -156,7 +155,7 @@ func pullTexts(pull api.PullRecord) (outcome, queue, length, bound string) {
 	return terminal.Clean(outcome), queue, length, bound
 }
 
-// attemptText names a container and, from its second attempt on, the attempt.
+// attemptText returns the name of a container and, from the second attempt on, the number of the attempt.
 func attemptText(container string, attempt int) string {
 	if attempt > 0 {
 		return terminal.Clean(container) + " #" + strconv.Itoa(attempt+1)
@@ -177,7 +176,7 @@ func sizeText(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
 }
 
-// listed returns the texts, cleaned for a terminal, with commas between them.
+// listed cleans the texts for a terminal and joins them with commas.
 func listed(texts []string) string {
 	cleaned := make([]string, 0, len(texts))
 	for _, text := range texts {
@@ -186,7 +185,7 @@ func listed(texts []string) string {
 	return strings.Join(cleaned, ", ")
 }
 
-// CauseStyle returns the same color wherever a cause is shown.
+// CauseStyle returns the color of a cause, the same in all outputs.
 func CauseStyle(cause timeline.Cause) terminal.Style {
 	switch cause {
 	case timeline.CauseApp:

@@ -1,9 +1,9 @@
-// Package runtimeproxy runs between the agent and the container runtime, in a container of its own.
-// It holds the runtime's socket, which gives root access to the node. On a socket of its own it
-// serves only the calls that the agent makes: those listed in package cri, with checked arguments.
-// It refuses every other call before it reaches the runtime.
+// Package runtimeproxy runs between the agent and the container runtime, in its own container. The package holds
+// the runtime's socket, which gives root access to the node. On its own socket, the package serves only the calls
+// in package cri, with checked arguments. These are the calls that the agent makes. The package refuses every other
+// call before the call reaches the runtime.
 //
-// The caller runs a Proxy on one goroutine. The Proxy keeps no state of the runtime: it forwards
-// one request, encoded again by cri, and the messages of the response as they arrive. It opens no
-// network connection and reads no file.
+// The caller runs a Proxy on one goroutine. The Proxy keeps no state of the runtime. The package forwards one
+// request, which cri encodes again, and then the messages of the response in order. The package opens no network
+// connections and reads no files.
 package runtimeproxy

@@ -16,18 +16,19 @@ import (
 	"github.com/podlapse/podlapse/pkg/cri"
 )
 
-// namespaceHeader selects one of containerd's namespaces. Kubernetes has one; the agent has no
-// business in others, such as Docker's.
+// namespaceHeader selects one of containerd's namespaces. Kubernetes uses one namespace. The agent must not access
+// other namespaces, such as Docker's.
 const (
 	namespaceHeader     = "containerd-namespace"
 	kubernetesNamespace = "k8s.io"
 )
 
-// codec leaves messages encoded. Its name is that of the default codec.
+// codec leaves messages encoded. Its method Name returns the name of gRPC's default codec, so that codec replaces
+// the default.
 type codec struct{}
 
-// frame is one encoded message. It is sent once: gRPC, which owns its buffers, then frees them. So
-// a response is in memory once, and is not copied.
+// frame is one encoded message. frame can be sent only once, because gRPC frees the buffers after the send. So a
+// response is in memory only once and is never copied.
 type frame struct{ data mem.BufferSlice }
 
 // Marshal implements encoding.CodecV2.
@@ -51,7 +52,7 @@ func (p *Proxy) forward(_ any, client grpc.ServerStream) error {
 	}
 	call, ok := cri.Allowed(method)
 	if !ok {
-		return p.refused.refuse(method, errors.New("only the read-only calls that the agent needs are forwarded"))
+		return p.refused.refuse(method, errors.New("the proxy forwards only the read-only calls that the agent needs"))
 	}
 	ctx, err := prepare(client.Context())
 	if err != nil {
@@ -78,7 +79,7 @@ func (p *Proxy) forward(_ any, client grpc.ServerStream) error {
 	return p.answer(client, runtime, method, call)
 }
 
-// check replaces a request by the part of it that may be sent.
+// check replaces a request by its allowed part.
 func (f *frame) check(call cri.Call) error {
 	defer f.data.Free()
 	checked, err := call.Request(f.data.Materialize())
@@ -86,11 +87,11 @@ func (f *frame) check(call cri.Call) error {
 	return err
 }
 
-// prepare requires a deadline, which ends the call on both sides even if the client reads no
-// response. Of the client's headers, it passes on only the namespace.
+// prepare requires a deadline, which ends the call on both sides even if the client reads no response. prepare
+// passes only one of the client's headers: the namespace.
 func prepare(ctx context.Context) (context.Context, error) {
 	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > callLimit {
-		return nil, fmt.Errorf("a call must have a deadline of at most %s", callLimit)
+		return nil, fmt.Errorf("the call must have a deadline of at most %s", callLimit)
 	}
 	headers, _ := metadata.FromIncomingContext(ctx)
 	switch values := headers.Get(namespaceHeader); {
@@ -103,7 +104,7 @@ func prepare(ctx context.Context) (context.Context, error) {
 	}
 }
 
-// send sends the single request. It ignores the error: the status of the call says why.
+// send sends the single request. send ignores io.EOF, because the status of the call contains the reason.
 func send(runtime grpc.ClientStream, request *frame) error {
 	if err := runtime.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -111,7 +112,7 @@ func send(runtime grpc.ClientStream, request *frame) error {
 	return runtime.CloseSend()
 }
 
-// answer forwards messages until the runtime has sent all, or ends the call with an error.
+// answer forwards messages until the runtime has sent all messages or ends the call with an error.
 func (p *Proxy) answer(client grpc.ServerStream, runtime grpc.ClientStream, method string, call cri.Call) error {
 	for first := true; ; first = false {
 		var message frame

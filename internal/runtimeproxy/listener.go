@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// socketMode lets only the user and the group of the proxy connect, which are those of the agent.
+// socketMode lets only the user and the group of the proxy connect. The agent has the same user and group.
 const socketMode = 0o660
 
-// listen creates the socket. It removes a socket that a previous proxy left behind. Any other file,
-// and a socket on which a process listens, is an error.
+// listen creates the socket. listen removes a socket that a previous proxy left. listen fails if the path is
+// another file, or if a process listens on the socket.
 func listen(path string) (net.Listener, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -23,13 +23,14 @@ func listen(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	case info.Mode()&fs.ModeType != fs.ModeSocket:
 		return nil, fmt.Errorf(
-			"listen on %s: the path exists and is not a socket: remove it, or choose another path",
+			"listen on %s: the path exists and is not a socket: remove the file, or choose another path",
 			path,
 		)
 	default:
 		if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
 			_ = conn.Close()
-			return nil, fmt.Errorf("listen on %s: another process listens on it: stop it, or choose another path", path)
+			return nil, fmt.Errorf("listen on %s: another process listens on this socket: stop that process, or "+
+				"choose another path", path)
 		}
 		if err := os.Remove(path); err != nil {
 			return nil, fmt.Errorf("remove the socket of the previous proxy: %w", err)
@@ -46,10 +47,10 @@ func listen(path string) (net.Listener, error) {
 	return listener, nil
 }
 
-// bounded closes connections beyond maxConnections at once.
+// bounded closes new connections immediately while maxConnections are open.
 type bounded struct {
 	net.Listener
-	open chan struct{} // capacity maxConnections: an element for each open connection
+	open chan struct{} // capacity maxConnections; one element for each open connection
 }
 
 // Accept implements net.Listener.
@@ -68,7 +69,7 @@ func (l *bounded) Accept() (net.Conn, error) {
 	}
 }
 
-// counted is a connection that reports when it is closed.
+// counted is a connection that calls left when it is closed.
 type counted struct {
 	net.Conn
 	left func()

@@ -14,38 +14,40 @@ import (
 )
 
 const (
-	// maxRequest limits one request in bytes. The longest, with an image's name or digest, has a
-	// few hundred.
+	// maxRequest is the maximum size of one request in bytes. The longest requests contain an image name or digest
+	// and have a few hundred bytes.
 	maxRequest = 64 << 10
-	// maxAnswer limits one message of a response in bytes, like the agent's own client.
+	// maxAnswer is the maximum size in bytes of one message of a response. The agent's own client has the same
+	// limit.
 	maxAnswer = 16 << 20
-	// maxCalls is how many calls the runtime gets at once. The agent makes four: two questions, a
-	// heartbeat, downloads.
+	// maxCalls is the maximum number of concurrent calls to the runtime. The agent makes at most four: two queries,
+	// a heartbeat, and a list of downloads.
 	maxCalls = 8
-	// maxWaiting is how many calls of one connection may wait for that. More wait in the client.
+	// maxWaiting is the maximum number of calls of one connection that wait in the proxy. More calls wait in the
+	// client.
 	maxWaiting = 64
-	// maxConnections limits the clients: the agent, and commands that run beside it.
+	// maxConnections is the maximum number of clients: the agent, and commands that run in its pod.
 	maxConnections = 128
-	// callLimit is the longest duration of a call. The agent's timeout is 2 s.
+	// callLimit is the maximum duration of a call. The agent's timeout is 2 s.
 	callLimit = time.Minute
-	// lingerLimit is how long a stopping proxy serves its existing clients. The kubelet stops all containers of a pod
-	// at once. The agent needs up to 5 s to stop and must not lose the runtime until then.
+	// lingerLimit is the time for which a stopping proxy still serves its clients. The kubelet stops all containers
+	// of a pod at the same time. The agent needs up to 5 s to stop, and requires the runtime during this time.
 	lingerLimit = 6 * time.Second
-	// lingerCheck is how often a stopping proxy checks whether its clients have disconnected.
+	// lingerCheck is the interval at which a stopping proxy checks whether its clients have disconnected.
 	lingerCheck = 20 * time.Millisecond
-	// maxReconnectDelay limits how long the connection stays down after the runtime is back. It
-	// adds to that of the agent.
+	// maxReconnectDelay is the maximum delay until the proxy connects to a restarted runtime. The agent's own delay
+	// comes on top.
 	maxReconnectDelay = 500 * time.Millisecond
 )
 
 // Config configures a Proxy.
 type Config struct {
 	Runtime string // absolute path of the runtime's socket
-	Listen  string // absolute path of the socket to serve on
+	Listen  string // absolute path of the proxy's socket
 	Logger  *zap.Logger
 }
 
-// Proxy forwards calls. Listen creates one.
+// Proxy forwards calls. Listen creates a Proxy.
 type Proxy struct {
 	config   Config
 	listener *bounded
@@ -55,13 +57,13 @@ type Proxy struct {
 	refused  refused
 }
 
-// Listen creates a proxy that listens and does not serve yet. The runtime need not be running. The
-// caller must call Run.
+// Listen creates a proxy that listens but does not serve yet. The runtime does not have to run. The caller must
+// call Run.
 func Listen(config Config) (*Proxy, error) {
 	p := &Proxy{config: config, calls: semaphore.NewWeighted(maxCalls), refused: refused{logger: config.Logger}}
 	var err error
 	p.runtime, err = grpc.NewClient("unix://"+config.Runtime,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // the socket's mode protects it
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // the mode of the socket protects the connection
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{
@@ -70,7 +72,8 @@ func Listen(config Config) (*Proxy, error) {
 				Jitter:     0.2,
 				MaxDelay:   maxReconnectDelay,
 			},
-			// As in the agent: for a runtime that accepts connections and does not respond.
+			// MinConnectTimeout is the agent's value. MinConnectTimeout applies to a runtime that accepts connections
+			// but does not respond.
 			MinConnectTimeout: 2 * time.Second,
 		}),
 		grpc.WithDisableServiceConfig(),
@@ -88,7 +91,7 @@ func Listen(config Config) (*Proxy, error) {
 	p.listener = &bounded{socket, make(chan struct{}, maxConnections)}
 	p.server = grpc.NewServer(
 		grpc.ForceServerCodecV2(codec{}),
-		grpc.UnknownServiceHandler(p.forward), // the only handler: every call goes through it
+		grpc.UnknownServiceHandler(p.forward), // the only handler, so it receives every call
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxConcurrentStreams(maxWaiting),
 		grpc.MaxHeaderListSize(16<<10),
@@ -97,9 +100,8 @@ func Listen(config Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Run serves until ctx ends, and then until its clients have disconnected, for at most 6 s. It
-// returns an error only if it cannot continue to serve. It may be called once, and removes the
-// socket.
+// Run serves until ctx is done, and then until its clients have disconnected, for at most 6 s. Run returns an error
+// only if it cannot continue. Run removes the socket. The caller can call Run only once.
 func (p *Proxy) Run(ctx context.Context) error {
 	defer p.runtime.Close()
 	defer p.refused.sum()
@@ -108,14 +110,14 @@ func (p *Proxy) Run(ctx context.Context) error {
 		p.linger()
 		p.server.Stop()
 	})()
-	err := p.server.Serve(p.listener) // nil, or ErrServerStopped if ctx ended before it began
+	err := p.server.Serve(p.listener) // nil, or ErrServerStopped if ctx was done before Serve
 	if err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serve on %s: %w", p.config.Listen, err)
 	}
 	return nil
 }
 
-// linger waits until no connection is open, for at most lingerLimit.
+// linger waits until no connection is open or lingerLimit has passed.
 func (p *Proxy) linger() {
 	end := time.Now().Add(lingerLimit)
 	for len(p.listener.open) > 0 && time.Now().Before(end) {

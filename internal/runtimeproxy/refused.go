@@ -9,23 +9,24 @@ import (
 )
 
 const (
-	// maxRefusedMethods limits the remembered names: the client chooses them. CRI and containerd
-	// have 120.
+	// maxRefusedMethods is the maximum number of remembered method names. A limit is necessary because the client
+	// chooses the names. CRI and containerd have 120 methods.
 	maxRefusedMethods = 256
-	// maxMethodName limits one of them in bytes. The longest of CRI and containerd has 62.
+	// maxMethodName is the maximum length of a remembered name in bytes. The longest name of CRI and containerd has
+	// 62 bytes.
 	maxMethodName = 128
 )
 
-// refused counts the refused calls, and logs the first of each method.
+// refused counts the refused calls and logs the first call of each method.
 type refused struct {
 	logger *zap.Logger
 
 	mu      sync.Mutex
 	methods map[string]uint64
-	others  uint64 // of methods beyond those remembered
+	others  uint64 // number of refused calls of other methods
 }
 
-// refuse returns the status of a refused call.
+// refuse counts a refused call and returns its status.
 func (r *refused) refuse(method string, why error) error {
 	method = method[:min(len(method), maxMethodName)]
 	if r.first(method) {
@@ -36,7 +37,7 @@ func (r *refused) refuse(method string, why error) error {
 	return status.Errorf(codes.PermissionDenied, "runtime-proxy refuses %s: %v", method, why)
 }
 
-// first counts a call and reports whether it is the first of its method.
+// first counts a call and reports whether it is the first call of its method.
 func (r *refused) first(method string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +53,7 @@ func (r *refused) first(method string) bool {
 	return !known
 }
 
-// sum logs how many calls were refused, if any.
+// sum logs the numbers of refused calls if any call was refused.
 func (r *refused) sum() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,8 +1,7 @@
-// Package sink passes items from producers to outputs: one bounded queue for each output. A caller
-// that must not wait offers items; one goroutine, that of Run, delivers them. A slow, blocked or
-// absent output loses the items that it does not deliver, which are counted. It costs nothing else:
-// no memory beyond the stated capacity, no time of the caller, and no other output.
+// Package sink passes items from producers to outputs, with one bounded queue for each output. A caller that must
+// not wait offers items. The goroutine in Run delivers them. If an output is slow, blocked or absent, the queue
+// drops items and counts the drops. The package uses no memory above the stated capacity, and slows down neither
+// the caller nor other outputs.
 //
-// JSON records, the recording of observations and OTLP traces have one queue each. cmd/agent starts
-// and stops them.
+// JSON records, the recording of observations and OTLP traces have one queue each. cmd/agent starts and stops them.
 package sink

@@ -128,7 +128,8 @@ func TestQueueCountsDrops(t *testing.T) {
 			stop()
 			began := time.Now()
 			err := <-o.run(stopped)
-			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), "(8 lost)") || time.Since(began) > 2*drain {
+			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), "(8 items dropped)") ||
+				time.Since(began) > 2*drain {
 				t.Errorf("%s: %v after %s", name, err, time.Since(began))
 			}
 			if got := counts(o.queue); got != [2]float64{2, 11} || o.queue.Len() != 0 {
@@ -194,12 +195,12 @@ func TestQueuesAreIndependent(t *testing.T) {
 			synctest.Wait()
 		}
 		const want = `
-# HELP podlapse_sink_dropped_total Items that a sink did not deliver, because too many arrived at once, ` +
-			`or because it had failed, was full or had ended.
+# HELP podlapse_sink_dropped_total Items that a sink did not deliver because its queue was full, ` +
+			`or because the sink had failed or stopped.
 # TYPE podlapse_sink_dropped_total counter
 podlapse_sink_dropped_total{sink="stuck"} 983
 podlapse_sink_dropped_total{sink="healthy"} 0
-# HELP podlapse_sink_queue_length Items waiting for a sink.
+# HELP podlapse_sink_queue_length Items that wait in the queue of a sink.
 # TYPE podlapse_sink_queue_length gauge
 podlapse_sink_queue_length{sink="stuck"} 16
 podlapse_sink_queue_length{sink="healthy"} 0

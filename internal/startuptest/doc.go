@@ -1,3 +1,3 @@
-// Package startuptest supports tests of what the agent reports: it has start-ups with known values, and checks records
-// against their JSON schemas and files in testdata.
+// Package startuptest supports tests of the agent's outputs. The package has start-ups with known values. The
+// package also compares records with their JSON schemas and with files in testdata.
 package startuptest

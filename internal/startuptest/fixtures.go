@@ -7,12 +7,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// After returns the instant so long after the creation of the pods of this file.
+// After returns the time d after the creation of this file's pods.
 func After(d time.Duration) time.Time {
 	return time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC).Add(d)
 }
 
-// ColdStart returns the start-up of a pod with an init container and a main container whose image came from a registry:
+// ColdStart returns the start-up of a pod with an init container and a main container. The main container's image
+// came from a registry:
 //
 //	0.5 s scheduling, 0.25 s pick-up, 2.25 s volumes+network+sandbox, 1 s queue, 5 s pull,
 //	0.1 s create, 0.9 s start, 2.000000001 s readiness probe; 12.000000001 s in all
@@ -74,16 +75,18 @@ func ColdStart() timeline.Timeline {
 	return t
 }
 
-// All returns every start-up of this file but Killed.
+// All returns every start-up of this file except Killed.
 func All() []timeline.Timeline {
 	return []timeline.Timeline{ColdStart(), StillPulling(), InTransition()}
 }
 
-// InTransition returns a start-up with everything that transition records report:
+// InTransition returns a start-up with all data that transition records contain:
 //
-//	0.5 s until scheduled, init container setup runs from 2 s to 3.5 s, sidecar proxy from 4.25 s on and is ready
-//	at 4.75 s; app is pulled from 4.5 s (attempt 1 from 15 s) to 19 s, runs from 20 s, started at 21.5 s and is
-//	ready, as the pod is, at 22.000000001 s
+//	pod       scheduled after 0.5 s, ready at 22.000000001 s
+//	setup     init container, runs from 2 s to 3.5 s
+//	proxy     sidecar, runs from 4.25 s, ready at 4.75 s
+//	app       pulled from 4.5 s (attempt 1 from 15 s) to 19 s
+//	          runs from 20 s, started at 21.5 s, ready at 22.000000001 s
 func InTransition() timeline.Timeline {
 	const ms = time.Millisecond
 	milestone := func(m timeline.Milestone, container string, at time.Duration) timeline.MilestoneEvidence {
@@ -130,9 +133,9 @@ func InTransition() timeline.Timeline {
 		Pulls: []timeline.Pull{
 			{Container: "image:data:1", Kind: timeline.KindImageVolume, Outcome: imagepull.OutcomeJoined,
 				RequestedAt: After(time.Second), FinishedAt: After(1750 * ms)},
-			// not dated: no record
+			// without a time, so without a record
 			{Container: "setup", Kind: timeline.KindInit, Outcome: imagepull.OutcomePresent},
-			// kubelet looked then
+			// the time of the kubelet's check
 			{Container: "proxy", Kind: timeline.KindSidecar, Outcome: imagepull.OutcomePresent,
 				FinishedAt: After(4 * time.Second)},
 			{Container: "app", Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed, RequestedAt: After(4500 * ms),
@@ -158,7 +161,8 @@ func InTransition() timeline.Timeline {
 	}
 }
 
-// StillPulling returns the start-up of a bare pod whose first pull is in progress, with a contradiction and a gap.
+// StillPulling returns the start-up of a pod without an owner. Its first pull is in progress, and its evidence has
+// a conflict and a gap.
 func StillPulling() timeline.Timeline {
 	return timeline.Timeline{
 		Namespace: "shop", Name: "batch", UID: "0b1d", Node: "node-a",
@@ -184,7 +188,8 @@ func StillPulling() timeline.Timeline {
 	}
 }
 
-// Killed returns ColdStart, deleted an hour later: its container was killed 30 s after the deletion was requested.
+// Killed returns ColdStart with a termination an hour later. Its container was killed 30 s after the deletion
+// request.
 func Killed() timeline.Timeline {
 	t := ColdStart()
 	from := After(time.Hour + time.Minute)

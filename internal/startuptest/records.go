@@ -29,7 +29,7 @@ func Lines(t testing.TB, kind func(timeline.Timeline, time.Time) []any, tl timel
 	return lines
 }
 
-// Golden compares got with a file in testdata, or rewrites that file.
+// Golden compares got with a file in testdata. If update is true, Golden writes got to this file instead.
 func Golden(t testing.TB, update bool, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

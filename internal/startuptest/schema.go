@@ -9,25 +9,25 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// timelineSchema is the schema of podlapse's own records, relative to the repository's root.
+// timelineSchema is the path of the schema of podlapse's records, relative to the repository's root.
 const timelineSchema = "docs/records.schema.json"
 
-// Schema checks lines.
+// Schema checks lines against a JSON schema.
 type Schema struct{ schema *jsonschema.Schema }
 
-// TimelineSchema returns the schema of podlapse's own records.
+// TimelineSchema returns the schema of podlapse's records.
 func TimelineSchema(t testing.TB) Schema {
 	t.Helper()
 	return ReadSchema(t, timelineSchema, "")
 }
 
-// TerminationSchema returns the schema of the lines about terminations, a part of the same file.
+// TerminationSchema returns the schema of records of terminations. This schema is a part of the same file.
 func TerminationSchema(t testing.TB) Schema {
 	t.Helper()
 	return ReadSchema(t, timelineSchema, "#/$defs/termination_line")
 }
 
-// root returns the directory of the module, above the test's own.
+// root returns the root directory of the module.
 func root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -40,12 +40,12 @@ func root(t testing.TB) string {
 		}
 		dir = filepath.Dir(dir)
 	}
-	t.Fatalf("no %s above", timelineSchema)
+	t.Fatalf("find %s: no parent directory contains it", timelineSchema)
 	return ""
 }
 
-// ReadSchema returns the schema in a file, whose path is relative to the repository's root, or a part of it, such as
-// "#/$defs/termination_line".
+// ReadSchema returns the schema in a file, or a part of it, such as "#/$defs/termination_line". The path is
+// relative to the repository's root.
 func ReadSchema(t testing.TB, path, part string) Schema {
 	t.Helper()
 	path = filepath.Join(root(t), path)
@@ -58,7 +58,7 @@ func ReadSchema(t testing.TB, path, part string) Schema {
 		t.Fatalf("%s: %v", path, err)
 	}
 	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat() // also checks date-time
+	compiler.AssertFormat() // also checks the format date-time
 	if err := compiler.AddResource(path, document); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -77,7 +77,7 @@ func (s Schema) Check(t testing.TB, line []byte) {
 	}
 }
 
-// Validate returns why a line does not match the schema.
+// Validate returns an error if a line does not match the schema.
 func (s Schema) Validate(line []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// New returns the n-th start-up of ordinary size, of a pod with an init container, a sidecar
-// and a container whose image was pulled from a registry. Each has timestamps, a UID and digests of
-// its own, so that they compress no better than real ones.
+// New returns the n-th start-up of typical size. Its pod has an init container, a sidecar, and a container whose
+// image came from a registry. Each start-up has its own timestamps, UID and digests, so that it does not compress
+// better than a real start-up.
 func New(n int) timeline.Timeline {
 	s := &startUp{random: rand.New(rand.NewPCG(uint64(n), 1)),
 		at: time.Date(2026, time.March, 1, 12, 0, 0, n, time.UTC)}
@@ -60,7 +60,7 @@ func (s *startUp) uid() string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// phase adds a phase of up to two seconds that ends with a milestone.
+// phase adds a phase of up to two seconds that ends with the given milestone.
 func (s *startUp) phase(
 	phase timeline.Phase,
 	container string,
@@ -109,7 +109,7 @@ func (s *startUp) pull(container string) {
 	s.t.Pulls = append(s.t.Pulls, p)
 }
 
-// Changed returns the start-up with one instant changed, as by a new observation.
+// Changed returns the start-up with a changed total time, like a start-up after a new observation.
 func Changed(t timeline.Timeline, n int) timeline.Timeline {
 	h := fnv.New64a()
 	fmt.Fprint(h, t.UID, n)

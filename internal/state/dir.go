@@ -11,43 +11,44 @@ import (
 	"go.uber.org/zap"
 )
 
-// The names in the directory. Files of interrupted writes begin with a dot.
+// Names of files in the directory. The names of interrupted writes begin with a dot.
 const (
 	fileName    = "state.jsonl"
 	badSuffix   = ".bad"
 	pendingGlob = ".state.jsonl*"
 )
 
-// maxFile limits the file, in bytes. The largest start-up seen so far needs some 30 KiB.
+// maxFile is the maximum size of the file in bytes. The largest start-up seen so far requires about 30 KiB.
 const maxFile = 16 << 20
 
-// ErrInUse says that another agent uses the directory.
-var ErrInUse = errors.New("another agent uses it; stop that agent, or give each agent its own directory")
+// ErrInUse means that another agent uses the directory.
+var ErrInUse = errors.New("another agent uses this directory: stop that agent, or give each agent its own directory")
 
 // dir is the directory that holds the file.
 type dir struct{ path string }
 
 func (d dir) file() string { return filepath.Join(d.path, fileName) }
 
-// openDir creates the directory if it is absent, accessible only by its owner.
+// openDir creates the directory if it is absent. Only the owner can access the new directory.
 func openDir(path string) (dir, error) {
 	d := dir{path}
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return dir{}, fmt.Errorf("create the directory: %w; create it yourself, or choose another", err)
+		return dir{}, fmt.Errorf("create the directory: %w: create it manually, or choose another directory", err)
 	}
 	return d, nil
 }
 
 // removeInterrupted removes the files of interrupted writes.
 func (d dir) removeInterrupted() {
-	leftovers, _ := filepath.Glob(filepath.Join(d.path, pendingGlob)) // a file that stays only takes up space
+	// a remaining file is harmless and only takes space
+	leftovers, _ := filepath.Glob(filepath.Join(d.path, pendingGlob))
 	for _, leftover := range leftovers {
 		_ = os.Remove(leftover)
 	}
 }
 
-// load reads the file of the previous agent. It renames an unusable file: its content is lost, and
-// the agent continues.
+// load reads the file of the previous agent. load renames an unusable file. The agent then continues without the
+// file's content.
 func (d dir) load(node string, logger *zap.Logger) Contents {
 	text, err := d.read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,24 +62,24 @@ func (d dir) load(node string, logger *zap.Logger) Contents {
 		return contents
 	}
 	bad := d.file() + badSuffix
-	logger.Warn("ignoring unusable state file: start-ups in progress lose earlier observations, start-ups that "+
-		"ended meanwhile are not reported, and some may be reported twice",
+	logger.Warn("ignoring unusable state file: start-ups in progress lose earlier observations; start-ups that "+
+		"completed while no agent ran are not reported; some start-ups may be reported twice",
 		zap.String("path", d.file()), zap.String("set_aside_as", bad), zap.String("reason", err.Error()))
 	if err := setAside(d.file(), bad); err != nil {
-		// the first save shows whether it can be replaced
+		// The first save shows whether the agent can replace the file.
 		logger.Warn("cannot rename the unusable state file", zap.Error(err))
 	}
 	return Contents{}
 }
 
-// read refuses a file that is not regular before it opens it: a pipe would block forever.
+// read refuses a file that is not regular before it opens the file. Otherwise, a pipe would block forever.
 func (d dir) read() ([]byte, error) {
 	info, err := os.Lstat(d.file())
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("is not a regular file (%s)", info.Mode())
+		return nil, fmt.Errorf("not a regular file (%s)", info.Mode())
 	}
 	file, err := os.Open(d.file())
 	if err != nil {
@@ -90,17 +91,17 @@ func (d dir) read() ([]byte, error) {
 		return nil, err
 	}
 	if len(text) > maxFile {
-		return nil, fmt.Errorf("exceeds %d MiB", maxFile>>20)
+		return nil, fmt.Errorf("larger than %d MiB", maxFile>>20)
 	}
 	return text, nil
 }
 
-// setAside keeps the latest unusable file for inspection and replaces an older one.
+// setAside keeps the latest unusable file for inspection. setAside replaces an older unusable file.
 func setAside(path, bad string) error {
 	if err := os.Rename(path, bad); err == nil {
 		return nil
 	}
-	if err := os.RemoveAll(bad); err != nil { // a directory cannot replace a file, nor the other way round
+	if err := os.RemoveAll(bad); err != nil { // rename cannot replace a directory by a file, or a file by a directory
 		return err
 	}
 	return os.Rename(path, bad)

@@ -117,29 +117,29 @@ func TestUnusableFiles(t *testing.T) {
 		put  func(path string) error
 		want string
 	}{
-		"empty":          {write(""), "is not a podlapse state file"},
-		"something else": {write("hello\nworld\n"), "is not a podlapse state file"},
-		"a recording":    {write(`{"kind":"header","version":1}` + "\n"), "is not a podlapse state file"},
+		"empty":          {write(""), "not a podlapse state file"},
+		"something else": {write("hello\nworld\n"), "not a podlapse state file"},
+		"a recording":    {write(`{"kind":"header","version":1}` + "\n"), "not a podlapse state file"},
 		"from another node": {change(`"node":"node-1"`, `"node":"node-2"`),
 			`belongs to node "node-2", not to "node-1"`},
 		"from a newer agent": {change(`"version":1`, `"version":2`),
-			"has format version 2, but only 1 to 1 are known"},
+			"unknown format version 2: must be 1 to 1"},
 		"a newer recording format": {change(`"header","version":2`, `"header","version":99`), "format version 99"},
 		"without a recording":      {change(`"kind":"header"`, `"kind":"footer"`), "not a recording"},
 		"a truncated line":         {write(text[:len(text)-9]), "is truncated"},
 		"a missing line":           {write(text[:strings.LastIndex(text[:len(text)-1], "\n")+1]), "is truncated"},
 		"only the header":          {write(text[:strings.Index(text, "\n")+1]), "is truncated"},
-		"a changed byte":           {write(strings.Replace(text, "ns", "nz", 1)), "is damaged"},
-		"zeros, as after a crash":  {write(string(make([]byte, len(text)))), "is not a podlapse state file"},
+		"a changed byte":           {write(strings.Replace(text, "ns", "nz", 1)), "damaged: the checksum is"},
+		"zeros, as after a crash":  {write(string(make([]byte, len(text)))), "not a podlapse state file"},
 		"an unknown observation":   {change(`"pod_seen"`, `"pod_felt"`), `unknown kind "pod_felt"`},
-		"a pod without a name":     {change(`"uid":"b"`, `"uid":""`), "without its uid"},
-		"too large":                {write(text + strings.Repeat("\n", maxFile)), "exceeds 16 MiB"},
+		"a pod without a name":     {change(`"uid":"b"`, `"uid":""`), "has no uid"},
+		"too large":                {write(text + strings.Repeat("\n", maxFile)), "larger than 16 MiB"},
 		"a directory": {func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) },
-			"is not a regular file"},
+			"not a regular file ("},
 		"a symbolic link": {func(path string) error { return os.Symlink(elsewhere, path) },
-			"is not a regular file"},
+			"not a regular file ("},
 		"a pipe": {func(path string) error { return syscall.Mkfifo(path, 0o600) },
-			"is not a regular file"},
+			"not a regular file ("},
 	} {
 		path := t.TempDir()
 		file := filepath.Join(path, fileName)
@@ -225,7 +225,7 @@ func TestDirectoryIsLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(path, "node-1", zap.NewNop()); err == nil ||
-		!strings.Contains(err.Error(), "another agent uses it") {
+		!strings.Contains(err.Error(), "another agent uses this directory") {
 		t.Errorf("a second agent: %v", err)
 	}
 	if err := first.Close(); err != nil {

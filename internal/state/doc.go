@@ -1,27 +1,31 @@
-// Package state owns the file through which an agent passes its knowledge to its successor: the
-// observations of unreported start-ups, and the UIDs of the reported pods. An agent that is killed loses at most the
-// observations of its last moments, and the sources report most of these again.
+// Package state owns the file through which an agent passes its data to the next agent on the node. The data is the
+// observations of unreported start-ups, and the UIDs of the reported pods. An agent that is killed loses at most
+// its latest observations, and the sources repeat most of these.
 //
-// Open reads the file when the agent starts. A Keeper then holds what must survive and writes it,
-// from the goroutine of its Run. Reconcile and the sinks call it from any goroutine, and never wait
-// for the disk.
+// Open reads the file when the agent starts. A Keeper then holds the data to save, and writes it from the goroutine
+// of its Run. Reconcile and the sinks call the Keeper from any goroutine, and never wait for the disk.
 //
 // # What survives
 //
-// Evidence is a join: the same observations give the same evidence in any order and number. So the
-// file holds observations, in package record's stable text, not the internals of the evidence: an
-// agent can read the file of another version. For each pod, it holds the observations that added evidence, and the
-// latest pod object.
+// Evidence is a join: the same observations give the same evidence in any order and number. So the file holds
+// observations in package record's stable format, not the internals of the evidence. An agent can therefore read
+// the file of another version. For each pod, the file holds the observations that added evidence, and the latest
+// pod object.
 //
 // # The order
 //
-// A pod is noted as reported only after its record was written and its trace was sent. So after a
-// crash in between, the next agent reports it again, under the same ID, and no crash loses a
-// report.
+// A pod is noted as reported only after its record was written and its trace was sent. If the agent crashes before
+// the note, the next agent reports the pod again under the same ID. So no crash loses a report.
 //
 // # The file
 //
-// Lines of JSON: a header with the version of the format and the node; a line for each reported
-// pod; a recording of the pods in flight; and an end line with a checksum of all lines before. It is replaced as a
-// whole, never changed. A file that cannot be read completely is not used at all.
+// The file consists of lines of JSON:
+//
+//   - a header with the version of the format and the node
+//   - a line for each reported pod
+//   - a recording of the start-ups in progress
+//   - an end line with a checksum of all previous lines
+//
+// The agent never changes the file, but replaces the whole file. If an agent cannot read a file completely, it
+// ignores the file.
 package state

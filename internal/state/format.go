@@ -13,10 +13,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// version of the format; every older one can be read.
+// version is the version of the format. The package can read every older version.
 const version = 1
 
-// The kinds of line beside those of a recording.
+// Kinds of lines in addition to the lines of a recording.
 const (
 	kindHeader   = "state"
 	kindReported = "reported"
@@ -27,7 +27,7 @@ type header struct {
 	Kind    string    `json:"kind"`
 	Version int       `json:"version"`
 	Node    string    `json:"node"`
-	SavedAt time.Time `json:"saved_at"` // for people
+	SavedAt time.Time `json:"saved_at"` // time of the save, for people
 	// EventsUntil is absent in files of agents that did not report Events after start-ups.
 	EventsUntil time.Time `json:"events_until,omitzero"`
 }
@@ -39,27 +39,28 @@ type reportedLine struct {
 
 type endLine struct {
 	Kind string `json:"kind"`
-	// Checksum is the CRC-32C of all lines before. It detects accidents; against people, only the
-	// permissions of the directory protect the file.
+	// Checksum is the CRC-32C of all previous lines. Checksum detects accidental damage. Only the permissions of the
+	// directory protect the file against intentional changes.
 	Checksum string `json:"crc32c"`
 }
 
 // Contents is the content of a file.
 type Contents struct {
-	// Since is the time from which the agent had to report start-ups; zero if there was no file.
-	Since    time.Time
-	InFlight []timeline.Observation // silences of the runtime, then by pod, in the order of arrival
-	Reported []string               // UIDs, in the order of their reports
-	// of reported pods that were being deleted; by pod, in the order of arrival
+	// Since is the time from which the agent had to report start-ups. Since is zero if no file existed.
+	Since time.Time
+	// silences of the runtime, then the observations of each pod in the order of arrival
+	InFlight []timeline.Observation
+	Reported []string // UIDs of reported pods, in the order of the reports
+	// Ends holds observations of reported pods that were being deleted, by pod in the order of arrival.
 	Ends []timeline.Observation
-	// EventsUntil is the time of the latest kubelet Event after a start-up that was reported; zero
-	// for none.
+	// EventsUntil is the time of the latest reported kubelet Event after a start-up. EventsUntil is zero without
+	// such an Event.
 	EventsUntil time.Time
 }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// checksum continues the checksum of the previous lines.
+// checksum adds a line to the checksum of the previous lines.
 func checksum(before uint32, line []byte) uint32 { return crc32.Update(before, castagnoli(), line) }
 
 func encodeLine(value any) ([]byte, error) {
@@ -70,7 +71,7 @@ func encodeLine(value any) ([]byte, error) {
 // seal creates the last line of a file.
 func seal(sum uint32) ([]byte, error) { return encodeLine(endLine{kindEnd, fmt.Sprintf("%08x", sum)}) }
 
-// parse parses a whole file. Its error says why this agent cannot use the file.
+// parse parses a whole file. Its error is the reason why this agent cannot use the file.
 func parse(text []byte, node string) (Contents, error) {
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	h, err := readHeader(first, node)
@@ -87,13 +88,13 @@ func parse(text []byte, node string) (Contents, error) {
 		line, rest, _ := bytes.Cut(body, []byte("\n"))
 		var l reportedLine
 		if err := json.Unmarshal(line, &l); err != nil {
-			return Contents{}, fmt.Errorf("contains a line that is not JSON: %w", err)
+			return Contents{}, fmt.Errorf("invalid line: must be JSON: %w", err)
 		}
 		if l.Kind != kindReported {
 			break // the recording begins here
 		}
 		if l.UID == "" {
-			return Contents{}, errors.New("contains a reported pod without its uid")
+			return Contents{}, errors.New("invalid line: a reported pod has no uid")
 		}
 		c.Reported = append(c.Reported, l.UID)
 		body = rest
@@ -105,17 +106,17 @@ func readHeader(line []byte, node string) (h header, err error) {
 	err = json.Unmarshal(line, &h)
 	switch {
 	case err != nil || h.Kind != kindHeader || h.Version < 1:
-		return header{}, errors.New("is not a podlapse state file")
+		return header{}, errors.New("not a podlapse state file")
 	case h.Version > version:
-		return header{}, fmt.Errorf("has format version %d, but only 1 to %d are known: a newer podlapse-agent "+
-			"wrote it", h.Version, version)
+		return header{}, fmt.Errorf("unknown format version %d: must be 1 to %d; a newer podlapse-agent "+
+			"wrote this file", h.Version, version)
 	case h.Node != node:
-		return header{}, fmt.Errorf("belongs to node %.100q, not to %q", h.Node, node)
+		return header{}, fmt.Errorf("the file belongs to node %.100q, not to %q", h.Node, node)
 	}
 	return h, nil
 }
 
-// unseal checks the end line and returns what is before it.
+// unseal checks the end line and returns the text before the end line.
 func unseal(text []byte) ([]byte, error) {
 	if !bytes.HasSuffix(text, []byte("\n")) {
 		return nil, errors.New("is truncated")
@@ -126,13 +127,13 @@ func unseal(text []byte) ([]byte, error) {
 		return nil, errors.New("is truncated")
 	}
 	if sum := fmt.Sprintf("%08x", checksum(0, text[:begin])); sum != end.Checksum {
-		return nil, fmt.Errorf("is damaged: checksum %s, want %.20q", sum, end.Checksum)
+		return nil, fmt.Errorf("damaged: the checksum is %s, want %.20q", sum, end.Checksum)
 	}
 	return text[:begin], nil
 }
 
-// read reads the recording. Reported pods are not in flight: their observations are about their
-// deletion.
+// read reads the recording. Observations of reported pods concern their deletion, so read adds these observations
+// to Ends.
 func (c *Contents) read(reader *record.Reader) error {
 	reported := make(map[string]bool, len(c.Reported))
 	for _, uid := range c.Reported {
@@ -145,7 +146,7 @@ func (c *Contents) read(reader *record.Reader) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("contains observations that cannot be read: %w", err)
+			return fmt.Errorf("read observations: %w", err)
 		}
 		switch {
 		case !survives(o):
@@ -157,9 +158,10 @@ func (c *Contents) read(reader *record.Reader) error {
 	}
 }
 
-// survives is false for timeline.EventsWatched, and for EventsLost, which retracts it. After EventsWatched, the absence
-// of an Event is a proof; but no watch was open while no agent ran. The next agent opens a watch of its own, which
-// begins with all Events that the API server still holds. It also reads the clocks again.
+// survives returns false for observations that the next agent must not use. EventsWatched proves the absence of
+// Events, but no watch was open while no agent ran. EventsLost only revokes EventsWatched. The next agent opens its
+// own watch, which begins with all Events that the API server still holds. The next agent also measures clocks and
+// pressure again.
 func survives(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:

@@ -5,43 +5,42 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits of the file. A start-up needs about ten observations of 1 KiB. If it needs more than the limit, it is a crash
-// loop, and only its beginning is kept. A node has about a hundred pods.
+// Limits of the file. A start-up requires about ten observations of 1 KiB. Only a crash loop exceeds the limit, and
+// then the file holds its beginning. A node has about a hundred pods.
 const (
-	maxObservations = 256 // of a pod that were news
+	maxObservations = 256 // new observations of one pod
 	maxPodBytes     = 256 << 10
 	maxInFlight     = 1024 // pods
 	maxReported     = 4096 // pods
-	maxUID          = 128  // bytes; Kubernetes has 36
-	// maxLineBytes leaves room for header, end and reported pods.
+	maxUID          = 128  // bytes; UIDs of Kubernetes have 36
+	// maxLineBytes leaves room for the header, the end line and the reported pods.
 	maxLineBytes = maxFile - 1<<20
 )
 
-// inFlight is what is kept of one pod that is starting, or being deleted. The lock of the keeper
-// guards the first group of fields; only the goroutine that saves uses the second.
+// inFlight is the saved data of one pod that is starting or being deleted. The lock of the keeper guards the first
+// group of fields. Only the goroutine that saves uses the second group.
 type inFlight struct {
 	fresh []fresh
-	news  int  // observations that were news
-	full  bool // something was omitted
-	gone  bool // its object was removed: nothing must be kept once it is reported
-	ends  bool // its start-up is reported, and it is being deleted
-	saved bool // a part of it is in the file: the next agent finds it in flight
+	news  int  // number of new observations
+	full  bool // an observation was omitted
+	gone  bool // the object was removed, so the data is dropped after the report
+	ends  bool // the start-up was reported, and the pod is being deleted
+	saved bool // the file contains data of the pod, so the next agent can continue
 
 	lines  [][]byte
-	latest []byte // the latest pod object, if it is not the last one in lines
-	bytes  int    // of both
+	latest []byte // latest pod object, unless it is already in lines
+	bytes  int    // size of lines and latest
 }
 
 // fresh is an observation that is not encoded yet.
 type fresh struct {
 	observation timeline.Observation
-	// passing marks a pod object that is kept only as long as it is the latest.
+	// passing marks a pod object that is kept only until the next one.
 	passing bool
 }
 
-// take keeps an observation, or returns false if there is no room. There is always room for the
-// latest pod object, because no source reports the last state of a deleted pod, and for the end of
-// the pod.
+// take keeps an observation, or returns false if the limit is reached. take always keeps the latest pod object and
+// the deletion of the pod, because no source repeats the last state of a deleted pod.
 func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	_, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
@@ -59,8 +58,8 @@ func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	return room || !news
 }
 
-// encode encodes fresh observations as far as there is room. It returns how many did not fit, and
-// how many bytes it added.
+// encode encodes fresh observations up to the limit. encode returns the number of omitted observations and the
+// number of added bytes.
 func (p *inFlight) encode(observations []fresh, room int) (lost, added int) {
 	before := p.bytes
 	for _, f := range observations {

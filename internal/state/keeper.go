@@ -15,53 +15,54 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// saveGap is the shortest time from one save to the next. If the agent is killed, the sources repeat the observations
-// since the last save, at most a little less precisely. A hundred pods that start at once cause five small writes a
-// second, the same as one pod.
+// saveGap is the minimum time between two saves. If the agent is killed, the sources repeat the observations since
+// the last save, although sometimes less precisely. A hundred pods that start at the same time cause five small
+// writes per second, like a single pod.
 //
-// saveDelay is how long the first save waits for further changes, such as the runtime's answer about a pod that was
-// just seen.
+// saveDelay is the time for which the first save waits for further changes, such as the runtime's answer about a
+// new pod.
 const (
 	saveGap   = 200 * time.Millisecond
 	saveDelay = 20 * time.Millisecond
 )
 
-// retries limits the writes to a full disk, but retries soon enough to notice that it has room again.
+// retries is the back-off after a failed save. retries limits the writes to a full disk, but detects soon that the
+// disk has room again.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
 // Config configures a Keeper. Every field is required.
 type Config struct {
 	Node       string
-	Header     record.Header // of the running agent; its Scope.Since survives
+	Header     record.Header // header of the running agent; the file keeps its Scope.Since
 	Now        func() time.Time
 	Report     func(up bool, detail string)
-	Registerer prometheus.Registerer // gets podlapse_state_dropped_total
+	Registerer prometheus.Registerer // registers podlapse_state_dropped_total
 	Logger     *zap.Logger
 }
 
-// Keeper holds what must survive the agent. Keep, KeepEnd, Kept, Reported, Gone and EventsUntil
-// never wait for the disk and may be called from any goroutine.
+// Keeper holds the data that must survive the agent. Keep, KeepEnd, Kept, Reported, Gone and EventsUntil never wait
+// for the disk and are safe to call from any goroutine.
 type Keeper struct {
 	config    Config
-	recording []byte // header of the observations
+	recording []byte // header line of the recording
 	file      string
 	replace   func(lines [][]byte) error
 	dropped   prometheus.Counter
-	changed   chan struct{} // capacity 1, dropped when full: there is something to save
+	changed   chan struct{} // capacity 1, drops signals when full; signals unsaved changes
 
 	mu       sync.Mutex
 	inFlight map[string]*inFlight // by pod UID
-	reported []string             // pod UIDs, the oldest report first
+	reported []string             // pod UIDs, oldest report first
 	silences timeline.SilenceLog  // silences of the runtime while pods start, which explain delays
-	lost     int                  // omitted since the last save
-	// eventsUntil is the time of the latest kubelet Event after a start-up that was reported.
+	lost     int                  // number of omitted observations and entries since the last save
+	// eventsUntil is the time of the latest reported kubelet Event after a start-up.
 	eventsUntil time.Time
 	failing     bool // the last save failed
 
-	full bool // used by save: something that is still current was omitted
+	full bool // only save uses it; true while current data is omitted
 }
 
-// Dir is a directory that is ready to hold the state, with the state that a previous agent left there.
+// Dir is a directory that is ready for the state file, with the state of the previous agent.
 type Dir struct {
 	Contents
 	file    string
@@ -69,9 +70,9 @@ type Dir struct {
 	locked  io.Closer
 }
 
-// Open creates the directory if it is absent and reads the state that a previous agent of this node
-// left. It renames and logs an unreadable file. So it fails only if the directory cannot be
-// created, or if another agent holds it. No other agent can use the directory until Close.
+// Open creates the directory if it is absent, and reads the state of the previous agent on this node. Open renames
+// and logs an unusable file. Open fails only if it cannot create the directory, or if another agent uses the
+// directory. No other agent can use the directory until Close.
 func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 	d, err := openDir(path)
 	if err != nil {
@@ -85,12 +86,12 @@ func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 	return &Dir{d.load(node, logger), d.file(), d.replace, locked}, nil
 }
 
-// Close releases the directory for another agent. The Keeper must have ended.
+// Close releases the directory for another agent. The Keeper must have stopped.
 func (d *Dir) Close() error { return d.locked.Close() }
 
-// Keeper creates a Keeper with the contents of the directory. The Keeper saves at once: to check
-// that it can, and because even if the agent is killed before any pod starts, the next agent must know the time from
-// which start-ups are to be reported. It panics if its metric is already registered.
+// Keeper creates a Keeper with the contents of the directory. The Keeper saves immediately. This first save tests
+// the disk, and it saves the time from which the next agent must report start-ups. Keeper panics if its metric is
+// already registered.
 func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	recording, err := record.EncodeHeader(config.Header)
 	if err != nil {
@@ -100,8 +101,9 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 		config: config, recording: recording, file: d.file, replace: d.replace,
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_state_dropped_total",
-			Help: "Observations of start-ups in progress, and entries of reported pods, that were left out of the " +
-				"state in --state-dir because it is full. They do not survive a restart of the agent.",
+			Help: "Observations of start-ups in progress, and entries of reported pods, that the agent omitted " +
+				"from the state file in --state-dir because the file is full. They do not survive a restart of " +
+				"the agent.",
 		}),
 		changed:  make(chan struct{}, 1),
 		inFlight: map[string]*inFlight{}, eventsUntil: d.EventsUntil,
@@ -118,7 +120,7 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 			e = timeline.NewEvidence(timeline.Scope{})
 			evidence[o.PodUID()] = e
 		}
-		k.Keep(o, e.Apply(o)) // otherwise each restart would add the pod object that was the latest at that time
+		k.Keep(o, e.Apply(o)) // Apply avoids that each restart adds another pod object
 	}
 	for _, uid := range d.Reported {
 		k.Reported(uid)
@@ -143,8 +145,9 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	return k, nil
 }
 
-// Keep takes an observation of a start-up that is to be reported, and whether it was new. New observations are kept,
-// and so is a pod object until the next one. A silence of the runtime is kept as long as any pod is kept.
+// Keep receives an observation of a start-up that the agent must report, and whether the observation was new. Keep
+// keeps new observations. Keep keeps a pod object until the next pod object. Keep keeps a silence of the runtime
+// while it keeps data of any pod.
 func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !survives(o) || !news && !seen {
@@ -173,8 +176,8 @@ func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	k.nudge()
 }
 
-// KeepEnd takes an observation of the end of a pod, and whether it was news. It keeps it if the
-// pod's start-up was reported or is in flight.
+// KeepEnd receives an observation of a pod's termination, and whether the observation was new. KeepEnd keeps the
+// observation if the pod's start-up was reported or is in progress.
 func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	if !survives(o) || !news {
 		return
@@ -184,7 +187,7 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	p := k.inFlight[o.PodUID()]
 	if p == nil {
 		if _, seen := o.(timeline.PodSeen); !seen || !slices.Contains(k.reported, o.PodUID()) {
-			return // the next agent could not continue with it
+			return // the next agent cannot use it without the start-up
 		}
 		if len(k.inFlight) == maxInFlight {
 			k.lost++
@@ -200,7 +203,7 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	k.nudge()
 }
 
-// Reported notes that all sinks have processed the pod's start-up: it is no longer in flight.
+// Reported notes that all sinks have finished the pod's start-up. The start-up is then no longer in progress.
 func (k *Keeper) Reported(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -208,7 +211,7 @@ func (k *Keeper) Reported(uid string) {
 	delete(k.inFlight, uid)
 	k.nudge()
 	if p != nil && p.gone {
-		return // it cannot appear again
+		return // a removed pod cannot appear again
 	}
 	if len(uid) > maxUID {
 		k.lost++
@@ -216,14 +219,14 @@ func (k *Keeper) Reported(uid string) {
 	}
 	k.reported = append(k.reported, uid)
 	if len(k.reported) > maxReported {
-		// The oldest first: start-ups of pods that were created long ago are not reported anyway
-		// (Scope.Since).
+		// Drop the oldest entry. The agent does not report start-ups of pods that were created long ago
+		// (Scope.Since), so their entries are not necessary.
 		k.reported = slices.Delete(k.reported, 0, 1)
 		k.lost++
 	}
 }
 
-// Gone notes that the pod's object was removed. It stays in flight until its start-up is reported.
+// Gone notes that the pod's object was removed. The Keeper holds the pod's data until its start-up is reported.
 func (k *Keeper) Gone(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -238,8 +241,8 @@ func (k *Keeper) Gone(uid string) {
 	}
 }
 
-// Kept reports whether the next agent finds the pod's start-up in flight: it is in the file, and
-// the file is up to date except for the last moments.
+// Kept reports whether the next agent finds the pod's start-up in the file. The file can lack only the observations
+// since the last save.
 func (k *Keeper) Kept(uid string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -247,7 +250,7 @@ func (k *Keeper) Kept(uid string) bool {
 	return p != nil && p.saved && !k.failing
 }
 
-// EventsUntil notes the time of the latest kubelet Event after a start-up that was reported.
+// EventsUntil notes the time of the latest reported kubelet Event after a start-up.
 func (k *Keeper) EventsUntil(until time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -262,8 +265,8 @@ func (k *Keeper) nudge() {
 	}
 }
 
-// Run saves changes, at most once in saveGap, until ctx ends; then it saves the rest and returns
-// nil. It reports failed saves and retries them.
+// Run saves changes, at most once per saveGap, until ctx is done. Then it saves the remaining changes and returns
+// nil. Run reports failed saves and retries them.
 func (k *Keeper) Run(ctx context.Context) error {
 	for failures := 0; ; {
 		select {
@@ -287,7 +290,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 func (k *Keeper) end() error {
 	select {
 	case <-k.changed:
-		_ = k.save() // it has reported the error
+		_ = k.save() // save has reported the error
 	default:
 	}
 	return nil

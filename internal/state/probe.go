@@ -5,12 +5,12 @@ import (
 	"os"
 )
 
-// fileTemporary is a name that the next agent removes, if check is killed before it does.
+// fileTemporary is the pattern of a temporary file's name. If check is killed before it removes the file, the next
+// agent removes it.
 const fileTemporary = ".state.jsonl.check-*"
 
-// Probe checks whether an agent could keep its state in the directory, which it creates if it is
-// absent. It does not change the contents. The error is ErrInUse if the only obstacle is an agent
-// that uses the directory.
+// Probe tests whether an agent can keep its state in the directory. Probe creates an absent directory. Probe does
+// not change the contents. The error is ErrInUse if the only obstacle is a running agent.
 func Probe(path string) error {
 	d, err := openDir(path)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock reserves the directory for one agent, until the result is closed or the agent's process
-// ends.
+// lock reserves the directory for one agent, until the caller closes the result or the agent's process ends.
 func (d dir) lock() (io.Closer, error) {
 	held, err := os.Open(d.path)
 	if err != nil {
@@ -25,21 +24,21 @@ func (d dir) lock() (io.Closer, error) {
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, ErrInUse
 		}
-		return nil, fmt.Errorf("lock the directory: %w; choose one on a local disk", err)
+		return nil, fmt.Errorf("lock the directory: %w: choose a directory on a local disk", err)
 	}
 	return held, nil
 }
 
-// replace replaces the file by the lines atomically: after a kill at any time, either the older or
-// the newer file is there. The lines are on the disk before the rename. If power fails before the rename is on the
-// disk, the older file remains, which loses no more than a kill a moment earlier would.
+// replace atomically replaces the file by the lines. After a kill at any time, either the older or the newer file
+// exists. replace writes the lines to the disk before the rename. If the power fails before the rename is on the
+// disk, the older file remains. This loses no more data than an earlier kill.
 func (d dir) replace(lines [][]byte) error {
 	pending, err := renameio.NewPendingFile(d.file(), renameio.WithTempDir(d.path),
 		renameio.WithStaticPermissions(0o600))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = pending.Cleanup() }() // an earlier error says more
+	defer func() { _ = pending.Cleanup() }() // an earlier error explains the failure better
 	buffered := bufio.NewWriterSize(pending, 64<<10)
 	for _, line := range lines {
 		_, _ = buffered.Write(line) // Flush returns the error

@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-var errUnixOnly = errors.New("not supported on Windows: unset the flag")
+var errUnixOnly = errors.New("the state directory is not supported on Windows: unset --state-dir")
 
-// Agents run on Unix nodes only; podlapse-agent explain and replay work anywhere.
+// Agents run only on Unix nodes. The commands explain and replay work on all systems.
 func (d dir) lock() (io.Closer, error) { return nil, errUnixOnly }
 
 func (d dir) replace([][]byte) error { return errUnixOnly }

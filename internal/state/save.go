@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// save writes everything that is kept.
+// save writes all data of the Keeper to the file.
 func (k *Keeper) save() error {
 	lines, pods, err := k.lines()
 	if err == nil {
@@ -27,7 +27,7 @@ func (k *Keeper) save() error {
 	return nil
 }
 
-// note records the result of a save and, if it succeeded, which pods have something in the file.
+// note records the result of a save. After a successful save, note marks the pods whose data is in the file.
 func (k *Keeper) note(pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -39,7 +39,7 @@ func (k *Keeper) note(pods []*inFlight, err error) {
 	}
 }
 
-// lines returns the content of the file, and its pods. It encodes observations without the lock.
+// lines returns the content of the file and its pods. lines encodes observations without the lock.
 func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 	type batch struct {
 		pod   *inFlight
@@ -86,7 +86,7 @@ func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 	return append(lines, end), pods, err
 }
 
-// reportLost counts what was omitted, and logs when that begins. It requires the lock.
+// reportLost counts omitted data, and logs the first omission. The caller must hold the lock.
 func (k *Keeper) reportLost(lost int) {
 	k.dropped.Add(float64(lost))
 	if lost > 0 && !k.full {
@@ -99,7 +99,7 @@ func (k *Keeper) reportLost(lost int) {
 	}
 }
 
-// content returns all lines but the last, and their pods. It requires the lock.
+// content returns all lines except the end line, and their pods. The caller must hold the lock.
 func (k *Keeper) content() (lines [][]byte, pods []*inFlight, err error) {
 	first, err := encodeLine(header{kindHeader, version, k.config.Node, k.config.Now().UTC(), k.eventsUntil})
 	if err != nil {
@@ -115,7 +115,7 @@ func (k *Keeper) content() (lines [][]byte, pods []*inFlight, err error) {
 	}
 	lines = append(lines, k.recording)
 	if len(k.inFlight) == 0 {
-		k.silences = timeline.SilenceLog{} // pods that start from now on began later
+		k.silences = timeline.SilenceLog{} // later start-ups do not need earlier silences
 	}
 	for _, silent := range k.silences.Silences() {
 		line, err := record.Encode(silent)

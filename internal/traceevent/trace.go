@@ -1,4 +1,5 @@
-// Package traceevent converts a record to the Trace Event Format of Perfetto and chrome://tracing. It is pure.
+// Package traceevent converts a record to the Trace Event Format of Perfetto and chrome://tracing. The package is
+// pure.
 package traceevent
 
 import (
@@ -8,38 +9,37 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// Trace is a start-up in the Trace Event Format, as a JSON object, for Perfetto and
-// chrome://tracing
-// (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). Its time
-// begins with the pod: readers use float64, which cannot hold the nanoseconds of instants since
-// 1970 in microseconds.
+// Trace is a start-up in the Trace Event Format, as a JSON object for Perfetto and chrome://tracing
+// (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). Its times start at the
+// creation of the pod. The reason is that readers use float64, which cannot represent microseconds since 1970 to
+// the nanosecond.
 type Trace struct {
 	Events    []Event           `json:"traceEvents"`
 	Unit      string            `json:"displayTimeUnit"`
 	OtherData map[string]string `json:"otherData"`
 }
 
-// Event is metadata (M), a span of time (X) or an instant (i).
+// Event is a trace event: metadata (M), a span of time (X) or an instant (i).
 type Event struct {
 	Kind     string         `json:"ph"`
 	Name     string         `json:"name"`
 	Category string         `json:"cat,omitempty"`
 	At       *Micros        `json:"ts,omitempty"`
-	Length   *Micros        `json:"dur,omitempty"` // of X
-	Scope    string         `json:"s,omitempty"`   // of i: t, its thread
+	Length   *Micros        `json:"dur,omitempty"` // only for X
+	Scope    string         `json:"s,omitempty"`   // only for i: t, which means thread
 	Process  int            `json:"pid"`
 	Thread   int            `json:"tid"`
 	Args     map[string]any `json:"args,omitempty"`
 }
 
-// The kinds of trace events.
+// Kinds of trace events.
 const (
 	kindMetadata = "M"
 	kindStretch  = "X"
 	kindInstant  = "i"
 )
 
-// Micros is a duration that JSON shows in microseconds, exact to the nanosecond.
+// Micros is a duration that JSON represents in microseconds, exact to the nanosecond.
 type Micros time.Duration
 
 // MarshalJSON implements json.Marshaler.
@@ -47,7 +47,7 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 	const nanosPerMicro = 1000
 	text := strconv.AppendInt(nil, int64(m)/nanosPerMicro, 10)
 	if m < 0 && m > -nanosPerMicro {
-		text = append([]byte("-"), text...) // -0 would be lost
+		text = append([]byte("-"), text...) // an integer cannot represent -0
 	}
 	if fraction := int64(m) % nanosPerMicro; fraction != 0 {
 		text = append(text, '.')
@@ -56,11 +56,11 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 	return text, nil
 }
 
-// onlyProcess is the only process of a trace: the pod.
+// onlyProcess is the ID of the only process of a trace: the pod.
 const onlyProcess = 1
 
-// tracing lays out a record. The phases share one lane, because they do not overlap. Each
-// container's pulls have a lane, plus one for each kind of overlapping part.
+// tracing lays out a record. The phases share one lane, because they do not overlap. The pulls of each container
+// have one lane, and one more lane for each kind of overlapping part.
 type tracing struct {
 	record api.Record
 	lanes  map[string]int
@@ -90,7 +90,7 @@ func (t *tracing) describe(what string, lane int, args map[string]any) {
 		Event{Kind: kindMetadata, Name: what, Process: onlyProcess, Thread: lane, Args: args})
 }
 
-// lane returns the thread with a name, numbered from 1 in the order of first use.
+// lane returns the thread with the given name. Threads have numbers from 1 in the order of their first use.
 func (t *tracing) lane(name string) int {
 	lane, ok := t.lanes[name]
 	if !ok {

@@ -23,11 +23,11 @@ func labelsOf(t timeline.Timeline) Labels {
 		AppVersion:    t.Traits.App.Version,
 	}
 	switch t.Traits.QOSClass {
-	case "Guaranteed", "Burstable", "BestEffort": // all values in the schema
+	case "Guaranteed", "Burstable", "BestEffort": // the schema allows only these values
 		l.QOS = t.Traits.QOSClass
 	}
 	l.own(t.Traits.Controller)
-	l.own(t.Owner) // the controller of that controller; if it has none, the same controller
+	l.own(t.Owner) // Owner is the controller's controller or, without one, the controller itself
 	return l
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Lines returns the transition records of a start-up: of the pod, then of each container
-// in the kubelet's order, then of each image whose pull has timestamps.
+// Lines returns the transition records of a start-up: the pod's record, the records of the containers in the
+// kubelet's order, and a record for each image whose pull has timestamps.
 func Lines(t timeline.Timeline, now time.Time) []any {
 	about := Metrics{Partial: t.Partial, Labels: labelsOf(t)}
 	pod := about
@@ -19,7 +19,7 @@ func Lines(t timeline.Timeline, now time.Time) []any {
 	var previous *timeline.ContainerReached
 	for i := range t.Containers {
 		c := &t.Containers[i]
-		if c.Kind == timeline.KindImageVolume { // it does not run
+		if c.Kind == timeline.KindImageVolume { // an image volume does not run
 			continue
 		}
 		line := about.of(c)
@@ -37,7 +37,7 @@ func Lines(t timeline.Timeline, now time.Time) []any {
 	return lines
 }
 
-// of sets the container and image that a record is about.
+// of sets the container and the image of a record.
 func (m Metrics) of(c *timeline.ContainerReached) Metrics {
 	if c.Kind != timeline.KindImageVolume {
 		m.ContainerName = c.Name
@@ -63,7 +63,8 @@ func podOf(t timeline.Timeline) *Pod {
 	}
 }
 
-// containerOf needs the previous container in the kubelet's order; nil for the first.
+// containerOf returns the record of a container. The argument previous is the previous container in the kubelet's
+// order, or nil.
 func containerOf(t timeline.Timeline, c, previous *timeline.ContainerReached) *Container {
 	r := &Container{InitContainer: c.BeforeMain(), RunningAt: api.InstantOf(c.RunningAt)}
 	ready := c.ReadyAt
@@ -82,8 +83,8 @@ func containerOf(t timeline.Timeline, c, previous *timeline.ContainerReached) *C
 	return r
 }
 
-// imagePullOf combines all attempts to pull a container's image; nil if it is unknown when
-// the first one began.
+// imagePullOf combines all attempts to pull a container's image. imagePullOf returns nil if the start of the first
+// attempt is unknown.
 func imagePullOf(t timeline.Timeline, container string) *ImagePull {
 	var first, last *timeline.Pull
 	for i := range t.Pulls {
@@ -99,13 +100,13 @@ func imagePullOf(t timeline.Timeline, container string) *ImagePull {
 	}
 	r := &ImagePull{StartedAt: api.InstantOf(first.RequestedAt)}
 	if r.StartedAt.IsZero() {
-		r.StartedAt = api.InstantOf(first.StartedAt) // it is unknown how long it waited before
+		r.StartedAt = api.InstantOf(first.StartedAt) // the time of the request is unknown
 	}
 	switch last.Outcome {
 	case imagepull.OutcomePresent:
 		r.AlreadyPresent = new(true)
 		if r.StartedAt.IsZero() {
-			r.StartedAt = api.InstantOf(last.FinishedAt) // when the kubelet checked and found it
+			r.StartedAt = api.InstantOf(last.FinishedAt) // time at which the kubelet found the image on the node
 		}
 	case imagepull.OutcomeVerified:
 		r.AlreadyPresent = new(true)
@@ -121,8 +122,8 @@ func imagePullOf(t timeline.Timeline, container string) *ImagePull {
 	return r
 }
 
-// between returns the duration from one instant to another; nil if either is unknown, or if
-// contradicting evidence leaves them out of order.
+// between returns the duration between two times. between returns nil if a time is unknown, or if conflicting
+// evidence leaves the times out of order.
 func between(from, to time.Time) *api.Seconds {
 	if from.IsZero() || to.IsZero() || to.Before(from) {
 		return nil

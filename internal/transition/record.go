@@ -2,12 +2,12 @@ package transition
 
 import "github.com/podlapse/podlapse/pkg/api"
 
-// Record is one line in the format of kube-transition-metrics, for its existing readers:
-// a pod, one of its containers, or the pull of one container's image. Names and meanings are those
-// of its JSON schema; docs/records.md lists the differences. Unknown values are omitted.
+// Record is one line in the format of kube-transition-metrics, for existing readers of this format. A line
+// describes a pod, a container, or the pull of a container's image. Names and meanings come from the JSON schema of
+// kube-transition-metrics. docs/records.md lists the differences. Unknown values are omitted.
 type Record struct {
 	Metrics Metrics     `json:"kube_transition_metrics"`
-	Time    api.Instant `json:"time"` // when the line was created
+	Time    api.Instant `json:"time"` // time at which the line was created
 }
 
 // Values of Metrics.Type.
@@ -17,13 +17,13 @@ const (
 	typeImagePull = "image_pull"
 )
 
-// Metrics has exactly one of the three parts at its end.
+// Metrics is the content of a record. Exactly one of Pod, Container and ImagePull is set.
 type Metrics struct {
 	Type    string `json:"type"`
 	Partial bool   `json:"partial"` // another record of the same object will follow
 
 	Labels
-	ContainerName string `json:"container_name,omitempty"` // absent for the image of a volume
+	ContainerName string `json:"container_name,omitempty"` // absent for an image volume
 	ShortImage    string `json:"short_image,omitempty"`
 	ImageName     string `json:"image_name,omitempty"`
 	ImageTag      string `json:"image_tag,omitempty"`
@@ -33,7 +33,7 @@ type Metrics struct {
 	ImagePull *ImagePull `json:"image_pull,omitempty"`
 }
 
-// Labels identify the pod of a record. They are the same in all records of a pod.
+// Labels identify the pod of a record. All records of a pod have the same labels.
 type Labels struct {
 	Namespace     string `json:"kube_namespace"`
 	PodName       string `json:"pod_name"`
@@ -59,7 +59,7 @@ type Labels struct {
 	AppVersion   string `json:"kube_app_version,omitempty"`
 }
 
-// Pod is when the pod first reached each state.
+// Pod holds the times at which the pod first reached each state.
 type Pod struct {
 	CreatedAt              api.Instant  `json:"creation_timestamp"`
 	ScheduledAt            api.Instant  `json:"scheduled_timestamp,omitzero"`
@@ -72,23 +72,23 @@ type Pod struct {
 	InitializedToReady     *api.Seconds `json:"initialized_to_ready_seconds,omitempty"`
 }
 
-// Container is when a container first reached each state.
+// Container holds the times at which a container first reached each state.
 type Container struct {
-	InitContainer        bool         `json:"init_container"`                           // also for sidecars
-	PreviousToRunning    *api.Seconds `json:"previous_to_running_seconds,omitempty"`    // init containers but the first
-	InitializedToRunning *api.Seconds `json:"initialized_to_running_seconds,omitempty"` // other containers
+	InitContainer        bool         `json:"init_container"`                           // also true for sidecars
+	PreviousToRunning    *api.Seconds `json:"previous_to_running_seconds,omitempty"`    // absent for the first init container
+	InitializedToRunning *api.Seconds `json:"initialized_to_running_seconds,omitempty"` // absent for init containers
 	RunningAt            api.Instant  `json:"running_timestamp,omitzero"`
-	// not for init containers, like all durations from started
+	// StartedAt and all durations from the start are absent for init containers.
 	StartedAt        api.Instant  `json:"started_timestamp,omitzero"`
 	RunningToStarted *api.Seconds `json:"running_to_started_seconds,omitempty"`
-	// for init containers other than sidecars: exited with code 0
+	// For init containers except sidecars, ready means exited with code 0.
 	ReadyAt        api.Instant  `json:"ready_timestamp,omitzero"`
 	RunningToReady *api.Seconds `json:"running_to_ready_seconds,omitempty"`
 	StartedToReady *api.Seconds `json:"started_to_ready_seconds,omitempty"`
 }
 
-// ImagePull covers the time from the kubelet's request for an image until the runtime had
-// it, all attempts together.
+// ImagePull covers the time from the kubelet's request for an image until the runtime had the image. ImagePull
+// includes all attempts.
 type ImagePull struct {
 	AlreadyPresent *bool        `json:"already_present,omitempty"` // nil without evidence
 	StartedAt      api.Instant  `json:"started_timestamp"`

@@ -5,15 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on texts, in bytes. A text that is longer than the API allows is invalid.
+// Limits on texts, in bytes. A text that exceeds the API's own limit is invalid.
 const (
-	MaxName    = 253  // of an object: a DNS subdomain
-	MaxUID     = 128  // of an object: the API server's have 36 bytes, those of static pods 32
-	maxReason  = 128  // of an Event, and of a status
-	MaxMessage = 1024 // of an Event, and of a status
+	MaxName    = 253  // name of an object, which is a DNS subdomain
+	MaxUID     = 128  // UID of an object: the API server's UIDs have 36 bytes, UIDs of static pods 32
+	maxReason  = 128  // reason of an Event or a status
+	MaxMessage = 1024 // message of an Event or a status
 )
 
-// Cut shortens valid UTF-8 text to at most limit bytes without splitting a character.
+// Cut shortens a text to at most limit bytes. Cut does not split characters. The text must be valid UTF-8.
 func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -24,8 +24,8 @@ func Cut(text string, limit int) string {
 	return text[:limit]
 }
 
-// Text returns a text of unknown length as valid UTF-8 of at most limit bytes. The rest of a longer
-// text does not stay in memory.
+// Text returns a text as valid UTF-8 of at most limit bytes. Text does not keep the rest of a longer text in
+// memory.
 func Text(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) > limit {
@@ -34,25 +34,24 @@ func Text(text string, limit int) string {
 	return text
 }
 
-// Name returns the name of an object, a label or a kind within limits.
+// Name returns the name of an object, a label or a kind, cut to MaxName.
 func Name(name string) string { return Text(name, MaxName) }
 
-// Reason returns the reason of an Event or a status within limits.
+// Reason returns the reason of an Event or a status, cut to maxReason.
 func Reason(reason string) string { return Text(reason, maxReason) }
 
 // omitted replaces the middle of a shortened text.
 const omitted = "…"
 
-// Message makes a message valid UTF-8 of at most MaxMessage bytes. A longer message loses its
-// middle: it begins with its subject and ends with the reason, and in between the runtime repeats
-// the image's reference. Quoted text stays quoted.
+// Message converts a message to valid UTF-8 of at most MaxMessage bytes. Message removes the middle of a longer
+// message, because the message begins with its subject and ends with the reason. In the middle, the runtime repeats
+// the image reference. Quoted text stays quoted.
 func Message(message string) string {
 	message = strings.ToValidUTF8(message, "\uFFFD")
 	if len(message) <= MaxMessage {
 		return message
 	}
-	// The head has room for the longest reference that a registry accepts and the kubelet's words
-	// before it.
+	// The head has room for the kubelet's words and the longest reference that a registry accepts.
 	const head, tail = MaxMessage * 5 / 8, MaxMessage*3/8 - len(omitted) - 1
 	begins, end := Cut(message, head), len(message)-tail
 	for !utf8.RuneStart(message[end]) {

@@ -13,31 +13,32 @@ import (
 // change is a kind of change that the pod watch delivers.
 type change string
 
-// For each change, the object itself holds a timestamp, in whole seconds.
+// Values of change. For each change, the object contains a timestamp in whole seconds.
 const (
-	// the pod arrived on the node: when it was bound or, if it was created with a node, when it was created
+	// changeBound means that the pod came to the node. The timestamp is the binding or, for a pod that was created
+	// with a node, the creation.
 	changeBound    change = "bound"
-	changeModified change = "modified" // one of the kubelet's conditions changed: its lastTransitionTime
-	changeDeleting change = "deleting" // its deletion was requested: deletionTimestamp minus the grace period
-	// the object was removed: when the kubelet requested deletion without a grace period
+	changeModified change = "modified" // a condition of the kubelet changed; timestamp: lastTransitionTime
+	changeDeleting change = "deleting" // deletion was requested; timestamp: deletionTimestamp minus the grace period
+	// changeDeleted means that the object was removed. The timestamp is the kubelet's request for deletion without a
+	// grace period.
 	changeDeleted change = "deleted"
 )
 
-// changes lists every change.
+// changes lists all values of change.
 func changes() []change {
 	return []change{changeBound, changeModified, changeDeleting, changeDeleted}
 }
 
-// kubeletsConditions are the conditions that the kubelet sets, with the node's clock (kubelet:
-// pkg/kubelet/types, PodConditionByKubelet). The control plane sets PodScheduled; any client may
-// set readiness gates.
+// kubeletsConditions are the conditions that the kubelet sets by the node's clock (kubelet: pkg/kubelet/types,
+// PodConditionByKubelet). The control plane sets PodScheduled. Any client can set readiness gates.
 var kubeletsConditions = map[string]bool{
 	string(corev1.PodInitialized): true, string(corev1.ContainersReady): true, string(corev1.PodReady): true,
 	string(corev1.PodReadyToStartContainers): true,
 }
 
-// boundAt returns since when the watch, which selects one node's pods, includes the pod: before
-// that, the pod was on no node.
+// boundAt returns the time from which the watch includes the pod. Before this time, the pod had no node, and the
+// watch selects the pods of one node.
 func boundAt(pod *corev1.Pod) time.Time {
 	at := untrusted.Time(pod.CreationTimestamp)
 	for _, c := range pod.Status.Conditions {
@@ -49,7 +50,8 @@ func boundAt(pod *corev1.Pod) time.Time {
 	return at
 }
 
-// changedAt returns when the kubelet last changed one of its conditions, or zero if none changed.
+// changedAt returns the time of the kubelet's latest change of a condition. changedAt returns zero if no condition
+// changed.
 func changedAt(before []timeline.Condition, now []corev1.PodCondition) (at time.Time) {
 	for i := range now {
 		kind, stamp := string(now[i].Type), untrusted.Time(now[i].LastTransitionTime)

@@ -1,6 +1,6 @@
-// Package watchdelay measures how late the watches on pods and on Events deliver, by the timestamps
-// in the objects. It is off unless a flag enables it.
+// Package watchdelay measures the delays of the pod watch and of the Event watches, by the timestamps in the
+// objects. The package is off unless a flag enables it.
 //
-// Package podwatch calls it with each change of a pod, and package eventwatch with each Event, on
-// their goroutines.
+// Package podwatch calls this package for each change of a pod. Package eventwatch calls this package for each
+// Event. Both use their own goroutines.
 package watchdelay

@@ -1,5 +1,5 @@
-// Package kubeclienttest supports the tests of sources that watch the API server. It has a Source that runs one,
-// servers that send given events, and a measurement of the memory in use.
+// Package kubeclienttest supports the tests of sources that watch the API server. The package has a Source that
+// runs the tested source, servers that send given events, and a measurement of memory use.
 package kubeclienttest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Frame returns an event of a watch in protobuf as the API server sends it.
+// Frame returns an event of a watch in protobuf, in the API server's format.
 func Frame(t testing.TB, kind watch.EventType, object runtime.Object) []byte {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -26,7 +26,7 @@ func Frame(t testing.TB, kind watch.EventType, object runtime.Object) []byte {
 	types := serializer.NewCodecFactory(scheme).WithoutConversion().SupportedMediaTypes()
 	info, ok := runtime.SerializerInfoForMediaType(types, runtime.ContentTypeProtobuf)
 	if !ok {
-		t.Fatal("no protobuf")
+		t.Fatal("the scheme has no protobuf serializer")
 	}
 	raw, err := runtime.Encode(info.Serializer, object)
 	if err != nil {
@@ -44,7 +44,7 @@ func Frame(t testing.TB, kind watch.EventType, object runtime.Object) []byte {
 	return frame.Bytes()
 }
 
-// Stream starts a server that answers every request with frames, and then keeps the connection open.
+// Stream starts a server that answers every request with frames and then keeps the connection open.
 func Stream(t testing.TB, frames func(io.Writer)) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// PeakHeap returns, in bytes, by how much the memory in use grows at most while a function runs.
+// PeakHeap returns the maximum growth of the heap, in bytes, while a function runs.
 func PeakHeap(run func()) int {
 	var stats runtime.MemStats
 	runtime.GC()

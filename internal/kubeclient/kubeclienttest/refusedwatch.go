@@ -14,8 +14,9 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// RefusedWatch runs a source that may list but not watch, because its role lacks a verb. It must not list twice a
-// second forever. Once it may watch, it must reopen a watch that ends after delivering object at once.
+// RefusedWatch runs a source whose role allows lists but no watches. The source must not list twice per second
+// forever. When watches are allowed, the source must reopen a watch that ends immediately after it delivered
+// object.
 func RefusedWatch(t *testing.T, source func(rest.Interface) func(context.Context) error, object interface {
 	metav1.Object
 	runtime.Object
@@ -31,8 +32,8 @@ func RefusedWatch(t *testing.T, source func(rest.Interface) func(context.Context
 		stop := InBackground(t, source(client))
 		defer stop()
 		time.Sleep(10 * time.Minute)
-		if asked := len(server.Requests()); asked > 200 { // a list and a watch, or two, every 15 s
-			t.Errorf("sent %d requests in 10 minutes", asked)
+		if asked := len(server.Requests()); asked > 200 { // one or two lists and watches every 15 s
+			t.Errorf("sent %d requests in 10 minutes, want at most 200", asked)
 		}
 		server.Authorize(nil)
 		time.Sleep(time.Minute)
@@ -42,7 +43,7 @@ func RefusedWatch(t *testing.T, source func(rest.Interface) func(context.Context
 		server.ExpireWatches()
 		time.Sleep(time.Second)
 		if len(server.Requests()) == before {
-			t.Error("the watch was not opened again within a second")
+			t.Error("the source did not reopen the watch within a second")
 		}
 	})
 }

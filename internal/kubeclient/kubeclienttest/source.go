@@ -13,51 +13,51 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Patience is how long a test waits for an expected event.
+// Patience is the time for which a test waits for an expected event.
 const Patience = 15 * time.Second
 
-// Begun returns the time on a Source's clock when a test begins.
+// Begun returns the time on a Source's clock at the start of a test.
 func Begun() time.Time { return time.Date(2026, 8, 17, 12, 0, 0, 250e6, time.UTC) }
 
-// Clock is the agent's clock, moved by the test.
+// Clock is the agent's clock. The test advances it.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-// Now returns the time.
+// Now returns the time on the clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Advance moves the clock.
+// Advance moves the clock forward.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
-// Source runs a source of observations and collects what it observes and reports.
+// Source runs a source of observations and collects its observations and reports.
 type Source struct {
 	Clock   *Clock
-	Seen    chan timeline.Observation // capacity 256, beyond what a test observes
-	Reports chan Report               // capacity 1024, beyond what a test waits for
-	// Stop ends the source, and Finished is closed when it has ended. Both are set by Run.
+	Seen    chan timeline.Observation // capacity 256, more than a test observes
+	Reports chan Report               // capacity 1024, more than a test receives
+	// Stop stops the source. Finished is closed when the source has stopped. Run sets both fields.
 	Stop     context.CancelFunc
 	Finished chan struct{}
 
 	t *testing.T
 }
 
-// Report is what a source reports about its health.
+// Report is a health report of a source.
 type Report struct {
 	Up     bool
 	Detail string
 }
 
-// NewSource returns a Source that runs nothing yet.
+// NewSource returns a Source that has not started.
 func NewSource(t *testing.T) *Source {
 	return &Source{
 		t: t, Clock: &Clock{now: Begun()}, Seen: make(chan timeline.Observation, 256),
@@ -76,7 +76,7 @@ func (s *Source) Observe(ctx context.Context, o timeline.Observation) {
 // Report receives the health reports of the source.
 func (s *Source) Report(up bool, detail string) { s.Reports <- Report{up, detail} }
 
-// Run runs the source until the test or Stop ends it.
+// Run runs the source until the test ends or calls Stop.
 func (s *Source) Run(run func(context.Context) error) {
 	ctx, stop := context.WithCancel(s.t.Context())
 	s.Stop = stop
@@ -103,22 +103,22 @@ func (s *Source) Next() timeline.Observation {
 	case o := <-s.Seen:
 		return o
 	case <-time.After(Patience):
-		s.t.Fatal("no observation")
+		s.t.Fatal("received no observation in time")
 		return nil
 	}
 }
 
-// Nothing fails the test if there is an unexpected observation.
+// Nothing fails the test if an observation has arrived.
 func (s *Source) Nothing() {
 	s.t.Helper()
 	select {
 	case o := <-s.Seen:
-		s.t.Errorf("unexpected %+v", o)
+		s.t.Errorf("unexpected observation %+v", o)
 	default:
 	}
 }
 
-// Until waits for a report of that kind whose detail contains text.
+// Until waits for a report with the given status whose detail contains text.
 func (s *Source) Until(up bool, text string) {
 	s.t.Helper()
 	deadline := time.After(Patience)
@@ -129,22 +129,22 @@ func (s *Source) Until(up bool, text string) {
 				return
 			}
 		case <-deadline:
-			s.t.Fatalf("no report of up=%t with %q", up, text)
+			s.t.Fatalf("received no report with up=%t and %q in time", up, text)
 		}
 	}
 }
 
-// Eventually polls a condition that has no channel to wait on.
+// Eventually polls a condition for which the test has no channel.
 func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("never %s", what)
+			t.Fatalf("condition was not met in time: %s", what)
 		}
 	}
 }
 
-// InBackground runs a source until the returned function is called.
+// InBackground runs a source until the test calls the returned function.
 func InBackground(t *testing.T, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -157,7 +157,7 @@ func InBackground(t *testing.T, run func(context.Context) error) (stop func()) {
 	}
 }
 
-// Client returns a client of the server at a URL, which build creates.
+// Client returns the client that build creates for the server at a URL.
 func Client(t *testing.T, url string, build func(*rest.Config) (rest.Interface, error)) rest.Interface {
 	t.Helper()
 	transport := &http.Transport{}
@@ -169,7 +169,7 @@ func Client(t *testing.T, url string, build func(*rest.Config) (rest.Interface, 
 	return client
 }
 
-// RoundTripper answers without a network, so that the time of a synctest bubble moves on.
+// RoundTripper answers requests without a network, so that the clock of a synctest bubble can advance.
 type RoundTripper func(*http.Request) *http.Response
 
 // RoundTrip implements http.RoundTripper.

@@ -1,4 +1,4 @@
-// Package livetest provides pods that change, for tests of code that sends changes.
+// Package livetest provides pods that change, for tests of the stream and its clients.
 package livetest
 
 import (
@@ -16,17 +16,17 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Pods are pods that change, with a hub, which the test runs. They are safe for concurrent use.
+// Pods is a set of pods that change, with a hub that the test runs. Pods is safe for concurrent use.
 type Pods struct {
 	Hub      *live.Hub
-	Registry *prometheus.Registry // with the hub's metrics
+	Registry *prometheus.Registry // registry of the hub's metrics
 
 	mu    sync.Mutex
 	pods  map[string]timeline.Timeline
 	pulls func() livepull.Snapshot
 }
 
-// New returns Pods without pods and without pulls.
+// New returns an empty set of pods without pulls.
 func New() *Pods {
 	p := &Pods{pods: map[string]timeline.Timeline{}, Registry: prometheus.NewRegistry(),
 		pulls: func() livepull.Snapshot { return livepull.Snapshot{} }}
@@ -44,7 +44,7 @@ func (p *Pods) Set(t timeline.Timeline) {
 	p.Hub.Changed(t.UID)
 }
 
-// Remove removes a pod, if it is present.
+// Remove removes a pod if it exists.
 func (p *Pods) Remove(uid string) {
 	p.mu.Lock()
 	t, ok := p.pods[uid]
@@ -55,7 +55,7 @@ func (p *Pods) Remove(uid string) {
 	}
 }
 
-// SetPulls sets the pulls in progress: pulls returns them at each moment.
+// SetPulls sets the function that returns the pulls in progress.
 func (p *Pods) SetPulls(pulls func() livepull.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +69,7 @@ func (p *Pods) Pulls(context.Context) (livepull.Snapshot, error) {
 	return p.pulls(), nil
 }
 
-// All lists the pods as reconcile does.
+// All lists the pods, like reconcile.
 func (p *Pods) All(context.Context) ([]timeline.Timeline, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

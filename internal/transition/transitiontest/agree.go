@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// agreement is one start-up's transition records, decoded, and its timeline.
+// agreement holds the decoded transition records of one start-up and its timeline.
 type agreement struct {
 	testing.TB
 	want       timeline.Timeline
@@ -21,9 +21,8 @@ type agreement struct {
 	pulls      []transition.Metrics
 }
 
-// Agree checks the values of transition records against the timeline: instants lie within the
-// milestones' evidence, durations are the differences of instants, and phases and pulls have the same
-// durations.
+// Agree compares transition records with the timeline. Times must lie within the bounds of the milestones.
+// Durations must be the differences of the times, and must equal the durations of phases and pulls.
 func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
 	t.Helper()
 	a := &agreement{TB: t, want: tl}
@@ -37,7 +36,7 @@ func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
 		m := r.Metrics
 		if !r.Time.Equal(now) || m.Partial != tl.Partial || m.Namespace != tl.Namespace || m.PodName != tl.Name ||
 			m.Node != tl.Node {
-			t.Errorf("%s is not of %s/%s at %s", line, tl.Namespace, tl.Name, now)
+			t.Errorf("record %s does not belong to %s/%s at %s", line, tl.Namespace, tl.Name, now)
 		}
 		switch {
 		case m.Pod != nil && i == 0:
@@ -47,7 +46,7 @@ func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
 		case m.ImagePull != nil && m.Type == "image_pull":
 			a.pulls = append(a.pulls, m)
 		default:
-			t.Errorf("line %d: %s", i, line)
+			t.Errorf("line %d has an unknown type: %s", i, line)
 		}
 	}
 	a.checkPod()
@@ -63,7 +62,7 @@ func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
 func (a *agreement) checkPod() {
 	p := a.pod
 	if !p.CreatedAt.Equal(a.want.CreatedAt) {
-		a.Errorf("created at %s, in the timeline %s", p.CreatedAt, a.want.CreatedAt)
+		a.Errorf("creation is %s, want %s as in the timeline", p.CreatedAt, a.want.CreatedAt)
 	}
 	a.within("scheduled", p.ScheduledAt, "", timeline.MilestoneScheduled)
 	a.within("ready", p.ReadyAt, "", timeline.MilestoneReady)
@@ -75,13 +74,13 @@ func (a *agreement) checkPod() {
 	if a.want.State == timeline.StateReady &&
 		(p.CreationToReady == nil || p.CreationToReady.Duration() != a.want.Total) &&
 		len(a.want.Conflicts) == 0 {
-		a.Errorf("ready after %v, the total is %s", p.CreationToReady, a.want.Total)
+		a.Errorf("ready after %v, want the total %s", p.CreationToReady, a.want.Total)
 	}
 	a.phase(timeline.PhaseScheduling, "", p.CreationToScheduled)
 }
 
-// checkContainers also checks the order: first the containers that run before the main ones, in
-// spec order, then the main ones.
+// checkContainers checks the containers and their order: first the containers that run before the main containers
+// in spec order, then the main containers.
 func (a *agreement) checkContainers() {
 	var known []timeline.ContainerReached
 	for _, c := range a.want.Containers {
@@ -90,15 +89,15 @@ func (a *agreement) checkContainers() {
 		}
 	}
 	if len(known) != len(a.containers) {
-		a.Fatalf("got %d records of %d containers", len(a.containers), len(known))
+		a.Fatalf("got %d records, want one for each of %d containers", len(a.containers), len(known))
 	}
-	before := a.pod.CreatedAt // when the previous container passed, if there is one
+	before := a.pod.CreatedAt // time at which the previous container let the next one start
 	initialized := a.pod.InitializedAt
 	for i, m := range a.containers {
 		c, kind := m.Container, known[i].Kind
 		isInit := kind == timeline.KindInit || kind == timeline.KindSidecar
 		if m.ContainerName != known[i].Name || c.InitContainer != isInit {
-			a.Errorf("container %d is %s", i, m.ContainerName)
+			a.Errorf("container %d is %s, want the container of the timeline", i, m.ContainerName)
 		}
 		a.within("running", c.RunningAt, m.ContainerName, timeline.MilestoneRunning)
 		a.within("started", c.StartedAt, m.ContainerName, timeline.MilestoneRunning, timeline.MilestonePostStarted,
@@ -115,23 +114,23 @@ func (a *agreement) checkContainers() {
 		case !isInit:
 			a.length("initialized to running", c.InitializedToRunning, initialized, c.RunningAt)
 			if c.PreviousToRunning != nil {
-				a.Errorf("%s has a previous container", m.ContainerName)
+				a.Errorf("main container %s must not have a previous container", m.ContainerName)
 			}
 			continue
 		case i == 0 && c.PreviousToRunning != nil, c.InitializedToRunning != nil, !c.StartedAt.IsZero(),
 			c.RunningToStarted != nil, c.StartedToReady != nil:
-			a.Errorf("%s is an init container", m.ContainerName)
+			a.Errorf("init container %s has fields of other containers", m.ContainerName)
 		case i > 0:
 			a.length("previous to running", c.PreviousToRunning, before, c.RunningAt)
 		}
 		before = c.ReadyAt
 		if kind == timeline.KindSidecar {
-			before = api.Instant{Time: known[i].StartedAt} // the kubelet does not wait until it is ready
+			before = api.Instant{Time: known[i].StartedAt} // the kubelet does not wait until a sidecar is ready
 		} else {
 			a.phase(timeline.PhaseInitRun, m.ContainerName, c.RunningToReady)
 		}
 		if before.IsZero() && !initialized.IsZero() || initialized.Before(before.Time) && !initialized.IsZero() {
-			a.Errorf("initialized at %s, but %s passed at %s", initialized, m.ContainerName, before)
+			a.Errorf("initialized at %s, before %s completed at %s", initialized, m.ContainerName, before)
 		}
 	}
 }
@@ -146,18 +145,18 @@ func (a *agreement) checkPull(m transition.Metrics) {
 		}
 	}
 	if len(attempts) == 0 {
-		a.Fatalf("no pull of %s", m.ContainerName)
+		a.Fatalf("the timeline has no pull of %s", m.ContainerName)
 	}
 	last := attempts[len(attempts)-1]
 	there := last.Outcome == imagepull.OutcomePresent || last.Outcome == imagepull.OutcomeVerified
 	if p.AlreadyPresent != nil && *p.AlreadyPresent != there {
-		a.Errorf("the pull of %s was %s", m.ContainerName, last.Outcome)
+		a.Errorf("already_present is wrong: the outcome of the pull of %s is %s", m.ContainerName, last.Outcome)
 	}
 	if !p.FinishedAt.IsZero() && !p.FinishedAt.Equal(last.FinishedAt) {
-		a.Errorf("pulled at %s, in the timeline %s", p.FinishedAt, last.FinishedAt)
+		a.Errorf("pulled at %s, want %s as in the timeline", p.FinishedAt, last.FinishedAt)
 	}
 	if last.QueueTimed && len(attempts) == 1 && (p.Duration == nil || p.Duration.Duration() != last.Queue+last.Pull) &&
 		!p.FinishedAt.IsZero() {
-		a.Errorf("pulled for %v, in the timeline %s and %s", p.Duration, last.Queue, last.Pull)
+		a.Errorf("pulled for %v, want %s plus %s as in the timeline", p.Duration, last.Queue, last.Pull)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// within checks an instant against the evidence of the milestone, or of one of several.
+// within checks that a time lies within the bound of one of the milestones.
 func (a *agreement) within(what string, at api.Instant, container string, milestones ...timeline.Milestone) {
 	if at.IsZero() {
 		return
@@ -18,18 +18,19 @@ func (a *agreement) within(what string, at api.Instant, container string, milest
 			}
 		}
 	}
-	a.Errorf("%s %s at %s, outside of the milestone's bound", container, what, at)
+	a.Errorf("%s %s at %s is outside the bound of the milestone", container, what, at)
 }
 
-// length checks a duration against its ends: it is present if both ends are present and in order.
+// length checks a duration against its start and end. The duration must be present exactly if both times are
+// present and in order.
 func (a *agreement) length(what string, length *api.Seconds, from, to api.Instant) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from.Time)
 	if known != (length != nil) || known && length.Duration() != to.Sub(from.Time) {
-		a.Errorf("%s is %v from %s to %s", what, length, from, to)
+		a.Errorf("%s is %v, want the time from %s to %s", what, length, from, to)
 	}
 }
 
-// phase checks a duration against the phase with the same span, if the timeline has that phase.
+// phase checks a duration against the phase with the same span if the timeline has this phase.
 func (a *agreement) phase(phase timeline.Phase, container string, length *api.Seconds) {
 	var found []timeline.Span
 	for _, span := range a.want.Phases {
@@ -41,6 +42,6 @@ func (a *agreement) phase(phase timeline.Phase, container string, length *api.Se
 		return
 	}
 	if length.Duration() != found[0].Duration() {
-		a.Errorf("%s %s takes %s, but the phase takes %s", container, phase, length, found[0].Duration())
+		a.Errorf("%s %s takes %s, want %s like the phase", container, phase, length, found[0].Duration())
 	}
 }
