@@ -50,6 +50,8 @@ type pageRun struct {
 	tab     *browser.Tab // shows the list from before any pod was created, and is never reloaded
 	shop    []string     // pods of the Deployment
 	cold    string       // the pod that pulled the image
+
+	comparison string // the address of the comparison of the Deployment's pods
 }
 
 // The pods in addition to those of the Deployment.
@@ -69,7 +71,8 @@ func (p *pageRun) run(ctx context.Context) error {
 		return err
 	}
 	for _, look := range []func(context.Context) error{
-		p.whileTheyStart, p.untilTheyAreReady, p.judgeWaterfalls, p.judgeAddresses, p.pictures} {
+		p.whileTheyStart, p.untilTheyAreReady, p.judgeWaterfalls, p.judgeAddresses, p.judgeLinks, p.judgeComparison,
+		p.pictures} {
 		if err := look(ctx); err != nil {
 			return err
 		}
