@@ -28,7 +28,7 @@ export class CompareView {
     this.#share = shareButtons(() => { const { id } = this.#sides[1]; return id ? explainPod(id.namespace, id.name) : ''; }, nodeOf);
     this.root.append(this.#verdict, element('div', 'tools', this.#swap, this.#share.root),
       element('div', 'panel', table(['', 'Pod', 'Workload', 'State', '#Took', 'Created', ''], this.#about)),
-      element('div', 'panel', table(['Phase', 'First', 'Second', '#Difference', 'Cause'], this.#rows)),
+      element('div', 'panel', table(['Phase, cause', 'First', 'Second', '#Difference'], this.#rows)),
       element('p', 'facts', 'All bars have the same scale. A gray difference is smaller than its accuracy. Phases that the evidence of one start-up cannot separate share a row.'));
     known.hear((change) => { if (this.#shown) for (const side of this.#sides) side.hear(change); });
   }
@@ -61,10 +61,10 @@ export class CompareView {
     this.#drawVerdict(compared);
     const error = this.#sides.reduce((sum, { record }) => sum + record.total_error_seconds, 0);
     rows(this.#rows, [...compared.rows.map((r) => ({ key: r.key, cells: [
-      { text: r.names.map(phaseName).join(' + '), note: r.container + (r.attempt > 0 ? ' #' + (r.attempt + 1) : '') },
+      { text: r.names.map(phaseName).join(' + '), note: [r.container + (r.attempt > 0 ? ' #' + (r.attempt + 1) : ''), r.causes.map(shortCause).join(' or ')].filter(Boolean).join(' · ') },
       ...r.sides.map((side) => ({ text: side ? exact(side.seconds) : '–', bars: (side?.bars ?? []).map((b) => ({ style: 'c-' + causeStyle(b.cause), from: b.from / compared.total, to: b.to / compared.total })) })),
-      difference(r.difference, r.accuracy), r.causes.map(shortCause).join(', ')] })),
-    { key: 'total', cells: ['total', ...compared.totals.map(exact), difference(compared.totals[1] - compared.totals[0], error), ''] }]);
+      difference(r.difference, r.accuracy)] })),
+    { key: 'total', cells: ['total', ...compared.totals.map(exact), difference(compared.totals[1] - compared.totals[0], error)] }]);
   }
 
   #drawVerdict({ rows: all, totals }) {
