@@ -27,7 +27,7 @@ export class CompareView {
   constructor(known, nodeOf) {
     this.#share = shareButtons(() => { const { id } = this.#sides[1]; return id ? explainPod(id.namespace, id.name) : ''; }, nodeOf);
     this.root.append(this.#verdict, element('div', 'tools', this.#swap, this.#share.root),
-      element('div', 'panel', table(['', 'Pod', 'Workload', 'State', '#Took', 'Created', ''], this.#about)),
+      element('div', 'panel', table(['Start-up', 'Pod', 'Workload', 'State', '#Took', 'Created', ''], this.#about)),
       element('div', 'panel', table(['Phase, cause', 'First', 'Second', '#Difference'], this.#rows)),
       element('p', 'facts', 'All bars have the same scale. A gray difference is smaller than its accuracy. Phases that the evidence of one start-up cannot separate share a row.'));
     known.hear((change) => { if (this.#shown) for (const side of this.#sides) side.hear(change); });

@@ -29,7 +29,7 @@ export function rows(body, items) {
 }
 
 function drawBars(td, bars) {
-  if (td.children.length === 2) td.append(element('div', 'track'));
+  if (td.children.length === 2) td.append(element('div', 'bars'));
   sync(td.lastChild, bars, (bar, i) => i, () => element('i'), (node, bar) => {
     restyle(node, bar.style);
     place(node, bar.from, bar.to);

@@ -101,7 +101,7 @@ func TestComparison(t *testing.T) {
 	must(t, tab.Await("the choice", `document.querySelector('.verdict').innerText.startsWith('Choose the start-up')`,
 		soon))
 	follow(t, tab, `.row:not([hidden], [data-uid="`+uid+`"])`)
-	must(t, tab.Await("the comparison", `document.querySelectorAll('.compare-view .track').length > 20`, soon))
+	must(t, tab.Await("the comparison", `document.querySelectorAll('.compare-view .bars').length > 20`, soon))
 	wrong := ask[[]string](t, tab, `(async () => {
 		const query = new URLSearchParams(location.hash.split('?')[1]);
 		const [a, b] = await Promise.all(['a', 'b'].map(async (side) => {

@@ -80,7 +80,7 @@ func (p *pageRun) judgeComparison(ctx context.Context) error {
 	if err := p.follow(p.comparison); err != nil {
 		return err
 	}
-	if err := p.tab.Await("the comparison", `document.querySelectorAll('.compare-view .track i').length > 6`,
+	if err := p.tab.Await("the comparison", `document.querySelectorAll('.compare-view .bars i').length > 6`,
 		soon); err != nil {
 		return err
 	}

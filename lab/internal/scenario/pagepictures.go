@@ -28,8 +28,8 @@ func (p *pageRun) pictures(context.Context) error {
 		{"workloads", "#/workloads", `document.querySelector('tbody tr')`, desk},
 		{"images", "#/images", `document.querySelector('tbody tr')`, dark(desk)},
 		{"node", "#/node", `document.querySelector('tbody tr')`, desk},
-		{"compare", p.comparison, `document.querySelector('.track i')`, desk},
-		{"compare-phone", p.comparison, `document.querySelector('.track i')`, dark(phone)},
+		{"compare", p.comparison, `document.querySelector('.bars i')`, desk},
+		{"compare-phone", p.comparison, `document.querySelector('.bars i')`, dark(phone)},
 		{"quality", "#/quality", `document.querySelector('.parts li')`, dark(desk)},
 	} {
 		tab, err := p.browser.Open(shot.look)
