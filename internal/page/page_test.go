@@ -9,7 +9,7 @@ import (
 	"testing/fstest"
 )
 
-func made(t *testing.T) Page {
+func newPage(t *testing.T) Page {
 	t.Helper()
 	p, err := New()
 	if err != nil {
@@ -18,58 +18,58 @@ func made(t *testing.T) Page {
 	return p
 }
 
-// TestEveryFileIsReferenced follows what the index and the modules ask for.
+// TestEveryFileIsReferenced checks that the index and the modules refer to all files, and only to existing files.
 func TestEveryFileIsReferenced(t *testing.T) {
-	p := made(t)
-	asked := map[string]bool{}
+	p := newPage(t)
+	referenced := map[string]bool{}
 	for _, found := range regexp.MustCompile(`(?:href|src)="page/`+p.Version+
 		`/([^"]+)"`).FindAllSubmatch(p.Index.Text, -1) {
-		asked[string(found[1])] = true
+		referenced[string(found[1])] = true
 	}
 	imports := regexp.MustCompile(`(?m)^import (?:\{[^}]*\} from )?'\./([a-z]+\.js)';$`)
 	for name, f := range p.files {
 		if lines := bytes.Count(f.Text, []byte("\nimport ")); strings.HasSuffix(name, ".js") {
 			found := imports.FindAllSubmatch(f.Text, -1)
 			for _, i := range found {
-				asked[string(i[1])] = true
+				referenced[string(i[1])] = true
 			}
 			if bytes.HasPrefix(f.Text, []byte("import ")) {
 				lines++
 			}
 			if lines != len(found) {
-				t.Errorf("%s: %d imports, of which %d can be followed", name, lines, len(found))
+				t.Errorf("%s: %d imports, of which the test recognizes %d", name, lines, len(found))
 			}
 		}
 	}
-	for name := range asked {
+	for name := range referenced {
 		if _, ok := p.File(name); !ok {
-			t.Errorf("%s is asked for and not there", name)
+			t.Errorf("%s is referenced but does not exist", name)
 		}
 	}
 	for name := range p.files {
-		if !asked[name] {
-			t.Errorf("%s is there and nobody asks for it", name)
+		if !referenced[name] {
+			t.Errorf("%s exists but is not referenced", name)
 		}
 	}
-	if len(asked) < 20 {
-		t.Errorf("only %v are asked for", asked)
+	if len(referenced) < 20 {
+		t.Errorf("only %v are referenced", referenced)
 	}
 }
 
-// TestFilesFollowContentSecurityPolicy looks for what the policy would refuse, and for what would leave the agent or
-// the place a proxy gave it.
+// TestFilesFollowContentSecurityPolicy checks that the files contain nothing that the policy refuses, and no addresses
+// outside of the agent or of the path of a proxy.
 func TestFilesFollowContentSecurityPolicy(t *testing.T) {
-	p := made(t)
+	p := newPage(t)
 	for what, pattern := range map[string]string{
-		"a script in markup":          `<script(?:>|[^>]*[^/]>[^<])`,
-		"a style in markup":           `<style|\sstyle=`,
-		"a handler in markup":         `\son[a-z]+=`,
-		"an address that is absolute": `(?:href|src)="/|["'` + "`" + `(]/(?:api|page)\b`,
-		"an address of somebody else": `https?://|["'(]//`,
-		"markup made of text": `innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|` +
+		"a script in markup":         `<script(?:>|[^>]*[^/]>[^<])`,
+		"a style in markup":          `<style|\sstyle=`,
+		"a handler in markup":        `\son[a-z]+=`,
+		"an absolute address":        `(?:href|src)="/|["'` + "`" + `(]/(?:api|page)\b`,
+		"an address of another host": `https?://|["'(]//`,
+		"markup from text": `innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|` +
 			`createContextualFragment|srcdoc`,
-		"code made of text":            `\beval\(|new Function|setTimeout\(['"` + "`" + `]|javascript:`,
-		"a style that asks for a file": `url\(|@import`,
+		"code from text":            `\beval\(|new Function|setTimeout\(['"` + "`" + `]|javascript:`,
+		"a style that loads a file": `url\(|@import`,
 	} {
 		expression := regexp.MustCompile(pattern)
 		files := map[string]File{index: p.Index}
@@ -94,7 +94,7 @@ func TestVersionMatchesFiles(t *testing.T) {
 		t.Fatalf("%s, %v", one.Index.Text, err)
 	}
 	if _, ok := one.File(index); ok {
-		t.Error("the index is a file among others: it would be kept for ever")
+		t.Error("the index is among the files that browsers cache forever")
 	}
 	files["assets/a.js"] = &fstest.MapFile{Data: []byte("2")}
 	if other, err := read(files); err != nil || other.Version == one.Version {
@@ -102,13 +102,13 @@ func TestVersionMatchesFiles(t *testing.T) {
 	}
 	files["assets/a.exe"] = &fstest.MapFile{}
 	if _, err := read(files); err == nil {
-		t.Error("a file of a type that nobody knows was taken")
+		t.Error("read accepts a file of an unknown type")
 	}
 }
 
-// What the page adds to the agent, and what a browser gets over the network.
+// TestPageIsSmall limits what the page adds to the agent, and what a browser downloads.
 func TestPageIsSmall(t *testing.T) {
-	p := made(t)
+	p := newPage(t)
 	whole, packed := 0, 0
 	for _, f := range p.files {
 		var out bytes.Buffer
@@ -121,8 +121,9 @@ func TestPageIsSmall(t *testing.T) {
 		}
 		whole, packed = whole+len(f.Text), packed+out.Len()
 	}
-	t.Logf("%d files, %d KiB, %d KiB packed", len(p.files), whole>>10, packed>>10)
-	if whole > 160<<10 || packed > 60<<10 {
-		t.Errorf("%d KiB, %d KiB packed", whole>>10, packed>>10)
+	t.Logf("%d files, %d bytes, %d compressed", len(p.files), whole, packed)
+	const maxBytes, maxCompressed = 160 << 10, 60 << 10
+	if whole > maxBytes || packed > maxCompressed {
+		t.Errorf("the files have %d bytes, %d compressed: want at most %d and %d", whole, packed, maxBytes, maxCompressed)
 	}
 }

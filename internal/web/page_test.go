@@ -35,7 +35,7 @@ func TestPageAndItsFiles(t *testing.T) {
 	header := home.Header()
 	if home.Code != http.StatusOK || header.Get("Content-Type") != "text/html; charset=utf-8" ||
 		header.Get("Content-Security-Policy") != page.Policy ||
-		// beside Accept-Encoding
+		// The compression also adds Accept-Encoding to Vary.
 		header.Get("Cache-Control") != "no-store" || !slices.Contains(header.Values("Vary"), "Accept") {
 		t.Fatalf("%d %v", home.Code, header)
 	}
@@ -80,7 +80,8 @@ func TestPathListForClientsWithoutHTML(t *testing.T) {
 	}
 }
 
-// Clients that may not read the API get no page. The list of paths names nothing of the node.
+// TestPageNeedsAPIPermission checks that only clients with access to the API get the page. All clients get the list of
+// paths, which reveals nothing about the node.
 func TestPageNeedsAPIPermission(t *testing.T) {
 	config := (&fake{}).config()
 	config.Access = func(_ context.Context, _, token, path string) (Verdict, error) {

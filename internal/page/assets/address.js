@@ -1,9 +1,11 @@
-// The address of a view. All of it is in the fragment: it is the same behind every proxy, no server sees it, and whoever gets the
-// link sees what its sender saw.
+// The address of a view. The whole address is in the fragment. So an address works behind every proxy, no server receives the
+// fragment, and a link shows what its sender saw.
 
-const views = ['startups', 'pulls', 'registries', 'evidence'];
+const views = ['startups', 'workloads', 'images', 'pulls', 'registries', 'node', 'quality', 'compare'];
 
-// parse reads a fragment. What it does not know it ignores, so that a link of a later version still leads somewhere.
+const renamed = { evidence: 'quality' };
+
+// parse reads a fragment. It ignores unknown parts, so that a link of a later version still opens a view.
 export function parse(fragment) {
   const text = fragment.replace(/^#\/?/, '');
   const cut = text.indexOf('?');
@@ -12,15 +14,16 @@ export function parse(fragment) {
   if (path[0] === 'pods' && path.length === 3 && path[1] && path[2]) {
     return { view: 'pod', namespace: path[1], name: path[2], uid: query.get('uid') ?? '' };
   }
-  if (views.includes(path[0])) return { view: path[0], query };
-  return { view: 'startups', query };
+  const view = Object.hasOwn(renamed, path[0]) ? renamed[path[0]] : path[0];
+  return { view: views.includes(view) ? view : 'startups', query };
 }
 
-export function ofPod(namespace, name, uid) {
-  return '#/pods/' + encodeURIComponent(namespace) + '/' + encodeURIComponent(name) + (uid ? '?uid=' + encodeURIComponent(uid) : '');
-}
+export function ofPod(namespace, name, uid) { return '#/pods/' + podPath({ namespace, name, uid }); }
 
-// ofView is the address of a view with those of the settings that are not empty.
+// podPath returns the path of a start-up below pods/, in the fragment and in the API.
+export function podPath({ namespace, name, uid }) { return encodeURIComponent(namespace) + '/' + encodeURIComponent(name) + (uid ? '?uid=' + encodeURIComponent(uid) : ''); }
+
+// ofView returns the address of a view with all settings that are not empty.
 export function ofView(view, settings = {}) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(settings)) if (value) query.set(name, value);
@@ -28,10 +31,21 @@ export function ofView(view, settings = {}) {
   return '#/' + (view === 'startups' ? '' : view) + (text ? '?' + text : '');
 }
 
+// ofComparison returns the address of a comparison. Each start-up has a namespace, a name and a UID.
+export function ofComparison(a, b) { return ofView('compare', { a: a && idOf(a), b: b && idOf(b) }); }
+
+export function idOf({ namespace, name, uid }) { return [namespace, name, uid ?? ''].map(encodeURIComponent).join('/'); }
+
+// readID reads what idOf wrote. It returns null for any other text.
+export function readID(text) {
+  const [namespace, name, uid, ...more] = (text ?? '').split('/').map(decode);
+  return namespace && name && more.length === 0 ? { namespace, name, uid: uid ?? '' } : null;
+}
+
 function decode(part) {
   try {
     return decodeURIComponent(part);
   } catch {
-    return part; // somebody cut the link
+    return part; // the link is incomplete
   }
 }

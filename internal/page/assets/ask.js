@@ -1,8 +1,8 @@
-// Questions to the agent. Addresses are relative to the page's own, wherever a proxy has put it.
+// Requests to the agent. Addresses are relative, so that they work behind every proxy.
 
 import { message } from './text.js';
 
-// Refusal is an answer that is an error; its message says why in the agent's words.
+// Refusal is an error response. Its message is the agent's reason.
 export class Refusal extends Error {
   constructor(status, reason) {
     super(reason);
@@ -12,7 +12,7 @@ export class Refusal extends Error {
 
 const tries = 4;
 
-// ask asks for JSON. An agent that has too much to do is asked again when it says so.
+// ask requests JSON. It repeats a request to a busy agent.
 export async function ask(path, signal) {
   for (let again = 1; ; again++) {
     const answer = await fetch(path, { signal, headers: { Accept: 'application/json' } });
@@ -30,7 +30,7 @@ async function why(answer) {
   try {
     const { reason } = await answer.json();
     if (reason) return message(reason);
-  } catch { /* a proxy's answer is no JSON */ }
+  } catch { /* a proxy responds without JSON */ }
   return 'unexpected response: ' + answer.status + ' ' + message(answer.statusText);
 }
 
@@ -39,4 +39,62 @@ export function pause(milliseconds, signal) {
     const timer = setTimeout(resolve, milliseconds);
     signal?.addEventListener('abort', () => { clearTimeout(timer); reject(signal.reason); }, { once: true });
   });
+}
+
+// Aggregate is a response with sums. The page requests it again after a change, but only once in a few seconds.
+export class Aggregate {
+  #path; // a path, or a function that returns it
+  #least; // milliseconds between two requests
+  #takes;
+  #fares; // called with an error, or without an argument after a success
+  #askedAt = -Infinity;
+  #asking = null;
+  #later = 0;
+  #again = false; // something changed after the request
+
+  constructor(path, least, takes, fares) {
+    this.#path = path;
+    this.#least = least;
+    this.#takes = takes;
+    this.#fares = fares;
+  }
+
+  // want sends a request as soon as the interval allows.
+  want() {
+    if (this.#asking) this.#again = true;
+    if (this.#later || this.#asking) return;
+    this.#later = setTimeout(() => {
+      this.#later = 0;
+      this.#ask();
+    }, Math.max(0, this.#askedAt + this.#least - performance.now()));
+  }
+
+  stop() {
+    clearTimeout(this.#later);
+    this.#later = 0;
+    this.#asking?.abort();
+    this.#asking = null;
+    this.#again = false;
+  }
+
+  async #ask() {
+    const asking = new AbortController();
+    this.#asking = asking;
+    this.#askedAt = performance.now();
+    try {
+      const answer = await ask(typeof this.#path === 'function' ? this.#path() : this.#path, asking.signal);
+      if (asking.signal.aborted) return;
+      this.#asking = null;
+      this.#takes(answer);
+      this.#fares();
+    } catch (error) {
+      if (asking.signal.aborted) return;
+      this.#asking = null;
+      this.#fares(error);
+    }
+    if (this.#again) {
+      this.#again = false;
+      this.want();
+    }
+  }
 }

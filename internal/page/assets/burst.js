@@ -1,10 +1,10 @@
-// The pulls that belong together: those that go on, or those that were on last, and what they may have waited for. Pure.
+// The latest pulls that could have waited for each other. Pure.
 
-const APART = 60000; // ms without a pull that part two bursts
+const APART = 60000; // milliseconds without a pull between two bursts
 const MOST = 40;
 
-// burstOf takes pulls with instants in ms, from, to and startedAt (when the runtime was asked; NaN where nobody tells); goes says that
-// one goes on. It returns the latest burst, the oldest first.
+// burstOf returns the latest burst of pulls, the oldest first. A pull has the instants from, to and startedAt in milliseconds. startedAt
+// is the request to the runtime, or NaN if no source reports it.
 export function burstOf(pulls) {
   const all = pulls.filter((p) => Number.isFinite(p.from) && Number.isFinite(p.to)).sort((a, b) => b.to - a.to).slice(0, MOST);
   const burst = [];
@@ -17,12 +17,12 @@ export function burstOf(pulls) {
   return burst.sort((a, b) => a.from - b.from || a.to - b.to);
 }
 
-// lanesOf packs what the runtime pulled into as few lanes as it needs: one, on a node that pulls one image at a time.
+// lanesOf packs pulls into as few lanes as possible: one lane if the node pulls one image at a time.
 export function lanesOf(burst) {
   const lanes = [];
   const pulling = burst.filter((p) => Number.isFinite(p.startedAt)).sort((a, b) => a.startedAt - b.startedAt);
   for (const p of pulling) {
-    const slack = 20; // what stamps of two sources may overlap by
+    const slack = 20; // the timestamps of two sources can overlap
     let lane = lanes.find((l) => l.at(-1).to <= p.startedAt + slack);
     if (!lane) lanes.push(lane = []);
     lane.push(p);

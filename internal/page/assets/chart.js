@@ -1,8 +1,8 @@
-// What a waterfall shows of a record: rows with instants as seconds since the pod was created. Pure.
+// The rows of a waterfall. Instants are in seconds since the creation of the pod. Pure.
 
 import { message, visible } from './text.js';
 
-// chartOf lays out a record. It has grown by so many seconds since it was told; open says which pulls show their layers.
+// chartOf lays out a record. grown is the number of seconds since the record arrived. open reports which rows show their layers.
 export function chartOf(record, grown, open) {
   const createdAt = Date.parse(record.created_at);
   const since = (instant) => (instant ? (Date.parse(instant) - createdAt) / 1000 : NaN);
@@ -29,7 +29,7 @@ export function chartOf(record, grown, open) {
   return { createdAt, total: Math.max(record.total_seconds + grown, 0), rows, events: events(record, since), pulls: record.pulls.map((p) => pull(p, since)) };
 }
 
-// pullOf is the pull that a phase is about; -1 for none.
+// pullOf returns the index of a phase's pull, or -1.
 function pullOf(record, p) {
   const names = [p.phase, ...(p.merged_with ?? [])];
   if (!names.includes('pull')) return -1;

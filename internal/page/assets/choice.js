@@ -1,48 +1,67 @@
-// Which start-ups are shown, and in which order: pure, and all of it is in the address.
+// The start-ups that a view shows, and their order. The address has the whole choice. Pure.
 
-import { age, blamed, starts } from './startup.js';
+import { age, mainCause, pulled, starts } from './startup.js';
 
-// columns by which one can sort; each compares the way that is of use first.
+// orders are the columns by which a reader can sort. Each begins with the end that readers need most.
 const orders = {
   started: (a, b) => b.createdAt - a.createdAt,
   ended: (a, b) => (b.settledAt || b.createdAt) - (a.settledAt || a.createdAt),
   took: (a, b, now) => age(b, now) - age(a, now),
   pod: (a, b) => compare(a.shownNamespace, b.shownNamespace) || compare(a.shownName, b.shownName),
   state: (a, b) => compare(a.state, b.state),
-  blame: (a, b) => compare(blamed(a), blamed(b)) || b.blame[0]?.seconds - a.blame[0]?.seconds,
+  cause: (a, b) => compare(mainCause(a), mainCause(b)) || b.causes[0]?.seconds - a.causes[0]?.seconds,
 };
+
+const renamed = { blame: 'cause' };
 
 export const usualOrder = 'ended';
 
-// choiceOf reads a choice from an address.
 export function choiceOf(query) {
   const asked = query.get('sort') ?? '';
-  const column = asked.replace(/^-/, '');
+  const name = asked.replace(/^-/, '');
+  const column = Object.hasOwn(renamed, name) ? renamed[name] : name;
   const known = Object.hasOwn(orders, column);
   return {
     words: (query.get('q') ?? '').slice(0, 200),
     state: query.get('state') ?? '',
     cause: query.get('cause') ?? '',
+    owner: query.get('owner') ?? '',
+    registry: query.get('registry') ?? '',
+    image: query.get('image') ?? '',
+    range: rangeOf(query),
+    a: query.get('a') ?? '', // the start-up to compare with, which becomes the first
+    b: query.get('b') ?? '', // the same, which becomes the second
     column: known ? column : usualOrder,
     backwards: known && asked.startsWith('-'),
+    sort: asked, // views with other columns read it
   };
 }
 
-// settingsOf is a choice for an address; what is usual is left out.
 export function settingsOf(c) {
-  return { q: c.words, state: c.state, cause: c.cause, sort: c.column === usualOrder && !c.backwards ? '' : (c.backwards ? '-' : '') + c.column };
+  return { ...filtersOf(c), a: c.a, b: c.b, sort: c.column === usualOrder && !c.backwards ? '' : (c.backwards ? '-' : '') + c.column };
 }
 
-// choose parts all start-ups into those that go on and those that are over, as chosen and in order. What goes on comes in the
-// order of its age unless something else was asked for: that order does not change while all grow older.
-export function choose(all, c, now) {
+// filtersOf returns the filters for the address of any view, and settingsOf all settings for the address of the list.
+export function filtersOf(c) {
+  return { q: c.words, state: c.state, cause: c.cause, owner: c.owner, registry: c.registry, image: c.image, ...rangeSettings(c.range) };
+}
+
+// matcher returns a function that reports whether a start-up is chosen. nodeNow is the node's time in milliseconds.
+export function matcher(c, nodeNow) {
   const words = c.words.toLowerCase().split(/\s+/).filter(Boolean);
+  const ranged = hasRange(c.range);
+  return (s) => !(c.state && s.state !== c.state || c.cause && mainCause(s) !== c.cause || c.owner && s.workload !== c.owner ||
+    c.registry && !s.images.some((i) => i.registry === c.registry && pulled(i)) || c.image && !s.images.some((i) => i.image === c.image) ||
+    ranged && !within(c.range, s.createdAt, starts(s) ? nodeNow : s.settledAt, nodeNow)) && words.every((w) => s.found.includes(w));
+}
+
+// choose returns the chosen start-ups in order: those in progress, and the completed ones. By default, those in progress are in
+// the order of their age, because this order does not change while all of them grow.
+export function choose(all, c, now, nodeNow) {
+  const matches = matcher(c, nodeNow);
   const going = [];
   const over = [];
-  for (const s of all) {
-    if (c.state && s.state !== c.state || c.cause && blamed(s) !== c.cause || !words.every((w) => s.found.includes(w))) continue;
-    (starts(s) ? going : over).push(s);
-  }
+  for (const s of all) if (matches(s)) (starts(s) ? going : over).push(s);
   const sign = c.backwards ? -1 : 1;
   const by = (order) => (a, b) => sign * order(a, b, now) || compare(a.uid, b.uid);
   going.sort(by(c.column === usualOrder ? orders.took : orders[c.column]));
@@ -50,4 +69,26 @@ export function choose(all, c, now) {
   return { going, over };
 }
 
-function compare(a, b) { return a < b ? -1 : a > b ? 1 : 0; }
+export function compare(a, b) { return a < b ? -1 : a > b ? 1 : 0; }
+
+const units = { m: 60000, h: 3600000, d: 86400000 };
+
+export const lengths = [['15m', 'last 15 minutes'], ['1h', 'last hour'], ['6h', 'last 6 hours'], ['1d', 'last day']];
+
+// rangeOf reads a range from an address. An instant that is not given is NaN.
+export function rangeOf(query) {
+  const last = /^[1-9]\d{0,4}[mhd]$/.test(query.get('last') ?? '') ? query.get('last') : '';
+  return { last, from: last ? NaN : Date.parse(query.get('from') ?? ''), to: last ? NaN : Date.parse(query.get('to') ?? '') };
+}
+
+export function rangeSettings({ last, from, to }) { return { last, from: instant(from), to: instant(to) }; }
+
+export function hasRange({ last, from, to }) { return last !== '' || Number.isFinite(from) || Number.isFinite(to); }
+
+// within reports whether any part of a start-up or pull is in the range. An end that is unknown is NaN.
+export function within(range, from, to, now) {
+  const begins = range.last ? now - Number(range.last.slice(0, -1)) * units[range.last.at(-1)] : range.from;
+  return !((Number.isFinite(to) ? to : from) < begins) && !(from > range.to);
+}
+
+function instant(at) { return Number.isFinite(at) ? new Date(at).toISOString().replace('.000Z', 'Z') : ''; }

@@ -1,4 +1,4 @@
-// The one box that says more about what is under the pointer or has the focus. On a narrow screen it is at the bottom.
+// The box with details of the element at the pointer or the focus.
 
 import { element, lay, say, sync } from './dom.js';
 
@@ -16,7 +16,6 @@ export class Detail {
     this.root.append(this.#title, this.#words, this.#facts);
   }
 
-  // show tells of an element: a title, a sentence, and facts as pairs of texts.
   show(anchor, { title, words, facts }) {
     this.#of = anchor;
     say(this.#title, title);
@@ -35,11 +34,10 @@ export class Detail {
     this.root.hidden = true;
   }
 
-  // of is the element that is told of, if any.
   get of() { return this.#of; }
 
   #place(anchor) {
-    if (window.innerWidth < 800) { // the style puts it at the bottom
+    if (window.innerWidth < 800) { // the style sheet puts the box at the bottom
       lay(this.root, 'left', '');
       lay(this.root, 'top', '');
       return;

@@ -1,6 +1,5 @@
-// Elements. Text goes in as text; nothing here reads markup.
+// Elements. Text becomes text nodes and never markup.
 
-// element makes one; children are elements or texts.
 export function element(tag, style = '', ...children) {
   const made = document.createElement(tag);
   if (style) made.className = style;
@@ -8,7 +7,7 @@ export function element(tag, style = '', ...children) {
   return made;
 }
 
-// say sets a text, if it is another one: what does not change costs no layout.
+// say sets a text. It skips an equal text, which would cost a layout.
 export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
@@ -21,7 +20,7 @@ export function mark(node, attribute, value) {
   if (node.getAttribute(attribute) !== value) node.setAttribute(attribute, value);
 }
 
-// place sets where something begins and how wide it is, as shares of a whole; what is cut off stays inside.
+// place puts an element between two shares of the width, within the width.
 export function place(node, from, to) {
   const left = Math.min(Math.max(from, 0), 1);
   const right = Math.min(Math.max(to, left), 1);
@@ -33,12 +32,24 @@ export function lay(node, property, value) {
   if (node.style.getPropertyValue(property) !== value) node.style.setProperty(property, value);
 }
 
-// sync makes the children of a host those of the items, in their order. Children of items that were there stay the same elements,
-// so that focus and pointer stay where they are.
+// perFrame makes a function that does the work once before the next frame. A hidden page has no frames.
+export function perFrame(work) {
+  let asked = false;
+  return () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      work();
+    });
+  };
+}
+
+// sync gives a host a child for each item, in order. An item keeps its child, so that the focus and the pointer stay.
 export function sync(host, items, keyOf, make, fill) {
   const had = new Map();
   for (const child of [...host.children]) {
-    if (had.has(child.itemKey)) child.remove(); // two items had one key
+    if (had.has(child.itemKey)) child.remove(); // a duplicate key
     else had.set(child.itemKey, child);
   }
   let next = host.firstElementChild;

@@ -1,10 +1,10 @@
-// How a pod ends, where the agent follows that: in a sentence, by phase, and what became of each container.
+// The termination of a pod, if the agent follows it: a sentence, the phases, and the end of each container.
 
 import { element, say } from './dom.js';
 import { exact, exactError } from './format.js';
 import { rows, table } from './table.js';
 import { message, visible } from './text.js';
-import { charged, phaseName } from './words.js';
+import { causeName, phaseName } from './words.js';
 
 export class Ending {
   root = element('div', 'section panel', element('h2', '', 'Termination'));
@@ -13,19 +13,19 @@ export class Ending {
   #containers = element('tbody');
 
   constructor() {
-    this.root.append(this.#verdict, table(['Phase', 'Container', 'Time', 'Error', 'Charged to'], this.#phases),
-      table(['Container', 'Ended', 'Exit code', 'Grace used', 'Error'], this.#containers));
+    this.root.append(this.#verdict, table(['Phase', 'Container', 'Time', 'Accuracy', 'Cause'], this.#phases),
+      table(['Container', 'Ended', 'Exit code', 'Grace used', 'Accuracy'], this.#containers));
   }
 
-  // draw shows nothing of a pod that nobody asked to delete, or whose end is not followed.
+  // draw shows nothing if nobody deleted the pod, or if the agent does not follow terminations.
   draw(termination) {
     this.root.hidden = !termination;
     if (!termination) return;
     say(this.#verdict, message(termination.verdict));
     rows(this.#phases, termination.phases.map((p) => ({
       key: p.phase + ' ' + (p.container ?? ''),
-      cells: [visible(phaseName(p.phase)), visible(p.container), exact(p.seconds), exactError(p.error_seconds), charged(visible(p.cause))],
-      note: p.merged_with ? visible('or ' + p.merged_with.map(phaseName).join(', ')) : '',
+      cells: [visible(phaseName(p.phase)), { text: visible(p.container), note: p.merged_with ? visible('or ' + p.merged_with.map(phaseName).join(', ')) : '' },
+        exact(p.seconds), exactError(p.error_seconds), causeName(visible(p.cause))],
     })));
     rows(this.#containers, termination.containers.map((c) => ({
       key: c.container,

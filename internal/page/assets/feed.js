@@ -1,20 +1,19 @@
-// The stream of changes: it is subscribed to first, and everything is listed after its reset, as the API wants it. Nothing is
-// asked for again and again while the stream lives.
+// The stream of changes. The page subscribes first and lists after the reset, as the API requires. It does not poll.
 
 import { ask, Refusal } from './ask.js';
 
-const PAGE = 250; // start-ups a question, so that no answer keeps the page busy for long
-const SILENCE = 5000; // ms until a stream that says nothing, as behind a proxy that collects, is listed without
+const PAGE = 250; // start-ups in a response: a larger one would block the page
+const SILENCE = 5000; // milliseconds until the page lists without the stream, which a proxy can delay
 const LEAST_WAIT = 2000;
 const MOST_WAIT = 30000;
-const HIDDEN = 20000; // ms that a page may be out of sight and keep its connection: a browser has six for a server
+const HIDDEN = 20000; // milliseconds until a hidden page disconnects: a browser has six connections to a server
 
 export class Feed {
   #known;
-  #says; // called with a state, 'connecting', 'live', 'waiting' or 'away', and why
+  #says; // called with the state 'connecting', 'live', 'waiting' or 'away', and the reason
   #source = null;
   #lastID = '';
-  #listing = null; // AbortController of the list under way
+  #listing = null; // AbortController of the current list
   #wait = LEAST_WAIT;
   #timers = new Map();
 
@@ -60,7 +59,7 @@ export class Feed {
     };
   }
 
-  // refused comes back later, and lists meanwhile: a stream may be full, or forbidden, where the rest is not.
+  // refused lists now and opens the stream later, because an agent can refuse only the stream.
   async #refused() {
     this.#close();
     const wait = this.#wait;
@@ -89,7 +88,7 @@ export class Feed {
     this.#known.expectList();
     try {
       const pulls = await ask('api/v1/pulls?limit=1', listing.signal);
-      if (listing.signal.aborted) return; // another list is under way
+      if (listing.signal.aborted) return; // another list began
       this.#known.pulling(pulls.items, performance.now());
       for (let page = ''; ;) {
         const list = await ask('api/v1/pods?limit=' + PAGE + (page ? '&continue=' + encodeURIComponent(page) : ''), listing.signal);
@@ -99,7 +98,7 @@ export class Feed {
         if (!page) break;
       }
       this.#known.tellAll();
-      if (this.#source?.readyState === EventSource.OPEN) this.#says('live', ''); // a list before this one may have failed
+      if (this.#source?.readyState === EventSource.OPEN) this.#says('live', ''); // an earlier list can have failed
     } catch (error) {
       if (listing.signal.aborted) return;
       this.#says('waiting', error instanceof Refusal ? error.message : 'the agent does not respond');

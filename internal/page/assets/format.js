@@ -1,12 +1,11 @@
-// Numbers as people read them. Lengths are in seconds, instants in milliseconds since 1970.
+// Numbers as text. Lengths are in seconds.
 
-// exact is a length as the command line prints it.
+// exact prints a length like the command line.
 export function exact(seconds) { return seconds.toFixed(3) + ' s'; }
 
-// exactError is the error of an exact length.
 export function exactError(seconds) { return '±' + exact(seconds); }
 
-// brief is a length in three digits or so.
+// brief prints a length with about three digits.
 export function brief(seconds) {
   if (!(seconds >= 0)) return '–';
   if (seconds < 0.9995) return Math.round(seconds * 1000) + ' ms';
@@ -18,7 +17,7 @@ export function brief(seconds) {
   return Math.floor(whole / 86400) + ' d ' + pad(Math.floor(whole / 3600) % 24) + ' h';
 }
 
-// running is a length that grows: without digits that would flicker.
+// running prints a length that grows, without digits that would flicker.
 export function running(seconds) {
   if (!(seconds >= 0)) return '–';
   return seconds < 59.95 ? seconds.toFixed(seconds < 10 ? 1 : 0) + ' s' : brief(seconds);
@@ -51,14 +50,6 @@ export function percent(part, whole) {
   if (!(whole > 0)) return '0 %';
   const share = 100 * part / whole;
   return (share > 0 && share < 1 ? '<1' : Math.round(share)) + ' %';
-}
-
-// clock is a time of day, in UTC as everything is.
-export function clock(at) { return Number.isFinite(at) ? new Date(at).toISOString().slice(11, 23) : '–'; }
-
-// stamp is a day and time, in UTC.
-export function stamp(at) {
-  return Number.isFinite(at) ? new Date(at).toISOString().replace('T', ' ').replace('Z', ' UTC') : '–';
 }
 
 export function count(n, one, many) { return n + ' ' + (n === 1 ? one : many); }

@@ -1,13 +1,13 @@
-// Which node this is, what its clock says, and whether the agent sees all it should. Asked for seldom: health is not in the stream.
+// The node, its clock, and the agent's sources. The stream does not have these, so the page requests them now and then.
 
-import { Aggregate } from './aggregate.js';
+import { Aggregate } from './ask.js';
 
 const LEAST = 5000;
 
 export class Health {
   node = null;
   evidence = null;
-  #ahead = 0; // ms that the node's clock is ahead of the browser's
+  #ahead = 0; // milliseconds by which the node's clock is ahead of the browser's
   #changed;
   #asks;
 
@@ -25,10 +25,8 @@ export class Health {
 
   want() { for (const a of this.#asks) a.want(); }
 
-  // now is the node's time.
   now() { return Date.now() + this.#ahead; }
 
-  // complaint says which source is missing; empty when all are there.
   complaint() {
     const down = this.evidence?.parts.filter((p) => !p.up) ?? [];
     return down.length === 0 ? '' : down.map((p) => p.part.slice(0, 60).replaceAll('_', ' ')).join(', ');

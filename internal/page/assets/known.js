@@ -1,34 +1,34 @@
-// All that the page knows of the node, and who wants to hear of changes. Start-ups are kept by the UID of their pod.
+// The start-ups and pulls of the node, and the listeners for changes. Start-ups have the UIDs of their pods as keys.
 
 import { startUpOf } from './startup.js';
 
-// What the agent keeps of pods that are gone, so that a page left open for a week does not grow.
+// The page keeps as many deleted pods as the agent, so that its memory is bounded.
 const MOST_GONE = 1000;
 
 export class Known {
   startUps = new Map();
   pulls = { items: [], toldAt: 0 };
-  listed = false; // all there was has been told once
+  listed = false; // a list was complete
   #hears = new Set();
-  #fresh = null; // UIDs that were told of since a list was asked for
+  #fresh = null; // UIDs that arrived after the request for a list
 
-  // hear calls with what has changed: 'startup' with the record and UID, 'pulls', or 'list', which is whole when all of it has come.
+  // hear registers a listener. A change has the kind 'startup' (with the UID, and the record unless the pod is gone), 'pulls' or 'list'.
+  // The last change of a list is whole.
   hear(listener) { this.#hears.add(listener); }
 
-  // expectList begins to note what the stream tells: a list may hold what was before.
+  // expectList notes what the stream reports from now on, because a list can be older.
   expectList() { this.#fresh = new Set(); }
 
-  // tellSome takes a part of the list that was expected.
   tellSome(records, now) {
     for (const record of records) {
       if (!this.#fresh?.has(record.uid)) this.startUps.set(record.uid, startUpOf(record, now));
-      else if (!this.startUps.has(record.uid)) this.startUps.set(record.uid, { ...startUpOf(record, now), gone: true }); // it went meanwhile
+      else if (!this.startUps.has(record.uid)) this.startUps.set(record.uid, { ...startUpOf(record, now), gone: true }); // the stream reported that it is gone
       this.#fresh?.add(record.uid);
     }
     this.#tell({ kind: 'list' });
   }
 
-  // tellAll ends the list: what was not in it is no more.
+  // tellAll completes the list. It removes start-ups that are not in the list.
   tellAll() {
     for (const uid of this.startUps.keys()) if (!this.#fresh.has(uid)) this.startUps.delete(uid);
     this.#fresh = null;
@@ -46,7 +46,7 @@ export class Known {
     this.#fresh?.add(uid);
     const s = this.startUps.get(uid);
     if (!s) return;
-    // It goes to the end of the map, where those that went last are.
+    // The end of the map has the pods that were deleted last.
     this.startUps.delete(uid);
     this.startUps.set(uid, { ...s, gone: true });
     this.#forget();

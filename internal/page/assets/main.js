@@ -1,52 +1,62 @@
-// Wires the page: what is known, the views over it, and the address that says which is shown.
+// Connects the parts of the page: the known start-ups, the views, and the address that selects the view.
 
 import { parse } from './address.js';
+import { CompareView } from './compareview.js';
 import { mark, restyle, say } from './dom.js';
-import { EvidenceView } from './evidenceview.js';
 import { Feed } from './feed.js';
+import { GroupsView } from './groupsview.js';
 import { Health } from './health.js';
 import { Known } from './known.js';
+import { NodeView } from './nodeview.js';
 import { PodView } from './podview.js';
 import { PullsView } from './pullsview.js';
+import { QualityView } from './qualityview.js';
 import { RegistriesView } from './registriesview.js';
 import { StartUpsView } from './startupsview.js';
 import { visible } from './text.js';
-import { themeButton } from './theme.js';
+import { themeButton } from './settings.js';
+import { zoneButton } from './zone.js';
 
-const TICK = 1000; // ms between two looks at what grows by itself
-const HEALTH = 30000; // ms between two looks at what the stream does not tell
+const TICK = 1000; // milliseconds between updates of lengths that grow
+const HEALTH = 30000; // milliseconds between requests for data that the stream does not have
 
 const at = (id) => document.getElementById(id);
 const known = new Known();
 const health = new Health(() => { drawHealth(); view?.changed(); });
 const clock = () => health.now();
+const nodeOf = () => health.node?.node ?? '';
 const complain = (error) => { trouble = visible(error?.message, 600); drawHealth(); };
 
 const views = {
-  startups: new StartUpsView(known, clock, readdress),
-  pod: new PodView(known),
-  pulls: new PullsView(known, clock, complain),
-  registries: new RegistriesView(known, clock, complain),
-  evidence: new EvidenceView(health),
+  startups: new StartUpsView(known, clock, readdress, nodeOf),
+  pod: new PodView(known, nodeOf),
+  compare: new CompareView(known, nodeOf),
+  workloads: new GroupsView('workloads', known, clock, readdress, nodeOf),
+  images: new GroupsView('images', known, clock, readdress, nodeOf),
+  pulls: new PullsView(known, clock, complain, readdress, nodeOf),
+  registries: new RegistriesView(known, clock, complain, nodeOf),
+  node: new NodeView(known, nodeOf),
+  quality: new QualityView(health),
 };
 let view = null;
+let shown = ''; // the name of the view
 let cameFromList = false;
 
-// readdress puts what was chosen into the address, without a step back for each letter.
+// readdress puts a choice into the address. It replaces the address, so that letters of a search are not steps of the history.
 function readdress(address) {
   try {
     history.replaceState(null, '', address);
-  } catch { // some browsers allow so many a minute
-    location.replace(address); // follows by itself
+  } catch { // some browsers limit the number of calls in a minute
+    location.replace(address); // the event hashchange calls follow
     return;
   }
   follow();
 }
 
-// follow shows what the address says.
 function follow() {
   const address = parse(location.hash);
-  const next = views[address.view];
+  shown = address.view;
+  const next = views[shown];
   const was = view;
   if (next !== was) {
     cameFromList = was === views.startups;
@@ -59,16 +69,17 @@ function follow() {
   }
   view.show(address);
   if (next !== was) window.scrollTo(0, scrolled.get(next) ?? 0);
-  for (const tab of at('views').children) mark(tab, 'aria-current', tab.dataset.view === (address.view === 'pod' ? 'startups' : address.view) ? 'page' : 'false');
+  const tabOf = ['pod', 'compare'].includes(shown) ? 'startups' : shown;
+  for (const tab of at('views').children) mark(tab, 'aria-current', tab.dataset.view === tabOf ? 'page' : 'false');
   drawTitle();
 }
 
-// scrolled is where each view was left, so that who comes back finds the place.
+// scrolled is the scroll position of each view, which the page restores.
 const scrolled = new Map();
 window.addEventListener('scroll', () => { if (view !== views.pod) scrolled.set(view, window.scrollY); }, { passive: true });
 
 function drawTitle() {
-  const words = [view.title(), health.node ? visible(health.node.node) : '', 'podlapse'].filter(Boolean).join(' · ');
+  const words = [view.title?.() ?? shown, health.node ? visible(health.node.node) : '', 'podlapse'].filter(Boolean).join(' · ');
   if (document.title !== words) document.title = words;
 }
 
@@ -80,13 +91,13 @@ function drawHealth() {
   }
   drawTitle();
   const missing = health.complaint();
-  const words = refused || trouble || (missing && 'The agent lacks evidence: ' + missing + ' is down. Start-ups are less precise.');
+  const words = refused || trouble || (missing && 'A data source of the agent fails: ' + missing + ' is down. Start-ups are less precise.');
   at('alert').hidden = !words;
   say(at('alert'), words);
 }
 
-let refused = ''; // why changes are not told
-let trouble = ''; // why a view could not be asked for
+let refused = ''; // why the stream is closed
+let trouble = ''; // why the request of a view failed
 let connection = '';
 
 function connected(state, why) {
@@ -122,7 +133,7 @@ function key(event) {
     views.startups.focusSearch();
   } else if (['ArrowDown', 'j'].includes(event.key) && (!typing || event.target.type === 'search') && !(typing && event.key === 'j')) {
     if (view.enter && (document.activeElement === document.body || typing || document.activeElement === at('main'))) {
-      event.preventDefault(); // where there is nothing to enter the page scrolls
+      event.preventDefault(); // without anything to enter, the page scrolls
       view.enter();
     }
   }
@@ -131,9 +142,10 @@ function key(event) {
 known.hear((change) => { if (view === views.startups && change.kind !== 'pulls') view.changed(); });
 at('skip').addEventListener('click', (event) => { event.preventDefault(); at('main').focus(); });
 themeButton(at('theme'));
+zoneButton(at('zone'), follow);
 window.addEventListener('hashchange', follow);
 document.addEventListener('keydown', key);
-setInterval(() => { if (!document.hidden) view.tick(); }, TICK);
+setInterval(() => { if (!document.hidden) view.tick?.(); }, TICK);
 setInterval(() => { if (!document.hidden) health.want(); }, HEALTH);
 follow();
 new Feed(known, connected).run();

@@ -1,16 +1,21 @@
-// The view of image pulls: what the node pulls now, who waits, the node's pull queue as lanes, and recent pulls.
+// The view of image pulls: pulls in progress, waiting pulls, the node's pull queue as lanes, and recent pulls.
 
-import { Aggregate } from './aggregate.js';
+import { Aggregate } from './ask.js';
 import { burstOf, lanesOf } from './burst.js';
-import { element, lay, mark, place, restyle, say, sync } from './dom.js';
-import { ago, brief, bytes, clock, count, exact, exactError, rate, running } from './format.js';
-import { perFrame } from './frame.js';
-import { ofPod } from './address.js';
-import { rows, table } from './table.js';
+import { element, lay, mark, perFrame, place, restyle, say, sync } from './dom.js';
+import { ago, brief, bytes, count, exact, exactError, rate, running } from './format.js';
+import { ofPod, ofView } from './address.js';
+import { choiceOf, filtersOf, hasRange, within } from './choice.js';
+import { Filters } from './filters.js';
+import { shareButtons } from './share.js';
+import { number, rows, table } from './table.js';
 import { visible } from './text.js';
+import { clock, clockZone } from './zone.js';
 
-const MOST_LANES = 8; // more say no more than their number
-const CHARGED = { queued: 'c-pull_queue', pulling: 'c-registry', unpacking: 'c-disk' }; // who is charged with a pull in its state
+const MOST_LANES = 8;
+const ALL = 'api/v1/pulls?limit=100';
+const FILTERED = 'api/v1/pulls?limit=500'; // the page filters, so it requests all that the agent lists
+const CAUSES = { queued: 'c-pull_queue', pulling: 'c-registry', unpacking: 'c-disk' }; // the cause of each state of a pull
 
 export class PullsView {
   root = element('section', 'pulls-view');
@@ -25,13 +30,18 @@ export class PullsView {
   #span = element('p', 'facts');
   #lanesPanel;
   #table = element('tbody');
+  #choice = choiceOf(new URLSearchParams());
+  #filters;
+  #share;
   #ask;
   changed = perFrame(() => this.#draw());
 
-  constructor(known, clock, fares) {
+  constructor(known, clock, fares, go, nodeOf) {
     this.#known = known;
     this.#clock = clock;
-    this.#ask = new Aggregate('api/v1/pulls?limit=100', 3000, (list) => {
+    this.#filters = new Filters((change) => go(ofView('pulls', filtersOf({ ...this.#choice, ...change }))));
+    this.#share = shareButtons(() => '', nodeOf);
+    this.#ask = new Aggregate(() => (this.#filtered() ? FILTERED : ALL), 3000, (list) => {
       this.#recent = list.recent;
       known.pulling(list.items, performance.now());
     }, fares);
@@ -42,12 +52,15 @@ export class PullsView {
     });
     this.#lanesPanel = element('div', 'panel', element('h2', '', 'The pull queue'), this.#span, this.#lanes, this.#waits,
       element('p', 'key', element('i', 'swatch c-pull_queue'), 'waits in the queue', element('i', 'swatch c-registry'), 'pulls', element('i', 'swatch c-backoff'), 'failed'));
-    this.root.append(this.#verdict, this.#now, this.#lanesPanel, element('div', 'panel', element('h2', '', 'Recent pulls'),
-      table(['Pod', 'Image', 'Outcome', 'Queue', 'Pull', 'Error', 'Size', 'Speed', 'Ended'], this.#table)));
+    this.root.append(this.#verdict, element('div', 'tools', this.#filters.root, this.#share.root), this.#now, this.#lanesPanel, element('div', 'panel', element('h2', '', 'Recent pulls'),
+      table(['Pod', 'Image', 'Registry', 'Outcome', '#Queue', '#Pull', '#Accuracy', '#Size', '#Speed', '#Ended'], this.#table)));
   }
 
-  show() {
+  show(address) {
     this.#shown = true;
+    this.#choice = choiceOf(address.query);
+    this.#filters.show(this.#choice);
+    this.#share.draw();
     this.#ask.want();
     this.#draw();
   }
@@ -59,22 +72,28 @@ export class PullsView {
 
   tick() { if (this.#known.pulls.items.length > 0) this.changed(); }
 
-  title() { return 'pulls'; }
+  #filtered() { return this.#choice.registry || this.#choice.image || hasRange(this.#choice.range); }
+
+  #chosen(pulls) {
+    const { registry, image, range } = this.#choice;
+    return pulls.filter((p) => (!registry || (visible(p.registry) || 'unknown') === registry) && (!image || visible(p.image, 400) === image) &&
+      within(range, Date.parse(p.requested_at ?? p.started_at ?? ''), endedAt(p), this.#clock()));
+  }
 
   #draw() {
     if (!this.#shown) return;
     const { items, toldAt } = this.#known.pulls;
     const grown = (performance.now() - toldAt) / 1000;
-    const live = items.map((p) => ({ ...p, age: p.age_seconds + grown }));
+    const live = this.#chosen(items).map((p) => ({ ...p, age: p.age_seconds + grown }));
     this.#drawNow(live);
     this.#drawLanes(live);
-    rows(this.#table, this.#recent.filter((p) => Number.isFinite(endedAt(p))).map((p) => ({
+    rows(this.#table, this.#chosen(this.#recent).filter((p) => Number.isFinite(endedAt(p))).map((p) => ({
       key: p.uid + ' ' + p.container + ' ' + p.attempt,
-      cells: [visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container), visible(p.image, 400), outcome(p), seconds(p.queue_seconds), seconds(p.pull_seconds),
-        p.error_seconds === undefined ? '–' : exactError(p.error_seconds), bytes(p.size_bytes), rate(p.download?.bytes_per_second, 1),
-        ago((this.#clock() - endedAt(p)) / 1000)],
-      link: ofPod(p.namespace, p.pod, p.uid),
-      note: besides(p),
+      cells: [{ text: visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container), link: ofPod(p.namespace, p.pod, p.uid) },
+        { text: visible(p.image, 400), link: ofView('startups', { image: visible(p.image, 400) }), note: besides(p) },
+        { text: visible(p.registry) || 'unknown', link: ofView('registries', { registry: visible(p.registry) || 'unknown' }) }, outcome(p), number(seconds(p.queue_seconds)), number(seconds(p.pull_seconds)),
+        number(p.error_seconds === undefined ? '–' : exactError(p.error_seconds)), number(bytes(p.size_bytes)), number(rate(p.download?.bytes_per_second, 1)),
+        number(ago((this.#clock() - endedAt(p)) / 1000), { note: clockZone(endedAt(p)) })],
     })));
   }
 
@@ -88,7 +107,7 @@ export class PullsView {
       say(who, p.pod ? visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container) : 'not requested by a pod on this node');
       if (p.pod) mark(who, 'href', ofPod(p.namespace, p.pod, ''));
       say(image, visible(p.image || p.registry, 400));
-      restyle(bar, 'progress ' + (CHARGED[p.state] ?? 'c-unknown') + (p.total_bytes ? '' : ' endless'));
+      restyle(bar, 'progress ' + (CAUSES[p.state] ?? 'c-unknown') + (p.total_bytes ? '' : ' endless'));
       lay(bar.firstChild, 'width', (p.total_bytes ? Math.min(100, 100 * (p.done_bytes ?? 0) / p.total_bytes) : 100) + '%');
       say(much, (p.state === 'pulling' && p.total_bytes ? bytes(p.done_bytes) + ' of ' + bytes(p.total_bytes) : p.state ?? 'queued or pulling') + ' · ' + running(p.age) + (p.restart ? ' · restart' : ''));
     });
@@ -96,14 +115,14 @@ export class PullsView {
 
   #drawLanes(live) {
     const nodeNow = this.#clock();
-    const burst = burstOf([...this.#recent.map(overPull), ...live.map((p) => livePull(p, nodeNow))]);
+    const burst = burstOf([...this.#chosen(this.#recent).map(overPull), ...live.map((p) => livePull(p, nodeNow))]);
     this.#lanesPanel.hidden = burst.length === 0;
     if (burst.length === 0) return;
     const from = Math.min(...burst.map((p) => p.from));
     const to = Math.max(...burst.map((p) => p.to));
     const length = Math.max(to - from, 1);
     const lanes = lanesOf(burst);
-    say(this.#span, count(burst.length, 'pull', 'pulls') + ' in ' + brief(length / 1000) + ', from ' + clock(from) + ' UTC, ' +
+    say(this.#span, count(burst.length, 'pull', 'pulls') + ' in ' + brief(length / 1000) + ', from ' + clock(from) + ' to ' + clockZone(to) + ', ' +
       (lanes.length > 1 ? 'up to ' + lanes.length + ' at once.' : 'one at a time.'));
     sync(this.#lanes, lanes.slice(0, MOST_LANES), (l, i) => i, () => element('div', 'lane'), (node, lane) => {
       sync(node, lane, (p) => p.key, () => element('i'), (block, p) => {
@@ -128,7 +147,6 @@ export class PullsView {
   }
 }
 
-// endedAt is the last that is known of a pull; of one that nobody has told of yet there is nothing.
 function endedAt(p) { return Date.parse(p.finished_at ?? p.started_at ?? p.requested_at ?? ''); }
 
 function makePulling() { return element('li', '', element('a'), element('span', 'image'), element('span', 'progress', element('i')), element('span', 'much')); }
@@ -143,7 +161,7 @@ function overPull(p) {
     from: Date.parse(p.requested_at ?? p.started_at ?? ''), startedAt, to: Date.parse(p.finished_at ?? ''), failed: p.outcome === 'failed', goes: false };
 }
 
-// livePull of a pull that nothing comes of yet has no start. When the bytes of one began to come nobody tells.
+// livePull lays out a pull in progress. A waiting pull has no start. No source reports when the first bytes arrived.
 function livePull(p, nodeNow) {
   const from = nodeNow - 1000 * p.age;
   return { key: ['live', p.namespace, p.pod, p.container, p.image].join(' '), who: p.pod ? visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container) : 'not requested here',
@@ -152,7 +170,6 @@ function livePull(p, nodeNow) {
 
 function seconds(value) { return value === undefined ? '–' : exact(value); }
 
-// besides says which other pulls a pull waited for, and how many shared the link with it.
 function besides(p) {
   return [p.blocked_by ? 'behind ' + visible(p.blocked_by.image, 400) : p.pulls_ahead > 1 ? 'behind ' + count(p.pulls_ahead, 'pull', 'pulls') : '',
     p.pulls_beside > 0 ? 'beside ' + count(p.pulls_beside, 'other pull', 'other pulls') : ''].filter(Boolean).join(', ');

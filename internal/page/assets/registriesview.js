@@ -1,14 +1,21 @@
-// The view of registries: how fast each is, how often it fails.
+// The view of registries: the speed, the outcomes and the failures of each. A card leads to the pods, images and pulls of its registry.
 
-import { Aggregate } from './aggregate.js';
-import { element, lay, say, sync } from './dom.js';
+import { ofView } from './address.js';
+import { Aggregate } from './ask.js';
+import { element, lay, mark, perFrame, say, sync } from './dom.js';
 import { ago, bytes, count, rate } from './format.js';
-import { perFrame } from './frame.js';
+import { imagesOf } from './groups.js';
+import { shareButtons } from './share.js';
+import { pulled } from './startup.js';
 import { visible } from './text.js';
 
 export class RegistriesView {
   root = element('section', 'registries-view');
+  #known;
   #clock;
+  #chosen = ''; // the registry of the address; '' for all
+  #all = element('a', 'quiet', 'Show all registries');
+  #share;
   #shown = false;
   #items = null;
   #verdict = element('p', 'verdict');
@@ -16,16 +23,22 @@ export class RegistriesView {
   #ask;
   changed = perFrame(() => this.#draw());
 
-  constructor(known, clock, fares) {
+  constructor(known, clock, fares, nodeOf) {
+    this.#known = known;
     this.#clock = clock;
+    this.#share = shareButtons(() => '', nodeOf);
+    this.#all.href = ofView('registries');
     this.#ask = new Aggregate('api/v1/registries', 5000, (list) => { this.#items = list.items; this.changed(); }, fares);
     known.hear((change) => { if (this.#shown && (change.kind !== 'list' || change.whole)) this.#ask.want(); });
-    this.root.append(this.#verdict, this.#list, element('p', 'facts',
-      'Covers the pulls of all pods that the agent knows, including deleted pods. Speed is bytes divided by the download time. Images already on the node do not count as pulls.'));
+    this.root.append(this.#verdict, element('div', 'tools', this.#all, this.#share.root), this.#list, element('p', 'facts',
+      'Covers all pods that the agent knows, including deleted pods. The speed is the number of bytes divided by the download time. An image that was present on the node is not a pull.'));
   }
 
-  show() {
+  show(address) {
     this.#shown = true;
+    this.#chosen = address.query.get('registry') ?? '';
+    this.#all.hidden = !this.#chosen;
+    this.#share.draw();
     this.#ask.want();
     this.#draw();
   }
@@ -35,24 +48,28 @@ export class RegistriesView {
     this.#ask.stop();
   }
 
-  tick() {}
-
-  title() { return 'registries'; }
+  tick() { this.changed(); }
 
   #draw() {
     if (!this.#shown || !this.#items) return;
-    const speeds = this.#items.map(speed);
-    const fastest = Math.max(...speeds, 0);
-    const slowest = this.#items.filter((r) => speed(r) > 0).sort((a, b) => speed(a) - speed(b))[0];
-    const failed = this.#items.reduce((sum, r) => sum + (r.outcomes.failed ?? 0), 0);
-    say(this.#verdict, this.#items.length === 0 ? 'No image was pulled.' : (slowest ? (this.#items.length > 1 ? 'The slowest registry is ' : 'Images come from ') + visible(slowest.registry) + ' or its mirror, at ' + rate(slowest.bytes, slowest.download_seconds) + '; ' : '') +
-      (failed === 0 ? 'no pull failed.' : count(failed, 'pull', 'pulls') + ' failed.'));
-    sync(this.#list, this.#items, (r) => r.registry, makeCard, (node, r) => {
+    const items = this.#items.filter((r) => !this.#chosen || visible(r.registry) === this.#chosen);
+    const fastest = Math.max(...this.#items.map(speed), 0);
+    const slowest = items.filter((r) => speed(r) > 0).sort((a, b) => speed(a) - speed(b))[0];
+    const failed = items.reduce((sum, r) => sum + (r.outcomes.failed ?? 0), 0);
+    say(this.#verdict, items.length === 0 ? (this.#chosen ? 'The agent knows no pull from ' + visible(this.#chosen) + '.' : 'No image was pulled.') : (slowest ? (items.length > 1 ? 'The slowest registry is ' : 'Images come from ') + visible(slowest.registry) + ' or its mirror, at ' + rate(slowest.bytes, slowest.download_seconds) + '. ' : '') +
+      (failed === 0 ? 'No pull failed.' : count(failed, 'pull', 'pulls') + ' failed.'));
+    const all = [...this.#known.startUps.values()];
+    sync(this.#list, items, (r) => r.registry, makeCard, (node, r) => {
       const p = node.parts;
       say(p.name, visible(r.registry));
       say(p.speed, rate(r.bytes, r.download_seconds));
       lay(p.bar, 'width', (fastest > 0 ? 100 * speed(r) / fastest : 0) + '%');
       say(p.facts, [bytes(r.bytes) + ' received', r.going_on > 0 && count(r.going_on, 'pull', 'pulls') + ' in progress', r.last_at && 'last ' + ago((this.#clock() - Date.parse(r.last_at)) / 1000)].filter(Boolean).join(' · '));
+      const registry = visible(r.registry);
+      const pods = all.filter((s) => s.images.some((i) => i.registry === registry && pulled(i)));
+      lead(p.pods, count(pods.length, 'pod', 'pods'), ofView('startups', { registry }), registry);
+      lead(p.images, count(imagesOf(all, registry).length, 'image', 'images'), ofView('images', { registry }), registry);
+      lead(p.pulls, 'pulls', ofView('pulls', { registry }), registry);
       tallies(p.outcomes, r.outcomes, '');
       tallies(p.failures, r.failures, 'bad');
     });
@@ -60,10 +77,17 @@ export class RegistriesView {
 }
 
 function makeCard() {
-  const p = { name: element('h2'), speed: element('b', 'speed'), bar: element('i'), facts: element('p', 'facts'), outcomes: element('p', 'tallies'), failures: element('p', 'tallies') };
-  const node = element('article', 'panel registry', p.name, p.speed, element('span', 'progress c-registry', p.bar), p.facts, p.outcomes, p.failures);
+  const p = { pods: element('a'), images: element('a'), pulls: element('a'), name: element('h2'), speed: element('b', 'speed'), bar: element('i'), facts: element('p', 'facts'), outcomes: element('p', 'tallies'), failures: element('p', 'tallies') };
+  const node = element('article', 'panel registry', p.name, p.speed, element('span', 'progress c-registry', p.bar), p.facts, p.outcomes, p.failures,
+    element('p', 'leads', p.pods, p.images, p.pulls));
   node.parts = p;
   return node;
+}
+
+function lead(link, text, href, registry) {
+  say(link, text);
+  mark(link, 'href', href);
+  mark(link, 'aria-label', text + ' of ' + registry);
 }
 
 function tallies(host, counts, style) {

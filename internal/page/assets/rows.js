@@ -1,23 +1,21 @@
-// A list of any length of which only what can be seen is in the page. Items are headings and rows, each of a height that the style
-// gives; elements are kept by key and, when they leave, used again.
+// A list of any length. The document has only the visible items. The style sheet has the heights of headings and rows.
 
-import { element, lay } from './dom.js';
-import { perFrame } from './frame.js';
+import { element, lay, perFrame } from './dom.js';
 
-const BEYOND = 400; // pixels above and below the window that are filled, too
+const BEYOND = 400; // pixels above and below the window that the list also fills
 
 export class Rows {
   #host;
-  #make; // makes an element of a kind
-  #fill; // fills it with an item
+  #make;
+  #fill;
   #items = [];
-  #tops = []; // pixels from the top of the host, one more than items
+  #tops = []; // pixels from the top of the host to each item and to the end
   #shown = new Map(); // key: element
   #spare = new Map(); // kind: elements
   #heights;
   #bound = perFrame(() => this.#draw());
 
-  // A host is a positioned element. kinds names the custom properties that hold the heights of the kinds of items.
+  // The host is a positioned element. kinds has the custom property with the height of each kind of item.
   constructor(host, kinds, make, fill) {
     this.#host = host;
     this.#heights = kinds;
@@ -27,7 +25,7 @@ export class Rows {
     window.addEventListener('resize', () => { this.#measure(); this.#bound(); });
   }
 
-  // show takes items with a key and a kind; what is seen of them is filled before it returns.
+  // show takes items with a key and a kind.
   show(items) {
     this.#items = items;
     this.#measure();
@@ -36,13 +34,13 @@ export class Rows {
 
   get items() { return this.#items; }
 
-  // reveal scrolls an item into sight, and returns its element.
+  // reveal scrolls an item into view, and returns its element.
   reveal(key) {
     const i = this.#items.findIndex((item) => item.key === key);
     if (i < 0) return null;
     const top = this.#host.getBoundingClientRect().top + this.#tops[i];
     const bottom = top + this.#tops[i + 1] - this.#tops[i];
-    const margin = 90; // of what sticks to the edges
+    const margin = 90; // for the header, which stays at the top
     if (top < margin) window.scrollBy(0, top - margin);
     else if (bottom > window.innerHeight - 40) window.scrollBy(0, bottom - window.innerHeight + 40);
     this.#draw();
@@ -67,7 +65,7 @@ export class Rows {
     let to = from;
     for (; to < this.#items.length && this.#tops[to] < bottom; to++) seen.add(this.#items[to].key);
     for (const [key, node] of this.#shown) {
-      // What has the focus stays, wherever it is: it is where the reader is.
+      // The element with the focus stays, because the reader is there.
       if (seen.has(key) || node.contains(document.activeElement)) continue;
       this.#shown.delete(key);
       node.hidden = true;
@@ -79,7 +77,6 @@ export class Rows {
     this.#order(places.sort((a, b) => a - b));
   }
 
-  // keepFocused returns the places of what is shown beside what is seen.
   #keepFocused(seen) {
     const places = [];
     for (const [key, node] of this.#shown) {
@@ -93,12 +90,11 @@ export class Rows {
     return places;
   }
 
-  // order puts elements in the order in which they are seen: that is how they are read aloud, and gone through with Tab.
   #order(places) {
     let next = shownFrom(this.#host.firstElementChild);
     for (const i of places) {
       const node = this.#shown.get(this.#items[i].key);
-      if (node !== next && next && node === shownFrom(next.nextElementSibling)) next = node; // the one before it has its place further down
+      if (node !== next && next && node === shownFrom(next.nextElementSibling)) next = node; // the element before this node belongs further down
       if (node === next) next = shownFrom(next.nextElementSibling);
       else move(this.#host, node, next);
     }
@@ -127,7 +123,6 @@ export class Rows {
     return this.#spare.get(kind);
   }
 
-  // at is the item at so many pixels, by halves.
   #at(pixels) {
     let low = 0;
     let high = this.#items.length;
@@ -140,13 +135,12 @@ export class Rows {
   }
 }
 
-// shownFrom is the first of an element and those after it that is not spare.
+// shownFrom returns the first element in use, from a given element on.
 function shownFrom(node) {
   while (node?.hidden) node = node.nextElementSibling;
   return node;
 }
 
-// move leaves the focus where it is.
 function move(host, node, next) {
   if (host.moveBefore) {
     host.moveBefore(node, next);
@@ -157,7 +151,6 @@ function move(host, node, next) {
   focused?.focus({ preventScroll: true });
 }
 
-// heading is an element for an item that heads a section.
 export function heading() {
   const node = element('h2', 'section');
   node.append(element('span'), element('small'));

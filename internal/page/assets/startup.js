@@ -1,11 +1,11 @@
-// A start-up as lists show it: less than its record, which may be large, of which there may be 1500.
+// A start-up for lists. It has less than its record, because a record can be large and the page can have 1500 start-ups.
 
 import { visible } from './text.js';
 import { phaseName } from './words.js';
 
 const VERDICT = 400;
 
-// startUpOf reads a record that came at an instant of performance.now().
+// startUpOf reads a record that arrived at an instant of performance.now().
 export function startUpOf(record, toldAt) {
   const owner = record.owner ? visible(record.owner.kind) + '/' + visible(record.owner.name) : '';
   const s = {
@@ -15,15 +15,29 @@ export function startUpOf(record, toldAt) {
     createdAt: Date.parse(record.created_at), settledAt: Date.parse(record.settled_at ?? ''), gone: record.gone_at !== undefined,
     total: record.total_seconds, error: record.total_error_seconds, verdict: visible(record.verdict, VERDICT),
     stretches: record.phases.map((p) => ({ phase: p.phase, cause: p.cause, container: visible(p.container), attempt: p.attempt ?? 0, seconds: p.seconds })),
-    conflicts: record.conflicts.length, missing: record.missing.length, lost: record.lost_events?.length ?? 0,
-    reconstructed: record.reconstructed === true, refused: refusal(record), toldAt,
+    images: record.pulls.filter((p) => p.kind !== 'ephemeral').map(imageOf),
+    refused: refusal(record), toldAt,
   };
-  s.blame = blame(s.stretches);
+  s.workload = workloadOf(record);
+  s.causes = byCause(s.stretches);
   s.found = [s.shownNamespace + '/' + s.shownName, owner, s.reason, s.state, s.verdict].join(' ').toLowerCase();
   return s;
 }
 
-// refusal is why the last pull failed, and where: what a pod in back-off waits for.
+// workloadOf names the workload of a start-up: its namespace, and the kind and name of its owner. Pods without an owner form one
+// workload in each namespace.
+export function workloadOf(record) {
+  return visible(record.namespace) + '/' + (record.owner ? visible(record.owner.kind) + '/' + visible(record.owner.name) : '');
+}
+
+function imageOf(p) {
+  return { image: visible(p.image, 400), registry: visible(p.registry) || 'unknown', outcome: p.outcome, seconds: p.pull_seconds, size: p.size_bytes ?? 0 };
+}
+
+// pulled reports whether a pod used its registry for an image: the image was not present on the node.
+export function pulled(image) { return image.outcome !== 'present'; }
+
+// refusal returns the reason of the last failed pull and its registry. A pod in back-off waits because of this failure.
 function refusal(record) {
   const last = record.pulls.findLast((p) => p.kind !== 'ephemeral' && p.outcome === 'failed');
   return last?.failure ? visible(last.registry) + ' or its mirror: ' + visible(last.failure).replaceAll('_', ' ') : '';
@@ -31,18 +45,15 @@ function refusal(record) {
 
 export function starts(s) { return s.state === 'starting'; }
 
-// grown is by how much a start-up has grown since it was told of.
 export function grown(s, now) { return starts(s) ? Math.max(0, now - s.toldAt) / 1000 : 0; }
 
 export function age(s, now) { return s.total + grown(s, now); }
 
-// stuckIn is the stretch that a start-up is in, with its length now.
 export function stuckIn(s, now) {
   const last = s.stretches.at(-1);
   return last && { ...last, seconds: last.seconds + grown(s, now) };
 }
 
-// stuckText says in words where a start-up is.
 export function stuckText(s, now, length) {
   const stretch = stuckIn(s, now);
   if (!stretch) return 'no evidence yet';
@@ -50,12 +61,11 @@ export function stuckText(s, now, length) {
   return 'in ' + phaseName(visible(stretch.phase)) + (stretch.container ? ' of ' + stretch.container : '') + ' for ' + length(stretch.seconds) + (why ? ' (' + why + ')' : '');
 }
 
-// blame adds up stretches by cause, the most first.
-export function blame(stretches) {
+// byCause adds up stretches by cause, with the largest sum first.
+export function byCause(stretches) {
   const sums = new Map();
   for (const { cause, seconds } of stretches) sums.set(cause, (sums.get(cause) ?? 0) + seconds);
   return [...sums].map(([cause, seconds]) => ({ cause, seconds })).sort((a, b) => b.seconds - a.seconds);
 }
 
-// blamed is the cause that took the most of it.
-export function blamed(s) { return s.blame[0]?.cause ?? 'unknown'; }
+export function mainCause(s) { return s.causes[0]?.cause ?? 'unknown'; }

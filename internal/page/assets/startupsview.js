@@ -1,22 +1,23 @@
-// The first view: what starts now and where it is stuck, then what has started, and why it took as long as it did.
+// The first view: start-ups in progress with their current phases, then completed start-ups with their verdicts.
 
-import { drawBlame } from './blamebar.js';
+import { drawCauses } from './causebar.js';
 import { choiceOf, choose, settingsOf } from './choice.js';
-import { element, mark, restyle, say } from './dom.js';
+import { element, mark, perFrame, restyle, say } from './dom.js';
+import { Filters } from './filters.js';
 import { ago, brief, count, running } from './format.js';
-import { perFrame } from './frame.js';
-import { ofPod, ofView } from './address.js';
+import { idOf, ofPod, ofView, readID } from './address.js';
 import { heading, Rows } from './rows.js';
-import { age, blamed, starts, stuckIn, stuckText } from './startup.js';
+import { explainWorkload, shareButtons } from './share.js';
+import { age, mainCause, starts, stuckIn, stuckText } from './startup.js';
 import { visible } from './text.js';
-import { causeNames, causeStyle, charged, phaseName, stateName, stateNames, stateSign, stateStyle } from './words.js';
+import { causeName, causeNames, causeStyle, phaseName, shortCause, stateName, stateNames, stateSign, stateStyle } from './words.js';
 
-const columns = [['pod', 'Pod'], ['state', 'State'], ['took', 'Took'], ['blame', 'Where the time went'], ['ended', 'Ended']];
+const columns = [['pod', 'Pod'], ['state', 'State'], ['took', 'Took'], ['cause', 'Where the time went'], ['ended', 'Ended']];
 
 export class StartUpsView {
   root = element('section', 'startups');
   #known;
-  #clock; // the node's, in milliseconds since 1970
+  #clock; // returns the node's time in milliseconds since 1970
   #go; // replaces the address
   #choice = choiceOf(new URLSearchParams());
   #rows;
@@ -26,18 +27,21 @@ export class StartUpsView {
   #states = element('div', 'chips');
   #cause = element('select');
   #order = element('select', 'order');
+  #filters = new Filters((change) => this.#choose(change));
+  #share;
   #heads = element('div', 'heads');
   #empty = element('p', 'empty');
   #shown = false;
   changed = perFrame(() => this.#draw());
 
-  constructor(known, clock, go) {
+  constructor(known, clock, go, nodeOf) {
     this.#known = known;
     this.#clock = clock;
     this.#go = go;
+    this.#share = shareButtons(() => explainWorkload(this.#choice.owner), nodeOf);
     const host = element('div', 'rows');
     this.#rows = new Rows(host, { row: '--row', heading: '--heading' },
-      (kind) => (kind === 'heading' ? heading() : startUpRow()), (node, item) => this.#fill(node, item));
+      (kind) => (kind === 'row' ? startUpRow() : heading()), (node, item) => this.#fill(node, item));
     this.root.append(element('div', 'now', this.#verdict, this.#stuck), this.#tools(), this.#heads, this.#empty, host);
     host.addEventListener('keydown', (event) => this.#walk(event));
   }
@@ -47,12 +51,13 @@ export class StartUpsView {
     this.#choice = choiceOf(address.query);
     if (document.activeElement !== this.#search) this.#search.value = this.#choice.words;
     this.#cause.value = this.#choice.cause;
+    this.#filters.show(this.#choice);
+    this.#share.draw();
     this.#draw();
   }
 
   hide() { this.#shown = false; }
 
-  // tick is for what grows by itself.
   tick() { this.changed(); }
 
   title() { return ''; }
@@ -66,7 +71,7 @@ export class StartUpsView {
     this.#search.placeholder = 'Search pods, owners, verdicts';
     this.#search.setAttribute('aria-label', 'Search start-ups');
     this.#search.addEventListener('input', () => this.#choose({ words: this.#search.value }));
-    this.#cause.setAttribute('aria-label', 'Mostly charged to');
+    this.#cause.setAttribute('aria-label', 'Main cause');
     this.#cause.append(new Option('any cause', ''), ...causeNames().map((c) => new Option(c.replaceAll('_', ' '), c)));
     this.#cause.addEventListener('change', () => this.#choose({ cause: this.#cause.value }));
     this.#order.setAttribute('aria-label', 'Order');
@@ -89,7 +94,7 @@ export class StartUpsView {
       this.#heads.append(head);
     }
     this.#heads.append(element('span', 'head head-verdict', 'Verdict'));
-    return element('div', 'tools', this.#search, this.#states, this.#cause, this.#order);
+    return element('div', 'tools', this.#search, this.#states, this.#cause, this.#order, this.#filters.root, this.#share.root);
   }
 
   #choose(change) {
@@ -102,12 +107,8 @@ export class StartUpsView {
     const all = [...this.#known.startUps.values()];
     this.#drawVerdict(all, now);
     this.#drawTools(all);
-    const { going, over } = choose(all, this.#choice, now);
-    const items = [];
-    if (going.length > 0) items.push({ key: ' going', kind: 'heading', name: 'Starting now', count: going.length });
-    for (const s of going) items.push({ key: s.uid, kind: 'row', s });
-    if (over.length > 0) items.push({ key: ' over', kind: 'heading', name: 'Recent start-ups', count: over.length });
-    for (const s of over) items.push({ key: s.uid, kind: 'row', s });
+    const { going, over } = choose(all, this.#choice, now, this.#clock());
+    const items = [...part(' going', 'Starting now', going), ...part(' over', 'Recent start-ups', over)];
     this.#empty.hidden = items.length > 0;
     this.#heads.hidden = items.length === 0;
     if (items.length === 0) say(this.#empty, this.#emptyText(all));
@@ -116,10 +117,16 @@ export class StartUpsView {
 
   #emptyText(all) {
     if (!this.#known.listed && all.length === 0) return '';
-    return all.length === 0 ? 'The agent has not seen a start-up on this node yet.' : 'No start-up matches. Clear the search with Esc, or choose another state or cause.';
+    return all.length === 0 ? 'The agent has not seen a start-up on this node yet.' : 'No start-up matches. Clear the search with Esc, or choose another state, cause or time range.';
   }
 
   #drawVerdict(all, now) {
+    const other = readID(this.#choice.a || this.#choice.b);
+    if (other) {
+      say(this.#verdict, 'Choose the start-up to compare with ' + visible(other.namespace) + '/' + visible(other.name) + '.');
+      say(this.#stuck, '');
+      return;
+    }
     const going = all.filter(starts);
     if (going.length === 0) {
       say(this.#verdict, this.#known.listed ? 'No pods are starting.' : 'Loading …');
@@ -130,7 +137,7 @@ export class StartUpsView {
     const stretch = stuckIn(oldest, now);
     const since = running(age(oldest, now));
     say(this.#verdict, (going.length > 1 ? going.length + ' pods are starting; the longest, ' + oldest.shownName + ', for ' + since : oldest.shownName + ' is starting, for ' + since) +
-      (stretch ? ': ' + stuckText(oldest, now, running) + ', charged to ' + charged(visible(stretch.cause)) : '') + '.');
+      (stretch ? ': ' + stuckText(oldest, now, running) + ', cause: ' + causeName(visible(stretch.cause)) : '') + '.');
     const phases = new Map();
     for (const s of going) {
       const phase = visible(s.stretches.at(-1)?.phase ?? 'nothing known');
@@ -139,7 +146,6 @@ export class StartUpsView {
     say(this.#stuck, going.length < 2 ? this.#lately(all) : [...phases].sort((a, b) => b[1] - a[1]).map(([phase, n]) => n + ' in ' + phaseName(phase)).join(' · '));
   }
 
-  // lately says who took the most of the time of what has started.
   #lately(all) {
     const sums = new Map();
     let whole = 0;
@@ -147,15 +153,15 @@ export class StartUpsView {
     for (const s of all) {
       if (starts(s)) continue;
       over++;
-      for (const { cause, seconds } of s.blame) {
+      for (const { cause, seconds } of s.causes) {
         sums.set(cause, (sums.get(cause) ?? 0) + seconds);
         whole += seconds;
       }
     }
     if (over === 0 || whole === 0) return '';
     const most = [...sums].sort((a, b) => b[1] - a[1]).slice(0, 3);
-    return 'Of the time of ' + count(over, 'recent start-up', 'recent start-ups') + ' ' +
-      most.map(([cause, seconds], i) => Math.round(100 * seconds / whole) + ' % ' + (i === 0 ? 'went to ' : 'to ') + charged(visible(cause))).join(', ') + '.';
+    return 'Main causes of ' + count(over, 'recent start-up', 'recent start-ups') + ': ' +
+      most.map(([cause, seconds]) => causeName(visible(cause)) + ' ' + Math.round(100 * seconds / whole) + ' %').join(', ') + '.';
   }
 
   #drawTools(all) {
@@ -180,7 +186,7 @@ export class StartUpsView {
   }
 
   #fill(node, item) {
-    if (item.kind === 'heading') {
+    if (item.kind !== 'row') {
       say(node.firstChild, item.name);
       say(node.lastChild, String(item.count));
       return;
@@ -190,7 +196,8 @@ export class StartUpsView {
     const p = node.parts;
     const going = starts(s);
     restyle(node, 'row state-' + stateStyle(s.state) + (s.gone ? ' gone' : ''));
-    mark(node, 'href', ofPod(s.namespace, s.name, s.uid));
+    const { a, b } = this.#choice;
+    mark(node, 'href', a || b ? ofView('compare', { a: a || idOf(s), b: a ? idOf(s) : b }) : ofPod(s.namespace, s.name, s.uid));
     mark(node, 'data-uid', s.uid);
     say(p.name, s.shownName);
     say(p.of, s.shownNamespace + (s.owner ? ' · ' + s.owner : ''));
@@ -199,10 +206,10 @@ export class StartUpsView {
     say(p.note, s.gone ? 'pod gone' : '');
     say(p.took, going ? running(age(s, now)) : brief(s.total));
     say(p.error, going || s.error < 0.0005 ? '' : '±' + brief(s.error));
-    drawBlame(p.bar, s, now);
-    const cause = going ? stuckIn(s, now)?.cause ?? 'unknown' : blamed(s);
+    drawCauses(p.bar, s, now);
+    const cause = going ? stuckIn(s, now)?.cause ?? 'unknown' : mainCause(s);
     restyle(p.cause, 'cause c-' + causeStyle(cause));
-    say(p.causeName, visible(cause).replaceAll('_', ' '));
+    say(p.causeName, shortCause(cause));
     say(p.verdict, going ? stuckText(s, now, running) : withoutTotal(s.verdict));
     mark(p.verdict, 'title', s.verdict);
     say(p.ended, going ? '' : ago((this.#clock() - (s.settledAt || s.createdAt)) / 1000));
@@ -239,7 +246,11 @@ function startUpRow() {
   return node;
 }
 
-// withoutTotal is a verdict without its length and error, which have columns of their own.
+function part(key, name, startUps) {
+  return startUps.length === 0 ? [] : [{ key, kind: 'heading', name, count: startUps.length }, ...startUps.map((s) => ({ key: s.uid, kind: 'row', s }))];
+}
+
+// withoutTotal returns a verdict without its length and its error, because they have columns.
 function withoutTotal(verdict) {
   const why = /^[^:]*: (.*?)(; ±[^;]*)?$/.exec(verdict);
   return why ? why[1] : verdict;

@@ -1,16 +1,41 @@
-// Tables of texts.
+// Tables of texts, links and bars.
 
-import { element, mark, say, sync } from './dom.js';
+import { element, mark, place, restyle, say, sync } from './dom.js';
 
+// table makes a table. A head that begins with "#" is the head of a column of numbers.
 export function table(heads, body) {
-  return element('div', 'scrolls', element('table', '', element('thead', '', element('tr', '', ...heads.map((h) => element('th', '', h)))), body));
+  const row = element('tr', '', ...heads.map((h) => {
+    const head = element('th', h[0] === '#' ? 'number' : '', h.replace('#', ''));
+    head.scope = 'col';
+    return head;
+  }));
+  return element('div', 'scrolls', element('table', '', element('thead', '', row), body));
 }
 
-// rows fills a table's body; each row has a key, the texts of its cells, and perhaps a note beside the second and an address behind the first.
+// rows fills the body of a table. Each row has a key and cells. A cell is a text, or an object with text and optionally link, note,
+// style and bars. A bar has a style, and begins and ends at a share of the width.
 export function rows(body, items) {
-  sync(body, items, (item, i) => item.key + ' ' + i, (item) => element('tr', '', ...item.cells.map((_, i) => element('td', '', element(i === 0 && item.link ? 'a' : 'span'), element('small')))), (node, item) => {
-    item.cells.forEach((cell, i) => say(node.children[i].firstChild, cell));
-    say(node.children[1].lastChild, item.note ?? '');
-    if (item.link) mark(node.firstChild.firstChild, 'href', item.link);
+  sync(body, items, (item, i) => item.key + ' ' + i + item.cells.map((c) => (linkOf(c) ? 'a' : '-')).join(''),
+    (item) => element('tr', '', ...item.cells.map((c) => element('td', '', element(linkOf(c) ? 'a' : 'span'), element('small')))), (node, item) => {
+      item.cells.forEach((cell, i) => {
+        const td = node.children[i];
+        restyle(td, cell.style ?? '');
+        say(td.firstChild, String(cell.text ?? cell));
+        say(td.children[1], cell.note ?? '');
+        if (linkOf(cell)) mark(td.firstChild, 'href', cell.link);
+        if (cell.bars) drawBars(td, cell.bars);
+      });
+    });
+}
+
+function drawBars(td, bars) {
+  if (td.children.length === 2) td.append(element('div', 'bars'));
+  sync(td.lastChild, bars, (bar, i) => i, () => element('i'), (node, bar) => {
+    restyle(node, bar.style);
+    place(node, bar.from, bar.to);
   });
 }
+
+function linkOf(cell) { return typeof cell === 'object' ? cell.link : ''; }
+
+export function number(text, more) { return { text: String(text), style: 'number', ...more }; }

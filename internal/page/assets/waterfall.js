@@ -1,17 +1,17 @@
-// The waterfall of one start-up: a row for each phase on one axis, with the error of its end, the layers of its pull, and what
-// kubelet said above.
+// The waterfall of one start-up: a row for each phase on one axis, with the accuracy of its length and the layers of its pull. The
+// kubelet's Events are above the rows.
 
 import { element, lay, mark, place, restyle, say, sync } from './dom.js';
-import { bytes, clock, count, exact, exactError, percent, rate } from './format.js';
-import { ticks, tickText } from './scale.js';
-import { causeStyle, charged, phaseMeans, phaseName } from './words.js';
+import { bytes, count, exact, exactError, percent, rate } from './format.js';
+import { causeName, causeStyle, phaseMeans, phaseName, shortCause } from './words.js';
+import { clockZone } from './zone.js';
 
 export class Waterfall {
   root = element('section', 'waterfall');
   #detail;
   #chart = null;
   #open = new Set(); // keys of rows that show their layers
-  #again; // draws with what is open
+  #again; // draws the waterfall again
   #axis = element('div', 'wf-axis');
   #grid = element('div', 'wf-grid');
   #events = element('div', 'wf-events');
@@ -23,7 +23,7 @@ export class Waterfall {
     this.#rows.setAttribute('role', 'tree');
     this.#rows.setAttribute('aria-label', 'Phases');
     const events = element('div', 'wf-row wf-said', element('span', 'wf-label', 'Events'), element('div', 'wf-track', this.#events));
-    this.root.append(element('div', 'wf-head', element('span', 'wf-label', 'Phase'), element('div', 'wf-track', this.#axis), element('span', 'wf-length', 'Time'), element('span', 'wf-error', 'Error'), element('span', 'wf-cause', 'Charged to')),
+    this.root.append(element('div', 'wf-head', element('span', 'wf-label', 'Phase'), element('div', 'wf-track', this.#axis), element('span', 'wf-length', 'Time'), element('span', 'wf-error', 'Accuracy'), element('span', 'wf-cause', 'Cause')),
       element('div', 'wf-body', element('div', 'wf-gridholder', this.#grid), events, this.#rows));
     this.root.addEventListener('keydown', (event) => this.#key(event));
     this.root.addEventListener('pointerover', (event) => this.#point(event.target));
@@ -35,7 +35,6 @@ export class Waterfall {
 
   isOpen(row) { return this.#open.has(row.key); }
 
-  // forget is for before another start-up is shown.
   forget() {
     this.#open.clear();
     this.#rows.replaceChildren();
@@ -104,10 +103,10 @@ function opens(row) { return row.pull.layers.length > 0 || row.pull.download !==
 
 function makeRow() {
   const parts = {
-    sign: element('i', 'wf-sign'), name: element('span'), of: element('small'), bar: element('i', 'wf-bar'), whisker: element('i', 'wf-whisker'),
+    sign: element('i', 'wf-sign'), name: element('span'), of: element('small'), when: element('em'), bar: element('i', 'wf-bar'), whisker: element('i', 'wf-whisker'),
     came: element('i', 'wf-came'), length: element('span', 'wf-length'), error: element('span', 'wf-error'), causeName: element('span'),
   };
-  const node = element('div', 'wf-row', element('span', 'wf-label', parts.sign, parts.name, parts.of),
+  const node = element('div', 'wf-row', element('span', 'wf-label', parts.sign, parts.name, parts.of, parts.when),
     element('div', 'wf-track', parts.bar, parts.whisker, parts.came), parts.length, parts.error, element('span', 'wf-cause', element('i', 'swatch'), parts.causeName));
   node.tabIndex = -1;
   node.setAttribute('role', 'treeitem');
@@ -127,9 +126,10 @@ function fillRow(node, r, total, open) {
   say(p.sign, canOpen ? (open ? '▾' : '▸') : '');
   say(p.name, nameOf(r));
   say(p.of, phase ? r.container + (r.attempt > 0 ? ' #' + (r.attempt + 1) : '') : '');
+  say(p.when, remark(r));
   say(p.length, Number.isFinite(r.seconds) ? exact(r.seconds) : '–');
   say(p.error, phase ? exactError(r.error) : '');
-  say(p.causeName, phase ? r.cause.replaceAll('_', ' ') : '');
+  say(p.causeName, phase ? shortCause(r.cause) : '');
   place(p.bar, r.from / total, r.to / total);
   const spread = phase && r.error > 0 ? r.error : 0;
   p.whisker.hidden = spread === 0;
@@ -142,15 +142,22 @@ function nameOf(r) {
   switch (r.kind) {
     case 'phase': return [r.phase, ...r.merged].join(' + ');
     case 'layer': return 'layer ' + r.number + ' · ' + bytes(r.layer.size);
-    default: return r.kind;
+    case 'download': return 'download, total';
+    default: return 'unpack, total';
   }
+}
+
+// remark distinguishes the two lengths of unpacking. The phase is only the part after the download.
+function remark(r) {
+  if (r.kind === 'unpack') return 'overlaps download';
+  return r.kind === 'phase' && r.phase === 'unpack' && r.merged.length === 0 ? 'after the download' : '';
 }
 
 function explain(about, chart) {
   if (about.reason !== undefined && about.kind === undefined) {
-    return { title: about.reason, words: about.message, facts: [['at', '+' + exact(about.at) + ' · ' + clock(chart.createdAt + 1000 * about.at)], ['container', about.container], ['from', 'kubelet']] };
+    return { title: about.reason, words: about.message, facts: [['at', '+' + exact(about.at) + ' · ' + clockZone(chart.createdAt + 1000 * about.at)], ['container', about.container], ['from', 'the kubelet']] };
   }
-  const span = ['from', '+' + exact(about.from) + ' to ' + (about.open ? 'now' : '+' + exact(about.to)) + ' · ' + clock(chart.createdAt + 1000 * about.from) + ' UTC'];
+  const span = ['from', '+' + exact(about.from) + ' to ' + (about.open ? 'now' : '+' + exact(about.to)) + ' · ' + clockZone(chart.createdAt + 1000 * about.from)];
   if (about.kind === 'layer') {
     const { layer } = about;
     return { title: 'Layer ' + about.number, words: layer.shared ? 'Another pull shares this layer; its bytes count there.' : '', facts: [
@@ -158,12 +165,12 @@ function explain(about, chart) {
       ['', 'The start of its download is unknown; the pull started at +' + exact(layer.from) + '.']] };
   }
   if (about.kind !== 'phase') {
-    return { title: about.kind === 'download' ? 'Download' : 'Unpacking', words: 'The runtime unpacks layers while it downloads others: the two overlap, so do not add them up.',
+    return { title: about.kind === 'download' ? 'Download of all layers' : 'Unpacking of all layers', words: 'The runtime unpacks layers while it downloads other layers. Do not add the two lengths. The phase unpack is only the time after the download.',
       facts: [span, ['busy', exact(about.seconds)], ['bytes', about.kind === 'download' ? bytes(about.pull.bytes) : ''], ['speed', about.kind === 'download' ? rate(about.pull.speed, 1) : '']] };
   }
-  return { title: nameOf(about).replaceAll('_', ' ') + ', charged to ' + charged(about.cause), words: about.merged.length > 0 ?
+  return { title: nameOf(about).replaceAll('_', ' ') + ', cause: ' + causeName(about.cause), words: about.merged.length > 0 ?
     'The evidence cannot separate ' + [about.phase, ...about.merged].filter((n) => n !== 'unattributed').map(phaseName).join(', ') + '.' : phaseMeans(about.phase),
-  facts: [['image', about.loading ? 'its content may still be loading' : ''], span, ['took', exact(about.seconds) + ' ' + exactError(about.error) + ' · ' + percent(about.seconds, chart.total) + ' of the start-up' + (about.open ? ' so far' : '')],
+  facts: [['image', about.loading ? 'its content might still be loading' : ''], span, ['took', exact(about.seconds) + ' ' + exactError(about.error) + ' · ' + percent(about.seconds, chart.total) + ' of the start-up' + (about.open ? ' so far' : '')],
     ['container', about.container], ['attempt', about.attempt > 0 ? String(about.attempt + 1) : ''], ['known from', about.sources.join(', ').replaceAll('_', ' ')],
     ['node waited', about.pressure ? ['cpu', 'io', 'memory'].map((resource) => percent(about.pressure[resource], 1) + ' for ' + resource).join(', ') : ''], ...pullFacts(about.pull)] };
 }
@@ -171,8 +178,37 @@ function explain(about, chart) {
 function pullFacts(p) {
   if (!p) return [];
   return [['image', p.image], ['outcome', p.outcome + (p.failure ? ': ' + p.failure.replaceAll('_', ' ') : '')], ['size', p.size > 0 ? bytes(p.size) : ''],
-    ['speed', p.speed > 0 ? rate(p.speed, 1) : p.resumed ? 'unknown: the pull resumed an interrupted attempt' : ''], ['lazy', p.lazy ? 'content may still load while the container runs' : ''], ['beside', p.beside > 0 ? count(p.beside, 'other pull', 'other pulls') + ' of this node' : ''],
+    ['speed', p.speed > 0 ? rate(p.speed, 1) : p.resumed ? 'unknown: the pull resumed an interrupted attempt' : ''], ['lazy', p.lazy ? 'content might still load while the container runs' : ''], ['beside', p.beside > 0 ? count(p.beside, 'other pull', 'other pulls') + ' of this node' : ''],
     ['waited behind', p.blocker ? p.blocker.pod + ', ' + exact(p.blocker.seconds) : p.ahead > 1 ? p.ahead + ' pulls' : '']];
 }
 
 function percentOf(at, total) { return (100 * Math.min(Math.max(total > 0 ? at / total : 0, 0), 1)).toFixed(3) + '%'; }
+
+const steps = [1, 2, 5];
+
+// ticks returns the round numbers of an axis: 0 and at most a number of others.
+function ticks(total, most = 6) {
+  if (!(total > 0)) return [0];
+  const step = stepOf(total, most);
+  const all = [];
+  for (let i = 0; i * step <= total * 1.0001; i++) all.push(i * step);
+  return all;
+}
+
+function stepOf(total, most) {
+  if (total > 90) { // minutes and hours are not decimal
+    for (const step of [30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400]) if (total / step <= most) return step;
+  }
+  for (let power = 1e-4; ; power *= 10) {
+    for (const step of steps) if (total / (step * power) <= most) return step * power;
+  }
+}
+
+function tickText(seconds, total) {
+  if (seconds === 0) return '0 s';
+  if (total > 90) {
+    const minutes = seconds / 60;
+    return minutes < 60 ? +minutes.toFixed(1) + ' m' : +(minutes / 60).toFixed(1) + ' h';
+  }
+  return +seconds.toPrecision(3) + ' s';
+}

@@ -1,8 +1,9 @@
-// What the words of a record mean to people, and which style shows them. A word that is not here, of a later agent, is shown as it is.
+// The words of records in prose, and their styles. The page shows a word of a later agent unchanged.
 
 import { phases } from './phases.js';
+import { visible } from './text.js';
 
-// causes, in the order of legends. The style of each, colour and pattern, is in tokens.css.
+// causes are in the order of legends. tokens.css has their colours and patterns.
 const causes = {
   placement: "the pod's placement rules",
   scheduler: 'the scheduler',
@@ -24,16 +25,14 @@ const causes = {
 
 export function causeNames() { return Object.keys(causes); }
 
-// charged is who is to blame.
-export function charged(cause) { return Object.hasOwn(causes, cause) ? causes[cause] : cause; }
+export function causeName(cause) { return Object.hasOwn(causes, cause) ? causes[cause] : cause; }
 
-// causeStyle is the name of the cause's style.
+export function shortCause(cause) { return visible(cause).replaceAll('_', ' '); }
+
 export function causeStyle(cause) { return Object.hasOwn(causes, cause) ? cause : 'unknown'; }
 
-// phaseMeans is one sentence; empty for a phase that is not known.
 export function phaseMeans(phase) { return Object.hasOwn(phases, phase) ? phases[phase] : ''; }
 
-// phaseName is a phase in prose.
 export function phaseName(phase) { return String(phase).replaceAll('_', ' '); }
 
 const states = {
@@ -49,7 +48,6 @@ export function stateNames() { return Object.keys(states); }
 
 export function stateSign(state) { return Object.hasOwn(states, state) ? states[state] : '?'; }
 
-// stateStyle is the name of the state's style.
 export function stateStyle(state) { return Object.hasOwn(states, state) ? state : 'other'; }
 
 export function stateName(state) { return String(state).replaceAll('_', ' '); }

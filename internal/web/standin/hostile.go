@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// attacks returns texts that would do harm if the page did not treat them as plain text.
+// attacks returns texts that do harm if a page does not treat them as plain text.
 func attacks() []string {
 	return []string{
 		`<img src=x onerror="window.attacked=1;alert(1)">`,
@@ -28,14 +28,14 @@ func attacks() []string {
 	}
 }
 
-// megabyte returns a text of which a page should show only a part.
+// megabyte returns a text of 1 MiB that begins with an attack. A page must show only a part of the text.
 func megabyte(attack string) string {
 	return attack + strings.Repeat("x", 1<<20-len(attack))
 }
 
-// hostileStartUps returns timelines with an attack in every field that others write. No evidence
-// creates such timelines: the API server validates names, and the core cuts messages. The page must
-// not rely on that.
+// hostileStartUps returns timelines with an attack in every field of untrusted text. Real evidence does not create such
+// timelines, because the API server validates names, and the core shortens messages. The page must not rely on these
+// checks.
 func hostileStartUps() []timeline.Timeline {
 	var all []timeline.Timeline
 	for n, attack := range attacks() {

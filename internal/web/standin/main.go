@@ -1,5 +1,5 @@
-// Command standin is the agent's server without a node: it serves the page and the API over
-// invented start-ups, for tests in a browser. Its load is that of the stream benchmark.
+// Command standin is the agent's server without a node. It serves the page and the API with invented start-ups, for
+// tests in a browser. Its start-ups and changes are those of the stream benchmark.
 package main
 
 import (
@@ -29,12 +29,12 @@ import (
 )
 
 func main() {
-	pods := flag.Int("pods", 500, "start-ups to tell of")
-	changes := flag.Int("changes", 0, "changes a second; 0 for none")
-	hostile := flag.Bool("hostile", false, "have names and messages that are up to something")
-	pulls := flag.Bool("pulls", false, "have a pull in each state go on")
-	leaving := flag.Bool("leaving", false, "have the pods go, one a second")
-	listen := flag.String("listen-address", "127.0.0.1:0", "where to serve")
+	pods := flag.Int("pods", 500, "number of start-ups")
+	changes := flag.Int("changes", 0, "changes per second; 0 for none")
+	hostile := flag.Bool("hostile", false, "add start-ups whose names and messages are attacks")
+	pulls := flag.Bool("pulls", false, "add a pull in progress for each state")
+	leaving := flag.Bool("leaving", false, "delete one pod per second")
+	listen := flag.String("listen-address", "127.0.0.1:0", "address to serve on")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	err := run(ctx, *listen, *pods, *changes, *hostile, *pulls, *leaving, os.Stdout)
@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// run serves until ctx ends. When it is ready, it writes its address as one line.
+// run serves until ctx ends. When the server is ready, run writes its address as one line.
 func run(ctx context.Context, listen string, count, changes int, hostile, pulls, leaving bool, out io.Writer) error {
 	pods := livetest.New()
 	for _, t := range startUps(count, hostile) {

@@ -37,7 +37,7 @@ func pullsSince(began time.Time) func() livepull.Snapshot {
 	}
 }
 
-// hostilePulls has each attack in every field of a pull.
+// hostilePulls returns pulls in progress with each attack in every field.
 func hostilePulls() func() livepull.Snapshot {
 	starting := hostileStartUps()
 	for i := range starting {

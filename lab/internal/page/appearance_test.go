@@ -20,7 +20,10 @@ func TestForcedColors(t *testing.T) {
 	requireColored(t, tab, ".row .bar", ".row .swatch")
 	ask[int](t, tab, `(document.querySelector('.row').click(), 0)`)
 	must(t, tab.Await("the waterfall", `document.querySelectorAll('.wf-bar').length > 5`, soon))
-	requireColored(t, tab, ".wf-bar", ".blame-bar i", ".legend .swatch")
+	requireColored(t, tab, ".wf-bar", ".cause-bar i", ".legend .swatch")
+	must(t, tab.Go("http://"+s.address+"/"+comparisonOf(t, ask[string](t, tab, `location.hash`))))
+	must(t, tab.Await("the comparison", `document.querySelectorAll('.bars i').length > 5`, soon))
+	requireColored(t, tab, ".bars i")
 	must(t, tab.Go("http://"+s.address+"/#/pulls"))
 	must(t, tab.Await("the pulls", `document.querySelector('.lane i') && document.querySelector('.pulling li')`, soon))
 	requireColored(t, tab, ".progress i", ".lane i", ".wait .track i + i")
@@ -81,7 +84,8 @@ func TestEveryWidth(t *testing.T) {
 		must(t, tab.Go("http://"+s.address+"/#/"))
 		must(t, tab.Await("rows", `document.querySelector('.row.state-starting')`, soon))
 		pod := ask[string](t, tab, `document.querySelector('.row.state-starting').hash`)
-		for _, fragment := range []string{"#/", pod, "#/pulls", "#/registries", "#/evidence"} {
+		for _, fragment := range []string{"#/", pod, "#/pulls", "#/registries", "#/quality", "#/workloads", "#/images",
+			"#/node", comparisonOf(t, pod), "#/?from=2026-03-01T11:00:00Z&owner=team-0/Deployment/web-0&registry=x"} {
 			ask[int](t, tab, `(location.hash = `+quoted(fragment)+`, 0)`)
 			time.Sleep(150 * time.Millisecond)
 			if over := ask[int](t, tab, Overflow); over > 0 {

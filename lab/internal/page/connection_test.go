@@ -40,7 +40,7 @@ func TestPathPrefix(t *testing.T) {
 		must(t, tab.Go("about:blank"))
 		must(t, tab.Go(link)) // like a user who received the link
 		must(t, tab.Await("the waterfall", waterfall, soon))
-		for _, view := range []string{"pulls", "registries", "evidence"} {
+		for _, view := range []string{"pulls", "registries", "quality", "workloads", "images", "node"} {
 			ask[int](t, tab, `(document.querySelector('[data-view=`+view+`]').click(), 0)`)
 			must(t, tab.Await(view, `document.querySelector('.`+view+`-view .verdict').textContent.length > 5`, soon))
 		}

@@ -71,7 +71,7 @@ func TestKeysOutsideTheList(t *testing.T) {
 	if shown := ask[string](t, tab, cause+`.value + ' ' + location.hash`); shown != "app #/?cause=app" {
 		t.Errorf("the select and the address have %q", shown)
 	}
-	for _, view := range []string{"pulls", "registries", "evidence"} {
+	for _, view := range []string{"pulls", "registries", "quality", "workloads", "images", "node"} {
 		ask[int](t, tab, `(location.hash = '#/`+view+`', 0)`)
 		must(t, tab.Await(view, `document.querySelector('.`+view+`-view')`, soon))
 		if !ask[bool](t, tab, `document.body.dispatchEvent(

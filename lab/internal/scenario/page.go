@@ -47,9 +47,11 @@ type pageRun struct {
 	bench   *bench.Bench
 	verdict *Verdict
 	browser *browser.Browser
-	tab     *browser.Tab // shows the list from before the first pod was created, and is never reloaded
-	shop    []string     // names of the Deployment's pods
-	cold    string       // name of the pod that pulled the image
+	tab     *browser.Tab // shows the list from before any pod was created, and is never reloaded
+	shop    []string     // pods of the Deployment
+	cold    string       // the pod that pulled the image
+
+	comparison string // the address of the comparison of the Deployment's pods
 }
 
 // The names of the pods outside the Deployment.
@@ -69,7 +71,8 @@ func (p *pageRun) run(ctx context.Context) error {
 		return err
 	}
 	for _, look := range []func(context.Context) error{
-		p.whileTheyStart, p.untilTheyAreReady, p.judgeWaterfalls, p.judgeAddresses, p.pictures} {
+		p.whileTheyStart, p.untilTheyAreReady, p.judgeWaterfalls, p.judgeAddresses, p.judgeLinks, p.judgeComparison,
+		p.pictures} {
 		if err := look(ctx); err != nil {
 			return err
 		}

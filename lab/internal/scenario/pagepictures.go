@@ -25,7 +25,12 @@ func (p *pageRun) pictures(context.Context) error {
 		{"list-phone", "#/", `document.querySelector('.row')`, phone},
 		{"pulls", "#/pulls", `document.querySelector('.wait')`, dark(desk)},
 		{"registries", "#/registries", `document.querySelector('.registry')`, desk},
-		{"evidence", "#/evidence", `document.querySelector('.parts li')`, dark(desk)},
+		{"workloads", "#/workloads", `document.querySelector('tbody tr')`, desk},
+		{"images", "#/images", `document.querySelector('tbody tr')`, dark(desk)},
+		{"node", "#/node", `document.querySelector('tbody tr')`, desk},
+		{"compare", p.comparison, `document.querySelector('.bars i')`, desk},
+		{"compare-phone", p.comparison, `document.querySelector('.bars i')`, dark(phone)},
+		{"quality", "#/quality", `document.querySelector('.parts li')`, dark(desk)},
 	} {
 		tab, err := p.browser.Open(shot.look)
 		if err != nil {

@@ -1,11 +1,11 @@
-// The bar of a start-up in lists: its stretches, each as wide as its share, in the colours of their causes. It is one element, so
-// that a screen full of them is cheap; the patterns that tell causes apart without colour are in the waterfall.
+// The bar of a start-up in lists. Each phase has its share of the width and the colour of its cause. The bar is one element, so that
+// many bars are cheap. Only the waterfall has patterns, which distinguish causes without colour.
 
 import { lay } from './dom.js';
 import { causeStyle } from './words.js';
 import { age, grown } from './startup.js';
 
-export function drawBlame(node, s, now) {
+export function drawCauses(node, s, now) {
   const total = age(s, now);
   if (!(total > 0)) {
     lay(node, 'background-image', 'none');
@@ -17,7 +17,7 @@ export function drawBlame(node, s, now) {
   s.stretches.forEach((stretch, i) => {
     at += stretch.seconds + (i === s.stretches.length - 1 ? grown(s, now) : 0);
     const to = Math.round(1000 * at / total) / 10;
-    if (to <= drawn) return; // less than can be seen
+    if (to <= drawn) return; // too short to see
     const colour = 'var(--' + causeStyle(stretch.cause) + ')';
     stops.push(colour + ' ' + drawn + '% ' + to + '%');
     drawn = to;

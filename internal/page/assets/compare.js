@@ -1,0 +1,82 @@
+// The phases of two start-ups, side by side. Pure.
+
+// compareCharts aligns the rows of two charts. Each row of the result has a name and two sides. A side has the bars of its phases,
+// their total length and its accuracy, or it is null if the start-up did not have this phase. difference is the second length minus
+// the first, and accuracy is the largest possible error of the difference.
+//
+// Evidence that cannot separate phases merges them in one start-up and not in the other. compareCharts then adds up the same phases
+// on the other side, so that it compares equal parts.
+export function compareCharts(a, b) {
+  const phases = [a, b].map((chart) => chart.rows.filter((r) => r.kind === 'phase'));
+  const sameNames = phases[0].some((r) => r.container && phases[1].some((s) => s.container === r.container));
+  const places = phases.map((rows) => placesOf(rows, sameNames));
+  const sets = new Sets();
+  phases.forEach((rows, i) => rows.forEach((r, j) => {
+    const [first, ...others] = namesOf(r).map((name) => places[i][j] + ' ' + name);
+    sets.join(first, first);
+    for (const other of others) sets.join(first, other);
+  }));
+  const found = new Map();
+  phases.forEach((rows, i) => rows.forEach((r, j) => {
+    const key = sets.of(places[i][j] + ' ' + namesOf(r)[0]);
+    if (!found.has(key)) found.set(key, { key, names: new Set(), container: ['', ''], attempt: r.attempt, causes: new Set(), sides: [null, null] });
+    add(found.get(key), i, r);
+  }));
+  const rows = [...found.values()].map(finish);
+  rows.sort((x, y) => startOf(x) - startOf(y));
+  return { rows, total: Math.max(a.total, b.total), totals: [a.total, b.total] };
+}
+
+// namesOf returns the phases that a row can be. Unattributed time with candidates is one of the candidates.
+function namesOf(r) {
+  const all = r.phase === 'unattributed' && r.merged.length > 0 ? r.merged : [r.phase, ...r.merged];
+  return [...new Set(all)];
+}
+
+// placesOf returns the container and the attempt of each row. Start-ups of different workloads have different containers: then the
+// first container with phases is compared with the first, and so on.
+function placesOf(rows, sameNames) {
+  const order = [];
+  return rows.map((r) => {
+    if (r.container && !order.includes(r.container)) order.push(r.container);
+    const container = sameNames ? r.container : r.container && 'container ' + order.indexOf(r.container);
+    return container + ' ' + r.attempt;
+  });
+}
+
+function add(row, i, r) {
+  row.names.add(r.phase);
+  for (const name of r.merged) row.names.add(name);
+  row.causes.add(r.cause);
+  row.container[i] ||= r.container;
+  const side = row.sides[i] ??= { bars: [], seconds: 0, error: 0 };
+  side.bars.push({ from: r.from, to: r.to, cause: r.cause, open: r.open });
+  side.seconds += r.seconds;
+  side.error += r.error;
+}
+
+function finish(row) {
+  const [a, b] = row.sides;
+  return { ...row, names: [...row.names], causes: [...row.causes], container: [...new Set(row.container)].filter(Boolean).join(' / '),
+    difference: (b?.seconds ?? 0) - (a?.seconds ?? 0), accuracy: (b?.error ?? 0) + (a?.error ?? 0) };
+}
+
+function startOf(row) { return (row.sides[0] ?? row.sides[1]).bars[0].from; }
+
+class Sets {
+  #parent = new Map();
+
+  of(key) {
+    let at = key;
+    while (this.#parent.get(at) !== at) at = this.#parent.get(at);
+    return at;
+  }
+
+  join(a, b) {
+    for (const key of [a, b]) if (!this.#parent.has(key)) this.#parent.set(key, key);
+    this.#parent.set(this.of(b), this.of(a));
+  }
+}
+
+// largest returns the row with the largest difference, in either direction; undefined without rows.
+export function largest(rows) { return rows.reduce((a, b) => (!a || Math.abs(b.difference) > Math.abs(a.difference) ? b : a), undefined); }

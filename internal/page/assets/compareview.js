@@ -1,0 +1,94 @@
+// The comparison of two start-ups: their waterfalls side by side on one scale, with the difference of each phase.
+
+import { idOf, ofComparison, ofPod, ofView, readID } from './address.js';
+import { chartOf } from './chart.js';
+import { compareCharts, largest } from './compare.js';
+import { element, mark, perFrame, say } from './dom.js';
+import { brief, exact, exactError } from './format.js';
+import { explainPod, shareButtons } from './share.js';
+import { Source } from './source.js';
+import { workloadOf } from './startup.js';
+import { number, rows, table } from './table.js';
+import { visible } from './text.js';
+import { causeName, causeStyle, phaseName, shortCause } from './words.js';
+import { stamp } from './zone.js';
+
+export class CompareView {
+  root = element('section', 'compare-view');
+  #shown = false;
+  #sides = [0, 1].map(() => new Source(() => this.changed()));
+  #verdict = element('p', 'verdict');
+  #swap = element('a', 'quiet', 'Swap');
+  #share;
+  #about = element('tbody');
+  #rows = element('tbody');
+  changed = perFrame(() => this.#draw());
+
+  constructor(known, nodeOf) {
+    this.#share = shareButtons(() => { const { id } = this.#sides[1]; return id ? explainPod(id.namespace, id.name) : ''; }, nodeOf);
+    this.root.append(this.#verdict, element('div', 'tools', this.#swap, this.#share.root),
+      element('div', 'panel', table(['Start-up', 'Pod', 'Workload', 'State', '#Took', 'Created', ''], this.#about)),
+      element('div', 'panel', table(['Phase, cause', 'First', 'Second', '#Difference'], this.#rows)),
+      element('p', 'facts', 'All bars have the same scale. A gray difference is smaller than its accuracy. Phases that the evidence of one start-up cannot separate share a row.'));
+    known.hear((change) => { if (this.#shown) for (const side of this.#sides) side.hear(change); });
+  }
+
+  show(address) {
+    this.#shown = true;
+    ['a', 'b'].forEach((name, i) => this.#sides[i].open(readID(address.query.get(name))));
+    mark(this.#swap, 'href', ofComparison(this.#sides[1].id, this.#sides[0].id));
+    this.#share.draw();
+    this.changed();
+  }
+
+  hide() {
+    this.#shown = false;
+    for (const side of this.#sides) side.close();
+  }
+
+  tick() { if (this.#sides.some((side) => side.record?.state === 'starting')) this.changed(); }
+
+  #draw() {
+    if (!this.#shown) return;
+    rows(this.#about, this.#sides.map((side, i) => this.#aboutSide(side, i)));
+    const charts = this.#sides.map((side) => chart(side));
+    if (!charts.every(Boolean)) {
+      say(this.#verdict, this.#sides.map((side) => side.problem).filter(Boolean).join(' ') || 'Loading …');
+      rows(this.#rows, []);
+      return;
+    }
+    const compared = compareCharts(...charts);
+    this.#drawVerdict(compared);
+    const error = this.#sides.reduce((sum, { record }) => sum + record.total_error_seconds, 0);
+    rows(this.#rows, [...compared.rows.map((r) => ({ key: r.key, cells: [
+      { text: r.names.map(phaseName).join(' + '), note: [r.container + (r.attempt > 0 ? ' #' + (r.attempt + 1) : ''), r.causes.map(shortCause).join(' or ')].filter(Boolean).join(' · ') },
+      ...r.sides.map((side) => ({ text: side ? exact(side.seconds) : '–', bars: (side?.bars ?? []).map((b) => ({ style: 'c-' + causeStyle(b.cause), from: b.from / compared.total, to: b.to / compared.total })) })),
+      difference(r.difference, r.accuracy)] })),
+    { key: 'total', cells: ['total', ...compared.totals.map(exact), difference(compared.totals[1] - compared.totals[0], error)] }]);
+  }
+
+  #drawVerdict({ rows: all, totals }) {
+    const more = totals[1] - totals[0];
+    const top = largest(all);
+    say(this.#verdict, 'The second start-up took ' + brief(Math.abs(more)) + (more < 0 ? ' less' : ' more') + ' than the first. ' + (top && Math.abs(top.difference) > top.accuracy ?
+      'The largest difference is in ' + top.names.map(phaseName).join(' + ') + (top.container ? ' of ' + top.container : '') + ': ' + signed(top.difference, brief) + ' (cause: ' + top.causes.map(causeName).join(' or ') + ').' :
+      'No phase differs by more than its accuracy.'));
+  }
+
+  #aboutSide(side, i) {
+    const r = side.record;
+    const owner = r && workloadOf(r);
+    const other = this.#sides[1 - i].id;
+    return { key: i, cells: [i === 0 ? 'First' : 'Second', r ? { text: visible(r.namespace) + '/' + visible(r.name), link: ofPod(r.namespace, r.name, r.uid), note: side.problem } : side.id ? side.problem : 'Choose a start-up.',
+      r ? { text: owner, link: ofView('startups', { owner }) } : '', r ? visible(r.state) : '', number(r ? exact(chart(side).total) : '', { note: r && exactError(r.total_error_seconds) }),
+      r ? stamp(Date.parse(r.created_at)) : '', { text: 'change', link: other ? ofView('startups', { [i === 0 ? 'b' : 'a']: idOf(other) }) : '#/' }] };
+  }
+}
+
+function chart(side) { return side.record && chartOf(side.record, side.grown(), () => false); }
+
+function difference(seconds, accuracy) {
+  return number(signed(seconds, exact), { note: exactError(accuracy), style: 'number' + (Math.abs(seconds) <= accuracy ? ' unclear' : seconds > 0 ? ' more' : ' less') });
+}
+
+function signed(seconds, text) { return (seconds < 0 ? '−' : '+') + text(Math.abs(seconds)).replaceAll(' ', '\u00a0'); }

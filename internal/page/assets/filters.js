@@ -1,0 +1,77 @@
+// The filters that several views share: a time range, and what the reader chose by a link, such as a workload or a registry.
+
+import { ofPod, ofView, readID } from './address.js';
+import { lengths } from './choice.js';
+import { element, mark, say, sync } from './dom.js';
+import { visible } from './text.js';
+import { atOf, fieldOf, zoneOf } from './zone.js';
+
+export class Filters {
+  root = element('div', 'filters');
+  #change;
+  #range = null;
+  #select = element('select');
+  #custom = element('span', 'custom');
+  #from = dateField('From');
+  #to = dateField('To');
+  #zone = element('small');
+  #tokens = element('span', 'tokens');
+
+  constructor(change) {
+    this.#change = change;
+    this.#select.setAttribute('aria-label', 'Time range');
+    this.#select.addEventListener('change', () => this.#choose(this.#select.value));
+    for (const field of [this.#from, this.#to]) {
+      field.addEventListener('change', () => change({ range: { last: '', from: atOf(this.#from.value), to: atOf(this.#to.value) } }));
+    }
+    this.#custom.append(this.#from, ' to ', this.#to, this.#zone);
+    this.root.append(this.#select, this.#custom, this.#tokens);
+  }
+
+  show(choice) {
+    this.#range = choice.range;
+    const { last, from, to } = choice.range;
+    const custom = Number.isFinite(from) || Number.isFinite(to);
+    const options = [['', 'any time'], ...lengths, ['custom', 'from … to …']];
+    if (last && !options.some(([value]) => value === last)) options.splice(-1, 0, [last, 'last ' + last]);
+    if (this.#select.options.length !== options.length) this.#select.replaceChildren(...options.map(([value, name]) => new Option(name, value)));
+    const chosen = last || (custom ? 'custom' : '');
+    if (chosen || this.#select.value !== 'custom' || document.activeElement !== this.#select) this.#select.value = chosen;
+    this.#custom.hidden = this.#select.value !== 'custom';
+    for (const [field, at] of [[this.#from, from], [this.#to, to]]) if (document.activeElement !== field) field.value = fieldOf(at);
+    say(this.#zone, ' ' + zoneOf(Number.isFinite(from) ? from : Date.now()));
+    const tokens = [['owner', 'workload', 'workloads'], ['registry', 'registry', 'registries'], ['image', 'image', 'images'], ['a', 'compare with', ''], ['b', 'compare with', '']].filter(([name]) => choice[name]);
+    sync(this.#tokens, tokens, ([name]) => name, makeToken, (node, [name, kind, view]) => {
+      const [link, remove] = node.children;
+      const other = view ? null : readID(choice[name]);
+      const text = kind + ' ' + visible(other?.name ?? choice[name], 400);
+      say(link, text);
+      mark(link, 'href', other ? ofPod(other.namespace, other.name, other.uid) : ofView(view, { [name]: choice[name] }));
+      mark(remove, 'aria-label', 'Remove the filter: ' + text);
+      remove.onclick = () => this.#change({ [name]: '' });
+    });
+  }
+
+  #choose(value) {
+    if (value !== 'custom') {
+      this.#change({ range: { last: value, from: NaN, to: NaN } });
+      return;
+    }
+    this.#custom.hidden = false;
+    this.#from.focus();
+  }
+}
+
+function makeToken() {
+  const remove = element('button', '', '✕');
+  remove.type = 'button';
+  return element('span', 'token', element('a'), remove);
+}
+
+function dateField(label) {
+  const field = element('input');
+  field.type = 'datetime-local';
+  field.step = '1';
+  field.setAttribute('aria-label', label);
+  return field;
+}

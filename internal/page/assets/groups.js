@@ -1,0 +1,67 @@
+// Start-ups grouped by workload, and their pulls grouped by image. Pure.
+
+import { compare } from './choice.js';
+import { age, byCause, pulled, starts } from './startup.js';
+
+export function workloadsOf(all, now) {
+  const groups = new Map();
+  for (const s of all) {
+    const g = at(groups, s.workload, () => ({ key: s.workload, name: s.owner || 'no owner', of: s.shownNamespace, members: [] }));
+    g.members.push(s);
+  }
+  for (const g of groups.values()) {
+    g.count = g.members.length;
+    g.going = g.members.filter(starts).length;
+    g.failed = g.members.filter((s) => s.state === 'failed' || s.state === 'given_up').length;
+    // The median of completed start-ups only: those in progress are shorter than they will be.
+    g.median = median(g.members.filter((s) => !starts(s)).map((s) => s.total));
+    g.longest = most(g.members, (s) => age(s, now));
+    g.slowest = age(g.longest, now);
+    g.seconds = g.members.reduce((sum, s) => sum + age(s, now), 0);
+    g.causes = byCause(g.members.flatMap((s) => s.causes));
+  }
+  return [...groups.values()];
+}
+
+// imagesOf groups the pulls of start-ups by image. An image that was present on the node counts as used and not as pulled.
+export function imagesOf(all, registry = '', image = '') {
+  const groups = new Map();
+  for (const s of all) {
+    for (const i of s.images) {
+      if (registry && i.registry !== registry || image && i.image !== image) continue;
+      const g = at(groups, i.image, () => ({ key: i.image, name: i.image, registry: i.registry, pods: new Set(), pulls: 0, failed: 0, size: 0, lengths: [], longest: null, slowest: NaN }));
+      g.pods.add(s.uid);
+      g.size = Math.max(g.size, i.size);
+      if (!pulled(i)) continue;
+      g.pulls++;
+      if (i.outcome === 'failed') g.failed++;
+      if (i.seconds === undefined) continue;
+      g.lengths.push(i.seconds);
+      if (!(i.seconds <= g.slowest)) { g.slowest = i.seconds; g.longest = s; }
+    }
+  }
+  for (const g of groups.values()) {
+    g.count = g.pods.size;
+    g.median = median(g.lengths);
+  }
+  return [...groups.values()];
+}
+
+// sorted orders groups by a property: names from a to z, numbers with the largest first and unknown numbers last.
+export function sorted(groups, property) {
+  const value = (g) => (Number.isFinite(g[property]) ? g[property] : -1);
+  return groups.sort((a, b) => (property === 'name' ? 0 : value(b) - value(a)) || compare(a.name, b.name) || compare(a.key, b.key));
+}
+
+export function median(numbers) {
+  const all = [...numbers].sort((a, b) => a - b);
+  const middle = all.length >> 1;
+  return all.length % 2 === 1 ? all[middle] : (all[middle - 1] + all[middle]) / 2;
+}
+
+function most(items, value) { return items.reduce((a, b) => (value(b) > value(a) ? b : a)); }
+
+function at(map, key, make) {
+  if (!map.has(key)) map.set(key, make());
+  return map.get(key);
+}

@@ -1,0 +1,30 @@
+// Settings of the reader, which the browser keeps, and the theme.
+
+import { say } from './dom.js';
+
+const THEME = 'podlapse-theme';
+const order = ['system', 'dark', 'light'];
+
+export function themeButton(button) {
+  let theme = order.includes(kept(THEME)) ? kept(THEME) : 'system';
+  const apply = () => {
+    if (theme === 'system') delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    say(button, 'theme: ' + theme);
+  };
+  button.addEventListener('click', () => {
+    theme = order[(order.indexOf(theme) + 1) % order.length];
+    keep(THEME, theme);
+    apply();
+  });
+  apply();
+}
+
+export function kept(key) {
+  try { return localStorage.getItem(key) ?? ''; } catch { return ''; }
+}
+
+// keep does nothing if the browser refuses.
+export function keep(key, value) {
+  try { localStorage.setItem(key, value); } catch { /* until the page is closed */ }
+}

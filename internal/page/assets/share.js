@@ -1,0 +1,57 @@
+// Buttons that copy a command or a link.
+
+import { element, mark, say } from './dom.js';
+
+const kinds = { Deployment: 'deploy', StatefulSet: 'sts', DaemonSet: 'ds', ReplicaSet: 'rs', Job: 'job', CronJob: 'cronjob' };
+
+// A reader pastes a command into a shell. So a command has only names that Kubernetes allows.
+const legal = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+
+// Each command is '' for a name that Kubernetes does not allow.
+export function explainPod(namespace, name) {
+  return legal.test(namespace) && legal.test(name) ? 'kubectl podlapse explain ' + name + ' -n ' + namespace : '';
+}
+
+export function explainWorkload(workload) {
+  const [namespace, kind, name] = workload.split('/');
+  return legal.test(namespace) && legal.test(name ?? '') && Object.hasOwn(kinds, kind) ? 'kubectl podlapse explain ' + kinds[kind] + '/' + name + ' -n ' + namespace : '';
+}
+
+export function explainNode(node) { return legal.test(node) ? 'kubectl podlapse explain node/' + node : ''; }
+
+export function openPage(node) { return legal.test(node) ? 'kubectl podlapse page ' + node : ''; }
+
+// linkOf returns what opens the same view on another computer. An address on loopback, as behind kubectl port-forward, works only on
+// this computer. So linkOf returns the command that opens the page, and the part of the address that leads to the view.
+export function linkOf({ hostname, href, hash }, node) {
+  if (!/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return href;
+  return (openPage(node) || 'kubectl podlapse page NODE') + '\nThen add this to the address that the command prints: ' + (hash || '#/');
+}
+
+export function shareButtons(commandOf, nodeOf) {
+  const command = copyButton('Copy command', commandOf);
+  const link = copyButton('Copy link', () => linkOf(location, nodeOf()));
+  const root = element('span', 'share', command, link);
+  return { root, draw: () => {
+    command.hidden = commandOf() === '';
+    mark(command.firstChild, 'title', commandOf());
+    mark(link.firstChild, 'title', linkOf(location, nodeOf()));
+  } };
+}
+
+// copyButton copies a text. If the browser refuses, the text appears next to the button.
+function copyButton(label, textOf) {
+  const button = element('button', 'quiet', label);
+  const text = element('code');
+  button.type = 'button';
+  button.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(textOf());
+      say(button, 'Copied');
+      setTimeout(() => say(button, label), 2000);
+    } catch { // browsers allow copying only over TLS and on loopback
+      say(text, textOf());
+    }
+  });
+  return element('span', 'copy', button, text);
+}

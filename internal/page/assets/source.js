@@ -1,0 +1,57 @@
+// The record of one start-up, which follows the stream.
+
+import { idOf, podPath } from './address.js';
+import { ask, Refusal } from './ask.js';
+
+export class Source {
+  id = null; // namespace, name and UID
+  record = null;
+  problem = ''; // why the record is missing, or no longer follows the agent
+  toldAt = 0;
+  #asking = null;
+  #changed;
+
+  constructor(changed) { this.#changed = changed; }
+
+  open(id) {
+    const same = id && this.id && this.record && idOf(id) === idOf(this.id);
+    if (!same) this.record = null;
+    this.id = id;
+    this.problem = '';
+    this.#load();
+    return !same;
+  }
+
+  close() { this.#asking?.abort(); }
+
+  hear(change) {
+    if (change.whole) this.#load(); // the stream can have missed changes
+    else if (change.kind !== 'startup' || change.uid !== this.record?.uid) return;
+    else if (change.record) this.#tell(change.record);
+    else this.#load(); // the object is gone: the record has the time
+  }
+
+  grown() { return this.record.state === 'starting' && !this.problem ? (performance.now() - this.toldAt) / 1000 : 0; }
+
+  async #load() {
+    this.close();
+    if (!this.id) return;
+    const asking = this.#asking = new AbortController();
+    try {
+      this.#tell(await ask('api/v1/pods/' + podPath(this.id), asking.signal));
+    } catch (error) {
+      if (asking.signal.aborted) return;
+      const why = error instanceof Refusal ? error.message : 'The agent does not respond.';
+      if (!this.record) this.problem = why;
+      else if (error.status === 404) this.problem = 'The agent no longer knows this start-up: ' + why;
+      this.#changed();
+    }
+  }
+
+  #tell(record) {
+    this.record = record;
+    this.problem = '';
+    this.toldAt = performance.now();
+    this.#changed();
+  }
+}
