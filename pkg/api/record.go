@@ -39,6 +39,8 @@ type Record struct {
 	Milestones []MilestoneRecord `json:"milestones"`
 	Conflicts  []ConflictRecord  `json:"conflicts"`
 	Missing    []string          `json:"missing"`
+	// Unreported lists the milestones that the container runtime can never report, in the form of Missing.
+	Unreported []string `json:"unreported,omitempty"`
 	// LostEvents are Events that the kubelet must have created and that were never received, as
 	// reason/container.
 	LostEvents []string `json:"lost_events,omitempty"`

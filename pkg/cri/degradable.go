@@ -12,6 +12,7 @@ import (
 // concurrent use once enabled.
 type degradable struct {
 	enabled atomic.Bool
+	refused atomic.Bool // the runtime answered that it does not serve the store
 	logger  *zap.Logger
 	name    string
 	costs   string // what is unknown without it
@@ -27,6 +28,7 @@ func (d *degradable) on() bool { return d.enabled.Load() }
 
 // disable disables the feature and logs this the first time.
 func (d *degradable) disable() {
+	d.refused.Store(true)
 	if d.enabled.CompareAndSwap(true, false) {
 		d.logger.Warn("containerd store not served; timelines are less precise", zap.String("store", d.name),
 			zap.String("costs", d.costs))

@@ -22,6 +22,7 @@ type Metrics struct {
 	ended      *prometheus.CounterVec
 	conflicts  *prometheus.CounterVec
 	incomplete prometheus.Counter
+	unreported prometheus.Counter
 	pulls      *pullMetrics
 	trace      TraceOf
 }
@@ -66,7 +67,14 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}, []string{"milestone"}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
-			Help: "Start-ups with phases that could not be separated because evidence was missing.",
+			Help: "Start-ups with phases that could not be separated because evidence was missing. Excludes evidence " +
+				"that the container runtime can never report (podlapse_evidence_unreported_total).",
+		}),
+		unreported: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "podlapse_evidence_unreported_total",
+			Help: "Milestones of start-ups that a container runtime of this kind can never report, such as the end " +
+				"of the network setup with CRI-O and containerd 1.x. podlapse_evidence_incomplete_total does not " +
+				"count them.",
 		}),
 		pulls: newPullMetrics(registerer),
 	}
@@ -81,7 +89,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		timeline.StateDeleted, timeline.StateGivenUp} {
 		m.ended.WithLabelValues(string(state))
 	}
-	registerer.MustRegister(m.startup, m.sli, m.phase, m.steps, m.ended, m.conflicts, m.incomplete)
+	registerer.MustRegister(m.startup, m.sli, m.phase, m.steps, m.ended, m.conflicts, m.incomplete, m.unreported)
 	return m
 }
 
@@ -106,6 +114,7 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 	if len(t.Missing) > 0 {
 		m.incomplete.Inc()
 	}
+	m.unreported.Add(float64(len(t.Unreported)))
 	m.pulls.observe(t, m.trace)
 }
 

@@ -47,7 +47,7 @@ func TestMetricsAreClean(t *testing.T) {
 }
 
 // contested is a failed start-up with a pull that unpacked for 1.5 s. Two of its milestones have conflicts, and one
-// lacks evidence.
+// lacks evidence. The runtime cannot report a fourth milestone.
 func contested() timeline.Timeline {
 	return timeline.Timeline{
 		Namespace: "shop", Name: "odd", UID: "0b1f", State: timeline.StateFailed, CreatedAt: after(0),
@@ -64,7 +64,7 @@ func contested() timeline.Timeline {
 		}},
 		Conflicts: []timeline.Conflict{{Milestone: timeline.MilestoneRunning, Container: "app"},
 			{Milestone: timeline.MilestoneSandboxBegun}, {Milestone: timeline.MilestoneRunning}},
-		Missing: []string{"scheduled"},
+		Missing: []string{"scheduled"}, Unreported: []string{"network_ready"},
 	}
 }
 

@@ -61,6 +61,7 @@ type Evidence struct {
 	networkDowns     []instant       // when the runtime said that its network was not ready; the earliest, in order
 	networkUp        instant         // when it first said that its network was ready; zero for never
 	imageKnown       attempts        // the sandboxes for which the runtime said whether it pulled their image
+	unstamped        attempts        // the sandboxes whose timestamps the runtime can never report
 	kubelet133       bool            // the kubelet has version 1.33 or later
 	generation       int64           // the lowest generation of the spec that was seen; 0 if unknown
 	watchFirstOpened time.Time       // when an Event watch was first open

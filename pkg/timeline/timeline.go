@@ -53,6 +53,9 @@ type Timeline struct {
 	Conflicts      []Conflict
 	Skew           Skew     // of the clocks when the timeline was computed
 	Missing        []string // milestones that lack evidence, as milestone[/container][#attempt]
+	// Unreported lists the milestones that lack evidence because this runtime can never report them, in the form of
+	// Missing. Missing does not contain them.
+	Unreported []string
 	// LostEvents are Events that the kubelet must have created and that never arrived although a watch was open, as
 	// reason/container.
 	LostEvents []string

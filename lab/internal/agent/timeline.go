@@ -24,6 +24,7 @@ type Timeline struct {
 	Pulls        []Pull      `json:"pulls"`
 	Milestones   []Milestone `json:"milestones"`
 	Missing      []string    `json:"missing"`
+	Unreported   []string    `json:"unreported"`  // the runtime can never report these milestones
 	LostEvents   []string    `json:"lost_events"` // such as Pulled/main: the kubelet created it, and it never arrived
 	ClockSkew    *Skew       `json:"clock_skew"`  // absent unless proven
 	Partial      bool        `json:"partial"`     // another record will follow
