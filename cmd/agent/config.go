@@ -120,7 +120,8 @@ func (c *config) reportTable() flags.Table {
 		logLevelFlag(&c.logLevel), logFormatFlag(&c.logFormat),
 		c.recordsFlag(), c.partialSwitch(),
 		flags.Switch("metrics-pod-labels", "METRICS_POD_LABELS", &c.podSeries,
-			"export a metric series for each pod on the node, with its namespace, name and workload, at most 250"),
+			"export a metric series for each pod on the node, with its namespace, name and workload, at most 250, and "+
+				"a second series for each starting pod"),
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
 			Help: "memory for the start-ups of deleted pods, which the API still serves; about 2 KiB each, at most " +

@@ -82,9 +82,9 @@ func TestMetricsDocument(t *testing.T) {
 			"`other` for the rest. When a registry loses its label, its counters and histograms disappear, and its " +
 			"further pulls count under `other`. No counter ever decreases.\n\n" +
 			"With default flags, a node with 110 pods has at most " + strconv.Itoa(maxSeries) + " series, including " +
-			"every classic bucket, and one " +
-			"more for each registry and reason for which pulls currently fail. `--metrics-pod-labels` adds one series " +
-			"for each pod, at most 250. For `--node-health` and `--probes-file`, see [node.md](node.md#series) and " +
+			"every classic bucket. While pulls fail, each registry and reason adds one series, and one more for each " +
+			"group of workloads that wait. `--metrics-pod-labels` adds one series for each pod, at most 250, and a " +
+			"second series for each of them that is starting. For `--node-health` and `--probes-file`, see [node.md](node.md#series) and " +
 			"[probes.md](probes.md#series). With 500 pods and every option on, a scrape is at most " +
 			strconv.Itoa(maxGzipBytes>>10) + " KiB, compressed " +
 			"(`make bench` measures it).\n\n" +

@@ -5,7 +5,7 @@ import "fmt"
 // nodePlays are situations with a problem of a node, or with a node that only looks like that.
 func nodePlays() map[string]script {
 	return map[string]script{
-		"one slow node of 400": {minutes: 75, begin: func(f *fleet) func(int) {
+		"one slow node of 400": {minutes: 69, begin: func(f *fleet) func(int) {
 			f.lean = true
 			nodes := f.nodes("node", 400)
 			usual := healthy
@@ -123,12 +123,12 @@ func fleetPlays() map[string]script {
 				}
 			}
 		}),
-		"autoscaling burst": quiet(210, func(f *fleet, nodes []*target) func(int) {
+		"autoscaling burst": quiet(165, func(f *fleet, nodes []*target) func(int) {
 			var added []*target
 			return func(minute int) {
 				switch {
 				case minute == onset:
-					added = f.nodes("new", 10)
+					added = f.nodes("new", 6)
 				case minute > onset && minute <= onset+9:
 					for _, node := range added {
 						node.waiting("pull_queue", 20, float64(60*(minute-onset)))
@@ -149,7 +149,7 @@ func fleetPlays() map[string]script {
 				}
 			}
 		}),
-		"batch of 60 Jobs each hour on one node": quiet(210, func(_ *fleet, nodes []*target) func(int) {
+		"batch of 60 Jobs each hour on one node": quiet(165, func(_ *fleet, nodes []*target) func(int) {
 			return func(minute int) {
 				if minute%60 == 30 || minute%60 == 33 {
 					nodes[0].startUps(30, busy())
@@ -157,7 +157,7 @@ func fleetPlays() map[string]script {
 			}
 		}),
 		// Every node is drained and replaced by a new one, ten minutes apart. The evicted pods start elsewhere.
-		"cluster upgrade": {minutes: 240, begin: func(f *fleet) func(int) {
+		"cluster upgrade": {minutes: 195, begin: func(f *fleet) func(int) {
 			nodes := f.nodes("node", 4)
 			var kubelets []*target
 			for i := range nodes {
