@@ -78,6 +78,9 @@ func exposed(t *testing.T) catalog {
 			if label = strings.TrimSpace(label); label != "" {
 				own[label] = true
 			}
+			if label == "namespace" || label == "pod" { // renamed if the scrape does not honor the agent's labels
+				own["exported_"+label] = true
+			}
 		}
 		switch kind := strings.TrimSpace(cells[2]); kind {
 		case "gauge", "counter":
