@@ -121,7 +121,7 @@ func (c *config) reportTable() flags.Table {
 		c.recordsFlag(), c.partialSwitch(),
 		flags.Switch("metrics-pod-labels", "METRICS_POD_LABELS", &c.podSeries,
 			"export metric series for each pod on the node, with namespace, pod name and workload, for at most 250 "+
-				"pods"),
+				"pods, and a second series for each of these pods that is starting"),
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
 			Help: "memory limit for start-ups of deleted pods, which the API still serves; a start-up takes about " +

@@ -84,8 +84,10 @@ func TestMetricsDocument(t *testing.T) {
 			"under `other`. No counter ever decreases.\n\n" +
 			"| setting | series |\n|---|---|\n" +
 			"| default flags, a node with 110 pods | at most " + strconv.Itoa(maxSeries) + ", including every classic " +
-			"bucket, and one more for each registry and reason of currently failing pulls |\n" +
-			"| `--metrics-pod-labels` | one more for each pod, at most 250 |\n" +
+			"bucket. While pulls fail, each registry and reason adds one series, and each group of waiting workloads " +
+			"adds one more |\n" +
+			"| `--metrics-pod-labels` | one more for each pod, at most 250, and a second one for each of them that is " +
+			"starting |\n" +
 			"| `--node-health` | see [node.md](node.md#series) |\n" +
 			"| `--probes-file` | see [probes.md](probes.md#series) |\n\n" +
 			"With 500 pods and every option on, a compressed scrape has at most " + strconv.Itoa(maxGzipBytes>>10) +

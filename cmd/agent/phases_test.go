@@ -15,13 +15,13 @@ import (
 
 const (
 	rulesFile = "../../manifests/monitoring/rules.yaml"
-	stuckRow  = `      - {record: "podlapse:phase_stuck:seconds", expr: vector(%d), labels: {phase: %s}}` + "\n"
+	stuckRow  = `      - {record: "podlapse:phase_stuck:seconds", expr: vector(%d), labels: {phase: %s, concerns: %s}}` + "\n"
 	causeRow  = `      - {record: "podlapse:phase_cause:info", expr: vector(1), labels: {phase: %s, cause: %s}}` +
 		"\n"
 	stuckByDefault = 120 // seconds: the limit of a phase that is not in the rules yet
 )
 
-var stuckRows = regexp.MustCompile(`"podlapse:phase_stuck:seconds", expr: vector\((\d+)\), labels: \{phase: (\w+)\}`)
+var stuckRows = regexp.MustCompile(`"podlapse:phase_stuck:seconds", expr: vector\((\d+)\), labels: \{phase: (\w+),`)
 
 // TestPhaseTables compares every file that lists the phases with the table in pkg/timeline. -update rewrites the
 // lists.
@@ -117,9 +117,19 @@ func limitRows(limits map[timeline.Phase]int) string {
 		if limits[phase] == 0 {
 			limits[phase] = stuckByDefault
 		}
-		fmt.Fprintf(&text, stuckRow, limits[phase], phase)
+		fmt.Fprintf(&text, stuckRow, limits[phase], phase, concerns(phase))
 	}
 	return text.String()
+}
+
+// concerns returns who must act if a pod is stuck in a phase: the owner of the workload if the pod's own specification or
+// processes cause the phase, otherwise the team that runs the platform.
+func concerns(phase timeline.Phase) string {
+	switch timeline.CauseOf(phase) {
+	case timeline.CauseApp, timeline.CauseBackoff, timeline.CauseConfig, timeline.CauseGate, timeline.CausePlacement:
+		return "workload"
+	}
+	return "platform"
 }
 
 // limitTable returns the runbook's table of limits. The agent sees no pod before it is bound to the node.

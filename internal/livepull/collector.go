@@ -1,6 +1,8 @@
 package livepull
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/podlapse/podlapse/internal/registrylabel"
@@ -9,8 +11,8 @@ import (
 
 // collector collects the metrics of pulls in progress at each scrape.
 type collector struct {
-	now                                               func() Snapshot
-	active, queued, unpacking, bytes, oldest, failing *prometheus.Desc
+	now                                                          func() Snapshot
+	active, queued, unpacking, bytes, oldest, failing, workloads *prometheus.Desc
 }
 
 // NewCollector returns the collector of the metrics of pulls in progress. The collector calls now at each scrape.
@@ -40,12 +42,18 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 				"runtime's error. A pull still counts while its next attempt is in progress."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason"}, nil),
+		workloads: prometheus.NewDesc("podlapse_image_pulls_failing_workloads",
+			"Whether pods of any workload in a group wait for a pull in podlapse_image_pulls_failing: always 1. "+
+				"Workloads (owners, or pods without an owner) are divided into 64 groups by a hash, in the same way on "+
+				"all nodes. The number of different groups is the least number of workloads that are affected."+
+				registrylabel.ReasonHelp+registrylabel.Help,
+			[]string{"registry", "reason", "group"}, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{c.active, c.queued, c.unpacking, c.bytes, c.oldest, c.failing} {
+	for _, desc := range []*prometheus.Desc{c.active, c.queued, c.unpacking, c.bytes, c.oldest, c.failing, c.workloads} {
 		descs <- desc
 	}
 }
@@ -97,5 +105,9 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	for pull, n := range countFailing(failed, labelOf) {
 		metrics <- prometheus.MustNewConstMetric(c.failing, prometheus.GaugeValue, float64(n), pull.registry,
 			string(pull.why))
+	}
+	for workloads := range failingBuckets(failed, labelOf) {
+		metrics <- prometheus.MustNewConstMetric(c.workloads, prometheus.GaugeValue, 1, workloads.registry,
+			string(workloads.why), strconv.Itoa(workloads.bucket))
 	}
 }

@@ -1,6 +1,8 @@
 package livepull
 
 import (
+	"hash/fnv"
+
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -14,7 +16,39 @@ type failingPull struct {
 // waitingPull is a pull for which a pod of the namespace waits.
 type waitingPull struct {
 	namespace string
+	bucket    int // of the pod's workload
 	timeline.Pull
+}
+
+// buckets is the number of groups that workloads are divided into.
+const buckets = 64
+
+// bucketOf returns the group of a pod's workload, or of the pod if it has no owner. It is the same on all nodes, so the
+// number of groups in the cluster is at most the number of workloads, however many pods a workload has.
+func bucketOf(t timeline.Timeline) int {
+	owner := t.Owner
+	if owner.Name == "" {
+		owner = timeline.Owner{Kind: "Pod", Name: t.Name}
+	}
+	hash := fnv.New32a()
+	for _, part := range []string{t.Namespace, owner.Kind, owner.Name} {
+		_, _ = hash.Write([]byte(part + "/"))
+	}
+	return int(hash.Sum32() % buckets)
+}
+
+// failingBucket is the key by which the workloads of failing pulls are counted.
+type failingBucket struct {
+	failingPull
+	bucket int
+}
+
+func failingBuckets(pulls []waitingPull, labelOf func(registry string) string) map[failingBucket]bool {
+	found := map[failingBucket]bool{}
+	for _, p := range pulls {
+		found[failingBucket{failingPull{labelOf(p.Registry), p.Failure.Counted(p.Unconfirmed)}, p.bucket}] = true
+	}
+	return found
 }
 
 // failingNow lists the pulls of starting pods whose latest completed attempt failed. Other metrics count these
@@ -23,7 +57,7 @@ func failingNow(timelines []timeline.Timeline) (all []waitingPull) {
 	for _, t := range timelines {
 		if t.State == timeline.StateStarting {
 			for _, p := range failing(t.Pulls) {
-				all = append(all, waitingPull{t.Namespace, p})
+				all = append(all, waitingPull{t.Namespace, bucketOf(t), p})
 			}
 		}
 	}

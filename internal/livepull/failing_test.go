@@ -1,6 +1,7 @@
 package livepull
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -48,5 +49,52 @@ podlapse_image_pulls_failing{reason="unconfirmed",registry="r.example"} 1
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_image_pulls_failing"); err != nil {
 		t.Error(err)
+	}
+}
+
+// Two nodes give the pods of a workload the same group, so the groups of all nodes count workloads.
+func TestFailingPullsAreGroupedByWorkload(t *testing.T) {
+	pod := func(namespace, name string, owner timeline.Owner) timeline.Timeline {
+		return timeline.Timeline{Namespace: namespace, Name: name, Owner: owner, State: timeline.StateStarting,
+			Pulls: []timeline.Pull{{Container: "app", Registry: "r.example", Outcome: imagepull.OutcomeFailed,
+				Failure: imagepull.FailureDNS}}}
+	}
+	job := timeline.Owner{Kind: "CronJob", Name: "report"}
+	groups := func(pods ...timeline.Timeline) int {
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(NewCollector(func() Snapshot { return Snapshot{Starting: pods, Now: after(0)} }))
+		n, err := testutil.GatherAndCount(registry, "podlapse_image_pulls_failing_workloads")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, test := range []struct {
+		what string
+		pods []timeline.Timeline
+		want int
+	}{
+		{"no pod", nil, 0},
+		{"two runs of a CronJob", []timeline.Timeline{pod("shop", "report-1-a", job), pod("shop", "report-2-b", job)}, 1},
+		{"workloads with the same name", []timeline.Timeline{pod("shop", "report-1-a", job),
+			pod("billing", "report-2-b", job),
+			pod("shop", "report-x", timeline.Owner{Kind: "Deployment", Name: "report"})}, 3},
+		{"pods without an owner", []timeline.Timeline{pod("shop", "a", timeline.Owner{}),
+			pod("shop", "b", timeline.Owner{})}, 2},
+	} {
+		if got := groups(test.pods...); got != test.want {
+			t.Errorf("%s: %d groups, want %d", test.what, got, test.want)
+		}
+	}
+	seen := map[int]bool{}
+	for i := range 10 * buckets {
+		bucket := bucketOf(pod("shop", fmt.Sprint("web-", i), timeline.Owner{}))
+		if bucket < 0 || bucket >= buckets {
+			t.Fatalf("group %d, want 0 to %d", bucket, buckets-1)
+		}
+		seen[bucket] = true
+	}
+	if len(seen) < buckets*9/10 {
+		t.Errorf("%d of %d groups are used", len(seen), buckets)
 	}
 }

@@ -21,6 +21,7 @@ const (
 	keyOwnerName    = "podlapse.owner.name"
 	keyRollout      = "podlapse.rollout.trace_id"
 	keyMissing      = "podlapse.missing"
+	keyUnreported   = "podlapse.unreported"
 	keyLostEvents   = "podlapse.lost_events"
 	keyConflicts    = "podlapse.conflicts"
 	keySpansLeftOut = "podlapse.spans_left_out"

@@ -21,6 +21,7 @@ func rootOf(t timeline.Timeline) span {
 	)
 	attributes = append(attributes, ownerOf(t)...)
 	attributes = appendList(attributes, keyMissing, t.Missing)
+	attributes = appendList(attributes, keyUnreported, t.Unreported)
 	attributes = appendList(attributes, keyLostEvents, t.LostEvents)
 	if len(t.Conflicts) > 0 {
 		attributes = append(attributes, attribute.Int(keyConflicts, len(t.Conflicts)))

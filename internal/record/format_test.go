@@ -96,6 +96,7 @@ func TestFormat(t *testing.T) {
 				Sandboxes: []timeline.Sandbox{{
 					ID: "s", Attempt: 1, Ready: true, BegunAt: noon, NetworkReadyAt: noon, RunningAt: noon,
 					CreatedAt: noon, ImageResolvedAt: noon, ImagePulledAt: noon, ImageKnown: true,
+					Unstamped: true,
 				}},
 				Containers: []timeline.ContainerRun{{
 					Name: "app", ID: "c", Attempt: 1, CreatedAt: noon, StartedAt: noon, FinishedAt: noon, ExitCode: 2,
@@ -110,7 +111,7 @@ func TestFormat(t *testing.T) {
 			},
 			`{"kind":"runtime_seen","uid":"u","asked_at":"2026-03-01T12:00:00Z","arrived_at":"2026-03-01T12:00:00Z",` +
 				`"sandboxes":[{"id":"s","attempt":1,"ready":true,"begun_at":"2026-03-01T12:00:00Z",` +
-				`"network_ready_at":"2026-03-01T12:00:00Z","image_resolved_at":"2026-03-01T12:00:00Z","image_pulled_at":"2026-03-01T12:00:00Z","image_known":true,"running_at":"2026-03-01T12:00:00Z","created_at":"2026-03-01T12:00:00Z"}],` +
+				`"network_ready_at":"2026-03-01T12:00:00Z","image_resolved_at":"2026-03-01T12:00:00Z","image_pulled_at":"2026-03-01T12:00:00Z","image_known":true,"running_at":"2026-03-01T12:00:00Z","created_at":"2026-03-01T12:00:00Z","unstamped":true}],` +
 				`"containers":[{"name":"app","id":"c","attempt":1,"created_at":"2026-03-01T12:00:00Z",` +
 				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"reason":"Error"}],` +
 				`"images":[{"ref":"web:2","present":true,"pulled_at":"2026-03-01T12:00:00Z","size_bytes":5,"digest":"sha256:a",` +

@@ -33,6 +33,9 @@ func Waterfall(record api.Record, page terminal.Page) string {
 		writePulls(&out, record.Pulls, page)
 	}
 	writeDoubts(&out, record.Conflicts, record.Missing, page)
+	if len(record.Unreported) > 0 {
+		out.WriteString("\nNOT REPORTED BY THIS CONTAINER RUNTIME\n  " + page.Wrap(listed(record.Unreported)) + "\n")
+	}
 	if len(record.LostEvents) > 0 {
 		out.WriteString("\nLOST KUBELET EVENTS\n  " + page.Wrap(listed(record.LostEvents)) + "\n")
 	}

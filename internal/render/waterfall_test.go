@@ -123,9 +123,10 @@ func TestWaterfallShowsFailuresAndLosses(t *testing.T) {
 		{Container: "app", Attempt: 1, Outcome: imagepull.OutcomeDownloaded, Pull: new(api.Seconds(2 * time.Second)),
 			Error: new(api.Seconds(time.Second))},
 	}
-	record.LostEvents = []string{"Pulled/app"}
+	record.LostEvents, record.Unreported = []string{"Pulled/app"}, []string{"network_ready"}
 	text := Waterfall(record, terminal.Page{Columns: 120})
-	for _, want := range []string{"failed: dns", "2.000 s  ±1.000 s", "LOST KUBELET EVENTS\n  Pulled/app\n"} {
+	for _, want := range []string{"failed: dns", "2.000 s  ±1.000 s", "LOST KUBELET EVENTS\n  Pulled/app\n",
+		"NOT REPORTED BY THIS CONTAINER RUNTIME\n  network_ready\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

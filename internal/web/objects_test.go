@@ -15,7 +15,7 @@ import (
 
 func TestEvidence(t *testing.T) {
 	lacking := timeline.Timeline{UID: "1", Total: 3 * time.Second, Missing: []string{"x"}, LostEvents: []string{"y"},
-		Reconstructed: true,
+		Reconstructed: true, Unreported: []string{"z"},
 		Phases: []timeline.Span{{Phase: timeline.PhaseUnattributed, StartAt: firstStart,
 			EndAt: firstStart.Add(2 * time.Second)}}}
 	torn := timeline.Timeline{UID: "2", Total: time.Second, Conflicts: make([]timeline.Conflict, 2)}
@@ -24,7 +24,7 @@ func TestEvidence(t *testing.T) {
 		statuses: []health.Status{{Part: "cri", Detail: "refused", Since: firstStart}, {Part: "pod_watch", Up: true}}}
 	got := decode[api.EvidenceRecord](t, f.ask(t, http.MethodGet, "/api/v1/evidence"))
 	if got.StartUps != (api.EvidenceCounts{Known: 2, Reconstructed: 1, WithConflicts: 1, WithMissing: 1,
-		WithLostEvents: 1}) ||
+		WithLostEvents: 1, WithUnreported: 1}) ||
 		got.Total.Duration() != 4*time.Second || got.Unattributed.Duration() != 2*time.Second ||
 		len(got.Parts) != 2 || got.Parts[0].Required || !got.Parts[1].Required || got.Parts[0].Detail != "refused" {
 		t.Errorf("%+v", got)

@@ -259,7 +259,7 @@ func TestOpenAPIRefusesInvalidAnswers(t *testing.T) {
 		"PullList": `{"items":[],"recent":[{"container":"x"}]}`,
 		"Registry": `{"registry":"x","outcomes":{},"failures":{},"going_on":0,"bytes":0,"download_seconds":0,` +
 			`"other":1}`,
-		"Evidence": `{"at":"yesterday","parts":[],"start_ups":{"known":0,"reconstructed":0,"with_conflicts":0,"with_missing":0,"with_lost_events":0},"total_seconds":0,"unattributed_seconds":0}`,
+		"Evidence": `{"at":"yesterday","parts":[],"start_ups":{"known":0,"reconstructed":0,"with_conflicts":0,"with_missing":0,"with_lost_events":0,"with_unreported":0},"total_seconds":0,"unattributed_seconds":0}`,
 		"Trace":    `{"traceEvents":[{"ph":"X","name":"x","cat":"x","ts":0,"pid":1,"tid":1}],"displayTimeUnit":"ms","otherData":{}}`,
 		"Problem":  `{"error":"x"}`,
 		"PodKey":   `{"id":"x"}`,

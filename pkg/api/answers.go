@@ -134,4 +134,6 @@ type EvidenceCounts struct {
 	WithConflicts  int `json:"with_conflicts"`
 	WithMissing    int `json:"with_missing"`
 	WithLostEvents int `json:"with_lost_events"`
+	// WithUnreported is the number of start-ups with milestones that the container runtime can never report.
+	WithUnreported int `json:"with_unreported"`
 }

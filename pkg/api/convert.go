@@ -33,6 +33,7 @@ func NewRecord(t timeline.Timeline) Record {
 		Milestones:    convert(t.Milestones, milestoneRecord),
 		Conflicts:     convert(t.Conflicts, conflictRecord),
 		Missing:       convert(t.Missing, same),
+		Unreported:    t.Unreported,
 		LostEvents:    t.LostEvents,
 		Events:        eventRecords(t.EventMessage),
 		ClockSkew:     Skew(t.Skew),

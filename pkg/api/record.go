@@ -40,6 +40,8 @@ type Record struct {
 	Milestones []MilestoneRecord `json:"milestones"`
 	Conflicts  []ConflictRecord  `json:"conflicts"`
 	Missing    []string          `json:"missing"`
+	// Unreported lists the milestones that the container runtime can never report, in the form of Missing.
+	Unreported []string `json:"unreported,omitempty"`
 	// LostEvents lists Events as reason/container. The kubelet must have created these Events, but the agent never
 	// received them.
 	LostEvents []string `json:"lost_events,omitempty"`

@@ -16,6 +16,8 @@ import (
 // initial values. A store is disabled when the runtime rejects its method as unknown. Each session has its own
 // stores.
 type stores struct {
+	// unstamped says that the runtime's name or version proves that it has no timestamps of sandboxes.
+	unstamped bool
 	sandboxes degradable // containerd ≥ 2.0
 	images    degradable // containerd
 	content   degradable // containerd: blobs, and downloads in progress
@@ -28,6 +30,7 @@ func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *stores {
 	s := &stores{}
 	containerd := version.GetRuntimeName() == "containerd"
 	major, known := majorVersion(version.GetRuntimeVersion())
+	s.unstamped = version.GetRuntimeName() != "" && !containerd || containerd && known && major < 2
 	s.sandboxes.set(containerd && known && major >= 2, logger, "sandboxes",
 		"volumes, network and sandbox cannot be separated")
 	s.images.set(containerd, logger, "images", "only Events date pulls; without Events, the outcome of a "+
@@ -74,6 +77,7 @@ func (l *lookUp) stampSandbox(
 ) error {
 	sandbox.CreatedAt = createdAt
 	if !l.stores.sandboxes.on() {
+		sandbox.Unstamped = l.stores.unstamped || l.stores.sandboxes.refused.Load()
 		return nil
 	}
 	cached, known := l.stamps.Get(sandbox.ID)
@@ -81,9 +85,12 @@ func (l *lookUp) stampSandbox(
 	if !known {
 		stored, err := l.client.storedSandbox(ctx, sandbox.ID)
 		if err != nil {
-			return l.stores.sandboxes.forgive(err)
+			err = l.stores.sandboxes.forgive(err)
+			sandbox.Unstamped = err == nil && l.stores.sandboxes.refused.Load()
+			return err
 		}
 		if stored.GetSandboxer() != podSandboxer {
+			sandbox.Unstamped = stored.GetSandboxer() != ""
 			return nil
 		}
 		stamps.begunAt = fromTimestamp(stored.GetCreatedAt())

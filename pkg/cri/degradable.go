@@ -12,6 +12,7 @@ import (
 // the call to set.
 type degradable struct {
 	enabled atomic.Bool
+	refused atomic.Bool // the runtime answered that it does not serve the store
 	logger  *zap.Logger
 	name    string
 	costs   string // the effect of a missing feature
@@ -27,6 +28,7 @@ func (d *degradable) on() bool { return d.enabled.Load() }
 
 // disable disables the feature. The first call logs a warning.
 func (d *degradable) disable() {
+	d.refused.Store(true)
 	if d.enabled.CompareAndSwap(true, false) {
 		d.logger.Warn("containerd does not provide a store: timelines are less precise", zap.String("store", d.name),
 			zap.String("costs", d.costs))

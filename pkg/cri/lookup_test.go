@@ -148,6 +148,8 @@ func TestSandboxTimestamps(t *testing.T) {
 	coarse := timeline.Sandbox{ID: "s", Ready: true, CreatedAt: second(3)}
 	fine := timeline.Sandbox{ID: "s", Ready: true, BegunAt: second(1), NetworkReadyAt: second(3),
 		RunningAt: second(3.5), ImageKnown: true}
+	unstamped := coarse
+	unstamped.Unstamped = true
 	noRunning := fine
 	noRunning.RunningAt = time.Time{}
 	stopped := noRunning
@@ -166,11 +168,11 @@ func TestSandboxTimestamps(t *testing.T) {
 		{name: "containerd 2, resources changed", updatedAt: second(50), firstContainerAt: second(4), want: noRunning},
 		{name: "containerd 2, stopped before it was looked at", notReady: true, want: stopped},
 		{name: "containerd 2, not in the store", notStored: true, want: coarse},
-		{name: "containerd 2, a virtual machine's shim", options: critest.Options{Sandboxer: "shim"}, want: coarse},
-		{name: "containerd 2 without the store", options: critest.Options{NoStores: true}, want: coarse},
-		{name: "containerd 1.7", options: critest.Options{Version: "1.7.27"}, want: coarse},
+		{name: "containerd 2, a virtual machine's shim", options: critest.Options{Sandboxer: "shim"}, want: unstamped},
+		{name: "containerd 2 without the store", options: critest.Options{NoStores: true}, want: unstamped},
+		{name: "containerd 1.7", options: critest.Options{Version: "1.7.27"}, want: unstamped},
 		{name: "containerd of unknown version", options: critest.Options{Version: "unknown"}, want: coarse},
-		{name: "cri-o", options: critest.Options{Name: "cri-o", Version: "1.36.0", NoStores: true}, want: coarse},
+		{name: "cri-o", options: critest.Options{Name: "cri-o", Version: "1.36.0", NoStores: true}, want: unstamped},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

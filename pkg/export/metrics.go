@@ -21,6 +21,7 @@ type Metrics struct {
 	ended      *prometheus.CounterVec
 	conflicts  *prometheus.CounterVec
 	incomplete prometheus.Counter
+	unreported prometheus.Counter
 	pulls      *pullMetrics
 	trace      TraceOf
 }
@@ -64,7 +65,14 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}, []string{"milestone"}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
-			Help: "Start-ups in which missing evidence prevented the separation of phases.",
+			Help: "Start-ups in which missing evidence prevented the separation of phases. Excludes evidence that the " +
+				"container runtime can never report (podlapse_evidence_unreported_total).",
+		}),
+		unreported: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "podlapse_evidence_unreported_total",
+			Help: "Milestones of start-ups that a container runtime of this kind can never report, such as the end " +
+				"of the network setup with CRI-O and containerd 1.x. podlapse_evidence_incomplete_total does not " +
+				"count them.",
 		}),
 		pulls: newPullMetrics(registerer),
 	}
@@ -79,7 +87,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		timeline.StateDeleted, timeline.StateGivenUp} {
 		m.ended.WithLabelValues(string(state))
 	}
-	registerer.MustRegister(m.startup, m.sli, m.phase, m.steps, m.ended, m.conflicts, m.incomplete)
+	registerer.MustRegister(m.startup, m.sli, m.phase, m.steps, m.ended, m.conflicts, m.incomplete, m.unreported)
 	return m
 }
 
@@ -104,6 +112,7 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 	if len(t.Missing) > 0 {
 		m.incomplete.Inc()
 	}
+	m.unreported.Add(float64(len(t.Unreported)))
 	m.pulls.observe(t, m.trace)
 }
 

@@ -47,8 +47,8 @@ func TestMetricsAreClean(t *testing.T) {
 	}
 }
 
-// contested returns a failed start-up with a pull that unpacked for 1.5 s. Two of its milestones have conflicts,
-// and one milestone lacks evidence.
+// contested returns a failed start-up with a pull that unpacked for 1.5 s. Two of its milestones have conflicts, and
+// one milestone lacks evidence. The runtime cannot report a fourth milestone.
 func contested() timeline.Timeline {
 	return timeline.Timeline{
 		Namespace: "shop", Name: "odd", UID: "0b1f", State: timeline.StateFailed, CreatedAt: after(0),
@@ -65,7 +65,7 @@ func contested() timeline.Timeline {
 		}},
 		Conflicts: []timeline.Conflict{{Milestone: timeline.MilestoneRunning, Container: "app"},
 			{Milestone: timeline.MilestoneSandboxBegun}, {Milestone: timeline.MilestoneRunning}},
-		Missing: []string{"scheduled"},
+		Missing: []string{"scheduled"}, Unreported: []string{"network_ready"},
 	}
 }
 

@@ -13,17 +13,22 @@ const maxPodSeries = 250
 type podSeries struct {
 	pods    func() []timeline.Timeline
 	startup *prometheus.Desc
+	age     *prometheus.Desc
 	dropped prometheus.Counter
 }
 
-// NewPodSeries creates the collector of one series for each pod on the node. NewPodSeries also counts the pods
-// that have no series because of the limit.
+// NewPodSeries creates the collector of one series for each pod on the node, of a second series for each starting pod,
+// and of the number of pods without series because of the limit.
 func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 	return &podSeries{
 		pods: pods,
 		startup: prometheus.NewDesc("podlapse_pod_startup_seconds",
 			"Duration of the start-up of a pod on this node. While the pod is starting, the time since its creation.",
 			[]string{"namespace", "pod", "workload_kind", "workload", "state"}, nil),
+		age: prometheus.NewDesc("podlapse_pod_phase_age_seconds",
+			"Time that a starting pod has been in its current phase, with the cause of that phase. Only pods in "+
+				"podlapse_pod_startup_seconds.",
+			[]string{"namespace", "pod", "phase", "cause"}, nil),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_pod_series_dropped_total",
 			Help: "Series of podlapse_pod_startup_seconds that scrapes omitted because the node had too many pods.",
@@ -34,6 +39,7 @@ func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 // Describe implements prometheus.Collector.
 func (c *podSeries) Describe(descs chan<- *prometheus.Desc) {
 	descs <- c.startup
+	descs <- c.age
 	c.dropped.Describe(descs)
 }
 
@@ -54,6 +60,11 @@ func (c *podSeries) Collect(metrics chan<- prometheus.Metric) {
 		metrics <- prometheus.MustNewConstMetric(c.startup, prometheus.GaugeValue, t.Total.Seconds(),
 			name.namespace, name.name, labelValue(t.Owner.Kind, maxKind), labelValue(t.Owner.Name, maxName),
 			string(t.State))
+		if n := len(t.Phases); n > 0 && t.State == timeline.StateStarting {
+			current := t.Phases[n-1]
+			metrics <- prometheus.MustNewConstMetric(c.age, prometheus.GaugeValue, current.Duration().Seconds(),
+				name.namespace, name.name, string(current.Phase), string(current.Cause))
+		}
 	}
 	c.dropped.Collect(metrics)
 }

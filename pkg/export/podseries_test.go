@@ -30,6 +30,15 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_pod_startup_seconds"); err != nil {
 		t.Error(err)
 	}
+	const age = `# HELP podlapse_pod_phase_age_seconds Time that a starting pod has been in its current phase, with ` +
+		`the cause of that phase. Only pods in podlapse_pod_startup_seconds.
+# TYPE podlapse_pod_phase_age_seconds gauge
+podlapse_pod_phase_age_seconds{cause="registry",namespace="shop",phase="pull",pod="batch"} 3
+`
+	err := testutil.GatherAndCompare(registry, strings.NewReader(age), "podlapse_pod_phase_age_seconds")
+	if err != nil {
+		t.Error(err)
+	}
 	// The API server does not validate the owner in a pod's metadata.
 	foreign := startuptest.ColdStart()
 	foreign.Owner = timeline.Owner{Kind: "K\xff" + strings.Repeat("k", 100), Name: "n\xff" + strings.Repeat("é", 1000)}
@@ -63,7 +72,7 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 # TYPE podlapse_pod_series_dropped_total counter
 podlapse_pod_series_dropped_total 7
 `
-	err := testutil.GatherAndCompare(registry, strings.NewReader(dropped), "podlapse_pod_series_dropped_total")
+	err = testutil.GatherAndCompare(registry, strings.NewReader(dropped), "podlapse_pod_series_dropped_total")
 	if err != nil {
 		t.Error(err)
 	}

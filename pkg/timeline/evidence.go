@@ -65,6 +65,7 @@ type Evidence struct {
 	networkDowns     []instant
 	networkUp        instant   // when the runtime first reported that its network was ready; zero for never
 	imageKnown       attempts  // the sandboxes for which the runtime reported whether it pulled the sandbox image
+	unstamped        attempts  // the sandboxes whose timestamps the runtime can never report
 	kubelet133       bool      // the kubelet has version 1.33 or later
 	generation       int64     // the lowest observed generation of the spec; 0 if unknown
 	watchFirstOpened time.Time // when the first Event watch opened

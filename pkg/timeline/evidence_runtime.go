@@ -44,6 +44,9 @@ func (e *Evidence) applySandbox(s Sandbox) {
 	if known := e.imageKnown.with(clampAttempt(s.Attempt)); s.ImageKnown && known != e.imageKnown {
 		e.imageKnown, e.changed = known, true
 	}
+	if known := e.unstamped.with(clampAttempt(s.Attempt)); s.Unstamped && known != e.unstamped {
+		e.unstamped, e.changed = known, true
+	}
 	addPoint(MilestoneSandboxBegun, originStore, s.BegunAt)
 	addPoint(MilestoneSandboxImageResolved, originStore, s.ImageResolvedAt)
 	addPoint(MilestoneSandboxImagePulled, originStore, s.ImagePulledAt)

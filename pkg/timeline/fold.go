@@ -180,7 +180,7 @@ func (f *fold) assemble() Timeline {
 	t.LostEvents = f.lostEvents()
 	t.Milestones = f.milestones()
 	t.Conflicts = f.conflicts()
-	t.Missing = f.missing()
+	t.Missing, t.Unreported = f.missing()
 	t.EventMessage = f.e.messagesUntil(end.estimate().time())
 	t.Revision, t.TraceParent, t.Labels = pod.Revision, pod.TraceParent, pod.Labels
 	if pod.Traits != nil {
@@ -250,9 +250,9 @@ func (f *fold) name(k milestoneKey) string {
 	return f.e.containers[k.container].name
 }
 
-// missing lists the milestones that the pod has passed but that have no evidence.
-func (f *fold) missing() []string {
-	var missing []string
+// missing lists the milestones that the pod has passed but that have no evidence. unreported lists those of them that
+// the runtime can never report.
+func (f *fold) missing() (missing, unreported []string) {
 	for _, c := range append([]chain{f.pod}, f.chains...) {
 		lastKnown := -1
 		for i, s := range c.steps {
@@ -261,7 +261,11 @@ func (f *fold) missing() []string {
 			}
 		}
 		for _, s := range c.steps[:lastKnown+1] {
-			if !s.optional && f.bounds.find(s.key) == nil {
+			switch {
+			case s.optional || f.bounds.find(s.key) != nil:
+			case f.neverReported(s.key):
+				unreported = append(unreported, label(s.key, c.container))
+			default:
 				missing = append(missing, label(s.key, c.container))
 			}
 		}
@@ -269,7 +273,16 @@ func (f *fold) missing() []string {
 	if f.e.overflow {
 		missing = append(missing, "attempts beyond those kept")
 	}
-	return missing
+	return missing, unreported
+}
+
+// neverReported reports whether the runtime has proven that it cannot report a milestone of a sandbox.
+func (f *fold) neverReported(k milestoneKey) bool {
+	switch k.milestone {
+	case MilestoneSandboxBegun, MilestoneNetworkReady, MilestoneSandboxRunning:
+		return f.e.unstamped.has(k.attempt)
+	}
+	return false
 }
 
 func label(k milestoneKey, container string) string {

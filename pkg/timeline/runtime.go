@@ -27,6 +27,9 @@ type Sandbox struct {
 	RunningAt time.Time `json:"running_at,omitzero"`
 	// CreatedAt is CRI's created_at. CreatedAt is set only if it is unknown which of the instants above is closest.
 	CreatedAt time.Time `json:"created_at,omitzero"`
+	// Unstamped says that this runtime can never report BegunAt, NetworkReadyAt and RunningAt of the sandbox. The
+	// runtime's name, its version or its answer proves that (CRI-O, containerd 1.x, the shim of a virtual machine).
+	Unstamped bool `json:"unstamped,omitzero"`
 }
 
 // ContainerRun is one run of a container in the runtime. Timestamps are exact instants on the node's clock. The

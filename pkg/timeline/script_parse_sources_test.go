@@ -72,7 +72,7 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 				BegunAt: stamps["begun"], NetworkReadyAt: stamps["network"], RunningAt: stamps["running"],
 				CreatedAt:       stamps["created"],
 				ImageResolvedAt: stamps["imageresolved"], ImagePulledAt: stamps["imagepulled"],
-				ImageKnown: !slices.Contains(words, "imageunknown"),
+				ImageKnown: !slices.Contains(words, "imageunknown"), Unstamped: slices.Contains(words, "unstamped"),
 			})
 		case "image":
 			o.Images = append(o.Images, Image{

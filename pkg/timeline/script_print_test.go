@@ -79,6 +79,9 @@ func (s *script) print(t testing.TB) string {
 	if len(tl.Missing) > 0 {
 		fmt.Fprintf(&out, "missing %v\n", tl.Missing)
 	}
+	if len(tl.Unreported) > 0 {
+		fmt.Fprintf(&out, "unreported %v\n", tl.Unreported)
+	}
 	if len(tl.LostEvents) > 0 {
 		fmt.Fprintf(&out, "lost %v\n", tl.LostEvents)
 	}

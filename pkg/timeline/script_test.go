@@ -43,7 +43,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:
 //	    networkdown (its network is not ready), networkup
 //	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S [imageresolved@S]
-//	        [imagepulled@S] [imageunknown]
+//	        [imagepulled@S] [imageunknown] [unstamped]
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N] [died=R]
 //	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [untold]
 //	        [LAYER,SIZE,DOWNLOADED,UNPACKED[,remote]]…

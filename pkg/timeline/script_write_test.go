@@ -119,7 +119,7 @@ func answerWords(o RuntimeSeen) []string {
 		return words
 	}
 	for _, s := range o.Sandboxes {
-		parts = append(parts, strings.Join(stamps(append([]string{"sandbox"}, flags(s.Ready, "ready")...),
+		parts = append(parts, strings.Join(stamps(slices.Concat([]string{"sandbox"}, flags(s.Ready, "ready"), flags(s.Unstamped, "unstamped")),
 			"begun", s.BegunAt, "network", s.NetworkReadyAt, "running", s.RunningAt, "created", s.CreatedAt), " "))
 	}
 	for _, r := range o.Containers {

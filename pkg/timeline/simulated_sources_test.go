@@ -217,7 +217,7 @@ func (w *simulatedSources) sandboxesAt(t time.Time) []Sandbox {
 		if w.wording%2 == 0 {
 			created = w.milestones[trueMilestone{milestone: MilestoneSandboxBegun}].Add(time.Millisecond)
 		}
-		return []Sandbox{{Ready: true, CreatedAt: created}}
+		return []Sandbox{{Ready: true, CreatedAt: created, Unstamped: true}}
 	}
 	return []Sandbox{
 		{Ready: true, BegunAt: w.milestones[trueMilestone{milestone: MilestoneSandboxBegun}], NetworkReadyAt: network,

@@ -55,6 +55,9 @@ type Timeline struct {
 	Conflicts      []Conflict
 	Skew           Skew     // the skew of the clocks when the timeline was computed
 	Missing        []string // milestones that lack evidence, as milestone[/container][#attempt]
+	// Unreported lists the milestones that lack evidence because this runtime can never report them, in the form of
+	// Missing. Missing does not contain these milestones.
+	Unreported []string
 	// LostEvents lists Events as reason/container. The kubelet must have created these Events, but they never
 	// arrived, although a watch was open.
 	LostEvents []string

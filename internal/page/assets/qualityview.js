@@ -6,7 +6,7 @@ import { visible } from './text.js';
 import { stamp } from './zone.js';
 
 const losses = [['reconstructed', 'completed before the agent started'], ['with_conflicts', 'with contradictory evidence'], ['with_missing', 'with missing evidence'],
-  ['with_lost_events', 'with lost kubelet Events']];
+  ['with_lost_events', 'with lost kubelet Events'], ['with_unreported', 'with milestones that this container runtime can never report, so the node has no node factor']];
 
 export class QualityView {
   root = element('section', 'quality-view');

@@ -24,6 +24,8 @@ type Timeline struct {
 	Pulls        []Pull      `json:"pulls"`
 	Milestones   []Milestone `json:"milestones"`
 	Missing      []string    `json:"missing"`
+	// milestones that the runtime can never report
+	Unreported []string `json:"unreported"`
 	// such as Pulled/main: the kubelet created the Event, but it never arrived
 	LostEvents []string   `json:"lost_events"`
 	ClockSkew  *Skew      `json:"clock_skew"` // absent unless the agent has proven a skew

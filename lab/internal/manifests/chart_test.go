@@ -28,7 +28,12 @@ func TestSchemaRejectsInvalidValues(t *testing.T) {
 		{"runtimeSocket: /run/../etc/c.sock", "/runtimeSocket'"}, // it would mount /etc
 		{"runtimeSocket: \"/run/a #/c.sock\"", "/runtimeSocket'"},
 		{"events: always", "/events': value must be one of 'auto', 'cluster', 'off'"},
-		{"env: {RECORDS_PARTIAL: on}", "/env/RECORDS_PARTIAL': got boolean, want string"},
+		{"env: {HISTORY_LIMIT: 5}", "/env/HISTORY_LIMIT': got number, want boolean or string"},
+		{"kubePrometheusStack: {release: \"my stack\"}", "/kubePrometheusStack/release': 'my stack' does not match pattern"},
+		{"kubePrometheusStack: {release: true}", "/kubePrometheusStack/release': got boolean, want string"},
+		{"seLinuxOptions: {typ: spc_t}", "'typ'"},
+		{"affinity: {nodeSelectorTerms: []}", "'nodeSelectorTerms'"},
+		{"podMonitor: {metricRelabelings: {action: drop}}", "/podMonitor/metricRelabelings': got object, want array"},
 		{"env: {NODE_NAME: other}", "invalid propertyName 'NODE_NAME'"},
 		{"env: {ANNOTATE: \"on\"}", "invalid propertyName 'ANNOTATE'"}, // without the permission and the policy
 		{"env: {NODE_HEALTH: \"on\"}", "invalid propertyName 'NODE_HEALTH'"},
@@ -250,8 +255,10 @@ func TestAnnotateRequiresAdmissionPolicy(t *testing.T) {
 func TestChartNotes(t *testing.T) {
 	for values, want := range map[string][]string{
 		"": {"pod-security.kubernetes.io/enforce=privileged", "nodeImpersonation.enabled limits", "metricsAuth.enabled",
-			"explain", "Timelines are available only over loopback"},
+			"explain", "Timelines are available only over loopback", "--set kubePrometheusStack.release=RELEASE"},
 		"openAPI: {enabled: true}\nnodeImpersonation: {enabled: true}": {"can read metrics and timelines"},
+		"kubePrometheusStack: {release: kps}\nnodeImpersonation: {enabled: true}": {"label release=kps,",
+			"count(podlapse_build_info)"},
 		"tls: {enabled: true}\nnodeImpersonation: {enabled: true}": {
 			"explain --server=https://127.0.0.1:9717 --insecure-skip-tls-verify\n"},
 		"metricsAuth: {enabled: true}\nnodeImpersonation: {enabled: true}\nnamespace: {create: true}": {

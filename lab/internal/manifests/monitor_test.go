@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"strings"
 	"testing"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
@@ -39,5 +40,50 @@ dashboard: {enabled: true, labels: {folder: nodes}}
 	if dashboard := find[*corev1.ConfigMap](t, objects, "podlapse-dashboard"); dashboard.Labels["folder"] != "nodes" ||
 		dashboard.Labels["grafana_dashboard"] != "1" {
 		t.Errorf("dashboard: %v", dashboard.Labels)
+	}
+}
+
+// kube-prometheus-stack's Prometheus has these selectors by default: its chart's podMonitorSelectorNilUsesHelmValues and
+// ruleSelectorNilUsesHelmValues are true, and the selectors of namespaces are empty. Grafana's sidecar selects
+// ConfigMaps in all namespaces by the label grafana_dashboard.
+func TestObjectsMatchSelectorsOfKubePrometheusStack(t *testing.T) {
+	for from, objects := range map[string][]object{
+		"component": compose(t, "kube-prometheus-stack"),
+		"chart":     renderChart(t, "kubePrometheusStack: {release: kube-prometheus-stack}"),
+		"chart, with labels": renderChart(t, "kubePrometheusStack: {release: kube-prometheus-stack}\n"+
+			"podMonitor: {labels: {team: nodes}}\nrules: {labels: {team: nodes}}\ndashboard: {labels: {team: nodes}}"),
+	} {
+		selected := map[string]object{
+			"podMonitorSelector": find[*monitoringv1.PodMonitor](t, objects, ""),
+			"ruleSelector":       find[*monitoringv1.PrometheusRule](t, objects, ""),
+			"dashboards":         find[*corev1.ConfigMap](t, objects, "podlapse-dashboard"),
+		}
+		for name, o := range selected {
+			if got := o.GetLabels()["release"]; got != "kube-prometheus-stack" {
+				t.Errorf("%s: %s does not select %s, whose label release is %q", from, name, key(o), got)
+			}
+		}
+		if got := selected["dashboards"].GetLabels()["grafana_dashboard"]; got != "1" {
+			t.Errorf("%s: Grafana's sidecar does not select the dashboard: grafana_dashboard=%q", from, got)
+		}
+	}
+	if text := string(read(t, chartDirectory(t), "values.yaml")); !strings.Contains(text, "METRICS_POD_LABELS: on") {
+		t.Error("values.yaml does not name the setting that the dashboard's table of pods needs")
+	}
+}
+
+func TestPodMonitorRelabelings(t *testing.T) {
+	objects := renderChart(t, `
+podMonitor:
+  enabled: true
+  relabelings: [{action: replace, targetLabel: cluster, replacement: east}]
+  metricRelabelings: [{action: drop, sourceLabels: [__name__], regex: go_.*}]
+`)
+	endpoint := find[*monitoringv1.PodMonitor](t, objects, "").Spec.PodMetricsEndpoints[0]
+	if r := endpoint.RelabelConfigs; len(r) != 2 || r[0].TargetLabel != "node" || r[1].TargetLabel != "cluster" {
+		t.Errorf("relabelings: %+v", r)
+	}
+	if r := endpoint.MetricRelabelConfigs; len(r) != 1 || r[0].Regex != "go_.*" {
+		t.Errorf("metric relabelings: %+v", r)
 	}
 }

@@ -3,11 +3,13 @@ package manifests
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
@@ -231,5 +233,65 @@ priorityClassName: ours
 	}
 	if got := pod.Containers[0].Resources.Requests.Cpu().String(); got != "7m" {
 		t.Errorf("requests %s of CPU", got)
+	}
+}
+
+// SELinux options do not require OpenShift's objects, which other clusters reject.
+func TestSELinuxOptions(t *testing.T) {
+	for values, want := range map[string]*corev1.SELinuxOptions{
+		"":                              nil,
+		"seLinuxOptions: {type: spc_t}": {Type: "spc_t"},
+		"openshift: {enabled: true}":    {Type: "spc_t"},
+		"openshift: {enabled: true}\nseLinuxOptions: {type: container_runtime_t, level: s0}": {
+			Type: "container_runtime_t", Level: "s0"},
+	} {
+		rendered, err := Chart(chartDirectory(t), "podlapse", "podlapse", values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod := find[*appsv1.DaemonSet](t, decode(t, rendered.Objects), "").Spec.Template.Spec
+		if got := pod.SecurityContext.SELinuxOptions; !equality.Semantic.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, want %+v", values, got, want)
+		}
+		if constraints := strings.Contains(rendered.Objects, "SecurityContextConstraints"); constraints !=
+			strings.Contains(values, "openshift") {
+			t.Errorf("%q: SecurityContextConstraints: %t", values, constraints)
+		}
+	}
+}
+
+// Values add to the default affinity. Terms of a node affinity replace the default's terms.
+func TestAffinity(t *testing.T) {
+	terms := func(values string) (first string, pods bool) {
+		pod := find[*appsv1.DaemonSet](t, renderChart(t, values), "").Spec.Template.Spec
+		required := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		return required.NodeSelectorTerms[0].MatchExpressions[0].Key, pod.Affinity.PodAntiAffinity != nil
+	}
+	if key, pods := terms(""); key != "type" || pods {
+		t.Errorf("default: %s, %t", key, pods)
+	}
+	if key, pods := terms(`affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: []}}`); key !=
+		"type" || !pods {
+		t.Errorf("with a pod affinity: %s, %t", key, pods)
+	}
+	if key, _ := terms(`
+affinity:
+  nodeAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      nodeSelectorTerms:
+      - matchExpressions: [{key: pool, operator: In, values: [a]}]
+`); key != "pool" {
+		t.Errorf("with a node affinity: %s", key)
+	}
+}
+
+// YAML reads on and off without quotes as booleans.
+func TestVariablesWithoutQuotes(t *testing.T) {
+	for values, want := range map[string]string{"on": "on", `"on"`: "on", "off": "off", "true": "on", "false": "off",
+		`"true"`: "true"} {
+		env := environment(container(t, renderChart(t, "env: {METRICS_POD_LABELS: "+values+"}")))
+		if got := env["METRICS_POD_LABELS"]; got != want {
+			t.Errorf("%s became %q, want %q", values, got, want)
+		}
 	}
 }

@@ -3,6 +3,11 @@ package monitoring
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
 )
 
 // dashboardUID is the dashboard's name in URLs. Links inside the dashboard need it.
@@ -19,14 +24,14 @@ const (
 	text   kind = "text"
 )
 
-// query is one expression and the name of its series: a legend, or the column of a table.
-type query struct{ expr, name string }
+// query is one expression and the name of its series: a legend, or the column of a table with its unit.
+type query struct{ expr, name, unit string }
 
 // panel describes one panel.
 type panel struct {
 	kind    kind
 	title   string
-	unit    string // Grafana's name of it
+	unit    string // Grafana's name of the unit; tables have a unit for each column instead
 	width   int    // in columns, of 24
 	about   string
 	queries []query
@@ -51,7 +56,11 @@ const (
 func Dashboard() ([]byte, error) {
 	var panels []object
 	y := 0
-	for _, s := range sections {
+	clustered, err := inCluster(sections)
+	if err != nil {
+		return nil, fmt.Errorf("add label cluster to the dashboard: %w", err)
+	}
+	for _, s := range clustered {
 		panels = append(panels, object{"type": "row", "title": s.title, "collapsed": false, "panels": []object{},
 			"gridPos": object{"x": 0, "y": y, "w": 24, "h": 1}})
 		y++
@@ -74,7 +83,7 @@ func Dashboard() ([]byte, error) {
 	}
 	encoded, err := json.MarshalIndent(object{
 		"uid": dashboardUID, "title": "podlapse", "tags": []string{"podlapse", "kubernetes"}, "schemaVersion": 41,
-		"version":     1,
+		"version":     2,
 		"description": "Where the start-up time of pods goes and what causes it: fleet, node, registry, pod.",
 		"editable":    true, "graphTooltip": 1, "refresh": "1m", "timezone": "browser",
 		"time":       object{"from": "now-6h", "to": "now"},
@@ -83,7 +92,7 @@ func Dashboard() ([]byte, error) {
 			"name": "Alerts", "enable": true, "iconColor": "red", "datasource": datasource,
 			"titleFormat": "{{alertname}}",
 			"expr":        `ALERTS{alertname=~"Podlapse.*", alertstate="firing"}`,
-			"textFormat":  "{{node}} {{registry}} {{phase}}",
+			"textFormat":  "{{cluster}} {{namespace}} {{node}} {{registry}} {{phase}}",
 		}}},
 		"panels": panels,
 	}, "", " ")
@@ -93,14 +102,59 @@ func Dashboard() ([]byte, error) {
 	return append(encoded, '\n'), nil
 }
 
+// inCluster returns the sections with expressions that select the variable cluster. Targets without that label match,
+// too. The recorded constants have no such label.
+func inCluster(all []section) ([]section, error) {
+	var clustered []section
+	for _, s := range all {
+		s.panels = slices.Clone(s.panels)
+		for i := range s.panels {
+			p := &s.panels[i]
+			p.queries = slices.Clone(p.queries)
+			for k := range p.queries {
+				expression, err := parser.ParseExpr(withoutVariables(p.queries[k].expr))
+				if err != nil {
+					return nil, fmt.Errorf("%s, %s: %w", s.title, p.title, err)
+				}
+				parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+					selector, ok := node.(*parser.VectorSelector)
+					if ok && !strings.HasPrefix(selector.Name, "podlapse:") {
+						selector.LabelMatchers = append(selector.LabelMatchers,
+							labels.MustNewMatcher(labels.MatchRegexp, "cluster", "$cluster"))
+					}
+					return nil
+				})
+				p.queries[k].expr = withVariables(expression.String())
+			}
+		}
+		clustered = append(clustered, s)
+	}
+	return clustered, nil
+}
+
+// Values in the place of Grafana's variables for a number and a length, which are not PromQL.
+const (
+	topPlace   = "1234567"
+	rangePlace = "20m34s567ms"
+)
+
+func withoutVariables(expr string) string {
+	return strings.NewReplacer("$top", topPlace, "$__range", rangePlace).Replace(expr)
+}
+
+func withVariables(expr string) string {
+	return strings.NewReplacer(topPlace, "$top", rangePlace, "$__range").Replace(expr)
+}
+
 var datasource = object{"type": "prometheus", "uid": "${datasource}"}
 
 func variables() []object {
 	list := []object{{"type": "datasource", "name": "datasource", "label": "Prometheus", "query": "prometheus"}}
 	for _, v := range []struct{ name, metric string }{
-		{"node", "podlapse_build_info"},
-		{"registry", "podlapse_image_pull_bytes_total"},
-		{"namespace", "podlapse_pod_startup_seconds"},
+		{"cluster", "podlapse_build_info"},
+		{"node", `podlapse_build_info{cluster=~"$cluster"}`},
+		{"registry", `podlapse_image_pull_bytes_total{cluster=~"$cluster"}`},
+		{"namespace", `podlapse_pod_startup_seconds{cluster=~"$cluster"}`},
 	} {
 		values := fmt.Sprintf("label_values(%s, %s)", v.metric, v.name)
 		list = append(list, object{
@@ -110,7 +164,12 @@ func variables() []object {
 			"current": object{"text": []string{"All"}, "value": []string{"$__all"}},
 		})
 	}
-	return list
+	return append(list, object{
+		"type": "custom", "name": "top", "label": "lines per panel", "query": "10,25,50,500",
+		"current": object{"text": "10", "value": "10"},
+		"options": []object{{"text": "10", "value": "10", "selected": true}, {"text": "25", "value": "25"},
+			{"text": "50", "value": "50"}, {"text": "500", "value": "500"}},
+	})
 }
 
 func (p panel) object(x, y, height int) object {
@@ -126,10 +185,15 @@ func (p panel) object(x, y, height int) object {
 				value),
 		}}
 	}
+	overrides := []object{}
+	if p.kind == table {
+		overrides = p.columnUnits()
+		delete(defaults, "unit")
+	}
 	o := object{
 		"type": p.kind, "title": p.title, "description": p.about, "datasource": datasource,
 		"gridPos":     object{"x": x, "y": y, "w": p.width, "h": height},
-		"fieldConfig": object{"defaults": defaults, "overrides": []object{}},
+		"fieldConfig": object{"defaults": defaults, "overrides": overrides},
 	}
 	switch p.kind {
 	case text:
@@ -181,6 +245,27 @@ func (p panel) columns() (transformations []object, options object) {
 		}, object{
 			"sortBy": []object{{"displayName": p.queries[0].name, "desc": true}},
 		}
+}
+
+// columnUnits sets the unit of each column of a table.
+func (p panel) columnUnits() []object {
+	units := []object{}
+	for _, q := range p.queries {
+		units = append(units, object{
+			"matcher": object{"id": "byName", "options": q.name},
+			"properties": []object{{"id": "unit", "value": q.unit},
+				{"id": "decimals", "value": decimals(q.unit)}},
+		})
+	}
+	return units
+}
+
+// decimals is the number of decimal places of a column.
+func decimals(unit string) int {
+	if unit == "none" || unit == "percentunit" {
+		return 0
+	}
+	return 1
 }
 
 func refID(i int) string { return string(rune('A' + i)) }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -36,7 +38,7 @@ func TestLinksUseExistingLabels(t *testing.T) {
 					continue
 				}
 				links++
-				if labels := known.labelsOf(parse(t, q.expr)); !labels[p.link] {
+				if labels := known.labelsOf(parse(t, withoutVariables(q.expr))); !labels[p.link] {
 					t.Errorf("%s: %s: no label %s", s.title, p.title, p.link)
 				}
 			}
@@ -57,5 +59,63 @@ func TestPanelsFit(t *testing.T) {
 		if sum%24 != 0 {
 			t.Errorf("%s: panels are %d wide together, want a multiple of 24", s.title, sum)
 		}
+	}
+}
+
+// Each panel about nodes, registries or workloads limits its lines: a fleet has hundreds of nodes. Labels with few
+// values need no limit.
+func TestPanelsLimitTheirLines(t *testing.T) {
+	known := everything(t)
+	many := []string{"node", "registry", "instance", "pod", "workload", "namespace"}
+	for _, s := range sections {
+		for _, p := range s.panels {
+			if p.kind == table && !strings.Contains(p.queries[0].expr, "topk(") {
+				t.Errorf("%s: %s: the first column of the table has no topk", s.title, p.title)
+			}
+			for _, q := range p.queries {
+				have := known.labelsOf(parse(t, withoutVariables(q.expr)))
+				limited := strings.Contains(q.expr, "topk(") || strings.Contains(q.expr, "bottomk(")
+				for _, label := range many {
+					if have[label] && !limited && p.kind != table {
+						t.Errorf("%s: %s: one line for each %s, without a limit", s.title, p.title, label)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Each column of a table has its own unit. Titles are unique in a section and name what the panel shows.
+func TestPanelTitlesAndUnits(t *testing.T) {
+	units := []string{"s", "none", "percentunit", "binBps", "bytes", "reqps"}
+	for _, s := range sections {
+		seen := map[string]bool{}
+		for _, p := range s.panels {
+			if seen[p.title] || len(p.title) < 8 {
+				t.Errorf("%s: title %q is too short or not unique", s.title, p.title)
+			}
+			seen[p.title] = true
+			for _, word := range []string{" them", " it ", " that ends"} {
+				if strings.Contains(p.title+" ", word) {
+					t.Errorf("%s: title %q has a word without a clear meaning: %q", s.title, p.title, word)
+				}
+			}
+			switch p.kind {
+			case text:
+			case table:
+				for _, q := range p.queries {
+					if !slices.Contains(units, q.unit) || q.name == "" {
+						t.Errorf("%s: %s: column %q has unit %q", s.title, p.title, q.name, q.unit)
+					}
+				}
+			default:
+				if !slices.Contains(units, p.unit) {
+					t.Errorf("%s: %s has unit %q", s.title, p.title, p.unit)
+				}
+			}
+		}
+	}
+	if i := slices.IndexFunc(sections, func(s section) bool { return strings.HasPrefix(s.title, "Workloads") }); i < 0 {
+		t.Error("the dashboard has no row for workloads")
 	}
 }

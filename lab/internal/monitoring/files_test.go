@@ -92,7 +92,7 @@ func expressions(t *testing.T) []expression {
 	walk(dashboard, func(key, value string) {
 		switch key {
 		case "expr":
-			all = append(all, expression{"dashboard", value})
+			all = append(all, expression{"dashboard", withoutVariables(value)})
 		case "definition":
 			m := labelValues.FindStringSubmatch(value)
 			if m == nil {

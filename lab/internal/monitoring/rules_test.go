@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/prometheus/promql/parser"
 	"gopkg.in/yaml.v3"
 )
 
@@ -48,7 +49,7 @@ func TestAlertLabelsAndAnnotations(t *testing.T) {
 		if wait, err := time.ParseDuration(r.For); err != nil || wait <= 0 {
 			t.Errorf("%s: for %q: %v", r.Alert, r.For, err)
 		}
-		if !slices.Contains([]string{"warning", "critical"}, r.Labels["severity"]) {
+		if !slices.Contains([]string{"info", "warning", "critical"}, r.Labels["severity"]) {
 			t.Errorf("%s: severity %q", r.Alert, r.Labels["severity"])
 		}
 		if want := runbookBase + r.Alert + ".md"; r.Annotations["runbook_url"] != want {
@@ -90,6 +91,39 @@ func TestEveryAlertHasRunbook(t *testing.T) {
 	slices.Sort(names)
 	if names = slices.Compact(names); !slices.Equal(names, have) { // one alert may have two severities
 		t.Errorf("alerts %v, pages %v", names, have)
+	}
+}
+
+// One Prometheus may evaluate the rules for several clusters, which can have nodes and registries with the same names.
+func TestRulesKeepClustersApart(t *testing.T) {
+	known := everything(t)
+	constant := func(expr parser.Expr) bool {
+		selector, ok := expr.(*parser.VectorSelector)
+		return ok && strings.HasPrefix(selector.Name, "podlapse:")
+	}
+	for _, r := range rules(t) {
+		expr := parse(t, r.Expr)
+		if have := known.labelsOf(expr); !have["cluster"] && !strings.HasPrefix(r.Record, "podlapse:") {
+			t.Errorf("%s has no label cluster, only %s", r.name(), have)
+		}
+		parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+			switch e := node.(type) {
+			case *parser.AggregateExpr:
+				if e.Without == slices.Contains(e.Grouping, "cluster") {
+					t.Errorf("%s mixes clusters: %s", r.name(), e)
+				}
+			case *parser.BinaryExpr:
+				m := e.VectorMatching
+				// An absent agent has no cluster.
+				if m == nil || constant(e.LHS) || constant(e.RHS) || strings.HasPrefix(e.LHS.String(), "absent(") {
+					return nil
+				}
+				if m.On != slices.Contains(m.MatchingLabels, "cluster") {
+					t.Errorf("%s matches series of different clusters: %s", r.name(), e)
+				}
+			}
+			return nil
+		})
 	}
 }
 

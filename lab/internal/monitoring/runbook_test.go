@@ -67,3 +67,32 @@ func TestRunbookListsRegistryReasons(t *testing.T) {
 		}
 	}
 }
+
+// A runbook begins with commands that need no Prometheus, each of which is complete.
+func TestRunbooksBeginWithCommands(t *testing.T) {
+	block := regexp.MustCompile("(?s)```sh\n(.*?)```")
+	command := regexp.MustCompile(`kubectl podlapse ([a-z]+)`)
+	known := []string{"explain", "top", "pulls", "nodes", "registries", "page", "replay"}
+	for _, path := range pages(t) {
+		text := string(read(t, path))
+		_, rest, _ := strings.Cut(text, "\n## ")
+		first, _, _ := strings.Cut(rest, "\n## ")
+		if !strings.HasPrefix(first, "First commands\n") {
+			t.Errorf("%s does not begin with the section First commands", path)
+		}
+		blocks := block.FindAllStringSubmatch(first, -1)
+		if len(blocks) == 0 || !strings.HasPrefix(blocks[0][1], "kubectl podlapse ") {
+			t.Errorf("%s does not begin with a command of kubectl podlapse", path)
+		}
+		for _, m := range command.FindAllStringSubmatch(text, -1) {
+			if !slices.Contains(known, m[1]) {
+				t.Errorf("%s: unknown command %s", path, m[0])
+			}
+		}
+		for _, vague := range []string{"in the agent's pod", "NAMESPACE/POD", "`/api/", "`/readyz"} {
+			if strings.Contains(text, vague) {
+				t.Errorf("%s: %q is not a complete command", path, vague)
+			}
+		}
+	}
+}

@@ -49,9 +49,9 @@ type metric struct {
 // catalog is all metrics by name.
 type catalog map[string]metric
 
-// ofTarget lists the labels that Prometheus adds to all series that it scrapes, and node, which docs/monitoring.md
-// requires.
-var ofTarget = []string{"job", "instance", "node"}
+// ofTarget lists the labels that Prometheus adds to all series that it scrapes, and the target's labels node and
+// cluster of docs/monitoring.md.
+var ofTarget = []string{"job", "instance", "node", "cluster"}
 
 // exposed returns the metrics of docs/metrics.md, which a test of the agent compares with its registry, and those that
 // Prometheus and its client library add.
@@ -62,7 +62,7 @@ func exposed(t *testing.T) catalog {
 		"process_start_time_seconds":    {labels: setOf(ofTarget...)},
 		"process_cpu_seconds_total":     {setOf(ofTarget...), true},
 		"process_resident_memory_bytes": {labels: setOf(ofTarget...)},
-		"ALERTS":                        {labels: setOf("alertname", "alertstate", "node", "registry")},
+		"ALERTS":                        {labels: setOf("alertname", "alertstate", "cluster", "node", "registry")},
 	}
 	before := len(known)
 	lines := bufio.NewScanner(bytes.NewReader(read(t, docs, "metrics.md")))
@@ -77,6 +77,9 @@ func exposed(t *testing.T) catalog {
 		for label := range strings.SplitSeq(cells[3], ",") {
 			if label = strings.TrimSpace(label); label != "" {
 				own[label] = true
+			}
+			if label == "namespace" || label == "pod" { // renamed if the scrape does not honor the agent's labels
+				own["exported_"+label] = true
 			}
 		}
 		switch kind := strings.TrimSpace(cells[2]); kind {

@@ -29,6 +29,8 @@ const (
 	timesFaster   = 30
 	alertInterval = time.Second
 	alertPatience = 10 * time.Second // the time for which both alerts are pending before they fire
+	// timesFastest is the speed for an alert that must see a fault in three quarters of an hour: an hour is a minute.
+	timesFastest = 60
 )
 
 // otherNode is a synthetic node without a fault. The extra agent, which is a real agent, watches this node.
@@ -49,24 +51,33 @@ type alarm struct {
 	fires       string
 	labels      map[string]string
 	staysSilent string
+	faster      int           // the speed of the rules
+	pods        int           // on each node
+	apart       time.Duration // between the starts of two pods
+	// then plays further situations to the same Prometheus; nil if there are none.
+	then func(context.Context, *bench.Bench, *Verdict, prometheus.Client) error
 }
 
-// alerts slows down first a registry and then a node. A real Prometheus with an accelerated copy of the real rules
-// watches both nodes.
+// alerts lets a real Prometheus with an accelerated copy of the real rules watch two nodes. It plays six situations of
+// docs/monitoring.md: a slow registry, fresh nodes, a slow node, one bad workload, a registry outage, and an agent that
+// is gone. Both nodes are fresh while the registry is slow, so all alerts about nodes must stay silent.
 func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		rate  = 350 << 10 // bytes per second: an image of 2 MiB takes six seconds
 		delay = 4 * time.Second
 	)
-	v.Note("the rules run %d times as fast: windows, offsets, intervals and waiting times are divided by this number, "+
-		"thresholds are unchanged", timesFaster)
+	v.Note("the rules run %d or %d times as fast: windows, offsets, intervals and waiting times are divided by this "+
+		"number, thresholds are unchanged", timesFaster, timesFastest)
 	for _, a := range []alarm{
-		{what: "registry", fires: registrySlow, staysSilent: nodeSlow,
+		// A burst would slow any node down.
+		{what: "registry", fires: registrySlow, staysSilent: nodeSlow, faster: timesFaster, pods: 12,
+			apart:  500 * time.Millisecond,
 			labels: map[string]string{"registry": node.OtherRegistry},
 			inject: func(ctx context.Context, b *bench.Bench, slow []string) error {
 				return b.ThrottleImages(ctx, rate, slow...)
 			}},
-		{what: "node", fires: nodeSlow, staysSilent: registrySlow, labels: map[string]string{"node": "node-1"},
+		{what: "node", fires: nodeSlow, staysSilent: registrySlow, faster: timesFastest, pods: 18,
+			apart: 4 * time.Second, labels: map[string]string{"node": "node-1"}, then: failures,
 			inject: func(_ context.Context, b *bench.Bench, _ []string) error { return b.DelayNetwork(delay) }},
 	} {
 		if err := sound(ctx, b, v, a); err != nil {
@@ -90,7 +101,7 @@ func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error)
 	if err != nil {
 		return err
 	}
-	if rules, err = monitoring.Faster(rules, timesFaster); err != nil {
+	if rules, err = monitoring.Faster(rules, a.faster); err != nil {
 		return err
 	}
 	client, err := b.Node.StartMonitoring(ctx, node.Monitoring{Interval: alertInterval, Rules: rules, Extra: otherNode})
@@ -106,7 +117,10 @@ func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error)
 	if err := b.ResetFaults(ctx); err != nil {
 		return err
 	}
-	return judgeAlarm(ctx, b, v, client, a)
+	if err := judgeAlarm(ctx, b, v, client, a); err != nil || a.then == nil {
+		return err
+	}
+	return a.then(ctx, b, v, client)
 }
 
 // join adds the other node and its agent to the cluster until leave is called.
@@ -139,11 +153,8 @@ func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave
 // node. Each pod has a cold image. On the real node, the images come from two registries in turn. On the other node,
 // all images come from the second registry, because that node has no slow registry.
 func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a alarm) error {
-	const (
-		podCount  = 12
-		layerSize = 2 << 20
-	)
-	images := make([]string, podCount)
+	const layerSize = 2 << 20
+	images := make([]string, a.pods)
 	var slow []string
 	for i := range images {
 		name := fmt.Sprintf("%s-%d", a.what, i+1)
@@ -158,12 +169,11 @@ func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a
 	if err := a.inject(ctx, b, slow); err != nil {
 		return err
 	}
-	const apart = 500 * time.Millisecond // a burst would slow down any node
 	work, together := errgroup.WithContext(ctx)
 	for i, image := range images {
 		name := fmt.Sprintf("%s-%d", a.what, i+1)
 		work.Go(func() error {
-			if err := sleep(together, time.Duration(i)*apart); err != nil {
+			if err := sleep(together, time.Duration(i)*a.apart); err != nil {
 				return err
 			}
 			spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
@@ -177,7 +187,7 @@ func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a
 			return err
 		})
 		work.Go(func() error {
-			if err := sleep(together, time.Duration(i)*apart); err != nil {
+			if err := sleep(together, time.Duration(i)*a.apart); err != nil {
 				return err
 			}
 			_, err := other.Start(together, b.Namespace, name+"-elsewhere", []string{b.Reference(name)}, true)

@@ -48,8 +48,8 @@ func Table() []Scenario {
 			"reach the runtime otherwise", runtimeProxy, true},
 		{"command-line", "kubectl podlapse and the page through the API server, for a starting and a deleted pod",
 			commandLine, true},
-		{"alerts", "a slow registry and a slow node: Prometheus, with the rules of the manifests, raises the " +
-			"right alert", alerts, true},
+		{"alerts", "six situations of docs/monitoring.md: Prometheus, with the rules of the manifests, fires exactly " +
+			"the right alerts", alerts, true},
 		{"first-light", "one pod with a slow network, a slow pull, an init container, a sidecar and late readiness",
 			firstLight, false},
 		{"network-failure", "the network plugin fails at first: the agent charges the network, not the volumes",

@@ -9,6 +9,39 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 helm.sh/chart: {{ $root.Chart.Name }}-{{ $root.Chart.Version }}
 {{- end -}}
 
+{{/* Not empty if there is a PodMonitor. */}}
+{{- define "podlapse.podMonitor" -}}
+{{- if or .Values.podMonitor.enabled .Values.kubePrometheusStack.release }}true{{ end -}}
+{{- end -}}
+
+{{/* Labels by which a Prometheus operator selects objects; the argument is a list of the root and the object's own labels. */}}
+{{- define "podlapse.selectedLabels" -}}
+{{- $labels := deepCopy (index . 1) -}}
+{{- with (index . 0).Values.kubePrometheusStack.release -}}
+{{- $labels = merge $labels (dict "release" .) -}}
+{{- end -}}
+{{- with $labels }}{{ toYaml . }}{{ end -}}
+{{- end -}}
+
+{{/* The default excludes nodes on which no DaemonSet can run. */}}
+{{- define "podlapse.affinity" -}}
+{{- $default := fromYaml `
+nodeAffinity:
+  requiredDuringSchedulingIgnoredDuringExecution:
+    nodeSelectorTerms:
+    - matchExpressions:
+      - {key: type, operator: NotIn, values: [virtual-kubelet]}
+      - {key: eks.amazonaws.com/compute-type, operator: NotIn, values: [fargate]}
+` -}}
+{{- merge (deepCopy .Values.affinity) $default | toYaml -}}
+{{- end -}}
+
+{{/* SELinux options of the pod. OpenShift's default types do not permit the runtime's socket. */}}
+{{- define "podlapse.seLinuxOptions" -}}
+{{- $default := ternary (dict "type" "spc_t") (dict) .Values.openshift.enabled -}}
+{{- with merge (deepCopy .Values.seLinuxOptions) $default }}{{ toYaml . }}{{ end -}}
+{{- end -}}
+
 {{- define "podlapse.selector" -}}
 app.kubernetes.io/name: podlapse
 app.kubernetes.io/component: agent
@@ -33,6 +66,11 @@ app.kubernetes.io/component: agent
 {{/* YAML reads off without quotes as false. */}}
 {{- define "podlapse.events" -}}
 {{- ternary "off" .Values.events (eq (toString .Values.events) "false") -}}
+{{- end -}}
+
+{{/* The value of an environment variable. YAML reads on and off without quotes as true and false. */}}
+{{- define "podlapse.variable" -}}
+{{- if kindIs "bool" . }}{{ ternary "on" "off" . }}{{ else }}{{ . }}{{ end -}}
 {{- end -}}
 
 {{/* UID 0 where group 0 is not enough; still without capabilities. */}}

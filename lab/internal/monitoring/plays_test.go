@@ -1,0 +1,248 @@
+package monitoring
+
+import (
+	"fmt"
+	"maps"
+	"time"
+)
+
+// script plays one situation.
+type script struct {
+	minutes int
+	// begin adds the targets before the first sample. It returns what happens in the minutes before each sample.
+	begin func(f *fleet) func(minute int)
+	// everywhere says that there is no other cluster, and that the alerts have no label cluster.
+	everywhere bool
+}
+
+const (
+	mib      = 1 << 20
+	hub, big = "hub.example", "big.example"
+	early    = 15 // minutes: when most problems begin
+	onset    = 66 // minutes: when problems begin that the rules ignore on a new node
+)
+
+// play plays a situation in the cluster east, while nothing happens in the cluster west, whose nodes have the same
+// names. It returns the label cluster that each alert must have.
+func (s script) play() (played []*fleet, cluster string) {
+	east := newFleet("east")
+	played, cluster = []*fleet{east}, "east"
+	each := func(int) {}
+	if s.everywhere {
+		east.cluster, cluster = "", ""
+	} else {
+		west := newFleet("west")
+		played = append(played, west)
+		agents := west.nodes("node", 2)
+		each = func(int) { usual(agents...); west.sample() }
+	}
+	happen := s.begin(east)
+	for minute := 0; minute <= s.minutes; minute += int(step / time.Minute) {
+		happen(minute)
+		east.sample()
+		each(minute)
+	}
+	return played, cluster
+}
+
+// usual is what happens on nodes without a problem between two samples: three start-ups, of which two pull.
+func usual(agents ...*target) {
+	for _, a := range agents {
+		a.startUps(1, healthy)
+		a.startUps(1, healthy.pulling(hub, 10*mib, 0.6))
+		a.startUps(1, healthy.pulling(big, 10*mib, 0.6))
+	}
+}
+
+// quiet plays a situation on four nodes that work as usual, in addition to what happens.
+func quiet(minutes int, happen func(f *fleet, nodes []*target) func(minute int)) script {
+	return script{minutes: minutes, begin: func(f *fleet) func(int) {
+		nodes := f.nodes("node", 4)
+		more := happen(f, nodes)
+		return func(minute int) {
+			usual(nodes...)
+			more(minute)
+		}
+	}}
+}
+
+// during calls what happens from one minute until another.
+func during(from, until int, happen func()) func(int) {
+	return func(minute int) {
+		if minute >= from && minute < until {
+			happen()
+		}
+	}
+}
+
+// plays returns the play of each row of the table.
+func plays() map[string]script {
+	all := map[string]script{}
+	for _, some := range []map[string]script{nodePlays(), fleetPlays(), podPlays(), registryPlays(), agentPlays()} {
+		maps.Copy(all, some)
+	}
+	return all
+}
+
+func podPlays() map[string]script {
+	return map[string]script{
+		"quiet fleet": quiet(120, func(*fleet, []*target) func(int) { return func(int) {} }),
+		"CrashLoopBackOff of a tenant": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return during(early, 45, func() { nodes[0].waiting("crash_backoff", 1, 290) })
+		}),
+		"CrashLoopBackOff of a tenant, with `--metrics-pod-labels`": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return during(early, 45, func() {
+				nodes[0].waiting("crash_backoff", 1, 290)
+				nodes[0].pod("shop", "web-0", "crash_backoff", "backoff", 290)
+			})
+		}),
+		"missing Secret of a tenant": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return during(early, 45, func() { nodes[0].waiting("container_config", 1, 900) })
+		}),
+		"missing Secret of a tenant, with `--metrics-pod-labels`": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return during(early, 45, func() {
+				nodes[0].waiting("container_config", 1, 900)
+				nodes[0].pod("shop", "web-0", "container_config", "config", 900)
+			})
+		}),
+		"network plugin hangs on one node": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return during(early, 45, func() { nodes[0].waiting("network", 4, 300) })
+		}),
+		"volume cannot be attached, with `--metrics-pod-labels`": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return during(early, 45, func() {
+				nodes[0].waiting("volumes", 1, 300)
+				nodes[0].pod("shop", "db-0", "volumes", "volumes", 300)
+			})
+		}),
+	}
+}
+
+func registryPlays() map[string]script {
+	const typo = "typo.example"
+	return map[string]script{
+		// Each run leaves a pod that waits, on any node. Somebody once pulled from that registry.
+		"one bad CronJob": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			nodes[0].startUps(1, healthy.pulling(typo, mib, 1))
+			return during(early, 45, func() {
+				for _, node := range nodes[:3] {
+					node.failing(typo, "dns", 3, 7)
+					node.waiting("image_backoff", 3, 290)
+				}
+			})
+		}),
+		"misspelled image of one Deployment": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return during(early, 45, func() {
+				nodes[0].failing(typo, "dns", 4, 7)
+				nodes[1].failing(hub, "not_found", 4, 7)
+			})
+		}),
+		"registry outage": {minutes: 60, begin: func(f *fleet) func(int) {
+			nodes := f.nodes("node", 6)
+			return func(minute int) {
+				if minute < early {
+					usual(nodes...)
+					return
+				}
+				for i, node := range nodes {
+					node.startUps(1, healthy)
+					node.startUps(1, healthy.pulling(big, 10*mib, 0.6))
+					if i < 4 {
+						node.failing(hub, "timeout", 2, i)
+						node.waiting("image_backoff", 2, 290)
+					}
+				}
+			}
+		}},
+		"new registry that never worked": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return during(early, 45, func() {
+				nodes[0].failing("new.example", "tls", 2, 1, 2)
+				nodes[1].failing("new.example", "tls", 2, 3)
+			})
+		}),
+		"registry limits the rate of some pulls": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return during(early, 45, func() {
+				for i, node := range nodes {
+					node.failing(hub, "rate_limited", 1, i)
+				}
+			})
+		}),
+		"slow registry": {minutes: 75, begin: func(f *fleet) func(int) {
+			nodes := f.nodes("node", 6)
+			return func(minute int) {
+				for _, node := range nodes {
+					if minute < early {
+						usual(node)
+						continue
+					}
+					node.startUps(1, healthy.pulling(big, 10*mib, 0.6))
+					node.startUps(1, healthy.pulling(hub, 10*mib, 20))
+				}
+			}
+		}},
+	}
+}
+
+func agentPlays() map[string]script {
+	return map[string]script{
+		"agent rollout": {minutes: 75, begin: func(f *fleet) func(int) {
+			nodes := f.nodes("node", 12)
+			for i := range nodes {
+				f.target("kubelet", fmt.Sprintf("node-%d:10250", i+1), fmt.Sprintf("node-%d", i+1))
+			}
+			return func(minute int) {
+				// One after the other stops, and answers at another address one sample later, with counters from zero.
+				i := (minute - early) / 3
+				if minute >= early && i < len(nodes) {
+					nodes[i].leave()
+				}
+				if minute > early && i <= len(nodes) {
+					name := fmt.Sprintf("node-%d", i)
+					nodes[i-1] = f.agentAt(name, fmt.Sprintf("10.0.0.%d:9717", i))
+					nodes[i-1].set("podlapse_source_up", `source="cri"`, 0)
+				}
+				for k, node := range nodes {
+					if minute >= early && k < i-1 {
+						node.set("podlapse_source_up", `source="cri"`, 1)
+					}
+					usual(node)
+				}
+			}
+		}},
+		"agent rollout that leaves nodes without an agent": quiet(45, func(f *fleet, nodes []*target) func(int) {
+			for i := range nodes {
+				f.target("kubelet", fmt.Sprintf("node-%d:10250", i+1), fmt.Sprintf("node-%d", i+1))
+			}
+			return during(early, early+1, func() { nodes[0].leave(); nodes[1].leave() })
+		}),
+		"NetworkPolicy that blocks Prometheus": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return during(early, early+1, func() { nodes[0].up = 0 })
+		}),
+		"Prometheus without agents": {minutes: 30, everywhere: true, begin: func(f *fleet) func(int) {
+			f.target("kubelet", "node-1:10250", "node-1")
+			return func(int) {}
+		}},
+		"node removed by the autoscaler": quiet(45, func(f *fleet, nodes []*target) func(int) {
+			kubelet := f.target("kubelet", "node-1:10250", "node-1")
+			return during(early, early+1, func() { nodes[0].leave(); kubelet.leave() })
+		}),
+		"container runtime restarted": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return func(minute int) {
+				up := 1.0
+				if minute >= early && minute < early+6 {
+					up = 0
+				}
+				nodes[0].set("podlapse_source_up", `source="cri"`, up)
+			}
+		}),
+		"runtime socket not mounted": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			nodes[0].set("podlapse_source_up", `source="cri"`, 0)
+			return func(int) { nodes[0].count("podlapse_evidence_incomplete_total", "", 3) }
+		}),
+		"records that nobody reads": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return during(early, 45, func() { nodes[0].count("podlapse_sink_dropped_total", `sink="records"`, 3) })
+		}),
+		"kubelet that drops Events": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return during(early, 45, func() { nodes[0].count("podlapse_events_lost_total", `reason="Pulled"`, 2) })
+		}),
+	}
+}

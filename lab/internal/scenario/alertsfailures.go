@@ -1,0 +1,97 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/prometheus"
+	"github.com/podlapse/podlapse/lab/internal/registry"
+)
+
+const (
+	registryFailing = "PodlapseRegistryFailing"
+	agentDown       = "PodlapseAgentDown"
+	// refused is a registry that refuses connections: no program of the lab listens on this port.
+	refused = "127.0.0.1:9"
+)
+
+// failures plays three situations to the Prometheus that has just seen a slow node: all pods of one workload wait for a
+// registry that refuses connections, pods of three workloads wait for the lab's registry, and an agent is gone.
+func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client) error {
+	const waiting = 3 // the least number of pulls for which the alert fires
+	pod := func(image string) corev1.PodSpec {
+		return corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
+	}
+	if _, err := b.CreateDeployment(ctx, "one-workload", waiting, pod(refused+"/missing:1")); err != nil {
+		return err
+	}
+	for i := range waiting {
+		name := fmt.Sprintf("outage-%d", i+1)
+		image, err := b.Image(ctx, name, 1<<10)
+		if err != nil {
+			return err
+		}
+		if err := b.Break(ctx, name, registry.Rule{Status: 500}); err != nil {
+			return err
+		}
+		if err := b.CreatePod(ctx, name, pod(image)); err != nil {
+			return err
+		}
+	}
+	broken := layout.Address(layout.RegistryPort)
+	outage := fmt.Sprintf(`ALERTS{alertname=%q, alertstate="firing", severity="critical", registry=%q}`,
+		registryFailing, broken)
+	if err := requireResult(ctx, b, v, client, "registry outage", outage); err != nil {
+		return err
+	}
+	// Without failing pulls, the silence about the other registry would prove nothing.
+	one := fmt.Sprintf(`sum(podlapse_image_pulls_failing{registry=%q, reason="connection_refused"}) >= %d`, refused,
+		waiting)
+	if err := requireResult(ctx, b, v, client, "one bad workload", one); err != nil {
+		return err
+	}
+	if err := sleep(ctx, alertPatience); err != nil { // the alert would have fired by then
+		return err
+	}
+	v.Compared++
+	others, err := client.Query(ctx,
+		fmt.Sprintf(`last_over_time(ALERTS{alertname=%q, registry=%q}[10m])`, registryFailing, refused))
+	if err != nil {
+		return err
+	}
+	for _, alert := range others {
+		v.Problem("one bad workload: %s was %s: %v", registryFailing, alert.Labels["alertstate"], alert.Labels)
+	}
+	if err := b.Node.StopExtraAgents(); err != nil {
+		return err
+	}
+	gone := fmt.Sprintf(`ALERTS{alertname=%q, alertstate="firing", severity="warning", node=%q}`, agentDown, otherNode)
+	return errors.Join(requireResult(ctx, b, v, client, "agent gone", gone), b.ResetFaults(ctx))
+}
+
+// requireResult waits until a query has a result. A query without a result is a problem of the verdict.
+func requireResult(
+	ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client, what, query string,
+) error {
+	v.Compared++
+	err := b.Node.Report.Wait(ctx, what, alertPatience+40*time.Second, alertInterval, func(ctx context.Context) error {
+		samples, err := client.Query(ctx, query)
+		if err == nil && len(samples) == 0 {
+			err = errors.New("no result")
+		}
+		return err
+	})
+	if ctx.Err() != nil {
+		return err
+	}
+	if err != nil {
+		v.Problem("%s: %s: %v", what, query, err)
+	}
+	return nil
+}
