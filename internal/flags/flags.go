@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -20,10 +21,18 @@ type Flag struct {
 	Help     string
 	Required bool
 	Switch   bool // the value is on or off; the flag without a value means on; the function Switch makes such a flag
+	// Many means that the flag can be given several times. Set then receives all values, one per line.
+	Many bool
 	// Set validates the value and stores it. Its error says which values are valid.
 	Set func(value string) error
 	// Suggest lists values for completion in a shell. It is nil if Value lists all, or if the values are not known.
 	Suggest func(ctx context.Context, getenv func(string) string) []string
+}
+
+// As returns the flag with another name beside its own.
+func (f Flag) As(alias string) Flag {
+	f.Alias = alias
+	return f
 }
 
 // Table is the flags of a command, in the order of its help. Flags are set in this order.
@@ -111,8 +120,11 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]given, re
 		}
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 		f, isKnown := known[name]
-		if short, ok := known[arg[1:2]]; !isKnown && ok { // -nshop, as kubectl takes it
-			f, isKnown, name, value, hasValue = short, true, arg[1:2], arg[2:], true
+		if short, ok := known[arg[1:2]]; !isKnown && ok { // -nshop and -Aw, as kubectl accepts them
+			f, isKnown, name, value, hasValue = short, true, arg[1:2], arg[2:], !short.Switch
+			if short.Switch {
+				args = slices.Concat([]string{"-" + arg[2:]}, args)
+			}
 		}
 		switch {
 		case name == "h" || name == "help":
@@ -128,6 +140,9 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]given, re
 			continue
 		case !hasValue:
 			value, args = args[0], args[1:]
+		}
+		if before, ok := parsed[f.Name]; ok && f.Many {
+			value = before.value + "\n" + value
 		}
 		parsed[f.Name] = given{value: value, from: dashed(name)}
 	}
