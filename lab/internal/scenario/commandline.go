@@ -26,8 +26,8 @@ type plugin struct {
 	dir string
 }
 
-// commandLine runs the plugin of kubectl while a pod pulls and after the pod was deleted. The plugin must find the
-// DaemonSet's agent through the API server. The plugin uses port forwarding, because the agent names pods only to
+// commandLine runs the plugin of kubectl while a pod pulls, with kubectl's forms of arguments, and after the pod was
+// deleted. The plugin must find the DaemonSet's agent through the API server. The plugin uses port forwarding, because the agent names pods only to
 // loopback clients. A browser uses the API server's proxy to an agent that is open to all.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
@@ -61,6 +61,19 @@ func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	}
 	timeline, err := b.AwaitSettled(ctx, "shown")
 	if err != nil {
+		return err
+	}
+	pods, err := b.CreateDeployment(ctx, "many", 2,
+		corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, cold, 0)}})
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		if _, err := b.AwaitSettled(ctx, pod); err != nil {
+			return err
+		}
+	}
+	if err := p.judgeForms(ctx, v); err != nil {
 		return err
 	}
 	if err := b.DeletePod(ctx, "shown"); err != nil {
