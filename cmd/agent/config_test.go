@@ -70,8 +70,8 @@ func TestConfigFrom(t *testing.T) {
 			want: func(c *config) { c.logLevel = zapcore.DebugLevel },
 		},
 		"a flag without its optional value": {
-			args: "--node-name node-a --records-partial --records both",
-			want: func(c *config) { c.records, c.partial = recordsBoth, true },
+			args: "--node-name node-a --records-partial --debug-observations --records both",
+			want: func(c *config) { c.records, c.partial, c.debugObservations = recordsBoth, true, true },
 		},
 		"a flag with its optional value": {
 			args: "--records-partial off --node-name node-a --records=transition",

@@ -83,8 +83,9 @@ func commands(name string) []cli.Command {
 		},
 	}, cli.Asking(), []cli.Command{
 		{
-			Name: runtimeProxyCommand, Group: group, Summary: "forward read-only runtime calls for an agent in another container",
-			Run: runRuntimeProxy, Flags: func() flags.Table { return new(proxyConfig).table() },
+			Name: runtimeProxyCommand, Group: group,
+			Summary: "forward read-only runtime calls for an agent in another container",
+			Run:     runRuntimeProxy, Flags: func() flags.Table { return new(proxyConfig).table() },
 		},
 		cli.Replay(), cli.Completion(),
 	}, general)

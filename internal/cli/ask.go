@@ -116,9 +116,9 @@ func ofAgents[A any](ctx context.Context, a asking, ask func(context.Context, cl
 	return answers, failed, nil
 }
 
-// eachAgent queries the agent of a node, or all agents if node is empty. Unlike ofAgents, it passes each answer to take as
-// soon as the answer is there, so that the answers of all agents are not in memory at the same time. It calls take for
-// one answer at a time, in any order.
+// eachAgent queries the agent of a node, or all agents if node is empty. Unlike ofAgents, it passes each answer to take
+// as soon as the answer is there, so that the answers of all agents are not in memory at the same time. It calls take
+// for one answer at a time, in any order.
 func eachAgent[A any](ctx context.Context, a asking, node string, ask func(context.Context, client.Client) (A, error),
 	take func(agents.Answer[A])) (failed []error, err error) {
 	found, err := a.agents(ctx, node)

@@ -17,8 +17,8 @@ func Asking() []Command {
 			Summary: "show where the start-up time of pods went, also of deleted pods",
 			Usage:   "[POD... | TYPE/NAME... | TYPE NAME...] [flags]",
 			Description: "Shows the verdict, the phases, the pulls and the missing evidence of a start-up.\n" +
-				"TYPE is one of " + knownTypes + ". For a workload or a node with several pods, explain lists the pods, " +
-				"then shows\nthe slowest start-up. Without an argument, explain lists all pods.",
+				"TYPE is one of " + knownTypes + ".\nFor a workload or a node with several pods, explain lists " +
+				"the pods, then shows the slowest start-up.\nWithout an argument, explain lists all pods.",
 			Examples: []Example{
 				{"Show where the start-up time of a pod went", "explain web-0 -n shop"},
 				{"Show the pods of a Deployment, and the slowest of them in detail", "explain deploy/web -n shop"},

@@ -53,7 +53,7 @@ func exitOfRefusal(refused *client.Refusal) int {
 	switch {
 	case refused.Status == http.StatusUnauthorized, refused.Status == http.StatusForbidden:
 		return ExitForbidden
-	case refused.Status == http.StatusNotFound && refused.Reason != "": // without a reason, the answer is not from an agent
+	case refused.Status == http.StatusNotFound && refused.Reason != "": // an agent always gives a reason
 		return ExitNotFound
 	case refused.Status >= http.StatusInternalServerError, refused.Status == http.StatusTooManyRequests:
 		return ExitUnreachable

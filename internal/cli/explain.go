@@ -218,8 +218,8 @@ func (a asking) record(ctx context.Context, pod resource) (api.Record, []error, 
 		return api.Record{}, nil, fmt.Errorf("%d of %d agents did not answer, and the other agents do not know pod "+
 			"%s/%s: %w", len(failed), len(answers), pod.namespace, pod.name, failed[0])
 	}
-	return api.Record{}, nil, fmt.Errorf("%w the pod %s/%s (%d agents asked): check the name and the namespace (-n); for a "+
-		"workload, use TYPE/NAME, for example deploy/%s; agents remember only the latest deleted pods, and no pod that "+
+	return api.Record{}, nil, fmt.Errorf("%w the pod %s/%s (%d agents asked): check the name and the namespace (-n); for "+
+		"a workload, use TYPE/NAME, for example deploy/%s; agents remember only the latest deleted pods, and no pod that "+
 		"was deleted before the agent started", errUnknownPod, pod.namespace, pod.name, len(answers), pod.name)
 }
 

@@ -178,6 +178,8 @@ func shop() []*fakeAgent {
 	stuck := startUp("cart-1", "worker-3", "StatefulSet/cart", 0, phase{timeline.PhaseVolumes, 0.5},
 		phase{timeline.PhasePull, 94})
 	stuck.Missing = []string{"started/app"}
+	stuck.Pulls = []api.PullRecord{{Container: "app", Kind: timeline.KindMain, Image: "quay.example/shop/cart:5",
+		Registry: "quay.example", Outcome: imagepull.OutcomePulling}}
 	cluster[2].records = append(cluster[2].records, stuck)
 	cluster[2].pulls.Items = []api.LivePullRecord{{Namespace: "shop", Pod: "cart-1", Container: "app",
 		Image: "quay.example/shop/cart:5", Registry: "quay.example", Outcome: imagepull.OutcomePulling,

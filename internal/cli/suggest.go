@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// suggestResources lists resources that start with beginning: pods, nodes after node/, and namespaces. The pods come from
-// the API server, or with --server from the agent, which also knows deleted pods.
+// suggestResources lists resources that start with beginning: pods, nodes after node/, and namespaces. The pods come
+// from the API server, or with --server from the agent, which also knows deleted pods.
 func suggestResources(ctx context.Context, call Call, beginning string) []string {
 	var c explainConfig
 	if _, err := c.table().Parse(call.Args, call.Getenv, 0); err != nil {

@@ -165,8 +165,8 @@ const rulesTest = "../../manifests/monitoring/tests/factor.yaml"
 // output is the factors of this package. The committed file must have the same content.
 func TestFactorsEqualRules(t *testing.T) {
 	var out strings.Builder
-	out.WriteString("# The factors that kubectl podlapse shows for the same start-ups. Written by: go test ./internal/factor " +
-		"-update\nrule_files: [../rules.yaml]\nevaluation_interval: 1m\ntests:\n")
+	out.WriteString("# The factors that kubectl podlapse shows for the same start-ups. Written by: go test " +
+		"./internal/factor -update\nrule_files: [../rules.yaml]\nevaluation_interval: 1m\ntests:\n")
 	for _, name := range slices.Sorted(maps.Keys(fleets())) {
 		writeTest(t, &out, name, fleets()[name])
 	}
@@ -185,8 +185,8 @@ func TestFactorsEqualRules(t *testing.T) {
 	}
 }
 
-// writeTest writes one test. Every series starts at 1. The start-ups of the day before raise a series 110 minutes before
-// the end, and the start-ups of the past hour 30 minutes before the end.
+// writeTest writes one test. Every series starts at 1. The start-ups of the day before raise a series 110 minutes
+// before the end, and the start-ups of the past hour 30 minutes before the end.
 func writeTest(t *testing.T, out *strings.Builder, name string, all nodes) {
 	t.Helper()
 	before, minutes := 60, 120

@@ -76,8 +76,8 @@ type yamlWriter struct {
 	out     *strings.Builder
 }
 
-// value writes the next value after lead, the beginning of the value's first line. Further lines get the indent. A value
-// after a key begins on a new line, unless it fits on the key's line.
+// value writes the next value after lead, the beginning of the value's first line. Further lines get the indent. A
+// value after a key begins on a new line, unless it fits on the key's line.
 func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	token, err := w.decoder.Token()
 	if err != nil {
@@ -116,7 +116,8 @@ func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	return err
 }
 
-// maxSimpleKey is the maximum length of a simple key (YAML 1.2, 7.4.2: 1024 characters). A longer key needs the mark "?".
+// maxSimpleKey is the maximum length of a simple key (YAML 1.2, 7.4.2: 1024 characters). A longer key needs the mark
+// "?".
 const maxSimpleKey = 1024
 
 // plain matches texts that every YAML reader reads as text without quotes, and not as a number, a date or a boolean.

@@ -32,8 +32,9 @@ const (
 	Dim  Style = "2"
 )
 
-// Colors from the 256-color palette of terminals. The colors are close to the palette of Okabe and Ito, which color-blind
-// people can distinguish. The colors are readable on black and on white. Color alone never conveys information.
+// Colors from the 256-color palette of terminals. The colors are close to the palette of Okabe and Ito, which
+// color-blind people can distinguish. The colors are readable on black and on white. Color alone never conveys
+// information.
 const (
 	Blue       Style = "38;5;32"
 	Orange     Style = "38;5;172"

@@ -53,8 +53,8 @@ func (s *Screen) Size() (columns, lines int) {
 	return columns, lines
 }
 
-// Draw shows lines from the top. The number of lines must not exceed the height of the screen. Draw writes nothing if the
-// screen already shows these lines.
+// Draw shows lines from the top. The number of lines must not exceed the height of the screen. Draw writes nothing if
+// the screen already shows these lines.
 func (s *Screen) Draw(lines []string) error {
 	columns, height := s.Size()
 	picture := home + strings.Join(lines, clearLine+"\r\n") + clearLine + clearBelow

@@ -87,8 +87,8 @@ func Clip(text string, cells int) string {
 	return text
 }
 
-// ClipStart shortens a clean text to a number of cells, with an ellipsis at its beginning. It suits names of images, whose
-// ends differ most.
+// ClipStart shortens a clean text to a number of cells, with an ellipsis at its beginning. It suits names of images,
+// whose ends differ most.
 func ClipStart(text string, cells int) string {
 	left := Cells(text)
 	if left <= cells {

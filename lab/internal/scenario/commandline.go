@@ -27,8 +27,8 @@ type plugin struct {
 }
 
 // commandLine runs the plugin of kubectl while a pod pulls, with kubectl's forms of arguments, and after the pod was
-// deleted. The plugin must find the DaemonSet's agent through the API server. The plugin uses port forwarding, because the agent names pods only to
-// loopback clients. A browser uses the API server's proxy to an agent that is open to all.
+// deleted. The plugin must find the DaemonSet's agent through the API server. The plugin uses port forwarding, because
+// the agent names pods only to loopback clients. A browser uses the API server's proxy to an agent that is open to all.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
 	if err != nil {

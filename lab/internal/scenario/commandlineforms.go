@@ -25,7 +25,8 @@ type form struct {
 	stderr    string // a part of standard error
 }
 
-// judgeForms runs the plugin with kubectl's forms of arguments and flags, for the pod shown and for the Deployment many.
+// judgeForms runs the plugin with kubectl's forms of arguments and flags, for the pod shown and for the Deployment
+// many.
 func (p plugin) judgeForms(ctx context.Context, v *Verdict) error {
 	n := p.b.Namespace
 	waterfall := n + "/shown: "
@@ -64,8 +65,8 @@ func (p plugin) judgeForms(ctx context.Context, v *Verdict) error {
 	return errors.Join(p.judgeFallback(ctx, v), p.judgePlugInPage(ctx, v))
 }
 
-// judgeFallback queries as an account that has no permission for the API server's proxy. The plugin must reach the agent
-// over a port-forward, and say so once.
+// judgeFallback queries as an account that has no permission for the API server's proxy. The plugin must reach the
+// agent over a port-forward, and say so once.
 func (p plugin) judgeFallback(ctx context.Context, v *Verdict) error {
 	err := p.b.CreateAccount(ctx, "forwarder", []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list"}},
