@@ -83,7 +83,7 @@ func TestExplainThroughAPIServer(t *testing.T) {
 	kubectl(t, server, "explain").must(t, cli.ExitOK, "node-a  shop/web-0  ready", "")
 	kubectl(t, server, "top").must(t, cli.ExitOK, "2 nodes: 0 starting, 1 started recently", "")
 	kubectl(t, server, "top", "--node", "node-a").must(t, cli.ExitOK, "node node-a: 0 starting, 1 started recently", "")
-	kubectl(t, server, "pulls").must(t, cli.ExitOK, "no pulls in progress", "")
+	kubectl(t, server, "pulls").must(t, cli.ExitOK, "node-a  shop/web-0  app        unknown", "")
 
 	asJSON := kubectl(t, server, "explain", "shop/web-0", "-o", "json")
 	var record api.Record
@@ -119,7 +119,7 @@ func TestExplainThroughAPIServer(t *testing.T) {
 		}
 	}
 	kubectl(t, server, "explain", "shop/none").
-		must(t, cli.ExitUnreachable, "", "2 agents asked: 1 did not answer, and the others do not know pod shop/none")
+		must(t, cli.ExitUnreachable, "", "1 of 2 agents did not answer, and the other agents do not know pod shop/none")
 
 	// An existing pod has a node, so the agents of other nodes are not queried.
 	before := len(server.Asked())

@@ -70,8 +70,8 @@ func TestConfigFrom(t *testing.T) {
 			want: func(c *config) { c.logLevel = zapcore.DebugLevel },
 		},
 		"a flag without its optional value": {
-			args: "--node-name node-a --records-partial --records both",
-			want: func(c *config) { c.records, c.partial = recordsBoth, true },
+			args: "--node-name node-a --records-partial --debug-observations --records both",
+			want: func(c *config) { c.records, c.partial, c.debugObservations = recordsBoth, true, true },
 		},
 		"a flag with its optional value": {
 			args: "--records-partial off --node-name node-a --records=transition",
@@ -208,14 +208,14 @@ func TestCommandLine(t *testing.T) {
 		code           int
 		stdout, stderr string // substrings; empty if nothing may be printed
 	}{
-		{"", cli.ExitUsage, "", "Commands:"},
-		{"help", cli.ExitOK, "Commands:", ""},
-		{"--help", cli.ExitOK, "Commands:", ""},
-		{"-h", cli.ExitOK, "Commands:", ""},
+		{"", cli.ExitUsage, "", "Run an agent:"},
+		{"help", cli.ExitOK, "Run an agent:", ""},
+		{"--help", cli.ExitOK, "Run an agent:", ""},
+		{"-h", cli.ExitOK, "Run an agent:", ""},
 		{"help me", cli.ExitUsage, "", `unknown command "me"`},
-		{"help me now", cli.ExitUsage, "", `unexpected argument "now": help takes one command`},
+		{"help me now", cli.ExitUsage, "", `unexpected argument "now": name one command`},
 		{"help explain", cli.ExitOK, "Usage: podlapse-agent explain", ""},
-		{"help help", cli.ExitOK, "Commands:", ""},
+		{"help help", cli.ExitOK, "Run an agent:", ""},
 		{"help version", cli.ExitOK, "Usage: podlapse-agent version", ""},
 		{"ran", cli.ExitUsage, "", `unknown command "ran"`},
 		{"version", cli.ExitOK, "podlapse-agent ", ""},
@@ -225,9 +225,9 @@ func TestCommandLine(t *testing.T) {
 		{"replay --help", cli.ExitOK, "  -o waterfall|json\n", ""},
 		{"explain --server localhost:9717", cli.ExitUsage, "", "--server: "},
 		{"explain --width 0 --server x", cli.ExitUsage, "", "2 problems:"},
-		{"explain a/b c/d", cli.ExitUsage, "", `unexpected argument "c/d"`},
-		{"explain web-0", cli.ExitUsage, "", `invalid pod "web-0": must be NAMESPACE/POD`},
-		{"explain a/b/c", cli.ExitUsage, "", `invalid pod "a/b/c"`},
+		{"top a", cli.ExitUsage, "", `unexpected argument "a"`},
+		{"explain web-0", cli.ExitUsage, "", "the namespace of pod web-0 is unknown: add -n NAMESPACE"},
+		{"explain a/b/c", cli.ExitUsage, "", `invalid resource "a/b/c"`},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(context.Background(), strings.Fields(test.args), environment{}.get, &stdout, &stderr)

@@ -78,17 +78,19 @@ func commands(name string) []cli.Command {
 		return slices.Concat(cli.Asking(), general)
 	}
 	runFlags := func() flags.Table { return new(config).table() }
+	const group = "Run an agent"
 	return slices.Concat([]cli.Command{
-		{Name: "run", Summary: "watch the pods of a node until stopped", Run: runAgent, Flags: runFlags},
+		{Name: "run", Group: group, Summary: "watch the pods of a node until stopped", Run: runAgent, Flags: runFlags},
 		{
-			Name: "check", Summary: "test the requirements of run on this node, and print a remedy for each failure",
+			Name: "check", Group: group,
+			Summary: "test the requirements of run on this node, and print a remedy for each failure",
 			Run: runCheck, Flags: runFlags,
 		},
 	}, cli.Asking(), []cli.Command{
 		{
-			Name: runtimeProxyCommand, Summary: "forward read-only calls to the runtime for an agent in another " +
-				"container",
-			Run: runRuntimeProxy, Flags: func() flags.Table { return new(proxyConfig).table() },
+			Name: runtimeProxyCommand, Group: group,
+			Summary: "forward read-only calls to the runtime for an agent in another container",
+			Run:     runRuntimeProxy, Flags: func() flags.Table { return new(proxyConfig).table() },
 		},
 		cli.Replay(), cli.Completion(),
 	}, general)

@@ -272,7 +272,7 @@ func TestEachLimitsConcurrencyAndTime(t *testing.T) {
 			t.Errorf("%d: %+v", i, answer)
 		}
 	}
-	if most.Load() > atOnce || most.Load() < 2 {
+	if most.Load() > AtOnce || most.Load() < 2 {
 		t.Errorf("%d at once", most.Load())
 	}
 }

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	maxAnswer = 64 << 20 // bytes; a page of pods is a tenth of it
+	// maxAnswer limits an answer of the API server, in bytes. A page of pods has a tenth of that size.
+	maxAnswer = 64 << 20
 	pageSize  = 500
 )
 
@@ -29,26 +30,26 @@ type Cluster struct {
 	http      *http.Client
 	namespace string // of the agents
 
-	mu     sync.Mutex
-	routes map[string]*route // to agents, by the path of the proxy
+	learned experience
+	mu      sync.Mutex
+	routes  map[string]*route // to agents, by the path of the proxy
 }
 
-// Open creates a Cluster from a kubeconfig's settings, with the agents' namespace. It does not
-// connect.
+// Open creates a Cluster from a kubeconfig's settings and the namespace of the agents. Open does not connect.
 func Open(config *rest.Config, namespace string) (*Cluster, error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("read the API server's address: %w", err)
 	}
 	config = rest.CopyConfig(config)
-	config.Timeout = 0 // a timeout would end streams as well; requests here have their own
+	config.Timeout = 0 // a timeout would end streams too; every request here has its own context
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up requests to the API server: %w", err)
 	}
 	asking := *transport // the original may be shared
-	// The kubeconfig's token is sent with every request, whatever its target. An agent must not be
-	// able to redirect such a request.
+	// The transport adds the kubeconfig's token to every request, whatever the target. An agent must not be able to
+	// redirect such a request.
 	asking.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Cluster{server: server, http: &asking, namespace: namespace, routes: map[string]*route{}}, nil
 }
@@ -59,11 +60,19 @@ func (c *Cluster) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range c.routes {
-		r.forward.CloseIdleConnections()
+		r.release()
 	}
 }
 
-// route returns the route to an agent's pod, which remembers how the agent was reached.
+// Fallback returns why agents were reached over port-forwards instead of the API server's proxy. It is empty if the
+// proxy reached them, and if the agents accept only loopback clients.
+func (c *Cluster) Fallback() string {
+	c.learned.mu.Lock()
+	defer c.learned.mu.Unlock()
+	return c.learned.fallback
+}
+
+// route returns the route to an agent's pod. The route remembers how the agent was reached.
 func (c *Cluster) route(pod, scheme string, port int, prefix string) *route {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,8 +82,8 @@ func (c *Cluster) route(pod, scheme string, port int, prefix string) *route {
 	return c.routes[prefix]
 }
 
-// NodeOf returns the node of a pod. It fails with ErrNotBound if the pod has none, and with a
-// *client.Refusal of status 404 if there is no such pod.
+// NodeOf returns the node of a pod. NodeOf fails with ErrNotBound if the pod has no node, and with a *client.Refusal of
+// status 404 if the pod does not exist.
 func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, error) {
 	pod, err := get[pod](ctx, c, wholeObjects, nil, "namespaces", namespace, "pods", name)
 	if err != nil {

@@ -1,9 +1,10 @@
-// Package agents finds the agents of a cluster and reaches them through the API server. The command
-// line calls it; it runs on the caller's goroutine. It queries pods with plain requests, because
-// client-go's typed clients would cost every agent memory that it never uses.
+// Package agents finds the agents of a cluster and reaches them through the API server. The command line calls this
+// package on its own goroutines. The package queries pods with plain requests, because client-go's typed clients would
+// cost every agent memory that the agent never uses.
 //
-// Agents are reached through the API server's proxy to pods (get of pods/proxy), not through a
-// forwarded port: a proxied request is one request on the existing connection, needs no second protocol in the program,
-// and requires only the verb get. The proxy does not pass on the user's identity, so an agent that requires tokens or
-// passwords must be reached directly.
+// There are two ways to an agent. The API server's proxy to pods needs one request on an existing connection and
+// requires only the verb get of pods/proxy. A port-forward also reaches agents that accept only loopback clients, and
+// pods that the API server cannot reach over the network. The first request to an agent decides between the ways.
+// Neither way passes on the user's identity, so that a user must query an agent that requires tokens or passwords
+// directly.
 package agents

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -26,12 +27,36 @@ var ErrNoAgent = errors.New("no agent")
 // Agent is an agent of a cluster, or one at a given address.
 type Agent struct {
 	client.Client
-	Node  string // empty if only its address is known
-	Pod   string // of the agent; unique among all agents
+	Node  string // empty if only the agent's address is known
+	Pod   string // name of the agent's pod; unique among all agents
 	Ready bool
+	route *route // nil if only the agent's address is known
 }
 
-// list, object and pod hold the few fields that are used here.
+// Dial opens a connection to the agent's port. The API server and the kubelet forward the connection.
+func (a Agent) Dial(ctx context.Context) (net.Conn, error) {
+	if a.route == nil {
+		return nil, errors.New("port-forward: only agents of a cluster can be reached over a port-forward")
+	}
+	return a.route.dial(ctx)
+}
+
+// Scheme returns the scheme of the agent's port: http or https.
+func (a Agent) Scheme() string {
+	if a.route == nil {
+		return "http"
+	}
+	return a.route.target.Scheme
+}
+
+// release closes forwarded connections to the agent that no request uses.
+func (a Agent) release() {
+	if a.route != nil {
+		a.route.release()
+	}
+}
+
+// list, object and pod have only the fields that this package reads.
 type list[O any] struct {
 	Metadata struct {
 		Continue string `json:"continue"`
@@ -74,8 +99,8 @@ type container struct {
 	} `json:"readinessProbe"`
 }
 
-// Agents lists the agents by node, one per node; if node is set, only that of the node. It fails
-// with ErrNoAgent if there are none.
+// Agents lists the agents in the order of their nodes, one agent for each node. If node is set, Agents lists only the
+// agent of that node. Agents fails with ErrNoAgent if it finds none.
 func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	query := firstPage()
 	query.Set("labelSelector", labels)
@@ -107,7 +132,7 @@ func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	}
 	if len(best) == 0 {
 		if node != "" {
-			return nil, fmt.Errorf("%w on node %q: no pod of podlapse there in namespace %s",
+			return nil, fmt.Errorf("%w on node %q: no pod of podlapse runs on this node in namespace %s",
 				ErrNoAgent, node, c.namespace)
 		}
 		return nil, fmt.Errorf("%w: no pod in namespace %s with the labels %s", ErrNoAgent, c.namespace, labels)
@@ -125,8 +150,8 @@ func expired(err error) bool {
 	return errors.As(err, &refused) && refused.Status == http.StatusGone
 }
 
-// better reports whether this pod is more likely the node's agent than another: during a rollout
-// there can be two.
+// better reports whether this pod is more likely the node's agent than another pod. During a rollout, a node can have
+// two.
 func (p pod) better(than pod) bool {
 	if a, b := p.Metadata.DeletionTimestamp == "", than.Metadata.DeletionTimestamp == ""; a != b {
 		return a
@@ -146,8 +171,8 @@ func (p pod) ready() bool {
 	return false
 }
 
-// agent reads how the pod serves from its specification: the port named metrics, and HTTPS if its
-// probes use it.
+// agent reads from the pod's specification how the agent serves: on the port named metrics, and over HTTPS if the
+// readiness probe uses HTTPS.
 func (c *Cluster) agent(p pod) Agent {
 	port, scheme := defaultPort, ""
 	for _, container := range p.Spec.Containers {
@@ -167,10 +192,10 @@ func (c *Cluster) agent(p pod) Agent {
 	if scheme != "" {
 		plain = "https"
 	}
-	reach := &http.Client{Transport: c.route(p.Metadata.Name, plain, port, "/"+strings.TrimPrefix(proxy.Path, "/")),
-		CheckRedirect: c.http.CheckRedirect}
+	route := c.route(p.Metadata.Name, plain, port, "/"+strings.TrimPrefix(proxy.Path, "/"))
 	return Agent{
-		Client: client.Client{Server: proxy.String(), HTTP: reach},
-		Node:   p.Spec.NodeName, Pod: p.Metadata.Name, Ready: p.ready(),
+		Client: client.Client{Server: proxy.String(),
+			HTTP: &http.Client{Transport: route, CheckRedirect: c.http.CheckRedirect}},
+		Node: p.Spec.NodeName, Pod: p.Metadata.Name, Ready: p.ready(), route: route,
 	}
 }

@@ -1,11 +1,8 @@
 package agents
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,86 +10,18 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/coder/websocket"
 
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-const (
-	// forwardIdle is how long a forwarded connection stays open between two requests.
-	forwardIdle = 30 * time.Second
-	maxProblem  = 64 << 10 // bytes of an error response
-	// notLocal is the error word of agents that serve data about pods over loopback only.
-	notLocal = "not_local"
-)
+// maxProblem limits how much of an error response is read, in bytes.
+const maxProblem = 64 << 10
 
-// route reaches one agent: through the API server's proxy to pods or, if the agent names pods over
-// loopback only, through a port that the API server and the kubelet forward, as kubectl
-// port-forward does. It is safe for concurrent use.
-type route struct {
-	proxy   http.RoundTripper // to the API server, with the kubeconfig's credentials
-	prefix  string            // the path of the proxy, before the agent's own
-	target  url.URL           // the agent's address over the forwarded port
-	forward *http.Transport
-	local   atomic.Bool // the agent responded notLocal
-}
-
-func (c *Cluster) newRoute(pod, scheme string, port int, prefix string) *route {
-	proxy := c.http.Transport
-	if proxy == nil {
-		proxy = http.DefaultTransport
-	}
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx, pod, port) }
-	return &route{
-		proxy: proxy, prefix: prefix,
-		target: url.URL{Scheme: scheme, Host: net.JoinHostPort("localhost", strconv.Itoa(port))},
-		forward: &http.Transport{
-			DialContext: dial, IdleConnTimeout: forwardIdle, MaxIdleConnsPerHost: 1,
-			// The API server authenticated the node, and the kubelet knows the pod; the proxy does
-			// not check certificates either.
-			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
-		},
-	}
-}
-
-// RoundTrip implements http.RoundTripper.
-func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
-	if !r.local.Load() {
-		response, err := r.proxy.RoundTrip(request)
-		if err != nil || response.StatusCode != http.StatusForbidden || !saysNotLocal(response) {
-			return response, err
-		}
-		_ = response.Body.Close()
-		r.local.Store(true)
-	}
-	forwarded := request.Clone(request.Context())
-	forwarded.URL.Scheme, forwarded.URL.Host, forwarded.Host = r.target.Scheme, r.target.Host, ""
-	forwarded.URL.Path = strings.TrimPrefix(request.URL.Path, r.prefix)
-	forwarded.URL.RawPath = strings.TrimPrefix(request.URL.RawPath, r.prefix)
-	return r.forward.RoundTrip(forwarded)
-}
-
-// saysNotLocal reads the response and keeps it readable.
-func saysNotLocal(response *http.Response) bool {
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxProblem))
-	rest := response.Body
-	response.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(body), rest), rest}
-	var problem struct {
-		Error string `json:"error"`
-	}
-	return err == nil && json.Unmarshal(body, &problem) == nil && problem.Error == notLocal
-}
-
-// dial forwards a connection to a port of an agent's pod, over WebSocket, which the kubelet
-// supports as an alternative to SPDY: a message begins with the byte of its channel, 0 for data and
-// 1 for errors, and the first message of each channel contains the port.
+// dial opens a connection to a port of an agent's pod. The API server and the kubelet forward the connection over
+// WebSocket, which the kubelet supports as an alternative to SPDY. A message begins with the byte of its channel: 0 for
+// data, 1 for errors. The first message of each channel contains the port.
 func (c *Cluster) dial(ctx context.Context, pod string, port int) (net.Conn, error) {
 	address := c.address("namespaces", c.namespace, "pods", pod, "portforward")
 	address.RawQuery = url.Values{"ports": {strconv.Itoa(port)}}.Encode()
@@ -113,7 +42,7 @@ func (c *Cluster) dial(ctx context.Context, pod string, port int) (net.Conn, err
 	return nil, fmt.Errorf("port-forward to pod %s/%s: the API server does not support WebSocket", c.namespace, pod)
 }
 
-// upgradesOnly returns every response that does not switch protocols as a *client.Refusal, with all of its text.
+// upgradesOnly returns every response that does not switch protocols as a *client.Refusal, with the response's text.
 type upgradesOnly struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

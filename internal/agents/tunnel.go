@@ -18,17 +18,17 @@ const (
 	maxReason    = 4 << 10
 )
 
-// tunnel is a forwarded connection over WebSocket. A message begins with the byte of its channel. One
-// goroutine may read while another writes.
+// tunnel is a forwarded connection over WebSocket. A message begins with the byte of its channel. One goroutine can
+// read while another goroutine writes.
 type tunnel struct {
-	net.Conn // which writes each part as a message
+	net.Conn // writes each part as a message
 	messages *websocket.Conn
-	message  io.Reader // the data being read; nil between two messages
-	begun    [2]bool   // per channel, its first message arrived
+	message  io.Reader // the unread rest of a message; nil between two messages
+	begun    [2]bool   // for each channel, whether its first message arrived
 }
 
 func newTunnel(messages *websocket.Conn) *tunnel {
-	// The connection outlives the request that opened it, and ends when it is closed.
+	// The connection outlives the request that opened the connection. Only Close ends it.
 	return &tunnel{Conn: websocket.NetConn(context.Background(), messages, websocket.MessageBinary), messages: messages}
 }
 
@@ -48,7 +48,7 @@ func (t *tunnel) Read(p []byte) (int, error) {
 	}
 }
 
-// next begins the next message of the data channel, unless one is being read.
+// next begins the next message of the data channel, unless a message has unread data.
 func (t *tunnel) next() error {
 	for t.message == nil {
 		kind, message, err := t.messages.Reader(context.Background())
@@ -59,7 +59,7 @@ func (t *tunnel) next() error {
 			return fmt.Errorf("read forwarded port: %w", err)
 		}
 		if kind != websocket.MessageBinary {
-			return errors.New("read forwarded port: a message of text")
+			return errors.New("read forwarded port: received a text message, want a binary message")
 		}
 		var channel [1]byte
 		if _, err := io.ReadFull(message, channel[:]); errors.Is(err, io.EOF) {
@@ -103,5 +103,5 @@ func (t *tunnel) SetDeadline(time.Time) error { return os.ErrNoDeadline }
 // SetReadDeadline implements net.Conn.
 func (t *tunnel) SetReadDeadline(time.Time) error { return os.ErrNoDeadline }
 
-// Close implements net.Conn. It does not wait for the other side to close.
+// Close implements net.Conn. Close does not wait until the other side closes.
 func (t *tunnel) Close() error { return t.messages.CloseNow() }

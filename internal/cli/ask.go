@@ -6,62 +6,34 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// errUnknownPod means that every agent that could know a pod answered, and none knows it.
-var errUnknownPod = errors.New("no agent knows the pod")
+// errUnknownPod means that every agent that could know a pod answered, and that no agent knows the pod.
+var errUnknownPod = errors.New("no agent knows")
 
-// maxFailures is for how many agents a command prints why they did not answer.
+// maxFailures limits how many unreachable agents a command lists with their errors.
 const maxFailures = 10
 
-// askConfig is which agents to query, and how to print the answers.
-type askConfig struct {
-	target
-	output
-}
-
-func (c *askConfig) table() flags.Table {
-	return slices.Concat(c.output.table(), c.target.table())
-}
-
-// Asking lists the commands that query agents.
-func Asking() []Command {
-	table := func() flags.Table { return new(askConfig).table() }
-	return []Command{
-		{
-			Name: "top", Summary: "show pods that are starting, where they are stuck, and started pods",
-			Run: runTop, Flags: func() flags.Table { return new(topConfig).table() },
-		},
-		{
-			Name: "explain", Summary: "show where the start-up time of a pod went, also of a deleted pod",
-			Run: runExplain, Flags: table, Arguments: suggestPods,
-		},
-		{
-			Name: "pulls", Summary: "list image pulls in progress and completed image pulls",
-			Run: runPulls, Flags: table,
-		},
-	}
-}
-
-// asking is one call of such a command.
+// asking is one call of a command that queries agents.
 type asking struct {
 	Call
 	reached
 }
 
-// begin reads the arguments and prepares to query. If ok is false, the command ends with the exit code. Otherwise the
-// caller must close what it returns.
-func begin(call Call, usage string, table flags.Table, t *target, maxArguments int) (
+// begin reads the arguments and prepares to query. If ok is false, the command must end with the exit code. Otherwise
+// the caller must close the asking.
+func begin(call Call, table flags.Table, t *target, check func() error, maxArguments int) (
 	a asking, rest []string, code int, ok bool) {
-	rest, code, ok = call.Parse(table, usage, maxArguments)
+	rest, code, ok = call.Parse(table, call.help(), maxArguments)
 	if !ok {
 		return asking{}, nil, code, false
 	}
-	err := t.check()
+	err := check()
 	var r reached
 	if err == nil {
 		r, err = t.open(call.Program.Name, call.Getenv)
@@ -78,18 +50,12 @@ func (a asking) fail(err error) int {
 	return exitOf(err)
 }
 
-// print prints an answer. It prints on standard error which agents did not answer.
+// print prints an answer. On standard error, it prints which agents did not answer.
 func (a asking) print(text string, failed []error) int {
-	for i, err := range failed {
-		if i == maxFailures {
-			a.note(fmt.Errorf("%d more agents did not answer", len(failed)-i))
-			break
-		}
-		a.note(err)
-	}
-	if _, err := io.WriteString(a.Stdout, text); err != nil {
-		a.note(fmt.Errorf("write to standard output: %w", err))
-		return ExitFailed
+	a.noteFailed(failed)
+	a.noteFallback()
+	if code := a.write(text); code != ExitOK {
+		return code
 	}
 	if len(failed) > 0 {
 		return ExitPartial
@@ -97,7 +63,37 @@ func (a asking) print(text string, failed []error) int {
 	return ExitOK
 }
 
-// ofAgents queries the agent of the node that --node names, or all agents. It fails if none answers. Otherwise it
+// write writes to standard output.
+func (a asking) write(text string) int {
+	if _, err := io.WriteString(a.Stdout, text); err != nil {
+		a.note(fmt.Errorf("write to standard output: %w", err))
+		return ExitFailed
+	}
+	return ExitOK
+}
+
+// noteFailed prints the errors of agents that did not answer.
+func (a asking) noteFailed(failed []error) {
+	for i, err := range failed {
+		if i == maxFailures {
+			a.note(fmt.Errorf("%d more agents did not answer", len(failed)-i))
+			return
+		}
+		a.note(err)
+	}
+}
+
+// noteFallback prints how agents were reached, if the API server's proxy did not reach them.
+func (a asking) noteFallback() {
+	if a.cluster == nil {
+		return
+	}
+	if reason := a.cluster.Fallback(); reason != "" {
+		a.note(fmt.Errorf("reached agents over port-forwards, because the API server's proxy to pods %s", reason))
+	}
+}
+
+// ofAgents queries the agent of the node that --node names, or all agents. It fails if no agent answers. Otherwise it
 // returns the answers, and the errors of the agents that did not answer.
 func ofAgents[A any](ctx context.Context, a asking, ask func(context.Context, client.Client) (A, error)) (
 	[]agents.Answer[A], []error, error) {
@@ -115,12 +111,42 @@ func ofAgents[A any](ctx context.Context, a asking, ask func(context.Context, cl
 		answers = append(answers, answer)
 	}
 	if len(answers) == 0 {
-		if len(failed) > 1 {
-			return nil, nil, fmt.Errorf("none of %d agents answered: %w", len(failed), failed[0])
-		}
-		return nil, nil, failed[0]
+		return nil, nil, noneAnswered(failed)
 	}
 	return answers, failed, nil
+}
+
+// eachAgent queries the agent of a node, or all agents if node is empty. Unlike ofAgents, it passes each answer to take
+// as soon as the answer is there, so that the answers of all agents are not in memory at the same time. It calls take
+// for one answer at a time, in any order.
+func eachAgent[A any](ctx context.Context, a asking, node string, ask func(context.Context, client.Client) (A, error),
+	take func(agents.Answer[A])) (failed []error, err error) {
+	found, err := a.agents(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	errs := make([]error, len(found))
+	agents.EachDone(ctx, found, agentLimit, ask, func(i int, answer agents.Answer[A]) {
+		mu.Lock()
+		defer mu.Unlock()
+		if errs[i] = ofNode(answer.Agent, answer.Err); answer.Err == nil {
+			take(answer)
+		}
+	})
+	failed = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(failed) == len(found) {
+		return nil, noneAnswered(failed)
+	}
+	return failed, nil
+}
+
+// noneAnswered returns one error for all agents.
+func noneAnswered(failed []error) error {
+	if len(failed) > 1 {
+		return fmt.Errorf("none of %d agents answered: %w", len(failed), failed[0])
+	}
+	return failed[0]
 }
 
 // ofNode adds the agent's node to an error.

@@ -47,7 +47,7 @@ func TestQueryRefusedByAPIServer(t *testing.T) {
 		stderr string
 	}{
 		"no rule for the proxy": {[]agentstest.Pod{there, agentOn("node-a", agent.URL)},
-			refusing(403, "/proxy/"), ExitForbidden, "in namespace podlapse, list pods, get pods/proxy"},
+			refusing(403, "/pods/agent-"), ExitForbidden, "pods/portforward in namespace podlapse"},
 		"no rule for the agents": {[]agentstest.Pod{there, agentOn("node-a", agent.URL)},
 			refusing(403, "/podlapse/pods"), ExitForbidden, "list the agents' pods: the API server says"},
 		"a wrong token": {[]agentstest.Pod{there}, refusing(401, "/"), ExitForbidden,
@@ -67,7 +67,7 @@ func TestQueryRefusedByAPIServer(t *testing.T) {
 			kubectl(t, server, "explain", pod).must(t, test.code, "", test.stderr)
 		})
 	}
-	// Who may not ask for the pod may still know its name, and read what agents say.
+	// A user without permission to get the pod can still read the answers of the agents.
 	server := agentstest.Start(t, there, agentOn("node-a", agent.URL))
 	server.Refuse(refusing(403, "/shop/pods"))
 	kubectl(t, server, "explain", pod).must(t, ExitOK, "shop/web-0: 2.0 s to ready", "")
@@ -99,7 +99,7 @@ func TestChooseAgents(t *testing.T) {
 	runs(t, PluginProgram, config, "explain", "--context=none").
 		must(t, ExitUsage, "", "context was not found for specified context: none")
 	runs(t, PluginProgram, environment{}, "explain", "--kubeconfig=/none").must(t, ExitUsage, "", "/none: no such file")
-	runs(t, PluginProgram, config, "explain", "a/b/c").must(t, ExitUsage, "", "must be NAMESPACE/POD")
+	runs(t, PluginProgram, config, "explain", "a/b/c").must(t, ExitUsage, "", "must be POD, TYPE/NAME or")
 	runs(t, PluginProgram, config, "explain", "--server", agent.URL, "--node=x").
 		must(t, ExitUsage, "", "--node cannot be combined with --server")
 	token := filepath.Join(t.TempDir(), "token")
@@ -110,12 +110,12 @@ func TestChooseAgents(t *testing.T) {
 		must(t, ExitUsage, "",
 			"--insecure-skip-tls-verify, --token-file: requires --server")
 	runs(t, PluginProgram, config, "explain", "web-0", "--server", agent.URL).
-		must(t, ExitUsage, "", "must be NAMESPACE/POD")
+		must(t, ExitUsage, "", "add -n NAMESPACE")
 	runs(t, PluginProgram, config, "explain", "--server=ftp://me:secret@host").
 		must(t, ExitUsage, "", "must be http://HOST:PORT")
 	got := runs(t, PluginProgram, config, "explain", "--server=ftp://me:secret@host")
 	if strings.Contains(got.stderr, "secret") {
-		t.Errorf("tells the password: %s", got.stderr)
+		t.Errorf("prints the password: %s", got.stderr)
 	}
 	runs(t, PluginProgram, config, "top", "--since=forever").must(t, ExitUsage, "", "must be at most 168h")
 	runs(t, PluginProgram, config, "pulls", "--timeout=0s", "-o", "xml", "--color=red").
@@ -129,7 +129,7 @@ func TestQueryOverTLS(t *testing.T) {
 		fmt.Fprint(w, answerRecord)
 	}))
 	defer agent.Close()
-	agent.Config.ErrorLog = log.New(io.Discard, "", 0) // it tells of clients that refuse
+	agent.Config.ErrorLog = log.New(io.Discard, "", 0) // the log contains handshakes that clients refused
 	authority := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(authority, pemOf(agent.Certificate().Raw), 0o600); err != nil {
 		t.Fatal(err)
@@ -149,8 +149,7 @@ func TestQueryOverTLS(t *testing.T) {
 	asked("--cert-file=/none").must(t, ExitUsage, "", "--cert-file")
 }
 
-// TestHostileAnswersAreEscaped holds that whatever an agent says, nothing of it reaches a terminal but characters that
-// show themselves.
+// TestHostileAnswersAreEscaped checks that only printable characters of an agent's answers reach a terminal.
 func TestHostileAnswersAreEscaped(t *testing.T) {
 	evil := strings.Repeat("<b>\x1b[2J\x1b]0;x\a\u202e\u0301\u009b", 50_000) // a megabyte
 	text, err := json.Marshal(evil)

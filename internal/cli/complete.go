@@ -18,14 +18,14 @@ import (
 const (
 	// suggestLimit is how long a shell waits for suggestions from a cluster.
 	suggestLimit = 2 * time.Second
-	// maxSuggestions is how many suggestions a shell gets at most.
+	// maxSuggestions is the maximum number of suggestions for a shell.
 	maxSuggestions = 500
 )
 
 func shells() []string { return []string{"bash", "zsh", "fish"} }
 
-// completions describes the program's commands and flags to cobra, which knows the protocols of the shells. Only
-// flags.Table reads what the user typed.
+// completions describes the program's commands and flags to cobra. Cobra knows the completion protocols of the shells.
+// Only flags.Table parses the arguments of the user.
 func completions(call Call) *cobra.Command {
 	root := &cobra.Command{
 		Use:               strings.ReplaceAll(call.Program.Name, " ", "-"),
@@ -58,7 +58,7 @@ func completions(call Call) *cobra.Command {
 	return root
 }
 
-// with is the call with other arguments.
+// with returns the call with other arguments.
 func (c Call) with(args []string) Call {
 	c.Args = args
 	return c
@@ -75,12 +75,12 @@ func suggestions(all []string, beginning string) ([]string, cobra.ShellCompDirec
 		}
 	}
 	if len(fit) > 0 && !slices.ContainsFunc(fit, func(s string) bool { return !strings.HasSuffix(s, "/") }) {
-		directive |= cobra.ShellCompDirectiveNoSpace // more of the name follows
+		directive |= cobra.ShellCompDirectiveNoSpace // the name continues after the slash
 	}
 	return fit, directive
 }
 
-// typed returns the flags so far as arguments.
+// typed returns the flags that the user has typed as arguments.
 func typed(cmd *cobra.Command) []string {
 	var args []string
 	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, "--"+f.Name+"="+f.Value.String()) })
@@ -131,7 +131,7 @@ func suggestValues(ctx context.Context, table flags.Table, name string, call Cal
 	return nil
 }
 
-// complete answers a shell, which calls a command of cobra's.
+// complete answers a shell, which calls one of cobra's own commands.
 func complete(ctx context.Context, call Call) int {
 	root := completions(call)
 	root.SetArgs(append([]string{call.Command}, call.Args...))
@@ -147,13 +147,14 @@ func complete(ctx context.Context, call Call) int {
 func Completion() Command {
 	return Command{
 		Name: "completion", Summary: "print a completion script for bash, zsh or fish", Run: runCompletion,
-		Arguments: func(context.Context, Call, string) []string { return shells() },
+		Usage:       "bash|zsh|fish",
+		Description: "Prints a completion script for the shell. Load it with: source <(podlapse-agent completion bash)",
+		Arguments:   func(context.Context, Call, string) []string { return shells() },
 	}
 }
 
 func runCompletion(_ context.Context, call Call) int {
-	rest, code, ok := call.Parse(nil, "completion bash|zsh|fish\n\nPrints a completion script for the shell. Load "+
-		"it with: source <(podlapse-agent completion bash)", 1)
+	rest, code, ok := call.Parse(nil, call.help(), 1)
 	if !ok {
 		return code
 	}

@@ -44,12 +44,15 @@ func TestCompletion(t *testing.T) {
 		{"explain shop/we", "shop/web-0 shop/web-1 :4"},
 		{"explain -n shop ", "web-0 web-1 :4"},
 		{"explain ba", "batch :4"},
-		{"explain sho", "shop/ :6"}, // and more of the name follows
+		{"explain sho", "shop/ :6"}, // the name continues after the slash
 		{"explain shop/web-0 ", ":4"},
 		{"explain --node ", "node-a node-b :4"},
 		{"explain --namespace s", "shop :4"},
 		{"explain --context ", "c :4"},
-		{"top -o ", "table json yaml :4"},
+		{"top -o ", "table wide json yaml name :4"},
+		{"explain -n shop pod/we", "pod/web-0 pod/web-1 :4"},
+		{"explain node/", "node/node-a node/node-b :4"},
+		{"page ", "node-a node-b :4"},
 		{"explain --token-file ", ":0"},
 		{"pulls --insecure-skip-tls-verify=", "on off :4"},
 	} {
@@ -64,17 +67,17 @@ func TestCompletion(t *testing.T) {
 		must(t, ExitOK, "--server\tURL of one agent to query", "")
 
 	server.Refuse(func(*http.Request) int { return http.StatusForbidden })
-	runs(t, PluginProgram, config, "__complete", "explain", "").must(t, ExitOK, ":4", "")
+	runs(t, PluginProgram, config, "__complete", "explain", "").must(t, ExitOK, "pod/\ndeploy/\n", "")
 }
 
-// TestCompletionScripts has the shells that there are read them.
+// TestCompletionScripts checks the syntax of the scripts with the installed shells.
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range shells() {
 		got := runs(t, AgentProgram, environment{}, "completion", shell)
 		got.must(t, ExitOK, "__complete", "")
 		path, err := exec.LookPath(shell)
 		if err != nil {
-			t.Logf("no %s here: its script was not read", shell)
+			t.Logf("%s is not installed: its script was not checked", shell)
 			continue
 		}
 		check := exec.CommandContext(t.Context(), path, "-n")
@@ -87,7 +90,7 @@ func TestCompletionScripts(t *testing.T) {
 	runs(t, AgentProgram, environment{}, "completion").must(t, ExitUsage, "", "a shell is required")
 }
 
-// TestCompletionKnowsEveryCommand holds the tables of flags against cobra, which refuses a name that is there twice.
+// TestCompletionKnowsEveryCommand passes the tables of flags to cobra, which refuses duplicate names.
 func TestCompletionKnowsEveryCommand(t *testing.T) {
 	root := completions(Call{Program: programOf(AgentProgram), Getenv: environment{}.get})
 	for _, c := range programOf(AgentProgram).Commands {

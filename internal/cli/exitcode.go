@@ -16,11 +16,11 @@ import (
 const (
 	ExitOK          = 0
 	ExitFailed      = 1   // any failure without a code of its own
-	ExitUsage       = 2   // wrong arguments or settings: the command did nothing
-	ExitNotFound    = 3   // the agents, or the API server, do not know the pod or node
-	ExitUnreachable = 4   // the API server or the agent cannot be reached, or cannot answer now
+	ExitUsage       = 2   // invalid arguments or settings; the command did nothing
+	ExitNotFound    = 3   // the agents or the API server do not know the resource
+	ExitUnreachable = 4   // the API server or the agent is unreachable or cannot answer now
 	ExitForbidden   = 5   // the credentials are missing, wrong or not sufficient
-	ExitPartial     = 6   // some agents did not answer; the answers of the others are printed
+	ExitPartial     = 6   // some agents did not answer; the command printed the answers of the other agents
 	ExitInterrupted = 130 // as in shells after SIGINT
 )
 
@@ -53,7 +53,7 @@ func exitOfRefusal(refused *client.Refusal) int {
 	switch {
 	case refused.Status == http.StatusUnauthorized, refused.Status == http.StatusForbidden:
 		return ExitForbidden
-	case refused.Status == http.StatusNotFound && refused.Reason != "": // otherwise the answer is not from an agent
+	case refused.Status == http.StatusNotFound && refused.Reason != "": // an agent always gives a reason
 		return ExitNotFound
 	case refused.Status >= http.StatusInternalServerError, refused.Status == http.StatusTooManyRequests:
 		return ExitUnreachable

@@ -1,56 +1,188 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/render"
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
+// explainConfig is which start-ups to show, and how.
+type explainConfig struct {
+	target
+	listOutput
+}
+
+func (c *explainConfig) table() flags.Table {
+	return slices.Concat(c.podTable(), c.listOutput.table(orderNames(startUpOrders())), c.target.table())
+}
+
+func (c *explainConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
+
 func runExplain(ctx context.Context, call Call) int {
-	var c askConfig
-	asking, rest, code, ok := begin(call, "explain [flags] [[NAMESPACE/]POD]\n\n"+
-		"Shows where the start-up time of a pod went, also of a deleted pod that an agent still remembers.\n"+
-		"Without POD, lists all pods, one per line.",
-		c.table(), &c.target, 1)
+	var c explainConfig
+	asking, rest, code, ok := begin(call, c.table(), &c.target, c.check, maxResources)
 	if !ok {
 		return code
 	}
 	defer asking.close()
-	ctx, stop := context.WithTimeout(ctx, c.limit)
-	defer stop()
-	if len(rest) == 0 {
-		return asking.explainAll(ctx, c)
-	}
-	pod, err := namedPod(rest[0], asking.namespace)
+	wanted, err := asking.resources(rest)
 	if err != nil {
 		return call.FailUsage(err)
 	}
-	return asking.explainPod(ctx, c, pod)
+	if len(wanted) == 0 || c.watch {
+		return asking.listStartUps(ctx, c, wanted)
+	}
+	ctx, stop := context.WithTimeout(ctx, c.limit)
+	defer stop()
+	return asking.explain(ctx, c, wanted)
 }
 
-func (a asking) explainPod(ctx context.Context, c askConfig, pod podName) int {
-	record, failed, err := a.record(ctx, pod)
+// maxResources limits the number of resources in one command.
+const maxResources = 100
+
+// listStartUps lists the start-ups of the resources, or all start-ups if there are no resources.
+func (a asking) listStartUps(ctx context.Context, c explainConfig, wanted []resource) int {
+	empty := "no known pods yet"
+	if c.namespace != "" {
+		empty = terminal.Clean("no known pods in namespace " + c.namespace)
+	}
+	if c.selector != "" {
+		empty += terminal.Clean(" with labels " + c.selector)
+	}
+	return show(ctx, a, startUps(a.several(), empty, a.Now), c.listOutput, c.limit,
+		func(ctx context.Context) ([]api.Record, []error, error) {
+			if len(wanted) == 0 {
+				return a.records(ctx, c.filter())
+			}
+			return a.recordsOf(ctx, wanted)
+		})
+}
+
+// explain prints the waterfall of each named pod. Of a workload or node with several pods, it prints a list, and the
+// waterfall of the slowest start-up.
+func (a asking) explain(ctx context.Context, c explainConfig, wanted []resource) int {
+	records, failed, err := a.recordsOf(ctx, wanted)
 	if err != nil {
 		return a.fail(err)
 	}
-	text, err := c.text(record, func() string { return render.Waterfall(record, c.page(a.Stdout, a.Getenv)) })
+	pods := !slices.ContainsFunc(wanted, func(r resource) bool { return r.kind != kindPod })
+	v := startUps(a.several(), "", a.Now)
+	page := c.page(a.Stdout, a.Getenv)
+	switch {
+	case c.format == outputJSON || c.format == outputYAML:
+		if pods && len(wanted) == 1 {
+			v.whole = func(records []api.Record) any { return records[0] }
+		}
+	case c.format == outputTable && (pods || len(records) == 1):
+		var texts []string
+		for _, record := range v.sorted(records, c.sortBy) {
+			texts = append(texts, render.Waterfall(record, page))
+		}
+		return a.print(strings.Join(texts, "\n"), failed)
+	case c.format == outputTable:
+		text, err := v.text(v.sorted(records, c.sortBy), c.listOutput, page)
+		if err != nil {
+			return a.fail(err)
+		}
+		slowest := slices.MaxFunc(records, func(x, y api.Record) int { return cmp.Compare(x.Total, y.Total) })
+		return a.print(text+"\n"+render.Waterfall(slowest, page), failed)
+	}
+	text, err := v.text(v.sorted(records, c.sortBy), c.listOutput, page)
 	if err != nil {
 		return a.fail(err)
 	}
 	return a.print(text, failed)
 }
 
-// record queries the agent of the pod's node. If the node is no longer known, it queries all agents and also returns
-// the errors of those that did not answer. It returns the latest of several start-ups.
-func (a asking) record(ctx context.Context, pod podName) (api.Record, []error, error) {
+// recordsOf returns the start-ups of resources, at least one.
+func (a asking) recordsOf(ctx context.Context, wanted []resource) ([]api.Record, []error, error) {
+	var records []api.Record
+	var failed []error
+	for _, r := range wanted {
+		var found []api.Record
+		var bad []error
+		var err error
+		switch r.kind {
+		case kindPod:
+			var record api.Record
+			record, bad, err = a.record(ctx, r)
+			found = []api.Record{record}
+		case kindNode:
+			found, err = a.onNode(ctx, r)
+		default:
+			found, bad, err = a.ofWorkload(ctx, r)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		records = append(records, found...)
+		failed = append(failed, bad...)
+	}
+	return records, uniqueErrors(failed), nil
+}
+
+// uniqueErrors removes errors with the same text: an agent that does not answer fails for each resource.
+func uniqueErrors(failed []error) []error {
+	known := map[string]bool{}
+	return slices.DeleteFunc(failed, func(err error) bool {
+		before := known[err.Error()]
+		known[err.Error()] = true
+		return before
+	})
+}
+
+// onNode returns the start-ups on one node.
+func (a asking) onNode(ctx context.Context, r resource) ([]api.Record, error) {
+	if a.cluster == nil {
+		return nil, errors.New("a node requires the agents of a cluster: remove --server, or list all pods of the agent " +
+			"without a name")
+	}
+	found, err := a.agents(ctx, r.name)
+	if err != nil {
+		return nil, err
+	}
+	ask := func(ctx context.Context, c client.Client) ([]api.Record, error) {
+		return all(ctx, c, a.target.filter())
+	}
+	answer := agents.Each(ctx, found[:1], agentLimit, ask)[0]
+	if answer.Err == nil && len(answer.Value) == 0 {
+		return nil, fmt.Errorf("%w a pod on %s that matches the flags", errUnknownPod, r)
+	}
+	return answer.Value, ofNode(answer.Agent, answer.Err)
+}
+
+// ofWorkload returns the start-ups of the pods that a workload owns.
+func (a asking) ofWorkload(ctx context.Context, r resource) ([]api.Record, []error, error) {
+	records, failed, err := a.records(ctx, r.workloadFilter())
+	if err != nil {
+		return nil, nil, err
+	}
+	records = slices.DeleteFunc(records, func(record api.Record) bool { return !r.ownedBy(record) })
+	switch {
+	case len(records) > 0:
+		return records, failed, nil
+	case len(failed) > 0:
+		return nil, nil, fmt.Errorf("%d agents did not answer, and the other agents do not know a pod of %s: %w",
+			len(failed), r, failed[0])
+	}
+	return nil, nil, fmt.Errorf("%w a pod of %s: check the name and the namespace (-n); agents remember only the latest "+
+		"deleted pods", errUnknownPod, r)
+}
+
+// record queries the agent of the pod's node. If the API server does not know the node any more, record queries all
+// agents. It then also returns the errors of agents that did not answer. Of several start-ups, it returns the latest.
+func (a asking) record(ctx context.Context, pod resource) (api.Record, []error, error) {
 	node := a.target.node
 	if a.cluster != nil && node == "" {
 		var err error
@@ -83,17 +215,16 @@ func (a asking) record(ctx context.Context, pod podName) (api.Record, []error, e
 	case known:
 		return latest, failed, nil
 	case len(failed) > 0:
-		return api.Record{}, nil, fmt.Errorf("%d agents asked: %d did not answer, and the others do not know pod "+
-			"%s/%s: %w",
-			len(answers), len(failed), pod.namespace, pod.name, failed[0])
+		return api.Record{}, nil, fmt.Errorf("%d of %d agents did not answer, and the other agents do not know pod "+
+			"%s/%s: %w", len(failed), len(answers), pod.namespace, pod.name, failed[0])
 	}
-	return api.Record{}, nil, fmt.Errorf("%w %s/%s (%d agents asked): check the name; agents remember only the "+
-		"latest deleted pods, and no pod deleted before their own start", errUnknownPod, pod.namespace, pod.name,
-		len(answers))
+	return api.Record{}, nil, fmt.Errorf("%w the pod %s/%s (%d agents asked): check the name and the namespace (-n); for "+
+		"a workload, use TYPE/NAME, for example deploy/%s; agents remember only the latest deleted pods, and no pod that "+
+		"was deleted before the agent started", errUnknownPod, pod.namespace, pod.name, len(answers), pod.name)
 }
 
-// mayBeGone reports whether an error means that the pod does not exist, or that the query is not allowed. An agent may
-// still know it.
+// mayBeGone reports whether an error means that the pod does not exist, or that the user has no permission to get the
+// pod. An agent might still know the pod.
 func mayBeGone(err error) bool {
 	var refused *client.Refusal
 	return errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden)
@@ -104,96 +235,4 @@ func unknownToAgent(err error) bool {
 	var refused *client.Refusal
 	return errors.As(err, &refused) && refused.Status == http.StatusNotFound && !refused.Kubernetes &&
 		refused.Reason != ""
-}
-
-// maxListed is how many start-ups a list of all nodes has at most.
-const maxListed = 20_000
-
-func (a asking) explainAll(ctx context.Context, c askConfig) int {
-	filter := client.Filter{}
-	if c.namespace != "" {
-		filter.Namespaces = []string{c.namespace}
-	}
-	return a.list(ctx, c.output, filter, func(list listed) string {
-		switch {
-		case len(list.records) == 0 && c.namespace != "":
-			return terminal.Clean("no known pods in namespace "+c.namespace) + "\n"
-		case len(list.records) == 0:
-			return "no known pods yet\n"
-		}
-		return render.Summary(list.records, a.several(), c.page(a.Stdout, a.Getenv))
-	})
-}
-
-// listed is the answers of several agents.
-type listed struct {
-	records []api.Record
-	failed  []error
-}
-
-// list prints the start-ups that the agents know.
-func (a asking) list(ctx context.Context, o output, filter client.Filter, table func(listed) string) int {
-	list, err := a.ask(ctx, filter)
-	if err != nil {
-		return a.fail(err)
-	}
-	text, err := o.text(api.PodList{Items: list.records}, func() string { return table(list) })
-	if err != nil {
-		return a.fail(err)
-	}
-	return a.print(text, list.failed)
-}
-
-func (a asking) ask(ctx context.Context, filter client.Filter) (listed, error) {
-	list := listed{records: []api.Record{}}
-	answers, failed, err := ofAgents(ctx, a, func(ctx context.Context, c client.Client) ([]api.Record, error) {
-		return all(ctx, c, filter)
-	})
-	if err != nil {
-		return list, err
-	}
-	list.failed = failed
-	for _, answer := range answers {
-		list.records = append(list.records, answer.Value...)
-	}
-	if more := len(list.records) - maxListed; more > 0 {
-		list.records = list.records[:maxListed]
-		list.failed = append(list.failed,
-			fmt.Errorf("%d more pods are not shown: select fewer with -n or --node", more))
-	}
-	return list, nil
-}
-
-// all reads all pages of the list of one agent.
-func all(ctx context.Context, c client.Client, filter client.Filter) ([]api.Record, error) {
-	var records []api.Record
-	for record, err := range c.Pods(ctx, filter) {
-		if err != nil {
-			return nil, err
-		}
-		records = append(records, record)
-	}
-	return records, nil
-}
-
-// podName is the name of a pod on the command line.
-type podName struct{ namespace, name string }
-
-// namedPod reads the name of a pod. The namespace, if not empty, is for names without one.
-func namedPod(text, namespace string) (podName, error) {
-	if !strings.Contains(text, "/") && namespace != "" {
-		text = namespace + "/" + text
-	}
-	var pod podName
-	err := pod.set(text)
-	return pod, err
-}
-
-func (p *podName) set(value string) error {
-	namespace, name, ok := strings.Cut(value, "/")
-	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return fmt.Errorf("invalid pod %q: must be NAMESPACE/POD", value)
-	}
-	*p = podName{namespace, name}
-	return nil
 }

@@ -18,8 +18,8 @@ const answerRecord = `{"namespace":"shop","name":"web-0","uid":"1","node":"node-
 	`"end_at":"2026-03-01T12:00:02Z","seconds":2,"error_seconds":0.001,"sources":["cri"]}],` +
 	`"pulls":[],"milestones":[],"conflicts":[],"missing":[]}`
 
-// explain runs the command against a server that answers every request the same, and returns the
-// path that was asked.
+// explain runs the command against a server that gives the same answer to every request, and returns the requested
+// path.
 func explain(t *testing.T, status int, body string, args ...string) (code int, stdout, stderr, path string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,7 +79,7 @@ func TestExplainFails(t *testing.T) {
 	}
 }
 
-// TestExplainTruncatedAnswer is of an agent that ends while it answers.
+// TestExplainTruncatedAnswer has an agent that stops while it answers.
 func TestExplainTruncatedAnswer(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")

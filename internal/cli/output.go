@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/terminal"
@@ -13,7 +14,10 @@ import (
 // The values of -o of the commands that query agents.
 const (
 	outputTable = "table"
+	outputWide  = "wide"
+	outputJSON  = "json"
 	outputYAML  = "yaml"
+	outputName  = "name"
 )
 
 // The values of --color.
@@ -23,22 +27,24 @@ const (
 	colorNever  = "never"
 )
 
-// defaultColumns is the width of output that does not go to a terminal.
+// defaultColumns is the width of output to a file or a pipe.
 const defaultColumns = 110
 
 // output is how to print answers.
 type output struct {
-	format string // outputTable, outputJSON or outputYAML
+	format string // one of the values of -o
 	color  string
 	width  int // terminal cells; 0 for the width of the terminal
 }
 
-func (o *output) table() flags.Table {
+// table is the flags of the output, in one of the given formats.
+func (o *output) table(formats ...string) flags.Table {
 	return flags.Table{
 		{
-			Name: "o", Alias: "output", Value: "table|json|yaml", Default: outputTable,
-			Help: "output format: table, text for people; json or yaml, the API's response",
-			Set:  flags.Choice(&o.format, outputTable, outputJSON, outputYAML),
+			Name: "o", Alias: "output", Value: strings.Join(formats, "|"), Default: outputTable,
+			Help: "output format: table, text for people; wide, a table with more columns; json or yaml, the API's data; " +
+				"name, only TYPE/NAME",
+			Set: flags.Choice(&o.format, formats...),
 		},
 		{
 			Name: "color", Value: "auto|always|never", Default: colorAuto,
@@ -82,15 +88,4 @@ func (o output) page(out io.Writer, getenv func(string) string) terminal.Page {
 		page.Columns = o.width
 	}
 	return page
-}
-
-// text formats an answer.
-func (o output) text(answer any, table func() string) (string, error) {
-	switch o.format {
-	case outputJSON:
-		return terminal.JSON(answer)
-	case outputYAML:
-		return terminal.YAML(answer)
-	}
-	return table(), nil
 }

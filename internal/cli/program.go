@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,26 +47,39 @@ func Called(args []string) (program string, rest []string) {
 type Program struct {
 	Name     string // AgentProgram or PluginProgram
 	Commands []Command
+	Now      func() time.Time // nil for time.Now
 }
 
 // Command is a sub-command.
 type Command struct {
 	Name    string
 	Summary string
+	Group   string // heading of the help under which the command is listed; empty for other commands
+	// Usage is the form of the arguments. Description and Examples follow it in the command's help. They are empty for
+	// commands that pass their help to Call.Parse themselves.
+	Usage, Description string
+	Examples           []Example
 	// Run returns the exit code once everything that it started has ended.
 	Run func(ctx context.Context, call Call) int
-	// Flags makes the command's table of flags, for completion; nil for none.
+	// Flags makes the command's table of flags, for completion; nil for none. A new table is made for each completion.
 	Flags func() flags.Table
-	// Arguments lists what the argument can be, for completion: call has the flags so far, and the argument starts with
-	// beginning. It is nil if there is no argument or if the argument is a file.
+	// Arguments lists possible arguments for completion. The call has the flags that the user has typed so far, and the
+	// argument starts with beginning. Arguments is nil if the command has no argument, or if the argument is a file.
 	Arguments func(ctx context.Context, call Call, beginning string) []string
 	Files     bool // the argument is a file
+}
+
+// Example is a line of a command's help.
+type Example struct {
+	Purpose string
+	Line    string // the command line without the program's name
 }
 
 // Call is one call of a command.
 type Call struct {
 	Program Program
 	Command string
+	Now     func() time.Time
 	Args    []string // after the command's name
 	Getenv  func(string) string
 	Stdout  io.Writer
@@ -76,7 +92,10 @@ func (p Program) Run(ctx context.Context, args []string, getenv func(string) str
 		p.printUsage(stderr)
 		return ExitUsage
 	}
-	call := Call{Program: p, Command: args[0], Args: args[1:], Getenv: getenv, Stdout: stdout, Stderr: stderr}
+	call := Call{Program: p, Command: args[0], Args: args[1:], Getenv: getenv, Stdout: stdout, Stderr: stderr, Now: p.Now}
+	if call.Now == nil {
+		call.Now = time.Now
+	}
 	switch call.Command {
 	case cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
 		return complete(ctx, call)
@@ -98,12 +117,48 @@ func (p Program) Run(ctx context.Context, args []string, getenv func(string) str
 	return ExitUsage
 }
 
+// otherCommands is the heading of commands without a group.
+const otherCommands = "Other commands"
+
 func (p Program) printUsage(out io.Writer) {
-	fmt.Fprintf(out, "%s shows where every second of a pod's start-up went.\n\nCommands:\n", p.Name)
+	fmt.Fprintf(out, "%s shows where the start-up time of pods went, and what caused it.\n", p.Name)
+	var groups []string
 	for _, c := range p.Commands {
-		fmt.Fprintf(out, "  %-13s %s\n", c.Name, c.Summary)
+		if !slices.Contains(groups, c.Group) && c.Group != "" {
+			groups = append(groups, c.Group)
+		}
 	}
-	fmt.Fprintf(out, "\n%s COMMAND --help lists a command's flags.\n", p.Name)
+	for _, group := range append(groups, "") {
+		fmt.Fprintf(out, "\n%s:\n", cmp.Or(group, otherCommands))
+		for _, c := range p.Commands {
+			if c.Group == group {
+				fmt.Fprintf(out, "  %-13s %s\n", c.Name, c.Summary)
+			}
+		}
+	}
+	fmt.Fprintf(out, "\nRun \"%s COMMAND --help\" for the flags and examples of a command.\n", p.Name)
+}
+
+// help returns the form of the arguments, the description and the examples of a command.
+func (c Call) help() string {
+	for _, command := range c.Program.Commands {
+		if command.Name != c.Command {
+			continue
+		}
+		var out strings.Builder
+		out.WriteString(strings.TrimSpace(command.Name+" "+command.Usage) + "\n\n" + command.Description)
+		if len(command.Examples) > 0 {
+			out.WriteString("\n\nExamples:")
+		}
+		for _, example := range command.Examples {
+			fmt.Fprintf(&out, "\n  # %s\n  %s %s", example.Purpose, c.Program.Name, example.Line)
+		}
+		if command.Flags != nil {
+			out.WriteString("\n\nFlags:")
+		}
+		return out.String()
+	}
+	return c.Command
 }
 
 // Help is the command that lists all commands.
@@ -111,15 +166,15 @@ func Help() Command {
 	return Command{Name: "help", Summary: "print this help", Run: func(_ context.Context, call Call) int {
 		if len(call.Args) > 0 && call.Args[0] != "--help" {
 			last := call.Args[len(call.Args)-1]
-			return call.FailUsage(fmt.Errorf("unexpected argument %q: help takes one command", last))
+			return call.FailUsage(fmt.Errorf("unexpected argument %q: name one command", last))
 		}
 		call.Program.printUsage(call.Stdout)
 		return ExitOK
 	}}
 }
 
-// Parse reads the flags and the other arguments, at most maxArguments. If ok is false, it has printed the help or the
-// error, and the command ends with the exit code.
+// Parse reads the flags and at most maxArguments other arguments. If ok is false, Parse has printed the help or the
+// error, and the command must end with the exit code.
 func (c Call) Parse(table flags.Table, usage string, maxArguments int) (rest []string, code int, ok bool) {
 	rest, err := table.Parse(c.Args, c.Getenv, maxArguments)
 	switch {
@@ -141,7 +196,7 @@ func (c Call) Fail(err error) int {
 // FailUsage prints what is wrong with the arguments.
 func (c Call) FailUsage(err error) int {
 	c.note(err)
-	fmt.Fprintf(c.Stderr, "%s %s --help lists the flags.\n", c.Program.Name, c.Command)
+	fmt.Fprintf(c.Stderr, "Run \"%s %s --help\" for the flags and examples.\n", c.Program.Name, c.Command)
 	return ExitUsage
 }
 

@@ -1,67 +1,275 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"time"
 
+	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/render"
+	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
+// pullsConfig is which pulls to show, and how.
+type pullsConfig struct {
+	target
+	listOutput
+}
+
+func (c *pullsConfig) table() flags.Table {
+	return slices.Concat(c.podTable(), c.listOutput.table(orderNames(pullOrders())), c.target.table())
+}
+
+func (c *pullsConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
+
+// nodePulls is the pulls of one node. Node is empty if only one agent is queried.
+type nodePulls struct {
+	Node string `json:"node,omitempty"`
+	api.PullList
+}
+
+// listedPull is a pull in progress or a completed pull. One of the two records is set.
+type listedPull struct {
+	node   string
+	live   *api.LivePullRecord
+	recent *api.RecentPullRecord
+}
+
 func runPulls(ctx context.Context, call Call) int {
-	var c askConfig
-	asking, _, code, ok := begin(call, "pulls [flags]\n\nLists the image pulls of each node: pulls in "+
-		"progress, then completed pulls, the latest first.",
-		c.table(), &c.target, 0)
+	var c pullsConfig
+	asking, _, code, ok := begin(call, c.table(), &c.target, c.check, 0)
 	if !ok {
 		return code
 	}
 	defer asking.close()
-	ctx, stop := context.WithTimeout(ctx, c.limit)
-	defer stop()
-	answers, failed, err := ofAgents(ctx, asking,
-		func(ctx context.Context, agent client.Client) (api.PullList, error) { return agent.Pulls(ctx) })
-	if err != nil {
-		return asking.fail(err)
-	}
-	nodes := []render.NodePulls{}
-	for _, answer := range answers {
-		node := render.NodePulls{PullList: ofNamespace(answer.Value, c.namespace)}
-		if asking.several() {
-			node.Node = answer.Agent.Node
-		}
-		nodes = append(nodes, node)
-	}
-	text, err := c.text(pullsAnswer(nodes, asking.several()), func() string {
-		return render.PullTables(nodes, c.page(call.Stdout, call.Getenv))
-	})
-	if err != nil {
-		return asking.fail(err)
-	}
-	return asking.print(text, failed)
+	var answered []string // nodes
+	v := pulls(asking.several())
+	v.whole = func(items []listedPull) any { return pullsAnswer(items, answered, asking.several()) }
+	return show(ctx, asking, v, c.listOutput, c.limit,
+		func(ctx context.Context) ([]listedPull, []error, error) {
+			answers, failed, err := ofAgents(ctx, asking, func(ctx context.Context, agent client.Client) (
+				api.PullList, error) {
+				return c.pullsOf(ctx, agent)
+			})
+			var items []listedPull
+			answered = nil
+			for _, answer := range answers {
+				items = append(items, listed(answer.Agent.Node, answer.Value)...)
+				answered = append(answered, answer.Agent.Node)
+			}
+			slices.SortStableFunc(items, latestFirst)
+			return items, failed, err
+		})
 }
 
-// pullsAnswer is the answer of a single agent, or those of all agents with their nodes.
-func pullsAnswer(nodes []render.NodePulls, several bool) any {
+// pullsOf queries one agent. The agent filters pulls by neither namespaces nor labels.
+func (c *pullsConfig) pullsOf(ctx context.Context, agent client.Client) (api.PullList, error) {
+	list, err := agent.Pulls(ctx)
+	if err != nil {
+		return api.PullList{}, err
+	}
+	wanted := func(namespace, _ string) bool { return c.namespace == "" || namespace == c.namespace }
+	if c.selector != "" {
+		records, err := all(ctx, agent, c.filter())
+		if err != nil {
+			return api.PullList{}, err
+		}
+		known := map[string]bool{}
+		for _, r := range records {
+			known[r.Namespace+"/"+r.Name] = true
+		}
+		wanted = func(namespace, pod string) bool { return known[namespace+"/"+pod] }
+	}
+	list.Items = slices.DeleteFunc(list.Items, func(p api.LivePullRecord) bool { return !wanted(p.Namespace, p.Pod) })
+	list.Recent = slices.DeleteFunc(list.Recent,
+		func(p api.RecentPullRecord) bool { return !wanted(p.Namespace, p.Pod) })
+	return list, nil
+}
+
+func listed(node string, list api.PullList) []listedPull {
+	var items []listedPull
+	for i := range list.Items {
+		items = append(items, listedPull{node: node, live: &list.Items[i]})
+	}
+	for i := range list.Recent {
+		items = append(items, listedPull{node: node, recent: &list.Recent[i]})
+	}
+	return items
+}
+
+// latestFirst sorts pulls in progress before completed pulls, the longest first. Of the completed pulls, the latest is
+// the first.
+func latestFirst(x, y listedPull) int {
+	switch {
+	case x.live != nil && y.live != nil:
+		return cmp.Compare(y.live.Age, x.live.Age)
+	case x.live != nil:
+		return -1
+	case y.live != nil:
+		return 1
+	}
+	return y.recent.FinishedAt.Compare(x.recent.FinishedAt.Time)
+}
+
+// pulls is the list of pulls, with their nodes if nodes is true.
+func pulls(nodes bool) view[listedPull] {
+	columns := []column[listedPull]{
+		{title: "NODE", shorten: terminal.Clip, cell: func(p listedPull) string { return terminal.Clean(p.node) }},
+		{title: "POD", shorten: terminal.ClipStart, cell: listedPull.pod},
+		{title: "CONTAINER", shorten: terminal.Clip, cell: listedPull.container},
+		{title: "STATE", shorten: terminal.Clip, cell: listedPull.state, style: listedPull.style},
+		{title: "QUEUE", right: true, cell: func(p listedPull) string { return p.texts().Queue }},
+		{title: "PULL", right: true, cell: func(p listedPull) string { return p.texts().Pull }},
+		{title: "ACCURACY", right: true, cell: func(p listedPull) string { return p.texts().Accuracy }},
+		{title: "SIZE", right: true, cell: listedPull.size},
+		{title: "IMAGE", shorten: terminal.ClipStart, cell: listedPull.image},
+		{title: "REGISTRY", wide: true, shorten: terminal.Clip, cell: listedPull.registry},
+	}
+	if !nodes {
+		columns = columns[1:]
+	}
+	return view[listedPull]{
+		columns: columns, orders: pullOrders(), empty: "no pulls in progress, and no completed pulls",
+		resource: func(p listedPull) string {
+			_, name := p.names()
+			return "pod/" + cmp.Or(name, "-")
+		},
+		object: func(p listedPull) any {
+			if p.live != nil {
+				return p.live
+			}
+			return p.recent
+		},
+		id: func(p listedPull) string {
+			attempt := 0
+			if p.recent != nil {
+				attempt = p.recent.Attempt
+			}
+			return fmt.Sprintf("%s|%t|%s|%s|%s|%d", p.node, p.live != nil, p.pod(), p.container(), p.image(), attempt)
+		},
+		state: listedPull.state,
+	}
+}
+
+func pullOrders() []order[listedPull] {
+	return []order[listedPull]{
+		{"duration", bySize(listedPull.duration)},
+		{"size", bySize(func(p listedPull) int64 {
+			if p.live != nil {
+				return p.live.TotalBytes
+			}
+			return p.recent.SizeBytes
+		})},
+		{"state", byText(listedPull.state)},
+		{"image", byText(listedPull.image)},
+		{"registry", byText(listedPull.registry)},
+		{"node", byText(func(p listedPull) string { return p.node })},
+		{"name", byText(listedPull.pod)},
+	}
+}
+
+// pullsAnswer is the answer of a single agent, or the answers of all agents with their nodes.
+func pullsAnswer(items []listedPull, answered []string, several bool) any {
+	nodes := []nodePulls{}
+	place := map[string]int{}
+	for _, node := range answered {
+		place[node] = len(nodes)
+		nodes = append(nodes, nodePulls{node, api.PullList{Items: []api.LivePullRecord{},
+			Recent: []api.RecentPullRecord{}}})
+	}
+	for _, item := range items {
+		list := &nodes[place[item.node]].PullList
+		if item.live != nil {
+			list.Items = append(list.Items, *item.live)
+		} else {
+			list.Recent = append(list.Recent, *item.recent)
+		}
+	}
 	if !several && len(nodes) == 1 {
 		return nodes[0].PullList
 	}
 	return struct {
-		Nodes []render.NodePulls `json:"nodes"`
+		Nodes []nodePulls `json:"nodes"`
 	}{nodes}
 }
 
-// ofNamespace removes pulls for pods of other namespaces, if a namespace is given.
-func ofNamespace(list api.PullList, namespace string) api.PullList {
-	if namespace == "" {
-		return list
+func (p listedPull) names() (namespace, name string) {
+	if p.live != nil {
+		return p.live.Namespace, p.live.Pod
 	}
-	list.Items = livePullsOf(list.Items, namespace)
-	list.Recent = slices.DeleteFunc(list.Recent, func(p api.RecentPullRecord) bool {
-		return p.Namespace != namespace
-	})
-	return list
+	return p.recent.Namespace, p.recent.Pod
+}
+
+func (p listedPull) pod() string {
+	namespace, name := p.names()
+	if name == "" {
+		return "-" // no pod of the node requested the pull
+	}
+	return terminal.Clean(namespace + "/" + name)
+}
+
+func (p listedPull) container() string {
+	if p.live != nil {
+		return cmp.Or(terminal.Clean(p.live.Container), "-")
+	}
+	return render.AttemptText(p.recent.Container, p.recent.Attempt)
+}
+
+func (p listedPull) texts() render.PullTexts {
+	if p.live != nil {
+		return render.PullTexts{State: render.LivePullText(*p.live), Queue: "-",
+			Pull: render.LengthText(p.live.Age.Duration()), Accuracy: "-"}
+	}
+	return render.PullTextsOf(p.recent.PullRecord)
+}
+
+func (p listedPull) state() string { return p.texts().State }
+
+func (p listedPull) style() terminal.Style {
+	switch {
+	case p.live != nil && !p.live.Pulling():
+		return terminal.Yellow
+	case p.live == nil && p.recent.Outcome == imagepull.OutcomeFailed:
+		return terminal.Vermillion
+	}
+	return ""
+}
+
+func (p listedPull) size() string {
+	if p.live != nil {
+		return cmp.Or(render.ProgressText(*p.live), "-")
+	}
+	return render.SizeText(p.recent.SizeBytes)
+}
+
+func (p listedPull) image() string {
+	if p.live != nil {
+		return terminal.Clean(cmp.Or(p.live.Image, p.live.Registry))
+	}
+	return terminal.Clean(p.recent.Image)
+}
+
+func (p listedPull) registry() string {
+	if p.live != nil {
+		return terminal.Clean(p.live.Registry)
+	}
+	return terminal.Clean(p.recent.Registry)
+}
+
+func (p listedPull) duration() time.Duration {
+	switch {
+	case p.live != nil:
+		return p.live.Age.Duration()
+	case p.recent.Pull != nil:
+		return p.recent.Pull.Duration()
+	}
+	return 0
 }
 
 // livePullsOf removes pulls in progress for pods of other namespaces, if a namespace is given.

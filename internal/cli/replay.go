@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/record"
@@ -18,15 +19,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The values of -o.
-const (
-	outputWaterfall = "waterfall"
-	outputJSON      = "json"
-)
+// outputWaterfall is a value of replay's -o, beside outputJSON.
+const outputWaterfall = "waterfall"
 
 // replayConfig is what to show of a recording.
 type replayConfig struct {
-	pod    podName // zero for every pod
+	pod    podName // zero for all pods
 	output string  // outputWaterfall or outputJSON
 	width  int     // terminal cells
 }
@@ -57,15 +55,22 @@ func (c *replayConfig) table() flags.Table {
 // Replay is the command that shows the timelines in a recording.
 func Replay() Command {
 	return Command{
-		Name: "replay", Summary: "show the timelines in a recording", Run: runReplay, Files: true,
+		Name: "replay", Group: groupOffline, Run: runReplay, Files: true,
+		Summary:     "show the timelines in a recording",
+		Usage:       "FILE [flags]",
+		Description: "FILE is a recording from --record-observations or /debug/observations; - is standard input.",
+		Examples: []Example{
+			{"Show the start-ups in a recording", "replay recording.jsonl"},
+			{"Show one pod", "replay recording.jsonl --pod shop/web-0"},
+			{"Read standard input and print records", "replay - -o json < recording.jsonl"},
+		},
 		Flags: func() flags.Table { return new(replayConfig).table() },
 	}
 }
 
 func runReplay(_ context.Context, call Call) int {
 	var c replayConfig
-	rest, code, ok := call.Parse(c.table(), "replay [flags] FILE\n\nFILE is a recording from --record-observations or "+
-		"/debug/observations; - is standard input.", 1)
+	rest, code, ok := call.Parse(c.table(), call.help(), 1)
 	if !ok {
 		return code
 	}
@@ -143,5 +148,17 @@ func (c *replayConfig) print(out io.Writer, timelines []timeline.Timeline) error
 			return fmt.Errorf("write to standard output: %w", err)
 		}
 	}
+	return nil
+}
+
+// podName is the value of --pod.
+type podName struct{ namespace, name string }
+
+func (p *podName) set(value string) error {
+	namespace, name, ok := strings.Cut(value, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return fmt.Errorf("invalid pod %q: must be NAMESPACE/POD", value)
+	}
+	*p = podName{namespace, name}
 	return nil
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// suggestPods lists pods whose names start with beginning: those of the API server, or with --server those that the
-// agent knows, including deleted pods.
-func suggestPods(ctx context.Context, call Call, beginning string) []string {
-	var c askConfig
+// suggestResources lists resources that start with beginning: pods, nodes after node/, and namespaces. The pods come
+// from the API server, or with --server from the agent, which also knows deleted pods.
+func suggestResources(ctx context.Context, call Call, beginning string) []string {
+	var c explainConfig
 	if _, err := c.table().Parse(call.Args, call.Getenv, 0); err != nil {
 		return nil
 	}
@@ -21,18 +21,45 @@ func suggestPods(ctx context.Context, call Call, beginning string) []string {
 		return nil
 	}
 	defer r.close()
-	namespace, _, qualified := strings.Cut(beginning, "/")
-	prefix := namespace + "/"
+	first, _, qualified := strings.Cut(beginning, "/")
 	if !qualified {
-		namespace, prefix = r.namespace, ""
-	}
-	names := r.suggestPods(ctx, namespace, prefix)
-	fits := func(name string) bool { return strings.HasPrefix(name, beginning) }
-	if !qualified && !slices.ContainsFunc(names, fits) {
+		names := r.suggestPods(ctx, r.namespace, "")
+		fits := func(name string) bool { return strings.HasPrefix(name, beginning) }
+		if slices.ContainsFunc(names, fits) {
+			return names
+		}
 		names = c.suggestNamespaces(ctx, call.Getenv)
+		for _, kind := range resourceKinds {
+			names = append(names, kind[1])
+		}
 		for i := range names {
 			names[i] += "/"
 		}
+		return names
+	}
+	switch kind, known := kindOf(first); {
+	case kind == kindNode:
+		return prefixed(first+"/", c.suggestNodes(ctx, call.Getenv))
+	case kind == kindPod:
+		return r.suggestPods(ctx, r.namespace, first+"/")
+	case known:
+		return nil // the API server does not show workloads to a user of podlapse
+	}
+	return r.suggestPods(ctx, first, first+"/")
+}
+
+// suggestNodeNames lists the nodes with an agent.
+func suggestNodeNames(ctx context.Context, call Call, _ string) []string {
+	var c pageConfig
+	if _, err := c.table().Parse(call.Args, call.Getenv, 0); err != nil {
+		return nil
+	}
+	return c.suggestNodes(ctx, call.Getenv)
+}
+
+func prefixed(prefix string, names []string) []string {
+	for i := range names {
+		names[i] = prefix + names[i]
 	}
 	return names
 }
@@ -52,10 +79,7 @@ func (r reached) suggestPods(ctx context.Context, namespace, prefix string) []st
 			names = append(names, record.Name)
 		}
 	}
-	for i := range names {
-		names[i] = prefix + names[i]
-	}
-	return names
+	return prefixed(prefix, names)
 }
 
 func (t *target) suggestContexts(_ context.Context, getenv func(string) string) []string {

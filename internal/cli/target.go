@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,19 +13,17 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/podlapse/podlapse/internal/agents"
-	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
 const (
 	localServer = "http://127.0.0.1:9717"
-	// agentLimit is how long one of several agents may take to answer.
+	// agentLimit is the maximum time that a command waits for the answer of one agent.
 	agentLimit = 8 * time.Second
 	maxLimit   = 10 * time.Minute
 )
@@ -40,129 +37,39 @@ type target struct {
 	anyCertificate    bool
 
 	kubeconfig, context string
-	namespace           string // of pods; empty for the context's, or all
+	as                  string   // user to impersonate on the API server; empty for none
+	asGroups            []string // groups to impersonate
 	node                string
 	agentNamespace      string
 	limit               time.Duration // for all queries together
+
+	namespace     string // of pods; empty for the context's namespace, or for all
+	allNamespaces bool
+	selector      string // label selector of pods; empty for all
 }
 
-// table is the part of the commands' tables that selects the agents.
-func (t *target) table() flags.Table {
-	return flags.Table{
-		{
-			Name: "server", Value: "URL",
-			Help: "URL of one agent to query instead of finding agents in the cluster, for example " + localServer +
-				"; http://USER:PASSWORD@HOST:PORT if it requires a password", Set: t.setServer,
-		},
-		{
-			Name: "token-file", Value: "FILE",
-			Help: "with --server, file with the bearer token for an agent that runs with --web-auth=kubernetes",
-			Set:  t.setTokenFile,
-		},
-		{
-			Name: "ca-file", Value: "FILE", Set: t.setAuthorities,
-			Help: "with --server, CA certificates to verify the agent's certificate; if unset, the system's",
-		},
-		{
-			Name: "cert-file", Value: "FILE", Set: flags.Text(&t.certFile),
-			Help: "with --server, client certificate for an agent that requires one; requires --key-file",
-		},
-		{Name: "key-file", Value: "FILE", Help: "private key of --cert-file", Set: flags.Text(&t.keyFile)},
-		flags.Switch("insecure-skip-tls-verify", "", &t.anyCertificate,
-			"with --server, do not verify the agent's certificate; insecure: anyone on the path can read and "+
-				"change the data"),
-		{
-			Name: "kubeconfig", Value: "FILE", Set: flags.Text(&t.kubeconfig),
-			Help: "kubeconfig for the API server; if unset, $KUBECONFIG or ~/.kube/config",
-		},
-		{
-			Name: "context", Value: "NAME", Set: flags.Text(&t.context), Suggest: t.suggestContexts,
-			Help: "context of the kubeconfig; if unset, the current context",
-		},
-		{
-			Name: "namespace", Alias: "n", Value: "NAME", Help: "namespace of the pods",
-			Set: flags.Text(&t.namespace), Suggest: t.suggestNamespaces,
-		},
-		{
-			Name: "node", Value: "NAME", Help: "query only the agent on this node",
-			Set: flags.Text(&t.node), Suggest: t.suggestNodes,
-		},
-		{
-			Name: "agent-namespace", Value: "NAME", Default: "podlapse", Help: "namespace of the agents",
-			Set: flags.Text(&t.agentNamespace), Suggest: t.suggestNamespaces,
-		},
-		{
-			Name: "timeout", Value: "DURATION", Default: "30s", Help: "total time to wait for answers, at most 10m",
-			Set: func(value string) error {
-				limit, err := time.ParseDuration(value)
-				if err != nil || limit <= 0 || limit > maxLimit {
-					return fmt.Errorf("invalid duration %q: must be at most 10m, for example 30s", value)
-				}
-				t.limit = limit
-				return nil
-			},
-		},
+// filter selects start-ups by the flags.
+func (t *target) filter() client.Filter {
+	filter := client.Filter{LabelSelector: t.selector}
+	if t.namespace != "" {
+		filter.Namespaces = []string{t.namespace}
 	}
-}
-
-func (t *target) setServer(value string) error {
-	if value == "" {
-		return nil
-	}
-	server, err := url.Parse(value)
-	if err != nil || server.Host == "" || (server.Scheme != "http" && server.Scheme != "https") {
-		// not repeated: it may contain a password
-		return errors.New("invalid URL: must be http://HOST:PORT or https://HOST:PORT")
-	}
-	t.server = server
-	return nil
-}
-
-// setTokenFile reads at most what fits into a header.
-func (t *target) setTokenFile(path string) error {
-	if path == "" {
-		return nil
-	}
-	text, err := readAtMost(path, 16<<10)
-	if err != nil {
-		return err
-	}
-	if t.token = strings.TrimSpace(string(text)); t.token == "" || strings.ContainsFunc(t.token, unicode.IsSpace) {
-		return fmt.Errorf("%s does not contain a token: must be one line without spaces", path)
-	}
-	return nil
-}
-
-func (t *target) setAuthorities(path string) error {
-	if path == "" {
-		return nil
-	}
-	text, err := readAtMost(path, 4<<20)
-	if err != nil {
-		return err
-	}
-	if t.authorities = x509.NewCertPool(); !t.authorities.AppendCertsFromPEM(text) {
-		return fmt.Errorf("%s does not contain a PEM certificate", path)
-	}
-	return nil
-}
-
-func readAtMost(path string, bytes int64) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, bytes))
+	return filter
 }
 
 // check finds flags that cannot be combined.
 func (t *target) check() error {
+	switch {
+	case t.namespace != "" && t.allNamespaces:
+		return errors.New("--namespace and --all-namespaces cannot be combined: remove one of them")
+	case t.as == "" && len(t.asGroups) > 0:
+		return errors.New("--as-group requires --as, which names the user to impersonate")
+	}
 	if t.server == nil {
 		return nil
 	}
 	for _, f := range []struct{ flag, value string }{
-		{"kubeconfig", t.kubeconfig}, {"context", t.context}, {"node", t.node},
+		{"kubeconfig", t.kubeconfig}, {"context", t.context}, {"node", t.node}, {"as", t.as},
 	} {
 		if f.value != "" {
 			return fmt.Errorf("--%s cannot be combined with --server, which names one agent", f.flag)
@@ -171,22 +78,22 @@ func (t *target) check() error {
 	return nil
 }
 
-// reached is the agents that can be queried. The caller must close it.
+// reached is the agents that a command can query. The caller must close it.
 type reached struct {
 	target  target
 	direct  *client.Client // nil if the agents are in the cluster
 	cluster *agents.Cluster
-	// namespace applies to pods that are named without a namespace; empty if unknown.
+	// namespace applies to resources that the user names without a namespace; empty if unknown.
 	namespace string
 	close     func()
 }
 
 // open prepares to query, without connecting. Without any flag, the plugin of kubectl queries the cluster of the
-// kubeconfig. The agent's program does the same if there is a kubeconfig, otherwise it queries the agent of this
-// machine.
+// kubeconfig. The agent's program also queries that cluster if there is a kubeconfig; otherwise it queries the agent of
+// this machine.
 func (t target) open(program string, getenv func(string) string) (reached, error) {
 	files := t.kubeconfigs(getenv)
-	named := t.kubeconfig+t.context+t.node != ""
+	named := t.kubeconfig+t.context+t.node+t.as != ""
 	if t.server == nil && program == AgentProgram && !named && len(files) == 0 {
 		t.server, _ = url.Parse(localServer)
 	}
@@ -227,7 +134,7 @@ func (t target) clientConfig(getenv func(string) string) clientcmd.ClientConfig 
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 }
 
-// ofServer lists those of the given flags that require --server.
+// ofServer lists the given flags that require --server.
 func (t target) ofServer() (given []string) {
 	for flag, is := range map[string]bool{
 		"--token-file":               t.token != "",
@@ -245,11 +152,14 @@ func (t target) ofServer() (given []string) {
 }
 
 func (t target) openCluster(api *rest.Config, namespace string) (reached, error) {
-	// The API server forwards requests to the agents, and the kubeconfig says how to reach the API server.
+	// The API server forwards requests to the agents, and the kubeconfig names the API server.
 	if given := t.ofServer(); len(given) > 0 {
 		return reached{}, fmt.Errorf("%s: requires --server, which names one agent", strings.Join(given, ", "))
 	}
 	api.UserAgent = AgentProgram + "-cli"
+	if t.as != "" {
+		api.Impersonate = rest.ImpersonationConfig{UserName: t.as, Groups: t.asGroups}
+	}
 	api.WarningHandler = rest.NoWarnings{} // it would write to stderr
 	cluster, err := agents.Open(api, t.agentNamespace)
 	if err != nil {
@@ -273,12 +183,12 @@ func (t target) openServer() (reached, error) {
 	return reached{
 		target: t, namespace: t.namespace, close: transport.CloseIdleConnections,
 		direct: &client.Client{Server: t.server.String(), Token: t.token, HTTP: &http.Client{Transport: transport,
-			// an agent never redirects
+			// an agent never redirects requests
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}},
 	}, nil
 }
 
-// agents lists the agents to query: that of one node, or all.
+// agents lists the agents to query: the agent of one node, or all agents.
 func (r reached) agents(ctx context.Context, node string) ([]agents.Agent, error) {
 	if r.direct != nil {
 		return []agents.Agent{{Client: *r.direct}}, nil
@@ -286,46 +196,5 @@ func (r reached) agents(ctx context.Context, node string) ([]agents.Agent, error
 	return r.cluster.Agents(ctx, node)
 }
 
-// several reports whether the answers can be from more than one node; if so, they must name the node.
+// several reports whether the answers can be from more than one node, so that tables need a column for the node.
 func (r reached) several() bool { return r.direct == nil && r.target.node == "" }
-
-// worded adds a remedy for the user to an error.
-func (r reached) worded(err error) error {
-	var refused *client.Refusal
-	namespace := r.target.agentNamespace
-	switch {
-	case errors.As(err, &refused) && refused.Kubernetes:
-		return wordedAPIServer(err, refused, namespace)
-	case refused != nil && (refused.Requests == client.WantsToken || refused.Requests == client.WantsPassword) &&
-		r.cluster != nil:
-		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. Bypass it: run kubectl -n %s "+
-			"port-forward POD 9717 and use --server=%s with --token-file or the password", err, namespace, localServer)
-	case refused != nil && refused.Requests == client.WantsToken:
-		return fmt.Errorf("%w: set --token-file", err)
-	case refused != nil && refused.Requests == client.WantsPassword:
-		return fmt.Errorf("%w: use --server=%s://USER:PASSWORD@%s", err, r.target.server.Scheme, r.target.server.Host)
-	case errors.Is(err, agents.ErrNoAgent):
-		return fmt.Errorf("%w\nCheck that the DaemonSet runs: kubectl -n %s get pods -o wide. If the agents are in "+
-			"another namespace, set --agent-namespace", err, namespace)
-	case refused != nil, errors.Is(err, client.ErrNotAnAgent), errors.Is(err, agents.ErrNotBound),
-		errors.Is(err, errUnknownPod), r.cluster != nil:
-		return err
-	}
-	return fmt.Errorf("--server: %w", err)
-}
-
-func wordedAPIServer(err error, refused *client.Refusal, namespace string) error {
-	switch {
-	case refused.Status == http.StatusUnauthorized:
-		return fmt.Errorf("%w\nThe API server rejects the kubeconfig's credentials: check them with kubectl auth "+
-			"whoami", err)
-	case refused.Status == http.StatusForbidden:
-		return fmt.Errorf("%w\nRequired permissions: in namespace %s, list pods, get pods/proxy, get and create "+
-			"pods/portforward; and get on the pod in question", err, namespace)
-	case refused.Status >= http.StatusInternalServerError:
-		return fmt.Errorf("%w\nThe API server cannot reach the agent, or is overloaded. If a firewall keeps it from "+
-			"reaching pods, bypass it: run kubectl -n %s port-forward POD 9717 and use --server=%s", err, namespace,
-			localServer)
-	}
-	return err
-}

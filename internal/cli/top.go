@@ -18,7 +18,8 @@ import (
 
 // topConfig is what to show, and which agents to query.
 type topConfig struct {
-	askConfig
+	target
+	listOutput
 	since time.Duration
 	once  bool
 }
@@ -40,28 +41,47 @@ func (c *topConfig) table() flags.Table {
 				return nil
 			},
 		},
-	}, c.askConfig.table())
+	}, c.podTable(), c.listOutput.table(orderNames(startUpOrders())), c.target.table())
 }
 
-func (c *topConfig) filter() client.Filter {
-	filter := client.Filter{Since: time.Now().Add(-c.since)}
-	if c.namespace != "" {
-		filter.Namespaces = []string{c.namespace}
+func (c *topConfig) check() error {
+	if c.once && c.watch {
+		return errors.New("--once and --watch cannot be combined: remove one of them")
 	}
+	return errors.Join(c.target.check(), c.listOutput.check())
+}
+
+// filterAt selects start-ups in progress, and start-ups that ended recently.
+func (c *topConfig) filterAt(now time.Time) client.Filter {
+	filter := c.filter()
+	filter.Since = now.Add(-c.since)
 	return filter
+}
+
+// board returns an empty board in the layout of the flags.
+func (c *topConfig) board() *top.Board {
+	return top.NewBoard(c.since, top.Layout{
+		SortBy: c.sortBy, Wide: c.format == outputWide, NoHeaders: c.noHeaders, Selected: c.selector != "",
+	})
 }
 
 func runTop(ctx context.Context, call Call) int {
 	var c topConfig
-	asking, _, code, ok := begin(call, "top [flags]\n\nShows the pods that are starting, where each is stuck, "+
-		"and the recently started pods, of all nodes or one.\nUpdates until q or Ctrl-C.", c.table(), &c.target, 0)
+	asking, _, code, ok := begin(call, c.table(), &c.target, c.check, 0)
 	if !ok {
 		return code
 	}
 	defer asking.close()
 	file, _ := call.Stdout.(*os.File)
-	if _, isTerminal := terminal.Width(file); isTerminal && !c.once && c.format == outputTable {
+	text := c.format == outputTable || c.format == outputWide
+	if _, isTerminal := terminal.Width(file); isTerminal && !c.once && text {
 		return asking.liveTop(ctx, c, file)
+	}
+	if c.watch || !text {
+		return show(ctx, asking, startUps(asking.several(), "no pods are starting or started recently", asking.Now),
+			c.listOutput, c.limit, func(ctx context.Context) ([]api.Record, []error, error) {
+				return asking.records(ctx, c.filterAt(asking.Now()))
+			})
 	}
 	ctx, stop := context.WithTimeout(ctx, c.limit)
 	defer stop()
@@ -74,47 +94,42 @@ type snapshot struct {
 	pulls   []api.LivePullRecord
 }
 
-func (a asking) topOnce(ctx context.Context, c topConfig) int {
-	if c.format != outputTable {
-		return a.list(ctx, c.output, c.filter(), nil)
-	}
-	filter := c.filter()
-	answers, failed, err := ofAgents(ctx, a, func(ctx context.Context, agent client.Client) (snapshot, error) {
+// snapshotOf returns the function that queries one agent.
+func (c *topConfig) snapshotOf(now time.Time) func(context.Context, client.Client) (snapshot, error) {
+	filter := c.filterAt(now)
+	return func(ctx context.Context, agent client.Client) (snapshot, error) {
 		records, err := all(ctx, agent, filter)
 		if err != nil {
 			return snapshot{}, err
 		}
 		pulls, err := agent.Pulls(ctx)
 		return snapshot{records, livePullsOf(pulls.Items, c.namespace)}, err
-	})
+	}
+}
+
+// show puts a snapshot on a board in place of what the board has of this agent.
+func (s snapshot) show(board *top.Board, name string, now time.Time) {
+	board.Take(name, client.Event{Kind: client.KindOpen}, now)
+	board.Take(name, client.Event{Kind: client.KindReset}, now)
+	for _, record := range s.records {
+		board.Take(name, client.Event{Kind: client.KindPod, Record: record}, now)
+	}
+	board.Take(name, client.Event{Kind: client.KindPulls, Pulls: s.pulls}, now)
+}
+
+func (a asking) topOnce(ctx context.Context, c topConfig) int {
+	now := a.Now()
+	answers, failed, err := ofAgents(ctx, a, c.snapshotOf(now))
 	if err != nil {
 		return a.fail(err)
 	}
-	now := time.Now()
-	board := top.NewBoard(c.since)
+	board := c.board()
 	for _, answer := range answers {
 		board.Join(answer.Agent.Pod, answer.Agent.Node)
-		board.Take(answer.Agent.Pod, client.Event{Kind: client.KindOpen}, now)
-		for _, record := range answer.Value.records {
-			board.Take(answer.Agent.Pod, client.Event{Kind: client.KindPod, Record: record}, now)
-		}
-		board.Take(answer.Agent.Pod, client.Event{Kind: client.KindPulls, Pulls: answer.Value.pulls}, now)
+		answer.Value.show(board, answer.Agent.Pod, now)
 	}
 	return a.print(strings.Join(board.View(now, c.page(a.Stdout, a.Getenv), 0), "\n")+"\n", failed)
 }
-
-const (
-	// maxFollowed is how many agents top follows. Each needs a connection, or a stream on one.
-	maxFollowed = 200
-	// redraw is how often top draws the screen: ages grow, and terminals change their size.
-	redraw = 250 * time.Millisecond
-	// lookAgain is how often top looks for new agents and for agents that are gone.
-	lookAgain = 30 * time.Second
-)
-
-// errTooMany means that top cannot follow all agents.
-var errTooMany = fmt.Errorf("cannot follow more than %d agents: set --node, or use --once to print one table",
-	maxFollowed)
 
 func (a asking) liveTop(ctx context.Context, c topConfig, file *os.File) int {
 	ctx, stop := context.WithCancel(ctx)
@@ -134,10 +149,11 @@ func (a asking) liveTop(ctx context.Context, c topConfig, file *os.File) int {
 	if err != nil && !errors.Is(err, context.Canceled) { // q and SIGINT are how top ends
 		return a.fail(err)
 	}
+	a.noteFallback()
 	return ExitOK
 }
 
-// onScreen restores the terminal, whatever happens.
+// onScreen restores the terminal in every case.
 func (f *followers) onScreen(ctx context.Context, file *os.File, page func() terminal.Page) (err error) {
 	screen, err := terminal.Open(os.Stdin, file)
 	if err != nil {
@@ -148,5 +164,5 @@ func (f *followers) onScreen(ctx context.Context, file *os.File, page func() ter
 			err = closed
 		}
 	}()
-	return f.show(ctx, screen, page)
+	return f.show(ctx, screen, keys(os.Stdin), page)
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// TestTopForgetsDeletedAgent though it was refused for good before top looked for agents again, as while a
-// DaemonSet rolls out.
+// TestTopForgetsDeletedAgent has an agent that refuses permanently before top looks for agents again, as during the
+// rollout of a DaemonSet.
 func TestTopForgetsDeletedAgent(t *testing.T) {
-	server := agentstest.Start(t) // knows no pods: of none can anything come
+	server := agentstest.Start(t) // knows no pods, so that every stream fails
 	agentCalled := func(pod string) agents.Agent {
 		proxy := server.URL + "/api/v1/namespaces/podlapse/pods/" + pod + ":9717/proxy"
 		return agents.Agent{Client: client.Client{Server: proxy,
@@ -28,7 +28,7 @@ func TestTopForgetsDeletedAgent(t *testing.T) {
 	f.end(<-f.ended)
 	f.follow(ctx, []agents.Agent{agentCalled("after")})
 	if got := fmt.Sprint(f.board.Agents()); got != "[after]" {
-		t.Errorf("it listens to %s", got)
+		t.Errorf("follows %s, want [after]", got)
 	}
 	stop()
 	f.wait()
@@ -48,7 +48,7 @@ func TestKeys(t *testing.T) {
 	terminal.Close()
 }
 
-// TestTopOfNamespace counts no pulls of others.
+// TestTopOfNamespace does not count pulls of other namespaces.
 func TestTopOfNamespace(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/v1/pulls" {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -20,11 +21,19 @@ type Flag struct {
 	Help     string
 	Required bool
 	Switch   bool // the value is on or off; a flag without a value means on; the function Switch creates such a flag
+	// Many means that a user can give the flag several times. Set then receives all values, one per line.
+	Many bool
 	// Set validates and stores the value. Its error lists the valid values.
 	Set func(value string) error
 	// Suggest lists values for shell completion. Suggest is nil if Value already lists all values or if the values
 	// are unknown.
 	Suggest func(ctx context.Context, getenv func(string) string) []string
+}
+
+// As returns the flag with an additional name.
+func (f Flag) As(alias string) Flag {
+	f.Alias = alias
+	return f
 }
 
 // Table lists the flags of a command in the order of the help. Parse sets the flags in this order.
@@ -113,8 +122,11 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]given, re
 		}
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 		f, isKnown := known[name]
-		if short, ok := known[arg[1:2]]; !isKnown && ok { // -nshop means -n shop, as in kubectl
-			f, isKnown, name, value, hasValue = short, true, arg[1:2], arg[2:], true
+		if short, ok := known[arg[1:2]]; !isKnown && ok { // kubectl accepts -nshop and -Aw
+			f, isKnown, name, value, hasValue = short, true, arg[1:2], arg[2:], !short.Switch
+			if short.Switch {
+				args = slices.Concat([]string{"-" + arg[2:]}, args)
+			}
 		}
 		switch {
 		case name == "h" || name == "help":
@@ -130,6 +142,9 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]given, re
 			continue
 		case !hasValue:
 			value, args = args[0], args[1:]
+		}
+		if before, ok := parsed[f.Name]; ok && f.Many {
+			value = before.value + "\n" + value
 		}
 		parsed[f.Name] = given{value: value, from: dashed(name)}
 	}

@@ -11,14 +11,16 @@ type options struct {
 	switched bool
 	name     string
 	format   string
+	groups   string
 }
 
 func (o *options) table() Table {
 	return Table{
-		Switch("switch", "SWITCH", &o.switched, "a switch"),
+		Switch("switch", "SWITCH", &o.switched, "a switch").As("s"),
 		{Name: "name", Alias: "n", Variable: "NAME", Value: "NAME", Default: "nobody", Help: "a name",
 			Set: Text(&o.name)},
 		{Name: "o", Value: "table|json", Default: "table", Help: "a format", Set: Choice(&o.format, "table", "json")},
+		{Name: "group", Value: "GROUP", Help: "a group", Many: true, Set: Text(&o.groups)},
 	}
 }
 
@@ -29,22 +31,25 @@ func TestParse(t *testing.T) {
 		want           options
 		rest           string
 	}{
-		{"", "", 0, options{false, "nobody", "table"}, ""},
-		{"--switch", "", 0, options{true, "nobody", "table"}, ""},
-		{"-switch -o json", "", 0, options{true, "nobody", "json"}, ""},
-		{"--switch=on", "", 0, options{true, "nobody", "table"}, ""},
-		{"--switch=true", "", 0, options{true, "nobody", "table"}, ""},
-		{"--switch=off", "on", 0, options{false, "nobody", "table"}, ""},
-		{"--switch=false", "true", 0, options{false, "nobody", "table"}, ""},
-		{"--switch on", "", 0, options{true, "nobody", "table"}, ""},
-		{"--switch false", "on", 0, options{false, "nobody", "table"}, ""},
-		{"", "true", 0, options{true, "nobody", "table"}, ""},
-		{"", "off", 0, options{false, "nobody", "table"}, ""},
-		{"--switch true", "", 1, options{true, "nobody", "table"}, ""},
-		{"--switch word", "", 1, options{true, "nobody", "table"}, "word"},
-		{"-nme -ojson word", "", 1, options{false, "me", "json"}, "word"},
-		{"--name=you -n me", "", 0, options{false, "me", "table"}, ""},
-		{"-- --switch", "", 1, options{false, "nobody", "table"}, "--switch"},
+		{"", "", 0, options{false, "nobody", "table", ""}, ""},
+		{"--switch", "", 0, options{true, "nobody", "table", ""}, ""},
+		{"-switch -o json", "", 0, options{true, "nobody", "json", ""}, ""},
+		{"--switch=on", "", 0, options{true, "nobody", "table", ""}, ""},
+		{"--switch=true", "", 0, options{true, "nobody", "table", ""}, ""},
+		{"--switch=off", "on", 0, options{false, "nobody", "table", ""}, ""},
+		{"--switch=false", "true", 0, options{false, "nobody", "table", ""}, ""},
+		{"--switch on", "", 0, options{true, "nobody", "table", ""}, ""},
+		{"--switch false", "on", 0, options{false, "nobody", "table", ""}, ""},
+		{"", "true", 0, options{true, "nobody", "table", ""}, ""},
+		{"", "off", 0, options{false, "nobody", "table", ""}, ""},
+		{"--switch true", "", 1, options{true, "nobody", "table", ""}, ""},
+		{"--switch word", "", 1, options{true, "nobody", "table", ""}, "word"},
+		{"-nme -ojson word", "", 1, options{false, "me", "json", ""}, "word"},
+		{"--name=you -n me", "", 0, options{false, "me", "table", ""}, ""},
+		{"-snme", "", 0, options{true, "me", "table", ""}, ""},
+		{"-s=false", "on", 0, options{false, "nobody", "table", ""}, ""},
+		{"--group=a -group b,c", "", 0, options{false, "nobody", "table", "a\nb,c"}, ""},
+		{"-- --switch", "", 1, options{false, "nobody", "table", ""}, "--switch"},
 	} {
 		var got options
 		getenv := func(name string) string { return map[string]string{"SWITCH": test.variable}[name] }
@@ -78,7 +83,7 @@ func TestPrintHelp(t *testing.T) {
 	new(options).table().PrintHelp(&out, "program", "command [flags]")
 	const want = `Usage: program command [flags]
 
-  --switch on|off
+  --switch, -s on|off
         a switch (env SWITCH, default off)
 
   --name, -n NAME
@@ -86,6 +91,9 @@ func TestPrintHelp(t *testing.T) {
 
   -o table|json
         a format (default table)
+
+  --group GROUP
+        a group
 `
 	if out.String() != want {
 		t.Errorf("got\n%s", out.String())

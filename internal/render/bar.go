@@ -25,7 +25,7 @@ type axis struct {
 
 // heading returns the labels of both ends of the axis.
 func (a axis) heading() string {
-	left, right := "0 s", secondsText(a.total)
+	left, right := "0 s", SecondsText(a.total)
 	gap := a.cells - terminal.Cells(left) - terminal.Cells(right)
 	if gap < 1 {
 		return left

@@ -25,12 +25,12 @@ func writeTermination(out *strings.Builder, t api.TerminationRecord, page termin
 func writeStops(out *strings.Builder, stops []api.StopRecord, page terminal.Page) {
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip},
 		{Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
-	layout.Add("STOPPED", "HOW", "GRACE USED", "ERROR", "EXIT")
+	layout.Add("STOPPED", "HOW", "GRACE USED", "ACCURACY", "EXIT")
 	layout.StyleRow(0, terminal.Dim)
 	for _, stop := range stops {
 		used, bound, exit := "-", "-", "-"
 		if stop.Used != nil && stop.Error != nil {
-			used, bound = secondsText(stop.Used.Duration()), errorText(stop.Error.Duration())
+			used, bound = SecondsText(stop.Used.Duration()), AccuracyText(stop.Error.Duration())
 		}
 		if stop.ExitCode != nil {
 			exit = strconv.Itoa(*stop.ExitCode)

@@ -85,7 +85,7 @@ func writePhases(
 ) {
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip},
 		{Right: true}, {Right: true}, {}, {}}}
-	layout.Add("PHASE", "CONTAINER", "TIME", "ERROR", "", "CAUSE")
+	layout.Add("PHASE", "CONTAINER", "TIME", "ACCURACY", "", "CAUSE")
 	for _, phase := range phases {
 		names := string(phase.Phase)
 		for _, merged := range phase.MergedWith {
@@ -103,8 +103,8 @@ func writePhases(
 		}
 		layout.Add(
 			terminal.Clean(names),
-			attemptText(phase.Container, phase.Attempt),
-			secondsText(phase.Length.Duration()), errorText(phase.Error.Duration()), "", cause,
+			AttemptText(phase.Container, phase.Attempt),
+			SecondsText(phase.Length.Duration()), AccuracyText(phase.Error.Duration()), "", cause,
 		)
 	}
 
@@ -129,50 +129,56 @@ func writePulls(out *strings.Builder, pulls []api.PullRecord, page terminal.Page
 		{Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {Right: true}, {Right: true},
 		{Shorten: terminal.ClipStart},
 	}}
-	layout.Add("IMAGE OF", "OUTCOME", "QUEUE", "PULL", "ERROR", "SIZE", "IMAGE")
+	layout.Add("IMAGE OF", "OUTCOME", "QUEUE", "PULL", "ACCURACY", "SIZE", "IMAGE")
 	layout.StyleRow(0, terminal.Dim)
 	for _, pull := range pulls {
-		outcome, queue, length, bound := pullTexts(pull)
-		layout.Add(attemptText(pull.Container, pull.Attempt), outcome,
-			queue, length, bound, sizeText(pull.SizeBytes), terminal.Clean(pull.Image))
+		texts := PullTextsOf(pull)
+		layout.Add(AttemptText(pull.Container, pull.Attempt), texts.State, texts.Queue, texts.Pull, texts.Accuracy,
+			SizeText(pull.SizeBytes), terminal.Clean(pull.Image))
 	}
 	layout.Write(out, page)
 }
 
-// pullTexts returns the cells that a pull has in every table.
-func pullTexts(pull api.PullRecord) (outcome, queue, length, bound string) {
-	queue, length, bound = "-", "-", "-"
+// PullTexts are the texts of a pull that every table shows.
+type PullTexts struct{ State, Queue, Pull, Accuracy string }
+
+// PullTextsOf returns the texts of a completed pull.
+func PullTextsOf(pull api.PullRecord) PullTexts {
+	texts := PullTexts{State: string(pull.Outcome), Queue: "-", Pull: "-", Accuracy: "-"}
 	if pull.Queue != nil {
-		queue = secondsText(pull.Queue.Duration())
+		texts.Queue = SecondsText(pull.Queue.Duration())
 	}
 	if pull.Pull != nil && pull.Error != nil {
-		length, bound = secondsText(pull.Pull.Duration()), errorText(pull.Error.Duration())
+		texts.Pull, texts.Accuracy = SecondsText(pull.Pull.Duration()), AccuracyText(pull.Error.Duration())
 	}
-	outcome = string(pull.Outcome)
 	if pull.Failure != "" {
-		outcome += ": " + string(pull.Failure)
+		texts.State += ": " + string(pull.Failure)
 	}
 	if pull.Lazy {
-		outcome += ", lazy"
+		texts.State += ", lazy"
 	}
-	return terminal.Clean(outcome), queue, length, bound
+	texts.State = terminal.Clean(texts.State)
+	return texts
 }
 
-// attemptText returns the name of a container and, from the second attempt on, the number of the attempt.
-func attemptText(container string, attempt int) string {
+// AttemptText returns the name of a container and, from the second attempt on, the number of the attempt.
+func AttemptText(container string, attempt int) string {
 	if attempt > 0 {
 		return terminal.Clean(container) + " #" + strconv.Itoa(attempt+1)
 	}
 	return terminal.Clean(container)
 }
 
-func secondsText(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+// SecondsText formats a duration in seconds, to the millisecond.
+func SecondsText(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
 
-func errorText(d time.Duration) string { return "±" + secondsText(d) }
+// AccuracyText formats the greatest possible distance between an estimate and the truth.
+func AccuracyText(d time.Duration) string { return "±" + SecondsText(d) }
 
 const mebibyte = 1 << 20
 
-func sizeText(bytes int64) string {
+// SizeText formats a number of bytes; "-" if the number is unknown.
+func SizeText(bytes int64) string {
 	if bytes <= 0 {
 		return "-"
 	}

@@ -72,8 +72,8 @@ func TestWaterfallOfHostileRecords(t *testing.T) {
 			for _, text := range []string{
 				Waterfall(record, terminal.Page{Columns: columns}),
 				Waterfall(record, terminal.Page{Columns: columns, Fit: true}),
-				Summary([]api.Record{record}, true, terminal.Page{}),
-				PullTables([]NodePulls{{Node: evil, PullList: evilPulls}}, terminal.Page{}),
+				PhaseText(record.Phases[0]), LivePullText(evilPulls.Items[0]), ProgressText(evilPulls.Items[0]),
+				PullTextsOf(evilPulls.Recent[0].PullRecord).State,
 			} {
 				if strings.ContainsAny(text, "\x1b\u202e\u200d\r\u2028") || !utf8.ValidString(text) {
 					t.Fatalf("hostile characters remain in %q", text)
@@ -133,19 +133,10 @@ func TestWaterfallShowsFailuresAndLosses(t *testing.T) {
 	}
 }
 
-func TestSummary(t *testing.T) {
-	records := []api.Record{api.NewRecord(startuptest.ColdStart()), api.NewRecord(startuptest.StillPulling()),
-		{Name: "new"}}
-	startuptest.Golden(t, *update, "summary.txt", Summary(records, false, terminal.Page{}))
-}
-
-func TestSummaryOfDeletedPod(t *testing.T) {
+func TestWaterfallOfDeletedPod(t *testing.T) {
 	record := api.NewRecord(startuptest.ColdStart())
 	record.GoneAt = api.InstantOf(startuptest.After(time.Hour))
 	if text := Waterfall(record, page110); !strings.Contains(text, ", object deleted 2026-03-01 13:00:00.000 UTC\n") {
-		t.Errorf("%s", text)
-	}
-	if text := Summary([]api.Record{record}, false, page110); !strings.Contains(text, "ready (gone)") {
 		t.Errorf("%s", text)
 	}
 }

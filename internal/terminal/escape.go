@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// JSON returns a value as indented JSON with a final line break. Every character that is not Inert
-// is escaped: the value is the same for a program, and harmless on a terminal.
+// JSON returns a value as indented JSON with a final line break. JSON escapes every character that is not Inert. The
+// value stays the same for a program, and is harmless on a terminal.
 func JSON(value any) (string, error) {
 	data, err := encode(value)
 	if err != nil {
@@ -39,8 +39,8 @@ func encode(value any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// escape replaces every character that is not Inert, except line breaks. In JSON, and in the YAML
-// written here, such characters occur only in quoted texts.
+// escape replaces every character that is not Inert, except line breaks. In JSON, and in the YAML of this package, such
+// characters occur only in quoted texts.
 func escape(text string, as func(rune) string) string {
 	var out strings.Builder
 	for _, r := range text {
@@ -53,8 +53,8 @@ func escape(text string, as func(rune) string) string {
 	return out.String()
 }
 
-// YAML returns a value as YAML, with the names and the order of its JSON. YAML libraries print
-// characters that reverse text unchanged; here they are escaped.
+// YAML returns a value as YAML, with the names and the order of its JSON. YAML escapes characters that reverse text,
+// which YAML libraries print unchanged.
 func YAML(value any) (string, error) {
 	data, err := encode(value)
 	if err != nil {
@@ -76,8 +76,8 @@ type yamlWriter struct {
 	out     *strings.Builder
 }
 
-// value writes the next value after lead, which begins its first line; further lines get the
-// indent. A value after a key begins on a new line, unless it fits on the key's line.
+// value writes the next value after lead, the beginning of the value's first line. Further lines get the indent. A
+// value after a key begins on a new line, unless it fits on the key's line.
 func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	token, err := w.decoder.Token()
 	if err != nil {
@@ -116,12 +116,11 @@ func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	return err
 }
 
-// maxSimpleKey is the maximum length of a simple key (YAML 1.2, 7.4.2: 1024 characters); a longer
-// one is marked.
+// maxSimpleKey is the maximum length of a simple key (YAML 1.2, 7.4.2: 1024 characters). A longer key needs the mark
+// "?".
 const maxSimpleKey = 1024
 
-// plain matches what every YAML reader treats as text without quotes: not a number, a date or a
-// boolean.
+// plain matches texts that every YAML reader reads as text without quotes, and not as a number, a date or a boolean.
 var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)
 
 func scalar(token json.Token) string {

@@ -5,12 +5,12 @@ import "strings"
 // Page is the layout of a text.
 type Page struct {
 	Columns int  // terminal cells
-	Fit     bool // shorten tables to Columns; otherwise they are as wide as their content
-	Cut     bool // cut longer rows at Columns: a screen cannot wrap them
+	Fit     bool // shorten tables to Columns; without Fit, tables are as wide as their content
+	Cut     bool // cut longer rows at Columns, because a screen cannot wrap rows
 	Color   bool
 }
 
-// Wrap wraps the lines of a clean text, indented by two, if the page has a width to keep.
+// Wrap wraps the lines of a clean text that is indented by two, if tables of the page must fit its width.
 func (p Page) Wrap(text string) string {
 	if !p.Fit {
 		return text
@@ -32,8 +32,9 @@ const (
 	Dim  Style = "2"
 )
 
-// Colors from the 256-color palette of terminals. They are close to those of Okabe and Ito, which color-blind people
-// can distinguish, and are readable on black and on white. Color alone never carries information.
+// Colors from the 256-color palette of terminals. The colors are close to the palette of Okabe and Ito, which
+// color-blind people can distinguish. The colors are readable on black and on white. Color alone never conveys
+// information.
 const (
 	Blue       Style = "38;5;32"
 	Orange     Style = "38;5;172"

@@ -18,8 +18,7 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// Screen is the whole terminal, which is redrawn. Close restores the previous content. It is for
-// one goroutine.
+// Screen is the whole terminal. Close restores the previous content. A Screen is for one goroutine.
 type Screen struct {
 	out      *os.File
 	in       *os.File
@@ -27,8 +26,8 @@ type Screen struct {
 	drawn    string
 }
 
-// Open takes over the terminal of out. If in is a terminal as well, keys, including Ctrl-C, arrive
-// one by one and without echo.
+// Open takes over the terminal of out. If in is a terminal too, keys, including Ctrl-C, arrive one by one and without
+// echo.
 func Open(in, out *os.File) (*Screen, error) {
 	s := &Screen{out: out, in: in}
 	if term.IsTerminal(int(in.Fd())) {
@@ -54,8 +53,8 @@ func (s *Screen) Size() (columns, lines int) {
 	return columns, lines
 }
 
-// Draw shows lines from the top. There must not be more than the screen has. It does not write again a line that the
-// screen already shows.
+// Draw shows lines from the top. The number of lines must not exceed the height of the screen. Draw writes nothing if
+// the screen already shows these lines.
 func (s *Screen) Draw(lines []string) error {
 	columns, height := s.Size()
 	picture := home + strings.Join(lines, clearLine+"\r\n") + clearLine + clearBelow
@@ -84,8 +83,8 @@ func (s *Screen) Close() error {
 	return nil
 }
 
-// Remember notes the state of the terminal before a Screen takes it over. The function that it
-// returns restores that state, for a program that ends without Close.
+// Remember notes the state of the terminal before a Screen takes over the terminal. The returned function restores that
+// state, for a program that ends without Close.
 func Remember(in, out *os.File) (giveBack func()) {
 	before, err := term.GetState(int(in.Fd()))
 	if err != nil {
@@ -96,7 +95,7 @@ func Remember(in, out *os.File) (giveBack func()) {
 		if err != nil || *now == *before {
 			return
 		}
-		// first, because the terminal may accept no more text; the error has no reader
+		// Restore before writing, because the terminal might accept no more text. The error has no reader.
 		_ = term.Restore(int(in.Fd()), before)
 		if term.IsTerminal(int(out.Fd())) {
 			_, _ = io.WriteString(out, leaveScreen)

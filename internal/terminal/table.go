@@ -10,8 +10,8 @@ const leastColumn = 10
 // Column is the format of a column.
 type Column struct {
 	Right bool // aligned to the right
-	// Shorten makes the column's cells fit if the table is too wide: Clip or ClipStart; nil for a
-	// column that must stay whole.
+	// Shorten makes the column's cells fit if the table is too wide. It is Clip or ClipStart, or nil for a column that
+	// must stay whole.
 	Shorten func(text string, cells int) string
 }
 
@@ -78,8 +78,7 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// fit takes cells from the widest column that can be shortened until rows fit, or until nothing
-// more can be taken.
+// fit shortens the widest column that can be shortened, cell by cell, until rows fit or no column can be shortened.
 func (t *Table) fit(widths []int, cells int) {
 	over := -len(columnGap) - cells
 	for _, w := range widths {
@@ -106,7 +105,7 @@ func (t *Table) Write(out *strings.Builder, page Page) {
 		t.fit(widths, page.Columns)
 	}
 	for _, row := range t.rows {
-		line, blank, used := "", "", 0 // blanks are written when something follows them
+		line, blank, used := "", "", 0 // blanks wait until another cell follows them
 		for i, cell := range row {
 			text := cell.text
 			if shorten := t.Columns[i].Shorten; shorten != nil {

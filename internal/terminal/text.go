@@ -40,7 +40,7 @@ func Clean(text string) string {
 	return text
 }
 
-// CleanLines is Clean for a text of several lines. It keeps at most atMost lines.
+// CleanLines is Clean for a text of several lines. CleanLines keeps at most atMost lines.
 func CleanLines(text string, atMost int) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -87,8 +87,8 @@ func Clip(text string, cells int) string {
 	return text
 }
 
-// ClipStart shortens a clean text to a number of cells, with an ellipsis at its beginning: the end
-// of an image's name says the most.
+// ClipStart shortens a clean text to a number of cells, with an ellipsis at its beginning. It suits names of images,
+// whose ends differ most.
 func ClipStart(text string, cells int) string {
 	left := Cells(text)
 	if left <= cells {
@@ -106,8 +106,8 @@ func ClipStart(text string, cells int) string {
 	return ellipsis
 }
 
-// Wrap breaks a clean text between words so that lines fit into the columns; it breaks longer words
-// anywhere. It indents all lines but the first.
+// Wrap breaks a clean text between words, so that lines fit into the columns. Wrap breaks a word that is too long for a
+// line anywhere. It indents all lines except the first.
 func Wrap(text string, columns int) string {
 	const indent = "  "
 	columns = max(columns, 20)

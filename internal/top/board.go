@@ -13,45 +13,56 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits on what a Board holds. Beyond them, the oldest completed start-ups are forgotten, and
-// start-ups in progress are counted and not shown.
+// Limits on the content of a Board. Beyond maxOver, the Board forgets the oldest completed start-ups. Beyond
+// maxStarting, the Board says that more start-ups are in progress than it shows.
 const (
 	maxOver     = 500
 	maxStarting = 5000
 	maxPulls    = 2000
 )
 
+// Layout is how a Board is shown.
+type Layout struct {
+	SortBy    string // one of the values of --sort-by of start-ups; empty for the default order of each table
+	Wide      bool   // show more columns
+	NoHeaders bool   // show only rows
+	Selected  bool   // the agents report only selected pods, so that pulls of other pods do not count
+}
+
 // Board holds the state of all connected agents.
 type Board struct {
+	layout Layout
 	since  time.Duration     // how long completed start-ups are shown
 	agents map[string]*agent // by the agent's own name
 	over   int               // rows of completed start-ups
 	begun  int               // rows of start-ups in progress
 }
 
-// agent is what one agent reported. The current state is unknown while the agent is unreachable.
+// agent is what one agent reported. While the agent is unreachable, its current state is unknown.
 type agent struct {
 	node    string
 	rows    map[string]row // by the start-up's ID
 	pulls   map[puller]pull
-	trouble string // why no data arrives from it; empty while data arrives
+	trouble string // why no data arrives from the agent; empty while data arrives
 	lostAt  time.Time
 	crowded bool // there was no room for all starting pods
 }
 
-// row is one start-up, with only the fields that are shown.
+// row is one start-up, with only the fields that a Board shows or sorts by.
 type row struct {
 	node, namespace, name string
+	owner                 string
 	state                 timeline.State
 	reason, verdict       string
-	phase                 timeline.Phase
+	phase                 timeline.Phase // the current phase; of a completed start-up, the longest phase
 	cause                 timeline.Cause
 	container             string
 	attempt               int
-	total, inPhase        time.Duration // when it was received
+	total, inPhase        time.Duration // at heardAt
+	accuracy              time.Duration // of the total
 	heardAt               time.Time
-	settledAt             time.Time
-	lostAt                time.Time // time since which no data about it has arrived; zero while data arrives
+	createdAt, settledAt  time.Time
+	lostAt                time.Time // when the last data arrived from an unreachable agent; zero while data arrives
 }
 
 // puller is the container that waits for a pull.
@@ -68,8 +79,8 @@ func (r row) starting() bool { return r.state == timeline.StateStarting }
 // age returns how long a start-up has been in progress, or took.
 func (r row) age(now time.Time) time.Duration { return r.grown(r.total, now) }
 
-// grown adds the time since the row was received, by the reader's own clock, because the node's may
-// differ. If no data arrives any more, the start-up may be over, so the length stays the same.
+// grown adds the time since the row was received. It uses the reader's clock, because the node's clock might differ. If
+// no data arrives any more, the start-up might be over, so that the length stays the same.
 func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	if !r.starting() {
 		return length
@@ -80,20 +91,22 @@ func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	return length + max(0, now.Sub(r.heardAt))
 }
 
-// NewBoard returns an empty board. It shows completed start-ups for the duration since.
-func NewBoard(since time.Duration) *Board { return &Board{since: since, agents: map[string]*agent{}} }
+// NewBoard returns an empty board. The board shows completed start-ups for the duration since.
+func NewBoard(since time.Duration, layout Layout) *Board {
+	return &Board{since: since, layout: layout, agents: map[string]*agent{}}
+}
 
 // Agents returns the names of the agents that have joined.
 func (b *Board) Agents() []string { return slices.Collect(maps.Keys(b.agents)) }
 
-// Join adds an agent by its own name and its node's. It does nothing if the agent is known.
+// Join adds an agent by its own name and the name of its node. Join does nothing if the agent is known.
 func (b *Board) Join(name, node string) {
 	if b.agents[name] == nil {
 		b.agents[name] = &agent{node: terminal.Clean(node), rows: map[string]row{}, trouble: "connecting"}
 	}
 }
 
-// Leave forgets an agent and all that it reported.
+// Leave forgets an agent and its start-ups.
 func (b *Board) Leave(name string) {
 	if a := b.agents[name]; a != nil {
 		b.forget(a)
@@ -101,7 +114,7 @@ func (b *Board) Leave(name string) {
 	}
 }
 
-// Lose notes that no data arrives from an agent, and why. Its data stays on the board and is shown as old.
+// Lose notes that no data arrives from an agent, and why. The agent's data stays on the board and is shown as old.
 func (b *Board) Lose(name string, err error, now time.Time) {
 	a := b.agents[name]
 	if a == nil {
@@ -117,7 +130,7 @@ func (b *Board) Lose(name string, err error, now time.Time) {
 func (b *Board) Take(name string, event client.Event, now time.Time) {
 	a := b.agents[name]
 	if a == nil {
-		return // it has left meanwhile
+		return // the agent has left meanwhile
 	}
 	switch event.Kind {
 	case client.KindOpen:
@@ -150,7 +163,14 @@ func newRow(record api.Record, now time.Time) row {
 		node: terminal.Clean(record.Node), namespace: terminal.Clean(record.Namespace),
 		name:  terminal.Clean(record.Name),
 		state: record.State, reason: terminal.Clean(record.Reason), verdict: terminal.Clean(record.Verdict),
-		total: record.Total.Duration(), heardAt: now, settledAt: record.SettledAt.Time,
+		total: record.Total.Duration(), accuracy: record.TotalError.Duration(), heardAt: now,
+		createdAt: record.CreatedAt.Time, settledAt: record.SettledAt.Time,
+	}
+	if record.Owner.Kind != "" {
+		r.owner = terminal.Clean(record.Owner.Kind + "/" + record.Owner.Name)
+	}
+	if longest, ok := render.LongestPhase(record); ok && !r.starting() {
+		r.phase, r.cause, r.inPhase = longest.Phase, longest.Cause, longest.Length.Duration()
 	}
 	for _, phase := range record.Phases {
 		if phase.Open {

@@ -66,9 +66,9 @@ func open(b *Board, agent, node string, events ...client.Event) {
 	}
 }
 
-// cluster is two nodes on which pods start, and one of which nothing comes.
+// cluster returns a board with two nodes on which pods start, and one unreachable node.
 func cluster() *Board {
-	b := NewBoard(time.Hour)
+	b := NewBoard(time.Hour, Layout{})
 	open(b, "agent-a", "node-a",
 		starting("node-a", "web-0", 8*time.Second, timeline.PhasePull, "app", 5*time.Second),
 		starting("node-a", "web-1", 7*time.Second, timeline.PhasePullQueue, "app", 6*time.Second),
@@ -91,13 +91,16 @@ func cluster() *Board {
 }
 
 func TestView(t *testing.T) {
-	later := noon.Add(2 * time.Second) // in which all that starts has grown older
+	later := noon.Add(2 * time.Second) // start-ups in progress are longer then
 	golden(t, "cluster.txt", cluster().View(later, terminal.Page{}, 0))
 	golden(t, "cluster-90-columns.txt", cluster().View(later, terminal.Page{Columns: 90, Fit: true, Color: true}, 40))
 	golden(t, "cluster-12-lines.txt", cluster().View(later, terminal.Page{Columns: 90, Fit: true}, 12))
-	golden(t, "nobody.txt", NewBoard(time.Hour).View(later, terminal.Page{}, 0))
-	one := NewBoard(time.Hour)
+	golden(t, "nobody.txt", NewBoard(time.Hour, Layout{}).View(later, terminal.Page{}, 0))
+	one := NewBoard(time.Hour, Layout{})
 	open(one, "", "", starting("node-a", "web-0", time.Second, timeline.PhaseVolumes, "", time.Second))
+	wide := cluster()
+	wide.layout = Layout{Wide: true, SortBy: "phase", NoHeaders: true}
+	golden(t, "cluster-wide.txt", wide.View(later, terminal.Page{}, 0))
 	golden(t, "one-node.txt", one.View(later, terminal.Page{}, 0))
 }
 
@@ -130,35 +133,35 @@ func TestBoardFollows(t *testing.T) {
 	b.Take("agent-a", client.Event{Kind: client.KindReset}, noon)
 	shows("!node-a: eof", "!web-1", "!pulls in progress")
 	b.Leave("agent-b")
-	b.Take("agent-b", client.Event{Kind: client.KindPod}, noon) // which was under way
+	b.Take("agent-b", client.Event{Kind: client.KindPod}, noon) // an event that was on its way
 	shows("0 starting, 0 started recently", "!node-b")
 	if b.over != 0 || b.begun != 0 {
 		t.Errorf("%d over, %d begun", b.over, b.begun)
 	}
 }
 
-// TestDisconnectedAgentIsShownAsOld is shown as it was told, and that it is old, until something comes again.
+// TestDisconnectedAgentIsShownAsOld expects the last data of an unreachable agent, and its age, until data arrives again.
 func TestDisconnectedAgentIsShownAsOld(t *testing.T) {
-	b := NewBoard(time.Hour)
+	b := NewBoard(time.Hour, Layout{})
 	open(b, "a", "node-a", starting("node-a", "web-0", 8*time.Second, timeline.PhasePull, "app", 5*time.Second))
 	for range 2 { // the second try fails as well
 		b.Take("a", client.Event{Kind: client.KindBroken, Err: errors.New("eof")}, noon.Add(2*time.Second))
 	}
 	later := noon.Add(time.Minute)
 	text := strings.Join(b.View(later, terminal.Page{}, 0), "\n")
-	if !strings.Contains(text, "shop/web-0  10.0 s  pull   7.0 s  as of 58.0 s ago, app") {
+	if !strings.Contains(text, "shop/web-0  10.0 s  pull   7.0 s  registry  as of 58.0 s ago, app") {
 		t.Errorf("%s", text)
 	}
 	b.Take("a", client.Event{Kind: client.KindOpen}, later)
 	if text := strings.Join(b.View(later, terminal.Page{}, 0), "\n"); !strings.Contains(text,
-		"shop/web-0  1m08s  pull   1m05s  app") {
+		"shop/web-0  1m08s  pull   1m05s  registry  app") {
 		t.Errorf("%s", text)
 	}
 }
 
-// TestOldStartUpsAreNotShown though the agent told of it when it was news.
+// TestOldStartUpsAreNotShown expects that a completed start-up disappears from the board after the duration since.
 func TestOldStartUpsAreNotShown(t *testing.T) {
-	b := NewBoard(10 * time.Minute)
+	b := NewBoard(10*time.Minute, Layout{})
 	open(b, "a", "node-a", over("node-a", "web-0", timeline.StateReady, time.Second, noon, "1.0 s to ready"))
 	for after, want := range map[time.Duration]string{10 * time.Minute: "1 started recently",
 		10*time.Minute + time.Second: "0 started recently"} {
@@ -169,9 +172,9 @@ func TestOldStartUpsAreNotShown(t *testing.T) {
 	}
 }
 
-// TestBoardIsBounded has more start-ups than there is room for, all over at the same time and then all going on.
+// TestBoardIsBounded adds more start-ups than a board can hold: first completed start-ups, then start-ups in progress.
 func TestBoardIsBounded(t *testing.T) {
-	b := NewBoard(time.Hour)
+	b := NewBoard(time.Hour, Layout{})
 	open(b, "a", "node-a")
 	for i := range 3 * maxOver {
 		b.Take("a", over("node-a", fmt.Sprint("over-", i), timeline.StateReady, 0, noon, ""), noon)
@@ -195,10 +198,10 @@ func TestBoardIsBounded(t *testing.T) {
 	}
 }
 
-// TestViewOfHostileRecords holds that what an agent tells cannot control the terminal, whatever its size.
+// TestViewOfHostileRecords checks that an agent's texts cannot control the terminal, whatever their size.
 func TestViewOfHostileRecords(t *testing.T) {
 	evil := strings.Repeat("<script>\x1b[2J\u202e\u0301\n漢", 1<<15)
-	b := NewBoard(time.Hour)
+	b := NewBoard(time.Hour, Layout{})
 	b.Join("x", evil)
 	event := starting(evil, evil, time.Second, timeline.Phase(evil), evil, 0)
 	event.Record.Namespace, event.Record.Reason = evil, evil

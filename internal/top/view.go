@@ -13,14 +13,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxTroubles limits the number of unreachable agents whose reason is shown.
+// maxTroubles limits the number of unreachable agents that the board lists with their errors.
 const maxTroubles = 3
 
-// leastShown is the minimum number of rows of each table, if both have that many.
+// leastShown is the minimum number of rows of each table, if both tables have that many rows.
 const leastShown = 5
 
-// View shows the board at an instant of the reader's clock, in at most the given number of lines;
-// if lines is 0, in as many as needed.
+// View shows the board at an instant of the reader's clock, in at most the given number of lines. If lines is 0, View
+// returns all lines.
 func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	var starting, over []row
 	for _, r := range b.rows() {
@@ -31,9 +31,14 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 		}
 	}
 	slices.SortFunc(starting, func(x, y row) int {
-		return cmp.Or(cmp.Compare(y.age(now), x.age(now)), x.compareName(y))
+		return cmp.Or(b.compare(x, y, now), cmp.Compare(y.age(now), x.age(now)), x.compareName(y))
 	})
-	slices.SortFunc(over, func(x, y row) int { return cmp.Or(y.settledAt.Compare(x.settledAt), x.compareName(y)) })
+	slices.SortFunc(over, func(x, y row) int {
+		return cmp.Or(b.compare(x, y, now), y.settledAt.Compare(x.settledAt), x.compareName(y))
+	})
+	if b.layout.NoHeaders {
+		return slices.Concat(b.startingTable(starting, now, page), b.overTable(over, now, page))
+	}
 
 	text := []string{page.Paint(terminal.Bold, clipped(b.headline(len(starting), len(over)), page))}
 	for _, trouble := range b.troubles() {
@@ -60,6 +65,31 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	return text
 }
 
+// compare compares by the layout's order; 0 for the default order.
+func (b *Board) compare(x, y row, now time.Time) int {
+	switch b.layout.SortBy {
+	case "duration":
+		return cmp.Compare(y.age(now), x.age(now))
+	case "phase":
+		return cmp.Or(cmp.Compare(x.phase, y.phase), cmp.Compare(y.grown(y.inPhase, now), x.grown(x.inPhase, now)))
+	case "cause":
+		return cmp.Compare(x.cause, y.cause)
+	case "accuracy":
+		return cmp.Compare(y.accuracy, x.accuracy)
+	case "age":
+		return x.createdAt.Compare(y.createdAt)
+	case "state":
+		return cmp.Compare(x.state, y.state)
+	case "owner":
+		return cmp.Compare(x.owner, y.owner)
+	case "node":
+		return cmp.Compare(x.node, y.node)
+	case "name":
+		return cmp.Or(cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.name, y.name))
+	}
+	return 0
+}
+
 func (r row) compareName(other row) int {
 	return cmp.Or(cmp.Compare(r.node, other.node), cmp.Compare(r.namespace, other.namespace),
 		cmp.Compare(r.name, other.name))
@@ -79,8 +109,7 @@ func clipped(text string, page terminal.Page) string {
 	return terminal.Clip(text, page.Columns)
 }
 
-// headline shows the counts. They include nodes about which nothing is known; those are listed
-// below.
+// headline shows the counts. The number of nodes includes unreachable nodes, which troubles lists.
 func (b *Board) headline(starting, over int) string {
 	text := fmt.Sprintf("%d starting, %d started recently", starting, over)
 	if named := b.nodes(); len(named) == 1 {
@@ -90,7 +119,7 @@ func (b *Board) headline(starting, over int) string {
 	}
 	pulls, crowded := 0, false
 	for _, a := range b.agents {
-		pulls += len(a.pulls)
+		pulls += b.pullsOf(a)
 		crowded = crowded || a.crowded
 	}
 	if pulls > 0 {
@@ -100,6 +129,24 @@ func (b *Board) headline(starting, over int) string {
 		text += fmt.Sprintf("; more than %d are starting, not all are shown", maxStarting)
 	}
 	return text
+}
+
+// pullsOf counts the pulls of an agent.
+func (b *Board) pullsOf(a *agent) int {
+	if !b.layout.Selected {
+		return len(a.pulls)
+	}
+	pods := map[puller]bool{}
+	for _, r := range a.rows {
+		pods[puller{namespace: r.namespace, pod: r.name}] = true
+	}
+	n := 0
+	for p := range a.pulls {
+		if pods[puller{namespace: p.namespace, pod: p.pod}] {
+			n++
+		}
+	}
+	return n
 }
 
 // nodes returns the names of the agents' nodes, as far as known.
@@ -126,23 +173,66 @@ func (b *Board) troubles() []string {
 
 func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []string {
 	if len(rows) == 0 {
-		return []string{page.Paint(terminal.Dim, "no pods are starting")}
+		return b.none("no pods are starting", page)
 	}
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart},
-		{Right: true}, {Shorten: terminal.Clip}, {Right: true}, {Shorten: terminal.Clip}}}
-	layout.Add("NODE", "STARTING", "AGE", "PHASE", "FOR", "WHERE")
-	layout.StyleRow(0, terminal.Dim)
-	for i, r := range rows {
-		layout.Add(r.node, r.namespace+"/"+r.name, render.LengthText(r.age(now)),
-			cmp.Or(terminal.Clean(string(r.phase)), "-"),
-			render.LengthText(r.grown(r.inPhase, now)), b.where(r, now))
-		layout.Style(i+1, 3, render.CauseStyle(r.cause))
+		{Right: true}, {Shorten: terminal.Clip}, {Right: true}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip}}}
+	b.heading(&layout, "NODE", "STARTING", "AGE", "PHASE", "FOR", "CAUSE", "WHERE")
+	progress := b.pullsByNode()
+	for _, r := range rows {
+		at := layout.Rows()
+		b.add(&layout, r, r.node, r.namespace+"/"+r.name, render.LengthText(r.age(now)),
+			cmp.Or(terminal.Clean(string(r.phase)), "-"), render.LengthText(r.grown(r.inPhase, now)),
+			cmp.Or(terminal.Clean(string(r.cause)), "-"), r.where(progress, now))
+		layout.Style(at, 3, render.CauseStyle(r.cause))
+		layout.Style(at, 5, render.CauseStyle(r.cause))
 	}
 	return b.lines(layout, page)
 }
 
-// where returns where a start-up is stuck.
-func (b *Board) where(r row, now time.Time) string {
+// none returns the text of an empty table.
+func (b *Board) none(text string, page terminal.Page) []string {
+	if b.layout.NoHeaders {
+		return nil
+	}
+	return []string{page.Paint(terminal.Dim, text)}
+}
+
+// heading adds the titles and the columns of -o wide.
+func (b *Board) heading(layout *terminal.Table, titles ...string) {
+	if b.layout.Wide {
+		layout.Columns = append(layout.Columns, terminal.Column{Right: true},
+			terminal.Column{Shorten: terminal.Clip})
+		titles = append(titles, "ACCURACY", "OWNER")
+	}
+	if !b.layout.NoHeaders {
+		layout.Add(titles...)
+		layout.StyleRow(0, terminal.Dim)
+	}
+}
+
+// add adds a row with the cells of -o wide.
+func (b *Board) add(layout *terminal.Table, r row, cells ...string) {
+	if b.layout.Wide {
+		cells = append(cells, render.AccuracyText(r.accuracy), cmp.Or(r.owner, "-"))
+	}
+	layout.Add(cells...)
+}
+
+// pullsByNode returns the pulls in progress of each node.
+func (b *Board) pullsByNode() map[string]map[puller]pull {
+	pulls := map[string]map[puller]pull{}
+	for _, a := range b.agents {
+		if pulls[a.node] == nil {
+			pulls[a.node] = map[puller]pull{}
+		}
+		maps.Copy(pulls[a.node], a.pulls)
+	}
+	return pulls
+}
+
+// where returns the container of a start-up, and what the container waits for.
+func (r row) where(pulls map[string]map[puller]pull, now time.Time) string {
 	var parts []string
 	if !r.lostAt.IsZero() {
 		parts = append(parts, "as of "+render.LengthText(now.Sub(r.lostAt))+" ago")
@@ -154,7 +244,7 @@ func (b *Board) where(r row, now time.Time) string {
 		}
 		parts = append(parts, container)
 	}
-	if p, ok := b.pullOf(r); ok {
+	if p, ok := pulls[r.node][puller{r.namespace, r.name, r.container}]; ok {
 		switch {
 		case p.pulling && p.progress != "":
 			parts = append(parts, p.progress+" from "+p.registry)
@@ -167,39 +257,25 @@ func (b *Board) where(r row, now time.Time) string {
 	if r.reason != "" {
 		parts = append(parts, r.reason)
 	}
-	if len(parts) == 0 {
-		return terminal.Clean(string(r.cause))
-	}
-	return strings.Join(parts, ", ")
-}
-
-func (b *Board) pullOf(r row) (pull, bool) {
-	for _, a := range b.agents {
-		if a.node == r.node {
-			if p, ok := a.pulls[puller{r.namespace, r.name, r.container}]; ok {
-				return p, true
-			}
-		}
-	}
-	return pull{}, false
+	return cmp.Or(strings.Join(parts, ", "), "-")
 }
 
 func (b *Board) overTable(rows []row, now time.Time, page terminal.Page) []string {
 	if len(rows) == 0 {
-		return []string{page.Paint(terminal.Dim, "no pods started recently")}
+		return b.none("no pods started recently", page)
 	}
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart},
 		{Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}
-	layout.Add("NODE", "STARTED", "STATE", "TOOK", "AGO", "VERDICT")
-	layout.StyleRow(0, terminal.Dim)
-	for i, r := range rows {
-		layout.Add(r.node, r.namespace+"/"+r.name, terminal.Clean(string(r.state)), render.LengthText(r.total),
+	b.heading(&layout, "NODE", "STARTED", "STATE", "TOOK", "AGO", "VERDICT")
+	for _, r := range rows {
+		at := layout.Rows()
+		b.add(&layout, r, r.node, r.namespace+"/"+r.name, terminal.Clean(string(r.state)), render.LengthText(r.total),
 			render.LengthText(now.Sub(r.settledAt)), r.verdict)
 		style := terminal.Vermillion
 		if r.state == timeline.StateReady || r.state == timeline.StateSucceeded {
 			style = terminal.Green
 		}
-		layout.Style(i+1, 2, style)
+		layout.Style(at, 2, style)
 	}
 	return b.lines(layout, page)
 }

@@ -22,14 +22,15 @@ type APIServer struct {
 	mu     sync.Mutex
 	pods   []Pod
 	refuse func(r *http.Request) int // returns a status, or 0 to accept the request
+	hang   func(r *http.Request) bool
 	asked  []string
 }
 
 // Pod is a pod that the server knows.
 type Pod struct {
 	Namespace, Name, Node string
-	// Agent is the address of the agent in the pod, or empty if it cannot be reached. Only pods with a Port are
-	// agents.
+	// Agent is the address of the agent in the pod. It is empty if the agent cannot be reached. Only pods with a Port
+	// are agents.
 	Agent   string
 	Port    int
 	HTTPS   bool
@@ -61,6 +62,14 @@ func (s *APIServer) Refuse(policy func(r *http.Request) int) {
 	s.refuse = policy
 }
 
+// Hang makes the server leave the requests that a policy chooses without an answer until the client gives up, like an
+// API server whose network cannot reach pods.
+func (s *APIServer) Hang(policy func(r *http.Request) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hang = policy
+}
+
 // Asked returns the requested paths.
 func (s *APIServer) Asked() []string {
 	s.mu.Lock()
@@ -70,7 +79,7 @@ func (s *APIServer) Asked() []string {
 
 func (s *APIServer) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	pods, refuse := slices.Clone(s.pods), s.refuse
+	pods, refuse, hang := slices.Clone(s.pods), s.refuse, s.hang
 	s.asked = append(s.asked, r.URL.RequestURI())
 	s.mu.Unlock()
 	if refuse != nil {
@@ -79,6 +88,10 @@ func (s *APIServer) serve(w http.ResponseWriter, r *http.Request) {
 			status(w, code, message+strings.Repeat(", says the authorizer", 100)) // webhooks may explain at length
 			return
 		}
+	}
+	if hang != nil && hang(r) {
+		<-r.Context().Done()
+		return
 	}
 	path := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/")
 	switch {

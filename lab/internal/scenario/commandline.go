@@ -26,9 +26,10 @@ type plugin struct {
 	dir string
 }
 
-// commandLine runs the kubectl plugin while a pod pulls an image, and again after the pod was deleted. The plugin must
-// find the DaemonSet's agent through the API server. The plugin must use port forwarding, because the agent names pods
-// only to loopback clients. A browser uses the API server's proxy to an agent that serves all clients.
+// commandLine runs the kubectl plugin while a pod pulls an image, with kubectl's forms of arguments, and again after the
+// pod was deleted. The plugin must find the DaemonSet's agent through the API server. The plugin must use port
+// forwarding, because the agent names pods only to loopback clients. A browser uses the API server's proxy to an agent
+// that serves all clients.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
 	if err != nil {
@@ -61,6 +62,19 @@ func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	}
 	timeline, err := b.AwaitSettled(ctx, "shown")
 	if err != nil {
+		return err
+	}
+	pods, err := b.CreateDeployment(ctx, "many", 2,
+		corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, cold, 0)}})
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		if _, err := b.AwaitSettled(ctx, pod); err != nil {
+			return err
+		}
+	}
+	if err := p.judgeForms(ctx, v); err != nil {
 		return err
 	}
 	if err := b.DeletePod(ctx, "shown"); err != nil {

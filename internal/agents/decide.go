@@ -1,0 +1,151 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// race sends one request over one way or over both ways. Its goroutines have ended when decide returns.
+type race struct {
+	route    *route
+	request  *http.Request
+	results  chan attempt // capacity 2: an attempt never waits for its reader
+	cancels  map[way]context.CancelFunc
+	pending  int
+	failures map[way]attempt
+}
+
+// decide sends the request over the preferred way. If that way fails, or stays silent for raceAfter, decide sends the
+// request over the other way too. The first way that reaches the agent wins. Requests have no body and change nothing,
+// so that the agent can receive a request twice.
+func (r *route) decide(request *http.Request) (*http.Response, error) {
+	first, second := viaProxy, viaForward
+	if r.learned.preferForward.Load() {
+		first, second = second, first
+	}
+	run := race{route: r, request: request, results: make(chan attempt, 2),
+		cancels: map[way]context.CancelFunc{}, failures: map[way]attempt{}}
+	defer run.drop()
+	run.start(first)
+	silent := time.NewTimer(raceAfter)
+	defer silent.Stop()
+	for run.pending > 0 {
+		select {
+		case <-silent.C:
+			run.start(second)
+		case got := <-run.results:
+			run.pending--
+			if got.reached {
+				return run.won(got), nil
+			}
+			run.failures[got.way] = got
+			if got.final {
+				return run.take(got), nil
+			}
+			if request.Context().Err() == nil {
+				run.start(second)
+			}
+		}
+	}
+	return run.lost()
+}
+
+// start starts an attempt, unless the attempt was started before.
+func (r *race) start(w way) {
+	if r.cancels[w] != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(r.request.Context())
+	r.cancels[w] = cancel
+	r.pending++
+	request := r.request.Clone(ctx)
+	go func() { r.results <- r.route.try(w, request) }()
+}
+
+// won remembers the way of the winner.
+func (r *race) won(got attempt) *http.Response {
+	learned := r.route.learned
+	r.route.decided.Store(int32(got.way))
+	proxied, failed := r.failures[viaProxy]
+	switch {
+	case got.way == viaProxy:
+		learned.proxyReaches.Store(true)
+	case failed && proxied.local:
+		learned.proxyReaches.Store(true)
+		learned.preferForward.Store(true)
+	case r.cancels[viaProxy] != nil: // the proxy failed or is silent
+		reason := fmt.Sprintf("did not answer within %s", raceAfter)
+		if failed {
+			reason = fmt.Sprintf("failed: %v", proxied.err)
+		}
+		learned.fellBack(reason)
+	}
+	return r.take(got)
+}
+
+// fellBack remembers the first reason, and that other agents can probably not be reached over the proxy either.
+func (e *experience) fellBack(reason string) {
+	if !e.proxyReaches.Load() {
+		e.preferForward.Store(true)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.fallback == "" {
+		e.fallback = reason
+	}
+}
+
+// lost returns why neither way reached the agent.
+func (r *race) lost() (*http.Response, error) {
+	proxied, triedProxy := r.failures[viaProxy]
+	forwarded, triedForward := r.failures[viaForward]
+	switch {
+	case r.request.Context().Err() != nil && (!triedProxy || !triedForward):
+		return nil, r.request.Context().Err()
+	case !triedProxy || triedForward && proxied.local:
+		return nil, forwarded.err
+	case !triedForward || errors.Is(proxied.err, context.Canceled):
+		return nil, proxied.err
+	}
+	return nil, &Unreached{Proxy: proxied.err, Forward: forwarded.err}
+}
+
+// take keeps a response for the caller. Its context lives until the caller closes the body.
+func (r *race) take(got attempt) *http.Response {
+	got.response.Body = &cancelingBody{got.response.Body, r.cancels[got.way]}
+	delete(r.cancels, got.way)
+	delete(r.failures, got.way)
+	return got.response
+}
+
+// drop ends the attempts that nobody needs and closes their responses.
+func (r *race) drop() {
+	for _, cancel := range r.cancels {
+		cancel()
+	}
+	for ; r.pending > 0; r.pending-- {
+		got := <-r.results
+		r.failures[got.way] = got
+	}
+	for _, got := range r.failures {
+		if got.response != nil {
+			_ = got.response.Body.Close()
+		}
+	}
+}
+
+// cancelingBody cancels the request's context when the body is closed.
+type cancelingBody struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+// Close implements io.Closer.
+func (b *cancelingBody) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
+}

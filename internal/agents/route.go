@@ -1,0 +1,176 @@
+package agents
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/client"
+)
+
+const (
+	// forwardIdle is how long a forwarded connection stays open between two requests.
+	forwardIdle = 30 * time.Second
+	// raceAfter is how long one way to an agent can stay silent before the other way is tried too. An API server whose
+	// network cannot reach pods answers only after 30 s.
+	raceAfter = time.Second
+	// notLocal is the error word of agents that serve data about pods over loopback only.
+	notLocal = "not_local"
+)
+
+// way is a way to an agent.
+type way int32
+
+const (
+	undecided  way = iota
+	viaProxy       // the API server's proxy to pods
+	viaForward     // a port that the API server and the kubelet forward, as kubectl port-forward does
+)
+
+// experience is what one run has learned about the two ways. All routes of a Cluster share it.
+type experience struct {
+	proxyReaches  atomic.Bool // the proxy delivered the answer of an agent
+	preferForward atomic.Bool // try the port-forward first
+	mu            sync.Mutex
+	fallback      string // why agents are reached over a port-forward although the proxy should work; empty if none is
+}
+
+// Unreached says that neither way reached an agent.
+type Unreached struct{ Proxy, Forward error }
+
+// Error implements error.
+func (u *Unreached) Error() string { return fmt.Sprintf("%v; then %v", u.Proxy, u.Forward) }
+
+// Unwrap returns both errors.
+func (u *Unreached) Unwrap() []error { return []error{u.Proxy, u.Forward} }
+
+// Plain removes the request's address from an error if the error is an *Unreached.
+func Plain(err error) error {
+	var unreached *Unreached
+	if errors.As(err, &unreached) {
+		return unreached
+	}
+	return err
+}
+
+// route reaches one agent. The first request decides between the API server's proxy and a port-forward, and later
+// requests take the same way. A way that stops working is undecided again. A route is safe for concurrent use.
+type route struct {
+	proxy   http.RoundTripper // to the API server, with the kubeconfig's credentials
+	prefix  string            // the path of the proxy, before the agent's own path
+	target  url.URL           // the agent's address over the forwarded port
+	forward *http.Transport
+	dial    func(ctx context.Context) (net.Conn, error)
+	learned *experience
+	decided atomic.Int32 // a way
+}
+
+func (c *Cluster) newRoute(pod, scheme string, port int, prefix string) *route {
+	proxy := c.http.Transport
+	if proxy == nil {
+		proxy = http.DefaultTransport
+	}
+	dial := func(ctx context.Context) (net.Conn, error) { return c.dial(ctx, pod, port) }
+	return &route{
+		proxy: proxy, prefix: prefix, dial: dial, learned: &c.learned,
+		target: url.URL{Scheme: scheme, Host: net.JoinHostPort("localhost", strconv.Itoa(port))},
+		forward: &http.Transport{
+			DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+			IdleConnTimeout: forwardIdle, MaxIdleConnsPerHost: 1,
+			// The API server authenticated the node, and the kubelet knows the pod. The proxy does not check
+			// certificates either.
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
+		},
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
+	chosen := way(r.decided.Load())
+	if chosen == undecided {
+		return r.decide(request)
+	}
+	got := r.try(chosen, request)
+	if got.reached || got.final {
+		return got.response, nil
+	}
+	r.decided.CompareAndSwap(int32(chosen), int32(undecided))
+	if got.response != nil {
+		_ = got.response.Body.Close()
+	}
+	if request.Context().Err() != nil {
+		return nil, got.err
+	}
+	return r.decide(request)
+}
+
+// attempt is the outcome of a request over one way.
+type attempt struct {
+	way      way
+	response *http.Response // nil if there is none
+	err      error          // why the agent was not reached
+	reached  bool           // the agent answered, and it accepts this way
+	final    bool           // the other way cannot succeed either
+	local    bool           // the agent accepts only loopback clients
+}
+
+func (r *route) try(w way, request *http.Request) attempt {
+	if w == viaForward {
+		response, err := r.overForward(request)
+		return attempt{way: w, response: response, err: err, reached: err == nil}
+	}
+	response, err := r.proxy.RoundTrip(request)
+	if err != nil {
+		return attempt{way: w, err: err}
+	}
+	if response.StatusCode < http.StatusBadRequest {
+		return attempt{way: w, response: response, reached: true}
+	}
+	refused := readRefusal(response)
+	got := attempt{way: w, response: response, err: refused}
+	switch {
+	case refused.Word == notLocal && !refused.Kubernetes:
+		got.local = true
+	case refused.Kubernetes:
+		got.final = refused.Status == http.StatusNotFound || refused.Status == http.StatusUnauthorized
+	case refused.Status == http.StatusBadGateway, refused.Status == http.StatusGatewayTimeout:
+		// a proxy between the user and the API server, or between the API server and the pod, gave up
+	case refused.Status == http.StatusServiceUnavailable && refused.Word == "":
+	default:
+		got.reached = true // the agent's own error
+	}
+	return got
+}
+
+// readRefusal reads an error response and keeps the response readable.
+func readRefusal(response *http.Response) *client.Refusal {
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
+	rest := response.Body
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body), rest), rest}
+	return client.NewRefusal(response.StatusCode, response.Header, body)
+}
+
+func (r *route) overForward(request *http.Request) (*http.Response, error) {
+	forwarded := request.Clone(request.Context())
+	forwarded.URL.Scheme, forwarded.URL.Host, forwarded.Host = r.target.Scheme, r.target.Host, ""
+	forwarded.URL.Path = strings.TrimPrefix(request.URL.Path, r.prefix)
+	forwarded.URL.RawPath = strings.TrimPrefix(request.URL.RawPath, r.prefix)
+	return r.forward.RoundTrip(forwarded)
+}
+
+// release closes forwarded connections that no request uses.
+func (r *route) release() { r.forward.CloseIdleConnections() }

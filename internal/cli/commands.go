@@ -1,0 +1,94 @@
+package cli
+
+import "github.com/podlapse/podlapse/internal/flags"
+
+// The groups of commands in the help.
+const (
+	groupStartUps = "Find the cause of slow start-ups"
+	groupFleet    = "Inspect nodes and registries"
+	groupOffline  = "Read a recording"
+)
+
+// Asking lists the commands that query agents.
+func Asking() []Command {
+	return []Command{
+		{
+			Name: "explain", Group: groupStartUps, Run: runExplain, Arguments: suggestResources,
+			Summary: "show where the start-up time of pods went, also of deleted pods",
+			Usage:   "[POD... | TYPE/NAME... | TYPE NAME...] [flags]",
+			Description: "Shows the verdict, the phases, the pulls and the missing evidence of a start-up.\n" +
+				"TYPE is one of " + knownTypes + ".\nFor a workload or a node with several pods, explain lists " +
+				"the pods, then shows the slowest start-up.\nWithout an argument, explain lists all pods.",
+			Examples: []Example{
+				{"Show where the start-up time of a pod went", "explain web-0 -n shop"},
+				{"Show the pods of a Deployment, and the slowest of them in detail", "explain deploy/web -n shop"},
+				{"List the pods of a node, the slowest first", "explain node/worker-1 --sort-by duration"},
+				{"List the pods with a label in all namespaces", "explain -A -l app=web"},
+				{"Print the record of a pod as JSON", "explain pod/web-0 -n shop -o json"},
+			},
+			Flags: func() flags.Table { return new(explainConfig).table() },
+		},
+		{
+			Name: "top", Group: groupStartUps, Run: runTop,
+			Summary: "show pods that are starting, the phase that each pod is in, and pods that started recently",
+			Usage:   "[flags]",
+			Description: "On a terminal, top updates the screen until you press q or Ctrl-C. Elsewhere, top prints one " +
+				"table and exits.",
+			Examples: []Example{
+				{"Watch the start-ups of all nodes", "top"},
+				{"Watch the pods of one namespace with a label", "top -n shop -l app=web"},
+				{"Print one table, sorted by phase", "top --once --sort-by phase"},
+				{"Print a row whenever a start-up changes, without a full-screen display", "top -w | cat"},
+			},
+			Flags: func() flags.Table { return new(topConfig).table() },
+		},
+		{
+			Name: "pulls", Group: groupStartUps, Run: runPulls,
+			Summary:     "list image pulls in progress and completed image pulls",
+			Usage:       "[flags]",
+			Description: "Lists the pulls in progress, the longest first, then the completed pulls, the latest first.",
+			Examples: []Example{
+				{"List the pulls of all nodes", "pulls"},
+				{"List the pulls of one node, the slowest first", "pulls --node worker-1 --sort-by duration"},
+				{"Print a row whenever a pull of a namespace changes", "pulls -n shop -w"},
+			},
+			Flags: func() flags.Table { return new(pullsConfig).table() },
+		},
+		{
+			Name: "nodes", Group: groupFleet, Run: runNodes,
+			Summary: "list the nodes with their node factor, starting pods and the quality of their evidence",
+			Usage:   "[flags]",
+			Description: "The node factor is the time of a node's start-up work in the past hour, divided by the time of " +
+				"the same work on the\nother nodes. A factor of 1 is normal.",
+			Examples: []Example{
+				{"List the nodes, the slowest first", "nodes --sort-by factor"},
+				{"Also show the number of start-ups and the lost time for each start-up", "nodes -o wide"},
+			},
+			Flags: func() flags.Table { return new(nodesConfig).table() },
+		},
+		{
+			Name: "registries", Group: groupFleet, Run: runRegistries,
+			Summary: "list the registries with their registry factor, pulls, failures and durations",
+			Usage:   "[flags]",
+			Description: "The registry factor is the time of a registry's pulls in the past hour, divided by the expected " +
+				"time for the same\nbytes. A factor of 1 is normal.",
+			Examples: []Example{
+				{"List the registries, the slowest first", "registries --sort-by factor"},
+				{"Print the registries as JSON", "registries -o json"},
+			},
+			Flags: func() flags.Table { return new(registriesConfig).table() },
+		},
+		{
+			Name: "page", Group: groupFleet, Run: runPage, Arguments: suggestNodeNames,
+			Summary: "open a port-forward to the page of a node's agent, and print its URL",
+			Usage:   "NODE [flags]",
+			Description: "Forwards a local port to the agent of the node, prints the URL of the agent's page, and runs until " +
+				"you press Ctrl-C.",
+			Examples: []Example{
+				{"Open the page of a node", "page worker-1"},
+				{"Use a fixed local port", "page worker-1 --port 9717"},
+			},
+			Flags: func() flags.Table { return new(pageConfig).table() },
+		},
+	}
+}

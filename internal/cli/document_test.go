@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"flag"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the examples in docs/cli.md; read the difference by eye")
+
+const document = "../../docs/cli.md"
+
+// example is a code block of the document that starts with a command of the plugin.
+var example = regexp.MustCompile("(?ms)^```console\n\\$ kubectl podlapse ([^\n]*)\n.*?^```$")
+
+// TestDocument runs every example of docs/cli.md on the cluster of this package's tests, and compares the output.
+func TestDocument(t *testing.T) {
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := clusterOf(t, shop())
+	commands := map[string]bool{}
+	got := example.ReplaceAllStringFunc(string(text), func(block string) string {
+		line := example.FindStringSubmatch(block)[1]
+		args := strings.Fields(line)
+		commands[args[0]] = true
+		answer := atNoon(t, server, args...)
+		if answer.code != ExitOK {
+			t.Errorf("%s: exit %d, %s", line, answer.code, answer.stderr)
+		}
+		return "```console\n$ kubectl podlapse " + line + "\n" + answer.stdout + "```"
+	})
+	if *update {
+		if err := os.WriteFile(document, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	} else if got != string(text) {
+		t.Errorf("the examples of %s have other outputs: run go test ./internal/cli -update", document)
+	}
+	for _, name := range []string{"explain", "top", "pulls", "nodes", "registries", "help"} {
+		if !commands[name] {
+			t.Errorf("%s has no example of %s", document, name)
+		}
+	}
+}
+
+// TestFallbackIsReported prints once how the agents were reached.
+func TestFallbackIsReported(t *testing.T) {
+	server := clusterOf(t, shop())
+	server.Hang(func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/proxy/") })
+	got := atNoon(t, server, "nodes")
+	got.must(t, ExitOK, "worker-2", "reached agents over port-forwards, because the API server's proxy to pods did not "+
+		"answer within 1s")
+	if strings.Count(got.stderr, "port-forward") != 1 {
+		t.Errorf("stderr:\n%s", got.stderr)
+	}
+}

@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/podlapse/podlapse/internal/flags"
+	"github.com/podlapse/podlapse/internal/terminal"
+)
+
+// column is a column of a list.
+type column[T any] struct {
+	title string
+	wide  bool // shown only with -o wide
+	right bool
+	// shorten makes cells fit on a narrow terminal; nil for a column that stays whole.
+	shorten func(text string, cells int) string
+	cell    func(T) string
+	style   func(T) terminal.Style // nil for plain text
+}
+
+// order is a value of --sort-by.
+type order[T any] struct {
+	name    string
+	compare func(x, y T) int
+}
+
+// view describes how a command prints a list of items. Cells must be clean text.
+type view[T any] struct {
+	columns  []column[T]
+	orders   []order[T]
+	resource func(T) string // TYPE/NAME for -o name
+	object   func(T) any    // for -o json and yaml
+	whole    func([]T) any  // all items as one object, for -o json and yaml without -w
+	empty    string         // printed instead of an empty table
+	// id and state decide with -w whether a row is printed again: id identifies the item, and state changes when the
+	// item changes. Durations that only grow are not part of the state.
+	id, state func(T) string
+}
+
+// orderNames lists the values of --sort-by.
+func orderNames[T any](orders []order[T]) []string {
+	var names []string
+	for _, o := range orders {
+		names = append(names, o.name)
+	}
+	return names
+}
+
+// sorted sorts items by the flag --sort-by. Without the flag, the items keep their order.
+func (v view[T]) sorted(items []T, by string) []T {
+	for _, o := range v.orders {
+		if o.name == by {
+			slices.SortStableFunc(items, o.compare)
+		}
+	}
+	return items
+}
+
+// text formats items in the format of -o.
+func (v view[T]) text(items []T, o listOutput, page terminal.Page) (string, error) {
+	switch o.format {
+	case outputJSON:
+		return terminal.JSON(v.whole(items))
+	case outputYAML:
+		return terminal.YAML(v.whole(items))
+	case outputName:
+		return v.names(items), nil
+	}
+	if len(items) == 0 {
+		if o.noHeaders {
+			return "", nil
+		}
+		return v.empty + "\n", nil
+	}
+	return v.table(items, o, page, !o.noHeaders), nil
+}
+
+func (v view[T]) names(items []T) string {
+	var out strings.Builder
+	last := ""
+	for _, item := range items {
+		if name := terminal.Clean(v.resource(item)); name != last {
+			out.WriteString(name + "\n")
+			last = name
+		}
+	}
+	return out.String()
+}
+
+func (v view[T]) table(items []T, o listOutput, page terminal.Page, headings bool) string {
+	var columns []column[T]
+	var layout terminal.Table
+	var titles []string
+	for _, c := range v.columns {
+		if c.wide && o.format != outputWide {
+			continue
+		}
+		columns = append(columns, c)
+		titles = append(titles, c.title)
+		layout.Columns = append(layout.Columns, terminal.Column{Right: c.right, Shorten: c.shorten})
+	}
+	if headings {
+		layout.Add(titles...)
+		layout.StyleRow(0, terminal.Dim)
+	}
+	for _, item := range items {
+		row := layout.Rows()
+		cells := make([]string, len(columns))
+		for i, c := range columns {
+			cells[i] = c.cell(item)
+		}
+		layout.Add(cells...)
+		for i, c := range columns {
+			if c.style != nil {
+				layout.Style(row, i, c.style(item))
+			}
+		}
+	}
+	var out strings.Builder
+	layout.Write(&out, page)
+	return out.String()
+}
+
+// listOutput is how to print a list.
+type listOutput struct {
+	output
+	sortBy    string // empty for the command's own order
+	noHeaders bool
+	watch     bool
+}
+
+// table is the flags of a list that can be sorted by the given orders.
+func (o *listOutput) table(orders []string) flags.Table {
+	return append(flags.Table{
+		flags.Switch("watch", "", &o.watch, "after printing the list, print each row again when it changes").As("w"),
+		{
+			Name: "sort-by", Value: strings.Join(orders, "|"),
+			Help: "order of the rows; durations, sizes and factors are sorted with the largest first",
+			Set: func(value string) error {
+				if value == "" {
+					return nil
+				}
+				// kubectl's form of a sort key
+				value = strings.TrimPrefix(strings.Trim(value, "{}"), ".")
+				return flags.Choice(&o.sortBy, orders...)(value)
+			},
+		},
+		flags.Switch("no-headers", "", &o.noHeaders, "print no column headings"),
+	}, o.output.table(outputTable, outputWide, outputJSON, outputYAML, outputName)...)
+}
+
+// check finds flags that cannot be combined.
+func (o *listOutput) check() error {
+	if o.noHeaders && (o.format == outputJSON || o.format == outputYAML) {
+		return fmt.Errorf("--no-headers requires -o table or -o wide: -o %s has no headings", o.format)
+	}
+	return nil
+}
+
+// bySize compares with the larger value first.
+func bySize[T any, V cmp.Ordered](value func(T) V) func(x, y T) int {
+	return func(x, y T) int { return cmp.Compare(value(y), value(x)) }
+}
+
+// byText compares in alphabetical order.
+func byText[T any](value func(T) string) func(x, y T) int {
+	return func(x, y T) int { return cmp.Compare(value(x), value(y)) }
+}

@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/factor"
+	"github.com/podlapse/podlapse/internal/flags"
+	"github.com/podlapse/podlapse/internal/render"
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/client"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// nodesConfig is how to show the nodes.
+type nodesConfig struct {
+	target
+	listOutput
+}
+
+func (c *nodesConfig) table() flags.Table {
+	return slices.Concat(c.listOutput.table(orderNames(nodeOrders())), c.target.table())
+}
+
+func (c *nodesConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
+
+// listedNode is a row of the list of nodes.
+type listedNode struct {
+	factor   factor.Node
+	node     api.NodeRecord
+	evidence api.EvidenceRecord
+}
+
+// nodeItem is a node in JSON and YAML.
+type nodeItem struct {
+	Node         string              `json:"node"`
+	Factor       *float64            `json:"factor,omitempty"`
+	FactorNote   string              `json:"factor_note,omitempty"`
+	StartUps     int                 `json:"start_ups"`
+	Lost         api.Seconds         `json:"lost_seconds"`
+	Starting     int                 `json:"starting"`
+	WorstPhase   *api.StartingRecord `json:"worst_phase,omitempty"`
+	Evidence     api.EvidenceCounts  `json:"evidence"`
+	SourcesDown  []string            `json:"sources_down"`
+	AgentVersion string              `json:"agent_version"`
+}
+
+func runNodes(ctx context.Context, call Call) int {
+	var c nodesConfig
+	asking, _, code, ok := begin(call, c.table(), &c.target, c.check, 0)
+	if !ok {
+		return code
+	}
+	defer asking.close()
+	return show(ctx, asking, nodesView(), c.listOutput, c.limit, asking.nodes)
+}
+
+// nodeAnswer is what the list of nodes needs from one agent.
+type nodeAnswer struct {
+	node     api.NodeRecord
+	evidence api.EvidenceRecord
+	records  []api.Record
+}
+
+// nodes queries all agents, because a node's factor compares the node with the other nodes. If --node names a node,
+// only that row remains.
+func (a asking) nodes(ctx context.Context) ([]listedNode, []error, error) {
+	now := a.Now()
+	since := now.Add(-factor.Window)
+	fleet := factor.NewFleet(now)
+	var rows []listedNode
+	failed, err := eachAgent(ctx, a, "", func(ctx context.Context, c client.Client) (nodeAnswer, error) {
+		var answer nodeAnswer
+		var err error
+		if answer.node, err = c.Node(ctx); err != nil {
+			return answer, err
+		}
+		if answer.evidence, err = c.Evidence(ctx); err != nil {
+			return answer, err
+		}
+		answer.records, err = all(ctx, c, client.Filter{Since: since})
+		return answer, err
+	}, func(answer agents.Answer[nodeAnswer]) {
+		node := answer.Value.node
+		fleet.AddNode(node.Node)
+		for _, record := range answer.Value.records {
+			fleet.Add(node.Node, record)
+		}
+		if a.target.node == "" || a.target.node == node.Node {
+			rows = append(rows, listedNode{node: node, evidence: answer.Value.evidence})
+		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(rows) == 0 {
+		return nil, nil, fmt.Errorf("%w on node %q: check the name", agents.ErrNoAgent, a.target.node)
+	}
+	results := map[string]factor.Node{}
+	for _, result := range fleet.Nodes() {
+		results[result.Node] = result
+	}
+	for i := range rows {
+		rows[i].factor = results[rows[i].node.Node]
+	}
+	slices.SortFunc(rows, func(x, y listedNode) int { return cmp.Compare(x.node.Node, y.node.Node) })
+	return rows, failed, nil
+}
+
+func nodesView() view[listedNode] {
+	return view[listedNode]{
+		columns: []column[listedNode]{
+			{title: "NODE", shorten: terminal.Clip, cell: listedNode.name},
+			{title: "FACTOR", right: true, cell: func(n listedNode) string { return factorText(n.factor.Factor) },
+				style: func(n listedNode) terminal.Style { return factorStyle(n.factor.Factor, slowNode) }},
+			{title: "STARTING", right: true, cell: func(n listedNode) string { return fmt.Sprint(n.starting()) }},
+			{title: "WORST PHASE", shorten: terminal.Clip, cell: listedNode.worst},
+			{title: "CAUSE", cell: listedNode.cause, style: func(n listedNode) terminal.Style {
+				return render.CauseStyle(timeline.Cause(n.cause()))
+			}},
+			{title: "EVIDENCE", shorten: terminal.Clip, cell: listedNode.quality},
+			{title: "START-UPS", wide: true, right: true,
+				cell: func(n listedNode) string { return fmt.Sprint(n.factor.StartUps) }},
+			{title: "LOST", wide: true, right: true, cell: listedNode.lost},
+			{title: "AGENT", wide: true, cell: func(n listedNode) string {
+				return cmp.Or(terminal.Clean(n.node.Agent.Version), "-")
+			}},
+			{title: "NOTE", shorten: terminal.Clip, cell: func(n listedNode) string { return terminal.Clean(n.factor.Why) }},
+		},
+		orders: nodeOrders(), empty: "no nodes",
+		resource: func(n listedNode) string { return "node/" + n.node.Node },
+		object:   func(n listedNode) any { return n.item() },
+		whole: func(nodes []listedNode) any {
+			items := []nodeItem{}
+			for _, n := range nodes {
+				items = append(items, n.item())
+			}
+			return struct {
+				Items []nodeItem `json:"items"`
+			}{items}
+		},
+		id: listedNode.name,
+		state: func(n listedNode) string {
+			phase := ""
+			if len(n.node.Starting) > 0 {
+				phase = string(n.node.Starting[0].Phase)
+			}
+			return strings.Join([]string{factorText(n.factor.Factor), fmt.Sprint(n.starting()), phase, n.quality()}, "|")
+		},
+	}
+}
+
+func nodeOrders() []order[listedNode] {
+	return []order[listedNode]{
+		{"factor", bySize(func(n listedNode) float64 { return number(n.factor.Factor) })},
+		{"starting", bySize(listedNode.starting)},
+		{"duration", bySize(func(n listedNode) api.Seconds { return n.worstPhase().Oldest })},
+		{"phase", byText(func(n listedNode) string { return string(n.worstPhase().Phase) })},
+		{"cause", byText(listedNode.cause)},
+		{"name", byText(listedNode.name)},
+	}
+}
+
+func (n listedNode) name() string { return terminal.Clean(n.node.Node) }
+
+func (n listedNode) starting() int { return n.node.Pods.States[timeline.StateStarting] }
+
+// worstPhase is the phase in which a pod of the node has been for the longest time; zero if no pod is starting.
+func (n listedNode) worstPhase() api.StartingRecord {
+	var worst api.StartingRecord
+	for _, s := range n.node.Starting {
+		if worst.Phase == "" || s.Oldest > worst.Oldest {
+			worst = s
+		}
+	}
+	return worst
+}
+
+func (n listedNode) worst() string {
+	worst := n.worstPhase()
+	if worst.Phase == "" {
+		return "-"
+	}
+	return terminal.Clean(string(worst.Phase)) + " " + render.LengthText(worst.Oldest.Duration())
+}
+
+func (n listedNode) cause() string { return cmp.Or(terminal.Clean(string(n.worstPhase().Cause)), "-") }
+
+// quality names the sources that are down, or the share of start-ups with missing evidence.
+func (n listedNode) quality() string {
+	if down := n.sourcesDown(); len(down) > 0 {
+		return terminal.Clean(strings.Join(down, ", ")) + " down"
+	}
+	known, missing := n.evidence.StartUps.Known, n.evidence.StartUps.WithMissing
+	switch {
+	case known <= 0:
+		return "no start-ups"
+	case missing <= 0:
+		return "complete"
+	}
+	return fmt.Sprintf("%.0f %% incomplete", max(1, 100*float64(missing)/float64(known)))
+}
+
+func (n listedNode) sourcesDown() []string {
+	down := []string{}
+	for _, part := range n.evidence.Parts {
+		if !part.Up {
+			down = append(down, part.Part)
+		}
+	}
+	return down
+}
+
+func (n listedNode) lost() string {
+	if n.factor.Factor == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%+.3f s", n.factor.Lost.Seconds())
+}
+
+func (n listedNode) item() nodeItem {
+	item := nodeItem{
+		Node: n.node.Node, Factor: n.factor.Factor, FactorNote: n.factor.Why, StartUps: n.factor.StartUps,
+		Lost: api.Seconds(n.factor.Lost), Starting: n.starting(), Evidence: n.evidence.StartUps,
+		SourcesDown: n.sourcesDown(), AgentVersion: n.node.Agent.Version,
+	}
+	if worst := n.worstPhase(); worst.Phase != "" {
+		item.WorstPhase = &worst
+	}
+	return item
+}
+
+// The factors from which alerts call a node or a registry slow.
+const (
+	slowNode     = 2
+	slowRegistry = 3
+)
+
+func factorText(factor *float64) string {
+	if factor == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", *factor)
+}
+
+func factorStyle(factor *float64, slow float64) terminal.Style {
+	if number(factor) > slow {
+		return terminal.Vermillion
+	}
+	return ""
+}
+
+func number(factor *float64) float64 {
+	if factor == nil {
+		return 0
+	}
+	return *factor
+}

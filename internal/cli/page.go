@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/flags"
+)
+
+// maxPageConnections limits the connections of browsers. Further connections wait.
+const maxPageConnections = 32
+
+// pageConfig is which agent's page to serve, and where.
+type pageConfig struct {
+	target
+	port int
+}
+
+func (c *pageConfig) table() flags.Table {
+	return slices.Concat(flags.Table{{
+		Name: "port", Value: "PORT", Default: "0",
+		Help: "local port, 1 to 65535; 0 chooses a free port",
+		Set: func(value string) error {
+			port, err := strconv.ParseUint(value, 10, 16)
+			if err != nil {
+				return fmt.Errorf("invalid port %q: must be 0 to 65535", value)
+			}
+			c.port = int(port)
+			return nil
+		},
+	}}, c.target.table())
+}
+
+func runPage(ctx context.Context, call Call) int {
+	var c pageConfig
+	asking, rest, code, ok := begin(call, c.table(), &c.target, c.check, 2)
+	if !ok {
+		return code
+	}
+	defer asking.close()
+	node, err := pageNode(rest, c.node)
+	if err == nil && asking.cluster == nil {
+		err = errors.New("the page of an agent outside a cluster needs no port-forward: open its URL in a browser, for " +
+			"example " + localServer)
+	}
+	if err != nil {
+		return call.FailUsage(err)
+	}
+	return asking.page(ctx, c, node)
+}
+
+// pageNode reads NODE, node/NODE or node NODE.
+func pageNode(args []string, flag string) (string, error) {
+	node := flag
+	if len(args) > 0 {
+		node = args[len(args)-1]
+	}
+	kind := kindNode
+	if first, name, ok := strings.Cut(node, "/"); ok {
+		kind, _ = kindOf(first)
+		node = name
+	}
+	if len(args) == 2 {
+		kind, _ = kindOf(args[0])
+	}
+	switch {
+	case kind != kindNode:
+		return "", fmt.Errorf("invalid argument %q: page takes the name of one node", strings.Join(args, " "))
+	case node == "":
+		return "", errors.New("a node is required: list the nodes with \"nodes\"")
+	case flag != "" && flag != node:
+		return "", fmt.Errorf("the argument names node %s, but --node names %s: remove one of them", node, flag)
+	}
+	return node, nil
+}
+
+// pageServer forwards connections from a local port to the agent of a node.
+type pageServer struct {
+	asking
+	node string
+
+	mu    sync.Mutex
+	agent agents.Agent // the agent's pod can be replaced
+}
+
+func (a asking) page(ctx context.Context, c pageConfig, node string) int {
+	asked, stop := context.WithTimeout(ctx, c.limit)
+	defer stop()
+	found, err := a.agents(asked, node)
+	if err != nil {
+		return a.fail(err)
+	}
+	s := &pageServer{asking: a, node: node, agent: found[0]}
+	if err := s.probe(asked); err != nil {
+		return a.fail(fmt.Errorf("node %s: %w", node, err))
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(c.port)))
+	if err != nil {
+		return a.fail(fmt.Errorf("listen on local port %d: %w; choose another port with --port", c.port, err))
+	}
+	url := fmt.Sprintf("%s://%s/", s.agent.Scheme(), listener.Addr())
+	if code := a.write(fmt.Sprintf("The page of node %s is at %s\nPress Ctrl-C to stop.\n", node, url)); code != ExitOK {
+		_ = listener.Close()
+		return code
+	}
+	if err := s.serve(ctx, listener); err != nil {
+		return a.fail(err)
+	}
+	return ExitOK
+}
+
+// probe checks that the agent answers over the port-forward.
+func (s *pageServer) probe(ctx context.Context) error {
+	transport := &http.Transport{
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return s.agent.Dial(ctx) },
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the browser verifies the certificate
+		DisableKeepAlives: true,
+	}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.agent.Scheme()+"://localhost/livez", nil)
+	if err != nil {
+		return fmt.Errorf("make request: %w", err)
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
+
+// serve forwards connections until ctx is done. It then closes them and returns.
+func (s *pageServer) serve(ctx context.Context, listener net.Listener) error {
+	var connections sync.WaitGroup
+	defer connections.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	closed := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer closed()
+	free := make(chan struct{}, maxPageConnections)
+	for {
+		select {
+		case free <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		conn, err := listener.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("accept connection: %w", err)
+		}
+		connections.Go(func() {
+			defer func() { <-free }()
+			defer conn.Close()
+			if err := s.forward(ctx, conn); err != nil && ctx.Err() == nil {
+				s.note(fmt.Errorf("node %s: %w", s.node, err))
+			}
+		})
+	}
+}
+
+// forward copies data in both directions until one side closes, or until ctx is done.
+func (s *pageServer) forward(ctx context.Context, local net.Conn) error {
+	remote, err := s.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
+	closed := context.AfterFunc(ctx, func() {
+		_ = local.Close()
+		_ = remote.Close()
+	})
+	defer closed()
+	var sending sync.WaitGroup
+	var sent atomic.Bool
+	sending.Go(func() {
+		_, _ = io.Copy(remote, local) // ends when the browser closes the connection
+		sent.Store(true)
+		_ = remote.Close()
+	})
+	_, err = io.Copy(local, remote)
+	closedHere := sent.Load()
+	_ = local.Close()
+	sending.Wait()
+	var browser *net.OpError // an error of the local connection; errors of the port-forward have other types
+	if closedHere || errors.As(err, &browser) {
+		return nil
+	}
+	return err
+}
+
+// dial opens a connection to the agent. If the agent's pod is gone, dial looks for the node's new agent.
+func (s *pageServer) dial(ctx context.Context) (net.Conn, error) {
+	s.mu.Lock()
+	agent := s.agent
+	s.mu.Unlock()
+	asked, stop := context.WithTimeout(ctx, agentLimit)
+	defer stop()
+	conn, err := agent.Dial(asked)
+	if err == nil {
+		return conn, nil
+	}
+	found, again := s.agents(asked, s.node)
+	if again != nil || found[0].Pod == agent.Pod {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.agent = found[0]
+	s.mu.Unlock()
+	return found[0].Dial(asked)
+}

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/client"
+)
+
+// picture is a canvas that keeps the last picture.
+type picture struct{ drawn chan []string }
+
+func (p picture) Size() (columns, lines int) { return 120, 40 }
+
+// Draw implements canvas. It drops pictures that the test does not read.
+func (p picture) Draw(lines []string) error {
+	select {
+	case <-p.drawn:
+	default:
+	}
+	p.drawn <- lines
+	return nil
+}
+
+// TestTopOfThousandNodes has top show a cluster with more agents than it opens streams to.
+func TestTopOfThousandNodes(t *testing.T) {
+	const nodes = 1000
+	var now, most, streams, asked atomic.Int32
+	answer := `{"items":[` + strings.Repeat(answerRecord+",", 9) + answerRecord + `]}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for n := now.Add(1); ; {
+			if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
+				break
+			}
+		}
+		defer now.Add(-1)
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/stream"):
+			streams.Add(1)
+		case strings.HasSuffix(r.URL.Path, "/pulls"):
+			asked.Add(1)
+			fmt.Fprint(w, `{"items":[],"recent":[]}`)
+		default:
+			fmt.Fprint(w, answer)
+		}
+	}))
+	defer server.Close()
+	transport := &http.Transport{MaxIdleConnsPerHost: agents.AtOnce}
+	defer transport.CloseIdleConnections()
+	var there []agents.Agent
+	for i := range nodes {
+		there = append(there, agents.Agent{Node: fmt.Sprint("node-", i), Pod: fmt.Sprint("agent-", i),
+			Client: client.Client{Server: server.URL, HTTP: &http.Client{Transport: transport}}})
+	}
+	before := heap()
+	goroutines := runtime.NumGoroutine()
+	f := newFollowers(asking{}, topConfig{since: 7 * 24 * time.Hour})
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	f.follow(ctx, there)
+	screen, typed, done := picture{make(chan []string, 1)}, make(chan byte, 1), make(chan error, 1)
+	go func() {
+		done <- f.show(ctx, screen, typed, func() terminal.Page { return terminal.Page{Columns: 120} })
+	}()
+	mostGoroutines := 0
+	for asked.Load() < nodes && ctx.Err() == nil {
+		<-screen.drawn
+		mostGoroutines = max(mostGoroutines, runtime.NumGoroutine()-goroutines)
+	}
+	lines := <-screen.drawn
+	if used := heap() - before; used > 64<<20 {
+		t.Errorf("%d MiB in use", used>>20)
+	}
+	typed <- 'q'
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	stop()
+	f.wait()
+	if !strings.HasPrefix(lines[0], "1000 nodes: ") || len(lines) > 40 {
+		t.Errorf("%d lines, %q", len(lines), lines[0])
+	}
+	if streams.Load() != 0 || most.Load() > agents.AtOnce {
+		t.Errorf("%d streams, %d requests at once; want 0 and at most %d", streams.Load(), most.Load(), agents.AtOnce)
+	}
+	// For each connection: one goroutine of the server, two of the client; and one for each query.
+	if limit := 6*agents.AtOnce + 10; mostGoroutines > limit {
+		t.Errorf("%d goroutines, want at most %d", mostGoroutines, limit)
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestPollFails ends top if no agent answers.
+func TestPollFails(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	var there []agents.Agent
+	for i := range maxStreams + 1 {
+		there = append(there, agents.Agent{Node: fmt.Sprint(i), Pod: fmt.Sprint(i),
+			Client: client.Client{Server: server.URL, HTTP: &http.Client{Transport: transport}}})
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	f := newFollowers(asking{}, topConfig{since: time.Hour})
+	f.follow(ctx, there)
+	err := f.show(ctx, picture{make(chan []string, 1)}, nil, func() terminal.Page { return terminal.Page{Columns: 80} })
+	stop()
+	f.wait()
+	var refused *client.Refusal
+	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestFollowSwitchesToPolling closes the streams when there are too many agents, and opens them again.
+func TestFollowSwitchesToPolling(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer server.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	var there []agents.Agent
+	for i := range maxStreams + 1 {
+		there = append(there, agents.Agent{Node: fmt.Sprint(i), Pod: fmt.Sprint(i),
+			Client: client.Client{Server: server.URL, HTTP: &http.Client{Transport: transport}}})
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	f := newFollowers(asking{}, topConfig{since: time.Hour})
+	f.follow(ctx, there[:2])
+	if len(f.running) != 2 {
+		t.Errorf("%d streams, want 2", len(f.running))
+	}
+	f.follow(ctx, there)
+	for range 2 {
+		f.end(<-f.ended)
+	}
+	if len(f.running) != 0 || len(f.polling.agents) != maxStreams+1 {
+		t.Errorf("%d streams and %d polled agents", len(f.running), len(f.polling.agents))
+	}
+	f.follow(ctx, there[:3])
+	if len(f.running) != 3 || len(f.polling.agents) != 0 || len(f.board.Agents()) != 3 {
+		t.Errorf("%d streams and %d polled agents", len(f.running), len(f.polling.agents))
+	}
+	stop()
+	f.wait()
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/agents"
+	"github.com/podlapse/podlapse/internal/factor"
+	"github.com/podlapse/podlapse/internal/flags"
+	"github.com/podlapse/podlapse/internal/render"
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/client"
+)
+
+// registriesConfig is how to show the registries.
+type registriesConfig struct {
+	target
+	listOutput
+}
+
+func (c *registriesConfig) table() flags.Table {
+	return slices.Concat(c.listOutput.table(orderNames(registryOrders())), c.target.table())
+}
+
+func (c *registriesConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
+
+// registryItem is a registry in JSON and YAML.
+type registryItem struct {
+	Registry   string      `json:"registry"`
+	Factor     *float64    `json:"factor,omitempty"`
+	FactorNote string      `json:"factor_note,omitempty"`
+	Nodes      int         `json:"nodes"`
+	Pulls      int         `json:"pulls"`
+	Failures   int         `json:"failures"`
+	InProgress int         `json:"in_progress"`
+	Bytes      int64       `json:"bytes"`
+	P50        api.Seconds `json:"p50_seconds"`
+	P90        api.Seconds `json:"p90_seconds"`
+}
+
+func runRegistries(ctx context.Context, call Call) int {
+	var c registriesConfig
+	asking, _, code, ok := begin(call, c.table(), &c.target, c.check, 0)
+	if !ok {
+		return code
+	}
+	defer asking.close()
+	return show(ctx, asking, registriesView(), c.listOutput, c.limit, asking.registries)
+}
+
+// registries queries the start-ups of the past hour. If a registry has too few other pulls to compare with, it also
+// queries the start-ups of the day before.
+func (a asking) registries(ctx context.Context) ([]factor.Registry, []error, error) {
+	now := a.Now()
+	fleet, failed, err := a.fleet(ctx, now, factor.Window)
+	if err == nil && fleet.NeedsPast() {
+		fleet, failed, err = a.fleet(ctx, now, factor.Window+factor.Past)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return fleet.Registries(), failed, nil
+}
+
+// fleet adds up the start-ups of a time before now.
+func (a asking) fleet(ctx context.Context, now time.Time, length time.Duration) (*factor.Fleet, []error, error) {
+	filter := client.Filter{Since: now.Add(-length)}
+	fleet := factor.NewFleet(now)
+	failed, err := eachAgent(ctx, a, a.target.node, func(ctx context.Context, c client.Client) ([]api.Record, error) {
+		return all(ctx, c, filter)
+	}, func(answer agents.Answer[[]api.Record]) {
+		for _, record := range answer.Value {
+			fleet.Add(record.Node, record)
+		}
+	})
+	return fleet, failed, err
+}
+
+func registriesView() view[factor.Registry] {
+	type registry = factor.Registry
+	count := func(value func(registry) int) func(registry) string {
+		return func(r registry) string { return fmt.Sprint(value(r)) }
+	}
+	duration := func(value func(registry) time.Duration) func(registry) string {
+		return func(r registry) string {
+			if r.Pulls == 0 {
+				return "-"
+			}
+			return render.SecondsText(value(r))
+		}
+	}
+	return view[registry]{
+		columns: []column[registry]{
+			{title: "REGISTRY", shorten: terminal.ClipStart, cell: registryName},
+			{title: "FACTOR", right: true, cell: func(r registry) string { return factorText(r.Factor) },
+				style: func(r registry) terminal.Style { return factorStyle(r.Factor, slowRegistry) }},
+			{title: "PULLS", right: true, cell: count(func(r registry) int { return r.Pulls })},
+			{title: "FAILURES", right: true, cell: count(func(r registry) int { return r.Failures })},
+			{title: "P50", right: true, cell: duration(func(r registry) time.Duration { return r.P50 })},
+			{title: "P90", right: true, cell: duration(func(r registry) time.Duration { return r.P90 })},
+			{title: "IN PROGRESS", right: true, cell: count(func(r registry) int { return r.InProgress })},
+			{title: "NODES", wide: true, right: true, cell: count(func(r registry) int { return r.Nodes })},
+			{title: "SIZE", wide: true, right: true, cell: func(r registry) string { return render.SizeText(r.Bytes) }},
+			{title: "NOTE", shorten: terminal.Clip, cell: func(r registry) string { return terminal.Clean(r.Why) }},
+		},
+		orders: registryOrders(), empty: "no pulls in the past hour",
+		resource: func(r registry) string { return "registry/" + r.Registry },
+		object:   func(r registry) any { return registryItemOf(r) },
+		whole: func(registries []registry) any {
+			items := []registryItem{}
+			for _, r := range registries {
+				items = append(items, registryItemOf(r))
+			}
+			return struct {
+				Items []registryItem `json:"items"`
+			}{items}
+		},
+		id: registryName,
+		state: func(r registry) string {
+			return strings.Join([]string{factorText(r.Factor), fmt.Sprint(r.Pulls, r.Failures, r.InProgress)}, "|")
+		},
+	}
+}
+
+func registryItemOf(r factor.Registry) registryItem {
+	return registryItem{
+		Registry: r.Registry, Factor: r.Factor, FactorNote: r.Why, Nodes: r.Nodes, Pulls: r.Pulls, Failures: r.Failures,
+		InProgress: r.InProgress, Bytes: r.Bytes, P50: api.Seconds(r.P50), P90: api.Seconds(r.P90),
+	}
+}
+
+func registryName(r factor.Registry) string { return terminal.Clean(r.Registry) }
+
+func registryOrders() []order[factor.Registry] {
+	return []order[factor.Registry]{
+		{"factor", bySize(func(r factor.Registry) float64 { return number(r.Factor) })},
+		{"pulls", bySize(func(r factor.Registry) int { return r.Pulls })},
+		{"failures", bySize(func(r factor.Registry) int { return r.Failures })},
+		{"duration", bySize(func(r factor.Registry) time.Duration { return r.P90 })},
+		{"size", bySize(func(r factor.Registry) int64 { return r.Bytes })},
+		{"name", byText(registryName)},
+	}
+}

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The kinds of resources that are not workloads. Workloads have the kind of their owner references.
+const (
+	kindPod  = "Pod"
+	kindNode = "Node"
+)
+
+// resourceKinds are the accepted types of resources, in kubectl's spelling: the kind, then its names. The first name is
+// the one that completion suggests.
+var resourceKinds = [][]string{
+	{kindPod, "pod", "pods", "po"},
+	{"Deployment", "deploy", "deployment", "deployments"},
+	{"StatefulSet", "sts", "statefulset", "statefulsets"},
+	{"DaemonSet", "ds", "daemonset", "daemonsets"},
+	{"ReplicaSet", "rs", "replicaset", "replicasets"},
+	{"ReplicationController", "rc", "replicationcontroller", "replicationcontrollers"},
+	{"Job", "job", "jobs"},
+	{"CronJob", "cronjob", "cronjobs", "cj"},
+	{kindNode, "node", "nodes", "no"},
+}
+
+// otherTypes are kubectl's names of common resources without start-ups. A namespace seldom has such a name.
+var otherTypes = []string{
+	"service", "services", "svc", "ingress", "ingresses", "ing", "configmap", "configmaps", "cm", "secret", "secrets",
+	"persistentvolumeclaim", "persistentvolumeclaims", "pvc", "persistentvolume", "persistentvolumes", "pv",
+	"namespace", "namespaces", "ns", "event", "events", "endpoints", "ep", "serviceaccount", "serviceaccounts", "sa",
+	"horizontalpodautoscaler", "horizontalpodautoscalers", "hpa", "poddisruptionbudget", "pdb", "networkpolicy", "netpol",
+}
+
+const knownTypes = "pod, deploy, sts, ds, rs, rc, job, cronjob and node"
+
+// resource is a resource that the user names.
+type resource struct {
+	kind            string
+	namespace, name string // no namespace for a node
+}
+
+// String returns the resource for messages.
+func (r resource) String() string {
+	text := strings.ToLower(r.kind) + " " + r.name
+	if r.namespace != "" {
+		text = strings.ToLower(r.kind) + " " + r.namespace + "/" + r.name
+	}
+	return text
+}
+
+// kindOf returns the kind that a type names, for example Deployment for deploy and deployments.apps.
+func kindOf(word string) (kind string, known bool) {
+	word, _, _ = strings.Cut(strings.ToLower(word), ".")
+	for _, names := range resourceKinds {
+		if slices.Contains(names[1:], word) {
+			return names[0], true
+		}
+	}
+	return "", false
+}
+
+// resources reads the arguments in kubectl's forms: TYPE/NAME, TYPE NAME..., and NAME of pods. It also accepts
+// NAMESPACE/POD if NAMESPACE is not a type. The result is empty for all pods.
+func (r reached) resources(args []string) ([]resource, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	kind, isType := kindOf(args[0])
+	var found []resource
+	switch {
+	case isType && len(args) == 1 && kind == kindPod:
+		return nil, nil
+	case isType && len(args) == 1:
+		return nil, fmt.Errorf("a name is required after the type %s: use %s/NAME; for a pod of this name, use pod/%s",
+			args[0], args[0], args[0])
+	case isType:
+		for _, name := range args[1:] {
+			if strings.Contains(name, "/") {
+				return nil, fmt.Errorf("invalid name %q after the type %s: use either TYPE NAME... or TYPE/NAME...",
+					name, args[0])
+			}
+			found = append(found, resource{kind: kind, name: name})
+		}
+	default:
+		for _, arg := range args {
+			one, err := r.named(arg)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, one)
+		}
+	}
+	return r.placed(found)
+}
+
+// named reads TYPE/NAME, NAMESPACE/POD or the name of a pod.
+func (r reached) named(arg string) (resource, error) {
+	first, name, hasSlash := strings.Cut(arg, "/")
+	if !hasSlash {
+		first, name = "pod", arg
+	}
+	if first == "" || name == "" || strings.Contains(name, "/") {
+		return resource{}, fmt.Errorf("invalid resource %q: must be POD, TYPE/NAME or NAMESPACE/POD", arg)
+	}
+	if kind, ok := kindOf(first); ok {
+		return resource{kind: kind, name: name}, nil
+	}
+	if slices.Contains(otherTypes, strings.ToLower(first)) {
+		return resource{}, fmt.Errorf("resource type %s has no start-ups: use one of %s; if %s is a namespace, use -n %s %s",
+			first, knownTypes, first, first, name)
+	}
+	if n := r.target.namespace; n != "" && n != first {
+		return resource{}, fmt.Errorf("pod %s is in namespace %s, but -n names %s: remove one of them", arg, first, n)
+	}
+	return resource{kind: kindPod, namespace: first, name: name}, nil
+}
+
+// placed adds the namespace to resources without one.
+func (r reached) placed(found []resource) ([]resource, error) {
+	if r.target.selector != "" && slices.ContainsFunc(found, func(f resource) bool { return f.kind != kindNode }) {
+		return nil, errors.New("-l cannot be combined with names: remove -l, or remove the names to list pods")
+	}
+	for i := range found {
+		f := &found[i]
+		switch {
+		case f.kind == kindNode || f.namespace != "":
+			continue
+		case r.target.allNamespaces:
+			return nil, fmt.Errorf("%s cannot be found in all namespaces by its name: replace -A with -n NAMESPACE", f)
+		case r.namespace == "":
+			return nil, fmt.Errorf("the namespace of %s is unknown: add -n NAMESPACE", f)
+		}
+		f.namespace = r.namespace
+	}
+	return found, nil
+}

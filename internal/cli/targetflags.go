@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/podlapse/podlapse/internal/flags"
+)
+
+// table is the flags that select the agents.
+func (t *target) table() flags.Table {
+	return flags.Table{
+		{
+			Name: "server", Value: "URL",
+			Help: "URL of one agent to query, instead of the agents of a cluster, for example " + localServer +
+				"; for an agent that requires a password, http://USER:PASSWORD@HOST:PORT", Set: t.setServer,
+		},
+		{
+			Name: "token-file", Value: "FILE",
+			Help: "with --server, file with the bearer token for an agent that runs with --web-auth=kubernetes",
+			Set:  t.setTokenFile,
+		},
+		{
+			Name: "ca-file", Value: "FILE", Set: t.setAuthorities,
+			Help: "with --server, CA certificates to verify the agent's certificate; if unset, the system's",
+		},
+		{
+			Name: "cert-file", Value: "FILE", Set: flags.Text(&t.certFile),
+			Help: "with --server, client certificate for an agent that requires one; requires --key-file",
+		},
+		{Name: "key-file", Value: "FILE", Help: "private key of --cert-file", Set: flags.Text(&t.keyFile)},
+		flags.Switch("insecure-skip-tls-verify", "", &t.anyCertificate,
+			"with --server, do not verify the agent's certificate; insecure: anyone between this machine and "+
+				"the agent can read and change the data"),
+		{
+			Name: "kubeconfig", Value: "FILE", Set: flags.Text(&t.kubeconfig),
+			Help: "kubeconfig for the API server; if unset, $KUBECONFIG or ~/.kube/config",
+		},
+		{
+			Name: "context", Value: "NAME", Set: flags.Text(&t.context), Suggest: t.suggestContexts,
+			Help: "context of the kubeconfig; if unset, the current context",
+		},
+		{
+			Name: "as", Value: "USER", Set: flags.Text(&t.as),
+			Help: "user to impersonate on the API server",
+		},
+		{
+			Name: "as-group", Value: "GROUP", Many: true, Set: t.setGroups,
+			Help: "group to impersonate on the API server; can be repeated; requires --as",
+		},
+		{
+			Name: "node", Value: "NAME", Help: "query only the agent on this node",
+			Set: flags.Text(&t.node), Suggest: t.suggestNodes,
+		},
+		{
+			Name: "agent-namespace", Variable: "PODLAPSE_AGENT_NAMESPACE", Value: "NAME", Default: "podlapse",
+			Help: "namespace of the agents", Set: flags.Text(&t.agentNamespace), Suggest: t.suggestNamespaces,
+		},
+		{
+			Name: "timeout", Value: "DURATION", Default: "30s", Help: "total time to wait for answers, at most 10m",
+			Set: func(value string) error {
+				limit, err := time.ParseDuration(value)
+				if err != nil || limit <= 0 || limit > maxLimit {
+					return fmt.Errorf("invalid duration %q: must be at most 10m, for example 30s", value)
+				}
+				t.limit = limit
+				return nil
+			},
+		},
+	}
+}
+
+// podTable is the flags that select pods.
+func (t *target) podTable() flags.Table {
+	return flags.Table{
+		{
+			Name: "namespace", Alias: "n", Value: "NAME", Set: flags.Text(&t.namespace), Suggest: t.suggestNamespaces,
+			Help: "namespace of the pods; if unset, lists show all namespaces, and a named resource is in the " +
+				"namespace of the context",
+		},
+		flags.Switch("all-namespaces", "", &t.allNamespaces, "list the pods of all namespaces, which is the default").
+			As("A"),
+		{
+			Name: "selector", Alias: "l", Value: "SELECTOR", Set: t.setSelector,
+			Help: "label selector of the pods, for example app=web,tier!=test",
+		},
+	}
+}
+
+// setSelector checks the selector here, so that the user gets the error before any agent is queried.
+func (t *target) setSelector(value string) error {
+	if _, err := labels.Parse(value); err != nil {
+		return fmt.Errorf("invalid label selector %q: %w", value, err)
+	}
+	t.selector = value
+	return nil
+}
+
+func (t *target) setGroups(value string) error {
+	if value != "" {
+		t.asGroups = strings.Split(value, "\n")
+	}
+	return nil
+}
+
+func (t *target) setServer(value string) error {
+	if value == "" {
+		return nil
+	}
+	server, err := url.Parse(value)
+	if err != nil || server.Host == "" || (server.Scheme != "http" && server.Scheme != "https") {
+		// not repeated: it may contain a password
+		return errors.New("invalid URL: must be http://HOST:PORT or https://HOST:PORT")
+	}
+	t.server = server
+	return nil
+}
+
+// setTokenFile reads at most what fits into a header.
+func (t *target) setTokenFile(path string) error {
+	if path == "" {
+		return nil
+	}
+	text, err := readAtMost(path, 16<<10)
+	if err != nil {
+		return err
+	}
+	if t.token = strings.TrimSpace(string(text)); t.token == "" || strings.ContainsFunc(t.token, unicode.IsSpace) {
+		return fmt.Errorf("%s does not contain a token: must be one line without spaces", path)
+	}
+	return nil
+}
+
+func (t *target) setAuthorities(path string) error {
+	if path == "" {
+		return nil
+	}
+	text, err := readAtMost(path, 4<<20)
+	if err != nil {
+		return err
+	}
+	if t.authorities = x509.NewCertPool(); !t.authorities.AppendCertsFromPEM(text) {
+		return fmt.Errorf("%s does not contain a PEM certificate", path)
+	}
+	return nil
+}
+
+func readAtMost(path string, bytes int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, bytes))
+}

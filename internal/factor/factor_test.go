@@ -1,0 +1,344 @@
+package factor_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/podlapse/podlapse/internal/factor"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/export"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+var update = flag.Bool("update", false, "rewrite the test of the rules; read the difference by eye")
+
+var now = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
+
+// startUp returns a start-up that ended some time ago. Its phases have the given durations, in milliseconds.
+func startUp(name string, ago time.Duration, phases map[timeline.Phase]int, pulls ...timeline.Pull) timeline.Timeline {
+	t := timeline.Timeline{
+		Namespace: "shop", Name: name, UID: name, State: timeline.StateReady, SettledAt: now.Add(-ago), Pulls: pulls,
+	}
+	at := t.SettledAt.Add(-time.Hour)
+	t.CreatedAt = at
+	for _, phase := range slices.Sorted(maps.Keys(phases)) {
+		end := at.Add(time.Duration(phases[phase]) * time.Millisecond)
+		t.Phases = append(t.Phases, timeline.Span{
+			Phase: phase, Cause: timeline.CauseOf(phase), StartAt: at, EndAt: end, Container: "app",
+		})
+		t.Total += end.Sub(at)
+		at = end
+	}
+	return t
+}
+
+// download returns a pull of one layer. Its durations are in milliseconds, its size in MiB.
+func download(registry string, length, unpack, size int) timeline.Pull {
+	began := now.Add(-30 * time.Minute)
+	downloaded := began.Add(time.Duration(length-unpack/2) * time.Millisecond)
+	return timeline.Pull{
+		Container: "app", Kind: timeline.KindMain, Image: registry + "/web:1", Registry: registry, Confirmed: true,
+		Outcome: imagepull.OutcomeDownloaded, Timed: true, Pull: time.Duration(length) * time.Millisecond,
+		StartedAt: began, DownloadedAt: downloaded, FinishedAt: began.Add(time.Duration(length) * time.Millisecond),
+		Layers: []timeline.Layer{{
+			Digest: "sha256:aa", SizeBytes: int64(size) << 20, DownloadedAt: downloaded,
+			UnpackedAt: downloaded.Add(time.Duration(unpack) * time.Millisecond),
+		}},
+	}
+}
+
+// normal are the phases of an ordinary start-up.
+func normal() map[timeline.Phase]int {
+	return map[timeline.Phase]int{
+		timeline.PhaseScheduling: 300, timeline.PhaseKubeletPickup: 100, timeline.PhaseVolumes: 400,
+		timeline.PhaseNetwork: 150, timeline.PhaseSandbox: 250, timeline.PhaseKubeletSync: 60, timeline.PhasePull: 2000,
+		timeline.PhaseContainerCreate: 80, timeline.PhaseContainerStart: 170, timeline.PhaseReadinessProbe: 3000,
+	}
+}
+
+// slow are the phases of a start-up on a node with a slow network plugin.
+func slow() map[timeline.Phase]int {
+	phases := normal()
+	phases[timeline.PhaseNetwork] = 4150
+	return phases
+}
+
+// merged is a start-up on a node whose runtime has one timestamp for each sandbox.
+func merged(name string, ago time.Duration) timeline.Timeline {
+	phases := normal()
+	delete(phases, timeline.PhaseVolumes)
+	delete(phases, timeline.PhaseNetwork)
+	delete(phases, timeline.PhaseSandbox)
+	phases[timeline.PhaseUnattributed] = 800
+	t := startUp(name, ago, phases)
+	for i := range t.Phases {
+		if t.Phases[i].Phase == timeline.PhaseUnattributed {
+			t.Phases[i].MergedWith = []timeline.Phase{timeline.PhaseVolumes, timeline.PhaseNetwork, timeline.PhaseSandbox}
+		}
+	}
+	return t
+}
+
+type nodes map[string][]timeline.Timeline
+
+func times(n int, make func(i int) timeline.Timeline) (all []timeline.Timeline) {
+	for i := range n {
+		all = append(all, make(i))
+	}
+	return all
+}
+
+// fleets are the situations in which the rules and this package must agree.
+func fleets() map[string]nodes {
+	const recent, earlier = 20 * time.Minute, 110 * time.Minute
+	two := func(i int, slowDown int) []timeline.Pull {
+		return []timeline.Pull{download("big.example", 4000*slowDown, 600, 40+i),
+			download("small.example", 700*slowDown, 100, 2)}
+	}
+	return map[string]nodes{
+		"a slow node": {
+			"a": times(6, func(i int) timeline.Timeline { return startUp(fmt.Sprint("a", i), recent, slow(), two(i, 1)...) }),
+			"b": times(7, func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, normal(), two(i, 1)...) }),
+			"c": times(3, func(i int) timeline.Timeline { return startUp(fmt.Sprint("c", i), recent, normal()) }),
+		},
+		"too little work elsewhere": {
+			"a": times(6, func(i int) timeline.Timeline { return startUp(fmt.Sprint("a", i), recent, normal()) }),
+			"b": times(2, func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, slow()) }),
+			"c": nil,
+		},
+		"a single node": {
+			"a": times(6, func(i int) timeline.Timeline { return startUp(fmt.Sprint("a", i), recent, slow(), two(i, 1)...) }),
+		},
+		"a runtime with one timestamp": {
+			"a": times(6, func(i int) timeline.Timeline { return merged(fmt.Sprint("a", i), recent) }),
+			"b": times(6, func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, normal()) }),
+		},
+		"a slow registry": {
+			"a": times(5, func(i int) timeline.Timeline {
+				return startUp(fmt.Sprint("a", i), recent, normal(),
+					append(two(i, 1), download("slow.example", 30000, 500, 30))...)
+			}),
+			"b": times(4, func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, normal(), two(i, 2)...) }),
+		},
+		"a registry slower than the day before": {
+			"a": slices.Concat(
+				times(4, func(i int) timeline.Timeline {
+					return startUp(fmt.Sprint("p", i), earlier, normal(), download("only.example", 2000, 400, 20))
+				}),
+				times(5, func(i int) timeline.Timeline {
+					return startUp(fmt.Sprint("a", i), recent, normal(), download("only.example", 9000, 500, 21))
+				})),
+			"b": times(2, func(i int) timeline.Timeline {
+				return startUp(fmt.Sprint("b", i), recent, normal(), download("only.example", 3000, 400, 10))
+			}),
+		},
+	}
+}
+
+func fleetOf(all nodes) *factor.Fleet {
+	fleet := factor.NewFleet(now)
+	for node, startUps := range all {
+		fleet.AddNode(node)
+		for _, t := range startUps {
+			fleet.Add(node, api.NewRecord(t))
+		}
+	}
+	return fleet
+}
+
+// rulesTest is the test that promtool runs on the rules (in lab, go test ./internal/monitoring).
+const rulesTest = "../../manifests/monitoring/tests/factor.yaml"
+
+// TestFactorsEqualRules writes a test of the rules: the input is the metrics of the start-ups above, and the expected
+// output is the factors of this package. The committed file must have the same content.
+func TestFactorsEqualRules(t *testing.T) {
+	var out strings.Builder
+	out.WriteString("# The factors that kubectl podlapse shows for the same start-ups. Written by: go test " +
+		"./internal/factor -update\nrule_files: [../rules.yaml]\nevaluation_interval: 1m\ntests:\n")
+	for _, name := range slices.Sorted(maps.Keys(fleets())) {
+		writeTest(t, &out, name, fleets()[name])
+	}
+	if *update {
+		if err := os.WriteFile(rulesTest, []byte(out.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(rulesTest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != string(want) {
+		t.Errorf("%s differs from the factors of this package: run go test ./internal/factor -update, then run promtool "+
+			"on the file", rulesTest)
+	}
+}
+
+// writeTest writes one test. Every series starts at 1. The start-ups of the day before raise a series 110 minutes
+// before the end, and the start-ups of the past hour 30 minutes before the end.
+func writeTest(t *testing.T, out *strings.Builder, name string, all nodes) {
+	t.Helper()
+	before, minutes := 60, 120
+	for _, startUps := range all {
+		for _, s := range startUps {
+			if now.Sub(s.SettledAt) >= factor.Window {
+				before, minutes = 130, 4*60
+			}
+		}
+	}
+	fmt.Fprintf(out, "  - name: %s\n    interval: 1m\n    input_series:\n", name)
+	for _, node := range slices.Sorted(maps.Keys(all)) {
+		past, total := metricsOf(t, all[node], false), metricsOf(t, all[node], true)
+		for _, series := range slices.Sorted(maps.Keys(total)) {
+			fmt.Fprintf(out, "      - {series: '%s', values: '1x%d %sx%d %sx%d'}\n",
+				strings.Replace(series, "{", fmt.Sprintf(`{node="%s"`, node), 1), before-1,
+				decimal(1+past[series]), minutes-30-before-1, decimal(1+total[series]), 30)
+		}
+		fmt.Fprintf(out, "      - {series: 'podlapse_build_info{node=\"%s\"}', values: '1x%d'}\n", node, minutes)
+	}
+	fleet := fleetOf(all)
+	out.WriteString("    promql_expr_test:\n")
+	expression := func(record string) {
+		fmt.Fprintf(out, "      - expr: round(1000 * %s)\n        eval_time: %dm\n        exp_samples:", record, minutes)
+	}
+	sample := func(label, name string, value float64) {
+		fmt.Fprintf(out, "\n          - {labels: '{%s=\"%s\"}', value: %.0f}", label, name, math.Round(1000*value))
+	}
+	expression("node:podlapse_node_factor:ratio1h")
+	for _, n := range fleet.Nodes() {
+		if n.Factor != nil {
+			sample("node", n.Node, *n.Factor)
+		}
+	}
+	out.WriteString("\n")
+	expression("registry:podlapse_registry_factor:ratio1h")
+	for _, r := range fleet.Registries() {
+		if r.Factor != nil {
+			sample("registry", r.Registry, *r.Factor)
+		}
+	}
+	out.WriteString("\n")
+}
+
+func decimal(v float64) string { return strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64) }
+
+// metricsOf returns the agent's own metrics of start-ups, by series. Without recent, it excludes the past hour.
+func metricsOf(t *testing.T, startUps []timeline.Timeline, recent bool) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	metrics := export.NewMetrics(registry, nil)
+	for _, s := range startUps {
+		if recent || now.Sub(s.SettledAt) >= factor.Window {
+			metrics.Observe(s)
+		}
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			switch name := family.GetName(); name {
+			case "podlapse_pod_phase_duration_seconds", "podlapse_image_unpack_duration_seconds",
+				"podlapse_image_pull_duration_seconds", "podlapse_pod_startup_duration_seconds":
+				series[name+"_sum"+labels(m)] = m.GetHistogram().GetSampleSum()
+				if !strings.HasPrefix(name, "podlapse_pod_phase") && !strings.HasPrefix(name, "podlapse_image_unpack") {
+					series[name+"_count"+labels(m)] = float64(m.GetHistogram().GetSampleCount())
+				}
+			case "podlapse_pod_phase_steps_total", "podlapse_image_pull_bytes_total":
+				series[name+labels(m)] = m.GetCounter().GetValue()
+			}
+		}
+	}
+	maps.DeleteFunc(series, func(name string, value float64) bool {
+		return value == 0 && strings.Contains(name, "phase=") // hundreds of series
+	})
+	return series
+}
+
+func labels(m *dto.Metric) string {
+	var pairs []string
+	for _, l := range m.GetLabel() {
+		pairs = append(pairs, fmt.Sprintf(`, %s="%s"`, l.GetName(), l.GetValue()))
+	}
+	return "{" + strings.Join(pairs, "") + "}"
+}
+
+// TestNodeFactors computes by hand: node a needs 4 s longer for the network of each of its six start-ups. The other
+// nodes together did the same work ten times in 12.1 s.
+func TestNodeFactors(t *testing.T) {
+	all := fleets()["a slow node"]
+	for node := range all {
+		for i := range all[node] {
+			all[node][i].Pulls = nil
+		}
+	}
+	const work = 0.1 + 0.4 + 0.15 + 0.25 + 0.06 + 0.08 + 0.17
+	found := fleetOf(all).Nodes()
+	if got, want := *found[0].Factor, (work+4)/work; math.Abs(got-want) > 1e-9 {
+		t.Errorf("factor of a is %v, want %v", got, want)
+	}
+	if found[0].Lost != 4*time.Second || found[0].StartUps != 6 {
+		t.Errorf("%+v, want 4s lost in each of 6 start-ups", found[0])
+	}
+	if *found[1].Factor >= 1 || *found[2].Factor >= 1 {
+		t.Errorf("the other nodes have the factors %v and %v", *found[1].Factor, *found[2].Factor)
+	}
+}
+
+func TestNodesSayWhyTheyHaveNoFactor(t *testing.T) {
+	for name, want := range map[string]map[string]string{
+		"a single node":             {"a": "a single node has no other nodes to compare with"},
+		"too little work elsewhere": {"a": "the other nodes did too little of the same work", "c": "no start-up ended"},
+		"a runtime with one timestamp": {
+			"a": "the runtime does not report separate timestamps for volumes, network, sandbox",
+		},
+	} {
+		for _, n := range fleetOf(fleets()[name]).Nodes() {
+			if why, ok := want[n.Node]; ok && !strings.HasPrefix(n.Why, why) {
+				t.Errorf("%s: node %s: %q, want %q", name, n.Node, n.Why, why)
+			}
+			if (n.Factor == nil) != (want[n.Node] != "") && len(n.Unreported) == 0 {
+				t.Errorf("%s: node %s: factor %v", name, n.Node, n.Factor)
+			}
+		}
+	}
+}
+
+func TestRegistriesCount(t *testing.T) {
+	fleet := factor.NewFleet(now)
+	for i := range 10 {
+		fleet.Add("a", api.NewRecord(startUp(fmt.Sprint("a", i), time.Minute, normal(),
+			download("big.example", 1000*(i+1), 0, 10))))
+	}
+	failing := startUp("f", time.Minute, normal(), timeline.Pull{Registry: "bad.example", Image: "bad.example/x",
+		Outcome: imagepull.OutcomeFailed, FinishedAt: now.Add(-time.Minute)}, timeline.Pull{Registry: "bad.example",
+		Outcome: imagepull.OutcomePulling})
+	failing.State, failing.SettledAt = timeline.StateStarting, time.Time{}
+	fleet.Add("b", api.NewRecord(failing))
+	got := fleet.Registries()
+	if len(got) != 2 || got[0].Failures != 1 || got[0].InProgress != 1 || got[0].Pulls != 0 || got[0].Factor != nil {
+		t.Fatalf("%+v", got)
+	}
+	if big := got[1]; big.P50 != 5*time.Second || big.P90 != 9*time.Second || big.Pulls != 10 || big.Bytes != 100<<20 {
+		t.Errorf("%+v", big)
+	}
+	if !fleet.NeedsPast() {
+		t.Error("a registry without other pulls to compare with does not need the day before")
+	}
+	if fleetOf(fleets()["a slow registry"]).NeedsPast() {
+		t.Error("the day before is needed although other registries had enough pulls")
+	}
+}

@@ -1,0 +1,145 @@
+package factor
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// leastUnits is the minimum amount of work on the other nodes, in units.
+	leastUnits = 5
+	// unpackUnit is the unit of unpacking, in downloaded bytes.
+	unpackUnit = 20 << 20
+)
+
+// The kinds of work. The first four have the names of their phases.
+const (
+	workPickup     = string(timeline.PhaseKubeletPickup)
+	workVolumes    = string(timeline.PhaseVolumes)
+	workNetwork    = string(timeline.PhaseNetwork)
+	workSandbox    = string(timeline.PhaseSandbox)
+	workContainers = "containers"
+	workUnpack     = "unpack"
+)
+
+// workOf returns the work to which a phase belongs; empty if the node does not cause the phase.
+func workOf(phase timeline.Phase) string {
+	switch phase {
+	case timeline.PhaseKubeletPickup, timeline.PhaseVolumes, timeline.PhaseNetwork, timeline.PhaseSandbox:
+		return string(phase)
+	case timeline.PhaseKubeletSync, timeline.PhaseContainerCreate, timeline.PhaseContainerStart:
+		return workContainers
+	}
+	return ""
+}
+
+func (n *nodeSums) work(name string) *workSums {
+	w := n.works[name]
+	if w == nil {
+		w = &workSums{}
+		n.works[name] = w
+	}
+	return w
+}
+
+func (n *nodeSums) addPhase(phase api.PhaseRecord) {
+	for _, merged := range phase.MergedWith {
+		if work := workOf(merged); work != "" {
+			n.merged[work] = true
+		}
+	}
+	name := workOf(phase.Phase)
+	if name == "" {
+		return
+	}
+	work := n.work(name)
+	work.seconds += phase.Length.Duration().Seconds()
+	if name != workContainers || phase.Phase == timeline.PhaseContainerStart {
+		work.units++
+	}
+}
+
+// Node is the result for one node.
+type Node struct {
+	Node     string
+	StartUps int // start-ups that became ready or succeeded in the window
+	// Factor is the time of the node's work, divided by the time of the same work on the other nodes. Factor is nil if
+	// there is nothing to compare; Why then says why.
+	Factor *float64
+	Lost   time.Duration // observed time minus expected time, for each start-up
+	Why    string
+	// Unreported lists the kinds of work that the node's runtime does not report separately. Factor excludes them.
+	Unreported []string
+}
+
+// Nodes returns the results in the order of the nodes' names.
+func (f *Fleet) Nodes() []Node {
+	total := map[string]workSums{}
+	for _, node := range slices.Sorted(maps.Keys(f.nodes)) { // in a fixed order, because floating-point sums depend on it
+		for name, w := range f.nodes[node].works {
+			sum := total[name]
+			sum.seconds += w.seconds
+			sum.units += w.units
+			total[name] = sum
+		}
+	}
+	var nodes []Node
+	for _, name := range slices.Sorted(maps.Keys(f.nodes)) {
+		nodes = append(nodes, f.nodeResult(name, total))
+	}
+	return nodes
+}
+
+func (f *Fleet) nodeResult(name string, total map[string]workSums) Node {
+	n := f.nodes[name]
+	result := Node{Node: name, StartUps: n.startUps, Unreported: n.unreported()}
+	observed, expected, worked := 0.0, 0.0, false
+	for _, work := range slices.Sorted(maps.Keys(n.works)) {
+		w := n.works[work]
+		others := workSums{total[work].seconds - w.seconds, total[work].units - w.units}
+		worked = worked || w.units > 0
+		if w.units <= 0 || others.units < leastUnits {
+			continue
+		}
+		observed += w.seconds
+		expected += w.units * others.seconds / others.units
+	}
+	switch {
+	case expected > 0:
+		result.Factor = new(observed / expected)
+		if n.startUps > 0 {
+			result.Lost = time.Duration((observed - expected) / float64(n.startUps) * float64(time.Second))
+		}
+	case len(f.nodes) < 2:
+		result.Why = "a single node has no other nodes to compare with"
+	case !worked && len(result.Unreported) > 0:
+	case !worked:
+		result.Why = "no start-up ended in the past hour"
+	default:
+		result.Why = "the other nodes did too little of the same work in the past hour"
+	}
+	if len(result.Unreported) > 0 {
+		text := "the runtime does not report separate timestamps for " + strings.Join(result.Unreported, ", ")
+		if result.Why != "" {
+			text = result.Why + "; " + text
+		}
+		result.Why = text
+	}
+	return result
+}
+
+// unreported lists the works of which the node has no unit although start-ups contained this work.
+func (n *nodeSums) unreported() []string {
+	var works []string
+	for _, work := range []string{workPickup, workVolumes, workNetwork, workSandbox, workContainers} {
+		if n.merged[work] && (n.works[work] == nil || n.works[work].units == 0) {
+			works = append(works, work)
+		}
+	}
+	return works
+}

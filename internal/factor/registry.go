@@ -1,0 +1,160 @@
+package factor
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// leastPulls is the minimum number of pulls to compare with.
+	leastPulls = 3
+	// pullOverhead is the part of a pull that does not depend on its size, in seconds.
+	pullOverhead = 0.5
+	// leastByBytes is the smallest share of the compared time that depends on the size.
+	leastByBytes = 0.1
+)
+
+// registrySums are the pulls from one registry on all nodes.
+type registrySums struct {
+	past       pullSums        // pulls in the day before the window
+	durations  []time.Duration // of completed pulls in the window
+	failures   int
+	inProgress int
+	nodes      map[string]bool
+}
+
+// Registry is the result for one registry.
+type Registry struct {
+	Registry   string
+	Nodes      int // nodes with pulls, failed pulls, or pulls in progress
+	Pulls      int // timed pulls in the window that brought content
+	Failures   int
+	InProgress int
+	Bytes      int64
+	P50, P90   time.Duration // of the pulls' durations; 0 without pulls
+	// Factor is the time of the pulls, divided by the expected time for the same bytes. Factor is nil if there is
+	// nothing to compare; Why then says why.
+	Factor *float64
+	Why    string
+}
+
+// addLive counts failed pulls, also those of start-ups in progress, and pulls in progress.
+func (f *Fleet) addLive(node string, record api.Record) {
+	starting := record.State == timeline.StateStarting
+	if !starting && f.now.Sub(record.SettledAt.Time) >= Window {
+		return
+	}
+	for _, pull := range record.Pulls {
+		if pull.Outcome == imagepull.OutcomePresent {
+			continue
+		}
+		r := f.registry(pull.Registry)
+		if r.nodes == nil {
+			r.nodes = map[string]bool{}
+		}
+		r.nodes[node] = true
+		switch {
+		case pull.Outcome == imagepull.OutcomePulling && starting:
+			r.inProgress++
+		case pull.Outcome == imagepull.OutcomeFailed &&
+			(pull.FinishedAt.IsZero() || f.now.Sub(pull.FinishedAt.Time) < Window):
+			r.failures++
+		}
+	}
+}
+
+// NeedsPast reports whether a registry on some node has too few other pulls to compare with, so that the pulls of the
+// day before are needed.
+func (f *Fleet) NeedsPast() bool {
+	for _, n := range f.nodes {
+		all := n.allPulls()
+		for _, p := range n.pulls {
+			if p.bytes > 0 && all.pulls-p.pulls < leastPulls {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (n *nodeSums) allPulls() pullSums {
+	var all pullSums
+	for _, registry := range slices.Sorted(maps.Keys(n.pulls)) { // floating-point sums depend on the order
+		all.add(*n.pulls[registry])
+	}
+	return all
+}
+
+// Registries returns the results in the order of the registries' names.
+func (f *Fleet) Registries() []Registry {
+	observed, expected := map[string]float64{}, map[string]float64{}
+	bytes := map[string]float64{}
+	for _, name := range slices.Sorted(maps.Keys(f.nodes)) {
+		n := f.nodes[name]
+		for registry, p := range n.pulls {
+			bytes[registry] += p.bytes
+			o, e := f.compare(n, registry, *p)
+			observed[registry] += o
+			expected[registry] += e
+		}
+	}
+	var results []Registry
+	for _, name := range slices.Sorted(maps.Keys(f.registries)) {
+		r := f.registries[name]
+		if len(r.nodes) == 0 {
+			continue // only pulls of the day before
+		}
+		slices.Sort(r.durations)
+		result := Registry{
+			Registry: name, Nodes: len(r.nodes), Pulls: len(r.durations), Failures: r.failures,
+			InProgress: r.inProgress, Bytes: int64(bytes[name]), P50: quantile(r.durations, 0.5),
+			P90: quantile(r.durations, 0.9),
+		}
+		switch {
+		case expected[name] > 0:
+			result.Factor = new(observed[name] / expected[name])
+		case result.Pulls == 0:
+			result.Why = "no pull ended in the past hour"
+		default:
+			result.Why = "too few other pulls to compare with"
+		}
+		results = append(results, result)
+	}
+	return results
+}
+
+// compare returns the observed and the expected seconds of a registry's pulls on a node; 0 and 0 if there is nothing to
+// compare them with.
+func (f *Fleet) compare(n *nodeSums, registry string, p pullSums) (observed, expected float64) {
+	all := n.allPulls()
+	reference, observed := all.without(p), p.seconds
+	if reference.pulls < leastPulls {
+		// Other registries on the same node have the same disk. The past of this registry has not: subtract unpacking,
+		// as if it did not overlap with the download.
+		reference = f.registries[registry].past
+		observed = max(p.seconds-n.work(workUnpack).seconds, 0)
+	}
+	if reference.pulls < leastPulls || reference.bytes <= 0 || p.bytes <= 0 {
+		return 0, 0
+	}
+	byBytes := max(reference.seconds-pullOverhead*reference.pulls, leastByBytes*reference.seconds)
+	expected = p.bytes*byBytes/reference.bytes + pullOverhead*p.pulls
+	if expected <= 0 {
+		return 0, 0
+	}
+	return observed, expected
+}
+
+// quantile returns the smallest value that at least the given share of the sorted values does not exceed.
+func quantile(sorted []time.Duration, share float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := int(share*float64(len(sorted)) + 0.999999)
+	return sorted[min(max(rank, 1), len(sorted))-1]
+}

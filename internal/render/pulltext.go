@@ -1,0 +1,48 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// LivePullText returns the state of a pull in progress.
+func LivePullText(pull api.LivePullRecord) string {
+	text := cmp.Or(terminal.Clean(pull.State), terminal.Clean(string(pull.Outcome)))
+	if pull.Restart {
+		text += ", restart"
+	}
+	if pull.Outcome == imagepull.OutcomeExternal && pull.State != "" {
+		text += ", external"
+	}
+	return text
+}
+
+// ProgressText returns the received bytes and the size of a pull. It is empty while neither is known.
+func ProgressText(pull api.LivePullRecord) string {
+	switch {
+	case pull.TotalBytes > 0:
+		share := float64(pull.DoneBytes) / float64(pull.TotalBytes) * 100
+		return fmt.Sprintf("%.1f of %s (%.0f %%)", float64(pull.DoneBytes)/mebibyte, SizeText(pull.TotalBytes),
+			max(min(share, 100), 0))
+	case pull.DoneBytes > 0:
+		return SizeText(pull.DoneBytes)
+	}
+	return ""
+}
+
+// LengthText formats a duration for people who watch it: precise enough to see it grow.
+func LengthText(d time.Duration) string {
+	d = max(d, 0).Round(100 * time.Millisecond)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d/time.Second%60)
+	}
+	return fmt.Sprintf("%dh%02dm", d/time.Hour, d/time.Minute%60)
+}
