@@ -84,7 +84,7 @@ func commands(name string) []cli.Command {
 		{
 			Name: "check", Group: group,
 			Summary: "test the requirements of run on this node, and print a remedy for each failure",
-			Run: runCheck, Flags: runFlags,
+			Run:     runCheck, Flags: runFlags,
 		},
 	}, cli.Asking(), []cli.Command{
 		{
