@@ -14,11 +14,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/markdown"
 )
 
-const repository = "../../.."
+const repositoryRoot = "../../.."
 
 // Each documented command is run by the scenario, or a comment in the document says why not.
 func TestDocumentedCommandsRunOrSayWhyNot(t *testing.T) {
-	commands, err := documentedCommands(repository)
+	commands, err := documentedCommands(repositoryRoot)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestDocumentedCommandsRunOrSayWhyNot(t *testing.T) {
 		}
 		run, err := planDocumented(command, documentedNames("podlapse-agent-abcde"))
 		if err == nil && run.helm != nil {
-			_, err = parseHelm(run.helm, repository)
+			_, err = parseHelm(run.helm, repositoryRoot)
 		}
 		if err != nil {
 			t.Error(err)
@@ -61,7 +61,7 @@ func TestDocumentedCommandsAreInShellBlocks(t *testing.T) {
 // are not run.
 func TestDocumentedCommandsExist(t *testing.T) {
 	help := newProgramHelp(t)
-	commands, err := documentedCommands(repository)
+	commands, err := documentedCommands(repositoryRoot)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func documents(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, pattern := range []string{"README.md", "docs/*.md", "docs/runbooks/*.md"} {
-		found, err := filepath.Glob(filepath.Join(repository, pattern))
+		found, err := filepath.Glob(filepath.Join(repositoryRoot, pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: found %d files, %v", pattern, len(found), err)
 		}
@@ -144,7 +144,7 @@ func newProgramHelp(t *testing.T) programHelp {
 	h := programHelp{t: t, dir: t.TempDir(), texts: map[string]string{}}
 	program := filepath.Join(h.dir, agentProgram)
 	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/agent")
-	build.Dir = repository
+	build.Dir = repositoryRoot
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the agent: %v\n%s", err, out)

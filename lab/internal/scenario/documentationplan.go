@@ -98,7 +98,7 @@ func replacePlaceholders(text string, names map[string]string) (replaced, unknow
 	replaced = placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		parts := placeholder.FindStringSubmatch(match)
 		word := parts[2]
-		if parts[3] != "" || len(word) < 2 { // an assignment, or part of a shell word
+		if parts[3] != "" || len(word) < 2 || word == "EOF" { // an assignment, part of a word, the end of a document
 			return match
 		}
 		if word == "POD" && inAgents.MatchString(text) {
@@ -160,7 +160,7 @@ func documentedEnd(call markdown.Call) string {
 	}
 	switch {
 	case call[0] == "curl" && has("-N", "--no-buffer"):
-		return anyLine
+		return `(?m)^data:` // curl itself prints lines about its progress
 	case call[0] != "kubectl" && call[0] != "podlapse-agent":
 		return ""
 	case kubectlVerb(call) == "port-forward":
