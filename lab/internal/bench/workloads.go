@@ -32,8 +32,8 @@ func (b *Bench) CreateWorkload(ctx context.Context, kind WorkloadKind, name stri
 	switch kind {
 	case StatefulSet:
 		group, plural = "apps", "statefulsets"
-		object = appsv1.StatefulSet{ObjectMeta: meta,
-			Spec: appsv1.StatefulSetSpec{Replicas: &replicas, Selector: selector, ServiceName: name, Template: template}}
+		object = appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: &replicas,
+			Selector: selector, ServiceName: name, Template: template}}
 	case DaemonSet:
 		group, plural = "apps", "daemonsets"
 		object = appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}}

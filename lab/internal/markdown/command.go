@@ -33,8 +33,8 @@ func Commands(file, text string) ([]Command, error) {
 		script, ok := block.shell()
 		if !ok {
 			if block.NotRun != "" {
-				return nil, fmt.Errorf("%s: line %d: a block that is not in a shell language needs no comment \"not run\"",
-					file, block.Line)
+				return nil, fmt.Errorf("%s: line %d: the comment \"not run\" is above a block that is not in a shell "+
+					"language: remove the comment or write sh after the fence", file, block.Line)
 			}
 			continue
 		}

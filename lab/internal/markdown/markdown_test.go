@@ -51,7 +51,8 @@ func TestCommands(t *testing.T) {
 	}
 	const reason = "needs a cloud account"
 	want := []Command{
-		{File: "a.md", Line: 6, Text: "kubectl get pods -n shop", Calls: []Call{{"kubectl", "get", "pods", "-n", "shop"}}},
+		{File: "a.md", Line: 6, Text: "kubectl get pods -n shop",
+			Calls: []Call{{"kubectl", "get", "pods", "-n", "shop"}}},
 		{File: "a.md", Line: 8, Text: "helm upgrade --install a b \\\n\t--set c=d && kubectl -n podlapse get daemonset",
 			Calls: []Call{{"helm", "upgrade", "--install", "a", "b", "--set", "c=d"},
 				{"kubectl", "-n", "podlapse", "get", "daemonset"}}},
@@ -75,7 +76,7 @@ func TestMistakesAreErrors(t *testing.T) {
 		"<!-- not run: x -->\n\n```sh\na\n```":       `line 1: the comment "not run" is not directly above`,
 		"a\n<!-- not run: x -->":                     `line 2: the comment "not run" is not directly above`,
 		"<!-- not run: -->\n```sh\na\n```":           "line 1: the comment \"not run\" gives no reason",
-		"<!-- not run: x -->\n```yaml\na: b\n```":    "line 3: a block that is not in a shell language",
+		"<!-- not run: x -->\n```yaml\na: b\n```":    "line 3: the comment \"not run\" is above a block that is not",
 		"```sh\nkubectl get 'pods\n```":              "the shell block at line 2",
 		"\n```sh\nkubectl get\nkubectl $(get\n```\n": "the shell block at line 3",
 	} {

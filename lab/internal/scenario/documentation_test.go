@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,7 +30,9 @@ func TestDocumentedCommandsRunOrSayWhyNot(t *testing.T) {
 		}
 		run, err := planDocumented(command, documentedNames("podlapse-agent-abcde"))
 		if err == nil && run.helm != nil {
-			_, err = parseHelm(run.helm, repositoryRoot)
+			if _, err = renderHelm(run.helm, repositoryRoot); err != nil {
+				err = fmt.Errorf("%s:%d: %w", command.File, command.Line, err)
+			}
 		}
 		if err != nil {
 			t.Error(err)

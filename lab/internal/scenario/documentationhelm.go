@@ -25,30 +25,37 @@ type helmCall struct {
 // helm renders the chart of a call of helm with Helm's own engine, and lets the API server check each object in a dry
 // run. The lab has no program helm.
 func (s documentedShell) helm(ctx context.Context, call markdown.Call) error {
-	parsed, err := parseHelm(call, s.dir)
+	documents, err := renderHelm(call, s.dir)
 	if err != nil {
 		return err
-	}
-	values, err := yaml.Marshal(parsed.values)
-	if err != nil {
-		return fmt.Errorf("encode the values: %w", err)
-	}
-	rendered, err := manifests.Chart(filepath.Join(s.dir, parsed.chart), parsed.release, parsed.namespace, string(values))
-	if err != nil {
-		return err
-	}
-	documents, err := manifests.Documents(rendered.Objects)
-	if err != nil {
-		return err
-	}
-	if len(documents) == 0 {
-		return errors.New("the chart has no objects")
 	}
 	var failures []error
 	for _, document := range documents {
 		failures = append(failures, dryRun(ctx, s.b, document))
 	}
 	return errors.Join(failures...)
+}
+
+// renderHelm returns the objects of a call of helm. Paths are relative to a directory.
+func renderHelm(call markdown.Call, dir string) ([][]byte, error) {
+	parsed, err := parseHelm(call, dir)
+	if err != nil {
+		return nil, err
+	}
+	values, err := yaml.Marshal(parsed.values)
+	if err != nil {
+		return nil, fmt.Errorf("encode the values: %w", err)
+	}
+	chart := filepath.Join(dir, parsed.chart)
+	rendered, err := manifests.Chart(chart, parsed.release, parsed.namespace, string(values))
+	if err != nil {
+		return nil, err
+	}
+	documents, err := manifests.Documents(rendered.Objects)
+	if err == nil && len(documents) == 0 {
+		err = errors.New("the chart has no objects")
+	}
+	return documents, err
 }
 
 // parseHelm reads the arguments of helm install, upgrade --install or template. Paths are relative to a directory.
@@ -79,7 +86,8 @@ func parseHelm(call markdown.Call, dir string) (helmCall, error) {
 		}
 	}
 	if len(words) != 3 || !slices.Contains([]string{"install", "upgrade", "template"}, words[0]) {
-		return helmCall{}, fmt.Errorf("the scenario runs helm install, upgrade and template RELEASE CHART, got %q", words)
+		return helmCall{}, fmt.Errorf("the scenario only runs helm install, upgrade or template RELEASE CHART, got %q",
+			words)
 	}
 	parsed.release, parsed.chart = words[1], words[2]
 	return parsed, nil
