@@ -108,7 +108,8 @@ func openShop(ctx context.Context, b *bench.Bench, p plugin) (*bench.Bench, erro
 		return shop, err
 	}
 	main := func(image string) corev1.PodSpec {
-		return corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, image, 1500*time.Millisecond)}}
+		const readyAfter = 1500 * time.Millisecond
+		return corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, image, readyAfter)}}
 	}
 	job := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
 		Containers: []corev1.Container{bench.InitContainer("import", shop.BaseImage, time.Second)}}
