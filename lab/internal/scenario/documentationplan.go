@@ -36,7 +36,16 @@ func documentedNames(agentPod string) map[string]string {
 	}
 }
 
+// documentedExamples maps the names of the example cluster in docs/cli.md to names in the lab. Tests of the command
+// line compare the output there with the command's.
+func documentedExamples() map[string]string {
+	return map[string]string{"worker-1": layout.NodeName, "worker-2": layout.NodeName, "cart-b": documentedSet + "-0",
+		"deploy/auth": "deploy/" + documentedDeployment, "deploy/web": "deploy/" + documentedDeployment}
+}
+
 var (
+	// example matches an argument that can be a name of the example cluster.
+	example = regexp.MustCompile(`(^|[\s=])([a-z]+(?:[/-][a-z0-9]+)+)`)
 	// placeholder matches a word in capital letters that is neither a flag nor a shell variable.
 	placeholder = regexp.MustCompile(`(^|[^$A-Za-z0-9_{-])([A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*)\b(=?)`)
 	agentPort   = regexp.MustCompile(`( port-forward \S+(?: -n \S+)?) (?:9717:)?9717\b`)
@@ -93,7 +102,8 @@ func planDocumented(command markdown.Command, names map[string]string) (document
 	return run, nil
 }
 
-// replacePlaceholders replaces the placeholders in a command. It returns the first one that has no name.
+// replacePlaceholders replaces the placeholders and the names of the example cluster in a command. It returns the first
+// placeholder that has no name.
 func replacePlaceholders(text string, names map[string]string) (replaced, unknown string) {
 	replaced = placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		parts := placeholder.FindStringSubmatch(match)
@@ -109,6 +119,13 @@ func replacePlaceholders(text string, names map[string]string) (replaced, unknow
 			unknown = word
 		}
 		return parts[1] + name
+	})
+	replaced = example.ReplaceAllStringFunc(replaced, func(match string) string {
+		parts := example.FindStringSubmatch(match)
+		if name, ok := documentedExamples()[parts[2]]; ok {
+			return parts[1] + name
+		}
+		return match
 	})
 	return replaced, unknown
 }
