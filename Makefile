@@ -21,7 +21,7 @@ NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes
 FUZZTIME ?= 10000x
 # The scenarios that `make test` runs on the real node: first those in which the agent is a DaemonSet, then those in
 # which it is a process, so that the lab switches only once.
-SCENARIOS := rollout install runtime-proxy command-line alerts first-light network-failure serial-queue accuracy restart pulls \
+SCENARIOS := rollout install runtime-proxy command-line documentation alerts first-light network-failure serial-queue accuracy restart pulls \
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health probes annotations stream-truth page
 
 # The tools of `make check`. They are built once for each version of the tool and of Go, outside the repository.

@@ -23,6 +23,7 @@ require (
 	k8s.io/apimachinery v0.36.3
 	k8s.io/cri-api v0.36.3
 	k8s.io/pod-security-admission v0.36.3
+	mvdan.cc/sh/v3 v3.14.1
 	sigs.k8s.io/kustomize/api v0.21.1
 	sigs.k8s.io/kustomize/kyaml v0.21.1
 	sigs.k8s.io/yaml v1.6.0

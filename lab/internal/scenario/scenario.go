@@ -48,6 +48,8 @@ func Table() []Scenario {
 			"reach the runtime otherwise", runtimeProxy, true},
 		{"command-line", "kubectl podlapse and the page through the API server, for a starting and a deleted pod",
 			commandLine, true},
+		{"documentation", "every command in README.md and docs, except those marked as not run, works as documented",
+			documentation, true},
 		{"alerts", "six situations of docs/monitoring.md: Prometheus, with the rules of the manifests, fires exactly " +
 			"the right alerts", alerts, true},
 		{"first-light", "one pod with a slow network, a slow pull, an init container, a sidecar and late readiness",

@@ -1,0 +1,125 @@
+package manifests
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+)
+
+// TestValuesDocument holds docs/values.md equal to the chart's values.yaml.
+func TestValuesDocument(t *testing.T) {
+	want := valuesDocument(t, read(t, chartDirectory(t), "values.yaml"))
+	path := filepath.Join(filepath.Dir(directory(t)), "docs", "values.md")
+	if *update {
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := read(t, path); !bytes.Equal(got, want) {
+		t.Errorf("%s differs from values.yaml of the chart; run go test ./internal/manifests -update in lab/", path)
+	}
+}
+
+// TestValuesTable shows how comments become descriptions.
+func TestValuesTable(t *testing.T) {
+	got := string(valuesDocument(t, []byte(`# About the file.
+
+# Where the image
+# comes from.
+image:
+  tag: "" # the version
+  pullPolicy: IfNotPresent
+env: {}
+#  LOG_LEVEL: debug
+
+ports: [1, 2]
+text: |
+  a
+  b
+`)))
+	for _, want := range []string{"| `image.tag` | `\"\"` | Where the image comes from. the version |\n",
+		"| `image.pullPolicy` | `IfNotPresent` | |\n", "| `env` | `{}` | |\n", "| `ports` | `[1, 2]` | |\n",
+		"| `text` | [text](../manifests/chart/podlapse/values.yaml) | |\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no row %q in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "LOG_LEVEL") || strings.Contains(got, "About the file") {
+		t.Errorf("an example or the comment about the file became a row:\n%s", got)
+	}
+}
+
+// valuesDocument returns the table of a file of values. A comment above a value, or behind it, describes the value.
+func valuesDocument(t *testing.T, values []byte) []byte {
+	t.Helper()
+	var file yaml.Node
+	if err := yaml.Unmarshal(values, &file); err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	text.WriteString(`# Values of the Helm chart
+
+This page is generated from [values.yaml](../manifests/chart/podlapse/values.yaml) of the chart (` +
+		"`go test ./internal/manifests -update`" + ` in lab/). A schema
+rejects unknown values. [Install](install.md#components) explains what each option does to the objects.
+
+| value | default | |
+|---|---|---|
+`)
+	writeValues(&text, "", "", file.Content[0])
+	return text.Bytes()
+}
+
+// writeValues writes a row for each value of a mapping. The description of the mapping belongs to its first value.
+func writeValues(text *bytes.Buffer, prefix, inherited string, mapping *yaml.Node) {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		key, value := mapping.Content[i], mapping.Content[i+1]
+		description := inherited
+		for _, more := range []string{key.HeadComment, key.LineComment, value.LineComment} {
+			description = strings.TrimSpace(description + " " + comment(more))
+		}
+		inherited = ""
+		if value.Kind == yaml.MappingNode && len(value.Content) > 0 {
+			writeValues(text, prefix+key.Value+".", description, value)
+			continue
+		}
+		if description != "" {
+			description += " "
+		}
+		text.WriteString("| `" + prefix + key.Value + "` | " + defaultValue(value) + " | " + description + "|\n")
+	}
+}
+
+// comment returns a comment on one line. Only the last paragraph describes the value below it.
+func comment(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	var words []string
+	for line := range strings.Lines(paragraphs[len(paragraphs)-1]) {
+		words = append(words, strings.Fields(strings.TrimLeft(line, "# "))...)
+	}
+	return strings.ReplaceAll(strings.Join(words, " "), "|", `\|`)
+}
+
+// defaultValue returns a value as YAML on one line, or a link to the file for a longer one.
+func defaultValue(value *yaml.Node) string {
+	plain := *value
+	plain.HeadComment, plain.LineComment, plain.FootComment = "", "", ""
+	encoded, err := yaml.Marshal(flow(&plain))
+	line := strings.TrimSpace(string(encoded))
+	if err != nil || strings.Contains(line, "\n") {
+		return "[text](../manifests/chart/podlapse/values.yaml)"
+	}
+	return "`" + strings.ReplaceAll(line, "|", `\|`) + "`"
+}
+
+// flow returns a sequence or mapping in the style that fits on one line.
+func flow(value *yaml.Node) *yaml.Node {
+	if value.Kind == yaml.SequenceNode || value.Kind == yaml.MappingNode {
+		value.Style = yaml.FlowStyle
+	}
+	return value
+}

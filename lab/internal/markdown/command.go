@@ -1,0 +1,109 @@
+package markdown
+
+import (
+	"fmt"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Command is one statement of a shell block.
+type Command struct {
+	File       string
+	Line       int    // counted from 1
+	Block      int    // the number of its block in the file, counted from 0
+	Text       string // the statement, without comments and without the & at its end
+	Background bool   // the statement ends with &
+	NotRun     string // the reason in the comment above the block, or an empty string
+	Calls      []Call // all programs that the statement calls, also in pipelines and substitutions, in their order
+}
+
+// Call is one call of a program: its name and arguments, without quotes and redirections. An argument that the shell
+// computes stays as it is written.
+type Call []string
+
+// Commands returns the commands in the shell blocks of a document. File is the document's name for errors and results.
+func Commands(file, text string) ([]Command, error) {
+	blocks, err := Blocks(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	var commands []Command
+	for i, block := range blocks {
+		script, ok := block.shell()
+		if !ok {
+			if block.NotRun != "" {
+				return nil, fmt.Errorf("%s: line %d: the comment \"not run\" is above a block that is not in a shell "+
+					"language: remove the comment or write sh after the fence", file, block.Line)
+			}
+			continue
+		}
+		parsed, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
+		if err != nil {
+			return nil, fmt.Errorf("%s: the shell block at line %d: %w", file, block.Line, err)
+		}
+		for _, statement := range parsed.Stmts {
+			command := Command{File: file, Line: block.Line + int(statement.Pos().Line()) - 1, Block: i,
+				Background: statement.Background, NotRun: block.NotRun, Calls: calls(statement)}
+			statement.Background = false
+			if command.Text, err = source(statement); err != nil {
+				return nil, fmt.Errorf("%s: line %d: %w", file, command.Line, err)
+			}
+			commands = append(commands, command)
+		}
+	}
+	return commands, nil
+}
+
+// source returns the source of a part of a script.
+func source(node syntax.Node) (string, error) {
+	var text strings.Builder
+	if err := syntax.NewPrinter().Print(&text, node); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(text.String()), nil
+}
+
+// calls returns the calls in a statement.
+func calls(statement *syntax.Stmt) []Call {
+	var all []Call
+	syntax.Walk(statement, func(node syntax.Node) bool {
+		call, ok := node.(*syntax.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		words := make(Call, len(call.Args))
+		for i, word := range call.Args {
+			words[i] = plain(word)
+		}
+		all = append(all, words)
+		return true
+	})
+	return all
+}
+
+// plain returns a word without its quotes.
+func plain(word *syntax.Word) string {
+	var text strings.Builder
+	var add func(parts []syntax.WordPart)
+	add = func(parts []syntax.WordPart) {
+		for _, part := range parts {
+			switch part := part.(type) {
+			case *syntax.Lit:
+				text.WriteString(part.Value)
+			case *syntax.SglQuoted:
+				text.WriteString(part.Value)
+			case *syntax.DblQuoted:
+				add(part.Parts)
+			default:
+				written, err := source(part)
+				if err != nil {
+					written = "$()" // the printer does not know the part, which is not plain text
+				}
+				text.WriteString(written)
+			}
+		}
+	}
+	add(word.Parts)
+	return text.String()
+}

@@ -1,0 +1,122 @@
+// Package markdown reads the shell commands in the repository's Markdown documents. The scenario documentation runs
+// these commands, and its tests check them.
+package markdown
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Block is a fenced code block.
+type Block struct {
+	Language string // the first word after the fence; empty if the fence names no language
+	Line     int    // the line of the first line of Text, counted from 1
+	Text     string // without the indentation of the fence
+	NotRun   string // the reason in the comment directly above the fence, or an empty string
+}
+
+var (
+	fence  = regexp.MustCompile("^( *)(```+|~~~+) *([A-Za-z0-9_-]*)")
+	notRun = regexp.MustCompile(`^\s*<!--\s*not run:\s*(.*?)\s*-->\s*$`)
+)
+
+// Blocks returns the code blocks of a document, in their order. A block without an end, and a comment "not run" that is
+// not directly above a block or gives no reason, are errors that name the line.
+func Blocks(text string) ([]Block, error) {
+	var blocks []Block
+	var open *Block
+	var opening []string // the match of fence that opened the block
+	reason, reasonLine := "", 0
+	number := 0
+	for raw := range strings.Lines(text) {
+		number++
+		line := strings.TrimRight(raw, "\r\n")
+		match := fence.FindStringSubmatch(line)
+		switch {
+		case open != nil && match != nil && match[3] == "" && strings.HasPrefix(match[2], opening[2]):
+			blocks = append(blocks, *open)
+			open = nil
+		case open != nil:
+			open.Text += strings.TrimPrefix(line, opening[1]) + "\n"
+		case match != nil:
+			open, opening = &Block{Language: match[3], Line: number + 1, NotRun: reason}, match
+			reason, reasonLine = "", 0
+		case reasonLine > 0:
+			return nil, fmt.Errorf("line %d: the comment \"not run\" is not directly above a code block", reasonLine)
+		default:
+			comment := notRun.FindStringSubmatch(line)
+			if comment == nil {
+				break
+			}
+			if reason, reasonLine = comment[1], number; reason == "" {
+				return nil, fmt.Errorf("line %d: the comment \"not run\" gives no reason", number)
+			}
+		}
+	}
+	switch {
+	case open != nil:
+		return nil, fmt.Errorf("line %d: the code block has no end", open.Line-1)
+	case reasonLine > 0:
+		return nil, fmt.Errorf("line %d: the comment \"not run\" is not directly above a code block", reasonLine)
+	}
+	return blocks, nil
+}
+
+// shell returns the block's commands as a shell script with the same number of lines. ok is false if the block's
+// language is not a shell. In a console block, only lines after the prompt "$ " are commands.
+func (b Block) shell() (script string, ok bool) {
+	switch b.Language {
+	case "sh", "bash", "shell":
+		return b.Text, true
+	case "console":
+	default:
+		return "", false
+	}
+	var commands strings.Builder
+	continued := false
+	for line := range strings.Lines(b.Text) {
+		command, isCommand := strings.CutPrefix(line, "$ ")
+		if continued {
+			command, isCommand = strings.TrimPrefix(line, "> "), true
+		}
+		if continued = isCommand && strings.HasSuffix(command, "\\\n"); !isCommand {
+			command = "\n"
+		}
+		commands.WriteString(command)
+	}
+	return commands.String(), true
+}
+
+var span = regexp.MustCompile("`([^`\n]+)`")
+
+// Span is code within a line of text.
+type Span struct {
+	Line int // counted from 1
+	Text string
+}
+
+// Spans returns the code within the text of a document, outside its code blocks.
+func Spans(text string) ([]Span, error) {
+	blocks, err := Blocks(text)
+	if err != nil {
+		return nil, err
+	}
+	inBlock := map[int]bool{}
+	for _, block := range blocks {
+		for line := range strings.Count(block.Text, "\n") + 2 { // with its fences
+			inBlock[block.Line-1+line] = true
+		}
+	}
+	var spans []Span
+	number := 0
+	for line := range strings.Lines(text) {
+		if number++; inBlock[number] {
+			continue
+		}
+		for _, match := range span.FindAllStringSubmatch(line, -1) {
+			spans = append(spans, Span{number, match[1]})
+		}
+	}
+	return spans, nil
+}
