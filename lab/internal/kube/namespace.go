@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -78,13 +77,17 @@ func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter,
 // deletePods deletes all pods before the namespace is deleted. Otherwise, the namespace controller would wait: after it
 // has found a pod, it checks again only after half the pod's grace period.
 func (c *Client) deletePods(ctx context.Context, report *progress.Reporter, name string) error {
-	deployments := "/apis/apps/v1/namespaces/" + name + "/deployments?propagationPolicy=Foreground"
-	pods := "/api/v1/namespaces/" + name + "/pods"
+	const cascade = "?propagationPolicy=Foreground"
+	apps, batch := "/apis/apps/v1/namespaces/"+name+"/", "/apis/batch/v1/namespaces/"+name+"/"
+	paths := []string{apps + "deployments" + cascade, apps + "statefulsets" + cascade, apps + "daemonsets" + cascade,
+		batch + "cronjobs" + cascade, batch + "jobs" + cascade, "/api/v1/namespaces/" + name + "/pods"}
 	return report.Wait(ctx, "the deletion of the pods of namespace "+name, time.Minute, 200*time.Millisecond,
 		func(ctx context.Context) error {
-			// Each attempt deletes the pods again, because a Deployment that is being deleted can still replace a pod.
-			if err := errors.Join(c.Delete(ctx, deployments), c.Delete(ctx, pods)); err != nil {
-				return err
+			// Each attempt deletes the pods again, because a workload that is being deleted can still replace a pod.
+			for _, path := range paths {
+				if err := c.Delete(ctx, path); err != nil {
+					return fmt.Errorf("delete %s: %w", path, err)
+				}
 			}
 			left, err := c.Pods(ctx, name)
 			if err != nil || len(left) == 0 {
